@@ -124,7 +124,8 @@ impl Element for Bottleneck {
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>) {
-        // Several packets are due at one instant if they are empty or the rate is beyond the clock's resolution.
+        // Several packets are due at one instant if they are empty or the rate is beyond the clock's
+        // resolution.
         while let Some(sending) = self.sending.take_if(|sending| sending.ends <= cx.now()) {
             cx.pass(sending.packet);
             if let Some(rate_bps) = self.rate_bps {

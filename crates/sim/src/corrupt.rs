@@ -4,8 +4,8 @@ use fulmar_base::Rng;
 
 use crate::{Change, Context, Element, Packet};
 
-/// Which packets are changed, and how. A packet that is chosen always differs from what was sent, in at most `bytes_max`
-/// bytes; an empty one stays as it is. Its length does not change.
+/// Which packets are changed, and how. A packet that is chosen always differs from what was sent, in at most
+/// `bytes_max` bytes; an empty one stays as it is. Its length does not change.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Corrupt {
     /// The probability that a packet is changed.

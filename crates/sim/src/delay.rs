@@ -7,7 +7,8 @@ use fulmar_base::{Instant, Rng};
 
 use crate::{Change, Context, DropReason, Element, Packet};
 
-/// The most packets that travel at a time in one direction: 6 GB of full packets, more than 20 minutes at 10 Mbit/s.
+/// The most packets that travel at a time in one direction: 6 GB of full packets, more than 20 minutes at 10
+/// Mbit/s.
 const TRAVELLING_MAX: usize = 1 << 22;
 
 /// What is added to the delay of each packet, drawn anew for each.
@@ -51,8 +52,8 @@ fn nanos(duration: Duration) -> u64 {
 
 /// Delivers each packet after the delay and its jitter.
 ///
-/// The order is kept: a packet whose own time would be earlier than its predecessor's arrives together with it, unless
-/// jitter may reorder. That also holds when the delay gets shorter in mid-flight.
+/// The order is kept: a packet whose own time would be earlier than its predecessor's arrives together with
+/// it, unless jitter may reorder. That also holds when the delay gets shorter in mid-flight.
 #[derive(Debug)]
 pub(crate) struct Delay {
     delay: Duration,

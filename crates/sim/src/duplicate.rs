@@ -2,8 +2,8 @@
 
 use crate::{Change, Context, Element, Packet};
 
-/// Follows a packet with a copy, with a probability. A copy is not copied again and uses no rate; it is corrupted,
-/// reordered and delayed on its own.
+/// Follows a packet with a copy, with a probability. A copy is not copied again and uses no rate; it is
+/// corrupted, reordered and delayed on its own.
 #[derive(Debug)]
 pub(crate) struct Duplicate(pub(crate) f64);
 

@@ -27,8 +27,9 @@ impl DropReason {
 
 /// One thing that a link does to packets.
 ///
-/// An element gets each packet with [`accept`](Self::accept) and then passes it on, drops it, or holds it until a time that
-/// [`next_timeout`](Self::next_timeout) tells. It sees no other element: what it passes goes to the next in the row.
+/// An element gets each packet with [`accept`](Self::accept) and then passes it on, drops it, or holds it
+/// until a time that [`next_timeout`](Self::next_timeout) tells. It sees no other element: what it passes
+/// goes to the next in the row.
 pub trait Element: Debug + Send {
     /// Takes a packet that reaches this element at `cx.now()`.
     fn accept(&mut self, packet: Packet, cx: &mut Context<'_>);

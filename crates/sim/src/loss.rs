@@ -7,8 +7,8 @@ use fulmar_base::Rng;
 
 use crate::{Change, Context, DropReason, Element, Packet};
 
-/// Which packets are lost. Probabilities are in `0.0..=1.0`; a model counts the packets that reach it, which are those
-/// that the queue let through.
+/// Which packets are lost. Probabilities are in `0.0..=1.0`; a model counts the packets that reach it, which
+/// are those that the queue let through.
 ///
 /// A lost packet has used the rate of the link. Losses happen before copies are made: a lost packet has no
 /// copy, and a copy is never lost.
@@ -36,8 +36,8 @@ pub enum Loss {
         /// How many packets a burst takes, each number as likely as the others; an empty range counts as 1.
         length: RangeInclusive<u32>,
     },
-    /// Gilbert-Elliott: a chain of two states that moves once per packet, before the packet's fate is drawn. It begins in
-    /// the good state and is in the bad one for `to_bad / (to_bad + to_good)` of the packets.
+    /// Gilbert-Elliott: a chain of two states that moves once per packet, before the packet's fate is drawn.
+    /// It begins in the good state and is in the bad one for `to_bad / (to_bad + to_good)` of the packets.
     GilbertElliott {
         /// The probability of going from the good state to the bad one.
         to_bad: f64,
@@ -69,7 +69,8 @@ pub(crate) struct Lossy {
     model: Loss,
     /// Packets that reached this model.
     count: u64,
-    /// [`Loss::Capped`]: packets lost since one came through. [`Loss::Burst`]: packets the burst will still take.
+    /// [`Loss::Capped`]: packets lost since one came through. [`Loss::Burst`]: packets the burst will still
+    /// take.
     run: u32,
     /// [`Loss::GilbertElliott`]: whether the chain is in the bad state.
     bad: bool,

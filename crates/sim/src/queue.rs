@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use crate::{Context, DropReason, Packet};
 
-/// The most packets that wait in a queue without a limit of its own, so that a simulation that runs away is dropped
+/// The most packets that wait in a queue without a limit of its own, so that a simulation that runs away costs
 /// packets rather than memory.
 const QUEUE_PACKETS_MAX: usize = 1 << 20;
 
-/// How much may wait in front of a transmitter. A packet that finds the transmitter idle never waits, so no limit turns
-/// it away. A packet must satisfy both limits; without one, the queue is as long as memory allows.
+/// How much may wait in front of a transmitter. A packet that finds the transmitter idle never waits, so no
+/// limit turns it away. A packet must satisfy both limits; without one, only the
+/// simulator's own limit of a million packets holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueLimit {
     /// Payload bytes that may wait, the packet in question included and the one in transmission not.

@@ -26,7 +26,8 @@ pub enum Reorder {
     ByDepth {
         /// The probability that a packet is held back.
         probability: f64,
-        /// The most packets that pass; each packet's own number is drawn from `1..=depth_max`, and 0 counts as 1.
+        /// The most packets that pass; each packet's own number is drawn from `1..=depth_max`, and 0 counts
+        /// as 1.
         depth_max: u32,
         /// How long the packet waits for them at most, so that the last one of a conversation gets through.
         hold_max: Duration,

@@ -30,10 +30,11 @@ pub struct Delivery {
 /// A simulated network.
 ///
 /// The caller's loop: drain [`poll_delivery`](Self::poll_delivery), let the nodes [`send`](Self::send), then
-/// [`advance`](Self::advance) to the earliest of the nodes' own timers, which stops earlier if a packet arrives.
+/// [`advance`](Self::advance) to the earliest of the nodes' own timers, which stops earlier if a packet
+/// arrives.
 ///
-/// Things that happen at the same nanosecond happen in the order of their links (as added, first direction first), and
-/// within a link in the order of its packets.
+/// Things that happen at the same nanosecond happen in the order of their links (as added, first direction
+/// first), and within a link in the order of its packets.
 #[derive(Debug)]
 pub struct World {
     now: Instant,
@@ -130,8 +131,8 @@ impl World {
         link
     }
 
-    /// Sends what leaves `node` for `destination` (and comes from `source`, if given) over `link`. Routes are tried as
-    /// added; without one, a packet takes the first link to the node that owns its destination.
+    /// Sends what leaves `node` for `destination` (and comes from `source`, if given) over `link`. Routes are
+    /// tried as added; without one, a packet takes the first link to the node that owns its destination.
     ///
     /// # Panics
     /// Panics if `link` does not begin at `node`.
@@ -145,7 +146,8 @@ impl World {
         self.now
     }
 
-    /// Sends a packet from a node, now. Without a link that leads to its destination it is dropped and counted.
+    /// Sends a packet from a node, now. Without a link that leads to its destination it is dropped and
+    /// counted.
     pub fn send(&mut self, from: NodeId, packet: Packet) {
         let Some(index) = self.route(from, &packet) else {
             self.packets_unroutable += 1;
@@ -164,14 +166,14 @@ impl World {
         self.turn(index, |pipe, turn| pipe.apply(change, turn));
     }
 
-    /// When something happens next in the network; `None` if nothing is under way or scheduled. It need not deliver
-    /// anything.
+    /// When something happens next in the network; `None` if nothing is under way or scheduled. It need not
+    /// deliver anything.
     pub fn next_event(&self) -> Option<Instant> {
         self.events.first().map(|(at, _)| *at)
     }
 
-    /// Moves the time to `to`, or only to the first instant at which a packet is delivered, and returns it. Packets that
-    /// were delivered before and not fetched do not stop the time.
+    /// Moves the time to `to`, or only to the first instant at which a packet is delivered, and returns it.
+    /// Packets that were delivered before and not fetched do not stop the time.
     ///
     /// # Panics
     /// Panics in debug builds if `to` is in the past; in release builds the time then stays.

@@ -29,7 +29,8 @@ fn fractions_of_a_nanosecond_are_not_lost() {
     for n in 0..7_000 {
         line.send(n, 1_000);
     }
-    // 7,000 packets of 8,000 bits at 7 Mbit/s: eight seconds to the nanosecond, though one takes 1,142,857 and a seventh.
+    // 7,000 packets of 8,000 bits at 7 Mbit/s: eight seconds to the nanosecond, though one takes 1,142,857
+    // and a seventh.
     assert_eq!(line.drain().last().map(|last| last.at), Some(Instant::from_millis(8_000)));
 }
 
