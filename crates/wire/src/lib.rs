@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod codes;
+mod frame;
 mod header;
 mod ids;
 mod packet_kind;
@@ -23,6 +24,12 @@ mod version;
 mod writer;
 
 pub use codes::{FrameType, TransportErrorCode};
+pub use frame::{
+    Ack, AckEncoder, AckRanges, CloseCode, ConnectionClose, Crypto, DataBlocked, Datagram, EcnCounts, Frame,
+    FrameError, Frames, MaxData, MaxStreamData, MaxStreams, NewConnectionId, NewToken, PathChallenge,
+    PathResponse, ResetStream, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamHeader,
+    StreamsBlocked, frames,
+};
 pub use header::{
     HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,
     ShortHeader, UnprotectedBits, negotiated_versions, patch_length, protect_header, read_packet, sample,
