@@ -246,3 +246,6 @@ fn reserved_parameter(rng: &mut Rng) -> (VarInt, Vec<u8>) {
     rng.fill(&mut value);
     (id, value)
 }
+
+#[cfg(test)]
+mod tests;
