@@ -130,10 +130,6 @@ impl fmt::Display for CipherSuite {
     }
 }
 
-/// The AEAD refused: the data is not what was sealed under this key, nonce and header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AuthenticationFailed;
-
 /// A key of an AEAD, in the hands of one of the implementations.
 pub(super) enum AeadKey {
     // ring keeps the expanded key inline, 544 bytes of it.
@@ -185,15 +181,10 @@ impl AeadKey {
         tag
     }
 
-    /// Decrypts `sealed`, a text and its tag, in place and returns the length of the text. After a failure the
-    /// contents of `sealed` are undefined.
-    pub(super) fn open(
-        &self,
-        nonce: [u8; NONCE_LEN],
-        header: &[u8],
-        sealed: &mut [u8],
-    ) -> Result<usize, AuthenticationFailed> {
-        let opened = match self {
+    /// Decrypts `sealed`, a text and its tag, in place and returns the length of the text, or `None` if it is
+    /// not what was sealed with this key, nonce and header. In that case the contents of `sealed` are undefined.
+    pub(super) fn open(&self, nonce: [u8; NONCE_LEN], header: &[u8], sealed: &mut [u8]) -> Option<usize> {
+        match self {
             Self::Ring(key) => {
                 let nonce = ring_aead::Nonce::assume_unique_for_key(nonce);
                 key.open_in_place(nonce, ring_aead::Aad::from(header), sealed).ok().map(|text| text.len())
@@ -202,7 +193,6 @@ impl AeadKey {
                 let nonce = aws_lc::Nonce::assume_unique_for_key(nonce);
                 key.open_in_place(nonce, aws_lc::Aad::from(header), sealed).ok().map(|text| text.len())
             }
-        };
-        opened.ok_or(AuthenticationFailed)
+        }
     }
 }

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_wire::{PathId, Side, TransportErrorCode, Version};
-use smallvec::SmallVec;
 
 use super::aead::{AeadBackend, CipherSuite};
 use super::header_key::HeaderKey;
@@ -20,6 +19,9 @@ use super::keys::SecretPair;
 use super::packet_key::{DecryptError, PacketKey};
 use super::version::VersionConstants;
 use crate::TransportError;
+
+mod per_path;
+use per_path::PerPath;
 
 /// Packets that are kept back from the confidentiality limit, so that an endpoint that cannot update its keys
 /// can still say why it closes. No more than these may be sealed between two calls of
@@ -383,39 +385,6 @@ impl Seen {
     fn note(&mut self, packet_number: u64) {
         self.lowest = self.lowest.min(packet_number);
         self.highest = self.highest.max(packet_number);
-    }
-}
-
-/// One value for each path with packets in the current generation. The connection's limit of open paths keeps
-/// it short, and nearly always it has one entry.
-#[derive(Debug)]
-struct PerPath<T>(SmallVec<[(PathId, T); 1]>);
-
-impl<T> PerPath<T> {
-    fn get(&self, path: PathId) -> Option<&T> {
-        self.0.iter().find(|entry| entry.0 == path).map(|entry| &entry.1)
-    }
-
-    fn get_or_insert(&mut self, path: PathId, value: T) -> &mut T {
-        let index = self.0.iter().position(|entry| entry.0 == path).unwrap_or_else(|| {
-            self.0.push((path, value));
-            self.0.len() - 1
-        });
-        &mut self.0[index].1
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-}
-
-impl<T> Default for PerPath<T> {
-    fn default() -> Self {
-        Self(SmallVec::new())
     }
 }
 

@@ -68,7 +68,7 @@ impl PacketKey {
         if body.len() < TAG_LEN {
             return Err(DecryptError);
         }
-        self.key.open(self.nonce(path, packet_number), header, body).map_err(|_| DecryptError)
+        self.key.open(self.nonce(path, packet_number), header, body).ok_or(DecryptError)
     }
 
     /// The IV, exclusive-or the path in its first 32 bits and the packet number in its last 64. For path 0 that
