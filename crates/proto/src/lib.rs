@@ -1,9 +1,13 @@
 //! The sans-IO core of Fulmar.
 #![forbid(unsafe_code)]
 
+pub mod congestion;
+mod ecn;
 mod error;
 mod packet;
 mod path;
+mod space;
 
+pub use ecn::EcnCodepoint;
 pub use error::TransportError;
-pub use path::TupleId;
+pub use path::{Rtt, TupleId};
