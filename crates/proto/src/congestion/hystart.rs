@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::AckEvent;
+
 /// The rise of the round-trip time that ends slow start is an eighth of it, within these bounds.
 const MIN_RTT_THRESHOLD: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESHOLD: Duration = Duration::from_millis(16);
@@ -16,14 +18,14 @@ const SAMPLES_PER_ROUND: u32 = 8;
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
 /// The growth of conservative slow start is that of slow start divided by this.
-pub(super) const CONSERVATIVE_DIVISOR: u64 = 4;
+const CONSERVATIVE_DIVISOR: u64 = 4;
 
 /// Up to this round-trip time delay comes from the scheduling of threads, not from a queue.
 const MEANINGLESS_RTT: Duration = Duration::from_micros(128);
 
 /// How the window may grow in slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Growth {
+enum Growth {
     /// By the bytes acknowledged.
     Full,
     /// By a quarter of the bytes acknowledged: delay has risen, and it is not sure why.
@@ -33,24 +35,14 @@ pub(super) enum Growth {
 }
 
 /// Watches the round-trip time in the first slow start of a tuple.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct HyStart {
     /// The round ends when a packet sent from then on is acknowledged.
-    round_start: Instant0,
+    round_start: Instant,
     last_round_min: Option<Duration>,
     current_round_min: Option<Duration>,
     samples: u32,
     conservative: Option<Conservative>,
-}
-
-/// An instant that defaults to the origin: the first acknowledgement ends the round before the first.
-#[derive(Debug, Clone)]
-struct Instant0(Instant);
-
-impl Default for Instant0 {
-    fn default() -> Self {
-        Self(Instant::ZERO)
-    }
 }
 
 /// The phase of conservative slow start.
@@ -62,14 +54,47 @@ struct Conservative {
 }
 
 impl HyStart {
+    /// Begins with the first round: the first acknowledgement ends the round before it.
+    pub(super) fn new() -> Self {
+        Self {
+            round_start: Instant::ZERO,
+            last_round_min: None,
+            current_round_min: None,
+            samples: 0,
+            conservative: None,
+        }
+    }
+
     /// Whether delay has risen and the window grows with caution.
     pub(super) fn is_conservative(&self) -> bool {
         self.conservative.is_some()
     }
 
+    /// Grows `window` by an ACK frame in slow start, and sets `ssthresh` where slow start ends.
+    ///
+    /// RFC 9406 §4.3: delay is watched in the first slow start only; later ones end at the threshold that
+    /// the first one found.
+    pub(super) fn grow(
+        &mut self,
+        now: Instant,
+        ack: &AckEvent<'_>,
+        window: &mut u64,
+        ssthresh: &mut Option<u64>,
+    ) {
+        if let Some(ssthresh) = *ssthresh {
+            *window = (*window + ack.acked_bytes).min(ssthresh);
+            return;
+        }
+        match self.on_ack(now, ack.largest_sent_time, ack.rtt_sample, ack.rtt.min()) {
+            Growth::Full => *window += ack.acked_bytes,
+            Growth::Conservative => *window += ack.acked_bytes / CONSERVATIVE_DIVISOR,
+            Growth::Exit => *ssthresh = Some(*window),
+        }
+    }
+
     /// Takes an ACK frame and says how the window may grow by it. `sent_time` is that of the newest packet
     /// it acknowledges.
-    pub(super) fn on_ack(
+    fn on_ack(
         &mut self,
         now: Instant,
         sent_time: Instant,
@@ -81,7 +106,7 @@ impl HyStart {
             self.samples += 1;
         }
         self.judge_round(min_rtt);
-        if sent_time >= self.round_start.0 && self.end_round(now) {
+        if sent_time >= self.round_start && self.end_round(now) {
             return Growth::Exit;
         }
         if self.conservative.is_some() { Growth::Conservative } else { Growth::Full }
@@ -105,7 +130,7 @@ impl HyStart {
 
     /// Begins a round; returns whether conservative slow start has lasted long enough.
     fn end_round(&mut self, now: Instant) -> bool {
-        self.round_start.0 = now;
+        self.round_start = now;
         self.last_round_min = self.current_round_min.take();
         self.samples = 0;
         let Some(conservative) = &mut self.conservative else { return false };

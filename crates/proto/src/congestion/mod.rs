@@ -117,3 +117,10 @@ fn initial_window(max_datagram_size: u16) -> u64 {
 fn minimum_window(max_datagram_size: u16) -> u64 {
     2 * u64::from(max_datagram_size)
 }
+
+/// The window after a change of the datagram size: an initial window that nothing has changed yet is
+/// computed anew (RFC 9002 §7.2), and no window is below the minimum.
+fn window_after_mtu_change(window: u64, old_size: u16, new_size: u16) -> u64 {
+    let window = if window == initial_window(old_size) { initial_window(new_size) } else { window };
+    window.max(minimum_window(new_size))
+}

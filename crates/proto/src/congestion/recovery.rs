@@ -10,6 +10,8 @@ use fulmar_base::Instant;
 pub(super) struct Recovery {
     /// When the last reaction was; packets sent until then are part of its period.
     start: Option<Instant>,
+    /// Whether acknowledgements of those packets may grow the window nevertheless.
+    released: bool,
     /// When the reaction before it was: packets sent until then are not.
     previous: Option<Instant>,
     /// Bytes lost in the period and not arrived since; `None` once the reaction cannot be undone.
@@ -22,10 +24,16 @@ impl Recovery {
         self.start.is_some_and(|start| sent_time <= start)
     }
 
+    /// Whether the acknowledgement of a packet sent at `sent_time` must not grow the window.
+    pub(super) fn holds(&self, sent_time: Instant) -> bool {
+        !self.released && self.covers(sent_time)
+    }
+
     /// Begins a period.
     pub(super) fn enter(&mut self, now: Instant) {
         self.previous = self.start;
         self.start = Some(now);
+        self.released = false;
         self.lost_bytes = Some(0);
     }
 
@@ -41,9 +49,10 @@ impl Recovery {
         self.lost_bytes = None;
     }
 
-    /// Lets packets grow the window again that were sent before the last reaction, which stays.
-    pub(super) fn end(&mut self) {
-        self.start = None;
+    /// Lets the window grow by packets sent before the last reaction, too. Losses among them still cause
+    /// no second reaction.
+    pub(super) fn release(&mut self) {
+        self.released = true;
     }
 
     /// Takes a loss back. Returns true when that was the last one of the period: the reaction had no cause.

@@ -42,3 +42,14 @@ fn a_final_reaction_stays() {
     recovery.make_final();
     assert!(!recovery.on_spurious(1_000, at(5)));
 }
+
+#[test]
+fn a_released_period_lets_the_window_grow_but_causes_no_second_reaction() {
+    let mut recovery = Recovery::default();
+    recovery.enter(at(10));
+    assert!(recovery.holds(at(5)));
+    recovery.release();
+    assert!(!recovery.holds(at(5)) && recovery.covers(at(5)));
+    recovery.enter(at(20));
+    assert!(recovery.holds(at(15)));
+}
