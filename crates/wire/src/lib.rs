@@ -13,14 +13,23 @@
 #![forbid(unsafe_code)]
 
 mod codes;
+mod header;
 mod ids;
+mod packet_kind;
+pub mod packet_number;
 mod reader;
 mod varint;
 mod version;
 mod writer;
 
 pub use codes::{FrameType, TransportErrorCode};
+pub use header::{
+    HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,
+    ShortHeader, UnprotectedBits, negotiated_versions, patch_length, protect_header, read_packet, sample,
+    unprotect_header, write_retry, write_version_negotiation,
+};
 pub use ids::{CID_LEN_MAX, ConnectionId, Dir, PathId, ResetToken, Side, StreamId};
+pub use packet_kind::PacketKind;
 pub use reader::{Reader, Truncated};
 pub use varint::{VarInt, VarIntTooLarge};
 pub use version::{Dialect, Version};
