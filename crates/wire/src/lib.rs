@@ -19,6 +19,7 @@ mod ids;
 mod packet_kind;
 pub mod packet_number;
 mod reader;
+mod transport_params;
 mod varint;
 mod version;
 mod writer;
@@ -38,6 +39,10 @@ pub use header::{
 pub use ids::{CID_LEN_MAX, ConnectionId, Dir, PathId, ResetToken, Side, StreamId};
 pub use packet_kind::PacketKind;
 pub use reader::{Reader, Truncated};
+pub use transport_params::{
+    ParameterId, ParameterProblem, PreferredAddress, TransportParameterError, TransportParameters,
+    VersionInformation,
+};
 pub use varint::{VarInt, VarIntTooLarge};
 pub use version::{Dialect, Version};
 pub use writer::Writer;
