@@ -17,6 +17,9 @@ use crate::report::Report;
 use crate::server::ALPN;
 use crate::tls::{self, Trust};
 
+/// How long the endpoint may take to send the last packets.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(50);
+
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Accept any certificate.
@@ -59,8 +62,7 @@ pub(crate) async fn run(options: Options, report: Report) -> anyhow::Result<()> 
     report.handshake_done();
     get_all(&connection, paths, &options, &report).await?;
     hold(&connection, options.hold, &report).await?;
-    connection.close(VarInt::from_u32(0), b"");
-    endpoint.wait_idle().await;
+    close(&endpoint, &connection).await;
     Ok(())
 }
 
@@ -76,6 +78,13 @@ pub(crate) async fn connect(host: &str, config: ClientConfig) -> anyhow::Result<
     let connecting = endpoint.connect_with(config, address, name.trim_matches(['[', ']']))?;
     let connection = connecting.await.context("no connection")?;
     Ok((endpoint, connection))
+}
+
+/// Closes and gives the endpoint a moment to tell the server, but not the whole draining period.
+pub(crate) async fn close(endpoint: &Endpoint, connection: &Connection) {
+    connection.close(VarInt::from_u32(0), b"");
+    // Over time or not, there is nothing left to do.
+    let _ = tokio::time::timeout(CLOSE_PATIENCE, endpoint.wait_idle()).await;
 }
 
 /// The one `HOST:PORT` that all URLs name, and their paths.

@@ -17,6 +17,7 @@ use quinn::{
 use serde_json::json;
 use socket2::SockRef;
 
+use crate::client;
 use crate::report::Report;
 use crate::tls::{self, Trust};
 
@@ -148,8 +149,7 @@ async fn measure(server: &str, config: quinn::ClientConfig, bytes: u64, json: bo
         received += chunk.bytes.len() as u64;
     }
     let seconds = started.elapsed().as_secs_f64();
-    connection.close(VarInt::from_u32(0), b"");
-    endpoint.wait_idle().await;
+    client::close(&endpoint, &connection).await;
     if received != bytes {
         bail!("asked for {bytes} bytes and received {received}");
     }
