@@ -90,9 +90,10 @@ impl Process {
         Ok(())
     }
 
-    /// What the program has printed so far.
-    pub(crate) fn printed(&self) -> Result<String> {
-        Ok(fs::read_to_string(&self.stdout)?)
+    /// Whether `words`, in lower case, were printed so far, in whatever case.
+    pub(crate) fn says(&self, words: &str) -> Result<bool> {
+        Ok(contains(&fs::read_to_string(&self.stdout)?, words)
+            || contains(&fs::read_to_string(&self.stderr)?, words))
     }
 }
 
@@ -114,10 +115,14 @@ impl Finished {
         if self.stderr.trim().is_empty() { last_line(&self.stdout) } else { last_line(&self.stderr) }
     }
 
-    /// Whether `words` were printed anywhere, in whatever case.
+    /// Whether `words`, in lower case, were printed anywhere, in whatever case.
     pub(crate) fn says(&self, words: &str) -> bool {
-        [&self.stdout, &self.stderr].iter().any(|output| output.to_lowercase().contains(words))
+        contains(&self.stdout, words) || contains(&self.stderr, words)
     }
+}
+
+fn contains(output: &str, words: &str) -> bool {
+    output.to_lowercase().contains(words)
 }
 
 fn last_line(text: &str) -> &str {

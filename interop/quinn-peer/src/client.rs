@@ -68,7 +68,10 @@ pub(crate) async fn run(options: Options, report: Report) -> anyhow::Result<()> 
 
 /// Connects to `HOST:PORT` from a socket of the same address family.
 pub(crate) async fn connect(host: &str, config: ClientConfig) -> anyhow::Result<(Endpoint, Connection)> {
-    let address = host.to_socket_addrs()?.next().with_context(|| format!("{host} has no address"))?;
+    let addresses: Vec<SocketAddr> = host.to_socket_addrs()?.collect();
+    // The servers of the interop cases listen on one address, and a name may have one of each family.
+    let ipv4 = addresses.iter().find(|address| address.is_ipv4());
+    let address = *ipv4.or(addresses.first()).with_context(|| format!("{host} has no address"))?;
     let local = match address {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),

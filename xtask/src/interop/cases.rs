@@ -68,6 +68,8 @@ impl fmt::Display for Case {
 struct Script {
     files: Vec<String>,
     host: IpAddr,
+    /// The client knows the server by name, which it has to look up, send and verify.
+    by_name: bool,
     conditions: Conditions,
     long_chain: bool,
     chacha20: bool,
@@ -81,6 +83,7 @@ impl Default for Script {
         Self {
             files: vec!["1k".to_owned()],
             host: Ipv4Addr::LOCALHOST.into(),
+            by_name: false,
             conditions: Conditions::default(),
             long_chain: false,
             chacha20: false,
@@ -96,7 +99,7 @@ impl Case {
         let names = |names: &[&str]| names.iter().copied().map(str::to_owned).collect();
         let plain = Script::default();
         match self {
-            Self::Handshake => plain,
+            Self::Handshake => Script { by_name: true, ..plain },
             Self::Transfer => Script { files: names(&["2m", "3m", "5m"]), ..plain },
             Self::Multiplexing => Script { files: files::small_names().collect(), ..plain },
             Self::Chacha20 => Script { files: names(&["3m"]), chacha20: true, ..plain },

@@ -94,7 +94,8 @@ impl Programs {
         // Fulmar's program and the strangers', which are all alike, differ in the names of their options.
         let is_fulmar = peer == Peer::Fulmar;
         if is_fulmar {
-            command.arg("serve").arg(run.www);
+            // With a log of connections that come and go, as the strangers print it without being asked.
+            command.arg("-v").arg("serve").arg(run.www);
         } else {
             command.arg("server").arg("--www").arg(run.www);
         }

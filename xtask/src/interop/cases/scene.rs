@@ -1,8 +1,8 @@
 //! A server behind a relay, ready for a client.
 
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Case, Script, Stage};
@@ -64,11 +64,8 @@ impl<'a> Scene<'a> {
     /// As [`Self::start_client`], but with another time to hold the connection.
     pub(super) fn start_client_holding(&self, name: &str, relay: &Relay, hold: Duration) -> Result<Process> {
         let address = relay.address()?;
-        // A name for IPv4, so that names are looked up and verified, too.
-        let authority = match address.ip() {
-            IpAddr::V4(_) => format!("localhost:{}", address.port()),
-            IpAddr::V6(_) => address.to_string(),
-        };
+        let authority =
+            if self.script.by_name { format!("localhost:{}", address.port()) } else { address.to_string() };
         let urls: Vec<String> =
             self.script.files.iter().map(|file| format!("https://{authority}/{file}")).collect();
         let run = ClientRun {
@@ -103,7 +100,7 @@ fn start_server(
     stage: &Stage,
     pair: Pair,
     script: &Script,
-    dir: &std::path::Path,
+    dir: &Path,
     name: &str,
     listen: SocketAddr,
 ) -> Result<(Process, SocketAddr)> {
