@@ -13,6 +13,8 @@
 //! | [`KeyedMap`] | a hash map with a keyed hash and no iteration in hash order |
 //! | [`Timer`] | an optional deadline with an owner |
 
+#![forbid(unsafe_code)]
+
 mod instant;
 mod keyed_map;
 mod range_set;

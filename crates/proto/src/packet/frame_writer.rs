@@ -1,0 +1,160 @@
+//! The payload of the packet that is being built.
+
+use fulmar_wire::{AckEncoder, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
+
+use super::{SentFrame, SentFrames};
+
+/// Writes frames into the payload of one packet and records a token for each.
+///
+/// Components get `&mut FrameWriter` and stop when what they have no longer fits. Whatever is written here
+/// will be sent: there is no way back.
+pub(crate) struct FrameWriter<'a> {
+    writer: Writer<'a>,
+    dialect: Dialect,
+    frames: SentFrames,
+    ack_eliciting: bool,
+}
+
+/// What a [`FrameWriter`] wrote.
+pub(crate) struct Payload {
+    /// Bytes of the payload.
+    pub(crate) len: usize,
+    /// The tokens, in the order of the frames.
+    pub(crate) frames: SentFrames,
+    /// Whether one of the frames elicits an acknowledgement.
+    pub(crate) ack_eliciting: bool,
+}
+
+impl<'a> FrameWriter<'a> {
+    /// Writes into `payload`, which is as long as the payload may become.
+    pub(crate) fn new(payload: &'a mut [u8], dialect: Dialect) -> Self {
+        Self { writer: Writer::new(payload), dialect, frames: SentFrames::new(), ack_eliciting: false }
+    }
+
+    /// Bytes that are left in this packet.
+    pub(crate) fn space(&self) -> usize {
+        self.writer.remaining()
+    }
+
+    /// Whether nothing was written yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writer.len() == 0
+    }
+
+    /// Whether one of the frames written elicits an acknowledgement.
+    pub(crate) fn is_ack_eliciting(&self) -> bool {
+        self.ack_eliciting
+    }
+
+    /// How frames that depend on the multipath extension are encoded.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Writes a frame whose fate nobody needs to hear of. Returns false, and writes nothing, if it does not fit.
+    pub(crate) fn write_untracked(&mut self, frame: &Frame<'_>) -> bool {
+        if frame.encoded_len(self.dialect) > self.space() {
+            return false;
+        }
+        frame.encode(self.dialect, &mut self.writer);
+        self.ack_eliciting |= frame.is_ack_eliciting();
+        true
+    }
+
+    /// Writes a frame and records its token. Returns false, and writes nothing, if it does not fit.
+    pub(crate) fn write(&mut self, frame: &Frame<'_>, token: SentFrame) -> bool {
+        let written = self.write_untracked(frame);
+        if written {
+            self.frames.push(token);
+        }
+        written
+    }
+
+    /// Writes an ACK with as many of the newest ranges as fit.
+    pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> bool {
+        let Some(largest) = ack.encode_within(self.dialect, &mut self.writer) else {
+            return false;
+        };
+        self.frames.push(SentFrame::Ack { largest });
+        true
+    }
+
+    /// Reserves a STREAM frame for up to `available` bytes at `offset` and returns how many fit; `fill` copies
+    /// exactly that many into the packet. The frame ends the stream if `fin` and all of `available` fit.
+    ///
+    /// Returns `None`, and writes nothing, if not even one byte fits (or, where nothing is available, the bare
+    /// end of the stream).
+    pub(crate) fn write_stream(
+        &mut self,
+        id: StreamId,
+        offset: u64,
+        available: usize,
+        fin: bool,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Option<usize> {
+        let header = |len: usize, fin: bool, explicit_len: bool| StreamHeader {
+            id,
+            offset: varint(offset),
+            len,
+            fin,
+            explicit_len,
+        };
+        // A frame that reaches the end of the packet needs no length (RFC 9000 §19.8).
+        let bare = header(0, false, false).encoded_len();
+        let room = self.space().checked_sub(bare)?;
+        let (len, explicit_len) = if available >= room {
+            (room, false)
+        } else {
+            let with_length = header(available, fin, true).encoded_len();
+            (available.min(self.space().checked_sub(with_length)?), true)
+        };
+        if len == 0 && !(fin && available == 0) {
+            return None;
+        }
+        let fin = fin && len == available;
+        header(len, fin, explicit_len).encode(&mut self.writer);
+        fill(self.writer.reserve(len));
+        self.ack_eliciting = true;
+        self.frames.push(SentFrame::Stream { id, offset, len: len as u32, fin });
+        Some(len)
+    }
+
+    /// Reserves a CRYPTO frame for up to `available` bytes at `offset`; otherwise like
+    /// [`FrameWriter::write_stream`].
+    pub(crate) fn write_crypto(
+        &mut self,
+        offset: u64,
+        available: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Option<usize> {
+        let header_len = |len: usize| 1 + varint(offset).size() + varint(len as u64).size();
+        let room = self.space().checked_sub(header_len(available.min(self.space())))?;
+        let len = available.min(room);
+        if len == 0 {
+            return None;
+        }
+        self.writer.put_u8(0x06);
+        self.writer.put_varint(varint(offset));
+        self.writer.put_varint(varint(len as u64));
+        fill(self.writer.reserve(len));
+        self.ack_eliciting = true;
+        self.frames.push(SentFrame::Crypto { offset, len: len as u32 });
+        Some(len)
+    }
+
+    /// Adds PADDING until the payload has at least `len` bytes, or is full.
+    pub(crate) fn pad_to(&mut self, len: usize) {
+        let missing = len.saturating_sub(self.writer.len()).min(self.space());
+        self.writer.reserve(missing).fill(0);
+    }
+
+    /// Ends the payload.
+    pub(crate) fn finish(self) -> Payload {
+        Payload { len: self.writer.len(), frames: self.frames, ack_eliciting: self.ack_eliciting }
+    }
+}
+
+/// An offset within a stream, which flow control keeps below 2^62.
+fn varint(value: u64) -> VarInt {
+    VarInt::try_from(value).unwrap_or(VarInt::MAX)
+}

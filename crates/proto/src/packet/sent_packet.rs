@@ -1,0 +1,56 @@
+//! What is remembered of a packet that was sent.
+
+use fulmar_base::Instant;
+use fulmar_wire::{Dir, PathId, StreamId};
+use smallvec::SmallVec;
+
+use crate::path::TupleId;
+
+/// The token of a frame that was written and whose owner wants to hear of its fate.
+///
+/// `connection/delivery.rs` hands each token back to its owner, once, when the packet is acknowledged or
+/// declared lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SentFrame {
+    /// An ACK whose largest packet number was `largest`.
+    Ack { largest: u64 },
+    /// Handshake bytes of the packet's own space.
+    Crypto { offset: u64, len: u32 },
+    /// Stream bytes, and the end of the stream if `fin`.
+    Stream { id: StreamId, offset: u64, len: u32, fin: bool },
+    ResetStream(StreamId),
+    StopSending(StreamId),
+    MaxData,
+    MaxStreamData(StreamId),
+    MaxStreams(Dir),
+    DataBlocked,
+    StreamDataBlocked(StreamId),
+    StreamsBlocked(Dir),
+    NewConnectionId { path: PathId, sequence: u64 },
+    RetireConnectionId { path: PathId, sequence: u64 },
+    NewToken,
+    HandshakeDone,
+    PathChallenge { data: [u8; 8] },
+}
+
+/// The tokens of one packet; two fit without an allocation, and most packets carry one or two.
+pub(crate) type SentFrames = SmallVec<[SentFrame; 2]>;
+
+/// What is remembered of a packet until it is acknowledged or declared lost.
+#[derive(Debug, Clone)]
+pub(crate) struct SentPacket {
+    /// When it was handed to the socket.
+    pub(crate) time_sent: Instant,
+    /// Bytes on the wire, header and tag included, UDP and IP headers not.
+    pub(crate) size: u16,
+    /// The tuple that it left on: its bytes in flight return there, also after a migration.
+    pub(crate) tuple: TupleId,
+    /// Whether the peer must acknowledge it (RFC 9000 §13.2.1).
+    pub(crate) ack_eliciting: bool,
+    /// Whether it counts in bytes in flight (RFC 9002 §2).
+    pub(crate) in_flight: bool,
+    /// Whether it probed for a larger datagram size: its loss says nothing about congestion (RFC 9000 §14.4).
+    pub(crate) mtu_probe: bool,
+    /// The tokens of its frames.
+    pub(crate) frames: SentFrames,
+}
