@@ -1,7 +1,7 @@
 use super::*;
 
-/// A server that answers each datagram with a copy, and how to reach it through a relay.
-fn echo_through(conditions: Conditions) -> (Relay, UdpSocket, UdpSocket) {
+/// A relay and the sockets of a client and a server on its two sides.
+fn sockets_around(conditions: Conditions) -> (Relay, UdpSocket, UdpSocket) {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     let relay = Relay::start(server.local_addr().unwrap(), conditions).unwrap();
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -15,7 +15,7 @@ fn echo_through(conditions: Conditions) -> (Relay, UdpSocket, UdpSocket) {
 #[test]
 fn datagrams_take_their_time_in_both_directions() {
     let delay = Duration::from_millis(60);
-    let (relay, client, server) = echo_through(Conditions::symmetric(Link { delay, ..Link::default() }));
+    let (relay, client, server) = sockets_around(Conditions::symmetric(Link { delay, ..Link::default() }));
     let start = Instant::now();
     client.send(b"there").unwrap();
     let mut buffer = [0; 16];
@@ -32,7 +32,7 @@ fn datagrams_take_their_time_in_both_directions() {
 
 #[test]
 fn the_largest_datagram_of_the_client_can_be_repeated() {
-    let (relay, client, server) = echo_through(Conditions::default());
+    let (relay, client, server) = sockets_around(Conditions::default());
     let mut buffer = [0; 16];
     for datagram in [&b"\x40a"[..], b"\x40bcd", b"\x40e"] {
         client.send(datagram).unwrap();
