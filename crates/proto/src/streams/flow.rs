@@ -174,6 +174,12 @@ impl ReceiveWindow {
         }
     }
 
+    /// The frame that tells the limit was lost. If the limit has moved meanwhile, the newest is told.
+    pub(super) fn on_limit_lost(&mut self) {
+        self.limit.on_lost();
+        self.advance();
+    }
+
     /// The frame that tells the limit.
     pub(super) fn limit_frame(&mut self) -> &mut Latest<u64> {
         &mut self.limit
