@@ -314,10 +314,10 @@ impl Streams {
     }
 
     fn push_readable(&mut self, id: StreamId) {
-        if let Some(stream) = self.table.get_mut(id) {
-            if !std::mem::replace(&mut stream.queued_readable, true) {
-                self.events.push(StreamEvent::Readable(id));
-            }
+        if let Some(stream) = self.table.get_mut(id)
+            && !std::mem::replace(&mut stream.queued_readable, true)
+        {
+            self.events.push(StreamEvent::Readable(id));
         }
     }
 

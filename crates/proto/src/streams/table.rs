@@ -157,10 +157,9 @@ impl Table {
     }
 
     fn find(&mut self, id: StreamId) -> Option<usize> {
-        if let Some(Some(stream)) = self.slots.get(self.guess) {
-            if stream.id == id {
-                return Some(self.guess);
-            }
+        if self.slots.get(self.guess).is_some_and(|slot| slot.as_ref().is_some_and(|stream| stream.id == id))
+        {
+            return Some(self.guess);
         }
         self.guess = *self.by_id.get(&id)?;
         Some(self.guess)

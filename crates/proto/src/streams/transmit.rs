@@ -148,12 +148,8 @@ impl Streams {
     pub(crate) fn on_acked(&mut self, token: &SentFrame) {
         match *token {
             SentFrame::Stream { id, offset, len, fin } => self.on_data_acked(id, offset, len, fin),
-            SentFrame::ResetStream(id) => {
-                // RFC 9000 §3.1: the acknowledgement of RESET_STREAM ends the half.
-                if self.table.send_mut(id).is_some() {
-                    self.drop_send(id);
-                }
-            }
+            // RFC 9000 §3.1: the acknowledgement of RESET_STREAM ends the half.
+            SentFrame::ResetStream(id) => self.drop_send(id),
             SentFrame::StopSending(id) => {
                 if let Some(recv) = self.table.recv_mut(id) {
                     recv.stop_frame().on_acked();

@@ -91,11 +91,11 @@ impl App {
             }
         }
         for dir in [Dir::Bi, Dir::Uni] {
-            if self.to_open[dir] > 0 {
-                if let Some(id) = self.end.streams.open(dir) {
-                    self.to_open[dir] -= 1;
-                    self.start(id, rng, scenario);
-                }
+            if self.to_open[dir] > 0
+                && let Some(id) = self.end.streams.open(dir)
+            {
+                self.to_open[dir] -= 1;
+                self.start(id, rng, scenario);
             }
             if let Some(id) = self.end.streams.accept(dir) {
                 self.start(id, rng, scenario);
