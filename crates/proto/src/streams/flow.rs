@@ -125,6 +125,7 @@ impl ReceiveWindow {
     }
 
     /// The current size of the window.
+    #[cfg(test)]
     pub(super) fn window(&self) -> u64 {
         self.window
     }
