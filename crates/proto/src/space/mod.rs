@@ -31,7 +31,7 @@ use self::loss::LossDetector;
 use self::received::Received;
 use self::tx_numbers::TxNumbers;
 use crate::TransportError;
-use crate::ecn::EcnCodepoint;
+use crate::datagram::Ecn;
 use crate::packet::{FrameWriter, SentPacket};
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
@@ -317,7 +317,7 @@ impl NumberSpace {
         now: Instant,
         number: u64,
         ack_eliciting: bool,
-        ecn: Option<EcnCodepoint>,
+        ecn: Ecn,
     ) {
         if self.received.insert(now, number) {
             self.acks.on_received(now, number, ack_eliciting, ecn);
