@@ -100,6 +100,7 @@ impl Table {
     }
 
     /// The number of streams.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
