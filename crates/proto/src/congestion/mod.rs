@@ -13,6 +13,8 @@ mod hystart;
 mod new_reno;
 mod pacer;
 mod recovery;
+#[cfg(test)]
+mod test_path;
 
 use std::fmt::Debug;
 use std::sync::Arc;
