@@ -2,14 +2,14 @@
 #![forbid(unsafe_code)]
 
 pub mod congestion;
-mod ecn;
 mod crypto;
+mod ecn;
 mod error;
 mod packet;
 mod path;
 mod space;
 
-pub use ecn::EcnCodepoint;
 pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, restrict_suites};
+pub use ecn::EcnCodepoint;
 pub use error::TransportError;
 pub use path::{Rtt, TupleId};

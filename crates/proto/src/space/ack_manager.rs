@@ -33,11 +33,7 @@ impl AckPolicy {
 impl Default for AckPolicy {
     /// Every second packet, or after 25 ms (RFC 9000 §13.2.2, §18.2).
     fn default() -> Self {
-        Self {
-            ack_eliciting_threshold: 2,
-            max_ack_delay: Duration::from_millis(25),
-            reordering_threshold: 1,
-        }
+        Self { ack_eliciting_threshold: 2, max_ack_delay: Duration::from_millis(25), reordering_threshold: 1 }
     }
 }
 

@@ -17,7 +17,7 @@ mod tx_numbers;
 
 use std::time::Duration;
 
-use fulmar_base::{Instant, Rng, RingMap};
+use fulmar_base::{Instant, RingMap, Rng};
 use fulmar_wire::{Ack, Frame, PathId};
 
 pub(crate) use self::ack_manager::AckPolicy;
@@ -374,9 +374,8 @@ impl NumberSpace {
 
     /// Refuses acknowledgements of packets that were never sent.
     fn check(&self, ack: &Ack<'_>) -> Result<(), TransportError> {
-        let violation = |reason| {
-            TransportError::protocol_violation(reason).with_frame(Frame::Ack(*ack).frame_type())
-        };
+        let violation =
+            |reason| TransportError::protocol_violation(reason).with_frame(Frame::Ack(*ack).frame_type());
         // RFC 9000 §13.1.
         if ack.largest.get() >= self.numbers.next() {
             return Err(violation("acknowledgement of a packet that was not sent"));

@@ -22,8 +22,18 @@ fn verdicts() {
     // Sent, the counts of two ACKs that newly acknowledge two marked packets each, the second verdict.
     let cases = [
         ("all arrived", counts(2, 0, 0), counts(4, 0, 0), Some(EcnFeedback::Valid { ce: 0, validated: 2 })),
-        ("one was marked", counts(2, 0, 0), counts(3, 0, 1), Some(EcnFeedback::Valid { ce: 1, validated: 2 })),
-        ("an ACK was lost", counts(2, 0, 0), counts(5, 0, 1), Some(EcnFeedback::Valid { ce: 1, validated: 2 })),
+        (
+            "one was marked",
+            counts(2, 0, 0),
+            counts(3, 0, 1),
+            Some(EcnFeedback::Valid { ce: 1, validated: 2 }),
+        ),
+        (
+            "an ACK was lost",
+            counts(2, 0, 0),
+            counts(5, 0, 1),
+            Some(EcnFeedback::Valid { ce: 1, validated: 2 }),
+        ),
         ("a mark disappeared", counts(2, 0, 0), counts(3, 0, 0), Some(EcnFeedback::Invalid)),
         ("a count fell", counts(2, 0, 1), counts(5, 0, 0), Some(EcnFeedback::Invalid)),
         ("the counts are missing", counts(2, 0, 0), None, Some(EcnFeedback::Invalid)),
