@@ -1,8 +1,8 @@
 //! The sans-IO core of Fulmar.
 #![forbid(unsafe_code)]
 
-pub mod congestion;
 mod crypto;
+pub mod congestion;
 mod ecn;
 mod error;
 mod packet;
