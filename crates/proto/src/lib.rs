@@ -1,8 +1,8 @@
 //! The sans-IO core of Fulmar.
 #![forbid(unsafe_code)]
 
-mod crypto;
 pub mod congestion;
+mod crypto;
 mod ecn;
 mod error;
 mod packet;

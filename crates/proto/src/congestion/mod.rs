@@ -10,6 +10,8 @@ mod delivery_rate;
 mod events;
 mod flow;
 mod hystart;
+#[cfg(test)]
+mod link_tests;
 mod new_reno;
 mod pacer;
 mod recovery;
