@@ -98,7 +98,7 @@ fn check_ranges<'a>(
     first_range: u64,
     pair_count: u64,
 ) -> Result<&'a [u8], Malformed> {
-    const BELOW_ZERO: Malformed = Malformed("an ACK range falls below zero");
+    const BELOW_ZERO: Malformed = Malformed::new("an ACK range falls below zero");
     let (all, before) = (reader.rest(), reader.position());
     let mut smallest = largest.checked_sub(first_range).ok_or(BELOW_ZERO)?;
     for _ in 0..pair_count {
@@ -177,7 +177,8 @@ impl fmt::Debug for AckRanges<'_> {
 /// let mut ranges = RangeSet::new();
 /// ranges.insert(0..3);
 /// ranges.insert(7..8);
-/// let ack = AckEncoder { path: PathId::ZERO, delay: VarInt::ZERO, ranges: &ranges, ecn: None, max_ranges: 32 };
+/// let (path, delay) = (PathId::ZERO, VarInt::ZERO);
+/// let ack = AckEncoder { path, delay, ranges: &ranges, ecn: None, max_ranges: 32 };
 ///
 /// let mut buffer = [0; 64];
 /// let mut writer = Writer::new(&mut buffer);
@@ -288,3 +289,6 @@ fn put_ecn(ecn: Option<EcnCounts>, writer: &mut Writer<'_>) {
         writer.put_varint(count);
     }
 }
+
+#[cfg(test)]
+mod tests;

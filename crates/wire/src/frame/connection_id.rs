@@ -47,16 +47,14 @@ impl NewConnectionId {
         let retire_prior_to = reader.varint()?;
         // RFC 9000 §19.15: both this and a length outside of 1 to 20 are FRAME_ENCODING_ERRORs.
         if retire_prior_to > sequence {
-            return Err(Malformed("a connection ID that retires itself"));
+            return Err(Malformed::new("a connection ID that retires itself"));
         }
         let len = reader.u8()?.into();
         if len == 0 {
-            return Err(Malformed("the connection ID is empty"));
+            return Err(Malformed::new("the connection ID is empty"));
         }
-        if len > crate::CID_LEN_MAX {
-            return Err(Malformed("the connection ID is too long"));
-        }
-        let cid = ConnectionId::new(reader.bytes(len)?).ok_or(Malformed("the connection ID is too long"))?;
+        let cid =
+            ConnectionId::new(reader.bytes(len)?).ok_or(Malformed::new("the connection ID is too long"))?;
         let reset_token = ResetToken(reader.array()?);
         Ok(Self { path, sequence, retire_prior_to, cid, reset_token })
     }

@@ -53,29 +53,36 @@ impl<'a> Iterator for Frames<'a> {
 
 impl FusedIterator for Frames<'_> {}
 
-/// What is wrong with a frame that cannot be decoded: always a FRAME_ENCODING_ERROR.
+/// What is wrong with a frame, before its type is added.
 #[derive(Debug)]
-pub(super) struct Malformed(pub(super) &'static str);
+pub(super) struct Malformed {
+    code: TransportErrorCode,
+    reason: &'static str,
+}
+
+impl Malformed {
+    /// A frame that cannot be decoded: FRAME_ENCODING_ERROR.
+    pub(super) const fn new(reason: &'static str) -> Self {
+        Self { code: TransportErrorCode::FRAME_ENCODING_ERROR, reason }
+    }
+}
 
 impl From<Truncated> for Malformed {
     fn from(_: Truncated) -> Self {
-        Self("the frame is truncated")
+        Self::new("the frame is truncated")
     }
 }
 
 /// Checks that data ends where an offset can still name the end.
 pub(super) fn check_end(offset: VarInt, data: &[u8]) -> Result<(), Malformed> {
     let end = offset.get() + data.len() as u64;
-    if end > VarInt::MAX.get() { Err(Malformed("the data ends beyond 2^62-1")) } else { Ok(()) }
+    if end > VarInt::MAX.get() { Err(Malformed::new("the data ends beyond 2^62-1")) } else { Ok(()) }
 }
 
 fn read_frame<'a>(reader: &mut Reader<'a>, dialect: Dialect) -> Result<Frame<'a>, FrameError> {
     let frame_type = read_type(reader)?;
-    read_body(frame_type, reader, dialect).map_err(|Malformed(reason)| FrameError {
-        frame_type,
-        code: TransportErrorCode::FRAME_ENCODING_ERROR,
-        reason,
-    })
+    let frame = read_body(frame_type, reader, dialect);
+    frame.map_err(|Malformed { code, reason }| FrameError { frame_type, code, reason })
 }
 
 fn read_type(reader: &mut Reader<'_>) -> Result<FrameType, FrameError> {
@@ -138,7 +145,7 @@ fn read_body<'a>(
 }
 
 /// RFC 9000 §12.4: an unknown type is a FRAME_ENCODING_ERROR.
-const UNKNOWN_TYPE: Malformed = Malformed("the frame type is unknown");
+const UNKNOWN_TYPE: Malformed = Malformed::new("the frame type is unknown");
 
 /// Reads the frames that begin with a path.
 fn read_path_frame<'a>(frame_type: FrameType, reader: &mut Reader<'a>) -> Result<Frame<'a>, Malformed> {
@@ -161,7 +168,11 @@ fn read_path_frame<'a>(frame_type: FrameType, reader: &mut Reader<'a>) -> Result
 
 fn read_path(reader: &mut Reader<'_>) -> Result<PathId, Malformed> {
     let id = u32::try_from(reader.varint()?.get());
-    id.map(PathId).map_err(|_| Malformed("the path ID is 2^32 or more"))
+    // RFC 10069: a path ID above the limit, which is below 2^32, is a PROTOCOL_VIOLATION.
+    id.map(PathId).map_err(|_| Malformed {
+        code: TransportErrorCode::PROTOCOL_VIOLATION,
+        reason: "the path ID is 2^32 or more",
+    })
 }
 
 /// Skips the rest of a run of PADDING, sixteen bytes at a time where it is long.
@@ -173,3 +184,6 @@ fn skip_padding(reader: &mut Reader<'_>) -> Result<(), Truncated> {
     reader.bytes(zeros)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

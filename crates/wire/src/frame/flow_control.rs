@@ -181,7 +181,7 @@ impl StreamsBlocked {
 fn stream_count(reader: &mut Reader<'_>) -> Result<VarInt, Malformed> {
     let count = reader.varint()?;
     if count.get() > STREAMS_MAX {
-        return Err(Malformed("more than 2^60 streams"));
+        return Err(Malformed::new("more than 2^60 streams"));
     }
     Ok(count)
 }

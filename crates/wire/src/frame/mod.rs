@@ -37,7 +37,8 @@ use crate::{Dialect, FrameType, PacketKind, PathId, VarInt, Writer};
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Bytes that mean nothing (RFC 9000 §19.1). A received run of any length is one frame; one byte is written.
+    /// Bytes that mean nothing (RFC 9000 §19.1). A received run of any length is one frame; one byte is
+    /// written.
     Padding,
     /// Asks for an acknowledgement (RFC 9000 §19.2).
     Ping,
@@ -250,3 +251,6 @@ fn put_path(dialect: Dialect, path: PathId, writer: &mut Writer<'_>) {
 fn prefixed_len(bytes: &[u8]) -> usize {
     VarInt::saturating(bytes.len() as u64).size() + bytes.len()
 }
+
+#[cfg(test)]
+mod tests;

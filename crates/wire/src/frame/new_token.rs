@@ -26,7 +26,7 @@ impl<'a> NewToken<'a> {
         let token = reader.length_prefixed()?;
         // RFC 9000 §19.7: a client must treat an empty token as FRAME_ENCODING_ERROR.
         if token.is_empty() {
-            return Err(Malformed("the token is empty"));
+            return Err(Malformed::new("the token is empty"));
         }
         Ok(Self { token })
     }

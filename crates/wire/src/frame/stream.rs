@@ -99,3 +99,6 @@ impl StreamHeader {
         VarInt::saturating(self.len as u64)
     }
 }
+
+#[cfg(test)]
+mod tests;
