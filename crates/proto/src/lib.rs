@@ -3,13 +3,13 @@
 
 pub mod congestion;
 mod crypto;
-mod ecn;
+mod datagram;
 mod error;
 mod packet;
 mod path;
 mod space;
 
 pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, restrict_suites};
-pub use ecn::EcnCodepoint;
+pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 pub use error::TransportError;
 pub use path::{Rtt, TupleId};

@@ -7,6 +7,7 @@ use fulmar_base::{Instant, Rng};
 use fulmar_wire::{Dialect, Frame, PathId, frames};
 
 use super::{CongestionControl, CubicConfig, Flow, NewRenoConfig};
+use crate::datagram::Ecn;
 use crate::packet::{FrameWriter, SentFrames, SentPacket};
 use crate::path::{Rtt, TupleId};
 use crate::space::{AckOutcome, AckPolicy, LossContext, NumberSpace, PtoBackoff};
@@ -153,7 +154,7 @@ impl Transfer {
             ack_eliciting: true,
             in_flight: true,
             mtu_probe: false,
-            ecn: None,
+            ecn: Ecn::NotEct,
             delivered: self.flow.on_sent(self.now, number, SIZE),
             frames: SentFrames::new(),
         };
@@ -168,7 +169,7 @@ impl Transfer {
 
     fn deliver(&mut self) {
         while let Some(number) = arrived(&mut self.forward, self.now) {
-            self.receiver.on_received(self.now, number, true, None);
+            self.receiver.on_received(self.now, number, true, Ecn::NotEct);
             if self.receiver.needs_ack(self.now) {
                 self.send_ack();
             }

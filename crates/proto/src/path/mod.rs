@@ -2,8 +2,8 @@
 
 mod rtt;
 
-pub use rtt::Rtt;
-pub(crate) use rtt::{GRANULARITY, INITIAL_RTT};
+pub(crate) use rtt::GRANULARITY;
+pub use rtt::{INITIAL_RTT, Rtt};
 
 /// Names a tuple (a 4-tuple in use) within a connection. Numbers are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

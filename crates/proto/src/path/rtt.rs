@@ -6,10 +6,10 @@ use fulmar_base::Instant;
 
 /// The round-trip time that is assumed before the first sample (RFC 9002 §6.2.2): the first probe timeout
 /// is then one second.
-pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(333);
+pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 
 /// The finest timer that loss detection relies on (kGranularity, RFC 9002 §6.1.2).
-pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
+pub const GRANULARITY: Duration = Duration::from_millis(1);
 
 /// Estimates of the round-trip time of one tuple.
 ///

@@ -31,7 +31,7 @@ use self::loss::LossDetector;
 use self::received::Received;
 use self::tx_numbers::TxNumbers;
 use crate::TransportError;
-use crate::ecn::EcnCodepoint;
+use crate::datagram::Ecn;
 use crate::packet::{FrameWriter, SentPacket};
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
@@ -312,13 +312,7 @@ impl NumberSpace {
     }
 
     /// Records a packet whose frames were processed. Duplicates change nothing.
-    pub(crate) fn on_received(
-        &mut self,
-        now: Instant,
-        number: u64,
-        ack_eliciting: bool,
-        ecn: Option<EcnCodepoint>,
-    ) {
+    pub(crate) fn on_received(&mut self, now: Instant, number: u64, ack_eliciting: bool, ecn: Ecn) {
         if self.received.insert(now, number) {
             self.acks.on_received(now, number, ack_eliciting, ecn);
         }

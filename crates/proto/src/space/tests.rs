@@ -92,7 +92,7 @@ fn packet(millis: u64) -> SentPacket {
         ack_eliciting: true,
         in_flight: true,
         mtu_probe: false,
-        ecn: None,
+        ecn: Ecn::NotEct,
         delivered: DeliverySnapshot::NONE,
         frames: SentFrames::new(),
     }
@@ -280,7 +280,7 @@ fn discarding_gives_all_records_back() {
 #[test]
 fn marks_are_judged_by_acks_that_raise_the_largest() {
     let mut f = Fixture::new();
-    let mark = Some(EcnCodepoint::Ect0);
+    let mark = Ecn::Ect0;
     let n: Vec<u64> = (0..4).map(|_| f.send_packet(SentPacket { ecn: mark, ..packet(10) })).collect();
     let counts = |ect0, ce| Some(EcnCounts { ect0, ect1: 0, ce });
     f.receive_with(60, &n[..3], 0, counts(2, 1)).unwrap();
@@ -294,9 +294,9 @@ fn marks_are_judged_by_acks_that_raise_the_largest() {
 #[test]
 fn duplicates_are_neither_acknowledged_nor_counted() {
     let mut f = Fixture::new();
-    f.space.on_received(at(1), 7, true, Some(EcnCodepoint::Ect0));
+    f.space.on_received(at(1), 7, true, Ecn::Ect0);
     assert!(f.space.is_duplicate(7) && !f.space.is_duplicate(6));
-    f.space.on_received(at(2), 7, true, Some(EcnCodepoint::Ect0));
+    f.space.on_received(at(2), 7, true, Ecn::Ect0);
     assert_eq!(f.space.largest_received(), Some(7));
     let mut buffer = [0; 100];
     let mut out = FrameWriter::new(&mut buffer, Dialect::SinglePath);

@@ -1,5 +1,6 @@
 use super::super::{CongestionControl, NewRenoConfig};
 use super::*;
+use crate::datagram::Ecn;
 use crate::packet::SentFrames;
 use crate::path::TupleId;
 
@@ -33,7 +34,7 @@ impl Sender {
             ack_eliciting: true,
             in_flight: true,
             mtu_probe: false,
-            ecn: None,
+            ecn: Ecn::NotEct,
             delivered,
             frames: SentFrames::new(),
         }

@@ -14,7 +14,7 @@ fn due_after(policy: AckPolicy, arrivals: &[u64]) -> Vec<u64> {
     let mut due = Vec::new();
     for (i, &number) in arrivals.iter().enumerate() {
         let now = at(i as u64);
-        acks.on_received(now, number, true, None);
+        acks.on_received(now, number, true, Ecn::NotEct);
         if acks.needs_ack(now) {
             due.push(number);
             write(&mut acks, now);
@@ -74,7 +74,7 @@ fn a_reordering_threshold_waits_for_so_many_later_packets() {
 #[test]
 fn a_single_packet_is_acknowledged_within_the_delay() {
     let mut acks = AckManager::new(AckPolicy::default());
-    acks.on_received(at(10), 0, true, None);
+    acks.on_received(at(10), 0, true, Ecn::NotEct);
     assert!(!acks.needs_ack(at(10)) && acks.has_news());
     assert_eq!(acks.deadline(), Some(at(35)));
     assert!(!acks.needs_ack(at(34)));
@@ -88,13 +88,13 @@ fn a_single_packet_is_acknowledged_within_the_delay() {
 fn packets_that_elicit_nothing_never_provoke_an_ack() {
     let mut acks = AckManager::new(AckPolicy::IMMEDIATE);
     for number in [0, 1, 5, 3, 9] {
-        acks.on_received(at(number), number, false, Some(EcnCodepoint::Ce));
+        acks.on_received(at(number), number, false, Ecn::Ce);
     }
     acks.demand();
     assert!(!acks.needs_ack(at(10_000)) && !acks.has_news());
     assert_eq!(acks.deadline(), None);
     // But they are acknowledged with others.
-    acks.on_received(at(10), 10, true, None);
+    acks.on_received(at(10), 10, true, Ecn::NotEct);
     let bytes = write(&mut acks, at(10));
     assert!(decode(&bytes).ranges().eq([9..=10, 5..=5, 3..=3, 0..=1]));
 }
@@ -102,10 +102,10 @@ fn packets_that_elicit_nothing_never_provoke_an_ack() {
 #[test]
 fn a_mark_of_the_network_is_reported_at_once() {
     let mut acks = AckManager::new(AckPolicy::default());
-    acks.on_received(at(0), 0, true, Some(EcnCodepoint::Ect0));
+    acks.on_received(at(0), 0, true, Ecn::Ect0);
     assert!(!acks.needs_ack(at(0)));
     acks.set_policy(policy(100, 1));
-    acks.on_received(at(0), 1, true, Some(EcnCodepoint::Ce));
+    acks.on_received(at(0), 1, true, Ecn::Ce);
     assert!(acks.needs_ack(at(0)));
     let bytes = write(&mut acks, at(0));
     assert_eq!(decode(&bytes).ecn, Some(EcnCounts { ect0: 1, ect1: 0, ce: 1 }));
@@ -114,7 +114,7 @@ fn a_mark_of_the_network_is_reported_at_once() {
 #[test]
 fn the_delay_is_in_scaled_microseconds() {
     let mut acks = AckManager::new(AckPolicy::default());
-    acks.on_received(at(0), 0, true, None);
+    acks.on_received(at(0), 0, true, Ecn::NotEct);
     let mut buffer = [0; 100];
     let mut out = FrameWriter::new(&mut buffer, Dialect::SinglePath);
     assert!(acks.write(at(20), PathId::ZERO, at(4), 3, &mut out));
@@ -127,15 +127,15 @@ fn the_delay_is_in_scaled_microseconds() {
 fn what_the_peer_knows_is_not_repeated_but_the_largest_stays() {
     let mut acks = AckManager::new(AckPolicy::default());
     for number in [0, 1, 3, 4, 6] {
-        acks.on_received(at(0), number, true, None);
+        acks.on_received(at(0), number, true, Ecn::NotEct);
     }
     acks.on_ack_acked(3);
     assert!(decode(&write(&mut acks, at(0))).ranges().eq([6..=6, 4..=4]));
     acks.on_ack_acked(6);
     assert!(decode(&write(&mut acks, at(0))).ranges().eq([6..=6]));
     // A very late packet is acknowledged, and the largest number does not fall.
-    acks.on_received(at(1), 5, true, None);
-    acks.on_received(at(1), 2, true, None);
+    acks.on_received(at(1), 5, true, Ecn::NotEct);
+    acks.on_received(at(1), 2, true, Ecn::NotEct);
     assert!(decode(&write(&mut acks, at(1))).ranges().eq([5..=6, 2..=2]));
 }
 
@@ -143,7 +143,7 @@ fn what_the_peer_knows_is_not_repeated_but_the_largest_stays() {
 fn gaps_without_end_cost_a_bounded_memory_and_a_bounded_frame() {
     let mut acks = AckManager::new(AckPolicy::default());
     for number in (0..10_000).step_by(3) {
-        acks.on_received(at(0), number, true, None);
+        acks.on_received(at(0), number, true, Ecn::NotEct);
         assert!(acks.ranges.len() <= MAX_ACK_RANGES);
     }
     let bytes = write(&mut acks, at(0));
@@ -157,7 +157,7 @@ fn without_room_or_news_nothing_changes() {
     let mut buffer = [0; 3];
     let mut out = FrameWriter::new(&mut buffer, Dialect::SinglePath);
     assert!(!acks.write(at(0), PathId::ZERO, at(0), 3, &mut out));
-    acks.on_received(at(0), 7, true, None);
+    acks.on_received(at(0), 7, true, Ecn::NotEct);
     assert!(!acks.write(at(0), PathId::ZERO, at(0), 3, &mut out));
     assert!(acks.needs_ack(at(0)));
     assert!(out.is_empty());

@@ -3,13 +3,13 @@ use super::*;
 /// A monitor after `sent` packets with ECT(0).
 fn monitor(sent: u64) -> EcnMonitor {
     let mut monitor = EcnMonitor::default();
-    (0..sent).for_each(|_| monitor.on_sent(Some(EcnCodepoint::Ect0)));
+    (0..sent).for_each(|_| monitor.on_sent(Ecn::Ect0));
     monitor
 }
 
 fn acked(ect0: u64) -> AckedMarks {
     let mut marks = AckedMarks::default();
-    (0..ect0).for_each(|_| marks.add(Some(EcnCodepoint::Ect0)));
+    (0..ect0).for_each(|_| marks.add(Ecn::Ect0));
     marks
 }
 

@@ -2,6 +2,7 @@ use fulmar_base::Rng;
 
 use super::*;
 use crate::congestion::DeliverySnapshot;
+use crate::datagram::Ecn;
 use crate::packet::SentFrames;
 
 const fn ms(millis: u64) -> Duration {
@@ -77,7 +78,7 @@ fn packet(time: u64) -> SentPacket {
         ack_eliciting: true,
         in_flight: true,
         mtu_probe: false,
-        ecn: None,
+        ecn: Ecn::NotEct,
         delivered: DeliverySnapshot::NONE,
         frames: SentFrames::new(),
     }
