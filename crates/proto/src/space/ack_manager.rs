@@ -33,11 +33,7 @@ impl AckPolicy {
 impl Default for AckPolicy {
     /// Every second packet, or after 25 ms (RFC 9000 §13.2.2, §18.2).
     fn default() -> Self {
-        Self {
-            ack_eliciting_threshold: 2,
-            max_ack_delay: Duration::from_millis(25),
-            reordering_threshold: 1,
-        }
+        Self { ack_eliciting_threshold: 2, max_ack_delay: Duration::from_millis(25), reordering_threshold: 1 }
     }
 }
 
@@ -84,13 +80,7 @@ impl AckManager {
     }
 
     /// Notes a packet that was opened and processed and is no duplicate.
-    pub(crate) fn on_received(
-        &mut self,
-        now: Instant,
-        number: u64,
-        ack_eliciting: bool,
-        ecn: Ecn,
-    ) {
+    pub(crate) fn on_received(&mut self, now: Instant, number: u64, ack_eliciting: bool, ecn: Ecn) {
         self.ranges.insert_one(number);
         if self.ranges.len() > MAX_ACK_RANGES {
             self.ranges.pop_first();
