@@ -29,6 +29,10 @@
 //! | `config` | everything that can be configured |
 #![forbid(unsafe_code)]
 
+// The tests of the crate drive it through the same helper as those outside of it.
+#[cfg(test)]
+extern crate self as fulmar_proto;
+
 pub mod congestion;
 mod config;
 mod connection;

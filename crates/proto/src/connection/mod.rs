@@ -484,3 +484,6 @@ fn local_parameters(setup: &mut ConnectionSetup, original_dcid: Option<Connectio
     }
     .write(setup.side, Some(&mut setup.rng))
 }
+
+#[cfg(test)]
+mod tests;

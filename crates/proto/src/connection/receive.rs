@@ -235,7 +235,7 @@ impl Connection {
         self.idle.on_received(now, self.pto_base());
     }
 
-    fn handle_payload(&mut self, cx: &FrameContext<'_>, number: u64, ecn: Ecn) -> Result<(), TransportError> {
+    pub(super) fn handle_payload(&mut self, cx: &FrameContext<'_>, number: u64, ecn: Ecn) -> Result<(), TransportError> {
         if cx.payload.is_empty() {
             // RFC 9000 §12.4.
             return Err(TransportError::protocol_violation("a packet without frames"));
