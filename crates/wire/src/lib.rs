@@ -1,1 +1,27 @@
-//! Placeholder.
+//! QUIC packets, frames and transport parameters, as values and as bytes.
+//!
+//! This crate knows no state: it turns bytes into values that are legal in themselves, and values into bytes.
+//! What can be constructed can be encoded; parsing is the only gate.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `varint`, `reader`, `writer` | the building blocks of the encoding (RFC 9000 §16) |
+//! | `ids`, `version`, `codes` | connection IDs, stream and path names, versions, error codes, frame types |
+//! | `header`, `packet_number` | packets in a datagram, header protection, packet numbers (RFC 9000 §17) |
+//! | `frame` | one file for each family of frames (RFC 9000 §19, RFC 9221) |
+//! | `transport_params` | the table of transport parameters (RFC 9000 §18) |
+#![forbid(unsafe_code)]
+
+mod codes;
+mod ids;
+mod reader;
+mod varint;
+mod version;
+mod writer;
+
+pub use codes::{FrameType, TransportErrorCode};
+pub use ids::{CID_LEN_MAX, ConnectionId, Dir, PathId, ResetToken, Side, StreamId};
+pub use reader::{Reader, Truncated};
+pub use varint::{VarInt, VarIntTooLarge};
+pub use version::{Dialect, Version};
+pub use writer::Writer;
