@@ -13,15 +13,36 @@
 #![forbid(unsafe_code)]
 
 mod codes;
+mod frame;
+mod header;
 mod ids;
+mod packet_kind;
+pub mod packet_number;
 mod reader;
+mod transport_params;
 mod varint;
 mod version;
 mod writer;
 
 pub use codes::{FrameType, TransportErrorCode};
+pub use frame::{
+    Ack, AckEncoder, AckRanges, CloseCode, ConnectionClose, Crypto, DataBlocked, Datagram, EcnCounts, Frame,
+    FrameError, Frames, MaxData, MaxStreamData, MaxStreams, NewConnectionId, NewToken, PathChallenge,
+    PathResponse, ResetStream, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamHeader,
+    StreamsBlocked, frames,
+};
+pub use header::{
+    HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,
+    ShortHeader, UnprotectedBits, negotiated_versions, patch_length, protect_header, read_packet, sample,
+    unprotect_header, write_retry, write_version_negotiation,
+};
 pub use ids::{CID_LEN_MAX, ConnectionId, Dir, PathId, ResetToken, Side, StreamId};
+pub use packet_kind::PacketKind;
 pub use reader::{Reader, Truncated};
+pub use transport_params::{
+    ParameterId, ParameterProblem, PreferredAddress, TransportParameterError, TransportParameters,
+    VersionInformation,
+};
 pub use varint::{VarInt, VarIntTooLarge};
 pub use version::{Dialect, Version};
 pub use writer::Writer;

@@ -79,3 +79,6 @@ impl fmt::Display for VarInt {
         self.0.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests;
