@@ -17,8 +17,8 @@ mod tx_numbers;
 
 use std::time::Duration;
 
-use fulmar_base::{Instant, Rng, RingMap};
-use fulmar_wire::{Ack, FrameType, PathId};
+use fulmar_base::{Instant, RingMap, Rng};
+use fulmar_wire::{Ack, Frame, PathId};
 
 pub(crate) use self::ack_manager::AckPolicy;
 pub(crate) use self::ecn_feedback::EcnFeedback;
@@ -31,7 +31,7 @@ use self::loss::LossDetector;
 use self::received::Received;
 use self::tx_numbers::TxNumbers;
 use crate::TransportError;
-use crate::ecn::EcnCodepoint;
+use crate::datagram::Ecn;
 use crate::packet::{FrameWriter, SentPacket};
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
@@ -95,7 +95,7 @@ pub(crate) struct NumberSpace {
     acks: AckManager,
     loss: LossDetector,
     ecn: EcnMonitor,
-    in_flight: InFlight,
+    outstanding: Outstanding,
     largest_acked: Option<u64>,
     last_ack_eliciting: Option<Instant>,
     ack_only_run: u32,
@@ -103,28 +103,19 @@ pub(crate) struct NumberSpace {
 
 /// Counts over the records of sent packets.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct InFlight {
-    bytes: u64,
+struct Outstanding {
     ack_eliciting: usize,
     ack_only: usize,
 }
 
-impl InFlight {
+impl Outstanding {
     fn add(&mut self, packet: &SentPacket) {
-        if packet.in_flight {
-            self.bytes += u64::from(packet.size);
-        } else {
-            self.ack_only += 1;
-        }
+        self.ack_only += usize::from(!packet.in_flight);
         self.ack_eliciting += usize::from(packet.ack_eliciting);
     }
 
     fn remove(&mut self, packet: &SentPacket) {
-        if packet.in_flight {
-            self.bytes -= u64::from(packet.size);
-        } else {
-            self.ack_only -= 1;
-        }
+        self.ack_only -= usize::from(!packet.in_flight);
         self.ack_eliciting -= usize::from(packet.ack_eliciting);
     }
 }
@@ -139,7 +130,7 @@ impl NumberSpace {
             acks: AckManager::new(policy),
             loss: LossDetector::new(),
             ecn: EcnMonitor::default(),
-            in_flight: InFlight::default(),
+            outstanding: Outstanding::default(),
             largest_acked: None,
             last_ack_eliciting: None,
             ack_only_run: 0,
@@ -151,11 +142,6 @@ impl NumberSpace {
     /// The number that the next packet must have.
     pub(crate) fn next_number(&self) -> u64 {
         self.numbers.next()
-    }
-
-    /// Skips a number, so that the peer acknowledges the next packet at once.
-    pub(crate) fn skip_number(&mut self) {
-        self.numbers.skip();
     }
 
     /// The largest number that the peer acknowledged, by which the next ones are shortened
@@ -175,8 +161,8 @@ impl NumberSpace {
         } else {
             self.ack_only_run = self.ack_only_run.saturating_add(1);
         }
-        if packet.in_flight || self.in_flight.ack_only < MAX_ACK_ONLY_RECORDS {
-            self.in_flight.add(&packet);
+        if packet.in_flight || self.outstanding.ack_only < MAX_ACK_ONLY_RECORDS {
+            self.outstanding.add(&packet);
             self.sent.push(number, packet);
         }
     }
@@ -186,14 +172,9 @@ impl NumberSpace {
         self.ack_only_run >= ACK_ONLY_RUN
     }
 
-    /// Bytes in flight of this space, on all tuples.
-    pub(crate) fn bytes_in_flight(&self) -> u64 {
-        self.in_flight.bytes
-    }
-
     /// Whether an acknowledgement is outstanding.
     pub(crate) fn has_ack_eliciting_in_flight(&self) -> bool {
-        self.in_flight.ack_eliciting > 0
+        self.outstanding.ack_eliciting > 0
     }
 
     /// The packets without a verdict, oldest first: what a probe may repeat (RFC 9002 §6.2.4).
@@ -205,7 +186,7 @@ impl NumberSpace {
     /// them out of the bytes in flight of their tuples.
     pub(crate) fn discard(&mut self) -> impl Iterator<Item = (u64, SentPacket)> {
         self.loss.clear();
-        self.in_flight = InFlight::default();
+        self.outstanding = Outstanding::default();
         self.last_ack_eliciting = None;
         self.sent.drain()
     }
@@ -240,7 +221,7 @@ impl NumberSpace {
             let end = self.sent.end_key().min(range.end() + 1);
             for number in first..end {
                 let Some(packet) = self.sent.remove(number) else { continue };
-                self.in_flight.remove(&packet);
+                self.outstanding.remove(&packet);
                 marks.add(packet.ecn);
                 ack_eliciting |= packet.ack_eliciting;
                 if number == largest {
@@ -271,9 +252,9 @@ impl NumberSpace {
     /// [`NumberSpace::loss_deadline`] has come.
     pub(crate) fn detect_lost(&mut self, now: Instant, cx: &LossContext<'_>, out: &mut AckOutcome) {
         let Some(largest_acked) = self.largest_acked else { return };
-        let Self { loss, sent, numbers, in_flight, .. } = self;
+        let Self { loss, sent, numbers, outstanding, .. } = self;
         out.persistent_congestion |= loss.detect(now, largest_acked, sent, numbers, cx, |number, packet| {
-            in_flight.remove(&packet);
+            outstanding.remove(&packet);
             // A packet of ACKs alone holds nothing that would be repeated, and its loss is no sign of
             // congestion (RFC 9002 §3): it is dropped in silence.
             if packet.in_flight {
@@ -294,11 +275,6 @@ impl NumberSpace {
         Some(last + delay)
     }
 
-    /// The number of packets that loss detection waits for before it takes a gap for a loss.
-    pub(crate) fn packet_threshold(&self) -> u64 {
-        self.loss.packet_threshold()
-    }
-
     // Receiving.
 
     /// Whether a packet with this number was received already, or is too old to say (RFC 9000 §12.3).
@@ -312,13 +288,7 @@ impl NumberSpace {
     }
 
     /// Records a packet whose frames were processed. Duplicates change nothing.
-    pub(crate) fn on_received(
-        &mut self,
-        now: Instant,
-        number: u64,
-        ack_eliciting: bool,
-        ecn: Option<EcnCodepoint>,
-    ) {
+    pub(crate) fn on_received(&mut self, now: Instant, number: u64, ack_eliciting: bool, ecn: Ecn) {
         if self.received.insert(now, number) {
             self.acks.on_received(now, number, ack_eliciting, ecn);
         }
@@ -357,32 +327,17 @@ impl NumberSpace {
         self.acks.on_ack_acked(largest);
     }
 
-    /// Demands an ACK at the next opportunity if a packet waits for one.
-    pub(crate) fn demand_ack(&mut self) {
-        self.acks.demand();
-    }
-
-    /// The acknowledgement policy in force.
-    pub(crate) fn ack_policy(&self) -> AckPolicy {
-        self.acks.policy()
-    }
-
-    /// Replaces the acknowledgement policy.
-    pub(crate) fn set_ack_policy(&mut self, policy: AckPolicy) {
-        self.acks.set_policy(policy);
-    }
-
     /// Refuses acknowledgements of packets that were never sent.
     fn check(&self, ack: &Ack<'_>) -> Result<(), TransportError> {
+        let violation =
+            |reason| TransportError::protocol_violation(reason).with_frame(Frame::Ack(*ack).frame_type());
         // RFC 9000 §13.1.
         if ack.largest.get() >= self.numbers.next() {
-            return Err(TransportError::protocol_violation("acknowledgement of a packet that was not sent")
-                .with_frame(FrameType::ACK));
+            return Err(violation("acknowledgement of a packet that was not sent"));
         }
         // RFC 9000 §21.4: a peer that acknowledges what it cannot have seen acknowledges blindly.
         if ack.ranges().any(|range| self.numbers.any_skipped(&range)) {
-            return Err(TransportError::protocol_violation("acknowledgement of a skipped packet number")
-                .with_frame(FrameType::ACK));
+            return Err(violation("acknowledgement of a skipped packet number"));
         }
         Ok(())
     }
