@@ -245,6 +245,25 @@ fn no_common_protocol_fails_on_both_sides() {
 }
 
 #[test]
+fn the_same_client_connects_again() {
+    run(async {
+        let Endpoints { server, client, addr } = Endpoints::new();
+        // The later connections resume the TLS session of the first.
+        for _ in 0..3 {
+            let connecting = client.connect(addr, "localhost").expect("a valid address");
+            let accept = async { server.accept().await.expect("an open endpoint").await };
+            let (connected, accepted) = tokio::join!(connecting, accept);
+            let (connected, accepted) = (connected.expect("a handshake"), accepted.expect("a handshake"));
+            let mut send = accepted.open_uni().await.expect("an open connection");
+            send.write_all(b"after the tickets").await.expect("an open stream");
+            send.finish().expect("an open stream");
+            let mut recv = connected.accept_uni().await.expect("an open connection");
+            assert_eq!(recv.read_to_end(100).await.expect("all of it"), b"after the tickets");
+        }
+    });
+}
+
+#[test]
 fn an_endpoint_stops_and_starts_serving() {
     run(async {
         let identity = Identity::new();
