@@ -1,1 +1,56 @@
-fn main() {}
+//! Tasks of the Fulmar repository, run as `cargo xtask NAME`.
+//!
+//! Each task is a file with an `Options` and a `run`; a new one is a line in `mod`, in [`Task`] and in `main`.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the tasks drive real programs over real sockets in real time; the core is not here"
+)]
+
+mod bench;
+mod interop;
+mod layers;
+mod process;
+mod programs;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// An error of a task, to be shown as one sentence.
+type Error = Box<dyn std::error::Error + Send + Sync>;
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Parser)]
+#[command(name = "xtask", about = "Tasks of the Fulmar repository")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Talk to other QUIC stacks over real sockets and print a table of the results.
+    Interop(interop::Options),
+    /// Measure a download side by side with quinn's.
+    Bench(bench::Options),
+    /// Check which crate may use which, and where unsafe code is forbidden.
+    Layers,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().task {
+        Task::Interop(options) => interop::run(&options),
+        Task::Bench(options) => bench::run(&options),
+        Task::Layers => layers::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

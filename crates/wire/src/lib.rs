@@ -1,1 +1,48 @@
-//! Placeholder.
+//! QUIC packets, frames and transport parameters, as values and as bytes.
+//!
+//! This crate knows no state: it turns bytes into values that are legal in themselves, and values into bytes.
+//! What can be constructed can be encoded; parsing is the only gate.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `varint`, `reader`, `writer` | the building blocks of the encoding (RFC 9000 §16) |
+//! | `ids`, `version`, `codes` | connection IDs, stream and path names, versions, error codes, frame types |
+//! | `header`, `packet_number` | packets in a datagram, header protection, packet numbers (RFC 9000 §17) |
+//! | `frame` | one file for each family of frames (RFC 9000 §19, RFC 9221) |
+//! | `transport_params` | the table of transport parameters (RFC 9000 §18) |
+#![forbid(unsafe_code)]
+
+mod codes;
+mod frame;
+mod header;
+mod ids;
+mod packet_kind;
+pub mod packet_number;
+mod reader;
+mod transport_params;
+mod varint;
+mod version;
+mod writer;
+
+pub use codes::{FrameType, TransportErrorCode};
+pub use frame::{
+    Ack, AckEncoder, AckRanges, CloseCode, ConnectionClose, Crypto, DataBlocked, Datagram, EcnCounts, Frame,
+    FrameError, Frames, MaxData, MaxStreamData, MaxStreams, NewConnectionId, NewToken, PathChallenge,
+    PathResponse, ResetStream, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamHeader,
+    StreamsBlocked, frames,
+};
+pub use header::{
+    HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,
+    ShortHeader, UnprotectedBits, negotiated_versions, patch_length, protect_header, read_packet, sample,
+    unprotect_header, write_retry, write_version_negotiation,
+};
+pub use ids::{CID_LEN_MAX, ConnectionId, Dir, PathId, ResetToken, Side, StreamId};
+pub use packet_kind::PacketKind;
+pub use reader::{Reader, Truncated};
+pub use transport_params::{
+    ParameterId, ParameterProblem, PreferredAddress, TransportParameterError, TransportParameters,
+    VersionInformation,
+};
+pub use varint::{VarInt, VarIntTooLarge};
+pub use version::{Dialect, Version};
+pub use writer::Writer;

@@ -4,6 +4,8 @@ use fulmar_base::Instant;
 use fulmar_wire::{Dir, PathId, StreamId};
 use smallvec::SmallVec;
 
+use crate::congestion::DeliverySnapshot;
+use crate::ecn::EcnCodepoint;
 use crate::path::TupleId;
 
 /// The token of a frame that was written and whose owner wants to hear of its fate.
@@ -51,6 +53,10 @@ pub(crate) struct SentPacket {
     pub(crate) in_flight: bool,
     /// Whether it probed for a larger datagram size: its loss says nothing about congestion (RFC 9000 §14.4).
     pub(crate) mtu_probe: bool,
+    /// The ECN mark that it left with.
+    pub(crate) ecn: Option<EcnCodepoint>,
+    /// The state of delivery when it was sent, from `congestion::Flow::on_sent`.
+    pub(crate) delivered: DeliverySnapshot,
     /// The tokens of its frames.
     pub(crate) frames: SentFrames,
 }

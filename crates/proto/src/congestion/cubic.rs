@@ -1,0 +1,287 @@
+//! CUBIC (RFC 9438), with HyStart++ in the first slow start.
+//!
+//! Windows are in bytes and times in microseconds, all in integers, so that a run is the same on every
+//! machine.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+use super::hystart::HyStart;
+use super::recovery::Recovery;
+use super::{
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, Sent, SpuriousLoss, initial_window,
+    minimum_window, window_after_mtu_change,
+};
+
+/// The window after a loss, in tenths (beta, RFC 9438 §4.6).
+const BETA_TENTHS: u64 = 7;
+
+/// The steepness of the curve in tenths of a datagram per cubed second (C, RFC 9438 §5).
+const C_TENTHS: i128 = 4;
+
+/// The growth of the Reno-friendly window in datagrams per round trip: 3 (1 - beta) / (1 + beta) = 9/17
+/// (alpha, RFC 9438 §4.3).
+const ALPHA: (u64, u64) = (9, 17);
+
+/// Microseconds to the third power in a second to the third power.
+const CUBED_MICROS: i128 = 1_000_000_000_000_000_000;
+
+/// The curve is not followed further than this from its plateau; it is beyond every window long before.
+const MAX_CURVE_MICROS: i128 = 10_000_000_000;
+
+/// The Reno-friendly window is kept in this fraction of a byte: it grows by less than a byte per ACK.
+const FRACTION_BITS: u32 = 16;
+
+/// The options of [`Cubic`].
+#[derive(Debug, Clone)]
+pub struct CubicConfig {
+    /// The initial window in bytes; without one, RFC 9002 §7.2 decides.
+    pub initial_window: Option<u64>,
+    /// Whether a flow whose window shrinks makes room for others faster (RFC 9438 §4.7).
+    pub fast_convergence: bool,
+}
+
+impl Default for CubicConfig {
+    fn default() -> Self {
+        Self { initial_window: None, fast_convergence: true }
+    }
+}
+
+impl ControllerFactory for CubicConfig {
+    fn build(&self, _now: Instant, max_datagram_size: u16) -> Box<dyn Controller> {
+        Box::new(Cubic::new(self, max_datagram_size))
+    }
+}
+
+/// Grows the window along a cubic curve that is flat around the window of the last loss.
+#[derive(Debug, Clone)]
+pub struct Cubic {
+    max_datagram_size: u16,
+    fast_convergence: bool,
+    recovery: Recovery,
+    hystart: HyStart,
+    /// When the application began to leave the window unused, if it does.
+    limited_since: Option<Instant>,
+    state: Curve,
+    /// The state before the last reaction (RFC 9438 §4.9.2).
+    undo: Curve,
+}
+
+/// What a reaction to congestion changes and its undoing restores.
+#[derive(Debug, Clone)]
+struct Curve {
+    window: u64,
+    ssthresh: Option<u64>,
+    /// The window of the last loss, where the curve is flat; `None` where no loss set it.
+    plateau: Option<u64>,
+    /// The window when `ssthresh` was last set (cwnd_prior).
+    prior_window: u64,
+    /// The present stage of congestion avoidance.
+    stage: Option<Stage>,
+}
+
+/// A stage of congestion avoidance, from a reaction to the next.
+#[derive(Debug, Clone)]
+struct Stage {
+    /// When it began, moved on by the time in which the application left the window unused.
+    start: Instant,
+    /// Microseconds from the start to the plateau (K).
+    to_plateau: u64,
+    /// The window at the plateau (W_max).
+    plateau: u64,
+    /// The window that Reno would have (W_est), in fractions of a byte.
+    reno: u64,
+}
+
+impl Stage {
+    /// The stage that begins with `window` (RFC 9438 §4.2).
+    fn new(now: Instant, window: u64, plateau: Option<u64>, max_datagram_size: u16) -> Self {
+        // RFC 9438 §4.8, §4.10: without a loss to return to, the plateau is the present window.
+        let plateau = plateau.unwrap_or(window).max(window);
+        // K = cbrt((W_max - cwnd_epoch) / C).
+        let cubed = u128::from(plateau - window) * 10 * CUBED_MICROS.unsigned_abs()
+            / (C_TENTHS.unsigned_abs() * u128::from(max_datagram_size));
+        Self { start: now, to_plateau: cube_root(cubed), plateau, reno: window << FRACTION_BITS }
+    }
+
+    /// The window of the curve at time `t` of the stage (W_cubic, RFC 9438 §4.2).
+    fn curve(&self, t: Duration, max_datagram_size: u16) -> u64 {
+        let t = i128::try_from(t.as_micros()).unwrap_or(i128::MAX);
+        let distance = t.saturating_sub(i128::from(self.to_plateau));
+        let distance = distance.clamp(-MAX_CURVE_MICROS, MAX_CURVE_MICROS);
+        let cubed = C_TENTHS * i128::from(max_datagram_size) * distance * distance * distance;
+        let window = i128::from(self.plateau) + cubed / (10 * CUBED_MICROS);
+        u64::try_from(window.max(0)).unwrap_or(u64::MAX)
+    }
+
+    /// Grows the Reno-friendly window (RFC 9438 §4.3).
+    fn grow_reno(&mut self, acked: u64, window: u64, prior_window: u64, max_datagram_size: u16) {
+        let (numerator, denominator) = if self.reno_window() >= prior_window { (1, 1) } else { ALPHA };
+        let growth = (u128::from(acked) * u128::from(max_datagram_size) * u128::from(numerator))
+            << FRACTION_BITS;
+        let growth = growth / (u128::from(window) * u128::from(denominator));
+        self.reno = self.reno.saturating_add(u64::try_from(growth).unwrap_or(u64::MAX));
+    }
+
+    fn reno_window(&self) -> u64 {
+        self.reno >> FRACTION_BITS
+    }
+}
+
+impl Cubic {
+    /// A controller in slow start.
+    pub fn new(config: &CubicConfig, max_datagram_size: u16) -> Self {
+        let window = config.initial_window.unwrap_or_else(|| initial_window(max_datagram_size));
+        let window = window.max(minimum_window(max_datagram_size));
+        let state = Curve { window, ssthresh: None, plateau: None, prior_window: window, stage: None };
+        Self {
+            max_datagram_size,
+            fast_convergence: config.fast_convergence,
+            recovery: Recovery::default(),
+            hystart: HyStart::new(),
+            limited_since: None,
+            undo: state.clone(),
+            state,
+        }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.state.ssthresh.is_none_or(|ssthresh| self.state.window < ssthresh)
+    }
+
+    fn grow_in_slow_start(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        let state = &mut self.state;
+        let first = state.ssthresh.is_none();
+        self.hystart.grow(now, ack, &mut state.window, &mut state.ssthresh);
+        if first && state.ssthresh.is_some() {
+            // RFC 9438 §4.10: the curve begins at its plateau, since no loss has set one.
+            state.prior_window = state.window;
+            state.plateau = None;
+        }
+    }
+
+    fn grow_in_congestion_avoidance(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        let (size, state) = (self.max_datagram_size, &mut self.state);
+        let window = state.window;
+        let stage = state.stage.get_or_insert_with(|| Stage::new(now, window, state.plateau, size));
+        if let Some(since) = self.limited_since.take() {
+            // RFC 9438 §4.2: time in which the window was not used does not count.
+            stage.start += now.saturating_since(since);
+        }
+        stage.grow_reno(ack.acked_bytes, window, state.prior_window, size);
+        let t = now.saturating_since(stage.start);
+        if stage.curve(t, size) < stage.reno_window() {
+            // RFC 9438 §4.3: the Reno-friendly region.
+            state.window = window.max(stage.reno_window());
+            return;
+        }
+        // RFC 9438 §4.4, §4.5: towards where the curve will be after the next round trip, per window
+        // acknowledged, and never faster than half a window per window.
+        let target = stage.curve(t + ack.rtt.smoothed(), size).clamp(window, window + window / 2);
+        let growth = u128::from(target - window) * u128::from(ack.acked_bytes) / u128::from(window);
+        state.window += u64::try_from(growth).unwrap_or(u64::MAX).min(target - window);
+    }
+
+    fn react(&mut self, now: Instant) {
+        self.recovery.enter(now);
+        self.undo = self.state.clone();
+        self.limited_since = None;
+        let state = &mut self.state;
+        // RFC 9438 §4.7: a flow that could not return to its last plateau aims lower than where it is.
+        let shrinks = self.fast_convergence && state.plateau.is_some_and(|plateau| state.window < plateau);
+        state.plateau = Some(if shrinks { state.window * (10 + BETA_TENTHS) / 20 } else { state.window });
+        state.prior_window = state.window;
+        state.window = (state.window * BETA_TENTHS / 10).max(minimum_window(self.max_datagram_size));
+        state.ssthresh = Some(state.window);
+        state.stage = None;
+    }
+}
+
+impl Controller for Cubic {
+    fn on_sent(&mut self, _now: Instant, _sent: &Sent) {}
+
+    fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        if ack.app_limited {
+            // RFC 9438 §5.8: a window that is not used does not grow.
+            if self.state.stage.is_some() {
+                self.limited_since.get_or_insert(now);
+            }
+        } else if self.recovery.holds(ack.largest_sent_time) {
+            // RFC 9002 §7.3.2: the window stays as it is in recovery.
+        } else if self.in_slow_start() {
+            self.grow_in_slow_start(now, ack);
+        } else {
+            self.grow_in_congestion_avoidance(now, ack);
+        }
+    }
+
+    fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
+        if !self.recovery.covers(event.largest_sent_time) {
+            self.react(now);
+        }
+        match event.cause {
+            Cause::Loss => self.recovery.on_lost(event.lost_bytes),
+            Cause::Ecn { .. } => self.recovery.make_final(),
+        }
+        if event.persistent {
+            // RFC 9002 §7.6.2 and RFC 9438 §4.8: slow start from the minimum; the next stage begins at its
+            // plateau.
+            self.state.window = minimum_window(self.max_datagram_size);
+            self.state.plateau = None;
+            self.state.stage = None;
+            self.recovery.release();
+        }
+    }
+
+    fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
+        let restores = self.recovery.on_spurious(spurious.bytes, spurious.sent_time);
+        // RFC 9438 §4.9.2: a window that has grown beyond the old one stays.
+        if restores && self.state.window < self.state.prior_window {
+            self.state = self.undo.clone();
+            self.recovery.release();
+        }
+    }
+
+    fn on_mtu(&mut self, max_datagram_size: u16) {
+        let state = &mut self.state;
+        state.window = window_after_mtu_change(state.window, self.max_datagram_size, max_datagram_size);
+        self.max_datagram_size = max_datagram_size;
+    }
+
+    fn window(&self) -> u64 {
+        self.state.window
+    }
+
+    fn ssthresh(&self) -> Option<u64> {
+        self.state.ssthresh
+    }
+
+    fn state(&self) -> &'static str {
+        match (self.in_slow_start(), self.hystart.is_conservative()) {
+            (true, false) => "slow start",
+            (true, true) => "conservative slow start",
+            (false, _) => "congestion avoidance",
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+}
+
+/// The largest integer whose cube is at most `value`.
+fn cube_root(value: u128) -> u64 {
+    let mut root = 0u128;
+    // The cube root of 2^128 has 43 bits; each is tried from the highest down.
+    for bit in (0..43).rev() {
+        let candidate = root | 1 << bit;
+        if candidate.checked_pow(3).is_some_and(|cube| cube <= value) {
+            root = candidate;
+        }
+    }
+    root as u64
+}
+
+#[cfg(test)]
+mod tests;

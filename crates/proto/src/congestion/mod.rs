@@ -1,0 +1,126 @@
+//! Congestion control: how much may be in flight on a tuple, and how fast it may leave.
+//!
+//! Owns the [`Controller`] trait and its implementations, the pacer, and the sampling of the delivery
+//! rate. Knows no packet number space and no frame: events come in as sums over an ACK frame. A controller
+//! of one's own implements [`Controller`] and [`ControllerFactory`]. RFC 9002 §7, RFC 9438 (CUBIC),
+//! RFC 9406 (HyStart++).
+
+mod cubic;
+mod delivery_rate;
+mod events;
+mod flow;
+mod hystart;
+mod new_reno;
+mod pacer;
+mod recovery;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use fulmar_base::Instant;
+
+pub use self::cubic::{Cubic, CubicConfig};
+pub use self::delivery_rate::{DeliverySnapshot, RateSample};
+pub use self::events::{AckEvent, Cause, CongestionEvent, Sent, SpuriousLoss};
+pub use self::new_reno::{NewReno, NewRenoConfig};
+
+pub(crate) use self::flow::Flow;
+
+/// A congestion controller: one tuple's window.
+///
+/// The connection calls [`Controller::on_sent`] for each packet that counts in flight,
+/// [`Controller::on_ack`] once for each ACK frame that acknowledges such packets, and
+/// [`Controller::on_congestion`] after it when the same ACK frame, or the loss timer, shows losses. `now`
+/// never goes back. Calls must not depend on anything but their arguments and earlier calls: the lab
+/// replays them.
+pub trait Controller: Send + Debug {
+    /// A packet left.
+    fn on_sent(&mut self, now: Instant, sent: &Sent);
+
+    /// Packets were acknowledged.
+    fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>);
+
+    /// Packets were lost, or the peer reports that packets met congestion.
+    fn on_congestion(&mut self, now: Instant, event: &CongestionEvent);
+
+    /// Packets declared lost have arrived after all. If all losses that caused the last reaction were of
+    /// that kind, the controller should undo it.
+    fn on_spurious_loss(&mut self, now: Instant, spurious: &SpuriousLoss) {
+        let _ = (now, spurious);
+    }
+
+    /// The largest size of a datagram changed, in bytes of UDP payload.
+    fn on_mtu(&mut self, max_datagram_size: u16);
+
+    /// The bytes that may be in flight.
+    fn window(&self) -> u64;
+
+    /// The rate at which packets should leave, in bytes per second. With `None` the pacer derives it from
+    /// the window and the smoothed round-trip time.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+
+    /// The slow start threshold in bytes, if there is one and it was set.
+    fn ssthresh(&self) -> Option<u64> {
+        None
+    }
+
+    /// The state in a word or two, for logs and statistics.
+    fn state(&self) -> &'static str;
+
+    /// The name of the algorithm.
+    fn name(&self) -> &'static str;
+}
+
+/// Makes a controller for each new tuple.
+pub trait ControllerFactory: Send + Sync + Debug {
+    /// A controller in its first state. `max_datagram_size` is in bytes of UDP payload.
+    fn build(&self, now: Instant, max_datagram_size: u16) -> Box<dyn Controller>;
+}
+
+/// The choice of a congestion controller.
+#[derive(Debug, Clone)]
+pub enum CongestionControl {
+    /// NewReno as in RFC 9002 §7.
+    NewReno(NewRenoConfig),
+    /// CUBIC as in RFC 9438.
+    Cubic(CubicConfig),
+    /// A controller from outside of this crate.
+    Custom(Arc<dyn ControllerFactory>),
+}
+
+impl Default for CongestionControl {
+    fn default() -> Self {
+        Self::Cubic(CubicConfig::default())
+    }
+}
+
+impl ControllerFactory for CongestionControl {
+    fn build(&self, now: Instant, max_datagram_size: u16) -> Box<dyn Controller> {
+        match self {
+            Self::NewReno(config) => config.build(now, max_datagram_size),
+            Self::Cubic(config) => config.build(now, max_datagram_size),
+            Self::Custom(factory) => factory.build(now, max_datagram_size),
+        }
+    }
+}
+
+/// The initial window (RFC 9002 §7.2): ten datagrams, but not more than 14,720 bytes unless two datagrams
+/// are.
+fn initial_window(max_datagram_size: u16) -> u64 {
+    let size = u64::from(max_datagram_size);
+    (10 * size).min((2 * size).max(14_720))
+}
+
+/// The smallest window (RFC 9002 §7.2, kMinimumWindow).
+fn minimum_window(max_datagram_size: u16) -> u64 {
+    2 * u64::from(max_datagram_size)
+}
+
+/// The window after a change of the datagram size: an initial window that nothing has changed yet is
+/// computed anew (RFC 9002 §7.2), and no window is below the minimum.
+fn window_after_mtu_change(window: u64, old_size: u16, new_size: u16) -> u64 {
+    let window = if window == initial_window(old_size) { initial_window(new_size) } else { window };
+    window.max(minimum_window(new_size))
+}

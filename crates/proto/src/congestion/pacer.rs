@@ -1,0 +1,138 @@
+//! The pacer: spreads a window over a round trip (RFC 9002 §7.7).
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+/// The pacer's rate is that of a window per smoothed round trip, times 5/4: with the exact rate, a delayed
+/// timer would leave a part of the window unused (RFC 9002 §7.7).
+const GAIN: (u64, u64) = (5, 4);
+
+/// After silence a train of so many packets may leave at once: the initial window, and enough for the
+/// kernel to segment.
+const BURST_PACKETS: u64 = 10;
+
+/// At high rates the train after silence is what the rate gives in this time.
+const BURST_TIME: Duration = Duration::from_millis(2);
+
+/// The pacer never asks to be woken sooner than after this time, but for a single packet: timers are no
+/// finer, and each wake-up costs a system call or two. What the rate gives in this time leaves together.
+const WAKE_INTERVAL: Duration = Duration::from_millis(1);
+
+/// A timer that rings up to so much too late costs no rate: what the rate gave meanwhile may leave.
+const LATENESS: Duration = Duration::from_millis(8);
+
+/// Tokens are counted in bytes times nanoseconds per second, so that adding them needs no division and
+/// loses no fraction.
+const NANOS: u64 = 1_000_000_000;
+
+/// The most bytes that the bucket can hold, whatever the rate, so that tokens fit in 64 bits.
+const MAX_CAPACITY: u64 = 4_000_000_000;
+
+/// A bucket that fills with the rate and from which packets are paid.
+///
+/// The bucket is small after silence (a burst hurts queues) and larger while the sender waits for it: a
+/// sender that is woken late is owed what it was kept from sending. Packets that ignore the pacer, such as
+/// probes, may take the bucket below zero.
+#[derive(Debug, Clone)]
+pub(super) struct Pacer {
+    /// Bytes per second.
+    rate: u64,
+    max_datagram_size: u16,
+    tokens: i64,
+    updated: Instant,
+    /// Whether the sender waits for tokens.
+    waiting: bool,
+}
+
+impl Pacer {
+    /// A full bucket.
+    pub(super) fn new(now: Instant, rate: u64, max_datagram_size: u16) -> Self {
+        let mut pacer = Self { rate, max_datagram_size, tokens: 0, updated: now, waiting: false };
+        pacer.tokens = scaled(pacer.capacity());
+        pacer
+    }
+
+    /// The rate, in bytes per second, that sends `window` in a round trip, with some reserve.
+    pub(super) fn rate_for(window: u64, smoothed_rtt: Duration) -> u64 {
+        let micros = u64::try_from(smoothed_rtt.as_micros()).unwrap_or(u64::MAX).max(1);
+        let per_second = u128::from(window) * 1_000_000 * u128::from(GAIN.0) / u128::from(GAIN.1);
+        u64::try_from(per_second / u128::from(micros)).unwrap_or(u64::MAX)
+    }
+
+    /// Changes the rate, in bytes per second. What came in until `now` came at the old one.
+    pub(super) fn set_rate(&mut self, now: Instant, rate: u64) {
+        self.refill(now);
+        self.rate = rate;
+    }
+
+    /// The rate in bytes per second.
+    pub(super) fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// The size of a full packet in bytes.
+    pub(super) fn packet(&self) -> u64 {
+        u64::from(self.max_datagram_size)
+    }
+
+    /// Changes the size of a full packet.
+    pub(super) fn set_max_datagram_size(&mut self, size: u16) {
+        self.max_datagram_size = size;
+    }
+
+    /// The bytes that may leave now.
+    pub(super) fn budget(&mut self, now: Instant) -> u64 {
+        self.refill(now);
+        u64::try_from(self.tokens).unwrap_or(0) / NANOS
+    }
+
+    /// Notes bytes that left.
+    pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) {
+        self.refill(now);
+        self.waiting = false;
+        self.tokens = self.tokens.saturating_sub(scaled(bytes));
+    }
+
+    /// When to try again, for a sender that wants to send `bytes` and has not the budget.
+    ///
+    /// At high rates that is when enough has come together to be worth the waking, see [`WAKE_INTERVAL`].
+    pub(super) fn next_time(&mut self, now: Instant, bytes: u64) -> Instant {
+        self.refill(now);
+        self.waiting = true;
+        let worthwhile = bytes_in(WAKE_INTERVAL, self.rate).min(self.capacity());
+        let missing = scaled(bytes.max(worthwhile)).saturating_sub(self.tokens);
+        let missing = u64::try_from(missing).unwrap_or(0);
+        now + Duration::from_nanos(missing.div_ceil(self.rate.max(1)))
+    }
+
+    fn refill(&mut self, now: Instant) {
+        let elapsed = now.saturating_since(self.updated);
+        self.updated = self.updated.max(now);
+        let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let gained = i64::try_from(self.rate.saturating_mul(elapsed)).unwrap_or(i64::MAX);
+        let limit = scaled(self.capacity()).max(self.tokens);
+        self.tokens = self.tokens.saturating_add(gained).min(limit);
+    }
+
+    /// The most bytes that the bucket holds.
+    fn capacity(&self) -> u64 {
+        let time = if self.waiting { LATENESS } else { BURST_TIME };
+        let train = BURST_PACKETS * self.packet();
+        bytes_in(time, self.rate).clamp(train, MAX_CAPACITY)
+    }
+}
+
+/// The bytes that `rate` gives in `time`.
+fn bytes_in(time: Duration, rate: u64) -> u64 {
+    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    rate.saturating_mul(micros) / 1_000_000
+}
+
+/// Tokens for so many bytes.
+fn scaled(bytes: u64) -> i64 {
+    i64::try_from(bytes.saturating_mul(NANOS)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! A small map from paths to values.
+
+use fulmar_wire::PathId;
+use smallvec::SmallVec;
+
+/// One value for each path with packets in the current generation. The connection's limit of open paths keeps
+/// it short, and nearly always it has one entry.
+#[derive(Debug)]
+pub(super) struct PerPath<T>(SmallVec<[(PathId, T); 1]>);
+
+impl<T> PerPath<T> {
+    pub(super) fn get(&self, path: PathId) -> Option<&T> {
+        self.0.iter().find(|entry| entry.0 == path).map(|entry| &entry.1)
+    }
+
+    pub(super) fn get_or_insert(&mut self, path: PathId, value: T) -> &mut T {
+        let index = self.0.iter().position(|entry| entry.0 == path).unwrap_or_else(|| {
+            self.0.push((path, value));
+            self.0.len() - 1
+        });
+        &mut self.0[index].1
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl<T> Default for PerPath<T> {
+    fn default() -> Self {
+        Self(SmallVec::new())
+    }
+}

@@ -1,0 +1,46 @@
+//! Keys, packet protection and the seam to TLS (RFC 9001, RFC 9369).
+//!
+//! This module owns everything that knows a secret. TLS itself is rustls, but rustls' packet keys are not
+//! used: its secrets are received through a key log of our own and expanded here, so that the version of QUIC
+//! is not fixed when the connection is made, and so that the AEAD can be the fastest one at hand.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | [`aead`] | cipher suites, their limits, and the choice between ring and aws-lc |
+//! | [`hkdf`] | secrets and HKDF-Expand-Label |
+//! | [`version`] | the constants that differ between QUIC versions: salt, labels, Retry key |
+//! | [`packet_key`] | sealing and opening a packet in place, the path-aware nonce |
+//! | [`header_key`] | the mask of header protection |
+//! | [`keys`] | the keys of one encryption level |
+//! | [`key_phase`] | 1-RTT keys: key update and the limits of the AEAD |
+//! | [`session`] | the TLS handshake: bytes in, bytes and keys out |
+//! | [`secret_capture`] | the key log through which rustls hands over its secrets |
+//! | [`tls_error`] | why TLS refused, in words and as a transport error |
+//! | [`provider`] | rustls providers restricted to chosen cipher suites |
+//! | [`retry`] | the integrity tag of Retry packets |
+//! | [`reset`] | stateless reset tokens |
+//!
+//! It must not know packets, spaces or streams: a packet is a slice with a header length, CRYPTO data is
+//! bytes in order.
+
+pub(crate) mod aead;
+pub(crate) mod header_key;
+mod hkdf;
+pub(crate) mod key_phase;
+pub(crate) mod keys;
+pub(crate) mod packet_key;
+mod provider;
+mod reset;
+pub(crate) mod retry;
+mod secret_capture;
+pub(crate) mod session;
+mod tls_error;
+mod version;
+
+pub use aead::{AeadBackend, CipherSuite};
+pub use provider::restrict_suites;
+pub use reset::ResetKey;
+pub use tls_error::TlsError;
+
+#[cfg(test)]
+mod vectors;

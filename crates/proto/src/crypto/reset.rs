@@ -1,0 +1,38 @@
+//! Stateless reset tokens (RFC 9000 §10.3.2).
+
+use std::fmt;
+
+use fulmar_wire::{ConnectionId, ResetToken};
+use ring::hmac;
+
+/// The key from which an endpoint derives the stateless reset token of every connection ID it issues.
+///
+/// Whoever holds it can end every connection of the endpoint. An endpoint that gets the same key again after
+/// a restart can reset the connections it has forgotten.
+#[derive(Clone)]
+pub struct ResetKey(hmac::Key);
+
+impl ResetKey {
+    /// A key from secret bytes: at least 32 of them, which is checked when the program is compiled.
+    pub fn new<const N: usize>(secret: &[u8; N]) -> Self {
+        const { assert!(N >= 32, "a reset key has at least 256 bits") };
+        Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
+    }
+
+    /// The token for `cid`: HMAC-SHA256, cut to 128 bits.
+    pub fn token(&self, cid: &ConnectionId) -> ResetToken {
+        let tag = hmac::sign(&self.0, cid.as_bytes());
+        let mut token = [0; 16];
+        token.copy_from_slice(&tag.as_ref()[..16]);
+        ResetToken(token)
+    }
+}
+
+impl fmt::Debug for ResetKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ResetKey(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests;

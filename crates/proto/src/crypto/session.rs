@@ -1,0 +1,265 @@
+//! The TLS handshake: bytes in, bytes and keys out (RFC 9001 §4).
+
+use std::fmt;
+use std::sync::Arc;
+
+use fulmar_wire::{Side, Version};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::quic;
+
+use super::aead::{AeadBackend, CipherSuite};
+use super::key_phase::OneRttKeys;
+use super::keys::Keys;
+use super::secret_capture::SecretCapture;
+use super::tls_error::{self, TlsError};
+use crate::TransportError;
+
+/// An encryption level that carries CRYPTO frames (RFC 9001 §2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Initial packets.
+    Initial,
+    /// Handshake packets.
+    Handshake,
+    /// 1-RTT packets.
+    OneRtt,
+}
+
+/// New keys from the handshake. From here on, [`Session::write_handshake`] writes for their level.
+#[derive(Debug)]
+pub(crate) enum KeyEvent {
+    /// The keys of the Handshake level.
+    Handshake(Box<Keys>),
+    /// The keys of the 1-RTT level. Those for receiving must not be used before
+    /// [`Session::is_handshaking`] is false (RFC 9001 §5.7).
+    OneRtt(Box<OneRttKeys>),
+}
+
+/// The TLS side of one connection.
+pub(crate) struct Session {
+    tls: quic::Connection,
+    capture: Arc<SecretCapture>,
+    side: Side,
+    version: Version,
+    backend: AeadBackend,
+    read_level: Level,
+    write_level: Level,
+    error: Option<TlsError>,
+}
+
+/// rustls would only choose the labels of keys by the version, and those keys are not used.
+const TLS_VERSION: quic::Version = quic::Version::V1;
+
+impl Session {
+    /// A client that verifies the server as `server_name`. `parameters` are its encoded transport parameters,
+    /// `version` is the one whose keys are made.
+    ///
+    /// # Errors
+    /// If `config` cannot be used with QUIC: it has no TLS 1.3 or no suite for it.
+    pub(crate) fn client(
+        config: &rustls::ClientConfig,
+        version: Version,
+        server_name: ServerName<'static>,
+        parameters: Vec<u8>,
+        backend: AeadBackend,
+    ) -> Result<Self, TlsError> {
+        check_suites(config.crypto_provider())?;
+        // Nearly all of a configuration is shared, so a copy for each connection is cheap.
+        let mut config = config.clone();
+        let capture = SecretCapture::new(config.key_log);
+        config.key_log = capture.clone();
+        let tls = quic::ClientConnection::new(Arc::new(config), TLS_VERSION, server_name, parameters)
+            .map_err(|error| TlsError::from(&error))?;
+        Ok(Self::new(tls.into(), capture, Side::Client, version, backend))
+    }
+
+    /// A server. `parameters` are its encoded transport parameters, `version` is the one whose keys are made.
+    ///
+    /// # Errors
+    /// If `config` cannot be used with QUIC: it has no TLS 1.3, no suite for it, or a limit of early data that
+    /// is neither 0 nor 2^32-1.
+    pub(crate) fn server(
+        config: &rustls::ServerConfig,
+        version: Version,
+        parameters: Vec<u8>,
+        backend: AeadBackend,
+    ) -> Result<Self, TlsError> {
+        check_suites(config.crypto_provider())?;
+        let mut config = config.clone();
+        let capture = SecretCapture::new(config.key_log);
+        config.key_log = capture.clone();
+        let tls = quic::ServerConnection::new(Arc::new(config), TLS_VERSION, parameters)
+            .map_err(|error| TlsError::from(&error))?;
+        Ok(Self::new(tls.into(), capture, Side::Server, version, backend))
+    }
+
+    fn new(
+        tls: quic::Connection,
+        capture: Arc<SecretCapture>,
+        side: Side,
+        version: Version,
+        backend: AeadBackend,
+    ) -> Self {
+        let (read_level, write_level) = (Level::Initial, Level::Initial);
+        Self { tls, capture, side, version, backend, read_level, write_level, error: None }
+    }
+
+    /// The level whose CRYPTO data TLS wants next. Data of a higher level waits until it is reached.
+    pub(crate) fn read_level(&self) -> Level {
+        self.read_level
+    }
+
+    /// The level of the bytes that the next [`Session::write_handshake`] gives.
+    pub(crate) fn write_level(&self) -> Level {
+        self.write_level
+    }
+
+    /// Takes CRYPTO data of `level`, in order and each byte once. rustls keeps an incomplete message, at most
+    /// 64 KiB of it. After each call, [`Session::write_handshake`] is due until it gives neither bytes nor
+    /// keys; rustls mixes the levels of what it writes otherwise.
+    ///
+    /// # Errors
+    /// PROTOCOL_VIOLATION for data of the wrong level, CRYPTO_ERROR with the alert of TLS otherwise; in the
+    /// latter case [`Session::error`] tells more.
+    pub(crate) fn read_handshake(&mut self, level: Level, data: &[u8]) -> Result<(), TransportError> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        // RFC 9001 §4.1.3: no new data at a level that TLS has left.
+        if level != self.read_level {
+            return Err(TransportError::protocol_violation("handshake data at the wrong encryption level"));
+        }
+        debug_assert!(level <= self.write_level, "`write_handshake` was not called between two levels");
+        self.tls.read_hs(data).map_err(|error| {
+            let words = TlsError::from(&error);
+            let transport_error = tls_error::transport_error(&error, &words, self.tls.alert());
+            self.error = Some(words);
+            transport_error
+        })?;
+        self.advance_read_level();
+        Ok(())
+    }
+
+    fn advance_read_level(&mut self) {
+        if !self.tls.is_handshaking() {
+            self.read_level = Level::OneRtt;
+        } else if self.capture.has_handshake() {
+            self.read_level = Level::Handshake;
+        }
+    }
+
+    /// Appends handshake bytes for [`Session::write_level`], as it was before the call, to `out`. Keys, if they
+    /// come, are for the next level; there may be more bytes then.
+    pub(crate) fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<KeyEvent> {
+        match self.tls.write_hs(out)? {
+            quic::KeyChange::Handshake { .. } => {
+                self.write_level = Level::Handshake;
+                Some(KeyEvent::Handshake(Box::new(self.handshake_keys())))
+            }
+            quic::KeyChange::OneRtt { .. } => {
+                self.write_level = Level::OneRtt;
+                Some(KeyEvent::OneRtt(Box::new(self.one_rtt_keys())))
+            }
+        }
+    }
+
+    fn handshake_keys(&self) -> Keys {
+        let suite = self.suite().expect(SUITE_KNOWN);
+        let secrets = self.capture.take_handshake(suite).expect(SECRETS_LOGGED);
+        Keys::from_secrets(suite, &secrets, self.version, self.side, self.backend)
+    }
+
+    fn one_rtt_keys(&self) -> OneRttKeys {
+        let suite = self.suite().expect(SUITE_KNOWN);
+        let secrets = self.capture.take_application(suite).expect(SECRETS_LOGGED);
+        OneRttKeys::from_secrets(suite, secrets, self.version, self.side, self.backend)
+    }
+
+    /// Whether the handshake is not complete yet (RFC 9001 §4.1.1).
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.tls.is_handshaking()
+    }
+
+    /// The peer's encoded transport parameters, once they have arrived. They can be trusted when the handshake
+    /// is complete.
+    pub(crate) fn transport_parameters(&self) -> Option<&[u8]> {
+        self.tls.quic_transport_parameters()
+    }
+
+    /// The application protocol that was negotiated.
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        self.tls.alpn_protocol()
+    }
+
+    /// The name that the client asked for; `None` on the client itself, which knows.
+    pub(crate) fn server_name(&self) -> Option<&str> {
+        match &self.tls {
+            quic::Connection::Client(_) => None,
+            quic::Connection::Server(tls) => tls.server_name(),
+        }
+    }
+
+    /// The peer's chain of certificates, its own first.
+    pub(crate) fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.tls.peer_certificates()
+    }
+
+    /// The cipher suite that was negotiated.
+    pub(crate) fn suite(&self) -> Option<CipherSuite> {
+        CipherSuite::from_rustls(self.tls.negotiated_cipher_suite()?.suite())
+    }
+
+    /// The group of the key exchange that was negotiated, such as X25519MLKEM768.
+    pub(crate) fn key_exchange(&self) -> Option<rustls::NamedGroup> {
+        self.tls.negotiated_key_exchange_group().map(|group| group.name())
+    }
+
+    /// Fills `output` with bytes that both sides derive from the handshake (RFC 5705, RFC 8446 §7.5).
+    ///
+    /// # Errors
+    /// If the handshake is not complete, or `output` is empty or longer than 255 hashes.
+    pub(crate) fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: Option<&[u8]>,
+    ) -> Result<(), TlsError> {
+        self.tls
+            .export_keying_material(output, label, context)
+            .map(drop)
+            .map_err(|error| TlsError::from(&error))
+    }
+
+    /// Why [`Session::read_handshake`] failed, in words for the application.
+    pub(crate) fn error(&self) -> Option<&TlsError> {
+        self.error.as_ref()
+    }
+}
+
+/// Refuses a provider that could negotiate a suite this crate cannot make keys for.
+fn check_suites(provider: &CryptoProvider) -> Result<(), TlsError> {
+    let usable =
+        provider.cipher_suites.iter().filter_map(|suite| suite.tls13()).filter(|tls13| tls13.quic.is_some());
+    match usable.map(|tls13| tls13.common.suite).find(|suite| CipherSuite::from_rustls(*suite).is_none()) {
+        None => Ok(()),
+        Some(suite) => Err(TlsError::Other(format!("the cipher suite {suite:?} is not supported"))),
+    }
+}
+
+const SUITE_KNOWN: &str = "the suites were checked, and rustls negotiates one before it announces keys";
+const SECRETS_LOGGED: &str = "rustls logs the secrets before it announces keys";
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("side", &self.side)
+            .field("version", &self.version)
+            .field("read_level", &self.read_level)
+            .field("write_level", &self.write_level)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

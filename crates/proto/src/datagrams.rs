@@ -1,0 +1,254 @@
+//! Unreliable datagrams (RFC 9221).
+//!
+//! Owns the DATAGRAM frame in both directions. A datagram is sent once and never again, so there are no tokens
+//! and no acknowledgements here. Knows no stream and no flow control: memory is bounded by dropping.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use fulmar_wire::{Datagram, Frame, FrameType, TransportErrorCode, VarInt};
+use thiserror::Error;
+
+use crate::TransportError;
+use crate::packet::FrameWriter;
+use crate::streams::adopt;
+
+/// What a queued datagram counts for in addition to its length, so that empty ones are not free.
+const OVERHEAD_BYTES: usize = 64;
+/// The largest DATAGRAM frame that this end accepts: anything that fits a packet (RFC 9221 §3).
+pub(crate) const FRAME_SIZE_MAX: u64 = 65_535;
+
+/// Why a datagram was not queued.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum SendDatagramError {
+    /// The peer does not receive datagrams.
+    #[error("the peer does not receive datagrams")]
+    UnsupportedByPeer,
+    /// The datagram is larger than a packet on this path, or than the peer allows.
+    #[error("the datagram is too large")]
+    TooLarge,
+    /// The queue is full; the datagram is given back, and a `DatagramsUnblocked` event follows.
+    #[error("too many datagrams wait to be sent")]
+    Blocked(Bytes),
+}
+
+/// Something happened to the datagrams of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DatagramEvent {
+    /// A datagram can be read. Comes once until [`Datagrams::receive`] has found the queue empty.
+    Received,
+    /// There is room in the queue again, after [`SendDatagramError::Blocked`].
+    Unblocked,
+}
+
+/// Counts of what happened to datagrams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DatagramStats {
+    /// Datagrams written into packets.
+    pub sent: u64,
+    /// Datagrams received.
+    pub received: u64,
+    /// Datagrams dropped before they were sent: pushed out by newer ones, or too large for a path that shrank.
+    pub dropped_outgoing: u64,
+    /// Datagrams dropped because the application did not read.
+    pub dropped_incoming: u64,
+}
+
+/// The datagrams of a connection.
+#[derive(Debug)]
+pub(crate) struct Datagrams {
+    incoming: Queue,
+    outgoing: Queue,
+    /// The largest frame that this end accepts; 0 if it accepts none.
+    local_frame_max: u64,
+    /// The largest frame that the peer accepts; 0 if it accepts none, or is not known yet.
+    peer_frame_max: u64,
+    /// The application was told to wait for room.
+    send_blocked: bool,
+    /// The application waits for a datagram.
+    receive_blocked: bool,
+    received_event: bool,
+    unblocked_event: bool,
+    stats: DatagramStats,
+}
+
+impl Datagrams {
+    /// Buffers of these sizes in bytes, where a datagram counts 64 bytes more than it has. Without a receive
+    /// buffer datagrams are refused.
+    pub(crate) fn new(receive_buffer: Option<usize>, send_buffer: usize) -> Self {
+        Self {
+            incoming: Queue::new(receive_buffer.unwrap_or(0)),
+            outgoing: Queue::new(send_buffer),
+            local_frame_max: receive_buffer.map_or(0, |_| FRAME_SIZE_MAX),
+            peer_frame_max: 0,
+            send_blocked: false,
+            receive_blocked: true,
+            received_event: false,
+            unblocked_event: false,
+            stats: DatagramStats::default(),
+        }
+    }
+
+    /// The `max_datagram_frame_size` transport parameter of this end; 0, the default, refuses datagrams.
+    pub(crate) fn local_frame_max(&self) -> u64 {
+        self.local_frame_max
+    }
+
+    /// The peer's `max_datagram_frame_size` is known: from its transport parameters or, before, from an
+    /// earlier connection. After rejected 0-RTT, 0.
+    pub(crate) fn set_peer_frame_max(&mut self, frame_max: u64) {
+        self.peer_frame_max = frame_max;
+    }
+
+    /// The longest datagram that can be sent now, if a packet has room for `payload` bytes of frames; `None`
+    /// if the peer accepts none.
+    pub(crate) fn max_len(&self, payload: usize) -> Option<usize> {
+        if self.peer_frame_max == 0 {
+            return None;
+        }
+        let frame = usize::try_from(self.peer_frame_max).unwrap_or(usize::MAX).min(payload);
+        // The frame is a type of one byte, a length field of 1, 2, 4 or 8 bytes, and the data.
+        let fitting = [1, 2, 4, 8].into_iter().filter_map(|field| {
+            let len = frame.checked_sub(1 + field)?;
+            (VarInt::saturating(len as u64).size() <= field).then_some(len)
+        });
+        fitting.max()
+    }
+
+    /// Queues a datagram, if a packet has room for `payload` bytes of frames. If the queue is full, the oldest
+    /// datagrams in it are dropped if `drop_oldest`.
+    ///
+    /// # Errors
+    /// See [`SendDatagramError`].
+    pub(crate) fn send(
+        &mut self,
+        data: Bytes,
+        drop_oldest: bool,
+        payload: usize,
+    ) -> Result<(), SendDatagramError> {
+        let len_max = self.max_len(payload).ok_or(SendDatagramError::UnsupportedByPeer)?;
+        if data.len() > len_max || data.len() + OVERHEAD_BYTES > self.outgoing.limit {
+            return Err(SendDatagramError::TooLarge);
+        }
+        if !drop_oldest && !self.outgoing.has_room(data.len()) {
+            self.send_blocked = true;
+            return Err(SendDatagramError::Blocked(data));
+        }
+        self.stats.dropped_outgoing += self.outgoing.push_dropping_oldest(data);
+        Ok(())
+    }
+
+    /// The oldest received datagram.
+    pub(crate) fn receive(&mut self) -> Option<Bytes> {
+        let data = self.incoming.pop();
+        self.receive_blocked = data.is_none();
+        data
+    }
+
+    /// Takes a DATAGRAM frame, which is a part of `payload` (RFC 9221 §4).
+    pub(crate) fn on_datagram(&mut self, frame: &Datagram<'_>, payload: &Bytes) -> Result<(), TransportError> {
+        // RFC 9221 §3: datagrams that were not offered, or larger than was. The frame has at least a type.
+        if frame.data.len() as u64 + 1 > self.local_frame_max {
+            let reason = "a datagram that is larger than this end accepts";
+            return Err(TransportError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason)
+                .with_frame(FrameType::DATAGRAM));
+        }
+        self.stats.received += 1;
+        // RFC 9221 §5: a receiver may drop datagrams that it has no room for; old ones are worth less.
+        self.stats.dropped_incoming += self.incoming.push_dropping_oldest(adopt(payload, frame.data));
+        if !self.incoming.is_empty() && std::mem::take(&mut self.receive_blocked) {
+            self.received_event = true;
+        }
+        Ok(())
+    }
+
+    /// Whether there is a datagram to write.
+    pub(crate) fn wants_to_send(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// Writes datagrams, oldest first, until there are no more or the next does not fit. `payload` is what an
+    /// empty packet has room for: what cannot fit any packet, because the path has changed, is dropped.
+    pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>, payload: usize) {
+        let len_max = self.max_len(payload);
+        while let Some(data) = self.outgoing.first() {
+            if len_max.is_none_or(|len_max| data.len() > len_max) {
+                self.stats.dropped_outgoing += 1;
+            } else if out.write_untracked(&Frame::Datagram(Datagram { data })) {
+                self.stats.sent += 1;
+            } else {
+                break;
+            }
+            self.outgoing.pop();
+        }
+        // Half of the queue is worth waking an application for.
+        if self.send_blocked && self.outgoing.bytes <= self.outgoing.limit / 2 {
+            self.send_blocked = false;
+            self.unblocked_event = true;
+        }
+    }
+
+    /// The next event.
+    pub(crate) fn poll_event(&mut self) -> Option<DatagramEvent> {
+        if std::mem::take(&mut self.received_event) {
+            return Some(DatagramEvent::Received);
+        }
+        std::mem::take(&mut self.unblocked_event).then_some(DatagramEvent::Unblocked)
+    }
+
+    /// What happened so far.
+    pub(crate) fn stats(&self) -> DatagramStats {
+        self.stats
+    }
+}
+
+/// Datagrams that wait, in the order of their arrival.
+#[derive(Debug)]
+struct Queue {
+    queue: VecDeque<Bytes>,
+    /// The sum of the lengths, with [`OVERHEAD_BYTES`] for each.
+    bytes: usize,
+    limit: usize,
+}
+
+impl Queue {
+    fn new(limit: usize) -> Self {
+        Self { queue: VecDeque::new(), bytes: 0, limit }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn has_room(&self, len: usize) -> bool {
+        self.bytes + len + OVERHEAD_BYTES <= self.limit
+    }
+
+    fn first(&self) -> Option<&Bytes> {
+        self.queue.front()
+    }
+
+    fn pop(&mut self) -> Option<Bytes> {
+        let data = self.queue.pop_front()?;
+        self.bytes -= data.len() + OVERHEAD_BYTES;
+        Some(data)
+    }
+
+    /// Makes room and adds `data`. Returns how many datagrams were dropped: `data` itself too if it is larger
+    /// than the whole queue.
+    fn push_dropping_oldest(&mut self, data: Bytes) -> u64 {
+        let mut dropped = 0;
+        while !self.has_room(data.len()) {
+            dropped += 1;
+            if self.pop().is_none() {
+                return dropped;
+            }
+        }
+        self.bytes += data.len() + OVERHEAD_BYTES;
+        self.queue.push_back(data);
+        dropped
+    }
+}
+
+#[cfg(test)]
+mod tests;

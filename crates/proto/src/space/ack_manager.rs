@@ -1,0 +1,224 @@
+//! When and what to acknowledge (RFC 9000 §13.2).
+
+use std::time::Duration;
+
+use fulmar_base::{Instant, RangeSet};
+use fulmar_wire::{AckEncoder, EcnCounts, PathId, VarInt};
+
+use crate::ecn::EcnCodepoint;
+use crate::packet::FrameWriter;
+
+/// The ranges that an ACK carries at most; of more, the newest are kept and the oldest given up
+/// (RFC 9000 §13.2.3).
+pub(crate) const MAX_ACK_RANGES: usize = 32;
+
+/// How eagerly to acknowledge. A value, so that an extension that negotiates it only replaces the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AckPolicy {
+    /// An ACK is due when this many packets that elicit one have come since the last ACK.
+    pub(crate) ack_eliciting_threshold: u32,
+    /// An ACK is due when the oldest packet that elicits one has waited so long.
+    pub(crate) max_ack_delay: Duration,
+    /// An ACK is due when a missing packet number lies so far below the largest number received; 1 asks for
+    /// an ACK at every gap and every late packet (RFC 9000 §13.2.1), 0 never looks.
+    pub(crate) reordering_threshold: u64,
+}
+
+impl AckPolicy {
+    /// Acknowledges everything at once, as Initial and Handshake packets must be (RFC 9000 §13.2.1).
+    pub(crate) const IMMEDIATE: Self =
+        Self { ack_eliciting_threshold: 1, max_ack_delay: Duration::ZERO, reordering_threshold: 1 };
+}
+
+impl Default for AckPolicy {
+    /// Every second packet, or after 25 ms (RFC 9000 §13.2.2, §18.2).
+    fn default() -> Self {
+        Self {
+            ack_eliciting_threshold: 2,
+            max_ack_delay: Duration::from_millis(25),
+            reordering_threshold: 1,
+        }
+    }
+}
+
+/// Collects what is to be acknowledged and decides when.
+#[derive(Debug)]
+pub(crate) struct AckManager {
+    policy: AckPolicy,
+    /// Packet numbers that the peer is not known to know about, and always the largest received.
+    ranges: RangeSet,
+    ecn: EcnCounts,
+    /// Packets that elicit an ACK and came since the last one.
+    pending: u32,
+    /// Whether one of them asks for an ACK without delay.
+    immediate: bool,
+    /// When the oldest of them must be acknowledged.
+    deadline: Option<Instant>,
+    largest_eliciting: Option<u64>,
+    /// The largest number of the last ACK that was written.
+    largest_reported: Option<u64>,
+}
+
+impl AckManager {
+    pub(crate) fn new(policy: AckPolicy) -> Self {
+        Self {
+            policy,
+            ranges: RangeSet::new(),
+            ecn: EcnCounts::default(),
+            pending: 0,
+            immediate: false,
+            deadline: None,
+            largest_eliciting: None,
+            largest_reported: None,
+        }
+    }
+
+    /// Replaces the policy. It holds from the next packet on.
+    pub(crate) fn set_policy(&mut self, policy: AckPolicy) {
+        self.policy = policy;
+    }
+
+    /// The policy in force.
+    pub(crate) fn policy(&self) -> AckPolicy {
+        self.policy
+    }
+
+    /// Notes a packet that was opened and processed and is no duplicate.
+    pub(crate) fn on_received(
+        &mut self,
+        now: Instant,
+        number: u64,
+        ack_eliciting: bool,
+        ecn: Option<EcnCodepoint>,
+    ) {
+        self.ranges.insert_one(number);
+        if self.ranges.len() > MAX_ACK_RANGES {
+            self.ranges.pop_first();
+        }
+        self.count_ecn(ecn);
+        // RFC 9000 §13.2.1: a packet that elicits nothing never provokes an ACK, gap or not.
+        if !ack_eliciting {
+            return;
+        }
+        self.pending = self.pending.saturating_add(1);
+        let late = self.is_out_of_order(number);
+        self.largest_eliciting = self.largest_eliciting.max(Some(number));
+        self.immediate |= late
+            || self.pending >= self.policy.ack_eliciting_threshold
+            || ecn == Some(EcnCodepoint::Ce)
+            || self.gap_is_due();
+        self.deadline.get_or_insert(now + self.policy.max_ack_delay);
+    }
+
+    /// Asks for an ACK at the next opportunity, if there is anything to acknowledge.
+    pub(crate) fn demand(&mut self) {
+        self.immediate |= self.pending > 0;
+    }
+
+    /// Whether an ACK must be sent now, in a packet of its own if there is nothing else to send.
+    pub(crate) fn needs_ack(&self, now: Instant) -> bool {
+        self.immediate || self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+
+    /// Whether a packet that is sent anyway should carry an ACK (RFC 9000 §13.2.1).
+    pub(crate) fn has_news(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// When an ACK will be due if nothing else comes. An ACK that is due already has no deadline, see
+    /// [`AckManager::needs_ack`].
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        if self.immediate { None } else { self.deadline }
+    }
+
+    /// Writes an ACK. Returns false, and changes nothing, if there is nothing to acknowledge or no room.
+    ///
+    /// `largest_time` is when the packet with the largest number came.
+    pub(crate) fn write(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        largest_time: Instant,
+        ack_delay_exponent: u8,
+        out: &mut FrameWriter<'_>,
+    ) -> bool {
+        if self.ranges.is_empty() {
+            return false;
+        }
+        let ack = AckEncoder {
+            path,
+            delay: scale_delay(now.saturating_since(largest_time), ack_delay_exponent),
+            ranges: &self.ranges,
+            ecn: (self.ecn != EcnCounts::default()).then_some(self.ecn),
+            max_ranges: MAX_ACK_RANGES,
+        };
+        if !out.write_ack(&ack) {
+            return false;
+        }
+        self.largest_reported = self.ranges.max();
+        self.pending = 0;
+        self.immediate = false;
+        self.deadline = None;
+        true
+    }
+
+    /// Forgets what the peer knows: it acknowledged a packet with an ACK whose largest number was
+    /// `largest` (RFC 9000 §13.2.4).
+    pub(crate) fn on_ack_acked(&mut self, largest: u64) {
+        // RFC 9000 §13.2.3: the largest number received stays, so that no later ACK reports a smaller one.
+        if let Some(max) = self.ranges.max() {
+            self.ranges.remove_below(max.min(largest.saturating_add(1)));
+        }
+    }
+
+    fn count_ecn(&mut self, ecn: Option<EcnCodepoint>) {
+        match ecn {
+            Some(EcnCodepoint::Ect0) => self.ecn.ect0 += 1,
+            Some(EcnCodepoint::Ect1) => self.ecn.ect1 += 1,
+            Some(EcnCodepoint::Ce) => self.ecn.ce += 1,
+            None => {}
+        }
+    }
+
+    /// Whether `number` came after a larger one that elicits an ACK.
+    fn is_out_of_order(&self, number: u64) -> bool {
+        self.policy.reordering_threshold == 1
+            && self.largest_eliciting.is_some_and(|largest| number < largest)
+    }
+
+    /// Whether a missing number lies far enough below the largest one to be reported.
+    ///
+    /// A gap is reported once: those that the last ACK could show as lost are not looked at again.
+    fn gap_is_due(&self) -> bool {
+        let threshold = self.policy.reordering_threshold;
+        let (Some(largest), true) = (self.largest_eliciting, threshold > 0) else {
+            return false;
+        };
+        // The peer can judge every number up to here from the last ACK.
+        let judged = self.largest_reported.map_or(0, |reported| (reported + 1).saturating_sub(threshold));
+        // A gap reaches from the end of a range to the start of the next one. There are at most
+        // MAX_ACK_RANGES, and only one while packets come in order.
+        let mut gap_end = None;
+        for range in self.ranges.iter().rev() {
+            let missing = judged.max(range.end);
+            if gap_end.is_some_and(|end| missing < end) && missing + threshold <= largest {
+                return true;
+            }
+            if range.start <= judged {
+                return false;
+            }
+            gap_end = Some(range.start);
+        }
+        // What lies below the oldest range was reported and forgotten, unless nothing was ever reported.
+        self.largest_reported.is_none() && threshold <= largest
+    }
+}
+
+/// The delay field of an ACK: microseconds, divided by 2 to the power of the exponent (RFC 9000 §19.3).
+fn scale_delay(delay: Duration, exponent: u8) -> VarInt {
+    let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+    VarInt::try_from(micros >> exponent.min(63)).unwrap_or(VarInt::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,399 @@
+//! A packet number space: the numbers of sent and received packets, acknowledgements, loss detection.
+//!
+//! Owns the records of sent packets until they are acknowledged or lost, the numbers received, and what is
+//! to be acknowledged. Knows no path and no tuple: what an acknowledgement means for the round-trip time,
+//! the congestion controller and the owners of frames leaves as an [`AckOutcome`]. RFC 9000 §12.3, §13;
+//! RFC 9002 §5, §6 and appendix A.
+//!
+//! On an ACK the connection calls, in this order: [`NumberSpace::on_ack`]; `Rtt::update` with the sample;
+//! [`NumberSpace::detect_lost`], which must see the new estimate; and then applies the outcome.
+
+mod ack_manager;
+mod ecn_feedback;
+mod loss;
+mod pto;
+mod received;
+mod tx_numbers;
+
+use std::time::Duration;
+
+use fulmar_base::{Instant, Rng, RingMap};
+use fulmar_wire::{Ack, FrameType, PathId};
+
+pub(crate) use self::ack_manager::AckPolicy;
+pub(crate) use self::ecn_feedback::EcnFeedback;
+pub(crate) use self::loss::LossContext;
+pub(crate) use self::pto::PtoBackoff;
+
+use self::ack_manager::AckManager;
+use self::ecn_feedback::{AckedMarks, EcnMonitor};
+use self::loss::LossDetector;
+use self::received::Received;
+use self::tx_numbers::TxNumbers;
+use crate::TransportError;
+use crate::ecn::EcnCodepoint;
+use crate::packet::{FrameWriter, SentPacket};
+
+/// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
+/// acknowledgement would bring nothing but an RTT sample.
+const MAX_ACK_ONLY_RECORDS: usize = 1_024;
+
+/// A packet of ACKs alone should carry a PING after so many without anything that elicits an ACK, so that
+/// the peer's acknowledgement lets old ranges be forgotten (RFC 9000 §13.2.4).
+const ACK_ONLY_RUN: u32 = 20;
+
+/// What an ACK, or the loss timer, brought about. Reused between calls: [`AckOutcome::clear`] keeps the
+/// memory.
+#[derive(Debug, Default)]
+pub(crate) struct AckOutcome {
+    /// Newly acknowledged packets with their numbers: ranges from the newest to the oldest, within a range
+    /// from the oldest to the newest.
+    pub(crate) acked: Vec<(u64, SentPacket)>,
+    /// Packets declared lost, in the order of their numbers. All of them were in flight.
+    pub(crate) lost: Vec<(u64, SentPacket)>,
+    /// Packets that were declared lost before and have arrived after all. They count in neither of the
+    /// other lists, and their tokens were handed back as lost already.
+    pub(crate) spurious: Vec<(u64, SentPacket)>,
+    /// The round-trip time of the largest packet acknowledged, if it is news and something that was newly
+    /// acknowledged elicits an ACK (RFC 9002 §5.1).
+    pub(crate) rtt_sample: Option<RttSample>,
+    /// What the ACK tells of ECN marks, if it tells anything.
+    pub(crate) ecn: Option<EcnFeedback>,
+    /// Whether the losses establish persistent congestion (RFC 9002 §7.6).
+    pub(crate) persistent_congestion: bool,
+}
+
+/// A sample of the round-trip time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RttSample {
+    /// From sending to the acknowledgement.
+    pub(crate) rtt: Duration,
+    /// What the peer says it waited. Means nothing in an Initial or Handshake space.
+    pub(crate) ack_delay: Duration,
+    /// The tuple whose round-trip time it is.
+    pub(crate) tuple: crate::path::TupleId,
+}
+
+impl AckOutcome {
+    /// Empties the outcome and keeps its memory.
+    pub(crate) fn clear(&mut self) {
+        self.acked.clear();
+        self.lost.clear();
+        self.spurious.clear();
+        self.rtt_sample = None;
+        self.ecn = None;
+        self.persistent_congestion = false;
+    }
+}
+
+/// One packet number space.
+#[derive(Debug)]
+pub(crate) struct NumberSpace {
+    numbers: TxNumbers,
+    sent: RingMap<SentPacket>,
+    received: Received,
+    acks: AckManager,
+    loss: LossDetector,
+    ecn: EcnMonitor,
+    in_flight: InFlight,
+    largest_acked: Option<u64>,
+    last_ack_eliciting: Option<Instant>,
+    ack_only_run: u32,
+}
+
+/// Counts over the records of sent packets.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct InFlight {
+    bytes: u64,
+    ack_eliciting: usize,
+    ack_only: usize,
+}
+
+impl InFlight {
+    fn add(&mut self, packet: &SentPacket) {
+        if packet.in_flight {
+            self.bytes += u64::from(packet.size);
+        } else {
+            self.ack_only += 1;
+        }
+        self.ack_eliciting += usize::from(packet.ack_eliciting);
+    }
+
+    fn remove(&mut self, packet: &SentPacket) {
+        if packet.in_flight {
+            self.bytes -= u64::from(packet.size);
+        } else {
+            self.ack_only -= 1;
+        }
+        self.ack_eliciting -= usize::from(packet.ack_eliciting);
+    }
+}
+
+impl NumberSpace {
+    /// A space in which nothing was sent or received.
+    pub(crate) fn new(policy: AckPolicy, rng: &mut Rng) -> Self {
+        Self {
+            numbers: TxNumbers::new(rng),
+            sent: RingMap::new(),
+            received: Received::default(),
+            acks: AckManager::new(policy),
+            loss: LossDetector::new(),
+            ecn: EcnMonitor::default(),
+            in_flight: InFlight::default(),
+            largest_acked: None,
+            last_ack_eliciting: None,
+            ack_only_run: 0,
+        }
+    }
+
+    // Sending.
+
+    /// The number that the next packet must have.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.next()
+    }
+
+    /// Skips a number, so that the peer acknowledges the next packet at once.
+    pub(crate) fn skip_number(&mut self) {
+        self.numbers.skip();
+    }
+
+    /// The largest number that the peer acknowledged, by which the next ones are shortened
+    /// (RFC 9000 §17.1).
+    pub(crate) fn largest_acked(&self) -> Option<u64> {
+        self.largest_acked
+    }
+
+    /// Records a packet that was sent under `number`, which was [`NumberSpace::next_number`].
+    pub(crate) fn on_sent(&mut self, number: u64, packet: SentPacket, rng: &mut Rng) {
+        debug_assert_eq!(number, self.numbers.next(), "numbers are taken in order");
+        self.numbers.advance(rng);
+        self.ecn.on_sent(packet.ecn);
+        if packet.ack_eliciting {
+            self.last_ack_eliciting = Some(packet.time_sent);
+            self.ack_only_run = 0;
+        } else {
+            self.ack_only_run = self.ack_only_run.saturating_add(1);
+        }
+        if packet.in_flight || self.in_flight.ack_only < MAX_ACK_ONLY_RECORDS {
+            self.in_flight.add(&packet);
+            self.sent.push(number, packet);
+        }
+    }
+
+    /// Whether the next packet of ACKs alone should carry a PING as well.
+    pub(crate) fn wants_ping(&self) -> bool {
+        self.ack_only_run >= ACK_ONLY_RUN
+    }
+
+    /// Bytes in flight of this space, on all tuples.
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        self.in_flight.bytes
+    }
+
+    /// Whether an acknowledgement is outstanding.
+    pub(crate) fn has_ack_eliciting_in_flight(&self) -> bool {
+        self.in_flight.ack_eliciting > 0
+    }
+
+    /// The packets without a verdict, oldest first: what a probe may repeat (RFC 9002 §6.2.4).
+    pub(crate) fn unacked(&self) -> impl Iterator<Item = (u64, &SentPacket)> {
+        self.sent.iter()
+    }
+
+    /// Gives up all records, because the keys of the space were discarded (RFC 9002 §6.4). The caller takes
+    /// them out of the bytes in flight of their tuples.
+    pub(crate) fn discard(&mut self) -> impl Iterator<Item = (u64, SentPacket)> {
+        self.loss.clear();
+        self.in_flight = InFlight::default();
+        self.last_ack_eliciting = None;
+        self.sent.drain()
+    }
+
+    // Acknowledgements of what was sent.
+
+    /// Processes an ACK and adds to `out` what it newly acknowledges. `ack_delay_exponent` is the peer's.
+    ///
+    /// The work is linear in the ranges of the ACK and the packets newly acknowledged.
+    ///
+    /// # Errors
+    /// PROTOCOL_VIOLATION for the acknowledgement of a packet that was never sent (RFC 9000 §13.1).
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Instant,
+        ack: &Ack<'_>,
+        ack_delay_exponent: u8,
+        out: &mut AckOutcome,
+    ) -> Result<(), TransportError> {
+        let largest = ack.largest.get();
+        self.check(ack)?;
+        let advances = self.largest_acked.is_none_or(|old| largest > old);
+        let largest_ever = self.largest_acked.map_or(largest, |old| old.max(largest));
+        self.largest_acked = Some(largest_ever);
+
+        let mut marks = AckedMarks::default();
+        let mut ack_eliciting = false;
+        let mut newest_sent = None;
+        for range in ack.ranges() {
+            // Below the oldest record lie numbers that have had their verdict.
+            let first = self.sent.first_key().unwrap_or(u64::MAX).max(*range.start());
+            let end = self.sent.end_key().min(range.end() + 1);
+            for number in first..end {
+                let Some(packet) = self.sent.remove(number) else { continue };
+                self.in_flight.remove(&packet);
+                marks.add(packet.ecn);
+                ack_eliciting |= packet.ack_eliciting;
+                if number == largest {
+                    newest_sent = Some((packet.time_sent, packet.tuple));
+                }
+                out.acked.push((number, packet));
+            }
+            if self.loss.oldest_remembered().is_some_and(|oldest| oldest <= *range.end()) {
+                self.loss.take_spurious(&range, largest_ever, |number, packet| {
+                    out.spurious.push((number, packet));
+                });
+            }
+        }
+
+        // RFC 9002 §5.1: without a packet that elicits an ACK the peer may have waited for any time.
+        out.rtt_sample = newest_sent.filter(|_| ack_eliciting).map(|(sent, tuple)| RttSample {
+            rtt: now.saturating_since(sent),
+            ack_delay: unscale_delay(ack.delay.get(), ack_delay_exponent),
+            tuple,
+        });
+        if advances {
+            out.ecn = self.ecn.on_ack(ack.ecn, marks);
+        }
+        Ok(())
+    }
+
+    /// Declares packets lost and adds them to `out`: after [`NumberSpace::on_ack`], and when
+    /// [`NumberSpace::loss_deadline`] has come.
+    pub(crate) fn detect_lost(&mut self, now: Instant, cx: &LossContext<'_>, out: &mut AckOutcome) {
+        let Some(largest_acked) = self.largest_acked else { return };
+        let Self { loss, sent, numbers, in_flight, .. } = self;
+        out.persistent_congestion |= loss.detect(now, largest_acked, sent, numbers, cx, |number, packet| {
+            in_flight.remove(&packet);
+            // A packet of ACKs alone holds nothing that would be repeated, and its loss is no sign of
+            // congestion (RFC 9002 §3): it is dropped in silence.
+            if packet.in_flight {
+                out.lost.push((number, packet));
+            }
+        });
+    }
+
+    /// When [`NumberSpace::detect_lost`] will find something.
+    pub(crate) fn loss_deadline(&self) -> Option<Instant> {
+        self.loss.deadline()
+    }
+
+    /// When a probe is due, if an acknowledgement is outstanding. `delay` comes from
+    /// [`PtoBackoff::delay`].
+    pub(crate) fn pto_deadline(&self, delay: Duration) -> Option<Instant> {
+        let last = self.last_ack_eliciting.filter(|_| self.has_ack_eliciting_in_flight())?;
+        Some(last + delay)
+    }
+
+    /// The number of packets that loss detection waits for before it takes a gap for a loss.
+    pub(crate) fn packet_threshold(&self) -> u64 {
+        self.loss.packet_threshold()
+    }
+
+    // Receiving.
+
+    /// Whether a packet with this number was received already, or is too old to say (RFC 9000 §12.3).
+    pub(crate) fn is_duplicate(&self, number: u64) -> bool {
+        self.received.is_duplicate(number)
+    }
+
+    /// The largest number received, from which the next ones are decoded (RFC 9000 §17.1).
+    pub(crate) fn largest_received(&self) -> Option<u64> {
+        self.received.largest()
+    }
+
+    /// Records a packet whose frames were processed. Duplicates change nothing.
+    pub(crate) fn on_received(
+        &mut self,
+        now: Instant,
+        number: u64,
+        ack_eliciting: bool,
+        ecn: Option<EcnCodepoint>,
+    ) {
+        if self.received.insert(now, number) {
+            self.acks.on_received(now, number, ack_eliciting, ecn);
+        }
+    }
+
+    /// Whether an ACK must be sent now, alone if there is nothing else to send.
+    pub(crate) fn needs_ack(&self, now: Instant) -> bool {
+        self.acks.needs_ack(now)
+    }
+
+    /// Whether a packet that is sent anyway should carry an ACK.
+    pub(crate) fn has_ack_news(&self) -> bool {
+        self.acks.has_news()
+    }
+
+    /// When [`NumberSpace::needs_ack`] becomes true by itself; `None` also if it is true already.
+    pub(crate) fn ack_deadline(&self) -> Option<Instant> {
+        self.acks.deadline()
+    }
+
+    /// Writes an ACK. Returns false if there is nothing to acknowledge or no room. `ack_delay_exponent` is
+    /// ours.
+    pub(crate) fn write_ack(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        ack_delay_exponent: u8,
+        out: &mut FrameWriter<'_>,
+    ) -> bool {
+        let Some(largest_time) = self.received.largest_time() else { return false };
+        self.acks.write(now, path, largest_time, ack_delay_exponent, out)
+    }
+
+    /// The peer acknowledged a packet with our ACK of `largest`: the token `SentFrame::Ack`.
+    pub(crate) fn on_ack_acked(&mut self, largest: u64) {
+        self.acks.on_ack_acked(largest);
+    }
+
+    /// Demands an ACK at the next opportunity if a packet waits for one.
+    pub(crate) fn demand_ack(&mut self) {
+        self.acks.demand();
+    }
+
+    /// The acknowledgement policy in force.
+    pub(crate) fn ack_policy(&self) -> AckPolicy {
+        self.acks.policy()
+    }
+
+    /// Replaces the acknowledgement policy.
+    pub(crate) fn set_ack_policy(&mut self, policy: AckPolicy) {
+        self.acks.set_policy(policy);
+    }
+
+    /// Refuses acknowledgements of packets that were never sent.
+    fn check(&self, ack: &Ack<'_>) -> Result<(), TransportError> {
+        // RFC 9000 §13.1.
+        if ack.largest.get() >= self.numbers.next() {
+            return Err(TransportError::protocol_violation("acknowledgement of a packet that was not sent")
+                .with_frame(FrameType::ACK));
+        }
+        // RFC 9000 §21.4: a peer that acknowledges what it cannot have seen acknowledges blindly.
+        if ack.ranges().any(|range| self.numbers.any_skipped(&range)) {
+            return Err(TransportError::protocol_violation("acknowledgement of a skipped packet number")
+                .with_frame(FrameType::ACK));
+        }
+        Ok(())
+    }
+}
+
+/// The delay that the ACK Delay field stands for (RFC 9000 §19.3). An exponent is at most 20, and a delay
+/// too long to represent is as long as can be.
+fn unscale_delay(field: u64, exponent: u8) -> Duration {
+    let micros = u128::from(field) << exponent.min(20);
+    Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+use super::*;
+
+fn series(plain_ms: u64, idle: Option<Duration>, len: usize) -> Vec<u128> {
+    let mut backoff = PtoBackoff::default();
+    let plain = Duration::from_millis(plain_ms);
+    (0..len)
+        .map(|_| {
+            let delay = backoff.delay(plain, idle).as_millis();
+            backoff.on_timeout();
+            delay
+        })
+        .collect()
+}
+
+#[test]
+fn the_second_timeout_is_as_long_as_the_first_and_the_idle_timeout_caps() {
+    assert_eq!(
+        series(250, Some(Duration::from_secs(180)), 9),
+        [250, 250, 500, 1_000, 2_000, 4_000, 8_000, 11_250, 11_250]
+    );
+}
+
+#[test]
+fn the_cap_is_never_below_a_plain_timeout() {
+    assert_eq!(series(3_000, Some(Duration::from_secs(30)), 4), [3_000; 4]);
+}
+
+#[test]
+fn without_an_idle_timeout_the_backoff_still_ends() {
+    let delays = series(1, None, 60);
+    assert_eq!(delays[16], 1 << 15);
+    assert_eq!(delays[59], 1 << MAX_BACKOFF_EXPONENT);
+}
+
+#[test]
+fn an_acknowledgement_starts_again() {
+    let mut backoff = PtoBackoff::default();
+    (0..5).for_each(|_| backoff.on_timeout());
+    assert_eq!(backoff.count(), 5);
+    backoff.reset();
+    assert_eq!(backoff.delay(Duration::from_millis(7), None), Duration::from_millis(7));
+}

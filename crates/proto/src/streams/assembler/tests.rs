@@ -1,0 +1,161 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn byte(offset: u64) -> u8 {
+    (offset % 253) as u8
+}
+
+/// A packet of `packet` bytes with the stream's bytes of `range` in it.
+fn receive(assembler: &mut Assembler, range: Range<u64>, packet: usize) {
+    let data: Vec<u8> = range.clone().map(byte).collect();
+    let len = data.len();
+    let mut payload = data;
+    payload.resize(packet.max(len), 0);
+    let payload = Bytes::from(payload);
+    assembler.insert(range.start, &payload[..len], &payload);
+}
+
+/// Reads everything that is there, and checks the contents.
+fn drain(assembler: &mut Assembler, max_len: usize, ordered: bool) -> Vec<Range<u64>> {
+    let mut read = Vec::new();
+    while let Some((offset, bytes)) = assembler.read(max_len, ordered) {
+        let range = offset..offset + bytes.len() as u64;
+        assert!(bytes.len() <= max_len && bytes.iter().copied().eq(range.clone().map(byte)));
+        read.push(range);
+    }
+    read
+}
+
+/// Upper estimate of the memory behind an assembler, if packets have `packet` bytes.
+fn memory(assembler: &Assembler, packet: usize) -> usize {
+    let ready: usize = assembler
+        .ready
+        .iter()
+        .map(|(_, piece)| match piece {
+            Piece::Shared(bytes) => 64 + if bytes.len() >= 256 { packet } else { bytes.len() },
+            Piece::Collected(bytes) => 64 + bytes.capacity(),
+        })
+        .sum();
+    ready + assembler.later.memory(packet) + assembler.read_ahead.len() * 16
+}
+
+#[test]
+fn in_order_data_is_not_copied() {
+    let mut assembler = Assembler::default();
+    let payload = Bytes::from(vec![1; 1_200]);
+    assembler.insert(0, &payload[20..1_200], &payload);
+    let (offset, bytes) = assembler.read(usize::MAX, true).unwrap();
+    assert_eq!((offset, bytes.as_ptr()), (0, payload[20..].as_ptr()));
+}
+
+#[test]
+fn gaps_hold_back_ordered_reading_only() {
+    let mut assembler = Assembler::default();
+    receive(&mut assembler, 1_000..2_000, 1_000);
+    assert!(!assembler.is_readable(true) && assembler.is_readable(false));
+    assert_eq!(drain(&mut assembler, 5_000, true), []);
+    assert_eq!(drain(&mut assembler, 600, false), [1_000..1_600, 1_600..2_000]);
+    receive(&mut assembler, 0..2_500, 2_500);
+    assert_eq!(drain(&mut assembler, 5_000, true), [0..1_000, 2_000..2_500]);
+    assert!(assembler.is_complete(2_500) && assembler.read_ahead.is_empty());
+}
+
+#[test]
+fn reading_ahead_stops_at_its_limit() {
+    let mut assembler = Assembler::default();
+    for i in 0..1_000 {
+        receive(&mut assembler, 2 * i + 1..2 * i + 2, 100);
+    }
+    assert_eq!(drain(&mut assembler, 10, false).len(), READ_AHEAD_RANGES_MAX);
+    assert!(!assembler.is_readable(false));
+    receive(&mut assembler, 0..1_000, 1_000);
+    receive(&mut assembler, 1_000..2_000, 1_000);
+    let rest: u64 = drain(&mut assembler, usize::MAX, true).iter().map(|r| r.end - r.start).sum();
+    assert_eq!(rest, 2_000 - READ_AHEAD_RANGES_MAX as u64);
+}
+
+#[test]
+fn crumbs_at_every_second_offset_stay_small() {
+    const WINDOW: u64 = 1 << 18;
+    let mut assembler = Assembler::default();
+    let mut peak = 0;
+    for i in (0..WINDOW / 2).rev() {
+        receive(&mut assembler, 2 * i + 1..2 * i + 2, 1_200);
+        if i % 1_000 == 0 {
+            peak = peak.max(memory(&assembler, 1_200));
+        }
+    }
+    assert!(peak <= (WINDOW as usize + 8_192) * 9 / 8 + 10_000, "{peak}");
+    for i in 0..WINDOW / 2 {
+        receive(&mut assembler, 2 * i..2 * i + 1, 1_200);
+    }
+    assert!(memory(&assembler, 1_200) <= 3 * WINDOW as usize);
+    let read = drain(&mut assembler, usize::MAX, true);
+    assert_eq!(read.iter().map(|r| r.end - r.start).sum::<u64>(), WINDOW);
+    assert!(matches!(assembler.later, Later::Pieces(_)), "blocks are left when the gaps are closed");
+}
+
+#[test]
+fn crumbs_far_apart_stay_small() {
+    const WINDOW: u64 = 1 << 20;
+    let mut assembler = Assembler::default();
+    for offset in (1..WINDOW).step_by(1_000) {
+        receive(&mut assembler, offset..offset + 1, 1_200);
+    }
+    assert!(memory(&assembler, 1_200) <= (WINDOW as usize + 8_192) * 9 / 8);
+}
+
+#[test]
+fn crumbs_in_order_are_collected() {
+    let mut assembler = Assembler::default();
+    for offset in 0..100_000 {
+        receive(&mut assembler, offset..offset + 1, 1_200);
+    }
+    assert!(memory(&assembler, 1_200) <= 2 * 100_000 + 1_000);
+    assert_eq!(drain(&mut assembler, usize::MAX, true).len(), 100_000usize.div_ceil(16 * 1024));
+}
+
+#[test]
+fn slices_that_overlap_do_not_pin_their_packets() {
+    let mut assembler = Assembler::default();
+    for i in 0..500u64 {
+        // The second packet leaves one byte of the first to be read.
+        receive(&mut assembler, i * 1_200 + 1..(i + 1) * 1_200, 1_200);
+        receive(&mut assembler, i * 1_200..(i + 1) * 1_200 - 1, 1_200);
+    }
+    assert!(memory(&assembler, 1_200) <= 2 * 600_000, "{}", memory(&assembler, 1_200));
+}
+
+proptest! {
+    /// Segments of any size, in any order, repeated and overlapping, give every byte exactly once.
+    #[test]
+    fn every_byte_is_delivered_once(
+        segments in prop::collection::vec((0u64..20_000, 1u64..3_000, any::<bool>(), any::<bool>()), 1..120),
+        crumbs in prop::collection::vec(0u64..20_000, 0..200),
+        unordered in any::<bool>(),
+    ) {
+        let mut assembler = Assembler::default();
+        let mut seen = RangeSet::new();
+        let mut note = |ranges: Vec<Range<u64>>| {
+            for range in ranges {
+                assert!(!range.clone().any(|offset| seen.contains(offset)), "{range:?} twice");
+                seen.insert(range);
+            }
+            seen.clone()
+        };
+        for offset in crumbs {
+            receive(&mut assembler, offset..offset + 1, 50);
+        }
+        for (start, len, padded, read) in segments {
+            receive(&mut assembler, start..start + len, if padded { 10_000 } else { 0 });
+            if read {
+                note(drain(&mut assembler, len as usize, !unordered));
+            }
+        }
+        receive(&mut assembler, 0..23_000, 0);
+        let all = note(drain(&mut assembler, 1_000, true));
+        prop_assert!(all.contains_range(0..23_000) && all.len() == 1);
+        prop_assert!(assembler.later.is_empty() && assembler.read_ahead.is_empty());
+    }
+}

@@ -1,0 +1,52 @@
+//! What the two ends allow each other, and what this end keeps in memory.
+
+/// How the streams of a connection behave. Sizes are in bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamsConfig {
+    /// Bidirectional streams that the peer may have open at a time.
+    pub(crate) max_concurrent_bidi: u64,
+    /// Unidirectional streams that the peer may have open at a time.
+    pub(crate) max_concurrent_uni: u64,
+    /// What the peer may send on a stream ahead of the application, at first.
+    pub(crate) stream_receive_window: u64,
+    /// The same, as far as it may grow.
+    pub(crate) stream_receive_window_max: u64,
+    /// What the peer may send on all streams together ahead of the application, at first.
+    pub(crate) receive_window: u64,
+    /// The same, as far as it may grow.
+    pub(crate) receive_window_max: u64,
+    /// What all streams together buffer for sending.
+    pub(crate) send_window: u64,
+}
+
+impl Default for StreamsConfig {
+    fn default() -> Self {
+        Self {
+            max_concurrent_bidi: 128,
+            max_concurrent_uni: 128,
+            stream_receive_window: 1 << 20,
+            stream_receive_window_max: 32 << 20,
+            receive_window: 3 << 19,
+            receive_window_max: 48 << 20,
+            send_window: 8 << 20,
+        }
+    }
+}
+
+/// The limits that one end gives the other with its transport parameters (RFC 9000 §18.2). "Local" and
+/// "remote" are as seen by the end that gives them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct InitialLimits {
+    /// `initial_max_data`.
+    pub(crate) max_data: u64,
+    /// `initial_max_stream_data_bidi_local`.
+    pub(crate) max_stream_data_bidi_local: u64,
+    /// `initial_max_stream_data_bidi_remote`.
+    pub(crate) max_stream_data_bidi_remote: u64,
+    /// `initial_max_stream_data_uni`.
+    pub(crate) max_stream_data_uni: u64,
+    /// `initial_max_streams_bidi`.
+    pub(crate) max_streams_bidi: u64,
+    /// `initial_max_streams_uni`.
+    pub(crate) max_streams_uni: u64,
+}

@@ -1,0 +1,194 @@
+//! Flow control of one stream, or of the connection (RFC 9000 §4).
+//!
+//! Knows numbers only: the same two types serve a stream and the connection as a whole. Offsets and limits
+//! count bytes from the start of the stream, or the sum over all streams.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use fulmar_wire::VarInt;
+
+use super::delivery::Latest;
+
+/// A window doubles if as much as it holds was consumed within this many round trips: then it may be the
+/// window that limits the peer, rather than the application or the network.
+const GROW_WITHIN_RTTS: u32 = 2;
+
+/// What the peer allows this end to send.
+#[derive(Debug, Clone)]
+pub(super) struct SendCredit {
+    limit: u64,
+    used: u64,
+    /// The limit that a DATA_BLOCKED or STREAM_DATA_BLOCKED frame reports.
+    blocked: Latest<u64>,
+}
+
+impl SendCredit {
+    /// Nothing used of `limit` bytes.
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, used: 0, blocked: Latest::new(limit) }
+    }
+
+    /// Bytes that may still be sent.
+    pub(super) fn available(&self) -> u64 {
+        self.limit - self.used
+    }
+
+    /// Bytes that may be sent in all.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Counts `bytes` as sent; the caller has asked for what is available.
+    pub(super) fn spend(&mut self, bytes: u64) {
+        debug_assert!(bytes <= self.available(), "flow control is checked before writing");
+        self.used += bytes;
+    }
+
+    /// The peer allows `limit` bytes in all. Returns whether that is more than before: a smaller limit is an
+    /// old one that was reordered, and is ignored (RFC 9000 §4.1).
+    pub(super) fn raise(&mut self, limit: u64) -> bool {
+        if limit <= self.limit {
+            return false;
+        }
+        self.limit = limit;
+        self.blocked.cancel();
+        true
+    }
+
+    /// There is data that the limit holds back. The peer hears of each limit once (RFC 9000 §4.1).
+    pub(super) fn note_blocked(&mut self) {
+        if self.blocked.is_idle() {
+            self.blocked.set(self.limit);
+        }
+    }
+
+    /// The frame that reports the limit.
+    pub(super) fn blocked_frame(&mut self) -> &mut Latest<u64> {
+        &mut self.blocked
+    }
+
+    /// Whether the frame that reports the limit waits to be written.
+    pub(super) fn is_blocked_pending(&self) -> bool {
+        self.blocked.is_pending()
+    }
+}
+
+/// What this end allows the peer to send.
+#[derive(Debug, Clone)]
+pub(super) struct ReceiveWindow {
+    /// How far ahead of the application the peer may send.
+    window: u64,
+    window_max: u64,
+    /// The end of what was received: the highest offset of a stream, or the sum of those.
+    received: u64,
+    /// What the application has read, or will never read.
+    consumed: u64,
+    /// The limit that the peer has, or gets with the next MAX_DATA or MAX_STREAM_DATA.
+    limit: Latest<u64>,
+    epoch: Epoch,
+}
+
+/// A stretch of time in which consumption is measured, to tune the window.
+#[derive(Debug, Clone, Default)]
+struct Epoch {
+    start: Option<Instant>,
+    consumed: u64,
+}
+
+impl ReceiveWindow {
+    /// A window that starts with `window` bytes and may grow to `window_max`.
+    pub(super) fn new(window: u64, window_max: u64) -> Self {
+        Self {
+            window,
+            window_max: window_max.max(window),
+            received: 0,
+            consumed: 0,
+            limit: Latest::new(window.min(VarInt::MAX.get())),
+            epoch: Epoch::default(),
+        }
+    }
+
+    /// The end of what was received.
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// What was received and not yet consumed.
+    pub(super) fn unconsumed(&self) -> u64 {
+        self.received - self.consumed
+    }
+
+    /// What was consumed.
+    pub(super) fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// The current size of the window.
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Whether the peer may send `bytes` more than it has.
+    pub(super) fn allows(&self, bytes: u64) -> bool {
+        bytes <= self.limit.get() - self.received
+    }
+
+    /// Counts `bytes` as received; the caller has checked that they were allowed.
+    pub(super) fn receive(&mut self, bytes: u64) {
+        debug_assert!(self.allows(bytes), "flow control is checked before accepting");
+        self.received += bytes;
+    }
+
+    /// The application has read `bytes`, or never will: the peer may send as much more.
+    pub(super) fn consume(&mut self, bytes: u64) {
+        debug_assert!(bytes <= self.unconsumed(), "only what was received can be consumed");
+        self.consumed += bytes;
+        self.advance();
+    }
+
+    /// Doubles the window if its worth was consumed within two round trips. Called when data arrives, which
+    /// is when the time is known: data that an application read late is then measured up to the arrival of
+    /// the next, a round trip after the read, and not taken for fast.
+    pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
+        let start = *self.epoch.start.get_or_insert(now);
+        let within = now - start < rtt * GROW_WITHIN_RTTS;
+        let used_up = self.consumed - self.epoch.consumed >= self.window;
+        if within && !used_up {
+            return;
+        }
+        if within {
+            self.window = self.window.saturating_mul(2).min(self.window_max);
+            self.advance();
+        }
+        self.epoch = Epoch { start: Some(now), consumed: self.consumed };
+    }
+
+    /// Announces a new limit when half of the window is used up: often enough that the peer does not stall,
+    /// rarely enough that the frames cost nothing.
+    fn advance(&mut self) {
+        let limit = self.consumed.saturating_add(self.window).min(VarInt::MAX.get());
+        let gain = limit.saturating_sub(self.limit.get());
+        if gain > 0 && (gain >= self.window / 2 || self.limit.is_pending()) {
+            self.limit.set(limit);
+        }
+    }
+
+    /// The frame that tells the limit.
+    pub(super) fn limit_frame(&mut self) -> &mut Latest<u64> {
+        &mut self.limit
+    }
+
+    /// Whether the frame that tells the limit is due.
+    pub(super) fn is_limit_pending(&self) -> bool {
+        self.limit.is_pending()
+    }
+
+    /// The limit that the peer has, or will have.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit.get()
+    }
+}
+
+#[cfg(test)]
+mod tests;

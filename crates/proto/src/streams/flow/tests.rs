@@ -1,0 +1,74 @@
+use super::*;
+
+const RTT: Duration = Duration::from_millis(100);
+
+#[test]
+fn credit_is_reported_once_per_limit() {
+    let mut credit = SendCredit::new(0);
+    credit.note_blocked();
+    assert_eq!(credit.blocked_frame().pending(), Some(0));
+    credit.blocked_frame().on_written();
+    credit.note_blocked();
+    assert_eq!(credit.blocked_frame().pending(), None);
+    assert!(credit.raise(10) && !credit.raise(9));
+    credit.blocked_frame().on_lost();
+    assert_eq!(credit.blocked_frame().pending(), None, "the old limit is no longer of interest");
+    credit.spend(10);
+    credit.note_blocked();
+    assert_eq!((credit.blocked_frame().pending(), credit.available()), (Some(10), 0));
+}
+
+#[test]
+fn the_limit_moves_when_half_of_the_window_is_consumed() {
+    let mut window = ReceiveWindow::new(100, 100);
+    assert!(window.allows(100) && !window.allows(101));
+    window.receive(100);
+    window.consume(49);
+    assert!(!window.is_limit_pending() && !window.allows(1));
+    window.consume(1);
+    assert_eq!(window.limit_frame().pending(), Some(150));
+    // As long as the frame waits it tells the newest limit.
+    window.consume(5);
+    assert_eq!(window.limit_frame().pending(), Some(155));
+    assert!(window.allows(55) && !window.allows(56));
+}
+
+/// Receives and reads one window in steps of a tenth, one step every `step`.
+fn consume_a_window(window: &mut ReceiveWindow, from: Instant, step: Duration) -> Instant {
+    let share = window.window() / 10;
+    let mut now = from;
+    for _ in 0..10 {
+        now += step;
+        window.receive(share);
+        window.tune(now, RTT);
+        window.consume(share);
+    }
+    now += step;
+    window.tune(now, RTT);
+    now
+}
+
+#[test]
+fn the_window_doubles_only_while_it_is_consumed_fast() {
+    let mut window = ReceiveWindow::new(1_000, 4_000);
+    let slow = consume_a_window(&mut window, Instant::ZERO, RTT / 2);
+    assert_eq!(window.window(), 1_000);
+    let later = slow + RTT * 10;
+    window.tune(later, RTT);
+    let fast = consume_a_window(&mut window, later, RTT / 20);
+    assert_eq!(window.window(), 2_000);
+    let faster = consume_a_window(&mut window, fast, RTT / 20);
+    consume_a_window(&mut window, faster, RTT / 20);
+    assert_eq!(window.window(), 4_000, "never more than the maximum");
+}
+
+#[test]
+fn late_reading_is_not_taken_for_fast_reading() {
+    let mut window = ReceiveWindow::new(1_000, 4_000);
+    window.receive(1_000);
+    window.tune(Instant::ZERO, RTT);
+    // The application reads everything, much later; the next data comes a round trip after that.
+    window.consume(1_000);
+    window.tune(Instant::ZERO + RTT * 10, RTT);
+    assert_eq!(window.window(), 1_000);
+}

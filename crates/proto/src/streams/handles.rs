@@ -1,0 +1,186 @@
+//! What the application does with a stream.
+
+use bytes::Bytes;
+use fulmar_wire::{StreamId, VarInt};
+use thiserror::Error;
+
+use super::Streams;
+use super::send::Source;
+
+/// Received data of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// The offset of the first byte in the stream.
+    pub offset: u64,
+    /// The data.
+    pub bytes: Bytes,
+}
+
+/// Why nothing was read.
+#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+pub enum ReadError {
+    /// There is no data now; a [`Readable`](super::StreamEvent::Readable) event follows when there is.
+    #[error("no data yet")]
+    Blocked,
+    /// The peer has abandoned the stream with this code. What was not read is lost.
+    #[error("the peer has reset the stream with code {0}")]
+    Reset(VarInt),
+    /// The stream has no receiving half, or it has ended: read to the end, reset and read, or stopped.
+    #[error("the stream is closed")]
+    ClosedStream,
+}
+
+/// Why nothing was written.
+#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+pub enum WriteError {
+    /// There is no room now; a [`Writable`](super::StreamEvent::Writable) event follows when there is.
+    #[error("no room yet")]
+    Blocked,
+    /// The peer wants no more data, for the reason of this code.
+    #[error("the peer has stopped the stream with code {0}")]
+    Stopped(VarInt),
+    /// The stream has no sending half, or it was finished or reset.
+    #[error("the stream is closed")]
+    ClosedStream,
+}
+
+/// Why a stream cannot be finished.
+#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+pub enum FinishError {
+    /// The peer wants no more data, for the reason of this code.
+    #[error("the peer has stopped the stream with code {0}")]
+    Stopped(VarInt),
+    /// The stream has no sending half, or it was finished or reset.
+    #[error("the stream is closed")]
+    ClosedStream,
+}
+
+/// The stream, or the half of it that was asked for, does not exist or has ended.
+#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+#[error("the stream is closed")]
+pub struct ClosedStream;
+
+/// Access to the sending half of a stream.
+#[derive(Debug)]
+pub struct SendHandle<'a> {
+    pub(super) streams: &'a mut Streams,
+    pub(super) id: StreamId,
+}
+
+impl SendHandle<'_> {
+    /// Appends a copy of as much of `data` as there is room for, and returns how much that is. Room is what
+    /// the peer's flow control allows on this stream, within the send window.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
+        if data.is_empty() {
+            return self.streams.check_writable(self.id).map(|()| 0);
+        }
+        self.streams.write(self.id, Source::Slice(data))
+    }
+
+    /// Appends as much of `chunk` as there is room for, without a copy. What was taken is split off `chunk`;
+    /// returns how much that is.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn write_chunk(&mut self, chunk: &mut Bytes) -> Result<usize, WriteError> {
+        if chunk.is_empty() {
+            return self.streams.check_writable(self.id).map(|()| 0);
+        }
+        self.streams.write(self.id, Source::Chunk(chunk))
+    }
+
+    /// [`SendHandle::write_chunk`] for several chunks. Returns how many bytes were taken in all.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; none if anything was taken.
+    pub fn write_chunks(&mut self, chunks: &mut [Bytes]) -> Result<usize, WriteError> {
+        let mut taken = 0;
+        for chunk in chunks {
+            match self.write_chunk(chunk) {
+                Ok(bytes) => taken += bytes,
+                // The next call tells the error.
+                Err(_) if taken > 0 => break,
+                Err(error) => return Err(error),
+            }
+            if !chunk.is_empty() {
+                break;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Ends the stream after what was written. A [`Finished`](super::StreamEvent::Finished) event follows
+    /// when the peer has acknowledged everything.
+    ///
+    /// # Errors
+    /// The stream was stopped by the peer, or is finished or reset already.
+    pub fn finish(&mut self) -> Result<(), FinishError> {
+        self.streams.finish(self.id)
+    }
+
+    /// Abandons the stream with a code for the peer's application: what was not sent or is lost will not be
+    /// sent (RFC 9000 §3.1).
+    ///
+    /// # Errors
+    /// Everything was acknowledged, or the stream was reset before, by the application or because the peer
+    /// has stopped it.
+    pub fn reset(&mut self, code: VarInt) -> Result<(), ClosedStream> {
+        self.streams.reset(self.id, code)
+    }
+
+    /// Streams of higher priority send before those of lower; equals take turns. Streams start with 0.
+    ///
+    /// # Errors
+    /// The sending half has ended.
+    pub fn set_priority(&mut self, priority: i32) -> Result<(), ClosedStream> {
+        self.streams.set_priority(self.id, priority)
+    }
+
+    /// The priority.
+    ///
+    /// # Errors
+    /// The sending half has ended.
+    pub fn priority(&mut self) -> Result<i32, ClosedStream> {
+        self.streams.table.send_mut(self.id).map(|send| send.priority()).ok_or(ClosedStream)
+    }
+
+    /// The code with which the peer has stopped the stream, if it has.
+    ///
+    /// # Errors
+    /// The sending half has ended: also some time after it was stopped.
+    pub fn stopped(&mut self) -> Result<Option<VarInt>, ClosedStream> {
+        self.streams.table.send_mut(self.id).map(|send| send.stopped()).ok_or(ClosedStream)
+    }
+}
+
+/// Access to the receiving half of a stream.
+#[derive(Debug)]
+pub struct RecvHandle<'a> {
+    pub(super) streams: &'a mut Streams,
+    pub(super) id: StreamId,
+}
+
+impl RecvHandle<'_> {
+    /// At most `max_len` bytes, or `None` at the end of the stream, which is told once.
+    ///
+    /// With `ordered`, the data is the next in the stream. Without, it may be any that was not read before,
+    /// ahead of gaps too: the offset tells where it belongs. The two may be mixed; every byte is read once.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn read(&mut self, max_len: usize, ordered: bool) -> Result<Option<Chunk>, ReadError> {
+        self.streams.read(self.id, max_len, ordered)
+    }
+
+    /// Ends the interest in the stream: what was not read is discarded, and the peer is asked to stop, with a
+    /// code for its application (RFC 9000 §3.5).
+    ///
+    /// # Errors
+    /// The receiving half has ended: read to its end, reset and read, or stopped before.
+    pub fn stop(&mut self, code: VarInt) -> Result<(), ClosedStream> {
+        self.streams.stop(self.id, code)
+    }
+}

@@ -1,0 +1,51 @@
+use super::*;
+
+#[test]
+fn opening_stops_at_the_limit_and_goes_on_beyond_it() {
+    let mut streams = OutgoingStreams::new();
+    assert!(!streams.raise(2));
+    assert_eq!((streams.open(), streams.open(), streams.open()), (Some(0), Some(1), None));
+    assert_eq!(streams.blocked_frame().pending(), Some(2));
+    assert!(!streams.raise(1), "an old limit changes nothing");
+    assert!(streams.raise(3), "the application waited");
+    assert_eq!(streams.blocked_frame().pending(), None);
+    assert_eq!(streams.open(), Some(2));
+    assert!(streams.was_opened(2) && !streams.was_opened(3));
+}
+
+#[test]
+fn implicit_streams_cost_ranges_and_not_states() {
+    let mut streams = IncomingStreams::new(1 << 40);
+    assert_eq!(streams.touch((1 << 40) - 1), Touch::Create { news: true });
+    assert_eq!(streams.untouched.len(), 1);
+    assert_eq!(streams.touch(1 << 40), Touch::BeyondLimit);
+    assert_eq!(streams.touch(1 << 20), Touch::Create { news: false });
+    assert_eq!(streams.touch(1 << 20), Touch::Known);
+    assert_eq!(streams.untouched.len(), 2);
+    assert_eq!(streams.accept(), Some((0, true)));
+    assert_eq!(streams.touch(0), Touch::Known);
+}
+
+#[test]
+fn streams_are_accepted_in_order_and_once() {
+    let mut streams = IncomingStreams::new(3);
+    assert_eq!(streams.accept(), None);
+    streams.touch(1);
+    assert_eq!(streams.accept(), Some((0, true)));
+    assert_eq!(streams.accept(), Some((1, false)));
+    assert_eq!(streams.accept(), None);
+}
+
+#[test]
+fn credit_returns_in_halves() {
+    let mut streams = IncomingStreams::new(10);
+    for _ in 0..4 {
+        streams.on_closed();
+    }
+    assert_eq!(streams.limit_frame().pending(), None);
+    streams.on_closed();
+    assert_eq!(streams.limit_frame().pending(), Some(15));
+    let mut one = IncomingStreams::new(1);
+    one.on_closed();
+    assert_eq!(one.limit_frame().pending(), Some(2), "a single stream returns at once");
+}

@@ -1,0 +1,450 @@
+//! Streams (RFC 9000 §2 to §4): who may open how many, what may be sent on them, and the data itself.
+//!
+//! Owns the frames RESET_STREAM, STOP_SENDING, STREAM and all MAX_*, *_BLOCKED frames: their state, when they
+//! are due, what their loss means. Knows no packet number, no path and no key, and reads no clock.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `mod` | [`Streams`]: what the connection composes, opening and accepting, the application's calls |
+//! | `receive` | frames from the peer: validation, and which half they go to |
+//! | `transmit` | frames to the peer, and their fate |
+//! | `table`, `limits` | which streams exist, and how many may |
+//! | `flow`, `budget`, `priority` | what may be sent, what is buffered, who goes first |
+//! | `send`, `send_buffer` | the sending half of a stream |
+//! | `recv`, `assembler`, `piece` | the receiving half of a stream |
+//! | `handles`, `events` | the application's view |
+//! | `delivery` | patterns of reliable delivery |
+//!
+//! Invariant: a stream is in a queue exactly while it has something for that queue, so that asking whether
+//! there is anything to send costs nothing. [`Streams::sync`] restores this after every change of a half.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use fulmar_base::{Instant, Rng};
+use fulmar_wire::{Dir, Side, StreamId, VarInt};
+
+use self::budget::SendBudget;
+use self::events::Events;
+use self::flow::{ReceiveWindow, SendCredit};
+use self::limits::{IncomingStreams, OutgoingStreams, PerDir};
+use self::priority::PriorityQueue;
+use self::recv::RecvHalf;
+use self::send::{SendHalf, Source};
+use self::table::{Stream, Table};
+
+mod assembler;
+mod budget;
+mod config;
+pub(crate) mod delivery;
+mod events;
+mod flow;
+mod handles;
+mod limits;
+mod piece;
+mod priority;
+mod receive;
+mod recv;
+mod send;
+mod send_buffer;
+mod table;
+mod transmit;
+
+pub(crate) use config::{InitialLimits, StreamsConfig};
+pub use events::StreamEvent;
+pub use handles::{Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, WriteError};
+pub(crate) use piece::adopt;
+
+/// All streams of a connection, and the flow control of the connection.
+#[derive(Debug)]
+pub struct Streams {
+    side: Side,
+    config: StreamsConfig,
+    /// The peer's limits for new streams.
+    peer: InitialLimits,
+    table: Table,
+    outgoing: PerDir<OutgoingStreams>,
+    incoming: PerDir<IncomingStreams>,
+    /// What the peer allows on all streams together.
+    credit: SendCredit,
+    /// What the peer is allowed on all streams together.
+    window: ReceiveWindow,
+    budget: SendBudget,
+    /// Streams with frames other than STREAM to write.
+    control: VecDeque<StreamId>,
+    /// Streams with data to send again, or only their end to send: neither needs credit.
+    lost: PriorityQueue,
+    /// Streams with new data.
+    fresh: PriorityQueue,
+    events: Events,
+    stats: StreamStats,
+}
+
+/// What is known of the moment when a frame arrives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecvContext {
+    /// The time of arrival.
+    pub(crate) now: Instant,
+    /// The smoothed round-trip time, or its initial estimate.
+    pub(crate) rtt: Duration,
+}
+
+/// Counts of what happened on the streams of a connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StreamStats {
+    /// STREAM frames sent.
+    pub frames_sent: u64,
+    /// STREAM frames received.
+    pub frames_received: u64,
+    /// Bytes of stream data sent, each counted once.
+    pub bytes_sent: u64,
+    /// Bytes of stream data sent again.
+    pub bytes_retransmitted: u64,
+    /// Bytes of stream data received, with those that were received before.
+    pub bytes_received: u64,
+    /// DATA_BLOCKED, STREAM_DATA_BLOCKED and STREAMS_BLOCKED frames received: the peer would have sent more.
+    pub blocked_frames_received: u64,
+}
+
+impl Streams {
+    /// The streams of a new connection, on this side of it.
+    pub(crate) fn new(side: Side, config: &StreamsConfig, rng: &mut Rng) -> Self {
+        Self {
+            side,
+            config: config.clone(),
+            peer: InitialLimits::default(),
+            table: Table::new(rng),
+            outgoing: PerDir { bi: OutgoingStreams::new(), uni: OutgoingStreams::new() },
+            incoming: PerDir {
+                bi: IncomingStreams::new(config.max_concurrent_bidi),
+                uni: IncomingStreams::new(config.max_concurrent_uni),
+            },
+            credit: SendCredit::new(0),
+            window: ReceiveWindow::new(config.receive_window, config.receive_window_max),
+            budget: SendBudget::new(config.send_window),
+            control: VecDeque::new(),
+            lost: PriorityQueue::default(),
+            fresh: PriorityQueue::default(),
+            events: Events::default(),
+            stats: StreamStats::default(),
+        }
+    }
+
+    /// The limits that this end gives to the peer with its transport parameters.
+    pub(crate) fn local_limits(&self) -> InitialLimits {
+        let stream = self.config.stream_receive_window.min(VarInt::MAX.get());
+        InitialLimits {
+            max_data: self.window.limit(),
+            max_stream_data_bidi_local: stream,
+            max_stream_data_bidi_remote: stream,
+            max_stream_data_uni: stream,
+            max_streams_bidi: self.incoming.bi.limit(),
+            max_streams_uni: self.incoming.uni.limit(),
+        }
+    }
+
+    /// The peer's limits are known: from its transport parameters, or, before, from an earlier connection
+    /// (0-RTT). Limits only grow (RFC 9000 §7.4.1; the caller checks that).
+    pub(crate) fn apply_peer_limits(&mut self, limits: &InitialLimits) {
+        self.peer = *limits;
+        let mut raised = Vec::new();
+        for (id, stream) in self.table.iter_mut() {
+            let limit = send_limit(self.side, limits, id);
+            if stream.send.as_mut().is_some_and(|send| send.raise_limit(limit)) {
+                raised.push(id);
+            }
+        }
+        self.credit.raise(limits.max_data);
+        for id in raised {
+            self.wake_writer(id);
+            self.sync(id);
+        }
+        self.raise_stream_limit(Dir::Bi, limits.max_streams_bidi);
+        self.raise_stream_limit(Dir::Uni, limits.max_streams_uni);
+    }
+
+    /// The peer has rejected 0-RTT: none of the streams that were opened early exist for it, nor do its old
+    /// limits hold (RFC 9001 §4.6.2). Everything is as it was before [`Streams::apply_peer_limits`]. The caller
+    /// forgets the tokens of 0-RTT packets: the names of their streams may be used again.
+    pub(crate) fn reject_early_data(&mut self) {
+        self.table.clear();
+        self.peer = InitialLimits::default();
+        self.outgoing = PerDir { bi: OutgoingStreams::new(), uni: OutgoingStreams::new() };
+        self.credit = SendCredit::new(0);
+        self.budget = SendBudget::new(self.budget.window());
+        self.control.clear();
+        self.lost = PriorityQueue::default();
+        self.fresh = PriorityQueue::default();
+        self.events = Events::default();
+    }
+
+    /// Changes how much all streams together buffer for sending, in bytes.
+    pub(crate) fn set_send_window(&mut self, window: u64) {
+        self.budget.set_window(window);
+        self.wake_waiting();
+    }
+
+    /// Bytes that are buffered for sending, sent and not acknowledged ones included.
+    pub(crate) fn send_buffered(&self) -> u64 {
+        self.budget.held()
+    }
+
+    /// What happened so far.
+    pub(crate) fn stats(&self) -> StreamStats {
+        self.stats
+    }
+
+    /// The number of streams that have state.
+    pub(crate) fn count(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The next event for the application.
+    pub(crate) fn poll_event(&mut self) -> Option<StreamEvent> {
+        let event = self.events.poll()?;
+        match event {
+            StreamEvent::Readable(id) => {
+                if let Some(stream) = self.table.get_mut(id) {
+                    stream.queued_readable = false;
+                }
+            }
+            StreamEvent::Writable(id) => {
+                if let Some(stream) = self.table.get_mut(id) {
+                    stream.queued_writable = false;
+                }
+            }
+            StreamEvent::Opened { .. }
+            | StreamEvent::Available { .. }
+            | StreamEvent::Finished(_)
+            | StreamEvent::Stopped { .. } => {}
+        }
+        Some(event)
+    }
+
+    /// Opens a stream. If the peer allows no more of them, returns `None`, and an
+    /// [`Available`](StreamEvent::Available) event follows when it does.
+    ///
+    /// The peer hears of the stream with its first frame.
+    pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
+        let index = self.outgoing[dir].open()?;
+        let id = StreamId::new(self.side, dir, index);
+        self.create(id);
+        Some(id)
+    }
+
+    /// The next stream that the peer has opened, in the order of their names.
+    pub fn accept(&mut self, dir: Dir) -> Option<StreamId> {
+        let (index, create) = self.incoming[dir].accept()?;
+        let id = StreamId::new(!self.side, dir, index);
+        if create {
+            self.create(id);
+        }
+        Some(id)
+    }
+
+    /// Access to the sending half of a stream.
+    pub fn send(&mut self, id: StreamId) -> SendHandle<'_> {
+        SendHandle { streams: self, id }
+    }
+
+    /// Access to the receiving half of a stream.
+    pub fn recv(&mut self, id: StreamId) -> RecvHandle<'_> {
+        RecvHandle { streams: self, id }
+    }
+
+    /// Makes the state of a stream.
+    fn create(&mut self, id: StreamId) {
+        let sends = id.dir() == Dir::Bi || id.initiator() == self.side;
+        let receives = id.dir() == Dir::Bi || id.initiator() != self.side;
+        let send = sends.then(|| SendHalf::new(send_limit(self.side, &self.peer, id)));
+        let (window, window_max) = (self.config.stream_receive_window, self.config.stream_receive_window_max);
+        let recv = receives.then(|| RecvHalf::new(window, window_max));
+        self.table.insert(Stream::new(id, send, recv));
+    }
+
+    /// Puts a stream into the queues for which it has something, and takes it out of the others; forgets it
+    /// if it is over.
+    fn sync(&mut self, id: StreamId) {
+        let Some(stream) = self.table.get_mut(id) else { return };
+        match (stream.has_control(), stream.queued_control) {
+            (true, false) => self.control.push_back(id),
+            (false, true) => self.control.retain(|&queued| queued != id),
+            (true, true) | (false, false) => {}
+        }
+        stream.queued_control = stream.has_control();
+        if let Some(send) = &mut stream.send {
+            self.lost.set(id, send.priority(), send.has_lost(), &mut send.queued_lost);
+            self.fresh.set(id, send.priority(), send.has_new(), &mut send.queued_fresh);
+        } else if stream.is_over() {
+            self.table.remove(id);
+            if id.initiator() != self.side {
+                self.incoming[id.dir()].on_closed();
+            }
+        }
+        self.note_blocked();
+    }
+
+    /// Tells the peer if its limit for the connection holds data back.
+    fn note_blocked(&mut self) {
+        if !self.fresh.is_empty() && self.credit.available() == 0 {
+            self.credit.note_blocked();
+        }
+    }
+
+    fn raise_stream_limit(&mut self, dir: Dir, limit: u64) {
+        if self.outgoing[dir].raise(limit) {
+            self.events.set_available(dir);
+        }
+    }
+
+    /// The sending half has ended.
+    fn drop_send(&mut self, id: StreamId) {
+        if let Some(stream) = self.table.get_mut(id) {
+            stream.send = None;
+        }
+        self.sync(id);
+    }
+
+    /// The receiving half has ended.
+    fn drop_recv(&mut self, id: StreamId) {
+        if let Some(stream) = self.table.get_mut(id) {
+            stream.recv = None;
+        }
+        self.sync(id);
+    }
+
+    fn push_readable(&mut self, id: StreamId) {
+        if let Some(stream) = self.table.get_mut(id) {
+            if !std::mem::replace(&mut stream.queued_readable, true) {
+                self.events.push(StreamEvent::Readable(id));
+            }
+        }
+    }
+
+    /// Tells the application that it can write to a stream again, if it waits and that is so.
+    fn wake_writer(&mut self, id: StreamId) {
+        let Some(stream) = self.table.get_mut(id) else { return };
+        let Some(send) = stream.send.as_mut().filter(|send| send.write_blocked) else { return };
+        if send.credit_room() == 0 || self.budget.room(send.held()) < self.budget.wake_room() {
+            return;
+        }
+        send.write_blocked = false;
+        if !std::mem::replace(&mut stream.queued_writable, true) {
+            self.events.push(StreamEvent::Writable(id));
+        }
+    }
+
+    /// Wakes the writers that wait for room in the buffer of all streams, in the order in which they came.
+    fn wake_waiting(&mut self) {
+        if !self.budget.should_wake() {
+            return;
+        }
+        for id in self.budget.take_waiting() {
+            if let Some(send) = self.table.send_mut(id) {
+                send.queued_waiting = false;
+            }
+            self.wake_writer(id);
+        }
+    }
+
+    /// Bytes of a stream need no longer be held.
+    fn release(&mut self, id: StreamId, bytes: u64) {
+        if bytes > 0 {
+            self.budget.release(bytes);
+            self.wake_writer(id);
+            self.wake_waiting();
+        }
+    }
+}
+
+/// The application's calls, which come through the handles.
+impl Streams {
+    fn check_writable(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.table.send_mut(id).ok_or(WriteError::ClosedStream)?.check_writable()
+    }
+
+    fn write(&mut self, id: StreamId, source: Source<'_>) -> Result<usize, WriteError> {
+        let send = self.table.send_mut(id).ok_or(WriteError::ClosedStream)?;
+        send.check_writable()?;
+        let credit_room = send.credit_room();
+        let budget_room = self.budget.room(send.held());
+        let written = send.write(source, credit_room.min(budget_room));
+        if written == 0 {
+            send.write_blocked = true;
+            if credit_room == 0 {
+                send.note_credit_blocked();
+            }
+            if budget_room == 0 && !std::mem::replace(&mut send.queued_waiting, true) {
+                self.budget.wait(id);
+            }
+        }
+        self.budget.hold(written as u64);
+        self.sync(id);
+        if written == 0 { Err(WriteError::Blocked) } else { Ok(written) }
+    }
+
+    fn finish(&mut self, id: StreamId) -> Result<(), FinishError> {
+        let send = self.table.send_mut(id).ok_or(FinishError::ClosedStream)?;
+        send.check_writable().map_err(|error| match error {
+            WriteError::Stopped(code) => FinishError::Stopped(code),
+            WriteError::Blocked | WriteError::ClosedStream => FinishError::ClosedStream,
+        })?;
+        send.finish();
+        self.sync(id);
+        Ok(())
+    }
+
+    fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), ClosedStream> {
+        let send = self.table.send_mut(id).filter(|send| !send.is_reset()).ok_or(ClosedStream)?;
+        let released = send.reset(code);
+        self.release(id, released);
+        self.sync(id);
+        Ok(())
+    }
+
+    fn set_priority(&mut self, id: StreamId, priority: i32) -> Result<(), ClosedStream> {
+        let send = self.table.send_mut(id).ok_or(ClosedStream)?;
+        if send.priority() == priority {
+            return Ok(());
+        }
+        send.set_priority(priority);
+        // The queues know the old priority.
+        self.lost.set(id, priority, false, &mut send.queued_lost);
+        self.fresh.set(id, priority, false, &mut send.queued_fresh);
+        self.sync(id);
+        Ok(())
+    }
+
+    fn read(&mut self, id: StreamId, max_len: usize, ordered: bool) -> Result<Option<Chunk>, ReadError> {
+        let recv = self.table.recv_mut(id).ok_or(ReadError::ClosedStream)?;
+        let result = recv.read(max_len, ordered, &mut self.window);
+        match result {
+            Ok(Some(_)) => self.sync(id),
+            Ok(None) | Err(ReadError::Reset(_)) => self.drop_recv(id),
+            Err(ReadError::Blocked | ReadError::ClosedStream) => {}
+        }
+        result
+    }
+
+    fn stop(&mut self, id: StreamId, code: VarInt) -> Result<(), ClosedStream> {
+        let recv = self.table.recv_mut(id).filter(|recv| !recv.is_stopped()).ok_or(ClosedStream)?;
+        if recv.stop(code, &mut self.window) {
+            self.drop_recv(id);
+        } else {
+            self.sync(id);
+        }
+        Ok(())
+    }
+}
+
+/// What a peer with these limits allows at first on a stream.
+fn send_limit(side: Side, peer: &InitialLimits, id: StreamId) -> u64 {
+    match (id.dir(), id.initiator() == side) {
+        (Dir::Bi, true) => peer.max_stream_data_bidi_remote,
+        (Dir::Bi, false) => peer.max_stream_data_bidi_local,
+        (Dir::Uni, _) => peer.max_stream_data_uni,
+    }
+}
+
+#[cfg(test)]
+mod tests;

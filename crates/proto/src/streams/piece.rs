@@ -1,0 +1,75 @@
+//! Received bytes: a slice of the receive buffer, or a copy where a slice would waste memory.
+
+use bytes::{Bytes, BytesMut};
+
+/// Pieces below this size are copied: a slice costs a reference count and 32 bytes, and pins its packet.
+const SHARED_MIN: usize = 256;
+/// Copies are collected in buffers of at most this size.
+const COLLECTED_MAX: usize = 16 * 1024;
+
+/// Takes `data`, a part of `payload`, into ownership: without a copy if it is the better part of what it
+/// would pin, as a copy otherwise.
+///
+/// So the memory behind what this returns is at most twice its length, and a peer that pads its packets or
+/// cuts its data small gains nothing. This presumes that the buffer behind `payload` is not much larger than
+/// the payload, or is filled by the same peer.
+pub(crate) fn adopt(payload: &Bytes, data: &[u8]) -> Bytes {
+    if is_worth_sharing(data.len(), payload.len()) {
+        payload.slice_ref(data)
+    } else {
+        Bytes::copy_from_slice(data)
+    }
+}
+
+fn is_worth_sharing(len: usize, pinned: usize) -> bool {
+    len >= SHARED_MIN && len >= pinned / 2
+}
+
+/// Contiguous bytes that wait to be read.
+#[derive(Debug)]
+pub(super) enum Piece {
+    /// A slice of a receive buffer, or a single copy.
+    Shared(Bytes),
+    /// Small pieces, collected.
+    Collected(BytesMut),
+}
+
+impl Piece {
+    /// Takes `data`, a part of `payload`, into ownership as the next bytes after `last`, the piece before it.
+    /// Returns `None` if it was added to that.
+    pub(super) fn follow(last: Option<&mut Self>, payload: &Bytes, data: &[u8]) -> Option<Self> {
+        if is_worth_sharing(data.len(), payload.len()) {
+            return Some(Self::Shared(payload.slice_ref(data)));
+        }
+        match last {
+            Some(Self::Collected(collected)) if collected.len() + data.len() <= COLLECTED_MAX => {
+                collected.extend_from_slice(data);
+                None
+            }
+            _ => Some(Self::Collected(BytesMut::from(data))),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Shared(bytes) => bytes.len(),
+            Self::Collected(bytes) => bytes.len(),
+        }
+    }
+
+    /// All of the bytes.
+    pub(super) fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Collected(bytes) => bytes.freeze(),
+        }
+    }
+
+    /// Splits the first `len` bytes off, which is at most all of them.
+    pub(super) fn split_to(&mut self, len: usize) -> Bytes {
+        match self {
+            Self::Shared(bytes) => bytes.split_to(len),
+            Self::Collected(bytes) => bytes.split_to(len).freeze(),
+        }
+    }
+}

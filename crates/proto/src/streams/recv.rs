@@ -1,0 +1,231 @@
+//! The receiving half of a stream (RFC 9000 §3.2).
+
+use bytes::Bytes;
+use fulmar_wire::{FrameType, ResetStream, Stream, TransportErrorCode, VarInt};
+
+use super::RecvContext;
+use super::assembler::Assembler;
+use super::delivery::{Latest, Once};
+use super::flow::ReceiveWindow;
+use super::handles::{Chunk, ReadError};
+use crate::TransportError;
+
+/// The receiving half of a stream, until the application knows how it ended.
+#[derive(Debug)]
+pub(super) struct RecvHalf {
+    assembler: Assembler,
+    window: ReceiveWindow,
+    final_size: Option<u64>,
+    state: State,
+    stop: Once<VarInt>,
+    /// What the application waits for; `None` while it has not read up to a gap.
+    waiting: Option<Wait>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Data arrives, or all of it is here and waits for the application.
+    Open,
+    /// The peer has reset the stream with this code, and the application does not know yet.
+    Reset(VarInt),
+    /// The application wants no more data. The half remains until the final size is known.
+    Stopped,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    ordered: bool,
+}
+
+/// What a frame has changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// The application waits, and has something to read now.
+    pub(super) readable: bool,
+    /// Nobody needs this half any more.
+    pub(super) ended: bool,
+}
+
+impl RecvHalf {
+    /// The half of a new stream with these windows, initial and largest.
+    pub(super) fn new(window: u64, window_max: u64) -> Self {
+        Self {
+            assembler: Assembler::default(),
+            window: ReceiveWindow::new(window, window_max),
+            final_size: None,
+            state: State::Open,
+            stop: Once::Idle,
+            waiting: Some(Wait { ordered: true }),
+        }
+    }
+
+    /// Takes the data of a STREAM frame, which is a part of `payload`. `connection` is the window of all
+    /// streams together.
+    pub(super) fn on_stream(
+        &mut self,
+        frame: &Stream<'_>,
+        payload: &Bytes,
+        cx: &RecvContext,
+        connection: &mut ReceiveWindow,
+    ) -> Result<Arrival, TransportError> {
+        let end = frame.offset.get() + frame.data.len() as u64;
+        self.accept(end, frame.fin, FrameType::STREAM, connection)?;
+        if self.state != State::Open {
+            return Ok(self.discard_rest(connection));
+        }
+        self.assembler.insert(frame.offset.get(), frame.data, payload);
+        if self.final_size.is_none() {
+            self.window.tune(cx.now, cx.rtt);
+        }
+        Ok(Arrival { readable: self.take_readable(), ended: false })
+    }
+
+    /// The peer has abandoned the stream.
+    pub(super) fn on_reset(
+        &mut self,
+        frame: &ResetStream,
+        connection: &mut ReceiveWindow,
+    ) -> Result<Arrival, TransportError> {
+        let final_size = frame.final_size.get();
+        self.accept(final_size, true, FrameType::RESET_STREAM, connection)?;
+        match self.state {
+            // RFC 9000 §3.2: once all data is here, the reset says nothing new.
+            State::Open if self.assembler.is_complete(final_size) => return Ok(Arrival::default()),
+            State::Open => self.state = State::Reset(frame.error_code),
+            State::Reset(_) | State::Stopped => {}
+        }
+        self.assembler = Assembler::default();
+        Ok(self.discard_rest(connection))
+    }
+
+    /// Checks that the stream may reach `end`, and end there if `fin`, and counts what is new of it.
+    fn accept(
+        &mut self,
+        end: u64,
+        fin: bool,
+        frame: FrameType,
+        connection: &mut ReceiveWindow,
+    ) -> Result<(), TransportError> {
+        let error = |code, reason| Err(TransportError::new(code, reason).with_frame(frame));
+        // RFC 9000 §4.5: no data beyond the final size, and no other final size.
+        match self.final_size {
+            Some(size) if end > size => {
+                return error(TransportErrorCode::FINAL_SIZE_ERROR, "data beyond the end of the stream");
+            }
+            Some(size) if fin && end != size => {
+                return error(TransportErrorCode::FINAL_SIZE_ERROR, "the end of the stream has moved");
+            }
+            None if fin && end < self.window.received() => {
+                return error(TransportErrorCode::FINAL_SIZE_ERROR, "the stream ends before data it has sent");
+            }
+            Some(_) | None => {}
+        }
+        let new = end.saturating_sub(self.window.received());
+        // RFC 9000 §4.1: more than allowed, on the stream or in all.
+        if !self.window.allows(new) {
+            return error(TransportErrorCode::FLOW_CONTROL_ERROR, "more data than the stream's limit");
+        }
+        if !connection.allows(new) {
+            return error(TransportErrorCode::FLOW_CONTROL_ERROR, "more data than the connection's limit");
+        }
+        self.window.receive(new);
+        connection.receive(new);
+        if fin {
+            self.final_size = Some(end);
+            // The peer needs no more credit for this stream.
+            self.window.limit_frame().cancel();
+        }
+        Ok(())
+    }
+
+    /// Gives the connection's credit for data back that nobody will read.
+    fn discard_rest(&mut self, connection: &mut ReceiveWindow) -> Arrival {
+        self.consume(self.window.unconsumed(), connection);
+        // The peer has ended the stream, or needs no more credit to do so.
+        self.window.limit_frame().cancel();
+        let ended = self.state == State::Stopped && self.final_size.is_some();
+        Arrival { readable: self.take_readable(), ended }
+    }
+
+    fn consume(&mut self, bytes: u64, connection: &mut ReceiveWindow) {
+        self.window.consume(bytes);
+        if self.final_size.is_some() {
+            self.window.limit_frame().cancel();
+        }
+        connection.consume(bytes);
+    }
+
+    /// Whether to wake the application. It is woken once for each time that it was told to wait.
+    fn take_readable(&mut self) -> bool {
+        let Some(wait) = self.waiting else { return false };
+        let readable = match self.state {
+            State::Open => {
+                self.assembler.is_readable(wait.ordered) || self.final_size == Some(self.window.consumed())
+            }
+            State::Reset(_) => true,
+            State::Stopped => false,
+        };
+        if readable {
+            self.waiting = None;
+        }
+        readable
+    }
+
+    /// Reads for the application; see [`super::RecvHandle::read`]. What ends the half is remembered by the
+    /// caller: after `Ok(None)` and [`ReadError::Reset`] nobody needs it any more.
+    pub(super) fn read(
+        &mut self,
+        max_len: usize,
+        ordered: bool,
+        connection: &mut ReceiveWindow,
+    ) -> Result<Option<Chunk>, ReadError> {
+        match self.state {
+            State::Stopped => return Err(ReadError::ClosedStream),
+            State::Reset(code) => return Err(ReadError::Reset(code)),
+            State::Open => {}
+        }
+        if let Some((offset, bytes)) = self.assembler.read(max_len, ordered) {
+            self.consume(bytes.len() as u64, connection);
+            return Ok(Some(Chunk { offset, bytes }));
+        }
+        if self.final_size == Some(self.window.consumed()) {
+            return Ok(None);
+        }
+        self.waiting = Some(Wait { ordered });
+        Err(ReadError::Blocked)
+    }
+
+    /// The application wants no more data. Returns whether nobody needs this half any more.
+    pub(super) fn stop(&mut self, code: VarInt, connection: &mut ReceiveWindow) -> bool {
+        if self.final_size.is_none() {
+            // RFC 9000 §3.5: STOP_SENDING is of use only while the peer may still be sending.
+            self.stop.request(code);
+        }
+        self.state = State::Stopped;
+        self.assembler = Assembler::default();
+        self.discard_rest(connection).ended
+    }
+
+    /// Whether the application has ended its interest.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.state == State::Stopped
+    }
+
+    /// The STOP_SENDING frame.
+    pub(super) fn stop_frame(&mut self) -> &mut Once<VarInt> {
+        &mut self.stop
+    }
+
+    /// The MAX_STREAM_DATA frame.
+    pub(super) fn limit_frame(&mut self) -> &mut Latest<u64> {
+        self.window.limit_frame()
+    }
+
+    /// Whether a frame of this half waits to be written.
+    pub(super) fn has_control(&self) -> bool {
+        self.window.is_limit_pending() || self.stop.pending().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests;

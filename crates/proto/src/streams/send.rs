@@ -1,0 +1,260 @@
+//! The sending half of a stream (RFC 9000 §3.1).
+
+use bytes::Bytes;
+use fulmar_wire::{StreamId, VarInt};
+
+use super::delivery::{Latest, Once};
+use super::flow::SendCredit;
+use super::handles::WriteError;
+use super::send_buffer::SendBuffer;
+use crate::packet::FrameWriter;
+
+/// The sending half of a stream, until the peer has acknowledged its end.
+#[derive(Debug)]
+pub(super) struct SendHalf {
+    buffer: SendBuffer,
+    credit: SendCredit,
+    fin: Fin,
+    reset: Once<Reset>,
+    stopped: Option<VarInt>,
+    priority: i32,
+    /// Whether the stream is in the queue of streams with data to send again.
+    pub(super) queued_lost: bool,
+    /// Whether the stream is in the queue of streams with new data.
+    pub(super) queued_fresh: bool,
+    /// Whether the application was told to wait for room.
+    pub(super) write_blocked: bool,
+    /// Whether the stream is in the queue of those that wait for room in the buffer of all streams.
+    pub(super) queued_waiting: bool,
+}
+
+/// The end of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fin {
+    /// The application may write more.
+    Open,
+    /// To be sent: with the last data, or alone.
+    Pending,
+    Sent,
+    Acked,
+}
+
+/// What RESET_STREAM says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reset {
+    pub(super) code: VarInt,
+    pub(super) final_size: u64,
+}
+
+/// Data to be appended.
+pub(super) enum Source<'a> {
+    /// Is copied.
+    Slice(&'a [u8]),
+    /// Is kept; what was taken is split off.
+    Chunk(&'a mut Bytes),
+}
+
+/// What an acknowledgement has changed.
+#[derive(Debug, Default)]
+pub(super) struct Acked {
+    /// Bytes that need no longer be held.
+    pub(super) released: u64,
+    /// The peer has all data and the end of the stream.
+    pub(super) finished: bool,
+}
+
+impl SendHalf {
+    /// The half of a new stream on which the peer allows `limit` bytes.
+    pub(super) fn new(limit: u64) -> Self {
+        Self {
+            buffer: SendBuffer::default(),
+            credit: SendCredit::new(limit),
+            fin: Fin::Open,
+            reset: Once::Idle,
+            stopped: None,
+            priority: 0,
+            queued_lost: false,
+            queued_fresh: false,
+            write_blocked: false,
+            queued_waiting: false,
+        }
+    }
+
+    /// Whether the application may write: not finished, reset or stopped.
+    pub(super) fn check_writable(&self) -> Result<(), WriteError> {
+        match self.stopped {
+            Some(code) => Err(WriteError::Stopped(code)),
+            None if self.fin != Fin::Open || self.is_reset() => Err(WriteError::ClosedStream),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes that the peer's limit leaves for writing. No more is taken from the application, so that a
+    /// stream whose peer does not read cannot fill the buffer that all streams share.
+    pub(super) fn credit_room(&self) -> u64 {
+        self.credit.limit() - self.buffer.end()
+    }
+
+    /// Bytes held for this stream.
+    pub(super) fn held(&self) -> u64 {
+        self.buffer.held()
+    }
+
+    /// Takes at most `room` bytes, and returns how many. The application waits for the rest if there is none.
+    pub(super) fn write(&mut self, source: Source<'_>, room: u64) -> usize {
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        match source {
+            Source::Slice(data) => {
+                let len = data.len().min(room);
+                self.buffer.write(&data[..len]);
+                len
+            }
+            Source::Chunk(chunk) => {
+                let len = chunk.len().min(room);
+                self.buffer.write_chunk(chunk.split_to(len));
+                len
+            }
+        }
+    }
+
+    /// The application has something to write that the peer's limit holds back.
+    pub(super) fn note_credit_blocked(&mut self) {
+        self.credit.note_blocked();
+    }
+
+    /// No more will be written.
+    pub(super) fn finish(&mut self) {
+        debug_assert!(self.fin == Fin::Open, "checked by the caller");
+        self.fin = Fin::Pending;
+        self.write_blocked = false;
+        self.credit.blocked_frame().cancel();
+    }
+
+    /// Abandons the stream. Returns how many bytes need no longer be held.
+    pub(super) fn reset(&mut self, code: VarInt) -> u64 {
+        let released = self.buffer.held();
+        // RFC 9000 §4.5: the final size is what was sent, and counts in flow control.
+        self.reset.request(Reset { code, final_size: self.buffer.next() });
+        self.buffer = SendBuffer::default();
+        self.write_blocked = false;
+        self.credit.blocked_frame().cancel();
+        released
+    }
+
+    /// Whether the stream was abandoned.
+    pub(super) fn is_reset(&self) -> bool {
+        !self.reset.is_idle()
+    }
+
+    /// The peer wants no more data.
+    pub(super) fn set_stopped(&mut self, code: VarInt) {
+        self.stopped = Some(code);
+    }
+
+    /// The code with which the peer has asked for an end.
+    pub(super) fn stopped(&self) -> Option<VarInt> {
+        self.stopped
+    }
+
+    pub(super) fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    pub(super) fn set_priority(&mut self, priority: i32) {
+        self.priority = priority;
+    }
+
+    /// The peer allows `limit` bytes on this stream. Returns whether that is more than before.
+    pub(super) fn raise_limit(&mut self, limit: u64) -> bool {
+        self.credit.raise(limit)
+    }
+
+    /// Whether there is something to send for which no flow control credit is needed: lost data, or an end of
+    /// the stream that new data does not carry.
+    pub(super) fn has_lost(&self) -> bool {
+        self.buffer.first_lost().is_some() || (self.fin == Fin::Pending && self.buffer.unsent() == 0 && !self.is_reset())
+    }
+
+    /// Whether there is new data. The stream's limit allows it: no more was taken from the application.
+    pub(super) fn has_new(&self) -> bool {
+        self.buffer.unsent() > 0
+    }
+
+    /// Writes a STREAM frame of what [`SendHalf::has_lost`] tells. Returns its length, or `None` if the packet
+    /// is full.
+    pub(super) fn write_lost(&mut self, id: StreamId, out: &mut FrameWriter<'_>) -> Option<usize> {
+        let end = self.buffer.end();
+        let range = self.buffer.first_lost().unwrap_or(end..end);
+        let fin = self.fin == Fin::Pending && range.end == end;
+        let available = (range.end - range.start) as usize;
+        let buffer = &self.buffer;
+        let len =
+            out.write_stream(id, range.start, available, fin, |dst| buffer.copy_old(range.start, dst))?;
+        self.buffer.on_old_sent(range.start..range.start + len as u64);
+        self.note_fin_sent(fin && len == available);
+        Some(len)
+    }
+
+    /// Writes a STREAM frame of new data, at most `allowed` bytes. Returns its length, or `None` if the packet
+    /// is full.
+    pub(super) fn write_new(&mut self, id: StreamId, allowed: u64, out: &mut FrameWriter<'_>) -> Option<usize> {
+        let unsent = self.buffer.unsent();
+        let available = unsent.min(allowed);
+        let fin = self.fin == Fin::Pending && available == unsent;
+        // Lengths in memory fit `usize`.
+        let available = available as usize;
+        let buffer = &self.buffer;
+        let len = out.write_stream(id, buffer.next(), available, fin, |dst| buffer.copy_new(dst))?;
+        self.buffer.on_new_sent(len);
+        self.credit.spend(len as u64);
+        self.note_fin_sent(fin && len == available);
+        Some(len)
+    }
+
+    fn note_fin_sent(&mut self, sent: bool) {
+        if sent {
+            self.fin = Fin::Sent;
+        }
+    }
+
+    /// Data arrived at the peer, and the end of the stream if `fin`.
+    pub(super) fn on_acked(&mut self, offset: u64, len: u32, fin: bool) -> Acked {
+        if self.is_reset() {
+            return Acked::default();
+        }
+        let released = self.buffer.on_acked(offset..offset + u64::from(len));
+        if fin {
+            self.fin = Fin::Acked;
+        }
+        Acked { released, finished: self.fin == Fin::Acked && self.buffer.is_all_acked() }
+    }
+
+    /// Data was lost, or a probe wants to repeat it.
+    pub(super) fn on_lost(&mut self, offset: u64, len: u32, fin: bool) {
+        if self.is_reset() {
+            return;
+        }
+        self.buffer.on_lost(offset..offset + u64::from(len));
+        if fin && self.fin == Fin::Sent {
+            self.fin = Fin::Pending;
+        }
+    }
+
+    /// The RESET_STREAM frame.
+    pub(super) fn reset_frame(&mut self) -> &mut Once<Reset> {
+        &mut self.reset
+    }
+
+    /// The STREAM_DATA_BLOCKED frame.
+    pub(super) fn blocked_frame(&mut self) -> &mut Latest<u64> {
+        self.credit.blocked_frame()
+    }
+
+    /// Whether a frame of this half other than STREAM waits to be written.
+    pub(super) fn has_control(&self) -> bool {
+        self.reset.pending().is_some() || self.credit.is_blocked_pending()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Which streams have state.
+
+use fulmar_base::{HashKey, KeyedMap, Rng};
+use fulmar_wire::{Frame, MaxStreamData, ResetStream, StopSending, StreamDataBlocked, StreamId, VarInt};
+
+use super::recv::RecvHalf;
+use super::send::SendHalf;
+use crate::packet::{FrameWriter, SentFrame};
+
+/// A stream: its halves, as far as they exist and have not ended.
+#[derive(Debug)]
+pub(super) struct Stream {
+    id: StreamId,
+    pub(super) send: Option<SendHalf>,
+    pub(super) recv: Option<RecvHalf>,
+    /// Whether the stream is in the queue of those with frames other than STREAM to write.
+    pub(super) queued_control: bool,
+    /// Whether a `Readable` event waits to be polled.
+    pub(super) queued_readable: bool,
+    /// Whether a `Writable` event waits to be polled.
+    pub(super) queued_writable: bool,
+}
+
+impl Stream {
+    pub(super) fn new(id: StreamId, send: Option<SendHalf>, recv: Option<RecvHalf>) -> Self {
+        Self { id, send, recv, queued_control: false, queued_readable: false, queued_writable: false }
+    }
+
+    /// Whether a frame other than STREAM waits to be written.
+    pub(super) fn has_control(&self) -> bool {
+        self.send.as_ref().is_some_and(SendHalf::has_control)
+            || self.recv.as_ref().is_some_and(RecvHalf::has_control)
+    }
+
+    /// Whether both halves have ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.send.is_none() && self.recv.is_none()
+    }
+
+    /// Writes the frames other than STREAM. Returns false if the packet is full before they are all written.
+    pub(super) fn write_control(&mut self, out: &mut FrameWriter<'_>) -> bool {
+        let id = self.id;
+        self.send.as_mut().is_none_or(|send| write_send_control(id, send, out))
+            && self.recv.as_mut().is_none_or(|recv| write_recv_control(id, recv, out))
+    }
+}
+
+fn write_send_control(id: StreamId, send: &mut SendHalf, out: &mut FrameWriter<'_>) -> bool {
+    if let Some(reset) = send.reset_frame().pending() {
+        let final_size = VarInt::saturating(reset.final_size);
+        let frame = Frame::ResetStream(ResetStream { id, error_code: reset.code, final_size });
+        if !out.write(&frame, SentFrame::ResetStream(id)) {
+            return false;
+        }
+        send.reset_frame().on_written();
+    }
+    if let Some(limit) = send.blocked_frame().pending() {
+        let frame = Frame::StreamDataBlocked(StreamDataBlocked { id, limit: VarInt::saturating(limit) });
+        if !out.write(&frame, SentFrame::StreamDataBlocked(id)) {
+            return false;
+        }
+        send.blocked_frame().on_written();
+    }
+    true
+}
+
+fn write_recv_control(id: StreamId, recv: &mut RecvHalf, out: &mut FrameWriter<'_>) -> bool {
+    if let Some(error_code) = recv.stop_frame().pending() {
+        if !out.write(&Frame::StopSending(StopSending { id, error_code }), SentFrame::StopSending(id)) {
+            return false;
+        }
+        recv.stop_frame().on_written();
+    }
+    if let Some(limit) = recv.limit_frame().pending() {
+        let frame = Frame::MaxStreamData(MaxStreamData { id, maximum: VarInt::saturating(limit) });
+        if !out.write(&frame, SentFrame::MaxStreamData(id)) {
+            return false;
+        }
+        recv.limit_frame().on_written();
+    }
+    true
+}
+
+/// The streams that have state, by name.
+///
+/// Names stay sparse when a long-lived stream sits among thousands of finished ones, hence a hash map; but
+/// frames for the same stream come in rows, hence the guess of the slot where the last one was found.
+#[derive(Debug)]
+pub(super) struct Table {
+    slots: Vec<Option<Box<Stream>>>,
+    /// Slots without a stream.
+    free: Vec<usize>,
+    by_id: KeyedMap<StreamId, usize>,
+    guess: usize,
+}
+
+impl Table {
+    pub(super) fn new(rng: &mut Rng) -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), by_id: KeyedMap::new(HashKey::new(rng)), guess: 0 }
+    }
+
+    /// The number of streams.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
+        let slot = self.find(id)?;
+        self.slots[slot].as_deref_mut()
+    }
+
+    /// The sending half of a stream.
+    pub(super) fn send_mut(&mut self, id: StreamId) -> Option<&mut SendHalf> {
+        self.get_mut(id)?.send.as_mut()
+    }
+
+    /// The receiving half of a stream.
+    pub(super) fn recv_mut(&mut self, id: StreamId) -> Option<&mut RecvHalf> {
+        self.get_mut(id)?.recv.as_mut()
+    }
+
+    pub(super) fn contains(&mut self, id: StreamId) -> bool {
+        self.find(id).is_some()
+    }
+
+    /// Adds a stream whose name is new.
+    pub(super) fn insert(&mut self, stream: Stream) {
+        let id = stream.id;
+        let slot = self.free.pop().unwrap_or(self.slots.len());
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[slot] = Some(Box::new(stream));
+        let previous = self.by_id.insert(id, slot);
+        debug_assert!(previous.is_none(), "a stream is created once");
+        self.guess = slot;
+    }
+
+    pub(super) fn remove(&mut self, id: StreamId) {
+        if let Some(slot) = self.by_id.remove(&id) {
+            self.slots[slot] = None;
+            self.free.push(slot);
+        }
+    }
+
+    /// All streams, in an order that depends only on the order of insertions and removals.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (StreamId, &mut Stream)> {
+        self.slots.iter_mut().flatten().map(|stream| (stream.id, &mut **stream))
+    }
+
+    /// Removes all streams.
+    pub(super) fn clear(&mut self) {
+        for stream in self.slots.drain(..).flatten() {
+            self.by_id.remove(&stream.id);
+        }
+        self.free.clear();
+    }
+
+    fn find(&mut self, id: StreamId) -> Option<usize> {
+        if let Some(Some(stream)) = self.slots.get(self.guess) {
+            if stream.id == id {
+                return Some(self.guess);
+            }
+        }
+        self.guess = *self.by_id.get(&id)?;
+        Some(self.guess)
+    }
+}

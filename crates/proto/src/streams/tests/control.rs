@@ -1,0 +1,271 @@
+//! Opening, limits, resets, priorities: what happens around the data.
+
+use super::*;
+
+fn code(value: u32) -> VarInt {
+    VarInt::from_u32(value)
+}
+
+fn default_pair() -> (End, End) {
+    pair(&StreamsConfig::default(), &StreamsConfig::default())
+}
+
+#[test]
+fn a_request_and_its_answer_leave_nothing_behind() {
+    let (mut client, mut server) = default_pair();
+    let id = client.streams.open(Dir::Bi).unwrap();
+    assert_eq!(client.streams.send(id).write(b"request"), Ok(7));
+    client.streams.send(id).finish().unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(client.events(), [StreamEvent::Finished(id)]);
+    assert_eq!(server.events(), [StreamEvent::Opened { dir: Dir::Bi }, StreamEvent::Readable(id)]);
+    assert_eq!(server.streams.accept(Dir::Bi), Some(id));
+    assert_eq!(read_all(&mut server, id), (b"request".to_vec(), Ok(())));
+
+    let mut answer = Bytes::from_static(b"answer");
+    assert_eq!(server.streams.send(id).write_chunk(&mut answer), Ok(6));
+    server.streams.send(id).finish().unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(read_all(&mut client, id), (b"answer".to_vec(), Ok(())));
+    settle(&mut client, &mut server);
+    client.assert_idle();
+    server.assert_idle();
+    assert_eq!(client.streams.send(id).write(b"more"), Err(WriteError::ClosedStream));
+    assert_eq!(client.streams.recv(id).read(1, true), Err(ReadError::ClosedStream));
+}
+
+#[test]
+fn long_sequences_of_streams_never_stall() {
+    let config = StreamsConfig { max_concurrent_uni: 4, ..StreamsConfig::default() };
+    let (mut client, mut server) = pair(&config, &config);
+    for round in 0..100 {
+        let id = client.streams.open(Dir::Uni).unwrap_or_else(|| panic!("stalled in round {round}"));
+        client.streams.send(id).finish().unwrap();
+        settle(&mut client, &mut server);
+        assert_eq!(server.streams.accept(Dir::Uni), Some(id));
+        assert_eq!(read_all(&mut server, id), (vec![], Ok(())));
+        settle(&mut client, &mut server);
+    }
+    client.assert_idle();
+    server.assert_idle();
+}
+
+#[test]
+fn an_opener_that_waits_is_told() {
+    let config = StreamsConfig { max_concurrent_bidi: 1, ..StreamsConfig::default() };
+    let (mut client, mut server) = pair(&config, &config);
+    let id = client.streams.open(Dir::Bi).unwrap();
+    assert_eq!(client.streams.open(Dir::Bi), None);
+    client.streams.send(id).reset(code(1)).unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(server.streams.stats().blocked_frames_received, 1);
+    assert_eq!(client.events(), []);
+    assert_eq!(server.streams.accept(Dir::Bi), Some(id));
+    assert_eq!(server.streams.recv(id).read(1, true), Err(ReadError::Reset(code(1))));
+    server.streams.send(id).reset(code(2)).unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(client.events(), [StreamEvent::Available { dir: Dir::Bi }, StreamEvent::Readable(id)]);
+    assert!(client.streams.open(Dir::Bi).is_some());
+}
+
+#[test]
+fn stop_sending_is_answered_with_a_reset() {
+    let (mut client, mut server) = default_pair();
+    let id = client.streams.open(Dir::Uni).unwrap();
+    client.streams.send(id).write(&[1; 5_000]).unwrap();
+    flush(&mut client, &mut server);
+    server.events();
+    server.streams.recv(id).stop(code(77)).unwrap();
+    assert_eq!(server.streams.recv(id).stop(code(78)), Err(ClosedStream));
+    let stop = server.packet(1_200).unwrap();
+    client.receive(&stop).unwrap();
+    assert_eq!(client.events(), [StreamEvent::Stopped { id, code: code(77) }]);
+    assert_eq!(client.streams.send(id).write(b"x"), Err(WriteError::Stopped(code(77))));
+    assert_eq!(client.streams.send(id).stopped(), Ok(Some(code(77))));
+    assert_eq!(client.streams.send(id).finish(), Err(FinishError::Stopped(code(77))));
+    let reset = client.packet(1_200).unwrap();
+    let first = frames(&reset.payload, Dialect::SinglePath).next();
+    assert!(matches!(first, Some(Ok(Frame::ResetStream(reset)))
+        if reset.error_code == code(77) && reset.final_size.get() == 5_000));
+    server.receive(&reset).unwrap();
+    client.acked(&reset);
+    server.acked(&stop);
+    settle(&mut client, &mut server);
+    client.assert_idle();
+    server.assert_idle();
+}
+
+#[test]
+fn lost_control_frames_are_repeated_with_the_latest_value() {
+    let config = StreamsConfig { receive_window: 10_000, receive_window_max: 10_000, ..StreamsConfig::default() };
+    let (mut client, mut server) = pair(&StreamsConfig::default(), &config);
+    let id = client.streams.open(Dir::Uni).unwrap();
+    client.streams.send(id).write(&[1; 20_000]).unwrap();
+    flush(&mut client, &mut server);
+    assert_eq!(server.streams.stats().blocked_frames_received, 1, "DATA_BLOCKED");
+    let limits = |packet: &Packet| -> Vec<u64> {
+        let limit = |frame| if let Ok(Frame::MaxData(frame)) = frame { Some(frame.maximum.get()) } else { None };
+        frames(&packet.payload, Dialect::SinglePath).filter_map(limit).collect()
+    };
+    server.streams.recv(id).read(6_000, true).unwrap();
+    while server.packet(1_200).is_none() {
+        server.streams.recv(id).read(1_000, true).unwrap();
+    }
+    read_all(&mut server, id);
+    // The first update is on its way, and lost; the next carries all that was read since.
+    server.streams.on_lost(&crate::packet::SentFrame::MaxData);
+    let update = server.packet(1_200).unwrap();
+    assert_eq!(limits(&update), [20_000]);
+    client.receive(&update).unwrap();
+    flush(&mut client, &mut server);
+    assert_eq!(read_all(&mut server, id).0.len(), 10_000);
+}
+
+#[test]
+fn writers_wait_for_room_and_are_woken() {
+    let config = StreamsConfig { send_window: 100_000, ..StreamsConfig::default() };
+    let (mut client, mut server) = pair(&config, &StreamsConfig::default());
+    let bulk = client.streams.open(Dir::Uni).unwrap();
+    let late = client.streams.open(Dir::Uni).unwrap();
+    assert_eq!(client.streams.send(bulk).write(&[1; 200_000]), Ok(100_000));
+    assert_eq!(client.streams.send(bulk).write(b"x"), Err(WriteError::Blocked));
+    // A full buffer leaves room for a start.
+    assert_eq!(client.streams.send(late).write(&[1; 200_000]), Ok(budget::STREAM_FLOOR_BYTES as usize));
+    assert_eq!(client.streams.send(late).write(b"x"), Err(WriteError::Blocked));
+    let mut events = Vec::new();
+    while let Some(packet) = client.packet(1_200) {
+        server.receive(&packet).unwrap();
+        client.acked(&packet);
+        events.extend(client.events());
+    }
+    assert_eq!(events.len(), 2, "each is woken once: {events:?}");
+    assert!(events.contains(&StreamEvent::Writable(bulk)) && events.contains(&StreamEvent::Writable(late)));
+    assert_eq!(client.streams.send_buffered(), 0);
+
+    assert_eq!(client.streams.send(bulk).write(&[1; 200_000]), Ok(100_000));
+    assert_eq!(client.streams.send(bulk).write(b"x"), Err(WriteError::Blocked));
+    client.streams.set_send_window(200_000);
+    assert_eq!(client.events(), [StreamEvent::Writable(bulk)]);
+}
+
+#[test]
+fn a_peer_that_does_not_read_blocks_only_its_stream() {
+    let config = StreamsConfig { stream_receive_window: 1_000, stream_receive_window_max: 1_000, ..StreamsConfig::default() };
+    let (mut client, mut server) = pair(&StreamsConfig::default(), &config);
+    let slow = client.streams.open(Dir::Uni).unwrap();
+    assert_eq!(client.streams.send(slow).write(&[1; 5_000]), Ok(1_000));
+    assert_eq!(client.streams.send(slow).write(&[1; 5_000]), Err(WriteError::Blocked));
+    flush(&mut client, &mut server);
+    assert_eq!(client.events(), [], "acknowledged, but the peer's limit stands");
+    assert_eq!(server.streams.stats().blocked_frames_received, 1, "STREAM_DATA_BLOCKED");
+    let other = client.streams.open(Dir::Uni).unwrap();
+    assert_eq!(client.streams.send(other).write(&[1; 500]), Ok(500));
+    assert_eq!(read_all(&mut server, slow).0.len(), 1_000);
+    settle(&mut client, &mut server);
+    assert_eq!(client.events(), [StreamEvent::Writable(slow)]);
+}
+
+/// The streams of the STREAM frames in a packet.
+fn streams_in(packet: &Packet) -> Vec<StreamId> {
+    let id = |frame| if let Ok(Frame::Stream(frame)) = frame { Some(frame.id) } else { None };
+    frames(&packet.payload, Dialect::SinglePath).filter_map(id).collect()
+}
+
+#[test]
+fn priorities_order_new_and_lost_data() {
+    let (mut client, mut server) = default_pair();
+    let low = client.streams.open(Dir::Uni).unwrap();
+    let high = client.streams.open(Dir::Uni).unwrap();
+    client.streams.send(low).write(&[1; 1_000]).unwrap();
+    client.streams.send(high).write(&[1; 1_000]).unwrap();
+    // The change reaches a stream that is queued already.
+    client.streams.send(high).set_priority(1).unwrap();
+    assert_eq!(client.streams.send(high).priority(), Ok(1));
+    let first = client.packet(900).unwrap();
+    assert_eq!(streams_in(&first), [high]);
+    let second = client.packet(1_200).unwrap();
+    assert_eq!(streams_in(&second), [high, low], "what one cannot fill is filled by the next");
+    client.lost(&second);
+    client.lost(&first);
+    client.streams.send(high).write(&[2; 10]).unwrap();
+    let again = client.packet(5_000).unwrap();
+    assert_eq!(streams_in(&again), [high, low, low, high], "lost data before new data");
+    server.receive(&again).unwrap();
+    assert_eq!(read_all(&mut server, high).0.len(), 1_010);
+}
+
+#[test]
+fn a_probe_repeats_what_is_not_acknowledged() {
+    let (mut client, mut server) = default_pair();
+    let id = client.streams.open(Dir::Uni).unwrap();
+    client.streams.send(id).write(&[1; 100]).unwrap();
+    client.streams.send(id).finish().unwrap();
+    let original = client.packet(1_200).unwrap();
+    original.tokens.iter().for_each(|token| client.streams.on_probe(token));
+    assert!(client.streams.has_lost());
+    let probe = client.packet(1_200).unwrap();
+    assert_eq!(probe.payload, original.payload);
+    server.receive(&probe).unwrap();
+    client.acked(&probe);
+    // The original's fate no longer matters.
+    client.lost(&original);
+    assert_eq!(client.events(), [StreamEvent::Finished(id)]);
+    assert_eq!(read_all(&mut server, id).0.len(), 100);
+    client.assert_idle();
+}
+
+#[test]
+fn a_late_acknowledgement_withdraws_a_retransmission() {
+    let (mut client, mut server) = default_pair();
+    let id = client.streams.open(Dir::Uni).unwrap();
+    client.streams.send(id).write(&[1; 100]).unwrap();
+    client.streams.send(id).finish().unwrap();
+    let packet = client.packet(1_200).unwrap();
+    server.receive(&packet).unwrap();
+    client.lost(&packet);
+    assert!(client.streams.wants_to_send());
+    client.acked(&packet);
+    assert!(!client.streams.wants_to_send());
+    assert_eq!(client.streams.stats().bytes_retransmitted, 0);
+    client.assert_idle();
+}
+
+#[test]
+fn limits_that_come_late_open_what_waited() {
+    let mut client = End::new(Side::Client, &StreamsConfig::default());
+    assert_eq!(client.streams.open(Dir::Bi), None);
+    let early = InitialLimits { max_data: 100, max_streams_bidi: 1, ..InitialLimits::default() };
+    client.apply_limits(&early);
+    assert_eq!(client.events(), [StreamEvent::Available { dir: Dir::Bi }]);
+    let id = client.streams.open(Dir::Bi).unwrap();
+    assert_eq!(client.streams.send(id).write(b"hello"), Err(WriteError::Blocked));
+    client.apply_limits(&InitialLimits { max_stream_data_bidi_remote: 3, ..early });
+    assert_eq!(client.events(), [StreamEvent::Writable(id)]);
+    assert_eq!(client.streams.send(id).write(b"hello"), Ok(3));
+
+    client.streams.reject_early_data();
+    client.assert_idle();
+    assert_eq!(client.streams.open(Dir::Bi), None);
+}
+
+#[test]
+fn windows_follow_the_bandwidth_delay_product() {
+    let (mut client, mut server) = default_pair();
+    let id = client.streams.open(Dir::Uni).unwrap();
+    let initial = server.streams.window.window();
+    let mut received = 0;
+    for _ in 0..20 {
+        // A round trip in which the client sends all it may, and the server reads it.
+        while client.streams.send(id).write(&[1; 65_536]).is_ok() {}
+        while let Some(packet) = client.packet(1_200) {
+            server.now += RTT / 10_000;
+            server.receive(&packet).unwrap();
+            client.acked(&packet);
+            received += read_all(&mut server, id).0.len();
+        }
+        server.now += RTT;
+        flush(&mut server, &mut client);
+    }
+    assert!(received > 50 << 20, "{received}");
+    assert!(server.streams.window.window() >= 8 * initial, "{}", server.streams.window.window());
+}

@@ -1,0 +1,218 @@
+//! Frames to the peer, and their fate.
+
+use fulmar_wire::{
+    DataBlocked, Dir, Frame, MaxData, MaxStreams, StreamId, StreamsBlocked, VarInt,
+};
+
+use super::{StreamEvent, Streams};
+use crate::packet::{FrameWriter, SentFrame};
+
+const DIRECTIONS: [Dir; 2] = [Dir::Bi, Dir::Uni];
+
+impl Streams {
+    /// Whether there is a frame to write now: one of control, lost data, or new data that flow control allows.
+    pub(crate) fn wants_to_send(&self) -> bool {
+        self.has_control() || self.has_lost() || (!self.fresh.is_empty() && self.credit.available() > 0)
+    }
+
+    /// Whether there is data to send again. It does not need flow control credit.
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    fn has_control(&self) -> bool {
+        !self.control.is_empty()
+            || self.window.is_limit_pending()
+            || self.credit.is_blocked_pending()
+            || DIRECTIONS.iter().any(|&dir| {
+                self.incoming[dir].is_limit_pending() || self.outgoing[dir].is_blocked_pending()
+            })
+    }
+
+    /// Writes the frames other than STREAM, until there are no more or the packet is full.
+    pub(crate) fn write_control(&mut self, out: &mut FrameWriter<'_>) {
+        if self.has_control() {
+            // What frees the peer first, what reports our own wants last.
+            let _full = self.write_limits(out) && self.write_stream_control(out) && self.write_blocked(out);
+        }
+    }
+
+    fn write_limits(&mut self, out: &mut FrameWriter<'_>) -> bool {
+        if let Some(limit) = self.window.limit_frame().pending() {
+            let frame = Frame::MaxData(MaxData { maximum: VarInt::saturating(limit) });
+            if !out.write(&frame, SentFrame::MaxData) {
+                return false;
+            }
+            self.window.limit_frame().on_written();
+        }
+        for dir in DIRECTIONS {
+            let limit = self.incoming[dir].limit_frame();
+            if let Some(maximum) = limit.pending() {
+                let frame = Frame::MaxStreams(MaxStreams { dir, maximum: VarInt::saturating(maximum) });
+                if !out.write(&frame, SentFrame::MaxStreams(dir)) {
+                    return false;
+                }
+                limit.on_written();
+            }
+        }
+        true
+    }
+
+    fn write_stream_control(&mut self, out: &mut FrameWriter<'_>) -> bool {
+        while let Some(&id) = self.control.front() {
+            if let Some(stream) = self.table.get_mut(id) {
+                if !stream.write_control(out) {
+                    return false;
+                }
+                stream.queued_control = false;
+            }
+            self.control.pop_front();
+        }
+        true
+    }
+
+    fn write_blocked(&mut self, out: &mut FrameWriter<'_>) -> bool {
+        if let Some(limit) = self.credit.blocked_frame().pending() {
+            let frame = Frame::DataBlocked(DataBlocked { limit: VarInt::saturating(limit) });
+            if !out.write(&frame, SentFrame::DataBlocked) {
+                return false;
+            }
+            self.credit.blocked_frame().on_written();
+        }
+        for dir in DIRECTIONS {
+            let blocked = self.outgoing[dir].blocked_frame();
+            if let Some(limit) = blocked.pending() {
+                let frame = Frame::StreamsBlocked(StreamsBlocked { dir, limit: VarInt::saturating(limit) });
+                if !out.write(&frame, SentFrame::StreamsBlocked(dir)) {
+                    return false;
+                }
+                blocked.on_written();
+            }
+        }
+        true
+    }
+
+    /// Writes STREAM frames: lost data first, then new data, each by priority (see
+    /// [`super::priority::PriorityQueue`]), until there is no more or the packet is full.
+    pub(crate) fn write_data(&mut self, out: &mut FrameWriter<'_>) {
+        if self.write_lost(out) {
+            self.write_fresh(out);
+        }
+    }
+
+    /// Returns false if the packet is full.
+    fn write_lost(&mut self, out: &mut FrameWriter<'_>) -> bool {
+        while let Some(id) = self.lost.first() {
+            let Some(send) = self.table.send_mut(id) else {
+                debug_assert!(false, "a half leaves the queues before it ends");
+                self.lost.pop();
+                continue;
+            };
+            let Some(len) = send.write_lost(id, out) else { return false };
+            self.stats.frames_sent += 1;
+            self.stats.bytes_retransmitted += len as u64;
+            if send.has_lost() {
+                self.lost.charge(len);
+            } else {
+                send.queued_lost = false;
+                self.lost.pop();
+            }
+        }
+        true
+    }
+
+    fn write_fresh(&mut self, out: &mut FrameWriter<'_>) {
+        while let Some(id) = self.fresh.first() {
+            let allowed = self.credit.available();
+            if allowed == 0 {
+                return;
+            }
+            let Some(send) = self.table.send_mut(id) else {
+                debug_assert!(false, "a half leaves the queues before it ends");
+                self.fresh.pop();
+                continue;
+            };
+            let Some(len) = send.write_new(id, allowed, out) else { return };
+            self.credit.spend(len as u64);
+            self.stats.frames_sent += 1;
+            self.stats.bytes_sent += len as u64;
+            if send.has_new() {
+                self.fresh.charge(len);
+                self.note_blocked();
+            } else {
+                send.queued_fresh = false;
+                self.fresh.pop();
+            }
+        }
+    }
+
+    /// The packet with this frame was acknowledged. Tokens of other components are ignored.
+    pub(crate) fn on_acked(&mut self, token: &SentFrame) {
+        match *token {
+            SentFrame::Stream { id, offset, len, fin } => self.on_data_acked(id, offset, len, fin),
+            SentFrame::ResetStream(id) => {
+                // RFC 9000 §3.1: the acknowledgement of RESET_STREAM ends the half.
+                if self.table.send_mut(id).is_some() {
+                    self.drop_send(id);
+                }
+            }
+            SentFrame::StopSending(id) => {
+                if let Some(recv) = self.table.recv_mut(id) {
+                    recv.stop_frame().on_acked();
+                    self.sync(id);
+                }
+            }
+            // What tells a latest value needs no acknowledgement.
+            _ => {}
+        }
+    }
+
+    fn on_data_acked(&mut self, id: StreamId, offset: u64, len: u32, fin: bool) {
+        let Some(send) = self.table.send_mut(id) else { return };
+        let acked = send.on_acked(offset, len, fin);
+        self.release(id, acked.released);
+        // What was waiting to be sent again may have arrived after all.
+        self.sync(id);
+        if acked.finished {
+            self.events.push(StreamEvent::Finished(id));
+            self.drop_send(id);
+        }
+    }
+
+    /// The packet with this frame was lost. Tokens of other components are ignored.
+    pub(crate) fn on_lost(&mut self, token: &SentFrame) {
+        match *token {
+            SentFrame::MaxData => self.window.limit_frame().on_lost(),
+            SentFrame::MaxStreams(dir) => self.incoming[dir].limit_frame().on_lost(),
+            SentFrame::DataBlocked => self.credit.blocked_frame().on_lost(),
+            SentFrame::StreamsBlocked(dir) => self.outgoing[dir].blocked_frame().on_lost(),
+            SentFrame::Stream { id, .. }
+            | SentFrame::ResetStream(id)
+            | SentFrame::StreamDataBlocked(id)
+            | SentFrame::StopSending(id)
+            | SentFrame::MaxStreamData(id) => self.on_stream_frame_lost(id, token),
+            _ => {}
+        }
+    }
+
+    fn on_stream_frame_lost(&mut self, id: StreamId, token: &SentFrame) {
+        let Some(stream) = self.table.get_mut(id) else { return };
+        match (token, &mut stream.send, &mut stream.recv) {
+            (&SentFrame::Stream { offset, len, fin, .. }, Some(send), _) => send.on_lost(offset, len, fin),
+            (SentFrame::ResetStream(_), Some(send), _) => send.reset_frame().on_lost(),
+            (SentFrame::StreamDataBlocked(_), Some(send), _) => send.blocked_frame().on_lost(),
+            (SentFrame::StopSending(_), _, Some(recv)) => recv.stop_frame().on_lost(),
+            (SentFrame::MaxStreamData(_), _, Some(recv)) => recv.limit_frame().on_lost(),
+            _ => return,
+        }
+        self.sync(id);
+    }
+
+    /// A probe wants to repeat this frame, which is in flight, not lost (RFC 9002 §6.2.4): whatever the peer
+    /// has not acknowledged of it waits to be written again. Tokens of other components are ignored.
+    pub(crate) fn on_probe(&mut self, token: &SentFrame) {
+        // What is repeated is decided in the same way: nothing is forgotten of the first copy, whose
+        // acknowledgement or loss may still come.
+        self.on_lost(token);
+    }
+}

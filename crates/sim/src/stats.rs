@@ -1,0 +1,60 @@
+//! What happened to the packets of one direction of a link.
+
+use crate::element::DropReason;
+
+/// Counters of one direction of a link, since the world began.
+///
+/// When nothing is under way any more, `packets_sent + packets_duplicated` equals
+/// `packets_delivered + packets_dropped_in_all()`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Packets that a node put into the link.
+    pub packets_sent: u64,
+    /// Payload bytes of those.
+    pub bytes_sent: u64,
+    /// Packets that came out at the far end, copies included.
+    pub packets_delivered: u64,
+    /// Payload bytes of those.
+    pub bytes_delivered: u64,
+    /// Copies that the link made.
+    pub packets_duplicated: u64,
+    /// Packets whose bytes the link changed.
+    pub packets_corrupted: u64,
+    /// Packets that came out after a packet that was sent later.
+    pub packets_reordered: u64,
+    /// The most payload bytes that ever waited for the transmitter.
+    pub queue_bytes_max: u64,
+    dropped: [u64; DropReason::ALL.len()],
+    index_max: Option<u64>,
+}
+
+impl LinkStats {
+    /// Packets that the link dropped for `reason`.
+    pub fn packets_dropped(&self, reason: DropReason) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    /// Packets that the link dropped, for whatever reason.
+    pub fn packets_dropped_in_all(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
+    pub(crate) fn on_sent(&mut self, size: u64) {
+        self.packets_sent += 1;
+        self.bytes_sent += size;
+    }
+
+    pub(crate) fn on_dropped(&mut self, reason: DropReason) {
+        self.dropped[reason as usize] += 1;
+    }
+
+    pub(crate) fn on_delivered(&mut self, index: u64, size: u64) {
+        self.packets_delivered += 1;
+        self.bytes_delivered += size;
+        if self.index_max.is_some_and(|max| index < max) {
+            self.packets_reordered += 1;
+        } else {
+            self.index_max = Some(index);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! RFC 9000 §12.4, table 3, with an example of each frame and its bytes.
+
+use super::*;
+
+/// A row: the example, its bytes, the packets ("IH01") and the notes (N: not ack-eliciting, P: probing).
+type Row = (Frame<'static>, &'static [u8], &'static str, &'static str);
+
+fn id(number: u64) -> StreamId {
+    StreamId::try_from(number).unwrap()
+}
+
+fn plain_rows() -> Vec<Row> {
+    use Frame as F;
+    vec![
+        (F::Padding, b"\x00", "IH01", "NP"),
+        (F::Ping, b"\x01", "IH01", ""),
+        (
+            F::ResetStream(ResetStream { id: id(4), error_code: varint(300), final_size: varint(5) }),
+            b"\x04\x04\x41\x2c\x05",
+            "01",
+            "",
+        ),
+        (F::StopSending(StopSending { id: id(4), error_code: varint(300) }), b"\x05\x04\x41\x2c", "01", ""),
+        (F::Crypto(Crypto { offset: varint(2), data: b"hello" }), b"\x06\x02\x05hello", "IH1", ""),
+        (F::NewToken(NewToken { token: b"token" }), b"\x07\x05token", "1", ""),
+        (
+            F::Stream(Stream { id: id(7), offset: varint(1), fin: true, data: b"x" }),
+            b"\x0f\x07\x01\x01x",
+            "01",
+            "",
+        ),
+        (F::MaxData(MaxData { maximum: varint(63) }), b"\x10\x3f", "01", ""),
+        (F::MaxStreamData(MaxStreamData { id: id(1), maximum: varint(64) }), b"\x11\x01\x40\x40", "01", ""),
+        (F::MaxStreams(MaxStreams { dir: Dir::Bi, maximum: varint(9) }), b"\x12\x09", "01", ""),
+        (F::MaxStreams(MaxStreams { dir: Dir::Uni, maximum: varint(9) }), b"\x13\x09", "01", ""),
+        (F::DataBlocked(DataBlocked { limit: varint(3) }), b"\x14\x03", "01", ""),
+        (F::StreamDataBlocked(StreamDataBlocked { id: id(1), limit: varint(2) }), b"\x15\x01\x02", "01", ""),
+        (F::StreamsBlocked(StreamsBlocked { dir: Dir::Bi, limit: varint(3) }), b"\x16\x03", "01", ""),
+        (F::StreamsBlocked(StreamsBlocked { dir: Dir::Uni, limit: varint(3) }), b"\x17\x03", "01", ""),
+        (F::PathChallenge(PathChallenge { data: *b"abcdefgh" }), b"\x1aabcdefgh", "01", "P"),
+        (F::PathResponse(PathResponse { data: *b"abcdefgh" }), b"\x1babcdefgh", "1", "P"),
+        (
+            F::ConnectionClose(ConnectionClose {
+                code: CloseCode::Transport { code: TransportErrorCode::crypto(40), frame: FrameType::CRYPTO },
+                reason: b"bad",
+            }),
+            b"\x1c\x41\x28\x06\x03bad",
+            "IH01",
+            "N",
+        ),
+        (
+            F::ConnectionClose(ConnectionClose { code: CloseCode::Application(varint(7)), reason: b"" }),
+            b"\x1d\x07\x00",
+            "01",
+            "N",
+        ),
+        (F::HandshakeDone, b"\x1e", "1", ""),
+        (F::Datagram(Datagram { data: b"now" }), b"\x31\x03now", "01", ""),
+    ]
+}
+
+/// The frames that have a path, for a path.
+fn path_rows(path: PathId) -> [(Frame<'static>, &'static str, &'static str); 2] {
+    let new = NewConnectionId {
+        path,
+        sequence: varint(2),
+        retire_prior_to: varint(1),
+        cid: ConnectionId::new(b"cid").unwrap(),
+        reset_token: ResetToken(*b"0123456789abcdef"),
+    };
+    let retire = RetireConnectionId { path, sequence: varint(65) };
+    let early = if path == PathId::ZERO { "01" } else { "1" };
+    [(Frame::NewConnectionId(new), early, "P"), (Frame::RetireConnectionId(retire), "1", "")]
+}
+
+fn check_notes(frame: &Frame<'_>, packets: &str, notes: &str) {
+    for (kind, letter) in [
+        (PacketKind::Initial, 'I'),
+        (PacketKind::Handshake, 'H'),
+        (PacketKind::ZeroRtt, '0'),
+        (PacketKind::OneRtt, '1'),
+    ] {
+        assert_eq!(frame.is_permitted_in(kind), packets.contains(letter), "{frame:?} in {kind:?}");
+    }
+    assert_eq!(frame.is_ack_eliciting(), !notes.contains('N'), "{frame:?}");
+    assert_eq!(frame.is_probing(), notes.contains('P'), "{frame:?}");
+}
+
+fn check_bytes(frame: &Frame<'_>, bytes: &[u8], dialect: Dialect) {
+    assert_eq!(encode(frame, dialect), bytes, "{frame:?}");
+    assert_eq!(frames(bytes, dialect).collect::<Vec<_>>(), [Ok(*frame)]);
+}
+
+#[test]
+fn frames_without_a_path() {
+    for (frame, bytes, packets, notes) in plain_rows() {
+        check_notes(&frame, packets, notes);
+        for dialect in DIALECTS {
+            check_bytes(&frame, bytes, dialect);
+        }
+        // STREAM and DATAGRAM are named by their first types.
+        let first_type = match bytes[0] {
+            0x0f => 0x08,
+            0x31 => 0x30,
+            other => other,
+        };
+        assert_eq!(frame.frame_type(), FrameType(first_type.into()));
+    }
+}
+
+#[test]
+fn frames_with_a_path() {
+    const NEW: &[u8] = b"\x02\x01\x03cid0123456789abcdef";
+    const RETIRE: &[u8] = b"\x40\x41";
+    for path in [PathId::ZERO, PathId(3), PathId(u32::MAX)] {
+        for (frame, packets, notes) in path_rows(path) {
+            check_notes(&frame, packets, notes);
+        }
+    }
+    let [(new, ..), (retire, ..)] = path_rows(PathId::ZERO);
+    check_bytes(&new, &[b"\x18", NEW].concat(), Dialect::SinglePath);
+    check_bytes(&retire, &[b"\x19", RETIRE].concat(), Dialect::SinglePath);
+    check_bytes(&new, &[b"\x7e\x78\x00", NEW].concat(), Dialect::Multipath);
+    check_bytes(&retire, &[b"\x7e\x79\x00", RETIRE].concat(), Dialect::Multipath);
+    assert_eq!(new.frame_type(), FrameType::NEW_CONNECTION_ID);
+    assert_eq!(retire.frame_type(), FrameType::RETIRE_CONNECTION_ID);
+
+    let [(new, ..), (retire, ..)] = path_rows(PathId(u32::MAX));
+    const LARGEST_PATH: &[u8] = b"\xc0\x00\x00\x00\xff\xff\xff\xff";
+    check_bytes(&new, &[b"\x7e\x78", LARGEST_PATH, NEW].concat(), Dialect::Multipath);
+    check_bytes(&retire, &[b"\x7e\x79", LARGEST_PATH, RETIRE].concat(), Dialect::Multipath);
+    assert_eq!(new.frame_type(), FrameType::PATH_NEW_CONNECTION_ID);
+    assert_eq!(retire.frame_type(), FrameType::PATH_RETIRE_CONNECTION_ID);
+}
+
+#[test]
+fn plain_frames_mean_path_0_among_several_paths() {
+    for (frame, ..) in path_rows(PathId::ZERO) {
+        let bytes = encode(&frame, Dialect::SinglePath);
+        assert_eq!(frames(&bytes, Dialect::Multipath).collect::<Vec<_>>(), [Ok(frame)]);
+    }
+}

@@ -1,0 +1,430 @@
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::*;
+
+mod random;
+
+const SIDES: [Side; 2] = [Side::Client, Side::Server];
+
+fn cid(bytes: &[u8]) -> ConnectionId {
+    ConnectionId::new(bytes).unwrap()
+}
+
+/// One parameter on the wire.
+fn parameter(id: u64, value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, VarInt::try_from(id).unwrap());
+    put_varint(&mut out, VarInt::try_from(value.len() as u64).unwrap());
+    out.extend_from_slice(value);
+    out
+}
+
+/// A parameter that holds an integer.
+fn number(id: u64, value: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, VarInt::try_from(value).unwrap());
+    parameter(id, &out)
+}
+
+fn preferred_bytes(cid: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![192, 0, 2, 1, 0x01, 0xbb];
+    bytes.extend(Ipv6Addr::LOCALHOST.octets());
+    bytes.extend([0x10, 0x92, cid.len() as u8]);
+    bytes.extend_from_slice(cid);
+    bytes.extend([7; 16]);
+    bytes
+}
+
+/// A server's parameters of which none has its default value.
+fn all() -> TransportParameters {
+    TransportParameters {
+        original_dcid: Some(cid(&[1; 20])),
+        max_idle_timeout: Some(Duration::from_secs(30)),
+        stateless_reset_token: Some(ResetToken([3; 16])),
+        max_udp_payload_size: VarInt::from_u32(1472),
+        initial_max_data: VarInt::MAX,
+        initial_max_stream_data_bidi_local: VarInt::from_u32(63),
+        initial_max_stream_data_bidi_remote: VarInt::from_u32(64),
+        initial_max_stream_data_uni: VarInt::from_u32(16_384),
+        initial_max_streams_bidi: VarInt::saturating(STREAMS_MAX),
+        initial_max_streams_uni: VarInt::from_u32(100),
+        ack_delay_exponent: 20,
+        max_ack_delay: Duration::from_millis((1 << 14) - 1),
+        disable_active_migration: true,
+        preferred_address: Some(PreferredAddress {
+            v4: Some(SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 443)),
+            v6: Some(SocketAddrV6::new(Ipv6Addr::LOCALHOST, 4242, 0, 0)),
+            cid: cid(&[6; 20]),
+            reset_token: ResetToken([7; 16]),
+        }),
+        active_connection_id_limit: VarInt::from_u32(8),
+        initial_scid: Some(cid(&[8; 20])),
+        retry_scid: Some(cid(&[9; 20])),
+        max_datagram_frame_size: Some(VarInt::from_u32(65_535)),
+        grease_quic_bit: true,
+        version_information: Some(VersionInformation {
+            chosen: Version::V1,
+            available: vec![Version::V2, Version::V1],
+        }),
+        min_ack_delay: Some(Duration::from_millis(1)),
+        initial_max_path_id: Some(PathId(u32::MAX)),
+    }
+}
+
+/// Numbers and values of well-formed parameters.
+fn split(bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let mut reader = Reader::new(bytes);
+    let mut out = Vec::new();
+    while !reader.is_empty() {
+        let id = reader.varint().unwrap().get();
+        out.push((id, reader.length_prefixed().unwrap().to_vec()));
+    }
+    out
+}
+
+fn refused(sender: Side, bytes: &[u8], id: u64) -> ParameterProblem {
+    match TransportParameters::read(sender, bytes) {
+        Err(TransportParameterError::Illegal { parameter, problem }) => {
+            assert_eq!(parameter.0.get(), id, "the error names another parameter");
+            problem
+        }
+        other => panic!("parameter {id:#x} of {sender:?} gave {other:?}"),
+    }
+}
+
+#[test]
+fn the_table_knows_each_number_once_and_no_reserved_one() {
+    for (index, row) in ROWS.iter().enumerate() {
+        assert!(
+            ROWS[..index].iter().all(|other| other.id != row.id && other.name != row.name),
+            "{}",
+            row.name
+        );
+        assert_ne!(row.id % 31, 27, "{} is reserved", row.name);
+    }
+    assert_eq!(split(&all().write(Side::Server, None)).len(), ROWS.len(), "all() leaves a parameter out");
+}
+
+#[test]
+fn absent_parameters_have_the_values_of_the_standard() {
+    for side in SIDES {
+        let read = TransportParameters::read(side, &[]).unwrap();
+        assert_eq!(read, TransportParameters::default());
+        assert!(read.write(side, None).is_empty());
+    }
+    let defaults = TransportParameters::default();
+    assert_eq!(defaults.max_udp_payload_size.get(), 65_527);
+    assert_eq!(defaults.ack_delay_exponent, 3);
+    assert_eq!(defaults.max_ack_delay, Duration::from_millis(25));
+    assert_eq!(defaults.active_connection_id_limit.get(), 2);
+}
+
+#[test]
+fn each_parameter_has_its_number_and_layout() {
+    let expected: Vec<(u64, Vec<u8>)> = vec![
+        (0x00, vec![1; 20]),
+        (0x01, vec![0x80, 0, 0x75, 0x30]),
+        (0x02, vec![3; 16]),
+        (0x03, vec![0x45, 0xc0]),
+        (0x04, vec![0xff; 8]),
+        (0x05, vec![63]),
+        (0x06, vec![0x40, 64]),
+        (0x07, vec![0x80, 0, 0x40, 0]),
+        (0x08, vec![0xd0, 0, 0, 0, 0, 0, 0, 0]),
+        (0x09, vec![0x40, 100]),
+        (0x0a, vec![20]),
+        (0x0b, vec![0x7f, 0xff]),
+        (0x0c, vec![]),
+        (0x0d, preferred_bytes(&[6; 20])),
+        (0x0e, vec![8]),
+        (0x0f, vec![8; 20]),
+        (0x10, vec![9; 20]),
+        (0x11, vec![0, 0, 0, 1, 0x6b, 0x33, 0x43, 0xcf, 0, 0, 0, 1]),
+        (0x20, vec![0x80, 0, 0xff, 0xff]),
+        (0x3e, vec![0xc0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]),
+        (0x2ab2, vec![]),
+        (0xff04_de1b, vec![0x43, 0xe8]),
+    ];
+    let bytes = all().write(Side::Server, None);
+    assert_eq!(split(&bytes), expected);
+    assert_eq!(TransportParameters::read(Side::Server, &bytes), Ok(all()));
+    // The order is free.
+    let reversed: Vec<u8> = expected.iter().rev().flat_map(|(id, value)| parameter(*id, value)).collect();
+    assert_eq!(TransportParameters::read(Side::Server, &reversed), Ok(all()));
+}
+
+#[test]
+fn a_client_neither_sends_nor_gets_away_with_what_is_for_servers() {
+    let written = split(&all().write(Side::Client, None));
+    for (id, value) in split(&all().write(Side::Server, None)) {
+        let server_only = [0x00, 0x02, 0x0d, 0x10].contains(&id);
+        assert_eq!(written.contains(&(id, value.clone())), !server_only, "{id:#x}");
+        if server_only {
+            assert_eq!(refused(Side::Client, &parameter(id, &value), id), ParameterProblem::ServerOnly);
+        }
+    }
+}
+
+#[test]
+fn illegal_numbers_are_refused_and_the_last_legal_ones_are_not() {
+    let cases = [
+        (0x03, 1199, 1200),
+        (0x08, (1 << 60) + 1, 1 << 60),
+        (0x09, (1 << 60) + 1, 1 << 60),
+        (0x0a, 21, 20),
+        (0x0b, 1 << 14, (1 << 14) - 1),
+        (0x0e, 1, 2),
+        (0x3e, 1 << 32, (1 << 32) - 1),
+        // In microseconds, over the default max_ack_delay of 25 ms.
+        (0xff04_de1b, 25_001, 25_000),
+    ];
+    for (id, illegal, legal) in cases {
+        for side in SIDES {
+            assert!(matches!(refused(side, &number(id, illegal), id), ParameterProblem::Value(_)));
+            let read = TransportParameters::read(side, &number(id, legal)).unwrap();
+            assert_eq!(TransportParameters::read(side, &read.write(side, None)), Ok(read));
+        }
+    }
+    for id in [0x03, 0x0e] {
+        refused(Side::Client, &number(id, 0), id);
+    }
+    for id in [0x08, 0x09, 0x0a, 0x0b, 0x3e, 0xff04_de1b] {
+        refused(Side::Client, &number(id, VarInt::MAX.get()), id);
+    }
+    // An exponent that only looks small in its low byte.
+    refused(Side::Client, &number(0x0a, 0x103), 0x0a);
+}
+
+#[test]
+fn the_shortest_ack_delay_is_compared_with_the_longest_in_any_order() {
+    let (shortest, longest) = (number(0xff04_de1b, 5_001), number(0x0b, 5));
+    for bytes in [[shortest.clone(), longest.clone()].concat(), [longest, shortest].concat()] {
+        refused(Side::Server, &bytes, 0xff04_de1b);
+    }
+    let equal = [number(0xff04_de1b, 5_000), number(0x0b, 5)].concat();
+    let read = TransportParameters::read(Side::Server, &equal).unwrap();
+    assert_eq!(read.min_ack_delay, Some(read.max_ack_delay));
+}
+
+#[test]
+fn preferred_addresses_need_connection_ids() {
+    let bytes = parameter(0x0d, &preferred_bytes(&[]));
+    assert!(matches!(refused(Side::Server, &bytes, 0x0d), ParameterProblem::Value(_)));
+    let bytes = parameter(0x0d, &preferred_bytes(&[1; 21]));
+    assert_eq!(refused(Side::Server, &bytes, 0x0d), ParameterProblem::CidTooLong);
+    let good = parameter(0x0d, &preferred_bytes(&[1]));
+    let without_cids = [good.clone(), parameter(0x0f, &[])].concat();
+    assert!(matches!(refused(Side::Server, &without_cids, 0x0d), ParameterProblem::Value(_)));
+    let with_cids = [good, parameter(0x0f, &[1])].concat();
+    assert!(TransportParameters::read(Side::Server, &with_cids).is_ok());
+}
+
+#[test]
+fn preferred_addresses_may_lack_a_family() {
+    let mut parameters = all();
+    for (v4, v6) in [(true, false), (false, true), (false, false)] {
+        let mut address = all().preferred_address.unwrap();
+        address.v4 = address.v4.filter(|_| v4);
+        address.v6 = address.v6.filter(|_| v6);
+        parameters.preferred_address = Some(address);
+        let bytes = parameters.write(Side::Server, None);
+        assert_eq!(TransportParameters::read(Side::Server, &bytes).unwrap(), parameters);
+    }
+}
+
+#[test]
+fn connection_ids_may_be_empty_but_not_longer_than_20_bytes() {
+    for id in [0x00, 0x0f, 0x10] {
+        let bytes = parameter(id, &[5; 21]);
+        assert_eq!(refused(Side::Server, &bytes, id), ParameterProblem::CidTooLong);
+        assert!(TransportParameters::read(Side::Server, &parameter(id, &[5; 20])).is_ok());
+    }
+    let read = TransportParameters::read(Side::Client, &parameter(0x0f, &[])).unwrap();
+    assert_eq!(read.initial_scid, Some(ConnectionId::EMPTY));
+    assert_eq!(read.write(Side::Client, None), parameter(0x0f, &[]));
+}
+
+#[test]
+fn version_lists_are_whole_bounded_and_without_zero() {
+    let list = |versions: &[u32]| {
+        parameter(0x11, &versions.iter().flat_map(|version| version.to_be_bytes()).collect::<Vec<u8>>())
+    };
+    for side in SIDES {
+        for zero in [&[0, 1, 0][..], &[1, 1, 0], &[1, 0, 1]] {
+            assert!(matches!(refused(side, &list(zero), 0x11), ParameterProblem::Value(_)));
+        }
+        for len in [0, 3, 5, 7] {
+            assert_eq!(refused(side, &parameter(0x11, &[1; 7][..len]), 0x11), ParameterProblem::Truncated);
+        }
+        let most = [1; AVAILABLE_VERSIONS_MAX + 1];
+        assert!(TransportParameters::read(side, &list(&most)).is_ok());
+        let too_many = [1; AVAILABLE_VERSIONS_MAX + 2];
+        assert_eq!(refused(side, &list(&too_many), 0x11), ParameterProblem::TooManyVersions);
+    }
+    // Only a client has to list its choice.
+    assert!(matches!(refused(Side::Client, &list(&[1, 2]), 0x11), ParameterProblem::Value(_)));
+    assert!(matches!(refused(Side::Client, &list(&[1]), 0x11), ParameterProblem::Value(_)));
+    assert!(TransportParameters::read(Side::Server, &list(&[1, 2])).is_ok());
+}
+
+#[test]
+fn zero_means_absent_where_the_standards_say_so() {
+    let read = TransportParameters::read(Side::Client, &[number(0x01, 0), number(0x20, 0)].concat()).unwrap();
+    assert_eq!(read, TransportParameters::default());
+    let zeros = TransportParameters {
+        max_idle_timeout: Some(Duration::ZERO),
+        max_datagram_frame_size: Some(VarInt::ZERO),
+        ..Default::default()
+    };
+    let bytes = zeros.write(Side::Client, None);
+    assert_eq!(TransportParameters::read(Side::Client, &bytes), Ok(TransportParameters::default()));
+}
+
+#[test]
+fn durations_are_rounded_up_and_saturate() {
+    let read_back = |parameters: TransportParameters| {
+        TransportParameters::read(Side::Client, &parameters.write(Side::Client, None)).unwrap()
+    };
+    let fine = read_back(TransportParameters {
+        max_idle_timeout: Some(Duration::from_nanos(1)),
+        max_ack_delay: Duration::from_micros(1_001),
+        min_ack_delay: Some(Duration::from_nanos(1_000_001)),
+        ..Default::default()
+    });
+    assert_eq!(fine.max_idle_timeout, Some(Duration::from_millis(1)));
+    assert_eq!(fine.max_ack_delay, Duration::from_millis(2));
+    assert_eq!(fine.min_ack_delay, Some(Duration::from_micros(1_001)));
+    let endless =
+        read_back(TransportParameters { max_idle_timeout: Some(Duration::MAX), ..Default::default() });
+    assert_eq!(endless.max_idle_timeout, Some(Duration::from_millis(VarInt::MAX.get())));
+}
+
+#[test]
+fn unknown_parameters_are_ignored() {
+    for id in [27, 0x12, 0x2ab3, 0xff04_de1a, VarInt::MAX.get()] {
+        for side in SIDES {
+            let bytes = [number(0x04, 9), parameter(id, &[0xff; 300]), number(0x05, 8)].concat();
+            let read = TransportParameters::read(side, &bytes).unwrap();
+            assert_eq!((read.initial_max_data.get(), read.initial_max_stream_data_bidi_local.get()), (9, 8));
+        }
+    }
+}
+
+#[test]
+fn parameters_that_occur_twice_are_refused() {
+    let bytes = all().write(Side::Server, None);
+    for (id, value) in split(&bytes) {
+        let twice = [bytes.clone(), parameter(id, &value)].concat();
+        assert_eq!(refused(Side::Server, &twice, id), ParameterProblem::Duplicate);
+    }
+    let unknown = [parameter(27, &[1]), number(0x04, 1), parameter(27, &[2])].concat();
+    assert_eq!(refused(Side::Client, &unknown, 27), ParameterProblem::Duplicate);
+    // The same number in a longer form is the same parameter.
+    let longer = [&number(0x04, 1)[..], &[0x40, 0x04, 1, 1]].concat();
+    assert_eq!(refused(Side::Client, &longer, 0x04), ParameterProblem::Duplicate);
+}
+
+#[test]
+fn the_number_of_parameters_is_bounded() {
+    let unknown = |count: u64| -> Vec<u8> { (0..count).flat_map(|i| parameter(0x1000 + i, &[])).collect() };
+    let most = PARAMETERS_MAX as u64;
+    assert_eq!(TransportParameters::read(Side::Client, &unknown(most)), Ok(TransportParameters::default()));
+    assert_eq!(
+        TransportParameters::read(Side::Client, &unknown(most + 1)),
+        Err(TransportParameterError::TooMany)
+    );
+}
+
+#[test]
+fn a_cut_anywhere_but_between_parameters_is_refused() {
+    let bytes = all().write(Side::Server, None);
+    let mut boundaries = vec![0];
+    for (id, value) in split(&bytes) {
+        boundaries.push(boundaries.last().unwrap() + parameter(id, &value).len());
+    }
+    for len in 0..=bytes.len() {
+        let read = TransportParameters::read(Side::Server, &bytes[..len]);
+        assert_eq!(read.is_ok(), boundaries.contains(&len), "cut at {len}: {read:?}");
+    }
+}
+
+#[test]
+fn values_that_are_too_short_or_too_long_are_refused() {
+    for (id, value) in split(&all().write(Side::Server, None)) {
+        let longer = [&value[..], &[1]].concat();
+        refused(Side::Server, &parameter(id, &longer), id);
+        for len in 0..value.len() {
+            let bytes = parameter(id, &value[..len]);
+            match id {
+                // Connection IDs have any length up to 20, lists of versions any multiple of four.
+                0x00 | 0x0f | 0x10 => assert!(TransportParameters::read(Side::Server, &bytes).is_ok()),
+                0x11 if len > 0 && len % 4 == 0 => {
+                    assert!(TransportParameters::read(Side::Server, &bytes).is_ok());
+                }
+                _ => assert_eq!(refused(Side::Server, &bytes, id), ParameterProblem::Truncated),
+            }
+        }
+    }
+    assert_eq!(refused(Side::Client, &parameter(0x0c, &[0]), 0x0c), ParameterProblem::TrailingBytes);
+    assert_eq!(
+        refused(Side::Client, &[0x04, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], 0x04),
+        ParameterProblem::Truncated
+    );
+}
+
+/// What is read is legal: it is written and read again as the same.
+fn read_is_legal(sender: Side, bytes: &[u8]) {
+    if let Ok(read) = TransportParameters::read(sender, bytes) {
+        assert_eq!(TransportParameters::read(sender, &read.write(sender, None)), Ok(read));
+    }
+}
+
+#[test]
+fn any_value_of_any_byte_is_refused_or_legal() {
+    for side in SIDES {
+        let mut bytes = all().write(side, None);
+        for at in 0..bytes.len() {
+            let before = bytes[at];
+            for value in 0..=u8::MAX {
+                bytes[at] = value;
+                read_is_legal(side, &bytes);
+            }
+            bytes[at] = before;
+        }
+    }
+}
+
+#[test]
+fn a_reserved_parameter_is_mixed_in() {
+    let mut rng = Rng::from_u64(5);
+    for side in SIDES {
+        let plain = split(&all().write(side, None));
+        let (mut places, mut lengths) = (vec![0; plain.len() + 1], vec![0; 17]);
+        for _ in 0..2_000 {
+            let bytes = all().write(side, Some(&mut rng));
+            let mut greased = split(&bytes);
+            let place = greased.iter().position(|(id, _)| id % 31 == 27).unwrap();
+            let (_, value) = greased.remove(place);
+            assert_eq!(greased, plain);
+            assert_eq!(
+                TransportParameters::read(side, &bytes),
+                TransportParameters::read(side, &all().write(side, None))
+            );
+            places[place] += 1;
+            lengths[value.len()] += 1;
+        }
+        assert!(!places.contains(&0) && !lengths.contains(&0), "{places:?} {lengths:?}");
+    }
+}
+
+#[test]
+fn errors_name_the_parameter() {
+    let error = |bytes: &[u8]| TransportParameters::read(Side::Client, bytes).unwrap_err().to_string();
+    assert_eq!(error(&number(0x0a, 21)), "transport parameter ack_delay_exponent is above 20");
+    assert_eq!(
+        error(&parameter(0x02, &[0; 16])),
+        "transport parameter stateless_reset_token may only be sent by a server"
+    );
+    assert_eq!(error(&[0x3f, 1]), "transport parameter 0x3f is too short");
+    assert_eq!(error(&[0x40]), "the transport parameters end in the middle of one");
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+)
+
+type client struct {
+	connection *quic.Conn
+	outDir     string
+	report     *report
+}
+
+func runClient(arguments []string) (*report, error) {
+	flags := newFlagSet("client")
+	insecure := flags.Bool("insecure", false, "accept any certificate")
+	caFile := flags.String("ca", "", "certificates to trust, PEM")
+	chacha20 := flags.Bool("chacha20", false, "offer TLS_CHACHA20_POLY1305_SHA256 only")
+	outDir := flags.String("out", "", "directory for the files; without it they are read and dropped")
+	parallel := flags.Int("parallel", 100, "requests under way at once")
+	idle := flags.Duration("idle", 30*time.Second, "idle timeout")
+	hold := flags.Duration("hold", 0, "keep the connection open this long after the last file")
+	_ = flags.Parse(arguments) // The flag set exits on errors.
+
+	report := newReport("client")
+	if *chacha20 {
+		offerOnlyChaCha20()
+	}
+	host, paths, err := parseURLs(flags.Args())
+	if err != nil {
+		return report.finish(), err
+	}
+	tlsConfig, err := clientTLS(*insecure, *caFile)
+	if err != nil {
+		return report.finish(), err
+	}
+	config := quicConfig(*idle)
+	config.HandshakeIdleTimeout = max(*idle, 10*time.Second)
+	connection, err := quic.DialAddr(context.Background(), host, tlsConfig, config)
+	if err != nil {
+		return report.finish(), fmt.Errorf("no connection: %w", err)
+	}
+	report.handshakeDone(connection.ConnectionState())
+	client := &client{connection: connection, outDir: *outDir, report: report}
+	err = client.run(paths, max(*parallel, 1), *hold)
+	return report.finish(), err
+}
+
+// parseURLs gives the one host and port that all URLs name, and their paths.
+func parseURLs(texts []string) (host string, paths []string, err error) {
+	for _, text := range texts {
+		parsed, err := url.Parse(text)
+		if err != nil {
+			return "", nil, err
+		}
+		if host != "" && host != parsed.Host {
+			return "", nil, errors.New("all URLs must name the same server")
+		}
+		host = parsed.Host
+		paths = append(paths, parsed.Path)
+	}
+	if host == "" {
+		return "", nil, errors.New("no URL given")
+	}
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		host = net.JoinHostPort(host, "443")
+	}
+	return host, paths, nil
+}
+
+func clientTLS(insecure bool, caFile string) (*tls.Config, error) {
+	config := &tls.Config{NextProtos: []string{alpn}, InsecureSkipVerify: insecure}
+	if caFile == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, err
+	}
+	config.RootCAs = x509.NewCertPool()
+	if !config.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("no certificate in %s", caFile)
+	}
+	return config, nil
+}
+
+// run gets all files, keeps the connection as long as asked and closes it.
+func (c *client) run(paths []string, parallel int, hold time.Duration) error {
+	if err := c.getAll(paths, parallel); err != nil {
+		return err
+	}
+	if hold > 0 {
+		select {
+		case <-c.connection.Context().Done():
+			reason := c.report.ended(context.Cause(c.connection.Context()))
+			if reason != "idle timeout" {
+				return errors.New("the connection ended: " + reason)
+			}
+			return nil
+		case <-time.After(hold):
+		}
+	}
+	return c.connection.CloseWithError(0, "")
+}
+
+// getAll downloads with a fixed number of workers and gives the first error.
+func (c *client) getAll(paths []string, parallel int) error {
+	queue := make(chan string)
+	failures := make(chan error, parallel)
+	var workers sync.WaitGroup
+	for range min(parallel, len(paths)) {
+		workers.Go(func() {
+			for path := range queue {
+				if err := c.get(path); err != nil {
+					failures <- fmt.Errorf("%s: %w", path, err)
+					return
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		workers.Wait()
+		close(done)
+	}()
+	for _, path := range paths {
+		select {
+		case queue <- path:
+		case err := <-failures:
+			close(queue)
+			return err
+		}
+	}
+	close(queue)
+	<-done
+	select {
+	case err := <-failures:
+		return err
+	default:
+		return nil
+	}
+}
+
+func (c *client) get(urlPath string) error {
+	stream, err := c.connection.OpenStreamSync(context.Background())
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(stream, "GET %s\r\n", urlPath); err != nil {
+		return err
+	}
+	if err := stream.Close(); err != nil {
+		return err
+	}
+	out := io.Discard
+	if c.outDir != "" {
+		file, err := os.Create(filepath.Join(c.outDir, path.Base(urlPath)))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		out = file
+	}
+	bytes, err := io.Copy(out, stream)
+	c.report.transferred(bytes)
+	return err
+}

@@ -1,0 +1,194 @@
+//! A UDP relay in user space that stands between a client and a server.
+//!
+//! It shapes each direction as a [`Link`] says, without privileges, and keeps count of what passes in
+//! [`Traffic`]. One relay serves one client; a thread per direction does the work.
+
+mod link;
+mod traffic;
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use self::link::Queue;
+pub(super) use self::link::{Link, Loss, Rate};
+#[cfg(test)]
+pub(super) use self::traffic::Amplification;
+pub(super) use self::traffic::Traffic;
+
+/// The longest a thread sleeps before it looks whether it is to end.
+const SLEEP_MAX: Duration = Duration::from_millis(20);
+/// The largest UDP datagram.
+const DATAGRAM_BYTES_MAX: usize = 65_535;
+
+/// What happens to datagrams on their way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Conditions {
+    pub(super) to_server: Link,
+    pub(super) to_client: Link,
+}
+
+impl Conditions {
+    /// The same link in both directions.
+    pub(super) fn symmetric(link: Link) -> Self {
+        Self { to_server: link.clone(), to_client: link }
+    }
+}
+
+/// A running relay; it ends when dropped.
+pub(super) struct Relay {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the two threads and the owner of the relay share.
+struct Shared {
+    /// Faces the client.
+    front: UdpSocket,
+    /// Faces the server, connected to it.
+    back: UdpSocket,
+    traffic: Mutex<Traffic>,
+    stop: AtomicBool,
+}
+
+impl Relay {
+    /// Starts a relay to `server`, with an address of the same host.
+    pub(super) fn start(server: SocketAddr, conditions: Conditions) -> io::Result<Self> {
+        let host: IpAddr = server.ip();
+        let shared = Arc::new(Shared {
+            front: UdpSocket::bind((host, 0))?,
+            back: UdpSocket::bind((host, 0))?,
+            traffic: Mutex::new(Traffic::default()),
+            stop: AtomicBool::new(false),
+        });
+        shared.back.connect(server)?;
+        let threads =
+            [(Direction::ToServer, conditions.to_server), (Direction::ToClient, conditions.to_client)]
+                .map(|(direction, link)| {
+                    let shared = shared.clone();
+                    std::thread::spawn(move || shared.carry(direction, link))
+                })
+                .into();
+        Ok(Self { shared, threads })
+    }
+
+    /// Where the client has to send.
+    pub(super) fn address(&self) -> io::Result<SocketAddr> {
+        self.shared.front.local_addr()
+    }
+
+    /// What has passed so far.
+    pub(super) fn traffic(&self) -> Traffic {
+        self.shared.traffic().clone()
+    }
+
+    /// Sends the largest protected datagram of the client once more.
+    ///
+    /// A server that has lost its state answers with a stateless reset, and one that has not drops a duplicate.
+    pub(super) fn repeat_from_client(&self) {
+        let datagram = self.shared.traffic().largest_protected.clone();
+        // The server may be down at this moment, which the system reports as an error here.
+        let _ = self.shared.back.send(&datagram);
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A panic of the thread has been printed already.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Direction {
+    ToServer,
+    ToClient,
+}
+
+impl Shared {
+    /// The loop of one thread: takes datagrams in on one socket and lets them out on the other when they are due.
+    fn carry(&self, direction: Direction, link: Link) {
+        let mut queue = Queue::new(link);
+        let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
+        while !self.stop.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            while let Some(datagram) = queue.pop_due(now) {
+                self.send(direction, &datagram);
+            }
+            let wait =
+                queue.next_due().map_or(SLEEP_MAX, |due| due.saturating_duration_since(now).min(SLEEP_MAX));
+            match self.receive(direction, &mut buffer, wait) {
+                Ok(Some(len)) => {
+                    if matches!(direction, Direction::ToClient) {
+                        self.traffic().on_from_server(&buffer[..len]);
+                    }
+                    queue.push(Instant::now(), &buffer[..len]);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    eprintln!("the relay cannot receive: {error}");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Waits for a datagram; `None` when there was none in time.
+    fn receive(&self, direction: Direction, buffer: &mut [u8], wait: Duration) -> io::Result<Option<usize>> {
+        let socket = match direction {
+            Direction::ToServer => &self.front,
+            Direction::ToClient => &self.back,
+        };
+        // A timeout of zero would mean to wait for ever.
+        socket.set_read_timeout(Some(wait.max(Duration::from_micros(1))))?;
+        match socket.recv_from(buffer) {
+            Ok((len, from)) => {
+                if matches!(direction, Direction::ToServer) {
+                    self.traffic().client = Some(from);
+                }
+                Ok(Some(len))
+            }
+            // A refusal tells that the other end is gone, which some cases want.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock
+                        | ErrorKind::TimedOut
+                        | ErrorKind::ConnectionRefused
+                        | ErrorKind::Interrupted
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn send(&self, direction: Direction, datagram: &[u8]) {
+        // Whatever the system refuses to send is lost, as on any other network.
+        let _ = match direction {
+            Direction::ToServer => {
+                // Counted before it is sent, so that the credit is never behind what the server knows.
+                self.traffic().on_to_server(datagram);
+                self.back.send(datagram)
+            }
+            Direction::ToClient => match self.traffic().client {
+                Some(client) => self.front.send_to(datagram, client),
+                None => Ok(0),
+            },
+        };
+    }
+
+    fn traffic(&self) -> MutexGuard<'_, Traffic> {
+        self.traffic.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests;

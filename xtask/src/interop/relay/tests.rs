@@ -1,0 +1,44 @@
+use super::*;
+
+/// A relay and the sockets of a client and a server on its two sides.
+fn sockets_around(conditions: Conditions) -> (Relay, UdpSocket, UdpSocket) {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let relay = Relay::start(server.local_addr().unwrap(), conditions).unwrap();
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.connect(relay.address().unwrap()).unwrap();
+    for socket in [&server, &client] {
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    }
+    (relay, client, server)
+}
+
+#[test]
+fn datagrams_take_their_time_in_both_directions() {
+    let delay = Duration::from_millis(60);
+    let (relay, client, server) = sockets_around(Conditions::symmetric(Link { delay, ..Link::default() }));
+    let start = Instant::now();
+    client.send(b"there").unwrap();
+    let mut buffer = [0; 16];
+    let (len, from) = server.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..len], b"there");
+    server.send_to(b"back", from).unwrap();
+    let len = client.recv(&mut buffer).unwrap();
+    assert_eq!(&buffer[..len], b"back");
+    assert!(start.elapsed() >= 2 * delay, "{:?}", start.elapsed());
+    let traffic = relay.traffic();
+    assert_eq!((traffic.to_server.bytes, traffic.from_server.bytes), (5, 4));
+    assert_eq!((traffic.to_server.datagrams, traffic.from_server.datagrams), (1, 1));
+}
+
+#[test]
+fn the_largest_datagram_of_the_client_can_be_repeated() {
+    let (relay, client, server) = sockets_around(Conditions::default());
+    let mut buffer = [0; 16];
+    for datagram in [&b"\x40a"[..], b"\x40bcd", b"\x40e"] {
+        client.send(datagram).unwrap();
+        server.recv(&mut buffer).unwrap();
+    }
+    relay.repeat_from_client();
+    let len = server.recv(&mut buffer).unwrap();
+    assert_eq!(&buffer[..len], b"\x40bcd");
+}

@@ -1,0 +1,76 @@
+//! Builds the programs that the tasks start.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::Result;
+
+/// The root of the repository.
+pub(crate) fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// A directory of one task below `target`, made if it is not there.
+pub(crate) fn scratch_dir(task: &str) -> Result<PathBuf> {
+    let dir = repository().canonicalize()?.join("target").join(task);
+    std::fs::create_dir_all(&dir)?;
+    Ok(dir)
+}
+
+/// Builds the program `fulmar` and gives its path.
+pub(crate) fn build_fulmar() -> Result<PathBuf> {
+    build_with_cargo(&repository().join("Cargo.toml"), "fulmar-cli", "fulmar")
+}
+
+/// Builds the peer over quinn and gives its path.
+pub(crate) fn build_quinn_peer() -> Result<PathBuf> {
+    build_with_cargo(&repository().join("interop/Cargo.toml"), "quinn-peer", "fulmar-peer-quinn")
+}
+
+/// Builds the peer over quic-go and gives its path; `None` where there is no Go.
+pub(crate) fn build_go_peer() -> Result<Option<PathBuf>> {
+    if Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
+        return Ok(None);
+    }
+    let root = repository().canonicalize()?;
+    let program = root.join("interop/bin/fulmar-peer-go");
+    let status = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(".")
+        .current_dir(root.join("interop/quic-go"))
+        .status()?;
+    if !status.success() {
+        return Err("the quic-go peer does not build".into());
+    }
+    Ok(Some(program))
+}
+
+/// Cargo itself says where it left the program, wherever the target directory may be.
+fn build_with_cargo(manifest: &Path, package: &str, program: &str) -> Result<PathBuf> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "build",
+            "--release",
+            "--quiet",
+            "--message-format=json-render-diagnostics",
+            "--package",
+            package,
+        ])
+        .arg("--manifest-path")
+        .arg(manifest)
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        return Err(format!("{package} does not build").into());
+    }
+    let messages = String::from_utf8(output.stdout)?;
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["target"]["name"] == program)
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .ok_or_else(|| format!("cargo built no program {program}").into())
+}
