@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use fulmar_wire::{Datagram, Frame, FrameType, TransportErrorCode, VarInt};
+use fulmar_wire::{Datagram, Frame, FrameType, TransportErrorCode};
 use thiserror::Error;
 
 use crate::TransportError;
@@ -107,12 +107,9 @@ impl Datagrams {
             return None;
         }
         let frame = usize::try_from(self.peer_frame_max).unwrap_or(usize::MAX).min(payload);
-        // The frame is a type of one byte, a length field of 1, 2, 4 or 8 bytes, and the data.
-        let fitting = [1, 2, 4, 8].into_iter().filter_map(|field| {
-            let len = frame.checked_sub(1 + field)?;
-            (VarInt::saturating(len as u64).size() <= field).then_some(len)
-        });
-        fitting.max()
+        // The frame is a type of one byte, a length field of 1, 2 or 4 bytes, and the data.
+        let fields = [(1, 63), (2, 16_383), (4, (1 << 30) - 1)];
+        fields.into_iter().filter_map(|(field, max)| Some(frame.checked_sub(1 + field)?.min(max))).max()
     }
 
     /// Queues a datagram, if a packet has room for `payload` bytes of frames. If the queue is full, the oldest
@@ -146,7 +143,11 @@ impl Datagrams {
     }
 
     /// Takes a DATAGRAM frame, which is a part of `payload` (RFC 9221 §4).
-    pub(crate) fn on_datagram(&mut self, frame: &Datagram<'_>, payload: &Bytes) -> Result<(), TransportError> {
+    pub(crate) fn on_datagram(
+        &mut self,
+        frame: &Datagram<'_>,
+        payload: &Bytes,
+    ) -> Result<(), TransportError> {
         // RFC 9221 §3: datagrams that were not offered, or larger than was. The frame has at least a type.
         if frame.data.len() as u64 + 1 > self.local_frame_max {
             let reason = "a datagram that is larger than this end accepts";

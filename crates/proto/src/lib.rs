@@ -1,15 +1,69 @@
-//! The sans-IO core of Fulmar.
+//! The sans-IO core of Fulmar: endpoints and connections as state machines.
+//!
+//! # The contract
+//!
+//! The core has no clock, no socket, no thread and no randomness of its own. Time comes in as an argument
+//! ([`Instant`], never going back), datagrams come in and go out as bytes, and a seed decides every random
+//! choice, so the same inputs give the same outputs: the code that runs in the lab in virtual time is the code
+//! that runs on a socket.
+//!
+//! - An [`Endpoint`] belongs to a socket. [`Endpoint::handle_datagram`] says to which connection a datagram
+//!   belongs, or that somebody wants to connect, or what to answer.
+//! - The caller owns the [`Connection`]s, under the [`ConnectionHandle`]s that the endpoint gives out.
+//! - After every call into a connection, the caller drains [`Connection::poll_transmit`],
+//!   [`Connection::poll_endpoint_event`] and [`Connection::poll_event`], and calls
+//!   [`Connection::handle_timeout`] when [`Connection::poll_timeout`] says so.
+//!
+//! # Code map
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `endpoint` | the tables from connection IDs to connections; answers that need no connection |
+//! | `connection` | a connection and how its components meet: the lists `dispatch`, `write_order`, `delivery` |
+//! | `packet` | packets on their way out |
+//! | `space` | a packet number space: acknowledgements, loss detection; knows no path and no tuple |
+//! | `path` | paths and tuples: connection IDs, addresses, round-trip time, ECN, datagram size |
+//! | `congestion` | controllers, the pacer, the delivery rate |
+//! | `streams`, `datagrams` | the data of the application |
+//! | `crypto` | everything that knows a secret |
+//! | `config` | everything that can be configured |
 #![forbid(unsafe_code)]
 
-mod crypto;
+// The tests of the crate drive it through the same helper as those outside of it.
+#[cfg(test)]
+extern crate self as fulmar_proto;
+
 pub mod congestion;
-mod ecn;
+mod config;
+mod connection;
+mod crypto;
+mod datagram;
+mod datagrams;
+mod endpoint;
 mod error;
+mod events;
 mod packet;
 mod path;
 mod space;
+mod streams;
 
+pub use config::{
+    CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, ServerConfig, TransportConfig,
+};
+pub use connection::{Connection, ConnectionStats, SpaceId, TimerReason};
 pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, restrict_suites};
-pub use ecn::EcnCodepoint;
+pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
+pub use datagrams::{DatagramStats, SendDatagramError};
+pub use endpoint::{AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, Route};
 pub use error::TransportError;
-pub use path::{Rtt, TupleId};
+pub use events::{ConnectionError, EndpointEvent, Event};
+pub use fulmar_base::{Instant, Rng};
+pub use fulmar_wire::{
+    ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters, VarInt,
+    Version,
+};
+pub use path::{INITIAL_RTT, Rtt, TupleId};
+pub use streams::{
+    Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, StreamEvent, StreamStats, Streams,
+    WriteError,
+};

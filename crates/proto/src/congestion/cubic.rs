@@ -118,8 +118,8 @@ impl Stage {
     /// Grows the Reno-friendly window (RFC 9438 §4.3).
     fn grow_reno(&mut self, acked: u64, window: u64, prior_window: u64, max_datagram_size: u16) {
         let (numerator, denominator) = if self.reno_window() >= prior_window { (1, 1) } else { ALPHA };
-        let growth = (u128::from(acked) * u128::from(max_datagram_size) * u128::from(numerator))
-            << FRACTION_BITS;
+        let growth =
+            (u128::from(acked) * u128::from(max_datagram_size) * u128::from(numerator)) << FRACTION_BITS;
         let growth = growth / (u128::from(window) * u128::from(denominator));
         self.reno = self.reno.saturating_add(u64::try_from(growth).unwrap_or(u64::MAX));
     }

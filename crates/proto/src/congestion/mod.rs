@@ -10,9 +10,13 @@ mod delivery_rate;
 mod events;
 mod flow;
 mod hystart;
+#[cfg(test)]
+mod link_tests;
 mod new_reno;
 mod pacer;
 mod recovery;
+#[cfg(test)]
+mod test_path;
 
 use std::fmt::Debug;
 use std::sync::Arc;

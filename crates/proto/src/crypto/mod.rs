@@ -23,21 +23,26 @@
 //! It must not know packets, spaces or streams: a packet is a slice with a header length, CRYPTO data is
 //! bytes in order.
 
-pub(crate) mod aead;
-pub(crate) mod header_key;
+mod aead;
+mod header_key;
 mod hkdf;
-pub(crate) mod key_phase;
-pub(crate) mod keys;
-pub(crate) mod packet_key;
+mod key_phase;
+mod keys;
+mod packet_key;
 mod provider;
 mod reset;
-pub(crate) mod retry;
+mod retry;
 mod secret_capture;
-pub(crate) mod session;
+mod session;
 mod tls_error;
 mod version;
 
 pub use aead::{AeadBackend, CipherSuite};
+pub(crate) use aead::TAG_LEN;
+pub(crate) use key_phase::{OneRttKeys, OpenError};
+pub(crate) use keys::{DirectionKeys, Keys};
+pub(crate) use retry::verify_retry;
+pub(crate) use session::{KeyEvent, Level, Session};
 pub use provider::restrict_suites;
 pub use reset::ResetKey;
 pub use tls_error::TlsError;

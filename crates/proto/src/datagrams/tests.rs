@@ -1,4 +1,4 @@
-use fulmar_wire::{Dialect, frames};
+use fulmar_wire::{Dialect, VarInt, frames};
 
 use super::*;
 
@@ -48,10 +48,7 @@ fn the_longest_datagram_fits_exactly() {
 #[test]
 fn peers_without_datagrams_get_none() {
     let mut datagrams = Datagrams::new(None, 1_000);
-    assert_eq!(
-        datagrams.send(Bytes::new(), true, PAYLOAD),
-        Err(SendDatagramError::UnsupportedByPeer)
-    );
+    assert_eq!(datagrams.send(Bytes::new(), true, PAYLOAD), Err(SendDatagramError::UnsupportedByPeer));
     assert_eq!(datagrams.local_frame_max(), 0);
     let error = receive(&mut datagrams, 0).unwrap_err();
     assert_eq!(error.code, TransportErrorCode::PROTOCOL_VIOLATION);

@@ -5,7 +5,7 @@ use fulmar_wire::{Dir, PathId, StreamId};
 use smallvec::SmallVec;
 
 use crate::congestion::DeliverySnapshot;
-use crate::ecn::EcnCodepoint;
+use crate::datagram::Ecn;
 use crate::path::TupleId;
 
 /// The token of a frame that was written and whose owner wants to hear of its fate.
@@ -30,9 +30,8 @@ pub(crate) enum SentFrame {
     StreamsBlocked(Dir),
     NewConnectionId { path: PathId, sequence: u64 },
     RetireConnectionId { path: PathId, sequence: u64 },
-    NewToken,
     HandshakeDone,
-    PathChallenge { data: [u8; 8] },
+    Ping,
 }
 
 /// The tokens of one packet; two fit without an allocation, and most packets carry one or two.
@@ -54,7 +53,7 @@ pub(crate) struct SentPacket {
     /// Whether it probed for a larger datagram size: its loss says nothing about congestion (RFC 9000 §14.4).
     pub(crate) mtu_probe: bool,
     /// The ECN mark that it left with.
-    pub(crate) ecn: Option<EcnCodepoint>,
+    pub(crate) ecn: Ecn,
     /// The state of delivery when it was sent, from `congestion::Flow::on_sent`.
     pub(crate) delivered: DeliverySnapshot,
     /// The tokens of its frames.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fulmar_base::{Instant, RangeSet};
 use fulmar_wire::{AckEncoder, EcnCounts, PathId, VarInt};
 
-use crate::ecn::EcnCodepoint;
+use crate::datagram::Ecn;
 use crate::packet::FrameWriter;
 
 /// The ranges that an ACK carries at most; of more, the newest are kept and the oldest given up
@@ -33,11 +33,7 @@ impl AckPolicy {
 impl Default for AckPolicy {
     /// Every second packet, or after 25 ms (RFC 9000 §13.2.2, §18.2).
     fn default() -> Self {
-        Self {
-            ack_eliciting_threshold: 2,
-            max_ack_delay: Duration::from_millis(25),
-            reordering_threshold: 1,
-        }
+        Self { ack_eliciting_threshold: 2, max_ack_delay: Duration::from_millis(25), reordering_threshold: 1 }
     }
 }
 
@@ -84,13 +80,7 @@ impl AckManager {
     }
 
     /// Notes a packet that was opened and processed and is no duplicate.
-    pub(crate) fn on_received(
-        &mut self,
-        now: Instant,
-        number: u64,
-        ack_eliciting: bool,
-        ecn: Option<EcnCodepoint>,
-    ) {
+    pub(crate) fn on_received(&mut self, now: Instant, number: u64, ack_eliciting: bool, ecn: Ecn) {
         self.ranges.insert_one(number);
         if self.ranges.len() > MAX_ACK_RANGES {
             self.ranges.pop_first();
@@ -105,7 +95,7 @@ impl AckManager {
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
         self.immediate |= late
             || self.pending >= self.policy.ack_eliciting_threshold
-            || ecn == Some(EcnCodepoint::Ce)
+            || ecn == Ecn::Ce
             || self.gap_is_due();
         self.deadline.get_or_insert(now + self.policy.max_ack_delay);
     }
@@ -171,12 +161,12 @@ impl AckManager {
         }
     }
 
-    fn count_ecn(&mut self, ecn: Option<EcnCodepoint>) {
+    fn count_ecn(&mut self, ecn: Ecn) {
         match ecn {
-            Some(EcnCodepoint::Ect0) => self.ecn.ect0 += 1,
-            Some(EcnCodepoint::Ect1) => self.ecn.ect1 += 1,
-            Some(EcnCodepoint::Ce) => self.ecn.ce += 1,
-            None => {}
+            Ecn::Ect0 => self.ecn.ect0 += 1,
+            Ecn::Ect1 => self.ecn.ect1 += 1,
+            Ecn::Ce => self.ecn.ce += 1,
+            Ecn::NotEct => {}
         }
     }
 

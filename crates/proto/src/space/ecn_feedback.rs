@@ -2,7 +2,7 @@
 
 use fulmar_wire::EcnCounts;
 
-use crate::ecn::EcnCodepoint;
+use crate::datagram::Ecn;
 
 /// What an ACK says of the marks that arrived at the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,22 +35,22 @@ pub(crate) struct AckedMarks {
 }
 
 impl AckedMarks {
-    pub(crate) fn add(&mut self, mark: Option<EcnCodepoint>) {
+    pub(crate) fn add(&mut self, mark: Ecn) {
         match mark {
-            Some(EcnCodepoint::Ect0) => self.ect0 += 1,
-            Some(EcnCodepoint::Ect1) => self.ect1 += 1,
-            Some(EcnCodepoint::Ce) | None => {}
+            Ecn::Ect0 => self.ect0 += 1,
+            Ecn::Ect1 => self.ect1 += 1,
+            Ecn::Ce | Ecn::NotEct => {}
         }
     }
 }
 
 impl EcnMonitor {
     /// Notes the mark of a packet that is sent.
-    pub(crate) fn on_sent(&mut self, mark: Option<EcnCodepoint>) {
+    pub(crate) fn on_sent(&mut self, mark: Ecn) {
         match mark {
-            Some(EcnCodepoint::Ect0) => self.sent_ect0 += 1,
-            Some(EcnCodepoint::Ect1) => self.sent_ect1 += 1,
-            Some(EcnCodepoint::Ce) | None => {}
+            Ecn::Ect0 => self.sent_ect0 += 1,
+            Ecn::Ect1 => self.sent_ect1 += 1,
+            Ecn::Ce | Ecn::NotEct => {}
         }
     }
 

@@ -17,8 +17,8 @@ mod tx_numbers;
 
 use std::time::Duration;
 
-use fulmar_base::{Instant, Rng, RingMap};
-use fulmar_wire::{Ack, FrameType, PathId};
+use fulmar_base::{Instant, RingMap, Rng};
+use fulmar_wire::{Ack, Frame, PathId};
 
 pub(crate) use self::ack_manager::AckPolicy;
 pub(crate) use self::ecn_feedback::EcnFeedback;
@@ -31,7 +31,7 @@ use self::loss::LossDetector;
 use self::received::Received;
 use self::tx_numbers::TxNumbers;
 use crate::TransportError;
-use crate::ecn::EcnCodepoint;
+use crate::datagram::Ecn;
 use crate::packet::{FrameWriter, SentPacket};
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
@@ -312,13 +312,7 @@ impl NumberSpace {
     }
 
     /// Records a packet whose frames were processed. Duplicates change nothing.
-    pub(crate) fn on_received(
-        &mut self,
-        now: Instant,
-        number: u64,
-        ack_eliciting: bool,
-        ecn: Option<EcnCodepoint>,
-    ) {
+    pub(crate) fn on_received(&mut self, now: Instant, number: u64, ack_eliciting: bool, ecn: Ecn) {
         if self.received.insert(now, number) {
             self.acks.on_received(now, number, ack_eliciting, ecn);
         }
@@ -374,15 +368,15 @@ impl NumberSpace {
 
     /// Refuses acknowledgements of packets that were never sent.
     fn check(&self, ack: &Ack<'_>) -> Result<(), TransportError> {
+        let violation =
+            |reason| TransportError::protocol_violation(reason).with_frame(Frame::Ack(*ack).frame_type());
         // RFC 9000 §13.1.
         if ack.largest.get() >= self.numbers.next() {
-            return Err(TransportError::protocol_violation("acknowledgement of a packet that was not sent")
-                .with_frame(FrameType::ACK));
+            return Err(violation("acknowledgement of a packet that was not sent"));
         }
         // RFC 9000 §21.4: a peer that acknowledges what it cannot have seen acknowledges blindly.
         if ack.ranges().any(|range| self.numbers.any_skipped(&range)) {
-            return Err(TransportError::protocol_violation("acknowledgement of a skipped packet number")
-                .with_frame(FrameType::ACK));
+            return Err(violation("acknowledgement of a skipped packet number"));
         }
         Ok(())
     }

@@ -58,6 +58,7 @@ impl SendBudget {
     }
 
     /// Bytes held.
+    #[cfg(test)]
     pub(super) fn held(&self) -> u64 {
         self.held
     }

@@ -100,11 +100,6 @@ impl<T: Copy> Once<T> {
         matches!(self, Self::Idle)
     }
 
-    /// Whether the peer has confirmed the value.
-    pub(crate) fn is_acked(&self) -> bool {
-        matches!(self, Self::Acked)
-    }
-
     /// The value, if it waits to be written.
     pub(crate) fn pending(&self) -> Option<T> {
         match self {
@@ -172,6 +167,6 @@ mod tests {
         value.on_written();
         value.on_acked();
         value.on_lost();
-        assert!(value.is_acked() && value.pending().is_none());
+        assert!(value.pending().is_none() && !value.is_idle());
     }
 }

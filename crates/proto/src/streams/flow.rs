@@ -125,6 +125,7 @@ impl ReceiveWindow {
     }
 
     /// The current size of the window.
+    #[cfg(test)]
     pub(super) fn window(&self) -> u64 {
         self.window
     }
@@ -172,6 +173,12 @@ impl ReceiveWindow {
         if gain > 0 && (gain >= self.window / 2 || self.limit.is_pending()) {
             self.limit.set(limit);
         }
+    }
+
+    /// The frame that tells the limit was lost. If the limit has moved meanwhile, the newest is told.
+    pub(super) fn on_limit_lost(&mut self) {
+        self.limit.on_lost();
+        self.advance();
     }
 
     /// The frame that tells the limit.

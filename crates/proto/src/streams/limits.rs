@@ -182,6 +182,16 @@ impl IncomingStreams {
     /// each.
     pub(super) fn on_closed(&mut self) {
         self.closed += 1;
+        self.advance();
+    }
+
+    /// The frame that tells the limit was lost. If the limit has moved meanwhile, the newest is told.
+    pub(super) fn on_limit_lost(&mut self) {
+        self.limit.on_lost();
+        self.advance();
+    }
+
+    fn advance(&mut self) {
         let limit = self.closed.saturating_add(self.concurrent_max).min(MAX_STREAMS);
         let gain = limit - self.limit.get();
         if gain > 0 && (gain >= self.concurrent_max / 2 || self.limit.is_pending()) {

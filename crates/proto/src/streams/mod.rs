@@ -185,6 +185,7 @@ impl Streams {
     }
 
     /// Bytes that are buffered for sending, sent and not acknowledged ones included.
+    #[cfg(test)]
     pub(crate) fn send_buffered(&self) -> u64 {
         self.budget.held()
     }
@@ -195,6 +196,7 @@ impl Streams {
     }
 
     /// The number of streams that have state.
+    #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.table.len()
     }
@@ -314,10 +316,10 @@ impl Streams {
     }
 
     fn push_readable(&mut self, id: StreamId) {
-        if let Some(stream) = self.table.get_mut(id) {
-            if !std::mem::replace(&mut stream.queued_readable, true) {
-                self.events.push(StreamEvent::Readable(id));
-            }
+        if let Some(stream) = self.table.get_mut(id)
+            && !std::mem::replace(&mut stream.queued_readable, true)
+        {
+            self.events.push(StreamEvent::Readable(id));
         }
     }
 

@@ -87,10 +87,11 @@ impl RecvHalf {
         connection: &mut ReceiveWindow,
     ) -> Result<Arrival, TransportError> {
         let final_size = frame.final_size.get();
+        let was_complete = self.final_size.is_some_and(|size| self.assembler.is_complete(size));
         self.accept(final_size, true, FrameType::RESET_STREAM, connection)?;
         match self.state {
-            // RFC 9000 §3.2: once all data is here, the reset says nothing new.
-            State::Open if self.assembler.is_complete(final_size) => return Ok(Arrival::default()),
+            // RFC 9000 §3.2: once all data and the end are here, the reset says nothing new.
+            State::Open if was_complete => return Ok(Arrival::default()),
             State::Open => self.state = State::Reset(frame.error_code),
             State::Reset(_) | State::Stopped => {}
         }
@@ -116,7 +117,10 @@ impl RecvHalf {
                 return error(TransportErrorCode::FINAL_SIZE_ERROR, "the end of the stream has moved");
             }
             None if fin && end < self.window.received() => {
-                return error(TransportErrorCode::FINAL_SIZE_ERROR, "the stream ends before data it has sent");
+                return error(
+                    TransportErrorCode::FINAL_SIZE_ERROR,
+                    "the stream ends before data it has sent",
+                );
             }
             Some(_) | None => {}
         }
@@ -214,6 +218,11 @@ impl RecvHalf {
     /// The STOP_SENDING frame.
     pub(super) fn stop_frame(&mut self) -> &mut Once<VarInt> {
         &mut self.stop
+    }
+
+    /// A packet with MAX_STREAM_DATA was lost.
+    pub(super) fn on_limit_lost(&mut self) {
+        self.window.on_limit_lost();
     }
 
     /// The MAX_STREAM_DATA frame.

@@ -172,7 +172,8 @@ impl SendHalf {
     /// Whether there is something to send for which no flow control credit is needed: lost data, or an end of
     /// the stream that new data does not carry.
     pub(super) fn has_lost(&self) -> bool {
-        self.buffer.first_lost().is_some() || (self.fin == Fin::Pending && self.buffer.unsent() == 0 && !self.is_reset())
+        self.buffer.first_lost().is_some()
+            || (self.fin == Fin::Pending && self.buffer.unsent() == 0 && !self.is_reset())
     }
 
     /// Whether there is new data. The stream's limit allows it: no more was taken from the application.
@@ -197,7 +198,12 @@ impl SendHalf {
 
     /// Writes a STREAM frame of new data, at most `allowed` bytes. Returns its length, or `None` if the packet
     /// is full.
-    pub(super) fn write_new(&mut self, id: StreamId, allowed: u64, out: &mut FrameWriter<'_>) -> Option<usize> {
+    pub(super) fn write_new(
+        &mut self,
+        id: StreamId,
+        allowed: u64,
+        out: &mut FrameWriter<'_>,
+    ) -> Option<usize> {
         let unsent = self.buffer.unsent();
         let available = unsent.min(allowed);
         let fin = self.fin == Fin::Pending && available == unsent;

@@ -100,6 +100,7 @@ impl Table {
     }
 
     /// The number of streams.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
@@ -157,10 +158,9 @@ impl Table {
     }
 
     fn find(&mut self, id: StreamId) -> Option<usize> {
-        if let Some(Some(stream)) = self.slots.get(self.guess) {
-            if stream.id == id {
-                return Some(self.guess);
-            }
+        if self.slots.get(self.guess).is_some_and(|slot| slot.as_ref().is_some_and(|stream| stream.id == id))
+        {
+            return Some(self.guess);
         }
         self.guess = *self.by_id.get(&id)?;
         Some(self.guess)

@@ -1,8 +1,6 @@
 //! Frames to the peer, and their fate.
 
-use fulmar_wire::{
-    DataBlocked, Dir, Frame, MaxData, MaxStreams, StreamId, StreamsBlocked, VarInt,
-};
+use fulmar_wire::{DataBlocked, Dir, Frame, MaxData, MaxStreams, StreamId, StreamsBlocked, VarInt};
 
 use super::{StreamEvent, Streams};
 use crate::packet::{FrameWriter, SentFrame};
@@ -24,9 +22,9 @@ impl Streams {
         !self.control.is_empty()
             || self.window.is_limit_pending()
             || self.credit.is_blocked_pending()
-            || DIRECTIONS.iter().any(|&dir| {
-                self.incoming[dir].is_limit_pending() || self.outgoing[dir].is_blocked_pending()
-            })
+            || DIRECTIONS
+                .iter()
+                .any(|&dir| self.incoming[dir].is_limit_pending() || self.outgoing[dir].is_blocked_pending())
     }
 
     /// Writes the frames other than STREAM, until there are no more or the packet is full.
@@ -150,12 +148,8 @@ impl Streams {
     pub(crate) fn on_acked(&mut self, token: &SentFrame) {
         match *token {
             SentFrame::Stream { id, offset, len, fin } => self.on_data_acked(id, offset, len, fin),
-            SentFrame::ResetStream(id) => {
-                // RFC 9000 §3.1: the acknowledgement of RESET_STREAM ends the half.
-                if self.table.send_mut(id).is_some() {
-                    self.drop_send(id);
-                }
-            }
+            // RFC 9000 §3.1: the acknowledgement of RESET_STREAM ends the half.
+            SentFrame::ResetStream(id) => self.drop_send(id),
             SentFrame::StopSending(id) => {
                 if let Some(recv) = self.table.recv_mut(id) {
                     recv.stop_frame().on_acked();
@@ -182,8 +176,8 @@ impl Streams {
     /// The packet with this frame was lost. Tokens of other components are ignored.
     pub(crate) fn on_lost(&mut self, token: &SentFrame) {
         match *token {
-            SentFrame::MaxData => self.window.limit_frame().on_lost(),
-            SentFrame::MaxStreams(dir) => self.incoming[dir].limit_frame().on_lost(),
+            SentFrame::MaxData => self.window.on_limit_lost(),
+            SentFrame::MaxStreams(dir) => self.incoming[dir].on_limit_lost(),
             SentFrame::DataBlocked => self.credit.blocked_frame().on_lost(),
             SentFrame::StreamsBlocked(dir) => self.outgoing[dir].blocked_frame().on_lost(),
             SentFrame::Stream { id, .. }
@@ -202,7 +196,7 @@ impl Streams {
             (SentFrame::ResetStream(_), Some(send), _) => send.reset_frame().on_lost(),
             (SentFrame::StreamDataBlocked(_), Some(send), _) => send.blocked_frame().on_lost(),
             (SentFrame::StopSending(_), _, Some(recv)) => recv.stop_frame().on_lost(),
-            (SentFrame::MaxStreamData(_), _, Some(recv)) => recv.limit_frame().on_lost(),
+            (SentFrame::MaxStreamData(_), _, Some(recv)) => recv.on_limit_lost(),
             _ => return,
         }
         self.sync(id);

@@ -144,7 +144,8 @@ impl Pieces {
 
     fn take_at(&mut self, offset: u64) -> Option<Bytes> {
         loop {
-            let start = self.map.first_key_value().map(|(&start, _)| start).filter(|&start| start <= offset)?;
+            let start =
+                self.map.first_key_value().map(|(&start, _)| start).filter(|&start| start <= offset)?;
             let bytes = self.remove(start)?;
             let known = (offset - start) as usize;
             if known == 0 {

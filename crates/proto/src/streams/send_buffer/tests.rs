@@ -108,7 +108,7 @@ proptest! {
                 Op::Ack(_) | Op::Lose(_) => {}
             }
         }
-        send_new(&mut buffer, usize::MAX);
+        in_flight.push(send_new(&mut buffer, usize::MAX));
         while let Some(range) = send_old(&mut buffer, 1_000) {
             in_flight.push(range);
         }

@@ -1,0 +1,85 @@
+//! How an endpoint behaves, whatever its connections do.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fulmar_base::Rng;
+use fulmar_wire::{ConnectionId, ResetToken, Version};
+
+use crate::crypto::ResetKey;
+
+/// Makes the connection IDs that an endpoint issues.
+pub trait CidGenerator: Send + Sync + fmt::Debug {
+    /// A new connection ID, of [`CidGenerator::cid_len`] bytes and unlike all others with overwhelming
+    /// probability.
+    fn generate(&self, rng: &mut Rng) -> ConnectionId;
+
+    /// The length of all IDs that this generator makes, 1 to 20 bytes.
+    fn cid_len(&self) -> usize;
+}
+
+/// Connection IDs of random bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomCids {
+    len: usize,
+}
+
+impl RandomCids {
+    /// IDs of `len` bytes, 4 to 20.
+    ///
+    /// # Panics
+    /// Panics if `len` is out of this range: shorter IDs would collide.
+    pub fn new(len: usize) -> Self {
+        assert!((4..=20).contains(&len), "a connection ID has 4 to 20 bytes");
+        Self { len }
+    }
+}
+
+impl CidGenerator for RandomCids {
+    fn generate(&self, rng: &mut Rng) -> ConnectionId {
+        let bytes: [u8; 20] = rng.bytes();
+        ConnectionId::new(&bytes[..self.len]).unwrap_or(ConnectionId::EMPTY)
+    }
+
+    fn cid_len(&self) -> usize {
+        self.len
+    }
+}
+
+/// How an endpoint behaves.
+#[derive(Debug, Clone)]
+pub struct EndpointConfig {
+    /// The key of stateless reset tokens. With the same key, an endpoint that was restarted can tell its old
+    /// peers that it has forgotten them (RFC 9000 §10.3).
+    pub reset_key: ResetKey,
+    /// Makes connection IDs. Default: 8 random bytes.
+    pub cid_generator: Arc<dyn CidGenerator>,
+    /// The versions that are accepted and offered, the preferred one first. Default: version 1.
+    pub versions: Vec<Version>,
+    /// How many connection attempts may wait to be accepted; later ones are dropped. Default 1024.
+    pub max_incoming: usize,
+    /// Bytes of early packets that are kept for one waiting attempt; later ones are dropped. Default 16 KiB.
+    pub max_incoming_bytes: usize,
+}
+
+impl EndpointConfig {
+    /// The default configuration with the given key for stateless resets.
+    pub fn new(reset_key: ResetKey) -> Self {
+        Self {
+            reset_key,
+            cid_generator: Arc::new(RandomCids::new(8)),
+            versions: vec![Version::V1],
+            max_incoming: 1_024,
+            max_incoming_bytes: 16 << 10,
+        }
+    }
+
+    /// The stateless reset token of one of our connection IDs.
+    pub(crate) fn reset_token(&self, cid: &ConnectionId) -> ResetToken {
+        self.reset_key.token(cid)
+    }
+
+    pub(crate) fn supports(&self, version: Version) -> bool {
+        self.versions.contains(&version)
+    }
+}

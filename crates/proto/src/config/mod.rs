@@ -1,0 +1,13 @@
+//! Everything that can be configured.
+//!
+//! Configurations are plain values with documented defaults. They are validated once, where they enter an
+//! endpoint, so that the rest of the core can rely on them.
+
+mod endpoint;
+mod peers;
+mod transport;
+
+pub use endpoint::{CidGenerator, EndpointConfig, RandomCids};
+pub use peers::{ClientConfig, ServerConfig};
+pub(crate) use transport::MTU_MIN;
+pub use transport::{ConfigError, TransportConfig};

@@ -1,0 +1,71 @@
+//! How connections of a client and of a server are made.
+
+use std::sync::Arc;
+
+use super::{ConfigError, TransportConfig};
+use crate::crypto::AeadBackend;
+
+/// How a client makes connections.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    pub(crate) tls: Arc<rustls::ClientConfig>,
+    pub(crate) transport: Arc<TransportConfig>,
+    pub(crate) aead: AeadBackend,
+}
+
+impl ClientConfig {
+    /// Connections with this TLS configuration, which must allow TLS 1.3 and name at least one ALPN protocol
+    /// that the server knows.
+    pub fn new(tls: Arc<rustls::ClientConfig>) -> Self {
+        Self { tls, transport: Arc::default(), aead: AeadBackend::default() }
+    }
+
+    /// Uses another transport configuration.
+    ///
+    /// # Errors
+    /// The first field that makes no sense.
+    pub fn with_transport(mut self, transport: Arc<TransportConfig>) -> Result<Self, ConfigError> {
+        transport.validate()?;
+        self.transport = transport;
+        Ok(self)
+    }
+
+    /// Uses another implementation of packet protection.
+    #[must_use]
+    pub fn with_aead(mut self, aead: AeadBackend) -> Self {
+        self.aead = aead;
+        self
+    }
+}
+
+/// How a server takes connections.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    pub(crate) tls: Arc<rustls::ServerConfig>,
+    pub(crate) transport: Arc<TransportConfig>,
+    pub(crate) aead: AeadBackend,
+}
+
+impl ServerConfig {
+    /// Connections with this TLS configuration, which must allow TLS 1.3.
+    pub fn new(tls: Arc<rustls::ServerConfig>) -> Self {
+        Self { tls, transport: Arc::default(), aead: AeadBackend::default() }
+    }
+
+    /// Uses another transport configuration.
+    ///
+    /// # Errors
+    /// The first field that makes no sense.
+    pub fn with_transport(mut self, transport: Arc<TransportConfig>) -> Result<Self, ConfigError> {
+        transport.validate()?;
+        self.transport = transport;
+        Ok(self)
+    }
+
+    /// Uses another implementation of packet protection.
+    #[must_use]
+    pub fn with_aead(mut self, aead: AeadBackend) -> Self {
+        self.aead = aead;
+        self
+    }
+}

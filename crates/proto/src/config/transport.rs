@@ -1,0 +1,153 @@
+//! How a connection behaves.
+
+use std::time::Duration;
+
+use fulmar_wire::VarInt;
+use thiserror::Error;
+
+use crate::congestion::CongestionControl;
+use crate::streams::StreamsConfig;
+
+/// A configuration that makes no sense.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[error("{field} is {problem}")]
+pub struct ConfigError {
+    /// The field.
+    pub field: &'static str,
+    /// What is wrong with its value.
+    pub problem: &'static str,
+}
+
+/// The smallest UDP payload that every QUIC path carries (RFC 9000 §14).
+pub(crate) const MTU_MIN: u16 = 1_200;
+
+/// How a connection behaves, on either side.
+#[derive(Debug, Clone)]
+pub struct TransportConfig {
+    /// The connection ends silently after this long without traffic; `None`: never. The smaller of both
+    /// ends' values counts (RFC 9000 §10.1). Default 30 s.
+    pub max_idle_timeout: Option<Duration>,
+    /// The connection ends if the handshake takes longer. Default 10 s.
+    pub handshake_timeout: Duration,
+    /// Send a PING after this long without traffic, to keep the connection and NATs alive. Default: never.
+    pub keep_alive_interval: Option<Duration>,
+    /// How many bidirectional streams the peer may have open at a time. Default 128.
+    pub max_concurrent_bidi_streams: u64,
+    /// How many unidirectional streams the peer may have open at a time. Default 128.
+    pub max_concurrent_uni_streams: u64,
+    /// Bytes that the peer may send on a stream before it must wait; the window grows from here as the
+    /// bandwidth-delay product asks for. Default 1 MiB.
+    pub stream_receive_window: u64,
+    /// The largest window of a stream. Default 32 MiB.
+    pub stream_receive_window_max: u64,
+    /// Bytes that the peer may send on all streams together; grows likewise. Default 1.5 MiB.
+    pub receive_window: u64,
+    /// The largest window of a connection: a bound of the memory that a peer can use. Default 48 MiB.
+    pub receive_window_max: u64,
+    /// Bytes that the application may have buffered for sending, sent and not acknowledged included.
+    /// Default 16 MiB.
+    pub send_window: u64,
+    /// The round-trip time that is assumed before the first measurement. Default 250 ms.
+    pub initial_rtt: Duration,
+    /// How long this end may delay an acknowledgement. Default 25 ms, at most 2^14 ms.
+    pub max_ack_delay: Duration,
+    /// The congestion controller. Default Cubic.
+    pub congestion: CongestionControl,
+    /// The UDP payload that is sent before larger ones have been tried. Default 1200 bytes, the minimum.
+    pub initial_mtu: u16,
+    /// The largest UDP payload that is tried. Default 1452 bytes: an Ethernet frame with IPv6.
+    pub mtu_max: u16,
+    /// Whether larger datagrams are searched for (RFC 8899). Default true.
+    pub mtu_discovery: bool,
+    /// Bytes of received unreliable datagrams that wait for the application, oldest dropped first;
+    /// `None` refuses datagrams. Default 1 MiB.
+    pub datagram_receive_buffer: Option<usize>,
+    /// Bytes of outgoing unreliable datagrams that wait for the network. Default 1 MiB.
+    pub datagram_send_buffer: usize,
+    /// Whether packets carry ECT(0), as long as the path proves to preserve it (RFC 9000 §13.4). Default true.
+    pub ecn: bool,
+}
+
+impl Default for TransportConfig {
+    fn default() -> Self {
+        Self {
+            max_idle_timeout: Some(Duration::from_secs(30)),
+            handshake_timeout: Duration::from_secs(10),
+            keep_alive_interval: None,
+            max_concurrent_bidi_streams: 128,
+            max_concurrent_uni_streams: 128,
+            stream_receive_window: 1 << 20,
+            stream_receive_window_max: 32 << 20,
+            receive_window: 3 << 19,
+            receive_window_max: 48 << 20,
+            send_window: 16 << 20,
+            initial_rtt: Duration::from_millis(250),
+            max_ack_delay: Duration::from_millis(25),
+            congestion: CongestionControl::default(),
+            initial_mtu: MTU_MIN,
+            mtu_max: 1_452,
+            mtu_discovery: true,
+            datagram_receive_buffer: Some(1 << 20),
+            datagram_send_buffer: 1 << 20,
+            ecn: true,
+        }
+    }
+}
+
+impl TransportConfig {
+    /// What concerns the streams.
+    pub(crate) fn streams(&self) -> StreamsConfig {
+        StreamsConfig {
+            max_concurrent_bidi: self.max_concurrent_bidi_streams,
+            max_concurrent_uni: self.max_concurrent_uni_streams,
+            stream_receive_window: self.stream_receive_window,
+            stream_receive_window_max: self.stream_receive_window_max,
+            receive_window: self.receive_window,
+            receive_window_max: self.receive_window_max,
+            send_window: self.send_window,
+        }
+    }
+
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first field that makes no sense.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let windows = [
+            ("stream_receive_window", self.stream_receive_window, self.stream_receive_window_max),
+            ("receive_window", self.receive_window, self.receive_window_max),
+            ("send_window", self.send_window, VarInt::MAX.get()),
+        ];
+        for (field, initial, max) in windows {
+            check(initial > 0, field, "zero: nothing could be sent")?;
+            check(initial <= max, field, "larger than its maximum")?;
+            check(max <= VarInt::MAX.get(), field, "more than 2^62 - 1")?;
+        }
+        let streams = self.max_concurrent_bidi_streams.max(self.max_concurrent_uni_streams);
+        check(streams <= 1 << 20, "max_concurrent_streams", "more than 2^20")?;
+        check(self.initial_mtu >= MTU_MIN, "initial_mtu", "under 1200 bytes")?;
+        check(self.mtu_max >= self.initial_mtu, "mtu_max", "under initial_mtu")?;
+        check(self.mtu_max <= 65_000, "mtu_max", "over 65,000 bytes")?;
+        check(self.max_ack_delay < Duration::from_millis(1 << 14), "max_ack_delay", "2^14 ms or more")?;
+        check(!self.initial_rtt.is_zero(), "initial_rtt", "zero")?;
+        check(!self.handshake_timeout.is_zero(), "handshake_timeout", "zero")?;
+        check(self.max_idle_timeout != Some(Duration::ZERO), "max_idle_timeout", "zero; use None for never")?;
+        check(self.keep_alive_interval != Some(Duration::ZERO), "keep_alive_interval", "zero")
+    }
+}
+
+fn check(holds: bool, field: &'static str, problem: &'static str) -> Result<(), ConfigError> {
+    if holds { Ok(()) } else { Err(ConfigError { field, problem }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_valid_and_nonsense_is_named() {
+        assert_eq!(TransportConfig::default().validate(), Ok(()));
+        let config = TransportConfig { initial_mtu: 500, ..TransportConfig::default() };
+        assert_eq!(config.validate().unwrap_err().to_string(), "initial_mtu is under 1200 bytes");
+    }
+}

@@ -1,0 +1,150 @@
+use super::super::{CongestionControl, NewRenoConfig};
+use super::*;
+use crate::datagram::Ecn;
+use crate::packet::SentFrames;
+use crate::path::TupleId;
+
+const SIZE: u16 = 1_200;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+struct Sender {
+    flow: Flow,
+    rtt: Rtt,
+    next: u64,
+}
+
+impl Sender {
+    fn new() -> Self {
+        let mut rtt = Rtt::default();
+        rtt.update(at(0), Duration::from_millis(50), Duration::ZERO, None);
+        let control = CongestionControl::NewReno(NewRenoConfig::default());
+        Self { flow: Flow::new(at(0), &control, SIZE, &rtt), rtt, next: 0 }
+    }
+
+    fn send(&mut self, now: Instant) -> SentPacket {
+        let delivered = self.flow.on_sent(now, self.next, SIZE);
+        self.next += 1;
+        SentPacket {
+            time_sent: now,
+            size: SIZE,
+            tuple: TupleId(0),
+            ack_eliciting: true,
+            in_flight: true,
+            mtu_probe: false,
+            ecn: Ecn::NotEct,
+            delivered,
+            frames: SentFrames::new(),
+        }
+    }
+
+    fn acknowledge(&mut self, now: Instant, packets: &[SentPacket]) {
+        for packet in packets {
+            self.flow.packet_acked(packet);
+        }
+        self.flow.end_ack(now, Some(Duration::from_millis(50)), &self.rtt);
+    }
+
+    fn lose(&mut self, now: Instant, packets: &[SentPacket]) {
+        for packet in packets {
+            self.flow.packet_lost(packet);
+        }
+        self.flow.end_loss(now, false, &self.rtt);
+    }
+}
+
+#[test]
+fn every_fate_takes_a_packet_out_of_flight() {
+    let mut sender = Sender::new();
+    let packets: Vec<_> = (0..3).map(|i| sender.send(at(i))).collect();
+    assert_eq!(sender.flow.bytes_in_flight(), 3_600);
+    assert_eq!(sender.flow.window_left(), 8_400);
+    sender.acknowledge(at(50), &packets[..1]);
+    sender.lose(at(60), &packets[1..2]);
+    sender.flow.packet_discarded(&packets[2]);
+    assert_eq!(sender.flow.bytes_in_flight(), 0);
+}
+
+#[test]
+fn a_full_window_grows_and_an_idle_one_does_not() {
+    let mut sender = Sender::new();
+    let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
+    sender.flow.end_round(true);
+    assert!(!sender.flow.is_app_limited(), "the window is full");
+    sender.acknowledge(at(50), &packets);
+    assert_eq!(sender.flow.controller().window(), 24_000);
+
+    let packets: Vec<_> = (0..5).map(|_| sender.send(at(60))).collect();
+    sender.flow.end_round(true);
+    assert!(sender.flow.is_app_limited());
+    sender.acknowledge(at(110), &packets);
+    assert_eq!(sender.flow.controller().window(), 24_000, "a quarter of it was used");
+}
+
+#[test]
+fn half_a_window_is_enough_in_slow_start() {
+    let mut sender = Sender::new();
+    let packets: Vec<_> = (0..5).map(|_| sender.send(at(0))).collect();
+    sender.flow.end_round(true);
+    sender.acknowledge(at(50), &packets);
+    assert_eq!(sender.flow.controller().window(), 18_000);
+}
+
+#[test]
+fn a_sender_held_by_the_pacer_is_not_limited_by_the_application() {
+    let mut sender = Sender::new();
+    let packets = [sender.send(at(0))];
+    sender.flow.end_round(false);
+    sender.acknowledge(at(50), &packets);
+    assert_eq!(sender.flow.controller().window(), 13_200);
+}
+
+#[test]
+fn the_loss_of_an_mtu_probe_is_no_congestion() {
+    let mut sender = Sender::new();
+    let probe = SentPacket { mtu_probe: true, ..sender.send(at(0)) };
+    sender.lose(at(60), std::slice::from_ref(&probe));
+    assert_eq!(sender.flow.controller().window(), 12_000);
+    assert_eq!(sender.flow.bytes_in_flight(), 0);
+    let packet = sender.send(at(70));
+    sender.lose(at(130), &[packet]);
+    assert_eq!(sender.flow.controller().window(), 6_000);
+}
+
+#[test]
+fn spurious_losses_give_the_window_back() {
+    let mut sender = Sender::new();
+    let packets: Vec<_> = (0..2).map(|_| sender.send(at(0))).collect();
+    sender.lose(at(60), &packets);
+    assert_eq!(sender.flow.controller().window(), 6_000);
+    for packet in &packets {
+        sender.flow.on_spurious(at(70), packet, &sender.rtt);
+    }
+    assert_eq!(sender.flow.controller().window(), 12_000);
+}
+
+#[test]
+fn a_mark_slows_down_once_per_round_trip() {
+    let mut sender = Sender::new();
+    let packets: Vec<_> = (0..4).map(|i| sender.send(at(i))).collect();
+    sender.acknowledge(at(50), &packets[..2]);
+    let window = sender.flow.controller().window();
+    sender.flow.on_ce(at(50), 1, &sender.rtt);
+    assert_eq!(sender.flow.controller().window(), window / 2);
+    sender.acknowledge(at(51), &packets[2..]);
+    sender.flow.on_ce(at(51), 1, &sender.rtt);
+    assert_eq!(sender.flow.controller().window(), window / 2);
+}
+
+#[test]
+fn the_pacer_follows_the_window() {
+    let mut sender = Sender::new();
+    assert_eq!(sender.flow.pacing_rate(), 300_000, "12,000 bytes in 50 ms, and a quarter more");
+    let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
+    assert_eq!(sender.flow.pacing_budget(at(0)), 0);
+    assert_eq!(sender.flow.pacing_time(at(0), 1_200), at(4));
+    sender.acknowledge(at(50), &packets);
+    assert_eq!(sender.flow.pacing_rate(), 600_000);
+}

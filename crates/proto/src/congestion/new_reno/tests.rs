@@ -1,0 +1,128 @@
+use std::time::Duration;
+
+use super::super::test_path::{SIZE, ack, loss, rtt, spurious};
+use super::*;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+fn reno() -> NewReno {
+    NewReno::new(&NewRenoConfig::default(), SIZE)
+}
+
+/// A controller in congestion avoidance with a window of `window`, after a loss at 1 ms.
+fn after_loss(window: u64) -> NewReno {
+    let mut reno = NewReno::new(&NewRenoConfig { initial_window: Some(2 * window) }, SIZE);
+    reno.on_congestion(at(1), &loss(at(0)));
+    assert_eq!(reno.window(), window);
+    reno
+}
+
+#[test]
+fn the_initial_window_is_that_of_the_rfc() {
+    assert_eq!(reno().window(), 12_000);
+    assert_eq!(NewReno::new(&NewRenoConfig::default(), 1_472).window(), 14_720);
+    assert_eq!(NewReno::new(&NewRenoConfig::default(), 9_000).window(), 18_000);
+}
+
+#[test]
+fn slow_start_grows_by_what_is_acknowledged() {
+    let (mut reno, rtt) = (reno(), rtt(Duration::from_millis(50)));
+    reno.on_ack(at(60), &ack(12_000, at(10), &rtt));
+    assert_eq!(reno.window(), 24_000);
+    assert_eq!(reno.state(), "slow start");
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    let (mut reno, rtt) = (reno(), rtt(Duration::from_millis(50)));
+    reno.on_ack(at(60), &AckEvent { app_limited: true, ..ack(12_000, at(10), &rtt) });
+    assert_eq!(reno.window(), 12_000);
+}
+
+#[test]
+fn a_loss_halves_once_per_round_trip() {
+    let mut reno = NewReno::new(&NewRenoConfig { initial_window: Some(100_000) }, SIZE);
+    reno.on_congestion(at(50), &loss(at(0)));
+    assert_eq!((reno.window(), reno.ssthresh()), (50_000, Some(50_000)));
+    reno.on_congestion(at(60), &loss(at(50)));
+    assert_eq!(reno.window(), 50_000, "sent before the reaction");
+    reno.on_congestion(at(110), &loss(at(51)));
+    assert_eq!(reno.window(), 25_000, "sent after it");
+}
+
+#[test]
+fn the_window_does_not_grow_in_recovery() {
+    let (mut reno, rtt) = (after_loss(60_000), rtt(Duration::from_millis(50)));
+    reno.on_ack(at(40), &ack(60_000, at(1), &rtt));
+    assert_eq!(reno.window(), 60_000);
+    reno.on_ack(at(60), &ack(60_000, at(10), &rtt));
+    assert_eq!(reno.window(), 61_200, "one datagram per window");
+}
+
+#[test]
+fn congestion_avoidance_adds_a_datagram_per_window() {
+    let (mut reno, rtt) = (after_loss(60_000), rtt(Duration::from_millis(50)));
+    for i in 0..49 {
+        reno.on_ack(at(60), &ack(1_200, at(10 + i), &rtt));
+    }
+    assert_eq!(reno.window(), 60_000);
+    reno.on_ack(at(60), &ack(1_200, at(60), &rtt));
+    assert_eq!(reno.window(), 61_200);
+}
+
+#[test]
+fn persistent_congestion_falls_to_the_minimum_and_starts_slowly_again() {
+    let (mut reno, rtt) = (after_loss(60_000), rtt(Duration::from_millis(50)));
+    reno.on_congestion(at(900), &CongestionEvent { persistent: true, ..loss(at(100)) });
+    assert_eq!((reno.window(), reno.ssthresh()), (2_400, Some(30_000)));
+    // Losses of the same period do not lower the threshold that slow start aims for.
+    reno.on_congestion(at(910), &loss(at(110)));
+    assert_eq!(reno.ssthresh(), Some(30_000));
+    reno.on_ack(at(950), &ack(2_400, at(899), &rtt));
+    assert_eq!(reno.window(), 4_800);
+    reno.on_ack(at(960), &ack(1_000_000, at(920), &rtt));
+    assert_eq!(reno.window(), 30_000, "slow start ends at the threshold");
+}
+
+#[test]
+fn the_window_never_falls_below_two_datagrams() {
+    let mut reno = reno();
+    for i in 0..20 {
+        reno.on_congestion(at(100 * i + 50), &loss(at(100 * i + 10)));
+    }
+    assert_eq!(reno.window(), 2_400);
+}
+
+#[test]
+fn a_reaction_to_losses_that_were_none_is_undone() {
+    let mut reno = NewReno::new(&NewRenoConfig { initial_window: Some(100_000) }, SIZE);
+    reno.on_congestion(at(50), &loss(at(0)));
+    reno.on_congestion(at(60), &loss(at(1)));
+    reno.on_spurious_loss(at(70), &spurious(at(0)));
+    assert_eq!(reno.window(), 50_000, "one of two is still lost");
+    reno.on_spurious_loss(at(70), &spurious(at(1)));
+    assert_eq!((reno.window(), reno.ssthresh()), (100_000, None));
+}
+
+#[test]
+fn a_mark_of_the_network_is_not_undone() {
+    let mut reno = NewReno::new(&NewRenoConfig { initial_window: Some(100_000) }, SIZE);
+    reno.on_congestion(at(50), &loss(at(0)));
+    let mark = CongestionEvent { cause: Cause::Ecn { ce: 1 }, lost_bytes: 0, ..loss(at(2)) };
+    reno.on_congestion(at(55), &mark);
+    assert_eq!(reno.window(), 50_000, "the same period");
+    reno.on_spurious_loss(at(70), &spurious(at(0)));
+    assert_eq!(reno.window(), 50_000);
+}
+
+#[test]
+fn a_larger_datagram_renews_the_initial_window_only() {
+    let mut fresh = reno();
+    fresh.on_mtu(1_452);
+    assert_eq!(fresh.window(), 14_520);
+    let mut used = after_loss(60_000);
+    used.on_mtu(1_452);
+    assert_eq!(used.window(), 60_000);
+}

@@ -1,0 +1,113 @@
+use fulmar_base::Rng;
+
+use super::*;
+
+const SIZE: u16 = 1_200;
+const PACKET: u64 = 1_200;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+/// Sends as much as the pacer allows for a second, in whole packets, and returns the bytes. A timer rings
+/// at the next whole tick, plus up to `lateness` of delay.
+fn send_for_a_second(rate: u64, tick: Duration, lateness: Duration) -> u64 {
+    let mut rng = Rng::from_u64(rate);
+    let start = Instant::from_micros(777);
+    let mut pacer = Pacer::new(start, rate, SIZE);
+    let (mut now, mut sent) = (start, 0);
+    while now < start + Duration::from_secs(1) {
+        while pacer.budget(now) >= PACKET {
+            pacer.on_sent(now, PACKET);
+            sent += PACKET;
+        }
+        let wanted = pacer.next_time(now, PACKET);
+        assert!(wanted > now);
+        let ticks = wanted.as_nanos().div_ceil(tick.as_nanos() as u64);
+        now = Instant::from_nanos(ticks * tick.as_nanos() as u64);
+        now += Duration::from_nanos(rng.below(lateness.as_nanos() as u64 + 1));
+    }
+    sent
+}
+
+fn assert_rate(sent: u64, rate: u64) {
+    // The train at the start is extra, and the last wait may reach beyond the second.
+    let train = (BURST_PACKETS * PACKET).max(rate / 500);
+    let low = rate - rate / 50;
+    let high = rate + rate / 50 + train;
+    assert!((low..=high).contains(&sent), "{sent} sent at {rate}");
+}
+
+#[test]
+fn a_timer_of_a_millisecond_keeps_every_rate_within_two_percent() {
+    for rate in [125_000, 1_250_000, 12_500_000, 125_000_000, 1_250_000_000] {
+        assert_rate(send_for_a_second(rate, Duration::from_millis(1), Duration::ZERO), rate);
+    }
+}
+
+#[test]
+fn late_timers_cost_no_rate() {
+    for rate in [1_250_000, 125_000_000] {
+        assert_rate(send_for_a_second(rate, Duration::from_millis(1), Duration::from_millis(4)), rate);
+    }
+}
+
+#[test]
+fn after_silence_only_a_train_leaves_at_once() {
+    let mut pacer = Pacer::new(at(0), 100_000, SIZE);
+    assert_eq!(pacer.budget(at(10_000)), 10 * PACKET);
+    let mut fast = Pacer::new(at(0), 1_000_000_000, SIZE);
+    assert_eq!(fast.budget(at(10_000)), 2_000_000, "two milliseconds");
+}
+
+#[test]
+fn wake_ups_are_a_millisecond_apart_at_high_rates() {
+    let mut pacer = Pacer::new(at(0), 1_000_000_000, SIZE);
+    pacer.on_sent(at(0), pacer.tokens as u64 / NANOS);
+    assert_eq!(pacer.next_time(at(0), PACKET), at(1));
+    // A slow sender waits for its packet: 1,200 bytes at 100 kB/s.
+    let mut pacer = Pacer::new(at(0), 100_000, SIZE);
+    pacer.on_sent(at(0), 10 * PACKET);
+    assert_eq!(pacer.next_time(at(0), PACKET), at(12));
+    assert!(pacer.budget(at(12)) >= PACKET);
+}
+
+#[test]
+fn a_new_rate_holds_from_its_time_on() {
+    let mut pacer = Pacer::new(at(0), 100_000, SIZE);
+    pacer.on_sent(at(0), 10 * PACKET);
+    pacer.set_rate(at(20), 1_000_000);
+    assert_eq!(pacer.budget(at(20)), 2_000);
+    assert_eq!(pacer.budget(at(23)), 5_000);
+}
+
+#[test]
+fn small_steps_lose_no_fraction() {
+    let mut pacer = Pacer::new(at(0), 100_001, SIZE);
+    pacer.on_sent(at(0), 10 * PACKET);
+    let mut now = at(0);
+    for _ in 0..10_000 {
+        now += Duration::from_micros(7);
+        pacer.budget(now);
+    }
+    assert_eq!(pacer.budget(now), 7_000);
+}
+
+#[test]
+fn probes_take_a_debt_that_is_paid_back() {
+    let mut pacer = Pacer::new(at(0), 120_000, SIZE);
+    pacer.on_sent(at(0), 12 * PACKET);
+    assert_eq!(pacer.budget(at(20)), 0);
+    assert_eq!(pacer.next_time(at(20), PACKET), at(30));
+}
+
+#[test]
+fn a_window_per_round_trip_and_a_quarter_more() {
+    assert_eq!(Pacer::rate_for(100_000, Duration::from_millis(100)), 1_250_000);
+    // A loopback link: nothing overflows, and a whole window may leave at once.
+    let rate = Pacer::rate_for(10_000_000, Duration::from_micros(20));
+    assert_eq!(rate, 625_000_000_000);
+    assert!(Pacer::new(at(0), rate, SIZE).budget(at(0)) >= 10_000_000);
+    assert!(Pacer::new(at(0), u64::MAX, SIZE).budget(Instant::FAR_FUTURE) >= 10_000_000);
+    assert_eq!(Pacer::new(at(0), 0, SIZE).budget(at(1)), 10 * PACKET);
+}

@@ -1,0 +1,165 @@
+//! The ordered bytes of the TLS handshake at one encryption level (RFC 9000 §19.6).
+
+use fulmar_base::RangeSet;
+use fulmar_wire::{Crypto, FrameType, TransportErrorCode};
+
+use crate::error::TransportError;
+use crate::packet::FrameWriter;
+
+/// How far ahead of what TLS has read a peer may send, in bytes. RFC 9000 §7.5 asks for at least 4096; a chain
+/// of large certificates with post-quantum keys needs more.
+pub(super) const CRYPTO_BUFFER_MAX: u64 = 64 * 1024;
+
+/// Both directions of the handshake's bytes at one level.
+///
+/// What is received is kept in one buffer of at most [`CRYPTO_BUFFER_MAX`] bytes, whatever the peer sends; what
+/// is sent is kept until the level is discarded, because a handshake is short.
+#[derive(Debug, Default)]
+pub(super) struct CryptoStream {
+    /// Received bytes from `read` on; gaps hold zeros.
+    incoming: Vec<u8>,
+    received: RangeSet,
+    /// How many bytes TLS has taken.
+    read: u64,
+    outgoing: Vec<u8>,
+    /// How many bytes of `outgoing` were sent at least once.
+    sent: usize,
+    lost: RangeSet,
+    acked: RangeSet,
+}
+
+impl CryptoStream {
+    /// Takes a frame.
+    pub(super) fn on_frame(&mut self, frame: &Crypto<'_>) -> Result<(), TransportError> {
+        let start = frame.offset.get();
+        let end = start + frame.data.len() as u64;
+        if end <= self.read {
+            return Ok(());
+        }
+        if end - self.read > CRYPTO_BUFFER_MAX {
+            return Err(TransportError::new(
+                TransportErrorCode::CRYPTO_BUFFER_EXCEEDED,
+                "handshake data too far ahead",
+            )
+            .with_frame(FrameType::CRYPTO));
+        }
+        // What TLS has taken is cut off the front.
+        let skip = self.read.saturating_sub(start) as usize;
+        let at = (start.max(self.read) - self.read) as usize;
+        let data = &frame.data[skip..];
+        if self.incoming.len() < at + data.len() {
+            self.incoming.resize(at + data.len(), 0);
+        }
+        self.incoming[at..at + data.len()].copy_from_slice(data);
+        self.received.insert(start.max(self.read)..end);
+        Ok(())
+    }
+
+    /// Takes the bytes that are next in order out, if there are any.
+    pub(super) fn take_in_order(&mut self) -> Option<Vec<u8>> {
+        let first = self.received.first().filter(|range| range.start == self.read)?;
+        self.received.pop_first();
+        let len = (first.end - first.start) as usize;
+        let rest = self.incoming.split_off(len);
+        self.read = first.end;
+        Some(std::mem::replace(&mut self.incoming, rest))
+    }
+
+    /// Whether bytes wait that TLS has not taken.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.received.is_empty()
+    }
+
+    /// Adds bytes to send.
+    pub(super) fn send(&mut self, bytes: &[u8]) {
+        self.outgoing.extend_from_slice(bytes);
+    }
+
+    /// Whether there are bytes to send for the first time or again.
+    pub(super) fn wants_to_send(&self) -> bool {
+        self.sent < self.outgoing.len() || !self.lost.is_empty()
+    }
+
+    /// Writes what was lost, then what is new.
+    pub(super) fn write(&mut self, out: &mut FrameWriter<'_>) {
+        while let Some(range) = self.lost.first() {
+            let data = &self.outgoing[range.start as usize..range.end as usize];
+            let Some(len) = write_at(out, range.start, data) else { return };
+            self.lost.remove(range.start..range.start + len as u64);
+        }
+        while self.sent < self.outgoing.len() {
+            let Some(len) = write_at(out, self.sent as u64, &self.outgoing[self.sent..]) else { return };
+            self.sent += len;
+        }
+    }
+
+    /// The peer has these bytes.
+    pub(super) fn on_acked(&mut self, offset: u64, len: u32) {
+        let range = offset..offset + u64::from(len);
+        self.acked.insert(range.clone());
+        self.lost.remove(range);
+    }
+
+    /// These bytes were lost, or a probe needs something to say: they are sent again, unless they have arrived.
+    pub(super) fn on_lost(&mut self, offset: u64, len: u32) {
+        let range = offset..offset + u64::from(len);
+        self.lost.insert(range.clone());
+        for acked in self.acked.iter().filter(|a| a.start < range.end && a.end > range.start) {
+            self.lost.remove(acked);
+        }
+    }
+
+    /// Sends everything again that has not arrived: a Retry or a probe asks for it.
+    pub(super) fn resend_unacked(&mut self) {
+        self.on_lost(0, self.sent as u32);
+    }
+}
+
+fn write_at(out: &mut FrameWriter<'_>, offset: u64, data: &[u8]) -> Option<usize> {
+    out.write_crypto(offset, data.len(), |room| room.copy_from_slice(&data[..room.len()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use fulmar_wire::VarInt;
+
+    use super::*;
+
+    fn frame(offset: u32, data: &[u8]) -> Crypto<'_> {
+        Crypto { offset: VarInt::from_u32(offset), data }
+    }
+
+    #[test]
+    fn bytes_come_out_in_order_whatever_order_they_came_in() {
+        let mut stream = CryptoStream::default();
+        stream.on_frame(&frame(4, b"4567")).unwrap();
+        assert_eq!(stream.take_in_order(), None);
+        stream.on_frame(&frame(2, b"2345")).unwrap();
+        stream.on_frame(&frame(0, b"012")).unwrap();
+        assert_eq!(stream.take_in_order().unwrap(), b"01234567");
+        stream.on_frame(&frame(6, b"6789")).unwrap();
+        assert_eq!(stream.take_in_order().unwrap(), b"89");
+        assert!(!stream.has_unread());
+    }
+
+    #[test]
+    fn a_flood_far_ahead_is_refused_and_memory_is_bounded() {
+        let mut stream = CryptoStream::default();
+        for offset in (1..CRYPTO_BUFFER_MAX as u32).step_by(2) {
+            stream.on_frame(&frame(offset, b"x")).unwrap();
+        }
+        assert!(stream.incoming.len() <= CRYPTO_BUFFER_MAX as usize);
+        let error = stream.on_frame(&frame(CRYPTO_BUFFER_MAX as u32, b"x")).unwrap_err();
+        assert_eq!(error.code, TransportErrorCode::CRYPTO_BUFFER_EXCEEDED);
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_not_sent_again() {
+        let mut stream = CryptoStream::default();
+        stream.send(&[7; 100]);
+        stream.sent = 100;
+        stream.on_acked(20, 30);
+        stream.on_lost(0, 100);
+        assert_eq!(stream.lost.iter().collect::<Vec<_>>(), [0..20, 50..100]);
+    }
+}

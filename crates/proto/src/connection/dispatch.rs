@@ -1,0 +1,116 @@
+//! The list of frames and their owners: where each frame that arrives goes.
+//!
+//! A new frame is a line here; the compiler names it if it is missing.
+
+use bytes::Bytes;
+use fulmar_base::Instant;
+use fulmar_wire::{ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, TransportErrorCode};
+
+use super::Connection;
+use super::spaces::SpaceId;
+use crate::error::TransportError;
+use crate::events::ConnectionError;
+use crate::streams::RecvContext;
+
+/// Where a frame was found.
+pub(super) struct FrameContext<'a> {
+    pub(super) now: Instant,
+    pub(super) space: SpaceId,
+    /// The connection ID that the packet was sent to.
+    pub(super) dst: ConnectionId,
+    /// The payload that the frame is part of: data in it is kept as slices of it.
+    pub(super) payload: &'a Bytes,
+    /// The generation of the 1-RTT keys that opened the packet.
+    pub(super) generation: u64,
+}
+
+impl Connection {
+    /// Hands a frame to its owner.
+    pub(super) fn dispatch(&mut self, frame: Frame<'_>, cx: &FrameContext<'_>) -> Result<(), TransportError> {
+        let stream_cx = RecvContext { now: cx.now, rtt: self.path.tuple.rtt.smoothed() };
+        match frame {
+            Frame::Padding | Frame::Ping => Ok(()),
+            Frame::Ack(ack) => self.on_ack(cx, &ack),
+            Frame::Crypto(crypto) => self.on_crypto(cx, &crypto),
+            Frame::Stream(stream) => self.streams.on_stream(&stream, cx.payload, &stream_cx),
+            Frame::ResetStream(reset) => self.streams.on_reset_stream(&reset),
+            Frame::StopSending(stop) => self.streams.on_stop_sending(&stop),
+            Frame::MaxData(max) => {
+                self.streams.on_max_data(&max);
+                Ok(())
+            }
+            Frame::MaxStreamData(max) => self.streams.on_max_stream_data(&max),
+            Frame::MaxStreams(max) => {
+                self.streams.on_max_streams(&max);
+                Ok(())
+            }
+            Frame::DataBlocked(blocked) => {
+                self.streams.on_data_blocked(&blocked);
+                Ok(())
+            }
+            Frame::StreamDataBlocked(blocked) => self.streams.on_stream_data_blocked(&blocked),
+            Frame::StreamsBlocked(blocked) => {
+                self.streams.on_streams_blocked(&blocked);
+                Ok(())
+            }
+            Frame::Datagram(datagram) => self.datagrams.on_datagram(&datagram, cx.payload),
+            Frame::NewConnectionId(new) => {
+                self.path.remote_cids.on_new_connection_id(&new, &mut self.endpoint_events)
+            }
+            Frame::RetireConnectionId(retire) => self.path.local_cids.on_retire(
+                retire.sequence.get(),
+                &cx.dst,
+                &mut self.endpoint_events,
+            ),
+            Frame::PathChallenge(challenge) => {
+                self.path.responses.on_challenge(challenge.data);
+                Ok(())
+            }
+            Frame::PathResponse(_) => {
+                // RFC 9000 §19.18: no challenge was sent on this path.
+                Err(TransportError::protocol_violation("an answer to a challenge that was never sent"))
+            }
+            Frame::NewToken(token) => self.on_new_token(&token),
+            Frame::HandshakeDone => self.on_handshake_done(cx.now),
+            Frame::ConnectionClose(close) => {
+                self.on_connection_close(cx.now, &close);
+                Ok(())
+            }
+        }
+    }
+
+    fn on_crypto(&mut self, cx: &FrameContext<'_>, crypto: &Crypto<'_>) -> Result<(), TransportError> {
+        let progress = self.handshake.on_crypto(cx.space.level(), crypto)?;
+        self.on_handshake_progress(cx.now, progress)
+    }
+
+    fn on_new_token(&mut self, _token: &NewToken<'_>) -> Result<(), TransportError> {
+        if self.side.is_server() {
+            // RFC 9000 §19.7.
+            return Err(TransportError::protocol_violation("a client sent a token"));
+        }
+        // Tokens are of use to clients that resume; this one forgets them.
+        Ok(())
+    }
+
+    fn on_handshake_done(&mut self, now: Instant) -> Result<(), TransportError> {
+        if self.side.is_server() {
+            // RFC 9000 §19.20.
+            return Err(TransportError::new(
+                TransportErrorCode::PROTOCOL_VIOLATION,
+                "a client declared the handshake done",
+            )
+            .with_frame(FrameType::HANDSHAKE_DONE));
+        }
+        if !self.handshake.is_confirmed() {
+            self.handshake.confirm();
+            self.on_handshake_confirmed(now);
+        }
+        Ok(())
+    }
+
+    fn on_connection_close(&mut self, now: Instant, close: &ConnectionClose<'_>) {
+        let reason = Bytes::copy_from_slice(close.reason);
+        self.drain(now, ConnectionError::from_peer(close.code, reason));
+    }
+}

@@ -1,0 +1,304 @@
+//! The handshake: TLS, the keys of each encryption level, the peer's transport parameters (RFC 9001 §4).
+
+use std::time::Duration;
+
+use fulmar_base::{Instant, Timer};
+use fulmar_wire::{
+    ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version,
+};
+
+use super::crypto_stream::CryptoStream;
+use crate::crypto::{AeadBackend, KeyEvent, Keys, Level, OneRttKeys, Session};
+use crate::error::TransportError;
+use crate::packet::{FrameWriter, SentFrame};
+
+/// What a step of the handshake has brought.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// The peer's transport parameters can be read.
+    pub(super) parameters: bool,
+    /// TLS is complete.
+    pub(super) complete: bool,
+}
+
+/// Where the delivery of HANDSHAKE_DONE stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    NotYet,
+    Pending,
+    InFlight,
+    Acked,
+}
+
+/// The connection IDs that transport parameters must repeat (RFC 9000 §7.3).
+#[derive(Debug)]
+pub(super) struct HandshakeCids {
+    /// The first destination ID of the client.
+    pub(super) original_dcid: ConnectionId,
+    /// The source ID of the peer's first packet.
+    pub(super) peer_scid: Option<ConnectionId>,
+    /// The source ID of the Retry packet that the client followed.
+    pub(super) retry_scid: Option<ConnectionId>,
+}
+
+/// The handshake of one connection.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    side: Side,
+    session: Session,
+    /// One for each [`Level`].
+    streams: [CryptoStream; 3],
+    initial: Option<Keys>,
+    handshake: Option<Keys>,
+    one_rtt: Option<OneRttKeys>,
+    pub(super) cids: HandshakeCids,
+    /// The token that a Retry demands in Initial packets.
+    token: Vec<u8>,
+    peer_parameters: Option<TransportParameters>,
+    complete: bool,
+    confirmed: bool,
+    done: Done,
+    deadline: Timer,
+    started: Instant,
+    duration: Option<Duration>,
+}
+
+impl Handshake {
+    /// Starts with Initial keys derived from the client's first destination ID.
+    pub(super) fn new(
+        session: Session,
+        (side, version, aead): (Side, Version, AeadBackend),
+        original_dcid: ConnectionId,
+        now: Instant,
+        timeout: Duration,
+    ) -> Self {
+        let mut deadline = Timer::new();
+        deadline.set(now + timeout);
+        Self {
+            side,
+            session,
+            streams: Default::default(),
+            initial: Some(Keys::initial(version, &original_dcid, side, aead)),
+            handshake: None,
+            one_rtt: None,
+            cids: HandshakeCids { original_dcid, peer_scid: None, retry_scid: None },
+            token: Vec::new(),
+            peer_parameters: None,
+            complete: false,
+            confirmed: false,
+            done: Done::NotYet,
+            deadline,
+            started: now,
+            duration: None,
+        }
+    }
+
+    /// Lets TLS write what it has to say, and takes new keys.
+    pub(super) fn drive(&mut self) -> Progress {
+        let mut bytes = Vec::new();
+        loop {
+            let level = self.session.write_level();
+            bytes.clear();
+            let event = self.session.write_handshake(&mut bytes);
+            self.streams[level as usize].send(&bytes);
+            match event {
+                Some(KeyEvent::Handshake(keys)) => self.handshake = Some(*keys),
+                Some(KeyEvent::OneRtt(keys)) => self.one_rtt = Some(*keys),
+                None if bytes.is_empty() => break,
+                None => {}
+            }
+        }
+        Progress {
+            parameters: self.peer_parameters.is_none() && self.session.transport_parameters().is_some(),
+            complete: !self.complete && !self.session.is_handshaking(),
+        }
+    }
+
+    /// Takes handshake bytes of a level and moves on as far as they reach.
+    pub(super) fn on_crypto(&mut self, level: Level, frame: &Crypto<'_>) -> Result<Progress, TransportError> {
+        self.streams[level as usize].on_frame(frame)?;
+        // Bytes of a level that TLS has left have nothing new in them, or are a violation that TLS tells.
+        while level <= self.session.read_level() {
+            let Some(bytes) = self.streams[level as usize].take_in_order() else { break };
+            self.session.read_handshake(level, &bytes)?;
+        }
+        let progress = self.drive();
+        self.check_level_is_finished(level)?;
+        Ok(progress)
+    }
+
+    /// RFC 9001 §4.1.3: bytes must not be left over at a level when TLS moves to the next.
+    fn check_level_is_finished(&self, level: Level) -> Result<(), TransportError> {
+        if level < self.session.read_level() && self.streams[level as usize].has_unread() {
+            return Err(TransportError::protocol_violation("handshake data beyond a change of keys"));
+        }
+        Ok(())
+    }
+
+    /// Reads the peer's transport parameters and checks the connection IDs in them (RFC 9000 §7.3).
+    pub(super) fn read_parameters(&mut self) -> Result<&TransportParameters, TransportError> {
+        let illegal = |reason: String| {
+            TransportError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, reason)
+        };
+        let bytes = self.session.transport_parameters().unwrap_or_default();
+        let parameters = TransportParameters::read(!self.side, bytes).map_err(|e| illegal(e.to_string()))?;
+        if parameters.initial_scid.is_none() || parameters.initial_scid != self.cids.peer_scid {
+            return Err(illegal("initial_source_connection_id does not match the packets".to_owned()));
+        }
+        if self.side.is_client() {
+            if parameters.original_dcid != Some(self.cids.original_dcid) {
+                return Err(illegal("original_destination_connection_id does not match".to_owned()));
+            }
+            if parameters.retry_scid != self.cids.retry_scid {
+                return Err(illegal("retry_source_connection_id does not match".to_owned()));
+            }
+        }
+        Ok(self.peer_parameters.insert(parameters))
+    }
+
+    /// TLS is complete; for a server that confirms the handshake (RFC 9001 §4.1.2).
+    pub(super) fn on_complete(&mut self, now: Instant) {
+        self.complete = true;
+        self.duration = Some(now - self.started);
+        self.deadline.cancel();
+        if self.side.is_server() {
+            self.done = Done::Pending;
+            self.confirm();
+        }
+    }
+
+    /// Both ends know that the handshake is complete.
+    pub(super) fn confirm(&mut self) {
+        self.confirmed = true;
+        if let Some(keys) = &mut self.one_rtt {
+            keys.on_handshake_confirmed();
+        }
+    }
+
+    /// A Retry came: the token goes into Initial packets, whose keys derive from its source ID
+    /// (RFC 9000 §17.2.5.2).
+    pub(super) fn on_retry(&mut self, scid: ConnectionId, token: &[u8], version: Version, aead: AeadBackend) {
+        self.cids.retry_scid = Some(scid);
+        self.token = token.to_vec();
+        self.initial = Some(Keys::initial(version, &scid, self.side, aead));
+        self.streams[Level::Initial as usize].resend_unacked();
+    }
+
+    pub(super) fn token(&self) -> &[u8] {
+        &self.token
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The peer's transport parameters, or the defaults before they are known.
+    pub(super) fn peer_parameters(&self) -> Option<&TransportParameters> {
+        self.peer_parameters.as_ref()
+    }
+
+    /// Whether TLS is complete (RFC 9001 §4.1.1).
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Whether both ends know that it is (RFC 9001 §4.1.2).
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.confirmed
+    }
+
+    /// How long the handshake took on this end.
+    pub(super) fn duration(&self) -> Option<Duration> {
+        self.duration
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline.deadline()
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Instant) -> bool {
+        self.deadline.take_expired(now)
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.deadline.cancel();
+    }
+
+    // Keys.
+
+    pub(super) fn initial_keys(&self) -> Option<&Keys> {
+        self.initial.as_ref()
+    }
+
+    pub(super) fn handshake_keys(&self) -> Option<&Keys> {
+        self.handshake.as_ref()
+    }
+
+    pub(super) fn one_rtt_keys(&self) -> Option<&OneRttKeys> {
+        self.one_rtt.as_ref()
+    }
+
+    pub(super) fn one_rtt_keys_mut(&mut self) -> Option<&mut OneRttKeys> {
+        self.one_rtt.as_mut()
+    }
+
+    /// Whether keys of the level exist, or existed and were discarded.
+    pub(super) fn has_reached(&self, level: Level) -> bool {
+        match level {
+            Level::Initial => true,
+            Level::Handshake => self.handshake.is_some() || self.complete,
+            Level::OneRtt => self.one_rtt.is_some(),
+        }
+    }
+
+    /// Discards the Initial keys; returns whether there were any.
+    pub(super) fn discard_initial(&mut self) -> bool {
+        self.initial.take().is_some()
+    }
+
+    /// Discards the Handshake keys; returns whether there were any.
+    pub(super) fn discard_handshake(&mut self) -> bool {
+        self.handshake.take().is_some()
+    }
+
+    // Frames.
+
+    /// Whether there are handshake bytes to send at a level.
+    pub(super) fn wants_to_send(&self, level: Level) -> bool {
+        self.streams[level as usize].wants_to_send()
+    }
+
+    /// Writes handshake bytes of a level.
+    pub(super) fn write(&mut self, level: Level, out: &mut FrameWriter<'_>) {
+        self.streams[level as usize].write(out);
+    }
+
+    pub(super) fn on_crypto_acked(&mut self, level: Level, offset: u64, len: u32) {
+        self.streams[level as usize].on_acked(offset, len);
+    }
+
+    pub(super) fn on_crypto_lost(&mut self, level: Level, offset: u64, len: u32) {
+        self.streams[level as usize].on_lost(offset, len);
+    }
+
+    /// Whether HANDSHAKE_DONE has to be sent (RFC 9000 §19.20).
+    pub(super) fn wants_to_send_done(&self) -> bool {
+        self.done == Done::Pending
+    }
+
+    pub(super) fn write_done(&mut self, out: &mut FrameWriter<'_>) {
+        if self.done == Done::Pending && out.write(&Frame::HandshakeDone, SentFrame::HandshakeDone) {
+            self.done = Done::InFlight;
+        }
+    }
+
+    pub(super) fn on_done_acked(&mut self) {
+        self.done = Done::Acked;
+    }
+
+    pub(super) fn on_done_lost(&mut self) {
+        if self.done == Done::InFlight {
+            self.done = Done::Pending;
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Silence: when it ends a connection, and how it is prevented (RFC 9000 §10.1).
+
+use std::time::Duration;
+
+use fulmar_base::{Instant, Timer};
+
+/// An idle timeout lasts at least so many probe timeouts, so that losses alone cannot cause it
+/// (RFC 9000 §10.1).
+const PROBES_MIN: u32 = 3;
+
+/// The idle timeout and keep-alive of a connection.
+#[derive(Debug)]
+pub(super) struct Idle {
+    /// The smaller of both ends' timeouts; `None`: never.
+    timeout: Option<Duration>,
+    timer: Timer,
+    /// Whether something that elicits an answer was sent since something was last received.
+    asked: bool,
+    keep_alive: Option<Duration>,
+    keep_alive_timer: Timer,
+}
+
+impl Idle {
+    /// Starts with this end's own timeout; the peer's is not known yet.
+    pub(super) fn new(timeout: Option<Duration>, keep_alive: Option<Duration>) -> Self {
+        Self { timeout, timer: Timer::new(), asked: false, keep_alive, keep_alive_timer: Timer::new() }
+    }
+
+    /// The peer's timeout is known: the smaller one counts.
+    pub(super) fn negotiate(&mut self, peer: Option<Duration>) {
+        self.timeout = match (self.timeout, peer) {
+            (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
+            (ours, theirs) => ours.or(theirs),
+        };
+    }
+
+    /// The timeout in force.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// A packet was received and authenticated.
+    pub(super) fn on_received(&mut self, now: Instant, pto: Duration) {
+        self.asked = false;
+        self.restart(now, pto);
+    }
+
+    /// A packet that elicits an answer was sent. Only the first one after a reception counts: otherwise an end
+    /// that keeps asking a dead peer would never give up.
+    pub(super) fn on_ack_eliciting_sent(&mut self, now: Instant, pto: Duration) {
+        if !self.asked {
+            self.asked = true;
+            self.restart(now, pto);
+        }
+    }
+
+    fn restart(&mut self, now: Instant, pto: Duration) {
+        match self.timeout {
+            Some(timeout) => self.timer.set(now + timeout.max(pto * PROBES_MIN)),
+            None => self.timer.cancel(),
+        }
+        if let Some(interval) = self.keep_alive {
+            self.keep_alive_timer.set(now + interval);
+        }
+    }
+
+    /// When the connection ends if nothing happens.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.timer.deadline()
+    }
+
+    /// When a PING keeps the connection alive.
+    pub(super) fn keep_alive_deadline(&self) -> Option<Instant> {
+        self.keep_alive_timer.deadline()
+    }
+
+    /// Returns true if the connection has timed out.
+    pub(super) fn on_timeout(&mut self, now: Instant) -> bool {
+        self.timer.take_expired(now)
+    }
+
+    /// Returns true if a PING should be sent.
+    pub(super) fn on_keep_alive(&mut self, now: Instant) -> bool {
+        self.keep_alive_timer.take_expired(now)
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.timer.cancel();
+        self.keep_alive_timer.cancel();
+    }
+}

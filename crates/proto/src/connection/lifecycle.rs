@@ -1,0 +1,83 @@
+//! From the first packet to the last: the states of a connection (RFC 9000 §10).
+
+use fulmar_base::{Instant, Timer};
+
+/// Where a connection stands. Only this file changes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Keys are being agreed.
+    Handshaking,
+    /// The handshake is complete.
+    Established,
+    /// This end has closed: it answers what still comes with CONNECTION_CLOSE (RFC 9000 §10.2.1).
+    Closing,
+    /// The peer has closed, or is gone: nothing is sent any more (RFC 9000 §10.2.2).
+    Draining,
+    /// Nothing is left to be done.
+    Drained,
+}
+
+/// The state and the time at which the connection is forgotten.
+#[derive(Debug)]
+pub(super) struct Lifecycle {
+    state: State,
+    end: Timer,
+}
+
+impl Lifecycle {
+    pub(super) fn new() -> Self {
+        Self { state: State::Handshaking, end: Timer::new() }
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether frames are exchanged: the connection is neither closed nor closing.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, State::Handshaking | State::Established)
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.state == State::Drained
+    }
+
+    /// When the connection can be forgotten, after it has ended.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.end.deadline()
+    }
+
+    pub(super) fn move_to_established(&mut self) {
+        debug_assert_eq!(self.state, State::Handshaking);
+        self.state = State::Established;
+    }
+
+    /// This end closes; packets that still arrive are answered until `end`.
+    pub(super) fn move_to_closing(&mut self, end: Instant) {
+        debug_assert!(self.is_open());
+        self.state = State::Closing;
+        self.end.set(end);
+    }
+
+    /// The peer has closed; packets that still arrive are ignored until `end`.
+    pub(super) fn move_to_draining(&mut self, end: Instant) {
+        debug_assert!(self.is_open() || self.state == State::Closing);
+        // RFC 9000 §10.2.2: the time to drain does not start anew when the peer closes as well.
+        self.state = State::Draining;
+        self.end.set_earlier(end);
+    }
+
+    pub(super) fn move_to_drained(&mut self) {
+        self.state = State::Drained;
+        self.end.cancel();
+    }
+
+    /// Returns true if the connection became forgettable at `now`.
+    pub(super) fn on_timeout(&mut self, now: Instant) -> bool {
+        let ended = self.end.take_expired(now);
+        if ended {
+            self.move_to_drained();
+        }
+        ended
+    }
+}

@@ -1,0 +1,489 @@
+//! A connection: the components it is composed of and how they meet.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `mod` | struct [`Connection`]: construction and its public methods |
+//! | `lifecycle` | handshaking, established, closing, draining, drained |
+//! | `handshake`, `crypto_stream` | TLS, keys, the peer's transport parameters |
+//! | `spaces` | the packet number spaces of the handshake; probes |
+//! | `receive`, `undecryptable` | a datagram in |
+//! | `dispatch` | **the list** frame -> owner |
+//! | `transmit` | datagrams out |
+//! | `write_order` | **the list** of writers in the order of their priority |
+//! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
+//! | `recovery` | acknowledgements, losses, probe timeouts |
+//! | `timers` | when to wake, and why |
+//! | `idle`, `close` | silence and the end |
+//! | `stats` | figures |
+//!
+//! It must not know sockets, clocks or threads, and no component may know it: components get values and give
+//! values back.
+
+mod close;
+mod crypto_stream;
+mod delivery;
+mod dispatch;
+mod handshake;
+mod idle;
+mod lifecycle;
+mod receive;
+mod recovery;
+mod spaces;
+mod stats;
+mod timers;
+mod transmit;
+mod undecryptable;
+mod write_order;
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fulmar_base::{Instant, Rng, Timer};
+use fulmar_wire::{
+    CloseCode, ConnectionId, Dialect, FrameType, Side, TransportParameters, VarInt, Version,
+};
+use rustls::pki_types::{CertificateDer, ServerName};
+
+pub use self::spaces::SpaceId;
+pub use self::stats::ConnectionStats;
+pub use self::timers::TimerReason;
+
+use self::close::Close;
+use self::handshake::{Handshake, Progress};
+use self::idle::Idle;
+use self::lifecycle::Lifecycle;
+use self::spaces::{EarlySpaces, Probes};
+use self::stats::Counters;
+use self::undecryptable::Undecryptable;
+use crate::config::{EndpointConfig, TransportConfig};
+use crate::crypto::{AeadBackend, Session, TlsError};
+use crate::datagram::FourTuple;
+use crate::datagrams::{DatagramEvent, Datagrams, FRAME_SIZE_MAX, SendDatagramError};
+use crate::error::TransportError;
+use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
+use crate::path::{Path, REMOTE_CIDS_MAX, Tuple, TupleId};
+use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
+use crate::streams::{InitialLimits, Streams};
+
+/// What a connection is made from.
+pub(crate) struct ConnectionSetup {
+    pub(crate) side: Side,
+    pub(crate) version: Version,
+    /// The connection ID of this end in the handshake.
+    pub(crate) local_cid: ConnectionId,
+    /// Where the first packet goes: made up by a client, the client's own ID for a server.
+    pub(crate) remote_cid: ConnectionId,
+    pub(crate) addrs: FourTuple,
+    pub(crate) endpoint: Arc<EndpointConfig>,
+    pub(crate) transport: Arc<TransportConfig>,
+    pub(crate) aead: AeadBackend,
+    pub(crate) rng: Rng,
+    pub(crate) now: Instant,
+}
+
+/// A QUIC connection as a state machine without I/O.
+///
+/// In: [`Connection::handle_datagram`], [`Connection::handle_timeout`] and the calls of the application. Out:
+/// [`Connection::poll_transmit`], [`Connection::poll_timeout`], [`Connection::poll_event`] and
+/// [`Connection::poll_endpoint_event`].
+///
+/// After every call that goes in, the caller drains what comes out: all transmissions, endpoint events and
+/// events, and arms its timer. `now` never goes back. The same inputs give the same outputs.
+#[derive(Debug)]
+pub struct Connection {
+    side: Side,
+    version: Version,
+    aead: AeadBackend,
+    /// The source connection ID of long headers.
+    local_cid: ConnectionId,
+    /// How frames are encoded; multipath would change it.
+    dialect: Dialect,
+    config: Arc<TransportConfig>,
+    rng: Rng,
+
+    lifecycle: Lifecycle,
+    handshake: Handshake,
+    spaces: EarlySpaces,
+    path: Path,
+    streams: Streams,
+    datagrams: Datagrams,
+    idle: Idle,
+    close: Option<Close>,
+    undecryptable: Undecryptable,
+
+    /// Probe timeouts in a row, common to all spaces.
+    pto: PtoBackoff,
+    /// When the probe timeout was last started anew.
+    pto_base_time: Instant,
+    probes: Probes,
+    /// Whether a Handshake packet of this end was acknowledged.
+    handshake_acked: bool,
+    pacing: Timer,
+    /// The memory of the last ACK's outcome, reused.
+    outcome: AckOutcome,
+
+    events: VecDeque<Event>,
+    endpoint_events: VecDeque<EndpointEventInner>,
+    stats: Counters,
+}
+
+impl Connection {
+    /// A client's connection; its first packets are ready to be sent.
+    pub(crate) fn client(
+        mut setup: ConnectionSetup,
+        tls: &rustls::ClientConfig,
+        name: ServerName<'static>,
+    ) -> Result<Self, TlsError> {
+        let parameters = local_parameters(&mut setup, None);
+        let session = Session::client(tls, setup.version, name, parameters, setup.aead)?;
+        let original_dcid = setup.remote_cid;
+        let mut connection = Self::new(setup, session, original_dcid);
+        connection.handshake.drive();
+        Ok(connection)
+    }
+
+    /// A server's connection for a client that sent its first packet to `original_dcid`.
+    pub(crate) fn server(
+        mut setup: ConnectionSetup,
+        tls: &rustls::ServerConfig,
+        original_dcid: ConnectionId,
+    ) -> Result<Self, TlsError> {
+        let parameters = local_parameters(&mut setup, Some(original_dcid));
+        let session = Session::server(tls, setup.version, parameters, setup.aead)?;
+        Ok(Self::new(setup, session, original_dcid))
+    }
+
+    fn new(setup: ConnectionSetup, session: Session, original_dcid: ConnectionId) -> Self {
+        let ConnectionSetup { side, version, local_cid, remote_cid, addrs, endpoint, transport, aead, mut rng, now } =
+            setup;
+        let mut space = |policy| NumberSpace::new(policy, &mut rng);
+        let spaces = EarlySpaces {
+            initial: Some(space(AckPolicy::IMMEDIATE)),
+            handshake: Some(space(AckPolicy::IMMEDIATE)),
+        };
+        let data =
+            space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
+        let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
+        let level = (side, version, aead);
+        let mut idle = Idle::new(transport.max_idle_timeout, transport.keep_alive_interval);
+        idle.on_received(now, tuple.rtt.pto_base());
+        Self {
+            side,
+            version,
+            aead,
+            local_cid,
+            dialect: Dialect::SinglePath,
+            lifecycle: Lifecycle::new(),
+            handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
+            spaces,
+            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, rng.fork()),
+            streams: Streams::new(side, &transport.streams(), &mut rng),
+            datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
+            idle,
+            close: None,
+            undecryptable: Undecryptable::default(),
+            pto: PtoBackoff::default(),
+            pto_base_time: now,
+            probes: Probes::default(),
+            handshake_acked: false,
+            pacing: Timer::new(),
+            outcome: AckOutcome::default(),
+            events: VecDeque::new(),
+            endpoint_events: VecDeque::new(),
+            stats: Counters::default(),
+            config: transport,
+            rng,
+        }
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if !self.lifecycle.is_open() {
+            return None;
+        }
+        if let Some(event) = self.streams.poll_event() {
+            return Some(Event::Stream(event));
+        }
+        self.datagrams.poll_event().map(|event| match event {
+            DatagramEvent::Received => Event::DatagramReceived,
+            DatagramEvent::Unblocked => Event::DatagramsUnblocked,
+        })
+    }
+
+    /// The next event for the endpoint: hand it to [`Endpoint::handle_event`](crate::Endpoint::handle_event).
+    pub fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
+        self.endpoint_events.pop_front().map(EndpointEvent)
+    }
+
+    /// Closes the connection with a code and words for the peer's application. Whatever was not delivered is
+    /// lost. A second call changes nothing.
+    pub fn close(&mut self, now: Instant, code: VarInt, reason: Bytes) {
+        if self.lifecycle.is_open() {
+            self.start_closing(now, CloseCode::Application(code), reason);
+            self.events.push_back(Event::ConnectionLost { reason: ConnectionError::LocallyClosed });
+        }
+    }
+
+    /// The streams.
+    pub fn streams(&mut self) -> &mut Streams {
+        &mut self.streams
+    }
+
+    /// Queues an unreliable datagram (RFC 9221). When the queue is full, the oldest one is dropped for it if
+    /// `drop_oldest`.
+    ///
+    /// # Errors
+    /// See [`SendDatagramError`].
+    pub fn send_datagram(&mut self, data: Bytes, drop_oldest: bool) -> Result<(), SendDatagramError> {
+        let room = self.datagram_room();
+        self.datagrams.send(data, drop_oldest, room)
+    }
+
+    /// The oldest unreliable datagram that was received and not read.
+    pub fn read_datagram(&mut self) -> Option<Bytes> {
+        self.datagrams.receive()
+    }
+
+    /// The largest unreliable datagram that can be sent now; `None` if the peer takes none. It may change with
+    /// the path.
+    pub fn max_datagram_size(&self) -> Option<usize> {
+        self.datagrams.max_len(self.datagram_room())
+    }
+
+    /// The payload of the largest 1-RTT packet.
+    pub(super) fn datagram_room(&self) -> usize {
+        let overhead = 1 + self.path.remote_cids.active().len() + 4 + crate::crypto::TAG_LEN;
+        usize::from(self.path.tuple.mtu()) - overhead
+    }
+
+    /// Asks the peer for an acknowledgement, to see whether it is there.
+    pub fn ping(&mut self) {
+        self.probes.demand_one(SpaceId::DATA);
+    }
+
+    /// The end of the connection that this is.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// The QUIC version.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The peer's address.
+    pub fn remote_address(&self) -> SocketAddr {
+        self.path.tuple.addrs.remote
+    }
+
+    /// The address of this end, where the socket tells.
+    pub fn local_ip(&self) -> Option<IpAddr> {
+        self.path.tuple.addrs.local_ip
+    }
+
+    /// The smoothed round-trip time, or the assumed one before the first measurement.
+    pub fn rtt(&self) -> Duration {
+        self.path.tuple.rtt.smoothed()
+    }
+
+    /// Whether the TLS handshake is not complete.
+    pub fn is_handshaking(&self) -> bool {
+        !self.handshake.is_complete()
+    }
+
+    /// Whether the connection is over, although packets may still be answered.
+    pub fn is_closed(&self) -> bool {
+        !self.lifecycle.is_open()
+    }
+
+    /// Whether nothing is left to be done: the connection can be dropped.
+    pub fn is_drained(&self) -> bool {
+        self.lifecycle.is_drained()
+    }
+
+    /// The application protocol, once it is negotiated.
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.handshake.session().alpn()
+    }
+
+    /// The name that a client asked for; known to servers.
+    pub fn server_name(&self) -> Option<&str> {
+        self.handshake.session().server_name()
+    }
+
+    /// The peer's certificates, its own first.
+    pub fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.handshake.session().peer_certificates()
+    }
+
+    /// The peer's transport parameters, once they are known.
+    pub fn peer_transport_parameters(&self) -> Option<&TransportParameters> {
+        self.handshake.peer_parameters()
+    }
+
+    /// Fills `output` with bytes that both ends derive from the handshake (RFC 5705).
+    ///
+    /// # Errors
+    /// Before the handshake is complete, or if `output` is too long.
+    pub fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: Option<&[u8]>,
+    ) -> Result<(), TlsError> {
+        self.handshake.session().export_keying_material(output, label, context)
+    }
+}
+
+/// What the components share.
+impl Connection {
+    fn space(&self, space: SpaceId) -> Option<&NumberSpace> {
+        match space {
+            SpaceId::Initial => self.spaces.initial.as_ref(),
+            SpaceId::Handshake => self.spaces.handshake.as_ref(),
+            SpaceId::Data(path) => (path == self.path.id).then_some(&self.path.space),
+        }
+    }
+
+    fn space_mut(&mut self, space: SpaceId) -> Option<&mut NumberSpace> {
+        match space {
+            SpaceId::Initial => self.spaces.initial.as_mut(),
+            SpaceId::Handshake => self.spaces.handshake.as_mut(),
+            SpaceId::Data(path) => (path == self.path.id).then_some(&mut self.path.space),
+        }
+    }
+
+    /// The handshake has moved on.
+    fn on_handshake_progress(&mut self, now: Instant, progress: Progress) -> Result<(), TransportError> {
+        if progress.parameters {
+            self.on_peer_parameters()?;
+        }
+        if progress.complete {
+            self.handshake.on_complete(now);
+            self.lifecycle.move_to_established();
+            self.events.push_back(Event::Connected);
+            if self.side.is_server() {
+                self.on_handshake_confirmed(now);
+            }
+        }
+        self.open_waiting(now);
+        Ok(())
+    }
+
+    fn on_peer_parameters(&mut self) -> Result<(), TransportError> {
+        let parameters = self.handshake.read_parameters()?.clone();
+        self.idle.negotiate(parameters.max_idle_timeout);
+        self.streams.apply_peer_limits(&InitialLimits {
+            max_data: parameters.initial_max_data.get(),
+            max_stream_data_bidi_local: parameters.initial_max_stream_data_bidi_local.get(),
+            max_stream_data_bidi_remote: parameters.initial_max_stream_data_bidi_remote.get(),
+            max_stream_data_uni: parameters.initial_max_stream_data_uni.get(),
+            max_streams_bidi: parameters.initial_max_streams_bidi.get(),
+            max_streams_uni: parameters.initial_max_streams_uni.get(),
+        });
+        self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
+        let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
+        self.path.tuple.mtud.on_peer_limit(mtu_limit);
+        if let Some(token) = parameters.stateless_reset_token {
+            self.path.remote_cids.set_handshake_token(token, &mut self.endpoint_events);
+        }
+        let cid_limit = parameters.active_connection_id_limit.get();
+        self.path.local_cids.set_peer_limit(cid_limit, &mut self.endpoint_events);
+        Ok(())
+    }
+
+    fn on_handshake_confirmed(&mut self, now: Instant) {
+        self.path.tuple.credit.validate();
+        self.discard_space(now, SpaceId::Initial);
+        self.discard_space(now, SpaceId::Handshake);
+        self.events.push_back(Event::HandshakeConfirmed);
+    }
+
+    /// The peer broke the protocol: say so and end.
+    fn close_on_error(&mut self, now: Instant, error: TransportError) {
+        if !self.lifecycle.is_open() {
+            return;
+        }
+        let code =
+            CloseCode::Transport { code: error.code, frame: error.frame.unwrap_or(FrameType::PADDING) };
+        self.start_closing(now, code, Bytes::copy_from_slice(error.reason.as_bytes()));
+        let reason = match self.handshake.session().error() {
+            Some(tls) => ConnectionError::Tls(tls.clone()),
+            None => ConnectionError::Transport(error),
+        };
+        self.events.push_back(Event::ConnectionLost { reason });
+    }
+
+    fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
+        self.close = Some(Close::new(code, reason));
+        self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
+        self.stop_components();
+    }
+
+    /// The peer has closed, or has forgotten the connection.
+    fn drain(&mut self, now: Instant, reason: ConnectionError) {
+        let was_open = self.lifecycle.is_open();
+        self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
+        self.stop_components();
+        if was_open {
+            self.events.push_back(Event::ConnectionLost { reason });
+        }
+    }
+
+    /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).
+    fn abandon(&mut self, reason: ConnectionError) {
+        self.lifecycle.move_to_drained();
+        self.stop_components();
+        self.events.push_back(Event::ConnectionLost { reason });
+        self.on_drained();
+    }
+
+    fn stop_components(&mut self) {
+        self.idle.stop();
+        self.handshake.stop();
+        self.pacing.cancel();
+        self.undecryptable.clear();
+    }
+
+    fn on_drained(&mut self) {
+        self.endpoint_events.push_back(EndpointEventInner::Drained);
+    }
+}
+
+/// A closed connection is remembered for so many probe timeouts (RFC 9000 §10.2).
+const DRAINING_PTOS: u32 = 3;
+
+/// The transport parameters of this end (RFC 9000 §18.2).
+fn local_parameters(setup: &mut ConnectionSetup, original_dcid: Option<ConnectionId>) -> Vec<u8> {
+    let transport = &setup.transport;
+    let window = VarInt::saturating(transport.stream_receive_window);
+    let server = setup.side.is_server();
+    TransportParameters {
+        original_dcid,
+        max_idle_timeout: transport.max_idle_timeout,
+        stateless_reset_token: server.then(|| setup.endpoint.reset_token(&setup.local_cid)),
+        initial_max_data: VarInt::saturating(transport.receive_window),
+        initial_max_stream_data_bidi_local: window,
+        initial_max_stream_data_bidi_remote: window,
+        initial_max_stream_data_uni: window,
+        initial_max_streams_bidi: VarInt::saturating(transport.max_concurrent_bidi_streams),
+        initial_max_streams_uni: VarInt::saturating(transport.max_concurrent_uni_streams),
+        max_ack_delay: transport.max_ack_delay,
+        // Packets from a new address are dropped, see `receive`.
+        disable_active_migration: true,
+        active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
+        initial_scid: Some(setup.local_cid),
+        max_datagram_frame_size: transport.datagram_receive_buffer.map(|_| VarInt::saturating(FRAME_SIZE_MAX)),
+        ..TransportParameters::default()
+    }
+    .write(setup.side, Some(&mut setup.rng))
+}
+
+#[cfg(test)]
+mod tests;

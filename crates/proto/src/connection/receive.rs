@@ -1,0 +1,329 @@
+//! A datagram in: split, find the keys, open, and hand the frames on (RFC 9000 §12.2, RFC 9001 §5.5).
+
+use bytes::{Bytes, BytesMut};
+use fulmar_base::Instant;
+use fulmar_wire::{
+    PathId, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN, frames, negotiated_versions,
+    packet_number, read_packet, sample, unprotect_header,
+};
+
+use super::Connection;
+use super::dispatch::FrameContext;
+use super::lifecycle::State;
+use super::spaces::SpaceId;
+use super::undecryptable::Waiting;
+use crate::crypto::{Level, OpenError, verify_retry};
+use crate::datagram::{Datagram, Ecn};
+use crate::endpoint::trailing_token;
+use crate::error::TransportError;
+use crate::events::ConnectionError;
+
+/// A packet whose header protection is off.
+struct Unprotected {
+    number: u64,
+    header_len: usize,
+    key_phase: bool,
+    reserved_bits_are_zero: bool,
+}
+
+/// A packet that was opened.
+struct OpenedPacket {
+    number: u64,
+    payload: Bytes,
+    /// The generation of the keys (1-RTT only).
+    generation: u64,
+}
+
+/// Why a packet is dropped. That is no error: anyone can send anything.
+enum Drop {
+    Silently,
+    /// The bytes were not authentic.
+    Unauthenticated,
+    Close(TransportError),
+}
+
+impl Connection {
+    /// Takes a datagram that the endpoint found to belong to this connection.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+        match self.lifecycle.state() {
+            State::Handshaking | State::Established => {}
+            State::Closing => return self.answer_closed(&datagram),
+            State::Draining | State::Drained => return,
+        }
+        self.stats.datagrams_received += 1;
+        self.stats.bytes_received += datagram.payload.len() as u64;
+        if datagram.addrs.remote != self.path.tuple.addrs.remote {
+            // Migration was declined in our transport parameters (RFC 9000 §9, disable_active_migration).
+            self.stats.packets_dropped += 1;
+            return;
+        }
+        self.path.tuple.credit.on_received(datagram.payload.len() as u64);
+        let reset_token = trailing_token(&datagram.payload);
+        let authenticated = self.handle_packets(now, datagram.payload, datagram.ecn);
+        // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
+        if !authenticated && reset_token.is_some_and(|token| self.path.remote_cids.is_reset_token(&token)) {
+            self.drain(now, ConnectionError::Reset);
+        }
+    }
+
+    /// Takes the packets of a datagram one after the other. Returns whether one of them was authentic.
+    fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, ecn: Ecn) -> bool {
+        let mut authenticated = false;
+        let cid_len = self.path.local_cids.cid_len();
+        while !rest.is_empty() && self.lifecycle.is_open() {
+            let Ok(packet) = read_packet(&rest, cid_len) else {
+                self.stats.packets_dropped += 1;
+                break;
+            };
+            let bytes = rest.split_to(packet.len);
+            authenticated |= self.handle_packet(now, packet, bytes, ecn);
+        }
+        authenticated
+    }
+
+    /// Takes one packet. Returns whether it was authentic.
+    fn handle_packet(&mut self, now: Instant, packet: ProtectedPacket, bytes: BytesMut, ecn: Ecn) -> bool {
+        let result = match &packet.kind {
+            ProtectedKind::Initial { .. } => self.handle_protected(now, SpaceId::Initial, packet, bytes, ecn),
+            ProtectedKind::Handshake { .. } => {
+                self.handle_protected(now, SpaceId::Handshake, packet, bytes, ecn)
+            }
+            ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, ecn),
+            ProtectedKind::Retry { token, .. } => self.on_retry(&packet, &bytes, token.clone()),
+            ProtectedKind::VersionNegotiation { versions } => {
+                self.on_version_negotiation(now, &bytes[versions.clone()]);
+                return false;
+            }
+            // Early data is not accepted: the client sends it again.
+            ProtectedKind::ZeroRtt { .. } => Err(Drop::Silently),
+        };
+        match result {
+            Ok(()) => true,
+            Err(Drop::Silently) => {
+                self.stats.packets_dropped += 1;
+                false
+            }
+            Err(Drop::Unauthenticated) => {
+                self.stats.packets_unauthenticated += 1;
+                false
+            }
+            Err(Drop::Close(error)) => {
+                self.close_on_error(now, error);
+                true
+            }
+        }
+    }
+
+    fn handle_protected(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        packet: ProtectedPacket,
+        mut bytes: BytesMut,
+        ecn: Ecn,
+    ) -> Result<(), Drop> {
+        if packet.version.is_some_and(|version| version != self.version) {
+            return Err(Drop::Silently);
+        }
+        if !self.can_open(space) {
+            // The keys are still to come, or are gone.
+            let level = space.level();
+            let waits = level > Level::Initial && !self.has_had_keys(level);
+            if waits && self.undecryptable.keep(Waiting { level, packet, bytes, ecn }) {
+                return Ok(());
+            }
+            return Err(Drop::Silently);
+        }
+        let opened = self.open(space, &packet, &mut bytes)?;
+        if self.space(space).is_none_or(|s| s.is_duplicate(opened.number)) {
+            return Err(Drop::Silently);
+        }
+        self.on_authenticated(now, space, &packet);
+        let cx = FrameContext {
+            now,
+            space,
+            dst: packet.dst,
+            payload: &opened.payload,
+            generation: opened.generation,
+        };
+        self.handle_payload(&cx, opened.number, ecn).map_err(Drop::Close)
+    }
+
+    /// Whether packets of the space can be opened now.
+    fn can_open(&self, space: SpaceId) -> bool {
+        match space {
+            SpaceId::Initial => self.handshake.initial_keys().is_some(),
+            SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
+            // RFC 9001 §5.7: 1-RTT packets wait until the handshake is complete.
+            SpaceId::Data(_) => self.handshake.one_rtt_keys().is_some() && self.handshake.is_complete(),
+        }
+    }
+
+    /// Whether the keys of a level were there, so that a packet for them waits in vain.
+    fn has_had_keys(&self, level: Level) -> bool {
+        level != Level::OneRtt && self.handshake.has_reached(level)
+    }
+
+    fn open(&mut self, space: SpaceId, packet: &ProtectedPacket, bytes: &mut BytesMut) -> Result<OpenedPacket, Drop> {
+        let header = self.unprotect(space, packet, bytes)?;
+        let Unprotected { number, header_len, key_phase, .. } = header;
+        let (len, generation) = match space {
+            SpaceId::Data(path) => {
+                let keys = self.handshake.one_rtt_keys_mut().ok_or(Drop::Silently)?;
+                let opened =
+                    keys.open(path, number, key_phase, bytes, header_len).map_err(|error| match error {
+                        OpenError::Discard => Drop::Unauthenticated,
+                        OpenError::Close(error) => Drop::Close(error),
+                    })?;
+                (opened.len, opened.generation)
+            }
+            _ => {
+                let keys = self.early_keys(space).ok_or(Drop::Silently)?;
+                let opened = keys.remote.packet.open(PathId::ZERO, number, bytes, header_len);
+                (opened.map_err(|_| Drop::Unauthenticated)?, 0)
+            }
+        };
+        // RFC 9000 §17.2, §17.3.1: only an authentic packet can be blamed on the peer.
+        if !header.reserved_bits_are_zero {
+            return Err(Drop::Close(TransportError::protocol_violation("reserved bits of a header are set")));
+        }
+        let mut payload = bytes.split_off(header_len);
+        payload.truncate(len);
+        Ok(OpenedPacket { number, payload: payload.freeze(), generation })
+    }
+
+    fn unprotect(
+        &self,
+        space: SpaceId,
+        packet: &ProtectedPacket,
+        bytes: &mut BytesMut,
+    ) -> Result<Unprotected, Drop> {
+        let (ProtectedKind::Initial { pn_offset, .. }
+        | ProtectedKind::Handshake { pn_offset }
+        | ProtectedKind::OneRtt { pn_offset }) = packet.kind
+        else {
+            return Err(Drop::Silently);
+        };
+        let sample = sample(bytes, pn_offset).ok_or(Drop::Silently)?;
+        let mask = match space {
+            SpaceId::Data(_) => self.handshake.one_rtt_keys().map(|keys| keys.remote_header().mask(sample)),
+            _ => self.early_keys(space).map(|keys| keys.remote.header.mask(sample)),
+        };
+        let bits = unprotect_header(bytes, pn_offset, mask.ok_or(Drop::Silently)?).map_err(|_| Drop::Silently)?;
+        let largest = self.space(space).and_then(|s| s.largest_received());
+        Ok(Unprotected {
+            number: packet_number::decode(largest, bits.truncated_pn, bits.pn_len),
+            header_len: pn_offset + bits.pn_len,
+            key_phase: bits.key_phase(),
+            reserved_bits_are_zero: bits.reserved_bits_are_zero(),
+        })
+    }
+
+    /// An authentic packet of the peer arrived.
+    fn on_authenticated(&mut self, now: Instant, space: SpaceId, packet: &ProtectedPacket) {
+        self.stats.packets_received += 1;
+        if self.handshake.cids.peer_scid.is_none() {
+            // RFC 9000 §7.2: the peer's choice of a connection ID is in its first packet.
+            self.handshake.cids.peer_scid = Some(packet.src);
+            self.path.remote_cids.replace_handshake_cid(packet.src);
+        }
+        if space == SpaceId::Handshake && self.side.is_server() {
+            // RFC 9000 §8.1, RFC 9001 §4.9.1: a Handshake packet proves the address, and ends Initial packets.
+            self.path.tuple.credit.validate();
+            self.discard_space(now, SpaceId::Initial);
+        }
+        self.idle.on_received(now, self.pto_base());
+    }
+
+    pub(super) fn handle_payload(&mut self, cx: &FrameContext<'_>, number: u64, ecn: Ecn) -> Result<(), TransportError> {
+        if cx.payload.is_empty() {
+            // RFC 9000 §12.4.
+            return Err(TransportError::protocol_violation("a packet without frames"));
+        }
+        let kind = cx.space.packet_kind();
+        let mut ack_eliciting = false;
+        for frame in frames(cx.payload, self.dialect) {
+            let frame = frame?;
+            if !frame.is_permitted_in(kind) {
+                return Err(TransportError::protocol_violation("a frame in a packet that must not carry it")
+                    .with_frame(frame.frame_type()));
+            }
+            ack_eliciting |= frame.is_ack_eliciting();
+            let frame_type = frame.frame_type();
+            self.dispatch(frame, cx).map_err(|error| match error.frame {
+                None => error.with_frame(frame_type),
+                Some(_) => error,
+            })?;
+            if !self.lifecycle.is_open() {
+                return Ok(());
+            }
+        }
+        if let Some(space) = self.space_mut(cx.space) {
+            space.on_received(cx.now, number, ack_eliciting, ecn);
+        }
+        Ok(())
+    }
+
+    /// Opens the packets that waited for keys which have come.
+    pub(super) fn open_waiting(&mut self, now: Instant) {
+        let level = match (self.handshake.is_complete(), self.handshake.handshake_keys().is_some()) {
+            (true, _) => Level::OneRtt,
+            (false, true) => Level::Handshake,
+            (false, false) => return,
+        };
+        for waiting in self.undecryptable.take(level) {
+            self.handle_packet(now, waiting.packet, waiting.bytes, waiting.ecn);
+        }
+    }
+
+    /// RFC 9000 §6.2: a client gives up if the server knows none of its versions.
+    fn on_version_negotiation(&mut self, now: Instant, versions: &[u8]) {
+        let early = self.side.is_client() && self.handshake.cids.peer_scid.is_none();
+        if early && !negotiated_versions(versions).any(|version| version == self.version) {
+            self.drain(now, ConnectionError::VersionMismatch);
+        }
+    }
+
+    /// RFC 9000 §17.2.5.2: a client follows one Retry, and only before any other answer.
+    fn on_retry(
+        &mut self,
+        packet: &ProtectedPacket,
+        bytes: &[u8],
+        token: std::ops::Range<usize>,
+    ) -> Result<(), Drop> {
+        let first = self.handshake.cids.peer_scid.is_none() && self.handshake.cids.retry_scid.is_none();
+        let usable = self.side.is_client()
+            && first
+            && packet.version == Some(self.version)
+            && !token.is_empty()
+            && packet.src != self.handshake.cids.original_dcid
+            && bytes.len() > RETRY_TAG_LEN
+            && verify_retry(self.version, &self.handshake.cids.original_dcid, bytes);
+        if !usable {
+            return Err(Drop::Silently);
+        }
+        self.handshake.on_retry(packet.src, &bytes[token], self.version, self.aead);
+        self.path.remote_cids.replace_handshake_cid(packet.src);
+        // What was sent is void, the numbers go on (RFC 9000 §17.2.5.3).
+        self.forget_sent(SpaceId::Initial);
+        Ok(())
+    }
+
+    /// A datagram for a connection that this end has closed.
+    fn answer_closed(&mut self, datagram: &Datagram) {
+        if datagram.addrs.remote != self.path.tuple.addrs.remote {
+            return;
+        }
+        self.path.tuple.credit.on_received(datagram.payload.len() as u64);
+        if let Some(close) = &mut self.close {
+            close.on_datagram();
+        }
+    }
+
+    fn early_keys(&self, space: SpaceId) -> Option<&crate::crypto::Keys> {
+        match space {
+            SpaceId::Initial => self.handshake.initial_keys(),
+            _ => self.handshake.handshake_keys(),
+        }
+    }
+}

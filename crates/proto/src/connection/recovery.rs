@@ -1,0 +1,259 @@
+//! Acknowledgements, losses and probes: what the spaces find out is applied to the tuple and handed to the
+//! owners of the frames (RFC 9002).
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use fulmar_wire::Ack;
+
+use super::Connection;
+use super::dispatch::FrameContext;
+use super::spaces::SpaceId;
+use crate::error::TransportError;
+use crate::packet::SentPacket;
+use crate::space::{AckOutcome, LossContext, RttSample};
+
+impl Connection {
+    /// The peer acknowledged packets of a space.
+    pub(super) fn on_ack(&mut self, cx: &FrameContext<'_>, ack: &Ack<'_>) -> Result<(), TransportError> {
+        let exponent = self.handshake.peer_parameters().map_or(3, |p| p.ack_delay_exponent);
+        let mut outcome = std::mem::take(&mut self.outcome);
+        outcome.clear();
+        let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
+        space.on_ack(cx.now, ack, exponent, &mut outcome)?;
+        if let SpaceId::Data(path) = cx.space {
+            let pto = self.pto_base();
+            if let Some(keys) = self.handshake.one_rtt_keys_mut() {
+                keys.on_ack(path, ack.largest.get(), cx.generation, cx.now, pto)?;
+            }
+        }
+        if let Some(sample) = outcome.rtt_sample {
+            self.on_rtt_sample(cx.now, cx.space, sample);
+        }
+        if outcome.acked.iter().any(|(_, packet)| packet.ack_eliciting) && self.peer_validated_address() {
+            self.pto.reset();
+            self.probes.cancel(cx.space);
+        }
+        self.detect_lost(cx.now, cx.space, &mut outcome);
+        self.apply(cx.now, cx.space, &outcome);
+        self.outcome = outcome;
+        Ok(())
+    }
+
+    fn on_rtt_sample(&mut self, now: Instant, space: SpaceId, sample: RttSample) {
+        // RFC 9002 §5.3: the delay of the handshake's acknowledgements means nothing.
+        let ack_delay = if space.is_data() { sample.ack_delay } else { Duration::ZERO };
+        let max_ack_delay = self.handshake.is_confirmed().then(|| self.peer_max_ack_delay());
+        self.path.tuple.rtt.update(now, sample.rtt, ack_delay, max_ack_delay);
+    }
+
+    fn detect_lost(&mut self, now: Instant, space: SpaceId, outcome: &mut AckOutcome) {
+        let rtt = self.path.tuple.rtt.clone();
+        let cx = LossContext { rtt: &rtt, max_ack_delay: self.peer_max_ack_delay() };
+        if let Some(space) = self.space_mut(space) {
+            space.detect_lost(now, &cx, outcome);
+        }
+    }
+
+    /// Applies what an ACK or a loss timer brought to the tuple, and hands the tokens of the frames back.
+    fn apply(&mut self, now: Instant, space: SpaceId, outcome: &AckOutcome) {
+        for (_, packet) in &outcome.acked {
+            self.on_packet_acked(now, packet);
+            self.deliver_acked(space, &packet.frames);
+        }
+        let tuple = &mut self.path.tuple;
+        tuple.flow.end_ack(now, outcome.rtt_sample.map(|sample| sample.rtt), &tuple.rtt);
+        if let Some(feedback) = outcome.ecn {
+            let ce = tuple.ecn.on_feedback(feedback);
+            if ce > 0 {
+                tuple.flow.on_ce(now, ce, &tuple.rtt);
+            }
+        }
+        for (_, packet) in &outcome.spurious {
+            self.stats.packets_spurious += 1;
+            tuple.flow.on_spurious(now, packet, &tuple.rtt);
+        }
+        for (_, packet) in &outcome.lost {
+            self.on_packet_lost(now, packet);
+            self.deliver_lost(space, &packet.frames);
+        }
+        let tuple = &mut self.path.tuple;
+        tuple.flow.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
+        for (_, packet) in &outcome.spurious {
+            // What was sent again meanwhile need not be sent once more.
+            self.deliver_acked(space, &packet.frames);
+        }
+    }
+
+    fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
+        let tuple = &mut self.path.tuple;
+        if !packet.in_flight || packet.tuple != tuple.id {
+            return;
+        }
+        tuple.flow.packet_acked(packet);
+        if packet.mtu_probe {
+            tuple.mtud.on_probe_acked(packet.size);
+            tuple.on_mtu_changed(now);
+        } else {
+            tuple.mtud.on_packet_acked(packet.size);
+        }
+    }
+
+    fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
+        let tuple = &mut self.path.tuple;
+        if packet.tuple != tuple.id {
+            return;
+        }
+        tuple.flow.packet_lost(packet);
+        if packet.mtu_probe {
+            tuple.mtud.on_probe_lost();
+            return;
+        }
+        self.stats.packets_lost += 1;
+        self.stats.bytes_lost += u64::from(packet.size);
+        if tuple.mtud.on_packet_lost(now, packet.size) {
+            self.stats.black_holes += 1;
+            tuple.on_mtu_changed(now);
+        }
+    }
+
+    /// Takes all packets of a space out of flight, because its keys are gone or a Retry made them void.
+    pub(super) fn forget_sent(&mut self, space: SpaceId) {
+        let mut forgotten = Vec::new();
+        if let Some(space) = self.space_mut(space) {
+            forgotten.extend(space.discard());
+        }
+        for (_, packet) in forgotten {
+            if packet.in_flight && packet.tuple == self.path.tuple.id {
+                self.path.tuple.flow.packet_discarded(&packet);
+            }
+        }
+    }
+
+    /// The peer's keys of a handshake level are not needed any more (RFC 9001 §4.9).
+    pub(super) fn discard_space(&mut self, now: Instant, space: SpaceId) {
+        let discarded = match space {
+            SpaceId::Initial => self.handshake.discard_initial(),
+            SpaceId::Handshake => self.handshake.discard_handshake(),
+            SpaceId::Data(_) => false,
+        };
+        if !discarded {
+            return;
+        }
+        self.forget_sent(space);
+        match space {
+            SpaceId::Initial => self.spaces.initial = None,
+            _ => self.spaces.handshake = None,
+        }
+        self.probes.cancel(space);
+        // RFC 9002 §6.2.2: the timeout starts anew.
+        self.pto.reset();
+        self.pto_base_time = now;
+    }
+
+    /// Whether the peer is known to have validated this end's address, so that it can answer
+    /// (RFC 9002 §6.2.2.1).
+    pub(super) fn peer_validated_address(&self) -> bool {
+        self.side.is_server() || self.handshake.is_confirmed() || self.handshake_acked
+    }
+
+    /// The probe timeout without backoff (RFC 9002 §6.2.1).
+    pub(super) fn pto_base(&self) -> Duration {
+        self.path.tuple.rtt.pto_base() + self.peer_max_ack_delay()
+    }
+
+    /// The longest delay of acknowledgements that the peer promised.
+    fn peer_max_ack_delay(&self) -> Duration {
+        self.handshake.peer_parameters().map_or(Duration::from_millis(25), |p| p.max_ack_delay)
+    }
+
+    /// How long to wait for an acknowledgement in a space.
+    fn pto_delay(&self, space: SpaceId) -> Duration {
+        let plain = match space {
+            SpaceId::Data(_) => self.pto_base(),
+            // RFC 9002 §6.2.1: packets of the handshake are acknowledged without delay.
+            _ => self.path.tuple.rtt.pto_base(),
+        };
+        let patience = match self.handshake.is_complete() {
+            true => self.idle.timeout(),
+            false => Some(self.config.handshake_timeout),
+        };
+        self.pto.delay(plain, patience)
+    }
+
+    /// When something should have been acknowledged, and in which space a probe is due then.
+    pub(super) fn pto_deadline(&self) -> Option<(Instant, SpaceId)> {
+        // RFC 9002 §6.2.2.1: a server that may not send waits for the client.
+        if self.path.tuple.credit.available() == 0 {
+            return None;
+        }
+        let due = SpaceId::ALL
+            .into_iter()
+            // RFC 9002 §6.2.1: application data is probed when the handshake is confirmed.
+            .filter(|space| !space.is_data() || self.handshake.is_confirmed())
+            .filter_map(|id| {
+                let deadline = self.space(id)?.pto_deadline(self.pto_delay(id))?;
+                Some((deadline.max(self.pto_base_time), id))
+            })
+            .min();
+        due.or_else(|| self.anti_deadlock_deadline())
+    }
+
+    /// A client keeps sending while its server may be waiting for credit (RFC 9002 §6.2.2.1).
+    fn anti_deadlock_deadline(&self) -> Option<(Instant, SpaceId)> {
+        if self.peer_validated_address() {
+            return None;
+        }
+        let space = match self.handshake.handshake_keys() {
+            Some(_) => SpaceId::Handshake,
+            None => SpaceId::Initial,
+        };
+        Some((self.pto_base_time + self.pto_delay(space), space))
+    }
+
+    /// When a packet will be lost by the time threshold.
+    pub(super) fn loss_deadline(&self) -> Option<Instant> {
+        SpaceId::ALL.into_iter().filter_map(|id| self.space(id)?.loss_deadline()).min()
+    }
+
+    /// The loss timer of a space has rung.
+    pub(super) fn on_loss_timeout(&mut self, now: Instant) {
+        for id in SpaceId::ALL {
+            if self.space(id).and_then(|s| s.loss_deadline()).is_some_and(|at| at <= now) {
+                let mut outcome = std::mem::take(&mut self.outcome);
+                outcome.clear();
+                self.detect_lost(now, id, &mut outcome);
+                self.apply(now, id, &outcome);
+                self.outcome = outcome;
+            }
+        }
+    }
+
+    /// A probe timeout has passed (RFC 9002 §6.2.4).
+    pub(super) fn on_pto(&mut self, now: Instant, space: SpaceId) {
+        self.stats.pto_count += 1;
+        self.pto.on_timeout();
+        self.pto_base_time = now;
+        self.probes.demand(space);
+        if self.pto.count() > ECN_PATIENCE_PTOS {
+            self.path.tuple.ecn.on_persistent_loss();
+        }
+        self.queue_probe_data(space);
+    }
+
+    /// Gives the next probe something useful to say: what the oldest packets said (RFC 9002 §6.2.4).
+    fn queue_probe_data(&mut self, space: SpaceId) {
+        let mut frames = Vec::new();
+        if let Some(space) = self.space(space) {
+            let oldest = space.unacked().filter(|(_, packet)| packet.ack_eliciting).take(PROBE_PACKETS);
+            frames.extend(oldest.flat_map(|(_, packet)| packet.frames.iter().cloned()));
+        }
+        self.deliver_probe(space, &frames);
+    }
+}
+
+/// The packets whose contents a probe repeats.
+const PROBE_PACKETS: usize = 2;
+
+/// After so many probe timeouts in a row, ECN marks are suspected of being the reason (RFC 9000 §13.4.2).
+const ECN_PATIENCE_PTOS: u32 = 2;

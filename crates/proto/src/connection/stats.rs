@@ -1,0 +1,144 @@
+//! Figures about a connection.
+
+use std::time::Duration;
+
+use fulmar_wire::Version;
+
+use super::Connection;
+use crate::crypto::CipherSuite;
+use crate::datagrams::DatagramStats;
+use crate::streams::StreamStats;
+
+/// What is counted while the connection runs.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) datagrams_sent: u64,
+    pub(super) datagrams_received: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) bytes_received: u64,
+    pub(super) packets_sent: u64,
+    pub(super) packets_received: u64,
+    pub(super) packets_dropped: u64,
+    pub(super) packets_unauthenticated: u64,
+    pub(super) packets_lost: u64,
+    pub(super) packets_spurious: u64,
+    pub(super) bytes_lost: u64,
+    pub(super) acks_sent: u64,
+    pub(super) ack_only_bytes: u64,
+    pub(super) pto_count: u64,
+    pub(super) black_holes: u64,
+    pub(super) cwnd_max: u64,
+}
+
+/// A snapshot of the figures of a connection.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ConnectionStats {
+    /// UDP datagrams sent.
+    pub datagrams_sent: u64,
+    /// UDP datagrams received.
+    pub datagrams_received: u64,
+    /// Bytes of UDP payload sent.
+    pub bytes_sent: u64,
+    /// Bytes of UDP payload received.
+    pub bytes_received: u64,
+    /// QUIC packets sent.
+    pub packets_sent: u64,
+    /// QUIC packets received and opened.
+    pub packets_received: u64,
+    /// QUIC packets dropped: duplicates, packets without keys, packets from unknown addresses.
+    pub packets_dropped: u64,
+    /// QUIC packets dropped because their protection was broken.
+    pub packets_unauthenticated: u64,
+    /// Packets declared lost, probes for the datagram size not included.
+    pub packets_lost: u64,
+    /// Packets declared lost that have arrived after all.
+    pub packets_spurious: u64,
+    /// Bytes of the packets declared lost.
+    pub bytes_lost: u64,
+    /// ACK frames sent.
+    pub acks_sent: u64,
+    /// Bytes of packets that carried nothing but an ACK.
+    pub ack_only_bytes: u64,
+    /// How often a probe timeout has passed.
+    pub pto_count: u64,
+    /// How often the path stopped carrying datagrams of the size in use.
+    pub black_holes: u64,
+    /// The name of the congestion controller.
+    pub controller: &'static str,
+    /// The state of the congestion controller.
+    pub controller_state: &'static str,
+    /// The congestion window in bytes.
+    pub cwnd: u64,
+    /// The largest congestion window so far in bytes.
+    pub cwnd_max: u64,
+    /// Bytes in flight.
+    pub bytes_in_flight: u64,
+    /// The pacing rate in bytes per second.
+    pub pacing_rate: u64,
+    /// The smoothed round-trip time.
+    pub rtt: Duration,
+    /// The smallest round-trip time; `None` before the first measurement.
+    pub rtt_min: Option<Duration>,
+    /// The latest round-trip time.
+    pub rtt_latest: Duration,
+    /// The mean deviation of the round-trip time.
+    pub rtt_variance: Duration,
+    /// The size of a full datagram, in bytes of UDP payload.
+    pub mtu: u16,
+    /// How long the handshake took, once it is complete.
+    pub handshake_duration: Option<Duration>,
+    /// The cipher suite, once it is negotiated.
+    pub cipher_suite: Option<CipherSuite>,
+    /// The key exchange group, once it is negotiated.
+    pub key_exchange: Option<String>,
+    /// The QUIC version.
+    pub version: Version,
+    /// Figures of the streams.
+    pub streams: StreamStats,
+    /// Figures of unreliable datagrams.
+    pub datagrams: DatagramStats,
+}
+
+impl Connection {
+    /// The figures as they are now.
+    pub fn stats(&self) -> ConnectionStats {
+        let counters = &self.stats;
+        let tuple = &self.path.tuple;
+        let session = self.handshake.session();
+        ConnectionStats {
+            datagrams_sent: counters.datagrams_sent,
+            datagrams_received: counters.datagrams_received,
+            bytes_sent: counters.bytes_sent,
+            bytes_received: counters.bytes_received,
+            packets_sent: counters.packets_sent,
+            packets_received: counters.packets_received,
+            packets_dropped: counters.packets_dropped,
+            packets_unauthenticated: counters.packets_unauthenticated,
+            packets_lost: counters.packets_lost,
+            packets_spurious: counters.packets_spurious,
+            bytes_lost: counters.bytes_lost,
+            acks_sent: counters.acks_sent,
+            ack_only_bytes: counters.ack_only_bytes,
+            pto_count: counters.pto_count,
+            black_holes: counters.black_holes,
+            controller: tuple.flow.controller().name(),
+            controller_state: tuple.flow.controller().state(),
+            cwnd: tuple.flow.controller().window(),
+            cwnd_max: counters.cwnd_max,
+            bytes_in_flight: tuple.flow.bytes_in_flight(),
+            pacing_rate: tuple.flow.pacing_rate(),
+            rtt: tuple.rtt.smoothed(),
+            rtt_min: tuple.rtt.has_sample().then(|| tuple.rtt.min()),
+            rtt_latest: tuple.rtt.latest(),
+            rtt_variance: tuple.rtt.variance(),
+            mtu: tuple.mtu(),
+            handshake_duration: self.handshake.duration(),
+            cipher_suite: session.suite(),
+            key_exchange: session.key_exchange().map(|group| format!("{group:?}")),
+            version: self.version,
+            streams: self.streams.stats(),
+            datagrams: self.datagrams.stats(),
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Datagrams out: what may be sent, packet by packet, into one train (RFC 9000 §12.2, §13, §14).
+
+use fulmar_base::Instant;
+use fulmar_wire::{PacketKind, Side};
+
+use super::Connection;
+use super::lifecycle::State;
+use super::spaces::SpaceId;
+use super::write_order::Allowance;
+use crate::config::MTU_MIN;
+use crate::congestion::DeliverySnapshot;
+use crate::datagram::{Ecn, Transmit, TransmitBatch};
+use crate::packet::{HeaderFields, OpenPacket, Payload, Sealer, SentFrame, SentPacket};
+
+/// Datagrams in one train at most, so that one connection does not keep the others waiting and the clock of
+/// the pacer stays honest.
+const TRAIN_DATAGRAMS_MAX: usize = 64;
+
+/// What the next datagram is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    Packets(Allowance),
+    /// A probe for a larger datagram, of this size.
+    MtuProbe(u16),
+    /// The end of the connection.
+    Close,
+}
+
+/// Why no more datagrams are sent now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blocked {
+    /// There is nothing to send.
+    NothingToSend,
+    /// The congestion window is full.
+    Window,
+    /// The pacer wants to be asked later.
+    Pacer,
+    /// The peer's address is not validated, and its credit is used up.
+    Credit,
+}
+
+/// A packet whose frames are written but which is not sealed.
+struct PendingPacket {
+    space: SpaceId,
+    packet: OpenPacket,
+    payload: Payload,
+}
+
+/// What became of a datagram.
+#[derive(Default)]
+struct DatagramOut {
+    len: usize,
+    has_handshake_packet: bool,
+}
+
+impl Connection {
+    /// Writes the next train of datagrams into `batch`, if there is anything to send. To be called until it
+    /// returns `None`, after every other call.
+    pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
+        match self.lifecycle.state() {
+            State::Handshaking | State::Established => {}
+            State::Closing => return self.transmit_close(now, batch),
+            State::Draining | State::Drained => return None,
+        }
+        if let Err(error) = self.maintain_keys(now) {
+            self.close_on_error(now, error);
+            return self.transmit_close(now, batch);
+        }
+        let ecn = self.path.tuple.ecn.codepoint();
+        let segments_max = batch.max_segments().min(TRAIN_DATAGRAMS_MAX);
+        let buffer = batch.room();
+        let (mut len, mut segment, mut count) = (0, None, 0);
+        let blocked = loop {
+            if count == segments_max {
+                break None;
+            }
+            let slot = match self.next_slot(now) {
+                Ok(slot) => slot,
+                Err(blocked) => break Some(blocked),
+            };
+            if matches!(slot, Slot::MtuProbe(_)) && count > 0 {
+                break None;
+            }
+            let size = self.datagram_size(slot).min(segment.unwrap_or(usize::MAX));
+            if len + size > buffer.len() {
+                break None;
+            }
+            let datagram = self.build_datagram(now, slot, ecn, &mut buffer[len..len + size]);
+            if datagram.len == 0 {
+                break Some(Blocked::NothingToSend);
+            }
+            self.on_datagram_sent(now, &datagram);
+            len += datagram.len;
+            count += 1;
+            // A train has datagrams of one size; only the last may be shorter.
+            if datagram.len < *segment.get_or_insert(datagram.len) || matches!(slot, Slot::MtuProbe(_)) {
+                break None;
+            }
+        };
+        if let Some(blocked) = blocked {
+            self.path.tuple.flow.end_round(blocked == Blocked::NothingToSend);
+        }
+        if count == 0 {
+            return None;
+        }
+        self.path.tuple.ecn.on_sent(count as u64);
+        batch.set_len(len);
+        let segment_size = segment.filter(|_| count > 1);
+        Some(Transmit { addrs: self.path.tuple.addrs, ecn, len, segment_size })
+    }
+
+    /// The next keys are made, old ones discarded, an update is started before the limit of the AEAD.
+    fn maintain_keys(&mut self, now: Instant) -> Result<(), crate::TransportError> {
+        let pto = self.pto_base();
+        self.handshake.one_rtt_keys_mut().map_or(Ok(()), |keys| keys.maintain(now, pto))
+    }
+
+    /// What the next datagram may be used for.
+    fn next_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
+        if self.path.tuple.credit.available() < u64::from(MTU_MIN) {
+            // RFC 9000 §8.1. Smaller datagrams would fit, but the client pads its own, so credit comes in
+            // whole datagrams.
+            return Err(Blocked::Credit);
+        }
+        if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
+            return Ok(Slot::Packets(Allowance::Probe));
+        }
+        let blocked = if self.wants_any() {
+            match self.congestion_allows(now, self.path.tuple.mtu()) {
+                Ok(()) => return Ok(Slot::Packets(Allowance::Everything)),
+                Err(blocked) => blocked,
+            }
+        } else {
+            Blocked::NothingToSend
+        };
+        let ack_due = |id: SpaceId| self.can_send(id) && self.space(id).is_some_and(|s| s.needs_ack(now));
+        if SpaceId::ALL.into_iter().any(ack_due) {
+            let allowance = match blocked {
+                Blocked::NothingToSend => Allowance::Everything,
+                _ => Allowance::AcksOnly,
+            };
+            return Ok(Slot::Packets(allowance));
+        }
+        if let Some(size) = self.mtu_probe_size(now) {
+            return Ok(Slot::MtuProbe(size));
+        }
+        Err(blocked)
+    }
+
+    fn wants_any(&self) -> bool {
+        SpaceId::ALL.into_iter().any(|id| self.can_send(id) && self.wants_to_send(id))
+    }
+
+    fn congestion_allows(&mut self, now: Instant, size: u16) -> Result<(), Blocked> {
+        let flow = &mut self.path.tuple.flow;
+        let size = u64::from(size);
+        if flow.window_left() < size {
+            return Err(Blocked::Window);
+        }
+        if flow.pacing_budget(now) < size {
+            let at = flow.pacing_time(now, size);
+            self.pacing.set(at);
+            return Err(Blocked::Pacer);
+        }
+        Ok(())
+    }
+
+    fn mtu_probe_size(&mut self, now: Instant) -> Option<u16> {
+        if !self.handshake.is_confirmed() {
+            return None;
+        }
+        let size = self.path.tuple.mtud.poll_probe(now)?;
+        self.congestion_allows(now, size).ok().map(|()| size)
+    }
+
+    /// Whether there are keys to send packets of a space.
+    fn can_send(&self, space: SpaceId) -> bool {
+        match space {
+            SpaceId::Initial => self.handshake.initial_keys().is_some(),
+            SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
+            SpaceId::Data(_) => {
+                self.handshake.one_rtt_keys().is_some() && self.handshake.peer_parameters().is_some()
+            }
+        }
+    }
+
+    fn datagram_size(&self, slot: Slot) -> usize {
+        match slot {
+            Slot::MtuProbe(size) => usize::from(size),
+            Slot::Packets(_) | Slot::Close => {
+                let credit = usize::try_from(self.path.tuple.credit.available()).unwrap_or(usize::MAX);
+                usize::from(self.path.tuple.mtu()).min(credit)
+            }
+        }
+    }
+
+    /// Writes one datagram: a packet of each space that has something to say.
+    fn build_datagram(&mut self, now: Instant, slot: Slot, ecn: Ecn, buffer: &mut [u8]) -> DatagramOut {
+        let mut pending: Option<PendingPacket> = None;
+        let mut out = DatagramOut::default();
+        let mut pad = matches!(slot, Slot::MtuProbe(_));
+        for space in SpaceId::ALL {
+            if !self.can_send(space) {
+                continue;
+            }
+            let start = pending.as_ref().map_or(0, |p| p.packet.end());
+            let Some(next) = self.build_packet(now, space, slot, buffer, start) else { continue };
+            // RFC 9000 §14.1: datagrams with Initial packets that must be answered are full.
+            pad |= space == SpaceId::Initial && (self.side == Side::Client || next.payload.ack_eliciting);
+            out.has_handshake_packet |= space == SpaceId::Handshake;
+            if let Some(previous) = pending.replace(next) {
+                self.seal(now, previous, slot, ecn, false, buffer);
+            }
+        }
+        if let Some(mut last) = pending {
+            let target = if matches!(slot, Slot::MtuProbe(_)) { buffer.len() } else { usize::from(MTU_MIN) };
+            let padded = pad && last.packet.pad_until(buffer, target.min(buffer.len()));
+            out.len = last.packet.end();
+            self.seal(now, last, slot, ecn, padded, buffer);
+        }
+        out
+    }
+
+    /// Writes the header and the frames of a packet; `None` if there is nothing to say, or no room.
+    fn build_packet(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        slot: Slot,
+        buffer: &mut [u8],
+        start: usize,
+    ) -> Option<PendingPacket> {
+        let numbers = self.space(space)?;
+        let (number, largest_acked) = (numbers.next_number(), numbers.largest_acked());
+        let limit = buffer.len();
+        let dst = self.path.remote_cids.active();
+        let header = match space {
+            SpaceId::Data(_) => HeaderFields::Short {
+                dst,
+                spin: false,
+                key_phase: self.handshake.one_rtt_keys().is_some_and(|keys| keys.key_phase()),
+            },
+            _ => HeaderFields::Long {
+                kind: space.packet_kind(),
+                version: self.version,
+                dst,
+                src: self.local_cid,
+                token: if space.packet_kind() == PacketKind::Initial { self.handshake.token() } else { &[] },
+            },
+        };
+        let name = (self.path.id, number);
+        let mut packet = OpenPacket::begin(buffer, start, limit, &header, name, largest_acked)?;
+        let mut frames = packet.frames(buffer, limit, self.dialect);
+        match slot {
+            Slot::Packets(allowance) => self.write_frames(now, space, allowance, &mut frames),
+            Slot::MtuProbe(_) if space.is_data() => {
+                frames.write(&fulmar_wire::Frame::Ping, SentFrame::Ping);
+            }
+            Slot::MtuProbe(_) => {}
+            // A handshake that is confirmed needs no more of its packets.
+            Slot::Close if !space.is_data() && self.handshake.is_confirmed() => {}
+            Slot::Close => {
+                if let Some(close) = &self.close {
+                    close.write(!space.is_data(), &mut frames);
+                }
+            }
+        }
+        if frames.is_empty() {
+            return None;
+        }
+        let payload = frames.finish();
+        packet.end_payload(buffer, &payload);
+        Some(PendingPacket { space, packet, payload })
+    }
+
+    /// Seals a packet and records it.
+    fn seal(
+        &mut self,
+        now: Instant,
+        pending: PendingPacket,
+        slot: Slot,
+        ecn: Ecn,
+        padded: bool,
+        buffer: &mut [u8],
+    ) {
+        let PendingPacket { space, packet, payload } = pending;
+        let (number, size) = (packet.number(), packet.len() as u16);
+        self.seal_only(space, packet, buffer);
+        // RFC 9002 §2: packets that elicit an acknowledgement or contain padding are in flight.
+        let in_flight = payload.ack_eliciting || padded;
+        let tuple = &mut self.path.tuple;
+        let delivered = match in_flight {
+            true => tuple.flow.on_sent(now, number, size),
+            false => DeliverySnapshot::NONE,
+        };
+        let record = SentPacket {
+            time_sent: now,
+            size,
+            tuple: tuple.id,
+            ack_eliciting: payload.ack_eliciting,
+            in_flight,
+            mtu_probe: matches!(slot, Slot::MtuProbe(_)),
+            ecn,
+            delivered,
+            frames: payload.frames,
+        };
+        self.record_sent(now, space, number, record);
+    }
+
+    fn seal_only(&mut self, space: SpaceId, packet: OpenPacket, buffer: &mut [u8]) {
+        let sealer = match space {
+            SpaceId::Initial => self.handshake.initial_keys().map(|keys| Sealer::Early(&keys.local)),
+            SpaceId::Handshake => self.handshake.handshake_keys().map(|keys| Sealer::Early(&keys.local)),
+            SpaceId::Data(_) => self.handshake.one_rtt_keys_mut().map(Sealer::OneRtt),
+        };
+        if let Some(sealer) = sealer {
+            packet.seal(buffer, sealer);
+        }
+    }
+
+    fn record_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: SentPacket) {
+        self.stats.packets_sent += 1;
+        if record.ack_eliciting {
+            self.pto_base_time = now;
+            self.probes.on_sent(space);
+            let pto = self.pto_base();
+            self.idle.on_ack_eliciting_sent(now, pto);
+        } else {
+            self.stats.ack_only_bytes += u64::from(record.size);
+        }
+        if record.mtu_probe {
+            self.path.tuple.mtud.on_probe_sent();
+        }
+        // The generator is taken out for the call, so that the space can be borrowed.
+        let space = match space {
+            SpaceId::Initial => self.spaces.initial.as_mut(),
+            SpaceId::Handshake => self.spaces.handshake.as_mut(),
+            SpaceId::Data(_) => Some(&mut self.path.space),
+        };
+        if let Some(space) = space {
+            space.on_sent(number, record, &mut self.rng);
+        }
+    }
+
+    fn on_datagram_sent(&mut self, now: Instant, datagram: &DatagramOut) {
+        self.stats.datagrams_sent += 1;
+        self.stats.bytes_sent += datagram.len as u64;
+        self.stats.cwnd_max = self.stats.cwnd_max.max(self.path.tuple.flow.controller().window());
+        self.path.tuple.credit.on_sent(datagram.len as u64);
+        if datagram.has_handshake_packet && self.side.is_client() {
+            // RFC 9001 §4.9.1: a client discards its Initial keys when it first sends a Handshake packet.
+            self.discard_space(now, SpaceId::Initial);
+        }
+    }
+
+    /// Sends CONNECTION_CLOSE in every space that has keys, because it is not known which of them the peer has
+    /// (RFC 9000 §10.2.3).
+    fn transmit_close(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
+        let pending = self.close.as_ref().is_some_and(|close| close.is_pending());
+        if !pending || self.path.tuple.credit.available() < u64::from(MTU_MIN) {
+            return None;
+        }
+        let size = self.datagram_size(Slot::Close);
+        let buffer = &mut batch.room()[..size];
+        let datagram = self.build_datagram(now, Slot::Close, Ecn::NotEct, buffer);
+        if let Some(close) = &mut self.close {
+            close.on_sent();
+        }
+        if datagram.len == 0 {
+            return None;
+        }
+        self.on_datagram_sent(now, &datagram);
+        batch.set_len(datagram.len);
+        let addrs = self.path.tuple.addrs;
+        Some(Transmit { addrs, ecn: Ecn::NotEct, len: datagram.len, segment_size: None })
+    }
+}

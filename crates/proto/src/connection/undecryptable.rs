@@ -1,0 +1,51 @@
+//! Packets that came before their keys (RFC 9001 §5.7).
+
+use bytes::BytesMut;
+use fulmar_wire::ProtectedPacket;
+
+use crate::crypto::Level;
+use crate::datagram::Ecn;
+
+/// How many packets wait for keys; later ones are dropped, and their sender repeats them.
+const PACKETS_MAX: usize = 32;
+
+/// A packet that waits.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) level: Level,
+    pub(super) packet: ProtectedPacket,
+    pub(super) bytes: BytesMut,
+    pub(super) ecn: Ecn,
+}
+
+/// The packets that wait for keys. Each is as large as a datagram at most.
+#[derive(Debug, Default)]
+pub(super) struct Undecryptable {
+    packets: Vec<Waiting>,
+}
+
+impl Undecryptable {
+    /// Keeps a packet, if there is room.
+    pub(super) fn keep(&mut self, waiting: Waiting) -> bool {
+        let room = self.packets.len() < PACKETS_MAX;
+        if room {
+            self.packets.push(waiting);
+        }
+        room
+    }
+
+    /// Takes the packets out whose level is at most `level`, in the order in which they came.
+    pub(super) fn take(&mut self, level: Level) -> Vec<Waiting> {
+        if self.packets.is_empty() {
+            return Vec::new();
+        }
+        let (ready, waiting) =
+            std::mem::take(&mut self.packets).into_iter().partition(|packet| packet.level <= level);
+        self.packets = waiting;
+        ready
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.packets.clear();
+    }
+}

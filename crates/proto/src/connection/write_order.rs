@@ -1,0 +1,94 @@
+//! The list of writers in the order of their priority: what goes into a packet first.
+//!
+//! A new kind of frame is a line here.
+
+use fulmar_base::Instant;
+use fulmar_wire::Frame;
+
+use super::Connection;
+use super::spaces::SpaceId;
+use crate::packet::{FrameWriter, SentFrame};
+
+/// The exponent of the delays in our ACK frames: the default, as our transport parameters say nothing else.
+const ACK_DELAY_EXPONENT: u8 = 3;
+
+/// What a packet may carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Allowance {
+    /// Acknowledgements only: they are not subject to congestion control.
+    AcksOnly,
+    /// Everything.
+    Everything,
+    /// Everything, and at least a PING.
+    Probe,
+}
+
+impl Connection {
+    /// Whether a space has something that congestion control must allow.
+    pub(super) fn wants_to_send(&self, space: SpaceId) -> bool {
+        match space {
+            SpaceId::Data(_) => {
+                self.handshake.wants_to_send_done()
+                    || self.path.responses.wants_to_send()
+                    || self.handshake.wants_to_send(space.level())
+                    || self.path.remote_cids.wants_to_send()
+                    || self.path.local_cids.wants_to_send()
+                    || self.streams.wants_to_send()
+                    || self.datagrams.wants_to_send()
+            }
+            _ => self.handshake.wants_to_send(space.level()),
+        }
+    }
+
+    /// Writes the frames of a packet.
+    pub(super) fn write_frames(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        allowance: Allowance,
+        out: &mut FrameWriter<'_>,
+    ) {
+        self.write_ack(now, space, allowance, out);
+        if allowance == Allowance::AcksOnly {
+            return;
+        }
+        match space {
+            SpaceId::Data(_) => self.write_data_frames(out),
+            _ => self.handshake.write(space.level(), out),
+        }
+        let must_ask = allowance == Allowance::Probe && self.probes.is_due(space);
+        if (must_ask || self.ping_is_useful(space, out)) && !out.is_ack_eliciting() {
+            out.write(&Frame::Ping, SentFrame::Ping);
+        }
+    }
+
+    /// An acknowledgement that is due, or one that can ride along.
+    fn write_ack(&mut self, now: Instant, space: SpaceId, allowance: Allowance, out: &mut FrameWriter<'_>) {
+        let rides_along = allowance != Allowance::AcksOnly;
+        let path = self.path.id;
+        let Some(space) = self.space_mut(space) else { return };
+        if (space.needs_ack(now) || (rides_along && space.has_ack_news()))
+            && space.write_ack(now, path, ACK_DELAY_EXPONENT, out)
+        {
+            self.stats.acks_sent += 1;
+        }
+    }
+
+    /// RFC 9000 §13.2.4: a peer that never has to acknowledge anything never lets us forget ranges.
+    fn ping_is_useful(&self, space: SpaceId, out: &FrameWriter<'_>) -> bool {
+        !out.is_empty() && self.space(space).is_some_and(|s| s.wants_ping())
+    }
+
+    fn write_data_frames(&mut self, out: &mut FrameWriter<'_>) {
+        let room = self.datagram_room();
+        // Short frames that end a state of waiting come first; streams last, as they fill whatever is left.
+        self.handshake.write_done(out);
+        self.path.responses.write(out);
+        self.handshake.write(SpaceId::DATA.level(), out);
+        self.path.remote_cids.write(out);
+        self.path.local_cids.write(out);
+        self.streams.write_control(out);
+        self.datagrams.write(out, room);
+        self.streams.write_data(out);
+    }
+}

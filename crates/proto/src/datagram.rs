@@ -1,0 +1,117 @@
+//! What crosses the border of the core: UDP datagrams in, trains of datagrams out.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::BytesMut;
+
+/// The addresses of a network path, as far as this end knows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FourTuple {
+    /// The peer's address and port.
+    pub remote: SocketAddr,
+    /// The local address that the datagram was sent to or is to be sent from, where the socket tells.
+    pub local_ip: Option<IpAddr>,
+}
+
+/// The ECN codepoint of an IP packet (RFC 3168 §5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The sender takes no part in ECN.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable, codepoint ECT(1).
+    Ect1 = 1,
+    /// ECN-capable, codepoint ECT(0).
+    Ect0 = 2,
+    /// Congestion was experienced.
+    Ce = 3,
+}
+
+impl Ecn {
+    /// The codepoint in the two low bits of `bits`.
+    pub fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// The codepoint as two bits.
+    pub fn bits(self) -> u8 {
+        self as u8
+    }
+}
+
+/// A UDP datagram that arrived.
+#[derive(Debug)]
+pub struct Datagram {
+    /// Where it came from and where it arrived.
+    pub addrs: FourTuple,
+    /// The ECN codepoint it arrived with.
+    pub ecn: Ecn,
+    /// The UDP payload; packets in it are opened in place.
+    pub payload: BytesMut,
+}
+
+/// A train of datagrams to send: the first `len` bytes of the [`TransmitBatch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where to send it and from where.
+    pub addrs: FourTuple,
+    /// The ECN codepoint to send it with.
+    pub ecn: Ecn,
+    /// Bytes in the batch.
+    pub len: usize,
+    /// The size of each datagram but the last, if there are several.
+    pub segment_size: Option<usize>,
+}
+
+/// The buffer that packets are written to, sealed in, and sent from, as one train of equal datagrams.
+///
+/// It is allocated once and reused for every transmission.
+#[derive(Debug)]
+pub struct TransmitBatch {
+    buffer: Box<[u8]>,
+    len: usize,
+    max_segments: usize,
+}
+
+/// The largest train: what one UDP send with segmentation offload takes (an IP packet of 64 KiB).
+const TRAIN_BYTES_MAX: usize = 65_000;
+
+impl TransmitBatch {
+    /// A batch for at most `max_segments` datagrams at a time; 1 where the kernel cannot segment.
+    pub fn new(max_segments: usize) -> Self {
+        let buffer = vec![0; TRAIN_BYTES_MAX].into_boxed_slice();
+        Self { buffer, len: 0, max_segments: max_segments.max(1) }
+    }
+
+    /// Changes how many datagrams a train may have.
+    pub fn set_max_segments(&mut self, max_segments: usize) {
+        self.max_segments = max_segments.max(1);
+    }
+
+    /// How many datagrams a train may have.
+    pub fn max_segments(&self) -> usize {
+        self.max_segments
+    }
+
+    /// The bytes of the last transmission.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+
+    /// All of the room, to write a new transmission, whose length then goes to [`TransmitBatch::set_len`].
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        self.len = 0;
+        &mut self.buffer
+    }
+
+    /// The transmission has `len` bytes.
+    pub(crate) fn set_len(&mut self, len: usize) {
+        self.len = len;
+    }
+}

@@ -1,0 +1,353 @@
+//! Finds the connection of a datagram, and answers datagrams that belong to none.
+//!
+//! Owns the tables from connection IDs and reset tokens to connections, the attempts that wait to be accepted,
+//! and the stateless answers: Version Negotiation and Stateless Reset. It does not own the connections: the
+//! caller does, under a [`ConnectionHandle`].
+//!
+//! RFC 8999; RFC 9000 §5.2 (matching packets to connections), §6 (version negotiation), §10.3 (stateless reset).
+
+mod incoming;
+mod stateless;
+
+use std::sync::Arc;
+
+use fulmar_base::{HashKey, Instant, KeyedMap, Rng};
+use fulmar_wire::{ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, read_packet};
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
+use slab::Slab;
+use thiserror::Error;
+
+pub use incoming::Incoming;
+pub(crate) use stateless::trailing_token;
+use incoming::WaitingRoom;
+
+use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
+use crate::connection::{Connection, ConnectionSetup};
+use crate::crypto::TlsError;
+use crate::datagram::{Datagram, FourTuple, Transmit, TransmitBatch};
+use crate::events::{EndpointEvent, EndpointEventInner};
+
+/// The name of a connection within its endpoint. It is reused after the connection has drained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionHandle(pub usize);
+
+/// What is to be done with a datagram.
+#[derive(Debug)]
+pub enum Route {
+    /// It belongs to this connection: give it to [`Connection::handle_datagram`].
+    Connection(ConnectionHandle, Datagram),
+    /// A peer wants to connect: accept, refuse or ignore it.
+    Incoming(Incoming),
+    /// Send this answer, whose bytes are in the batch.
+    Reply(Transmit),
+    /// Nothing.
+    Dropped(DropReason),
+}
+
+/// Why a datagram was dropped. Dropping is no error: anyone can send anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropReason {
+    /// It is not a QUIC packet.
+    Malformed,
+    /// It is long enough neither to be what it says nor to be answered.
+    TooShort,
+    /// It belongs to no connection and cannot start one.
+    UnknownConnection,
+    /// It starts a connection, but this endpoint is no server.
+    NotAServer,
+    /// It starts a connection, but its protection is broken.
+    Unauthenticated,
+    /// Too many attempts, or too many bytes of one attempt, are waiting.
+    Overloaded,
+    /// It belongs to an attempt that is waiting and was kept for it.
+    Buffered,
+}
+
+/// Why a connection could not be started.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum ConnectError {
+    /// The server's name is not a DNS name or an IP address.
+    #[error("{0:?} is not a valid server name")]
+    InvalidServerName(String),
+    /// The TLS configuration cannot be used.
+    #[error("{0}")]
+    Tls(TlsError),
+}
+
+/// Why a connection could not be accepted.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum AcceptError {
+    /// The endpoint has no server configuration any more.
+    #[error("this endpoint is no server")]
+    NotAServer,
+    /// The TLS configuration cannot be used.
+    #[error("{0}")]
+    Tls(TlsError),
+}
+
+/// What the endpoint remembers of a connection, to forget it completely.
+#[derive(Debug, Default)]
+struct Registered {
+    cids: Vec<ConnectionId>,
+    reset_tokens: Vec<ResetToken>,
+}
+
+/// The room of all connections of one socket, for both roles.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: Arc<EndpointConfig>,
+    server: Option<Arc<ServerConfig>>,
+    rng: Rng,
+    connections: Slab<Registered>,
+    by_cid: KeyedMap<ConnectionId, ConnectionHandle>,
+    by_reset_token: KeyedMap<ResetToken, ConnectionHandle>,
+    waiting: WaitingRoom,
+}
+
+impl Endpoint {
+    /// An endpoint; with a server configuration it takes connections. `seed` decides all of its randomness:
+    /// on a real network it must come from the operating system.
+    pub fn new(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>, seed: [u8; 32]) -> Self {
+        let mut rng = Rng::new(seed);
+        let key = HashKey::new(&mut rng);
+        Self {
+            waiting: WaitingRoom::new(&config, key),
+            config,
+            server,
+            connections: Slab::new(),
+            by_cid: KeyedMap::new(key),
+            by_reset_token: KeyedMap::new(key),
+            rng,
+        }
+    }
+
+    /// Starts or stops taking connections; those that exist live on.
+    pub fn set_server_config(&mut self, server: Option<Arc<ServerConfig>>) {
+        self.server = server;
+    }
+
+    /// How many connections have not drained yet.
+    pub fn open_connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Decides what is to be done with a datagram. An answer is written to `reply`.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
+        let _ = now;
+        match read_packet(&datagram.payload, self.config.cid_generator.cid_len()) {
+            Ok(packet) => self.route(packet, datagram, reply),
+            Err(HeaderError::UnsupportedVersion(cids)) => {
+                self.negotiate(&datagram, &cids.dst(&datagram.payload), &cids.src(&datagram.payload), reply)
+            }
+            Err(_) => self.route_reset(datagram).unwrap_or(Route::Dropped(DropReason::Malformed)),
+        }
+    }
+
+    fn route(&mut self, packet: ProtectedPacket, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
+        if let Some(&handle) = self.by_cid.get(&packet.dst) {
+            return Route::Connection(handle, datagram);
+        }
+        match packet.kind {
+            ProtectedKind::Initial { .. } => self.handle_initial(packet, datagram, reply),
+            ProtectedKind::OneRtt { .. } => match self.route_reset(datagram) {
+                Ok(route) => route,
+                Err(datagram) => self.reset(&packet.dst, &datagram, reply),
+            },
+            _ => Route::Dropped(DropReason::UnknownConnection),
+        }
+    }
+
+    /// A datagram that no connection ID claims may be a stateless reset (RFC 9000 §10.3.1).
+    fn route_reset(&mut self, datagram: Datagram) -> Result<Route, Datagram> {
+        match stateless::trailing_token(&datagram.payload).and_then(|token| self.by_reset_token.get(&token)) {
+            Some(&handle) => Ok(Route::Connection(handle, datagram)),
+            None => Err(datagram),
+        }
+    }
+
+    fn handle_initial(&mut self, packet: ProtectedPacket, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
+        if self.waiting.knows(&packet.dst) {
+            return Route::Dropped(self.waiting.keep(&packet.dst, datagram));
+        }
+        let Some(server) = &self.server else {
+            return Route::Dropped(DropReason::NotAServer);
+        };
+        let Some(version) = packet.version else {
+            return Route::Dropped(DropReason::Malformed);
+        };
+        // RFC 9000 §14.1: a client's first datagram is padded; §7.2: its connection ID has at least 8 bytes.
+        if datagram.payload.len() < usize::from(crate::config::MTU_MIN) || packet.dst.len() < 8 {
+            return Route::Dropped(DropReason::TooShort);
+        }
+        if !self.config.supports(version) {
+            return self.negotiate(&datagram, packet.dst.as_bytes(), packet.src.as_bytes(), reply);
+        }
+        // Nothing is kept of a datagram that was not made by a client: corruption on the way must not leave
+        // a half-open connection behind.
+        if !stateless::is_authentic_initial(&packet, version, &datagram.payload, server.aead) {
+            return Route::Dropped(DropReason::Unauthenticated);
+        }
+        match self.waiting.admit(packet, version, datagram) {
+            Some(incoming) => Route::Incoming(incoming),
+            None => Route::Dropped(DropReason::Overloaded),
+        }
+    }
+
+    /// Answers a version that is not spoken here, if there is a server (RFC 9000 §6.1).
+    fn negotiate(&mut self, datagram: &Datagram, dst: &[u8], src: &[u8], reply: &mut TransmitBatch) -> Route {
+        if self.server.is_none() {
+            return Route::Dropped(DropReason::NotAServer);
+        }
+        if datagram.payload.len() < usize::from(crate::config::MTU_MIN) {
+            return Route::Dropped(DropReason::TooShort);
+        }
+        let len = stateless::write_version_negotiation(&mut self.rng, dst, src, &self.config.versions, reply);
+        Route::Reply(stateless::answer(datagram, len))
+    }
+
+    fn reset(&mut self, dst: &ConnectionId, datagram: &Datagram, reply: &mut TransmitBatch) -> Route {
+        let token = self.config.reset_token(dst);
+        match stateless::write_reset(&mut self.rng, token, datagram.payload.len(), reply) {
+            Some(len) => Route::Reply(stateless::answer(datagram, len)),
+            None => Route::Dropped(DropReason::TooShort),
+        }
+    }
+
+    /// Starts a connection to a server.
+    ///
+    /// # Errors
+    /// If the name is not valid or the TLS configuration cannot be used.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        config: &ClientConfig,
+        addrs: FourTuple,
+        server_name: &str,
+    ) -> Result<(ConnectionHandle, Connection), ConnectError> {
+        let name = ServerName::try_from(server_name)
+            .map_err(|_: InvalidDnsNameError| ConnectError::InvalidServerName(server_name.to_owned()))?
+            .to_owned();
+        let setup = ConnectionSetup {
+            side: Side::Client,
+            version: self.config.versions.first().copied().unwrap_or(Version::V1),
+            local_cid: self.config.cid_generator.generate(&mut self.rng),
+            // RFC 9000 §7.2: at least 8 unpredictable bytes.
+            remote_cid: random_cid(&mut self.rng),
+            addrs,
+            endpoint: self.config.clone(),
+            transport: config.transport.clone(),
+            aead: config.aead,
+            rng: self.rng.fork(),
+            now,
+        };
+        let local_cid = setup.local_cid;
+        let connection = Connection::client(setup, &config.tls, name).map_err(ConnectError::Tls)?;
+        Ok((self.register(&[local_cid]), connection))
+    }
+
+    /// Accepts a connection. It has already seen the datagrams that arrived so far.
+    ///
+    /// # Errors
+    /// If the endpoint is no server any more or the TLS configuration cannot be used.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        incoming: Incoming,
+    ) -> Result<(ConnectionHandle, Connection), AcceptError> {
+        let datagrams = self.waiting.leave(&incoming);
+        let Some(server) = self.server.clone() else {
+            return Err(AcceptError::NotAServer);
+        };
+        let setup = ConnectionSetup {
+            side: Side::Server,
+            version: incoming.version,
+            local_cid: self.config.cid_generator.generate(&mut self.rng),
+            remote_cid: incoming.src,
+            addrs: incoming.addrs,
+            endpoint: self.config.clone(),
+            transport: server.transport.clone(),
+            aead: server.aead,
+            rng: self.rng.fork(),
+            now,
+        };
+        let local_cid = setup.local_cid;
+        let mut connection =
+            Connection::server(setup, &server.tls, incoming.dst).map_err(AcceptError::Tls)?;
+        let handle = self.register(&[local_cid, incoming.dst]);
+        for datagram in datagrams {
+            connection.handle_datagram(now, datagram);
+        }
+        Ok((handle, connection))
+    }
+
+    /// Turns a connection attempt down with CONNECTION_REFUSED.
+    pub fn refuse(&mut self, incoming: Incoming, reply: &mut TransmitBatch) -> Transmit {
+        self.waiting.leave(&incoming);
+        let local_cid = self.config.cid_generator.generate(&mut self.rng);
+        let aead = self.server.as_ref().map(|s| s.aead).unwrap_or_default();
+        incoming.write_refusal(local_cid, aead, reply)
+    }
+
+    /// Forgets a connection attempt without an answer.
+    pub fn ignore(&mut self, incoming: Incoming) {
+        self.waiting.leave(&incoming);
+    }
+
+    fn register(&mut self, cids: &[ConnectionId]) -> ConnectionHandle {
+        let handle = ConnectionHandle(self.connections.insert(Registered::default()));
+        for &cid in cids {
+            self.add_cid(handle, cid);
+        }
+        handle
+    }
+
+    fn add_cid(&mut self, handle: ConnectionHandle, cid: ConnectionId) {
+        if let Some(registered) = self.connections.get_mut(handle.0) {
+            registered.cids.push(cid);
+            self.by_cid.insert(cid, handle);
+        }
+    }
+
+    /// Takes what a connection told through [`Connection::poll_endpoint_event`].
+    pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
+        match event.0 {
+            EndpointEventInner::CidIssued(cid) => self.add_cid(handle, cid),
+            EndpointEventInner::CidRetired(cid) => {
+                if let Some(registered) = self.connections.get_mut(handle.0) {
+                    registered.cids.retain(|c| *c != cid);
+                    self.by_cid.remove(&cid);
+                }
+            }
+            EndpointEventInner::ResetTokenLearned(token) => {
+                if let Some(registered) = self.connections.get_mut(handle.0) {
+                    registered.reset_tokens.push(token);
+                    self.by_reset_token.insert(token, handle);
+                }
+            }
+            EndpointEventInner::ResetTokenForgotten(token) => {
+                if let Some(registered) = self.connections.get_mut(handle.0) {
+                    registered.reset_tokens.retain(|t| *t != token);
+                    self.by_reset_token.remove(&token);
+                }
+            }
+            EndpointEventInner::Drained => self.forget(handle),
+        }
+    }
+
+    fn forget(&mut self, handle: ConnectionHandle) {
+        let Some(registered) = self.connections.try_remove(handle.0) else {
+            return;
+        };
+        for cid in registered.cids {
+            self.by_cid.remove(&cid);
+        }
+        for token in registered.reset_tokens {
+            self.by_reset_token.remove(&token);
+        }
+    }
+}
+
+/// A connection ID that nobody can guess, for a client's first packets.
+fn random_cid(rng: &mut Rng) -> ConnectionId {
+    ConnectionId::new(&rng.bytes::<8>()).unwrap_or(ConnectionId::EMPTY)
+}

@@ -1,0 +1,113 @@
+//! Answers that need no connection.
+
+use fulmar_base::Rng;
+use fulmar_wire::{
+    PathId, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, packet_number, sample, unprotect_header,
+    write_version_negotiation as write_version_negotiation_packet,
+};
+
+use crate::crypto::{AeadBackend, Keys};
+use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
+
+/// A stateless reset has at least this many bytes, so that it looks like a packet (RFC 9000 §10.3).
+const RESET_LEN_MIN: usize = 21;
+/// It never needs more than this.
+const RESET_LEN_MAX: usize = 43;
+const TOKEN_LEN: usize = 16;
+
+/// The answer to `datagram`, in the first `len` bytes of the batch.
+pub(super) fn answer(datagram: &Datagram, len: usize) -> Transmit {
+    Transmit { addrs: datagram.addrs, ecn: Ecn::NotEct, len, segment_size: None }
+}
+
+/// The reset token at the end of `payload`, if it is long enough to be a stateless reset.
+pub(crate) fn trailing_token(payload: &[u8]) -> Option<ResetToken> {
+    if payload.len() < RESET_LEN_MIN {
+        return None;
+    }
+    payload.last_chunk().map(|token| ResetToken(*token))
+}
+
+/// Writes a stateless reset for a packet of `trigger_len` bytes. It is shorter than that packet, so that two
+/// endpoints that reset each other fall silent (RFC 9000 §10.3.3).
+pub(super) fn write_reset(
+    rng: &mut Rng,
+    token: ResetToken,
+    trigger_len: usize,
+    reply: &mut TransmitBatch,
+) -> Option<usize> {
+    let len = trigger_len.checked_sub(1)?.min(RESET_LEN_MAX);
+    if len < RESET_LEN_MIN {
+        return None;
+    }
+    let packet = &mut reply.room()[..len];
+    rng.fill(&mut packet[..len - TOKEN_LEN]);
+    packet[0] = 0x40 | (packet[0] & 0x3f);
+    packet[len - TOKEN_LEN..].copy_from_slice(&token.0);
+    reply.set_len(len);
+    Some(len)
+}
+
+/// Writes a Version Negotiation packet that answers a packet from `src` to `dst`.
+pub(super) fn write_version_negotiation(
+    rng: &mut Rng,
+    dst: &[u8],
+    src: &[u8],
+    versions: &[Version],
+    reply: &mut TransmitBatch,
+) -> usize {
+    // A reserved version among the real ones keeps clients honest (RFC 9000 §6.3).
+    let mut offered = versions.to_vec();
+    offered.push(Version(0x0a0a_0a0a | (rng.u64() as u32 & 0xf0f0_f0f0)));
+    let mut packet = Vec::new();
+    write_version_negotiation_packet(&mut packet, rng.u64() as u8, src, dst, &offered);
+    reply.room()[..packet.len()].copy_from_slice(&packet);
+    reply.set_len(packet.len());
+    packet.len()
+}
+
+/// Whether an Initial packet was made by somebody who saw, or chose, its connection ID.
+pub(super) fn is_authentic_initial(
+    packet: &ProtectedPacket,
+    version: Version,
+    payload: &[u8],
+    aead: AeadBackend,
+) -> bool {
+    let ProtectedKind::Initial { pn_offset, .. } = packet.kind else {
+        return false;
+    };
+    let keys = Keys::initial(version, &packet.dst, Side::Server, aead);
+    // A copy is opened: the connection, once accepted, needs the datagram as it came.
+    let mut bytes = payload[..packet.len].to_vec();
+    let Some(sample) = sample(&bytes, pn_offset) else {
+        return false;
+    };
+    let mask = keys.remote.header.mask(sample);
+    let Ok(header) = unprotect_header(&mut bytes, pn_offset, mask) else {
+        return false;
+    };
+    let number = packet_number::decode(None, header.truncated_pn, header.pn_len);
+    keys.remote.packet.open(PathId::ZERO, number, &mut bytes, pn_offset + header.pn_len).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resets_get_shorter_until_nobody_answers() {
+        let mut batch = TransmitBatch::new(1);
+        let mut rng = Rng::from_u64(1);
+        let token = ResetToken([7; 16]);
+        let mut len = 1_452;
+        let mut rounds = 0;
+        while let Some(next) = write_reset(&mut rng, token, len, &mut batch) {
+            assert!(next < len && next >= RESET_LEN_MIN);
+            assert_eq!(batch.bytes()[0] & 0xc0, 0x40);
+            assert_eq!(trailing_token(batch.bytes()), Some(token));
+            len = next;
+            rounds += 1;
+        }
+        assert!(rounds < 50);
+    }
+}

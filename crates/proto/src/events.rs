@@ -1,0 +1,124 @@
+//! What the core tells the application and the endpoint.
+
+use bytes::Bytes;
+use fulmar_wire::{CloseCode, ConnectionId, FrameType, ResetToken, TransportErrorCode, VarInt};
+use thiserror::Error;
+
+use crate::crypto::TlsError;
+use crate::{StreamEvent, TransportError};
+
+/// Something that the application may want to know.
+#[derive(Debug)]
+pub enum Event {
+    /// The TLS handshake is complete: data can be sent and received.
+    Connected,
+    /// Both sides know that the handshake is complete (RFC 9001 §4.1.2).
+    HandshakeConfirmed,
+    /// The connection is over. This is the last event.
+    ConnectionLost {
+        /// Why.
+        reason: ConnectionError,
+    },
+    /// Something happened to a stream.
+    Stream(StreamEvent),
+    /// An unreliable datagram can be read.
+    DatagramReceived,
+    /// There is room again for outgoing unreliable datagrams.
+    DatagramsUnblocked,
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum ConnectionError {
+    /// The peer supports none of our QUIC versions.
+    #[error("the peer speaks no QUIC version that this end speaks")]
+    VersionMismatch,
+    /// The peer broke the protocol, and this end closed the connection.
+    #[error("{0}")]
+    Transport(TransportError),
+    /// The TLS handshake failed on this end.
+    #[error("{0}")]
+    Tls(TlsError),
+    /// The peer's transport closed the connection.
+    #[error("closed by the peer: {}", describe_close(*code, *frame, reason))]
+    ConnectionClosed {
+        /// The peer's error code.
+        code: TransportErrorCode,
+        /// The frame that the peer objected to.
+        frame: Option<FrameType>,
+        /// The peer's words.
+        reason: Bytes,
+    },
+    /// The peer's application closed the connection.
+    #[error("closed by the peer's application with code {code}{}", words(reason))]
+    ApplicationClosed {
+        /// The application's code.
+        code: VarInt,
+        /// The application's words.
+        reason: Bytes,
+    },
+    /// The peer has lost the connection's state (RFC 9000 §10.3).
+    #[error("stateless reset by the peer, which no longer knows the connection")]
+    Reset,
+    /// Nothing was heard for the idle timeout (RFC 9000 §10.1).
+    #[error("idle timeout: nothing was heard from the peer")]
+    TimedOut,
+    /// The handshake did not complete in time.
+    #[error("handshake timeout: no usable answer from the peer")]
+    HandshakeTimedOut,
+    /// The application of this end closed the connection.
+    #[error("closed by this end")]
+    LocallyClosed,
+}
+
+impl ConnectionError {
+    /// The error that a CONNECTION_CLOSE from the peer means.
+    pub(crate) fn from_peer(code: CloseCode, reason: Bytes) -> Self {
+        match code {
+            CloseCode::Transport { code, frame } => {
+                Self::ConnectionClosed { code, frame: (frame != FrameType::PADDING).then_some(frame), reason }
+            }
+            CloseCode::Application(code) => Self::ApplicationClosed { code, reason },
+        }
+    }
+}
+
+fn describe_close(code: TransportErrorCode, frame: Option<FrameType>, reason: &[u8]) -> String {
+    let frame = frame.map(|f| format!(" in {f}")).unwrap_or_default();
+    format!("{code}{frame}{}", words(reason))
+}
+
+/// The peer's words, printable, or nothing.
+fn words(reason: &[u8]) -> String {
+    if reason.is_empty() {
+        return String::new();
+    }
+    let text: String =
+        String::from_utf8_lossy(reason).chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    format!(" ({text})")
+}
+
+/// What a connection tells its endpoint, so that datagrams find the connection.
+#[derive(Debug)]
+pub struct EndpointEvent(pub(crate) EndpointEventInner);
+
+impl EndpointEvent {
+    /// Whether the connection is over and its handle free.
+    pub fn is_drained(&self) -> bool {
+        matches!(self.0, EndpointEventInner::Drained)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum EndpointEventInner {
+    /// A connection ID was issued: route it here.
+    CidIssued(ConnectionId),
+    /// A connection ID was retired: forget it.
+    CidRetired(ConnectionId),
+    /// A datagram that ends with this token is a stateless reset of this connection.
+    ResetTokenLearned(ResetToken),
+    /// The token's connection ID was retired.
+    ResetTokenForgotten(ResetToken),
+    /// The connection is over.
+    Drained,
+}

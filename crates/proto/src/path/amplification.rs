@@ -1,0 +1,62 @@
+//! How much may be sent to an address that has not proven itself (RFC 9000 §8.1).
+
+/// An unvalidated address gets at most this many times the bytes that came from it.
+const AMPLIFICATION_FACTOR: u64 = 3;
+
+/// The credit of an address.
+#[derive(Debug)]
+pub(crate) struct AddressCredit {
+    validated: bool,
+    received: u64,
+    sent: u64,
+}
+
+impl AddressCredit {
+    /// A client has chosen its server's address itself, so it starts `validated`.
+    pub(crate) fn new(validated: bool) -> Self {
+        Self { validated, received: 0, sent: 0 }
+    }
+
+    pub(crate) fn is_validated(&self) -> bool {
+        self.validated
+    }
+
+    /// The address has proven itself.
+    pub(crate) fn validate(&mut self) {
+        self.validated = true;
+    }
+
+    pub(crate) fn on_received(&mut self, bytes: u64) {
+        self.received = self.received.saturating_add(bytes);
+    }
+
+    pub(crate) fn on_sent(&mut self, bytes: u64) {
+        self.sent = self.sent.saturating_add(bytes);
+    }
+
+    /// How many bytes may be sent now.
+    pub(crate) fn available(&self) -> u64 {
+        if self.validated {
+            return u64::MAX;
+        }
+        self.received.saturating_mul(AMPLIFICATION_FACTOR).saturating_sub(self.sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_address_gets_three_times_what_it_sent() {
+        let mut credit = AddressCredit::new(false);
+        assert_eq!(credit.available(), 0);
+        credit.on_received(1_200);
+        credit.on_sent(3_000);
+        assert_eq!(credit.available(), 600);
+        credit.on_sent(700);
+        assert_eq!(credit.available(), 0);
+        credit.validate();
+        assert_eq!(credit.available(), u64::MAX);
+    }
+}

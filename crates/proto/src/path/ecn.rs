@@ -1,0 +1,107 @@
+//! Whether a tuple carries ECN marks (RFC 9000 §13.4.2 and appendix A.4).
+
+use crate::datagram::Ecn;
+use crate::space::EcnFeedback;
+
+/// How many packets are sent with a mark before the first answer decides.
+const TEST_PACKETS: u64 = 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Packets are marked, and the answers are awaited.
+    Testing,
+    /// Enough packets were marked: none more until an answer comes.
+    Unknown,
+    /// The marks arrive.
+    Capable,
+    /// The path or the peer does not keep marks, or is not trusted to.
+    Failed,
+}
+
+/// The ECN validation of a tuple.
+#[derive(Debug)]
+pub(crate) struct EcnValidation {
+    state: State,
+    sent: u64,
+}
+
+impl EcnValidation {
+    pub(crate) fn new(enabled: bool) -> Self {
+        let state = if enabled { State::Testing } else { State::Failed };
+        Self { state, sent: 0 }
+    }
+
+    /// The codepoint for the next packet.
+    pub(crate) fn codepoint(&self) -> Ecn {
+        match self.state {
+            State::Testing | State::Capable => Ecn::Ect0,
+            State::Unknown | State::Failed => Ecn::NotEct,
+        }
+    }
+
+    /// `packets` were sent with the codepoint.
+    pub(crate) fn on_sent(&mut self, packets: u64) {
+        if self.codepoint() == Ecn::NotEct {
+            return;
+        }
+        self.sent += packets;
+        if self.state == State::Testing && self.sent >= TEST_PACKETS {
+            self.state = State::Unknown;
+        }
+    }
+
+    /// An ACK told about marks. Returns how many packets met congestion that was not told before.
+    pub(crate) fn on_feedback(&mut self, feedback: EcnFeedback) -> u64 {
+        match (self.state, feedback) {
+            (State::Failed, _) => 0,
+            (_, EcnFeedback::Invalid) => {
+                self.state = State::Failed;
+                0
+            }
+            (_, EcnFeedback::Valid { ce, validated }) => {
+                if validated > 0 {
+                    self.state = State::Capable;
+                }
+                ce
+            }
+        }
+    }
+
+    /// All packets of the test were lost: the path may drop marked packets.
+    pub(crate) fn on_persistent_loss(&mut self) {
+        if self.state != State::Capable {
+            self.state = State::Failed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_keeps_marks_is_used() {
+        let mut ecn = EcnValidation::new(true);
+        ecn.on_sent(TEST_PACKETS);
+        assert_eq!(ecn.codepoint(), Ecn::NotEct);
+        assert_eq!(ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 4 }), 0);
+        assert_eq!(ecn.codepoint(), Ecn::Ect0);
+        assert_eq!(ecn.on_feedback(EcnFeedback::Valid { ce: 2, validated: 4 }), 2);
+    }
+
+    #[test]
+    fn a_path_that_lies_or_swallows_marked_packets_is_not() {
+        let mut lying = EcnValidation::new(true);
+        lying.on_sent(1);
+        lying.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
+        lying.on_feedback(EcnFeedback::Invalid);
+        assert_eq!(lying.codepoint(), Ecn::NotEct);
+        assert_eq!(lying.on_feedback(EcnFeedback::Valid { ce: 3, validated: 1 }), 0);
+
+        let mut swallowing = EcnValidation::new(true);
+        swallowing.on_sent(TEST_PACKETS);
+        swallowing.on_persistent_loss();
+        swallowing.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
+        assert_eq!(swallowing.codepoint(), Ecn::NotEct);
+    }
+}

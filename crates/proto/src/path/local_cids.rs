@@ -1,0 +1,151 @@
+//! The connection IDs that this end issued (RFC 9000 §5.1).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fulmar_base::Rng;
+use fulmar_wire::{ConnectionId, Frame, NewConnectionId, PathId, TransportErrorCode, VarInt};
+
+use crate::config::EndpointConfig;
+use crate::error::TransportError;
+use crate::events::EndpointEventInner;
+use crate::packet::{FrameWriter, SentFrame};
+
+/// How many connection IDs a peer gets at a time, if it wants as many.
+const LOCAL_CIDS_MAX: u64 = 4;
+
+/// Where the announcement of a connection ID stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Announcement {
+    /// A NEW_CONNECTION_ID frame has to be sent.
+    Pending,
+    /// It is on its way.
+    InFlight,
+    /// The peer knows the ID.
+    Known,
+}
+
+#[derive(Debug)]
+struct Issued {
+    sequence: u64,
+    cid: ConnectionId,
+    announcement: Announcement,
+}
+
+/// The connection IDs under which the peer may send to a path.
+///
+/// Bounded by [`LOCAL_CIDS_MAX`]: a new ID is issued only for one that was retired.
+#[derive(Debug)]
+pub(crate) struct LocalCids {
+    path: PathId,
+    issued: VecDeque<Issued>,
+    next_sequence: u64,
+    /// How many IDs the peer wants to know at a time.
+    limit: u64,
+    config: Arc<EndpointConfig>,
+    rng: Rng,
+}
+
+impl LocalCids {
+    /// Starts with the ID of the handshake, which has sequence number 0.
+    pub(crate) fn new(path: PathId, first: ConnectionId, config: Arc<EndpointConfig>, rng: Rng) -> Self {
+        let issued = VecDeque::from([Issued { sequence: 0, cid: first, announcement: Announcement::Known }]);
+        Self { path, issued, next_sequence: 1, limit: 1, config, rng }
+    }
+
+    /// The length of all IDs.
+    pub(crate) fn cid_len(&self) -> usize {
+        self.config.cid_generator.cid_len()
+    }
+
+    /// The first ID, as it appeared in the handshake.
+    pub(crate) fn handshake_cid(&self) -> Option<ConnectionId> {
+        self.issued.iter().find(|i| i.sequence == 0).map(|i| i.cid)
+    }
+
+    /// Issues IDs up to the peer's `active_connection_id_limit` and our own limit.
+    pub(crate) fn set_peer_limit(&mut self, limit: u64, events: &mut VecDeque<EndpointEventInner>) {
+        self.limit = limit.min(LOCAL_CIDS_MAX);
+        self.replenish(events);
+    }
+
+    fn replenish(&mut self, events: &mut VecDeque<EndpointEventInner>) {
+        while (self.issued.len() as u64) < self.limit {
+            let cid = self.config.cid_generator.generate(&mut self.rng);
+            let sequence = self.next_sequence;
+            self.next_sequence += 1;
+            self.issued.push_back(Issued { sequence, cid, announcement: Announcement::Pending });
+            events.push_back(EndpointEventInner::CidIssued(cid));
+        }
+    }
+
+    /// The peer will not use an ID any more. `used` is the ID that the packet with the frame was sent to.
+    pub(crate) fn on_retire(
+        &mut self,
+        sequence: u64,
+        used: &ConnectionId,
+        events: &mut VecDeque<EndpointEventInner>,
+    ) -> Result<(), TransportError> {
+        if sequence >= self.next_sequence {
+            // RFC 9000 §19.16.
+            return Err(TransportError::new(
+                TransportErrorCode::PROTOCOL_VIOLATION,
+                "a connection ID was retired that was never issued",
+            ));
+        }
+        let Some(index) = self.issued.iter().position(|i| i.sequence == sequence) else {
+            return Ok(());
+        };
+        if self.issued[index].cid == *used {
+            return Err(TransportError::new(
+                TransportErrorCode::PROTOCOL_VIOLATION,
+                "a connection ID was retired by a packet that used it",
+            ));
+        }
+        if let Some(retired) = self.issued.remove(index) {
+            events.push_back(EndpointEventInner::CidRetired(retired.cid));
+        }
+        self.replenish(events);
+        Ok(())
+    }
+
+    /// Whether an announcement is waiting.
+    pub(crate) fn wants_to_send(&self) -> bool {
+        self.issued.iter().any(|i| i.announcement == Announcement::Pending)
+    }
+
+    /// Writes the announcements that are waiting.
+    pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>) {
+        for issued in self.issued.iter_mut().filter(|i| i.announcement == Announcement::Pending) {
+            let frame = Frame::NewConnectionId(NewConnectionId {
+                path: self.path,
+                sequence: VarInt::try_from(issued.sequence).unwrap_or(VarInt::MAX),
+                retire_prior_to: VarInt::from_u32(0),
+                cid: issued.cid,
+                reset_token: self.config.reset_token(&issued.cid),
+            });
+            let token = SentFrame::NewConnectionId { path: self.path, sequence: issued.sequence };
+            if !out.write(&frame, token) {
+                return;
+            }
+            issued.announcement = Announcement::InFlight;
+        }
+    }
+
+    /// The peer has an announcement.
+    pub(crate) fn on_acked(&mut self, sequence: u64) {
+        self.set_announcement(sequence, Announcement::Known);
+    }
+
+    /// An announcement was lost: it will be repeated, if the ID is still in use.
+    pub(crate) fn on_lost(&mut self, sequence: u64) {
+        self.set_announcement(sequence, Announcement::Pending);
+    }
+
+    fn set_announcement(&mut self, sequence: u64, announcement: Announcement) {
+        let issued = self.issued.iter_mut().find(|i| i.sequence == sequence);
+        if let Some(issued) = issued.filter(|i| i.announcement != Announcement::Known) {
+            issued.announcement = announcement;
+        }
+    }
+}

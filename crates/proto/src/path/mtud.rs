@@ -1,0 +1,197 @@
+//! The search for the largest datagram that a tuple carries (RFC 8899, RFC 9000 §14.3).
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+/// The search ends when less than this is left to gain.
+const GAIN_MIN: u16 = 20;
+/// A size is given up after this many probes of it were lost.
+const PROBES_PER_SIZE: u8 = 3;
+/// After a search, another one starts after this long.
+const SEARCH_INTERVAL: Duration = Duration::from_secs(600);
+/// So many losses of large packets in a row, with none acknowledged between, are taken for a black hole.
+const BLACK_HOLE_LOSSES: u32 = 6;
+
+/// The datagram size of a tuple: a binary search between a size that works and one that does not.
+#[derive(Debug)]
+pub(crate) struct MtuDiscovery {
+    /// The size in use.
+    current: u16,
+    /// The size that every path must carry.
+    base: u16,
+    /// The largest size that both ends allow.
+    limit: u16,
+    enabled: bool,
+    /// The largest size that may still be possible.
+    upper: u16,
+    /// A size that is being probed and how many probes of it were lost.
+    probing: Option<(u16, u8)>,
+    in_flight: bool,
+    next_search: Option<Instant>,
+    large_losses: u32,
+}
+
+impl MtuDiscovery {
+    /// Starts at `initial`; `limit` is the largest size that may be tried.
+    pub(crate) fn new(initial: u16, limit: u16, enabled: bool) -> Self {
+        Self {
+            current: initial,
+            base: crate::config::MTU_MIN.min(initial),
+            limit,
+            enabled: false,
+            upper: limit,
+            probing: None,
+            in_flight: false,
+            next_search: None,
+            large_losses: 0,
+        }
+        .with_enabled(enabled)
+    }
+
+    fn with_enabled(mut self, enabled: bool) -> Self {
+        self.enabled = enabled;
+        self
+    }
+
+    /// The size of a full datagram.
+    pub(crate) fn current(&self) -> u16 {
+        self.current
+    }
+
+    /// The peer takes no larger datagrams than `limit`, from its transport parameters.
+    pub(crate) fn on_peer_limit(&mut self, limit: u16) {
+        self.limit = self.limit.min(limit.max(self.base));
+        self.upper = self.upper.min(self.limit);
+        self.current = self.current.min(self.limit);
+    }
+
+    /// The size that a probe should have now, if one should be sent.
+    pub(crate) fn poll_probe(&mut self, now: Instant) -> Option<u16> {
+        if !self.enabled || self.in_flight {
+            return None;
+        }
+        if self.next_search.is_some_and(|at| at <= now) {
+            self.next_search = None;
+            self.upper = self.limit;
+        }
+        if self.next_search.is_some() {
+            return None;
+        }
+        if self.probing.is_none() {
+            if self.upper < self.current + GAIN_MIN {
+                self.next_search = Some(now + SEARCH_INTERVAL);
+                return None;
+            }
+            // The largest size is tried first: on most paths it works, and the search is over.
+            let size = if self.upper == self.limit { self.limit } else { self.current.midpoint(self.upper) };
+            self.probing = Some((size, 0));
+        }
+        self.probing.map(|(size, _)| size)
+    }
+
+    /// The probe left.
+    pub(crate) fn on_probe_sent(&mut self) {
+        self.in_flight = true;
+    }
+
+    /// A probe arrived. Returns the new size.
+    pub(crate) fn on_probe_acked(&mut self, size: u16) -> u16 {
+        self.in_flight = false;
+        self.probing = None;
+        self.large_losses = 0;
+        self.current = self.current.max(size.min(self.limit));
+        self.current
+    }
+
+    /// A probe was lost.
+    pub(crate) fn on_probe_lost(&mut self) {
+        self.in_flight = false;
+        if let Some((size, lost)) = self.probing.take() {
+            if lost + 1 < PROBES_PER_SIZE {
+                self.probing = Some((size, lost + 1));
+            } else {
+                self.upper = size - 1;
+            }
+        }
+    }
+
+    /// A packet of `size` bytes, not a probe, arrived.
+    pub(crate) fn on_packet_acked(&mut self, size: u16) {
+        if size > self.base {
+            self.large_losses = 0;
+        }
+    }
+
+    /// A packet of `size` bytes, not a probe, was lost. Returns true if the size in use fell back, because the
+    /// path seems to have become narrower.
+    pub(crate) fn on_packet_lost(&mut self, now: Instant, size: u16) -> bool {
+        if size <= self.base || self.current <= self.base {
+            return false;
+        }
+        self.large_losses += 1;
+        if self.large_losses < BLACK_HOLE_LOSSES {
+            return false;
+        }
+        self.large_losses = 0;
+        self.upper = self.current - 1;
+        self.current = self.base;
+        self.probing = None;
+        self.in_flight = false;
+        self.next_search = Some(now + SEARCH_INTERVAL / 10);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a search on a path that carries `path` bytes and returns the size found and the probes needed.
+    fn search(path: u16, limit: u16) -> (u16, u32) {
+        let mut mtud = MtuDiscovery::new(1_200, limit, true);
+        let mut probes = 0;
+        while let Some(size) = mtud.poll_probe(Instant::ZERO) {
+            mtud.on_probe_sent();
+            assert_eq!(mtud.poll_probe(Instant::ZERO), None, "one probe at a time");
+            probes += 1;
+            if size <= path {
+                mtud.on_probe_acked(size);
+            } else {
+                mtud.on_probe_lost();
+            }
+        }
+        (mtud.current(), probes)
+    }
+
+    #[test]
+    fn a_usual_path_takes_one_probe() {
+        assert_eq!(search(1_500, 1_452), (1_452, 1));
+    }
+
+    #[test]
+    fn a_narrow_path_is_found_within_the_gain_that_matters() {
+        for path in [1_200, 1_280, 1_394, 4_000, 8_999] {
+            let (size, probes) = search(path, 9_000);
+            assert!(size <= path && path - size < GAIN_MIN * 2, "{path}: {size}");
+            assert!(probes <= 40, "{path}: {probes} probes");
+        }
+    }
+
+    #[test]
+    fn a_black_hole_falls_back_and_is_probed_again_later() {
+        let mut mtud = MtuDiscovery::new(1_200, 1_452, true);
+        mtud.poll_probe(Instant::ZERO);
+        mtud.on_probe_sent();
+        mtud.on_probe_acked(1_452);
+        for _ in 0..BLACK_HOLE_LOSSES - 1 {
+            assert!(!mtud.on_packet_lost(Instant::ZERO, 1_452));
+        }
+        mtud.on_packet_acked(1_452);
+        let fell = (0..BLACK_HOLE_LOSSES).map(|_| mtud.on_packet_lost(Instant::ZERO, 1_452)).last();
+        assert_eq!(fell, Some(true));
+        assert_eq!(mtud.current(), 1_200);
+        assert_eq!(mtud.poll_probe(Instant::ZERO), None);
+        assert!(mtud.poll_probe(Instant::ZERO + SEARCH_INTERVAL).is_some());
+    }
+}

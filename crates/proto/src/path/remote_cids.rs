@@ -1,0 +1,195 @@
+//! The connection IDs that the peer issued (RFC 9000 §5.1).
+
+use std::collections::VecDeque;
+
+use fulmar_base::RangeSet;
+use fulmar_wire::{
+    ConnectionId, Frame, NewConnectionId, PathId, ResetToken, RetireConnectionId, TransportErrorCode, VarInt,
+};
+
+use crate::error::TransportError;
+use crate::events::EndpointEventInner;
+use crate::packet::{FrameWriter, SentFrame};
+
+/// How many of the peer's connection IDs are kept: our `active_connection_id_limit`.
+pub(crate) const REMOTE_CIDS_MAX: u64 = 4;
+
+/// How many retirements may wait to be acknowledged before the peer is taken for hostile: it keeps retiring
+/// IDs and withholds the acknowledgements (CVE-2024-22189).
+const RETIREMENTS_MAX: usize = 32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Remote {
+    sequence: u64,
+    cid: ConnectionId,
+    reset_token: Option<ResetToken>,
+}
+
+/// The connection IDs under which a path's packets are sent.
+///
+/// The active ID is the first of `ids`, which is never empty and holds at most [`REMOTE_CIDS_MAX`].
+#[derive(Debug)]
+pub(crate) struct RemoteCids {
+    path: PathId,
+    ids: VecDeque<Remote>,
+    /// IDs below this sequence number are retired, also those not yet seen.
+    retire_prior_to: u64,
+    /// Sequence numbers that were seen, so that a repeated frame is recognised after its ID was retired.
+    seen: RangeSet,
+    /// Retirements that have to be sent.
+    retire_pending: VecDeque<u64>,
+    /// Retirements that are on their way.
+    retire_in_flight: VecDeque<u64>,
+}
+
+impl RemoteCids {
+    /// Starts with the ID of the handshake, which has sequence number 0.
+    pub(crate) fn new(path: PathId, first: ConnectionId) -> Self {
+        let mut seen = RangeSet::new();
+        seen.insert_one(0);
+        Self {
+            path,
+            ids: VecDeque::from([Remote { sequence: 0, cid: first, reset_token: None }]),
+            retire_prior_to: 0,
+            seen,
+            retire_pending: VecDeque::new(),
+            retire_in_flight: VecDeque::new(),
+        }
+    }
+
+    /// The ID to send to.
+    pub(crate) fn active(&self) -> ConnectionId {
+        self.ids[0].cid
+    }
+
+    /// Replaces the ID of the handshake, when the server chose another one (RFC 9000 §7.2) or in a Retry.
+    pub(crate) fn replace_handshake_cid(&mut self, cid: ConnectionId) {
+        if let Some(first) = self.ids.iter_mut().find(|id| id.sequence == 0) {
+            first.cid = cid;
+        }
+    }
+
+    /// The token of the handshake's ID, from the server's transport parameters.
+    pub(crate) fn set_handshake_token(&mut self, token: ResetToken, events: &mut VecDeque<EndpointEventInner>) {
+        if let Some(first) = self.ids.iter_mut().find(|id| id.sequence == 0) {
+            first.reset_token = Some(token);
+            events.push_back(EndpointEventInner::ResetTokenLearned(token));
+        }
+    }
+
+    /// Whether `token` belongs to one of the IDs in use.
+    pub(crate) fn is_reset_token(&self, token: &ResetToken) -> bool {
+        // Every token is compared, so that the time tells nothing about which one matched.
+        self.ids.iter().fold(false, |found, id| found | id.reset_token.is_some_and(|t| t == *token))
+    }
+
+    /// The peer issued an ID (RFC 9000 §19.15).
+    pub(crate) fn on_new_connection_id(
+        &mut self,
+        frame: &NewConnectionId,
+        events: &mut VecDeque<EndpointEventInner>,
+    ) -> Result<(), TransportError> {
+        if self.active().len() == 0 {
+            return Err(TransportError::protocol_violation("a connection ID for a path without connection IDs"));
+        }
+        let new =
+            Remote { sequence: frame.sequence.get(), cid: frame.cid, reset_token: Some(frame.reset_token) };
+        self.check_consistent(&new)?;
+        if self.seen.insert_one(new.sequence) {
+            if new.sequence < self.retire_prior_to {
+                // RFC 9000 §19.15: it arrived late and is retired at once.
+                self.retire_pending.push_back(new.sequence);
+            } else {
+                self.insert(new, events);
+            }
+        }
+        self.retire_below(frame.retire_prior_to.get(), events)?;
+        if self.ids.len() as u64 > REMOTE_CIDS_MAX
+            || self.retire_pending.len() + self.retire_in_flight.len() > RETIREMENTS_MAX
+            || self.seen.len() > RETIREMENTS_MAX
+        {
+            return Err(TransportError::new(
+                TransportErrorCode::CONNECTION_ID_LIMIT_ERROR,
+                "more connection IDs than this end allows",
+            ));
+        }
+        Ok(())
+    }
+
+    /// RFC 9000 §19.15: the same sequence number must mean the same ID, and the same ID the same number.
+    fn check_consistent(&self, new: &Remote) -> Result<(), TransportError> {
+        let contradicts = |known: &&Remote| {
+            (known.sequence == new.sequence) != (known.cid == new.cid)
+                || (known.sequence == new.sequence
+                    && known.reset_token.is_some_and(|t| Some(t) != new.reset_token))
+        };
+        if self.ids.iter().any(|known| contradicts(&known)) {
+            return Err(TransportError::protocol_violation("a connection ID contradicts an earlier one"));
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, new: Remote, events: &mut VecDeque<EndpointEventInner>) {
+        if let Some(token) = new.reset_token {
+            events.push_back(EndpointEventInner::ResetTokenLearned(token));
+        }
+        let at = self.ids.partition_point(|id| id.sequence < new.sequence);
+        self.ids.insert(at, new);
+    }
+
+    fn retire_below(
+        &mut self,
+        bound: u64,
+        events: &mut VecDeque<EndpointEventInner>,
+    ) -> Result<(), TransportError> {
+        self.retire_prior_to = self.retire_prior_to.max(bound);
+        while let Some(id) = self.ids.front().copied().filter(|id| id.sequence < self.retire_prior_to) {
+            self.ids.pop_front();
+            self.retire_pending.push_back(id.sequence);
+            if let Some(token) = id.reset_token {
+                events.push_back(EndpointEventInner::ResetTokenForgotten(token));
+            }
+            if self.ids.is_empty() {
+                return Err(TransportError::protocol_violation("all connection IDs were retired"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a retirement is waiting.
+    pub(crate) fn wants_to_send(&self) -> bool {
+        !self.retire_pending.is_empty()
+    }
+
+    /// Writes the retirements that are waiting.
+    pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>) {
+        while let Some(&sequence) = self.retire_pending.front() {
+            let frame = Frame::RetireConnectionId(RetireConnectionId {
+                path: self.path,
+                sequence: VarInt::try_from(sequence).unwrap_or(VarInt::MAX),
+            });
+            if !out.write(&frame, SentFrame::RetireConnectionId { path: self.path, sequence }) {
+                return;
+            }
+            self.retire_pending.pop_front();
+            self.retire_in_flight.push_back(sequence);
+        }
+    }
+
+    /// The peer knows of a retirement.
+    pub(crate) fn on_acked(&mut self, sequence: u64) {
+        self.retire_in_flight.retain(|&s| s != sequence);
+        self.retire_pending.retain(|&s| s != sequence);
+    }
+
+    /// A retirement was lost and has to be repeated.
+    pub(crate) fn on_lost(&mut self, sequence: u64) {
+        if let Some(index) = self.retire_in_flight.iter().position(|&s| s == sequence) {
+            self.retire_in_flight.remove(index);
+            self.retire_pending.push_back(sequence);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

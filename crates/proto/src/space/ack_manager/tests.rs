@@ -1,0 +1,164 @@
+use fulmar_wire::{Ack, Dialect, Frame, frames};
+
+use super::*;
+use crate::packet::SentFrame;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+/// Packets that elicit an ACK arrive one by one, a millisecond apart. Returns those after which one is due;
+/// each is written at once.
+fn due_after(policy: AckPolicy, arrivals: &[u64]) -> Vec<u64> {
+    let mut acks = AckManager::new(policy);
+    let mut due = Vec::new();
+    for (i, &number) in arrivals.iter().enumerate() {
+        let now = at(i as u64);
+        acks.on_received(now, number, true, Ecn::NotEct);
+        if acks.needs_ack(now) {
+            due.push(number);
+            write(&mut acks, now);
+        }
+    }
+    due
+}
+
+fn write(acks: &mut AckManager, now: Instant) -> Vec<u8> {
+    let mut buffer = [0; 1_200];
+    let mut out = FrameWriter::new(&mut buffer, Dialect::SinglePath);
+    assert!(acks.write(now, PathId::ZERO, now, 3, &mut out));
+    let payload = out.finish();
+    assert!(!payload.ack_eliciting);
+    assert_eq!(payload.frames.as_slice(), [SentFrame::Ack { largest: acks.ranges.max().unwrap() }]);
+    buffer[..payload.len].to_vec()
+}
+
+fn decode(bytes: &[u8]) -> Ack<'_> {
+    match frames(bytes, Dialect::SinglePath).next() {
+        Some(Ok(Frame::Ack(ack))) => ack,
+        other => panic!("not an ACK: {other:?}"),
+    }
+}
+
+fn policy(ack_eliciting_threshold: u32, reordering_threshold: u64) -> AckPolicy {
+    AckPolicy { ack_eliciting_threshold, reordering_threshold, ..AckPolicy::default() }
+}
+
+#[test]
+fn how_many_packets_bring_an_ack() {
+    let in_order: Vec<u64> = (0..10).collect();
+    assert_eq!(due_after(AckPolicy::IMMEDIATE, &in_order), in_order);
+    assert_eq!(due_after(AckPolicy::default(), &in_order), [1, 3, 5, 7, 9]);
+    assert_eq!(due_after(policy(4, 1), &in_order), [3, 7]);
+}
+
+#[test]
+fn gaps_and_late_packets_bring_an_ack_at_once() {
+    // 3 is missing after 2; 6 after 5; then both come late.
+    let arrivals = [0, 1, 2, 4, 5, 7, 8, 3, 6, 9];
+    assert_eq!(due_after(policy(100, 1), &arrivals), [4, 7, 3, 6]);
+}
+
+#[test]
+fn a_reordering_threshold_waits_for_so_many_later_packets() {
+    let arrivals = [0, 1, 3, 4, 5, 6, 7, 8, 9, 10];
+    assert_eq!(due_after(policy(100, 3), &arrivals), [5]);
+    assert_eq!(due_after(policy(100, 5), &arrivals), [7]);
+    assert_eq!(due_after(policy(100, 0), &arrivals), []);
+    // 2 is overdue at 5; 6 at 9 and 7 at 10 (the example of draft-ietf-quic-ack-frequency).
+    assert_eq!(due_after(policy(100, 3), &[0, 1, 3, 4, 5, 8, 9, 10]), [5, 9, 10]);
+    // Late within the threshold.
+    assert_eq!(due_after(policy(100, 3), &[0, 1, 3, 2, 4, 5, 6, 7]), []);
+}
+
+#[test]
+fn a_single_packet_is_acknowledged_within_the_delay() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    acks.on_received(at(10), 0, true, Ecn::NotEct);
+    assert!(!acks.needs_ack(at(10)) && acks.has_news());
+    assert_eq!(acks.deadline(), Some(at(35)));
+    assert!(!acks.needs_ack(at(34)));
+    assert!(acks.needs_ack(at(35)));
+    write(&mut acks, at(35));
+    assert!(!acks.needs_ack(at(99)) && !acks.has_news());
+    assert_eq!(acks.deadline(), None);
+}
+
+#[test]
+fn packets_that_elicit_nothing_never_provoke_an_ack() {
+    let mut acks = AckManager::new(AckPolicy::IMMEDIATE);
+    for number in [0, 1, 5, 3, 9] {
+        acks.on_received(at(number), number, false, Ecn::Ce);
+    }
+    acks.demand();
+    assert!(!acks.needs_ack(at(10_000)) && !acks.has_news());
+    assert_eq!(acks.deadline(), None);
+    // But they are acknowledged with others.
+    acks.on_received(at(10), 10, true, Ecn::NotEct);
+    let bytes = write(&mut acks, at(10));
+    assert!(decode(&bytes).ranges().eq([9..=10, 5..=5, 3..=3, 0..=1]));
+}
+
+#[test]
+fn a_mark_of_the_network_is_reported_at_once() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    acks.on_received(at(0), 0, true, Ecn::Ect0);
+    assert!(!acks.needs_ack(at(0)));
+    acks.set_policy(policy(100, 1));
+    acks.on_received(at(0), 1, true, Ecn::Ce);
+    assert!(acks.needs_ack(at(0)));
+    let bytes = write(&mut acks, at(0));
+    assert_eq!(decode(&bytes).ecn, Some(EcnCounts { ect0: 1, ect1: 0, ce: 1 }));
+}
+
+#[test]
+fn the_delay_is_in_scaled_microseconds() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    acks.on_received(at(0), 0, true, Ecn::NotEct);
+    let mut buffer = [0; 100];
+    let mut out = FrameWriter::new(&mut buffer, Dialect::SinglePath);
+    assert!(acks.write(at(20), PathId::ZERO, at(4), 3, &mut out));
+    assert_eq!(decode(&buffer).delay.get(), 16_000 / 8);
+    assert_eq!(scale_delay(Duration::MAX, 0), VarInt::MAX);
+    assert_eq!(scale_delay(Duration::MAX, 255).get(), 1);
+}
+
+#[test]
+fn what_the_peer_knows_is_not_repeated_but_the_largest_stays() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    for number in [0, 1, 3, 4, 6] {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+    }
+    acks.on_ack_acked(3);
+    assert!(decode(&write(&mut acks, at(0))).ranges().eq([6..=6, 4..=4]));
+    acks.on_ack_acked(6);
+    assert!(decode(&write(&mut acks, at(0))).ranges().eq([6..=6]));
+    // A very late packet is acknowledged, and the largest number does not fall.
+    acks.on_received(at(1), 5, true, Ecn::NotEct);
+    acks.on_received(at(1), 2, true, Ecn::NotEct);
+    assert!(decode(&write(&mut acks, at(1))).ranges().eq([5..=6, 2..=2]));
+}
+
+#[test]
+fn gaps_without_end_cost_a_bounded_memory_and_a_bounded_frame() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    for number in (0..10_000).step_by(3) {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+        assert!(acks.ranges.len() <= MAX_ACK_RANGES);
+    }
+    let bytes = write(&mut acks, at(0));
+    assert_eq!(decode(&bytes).ranges().count(), MAX_ACK_RANGES);
+    assert_eq!(decode(&bytes).largest.get(), 9_999);
+}
+
+#[test]
+fn without_room_or_news_nothing_changes() {
+    let mut acks = AckManager::new(AckPolicy::IMMEDIATE);
+    let mut buffer = [0; 3];
+    let mut out = FrameWriter::new(&mut buffer, Dialect::SinglePath);
+    assert!(!acks.write(at(0), PathId::ZERO, at(0), 3, &mut out));
+    acks.on_received(at(0), 7, true, Ecn::NotEct);
+    assert!(!acks.write(at(0), PathId::ZERO, at(0), 3, &mut out));
+    assert!(acks.needs_ack(at(0)));
+    assert!(out.is_empty());
+}
