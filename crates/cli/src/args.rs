@@ -265,8 +265,16 @@ pub(crate) struct TransportArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     pub(crate) handshake_timeout: Duration,
 
+    /// Send something after this much silence, so that the connection stays. Without it nothing is sent
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) keep_alive: Option<Duration>,
+
+    /// The implementation that protects packets; `auto` takes the faster one for this processor
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub(crate) aead: AeadName,
+
     /// The largest UDP payload to try, in bytes
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_527))]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_000))]
     pub(crate) mtu_max: Option<u16>,
 }
 
@@ -276,6 +284,13 @@ pub(crate) enum CongestionName {
     Newreno,
     /// CUBIC (RFC 9438)
     Cubic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AeadName {
+    Auto,
+    Ring,
+    AwsLc,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

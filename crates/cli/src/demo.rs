@@ -12,14 +12,14 @@ use std::sync::{OnceLock, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use fulmar::{Connection, TransportConfig};
+use fulmar::Connection;
 use indicatif::ProgressBar;
 use tokio::sync::oneshot;
 
 use crate::args::{DemoArgs, TransportArgs};
 use crate::duration::Span;
 use crate::failure::Failure;
-use crate::net::{self, Figures};
+use crate::net::{Figures, Transport};
 use crate::progress::Bars;
 use crate::report::{self, Output, Transfer, gbit_per_s};
 use crate::size::Size;
@@ -42,7 +42,7 @@ struct Progress {
 /// Moves the bytes and tells how it went. Fails unless all of them arrived as they were sent.
 pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
-    let transport = net::transport_config(&args.transport);
+    let transport = Transport::from_args(&args.transport)?;
     let identity = Identity::self_signed()?;
     let fingerprint = identity.fingerprint();
     let (stop, stopped) = oneshot::channel();
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
 /// Starts the server and waits until it listens.
 fn start_server(
     identity: Identity,
-    transport: Arc<TransportConfig>,
+    transport: Transport,
     progress: Arc<Progress>,
     stopped: oneshot::Receiver<()>,
 ) -> Result<(SocketAddr, JoinHandle<Result<Sent, Failure>>), Failure> {
@@ -138,6 +138,7 @@ fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -
         rtt_min_us: report::micros(received.figures.rtt_min),
         packets_sent: sent.figures.packets_sent,
         packets_lost: sent.figures.packets_lost,
+        cipher_suite: received.figures.cipher_suite,
         cpu_s_client: received.cpu.map(|cpu| cpu.as_secs_f64()),
         cpu_s_server: sent.cpu.map(|cpu| cpu.as_secs_f64()),
         verified: Some(verified),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fulmar::{AcceptError, ConnectError, ConnectionError};
+use fulmar::{AcceptError, ConnectError, ConnectionError, TlsError, TransportErrorCode};
 
 /// Exit code of a command that failed.
 const EXIT_FAILURE: u8 = 1;
@@ -12,7 +12,7 @@ const EXIT_USAGE: u8 = 2;
 const EXIT_INTERRUPTED: u8 = 130;
 
 /// The CRYPTO_ERROR that carries the TLS alert no_application_protocol (RFC 9001 §4.8 and §8.1).
-const NO_APPLICATION_PROTOCOL: u64 = 0x100 + 120;
+const NO_APPLICATION_PROTOCOL: TransportErrorCode = TransportErrorCode::crypto(120);
 
 /// Why a command ended without success. The text of an error is the sentence the user reads.
 #[derive(Debug, thiserror::Error)]
@@ -84,12 +84,12 @@ impl Failure {
 
 /// Whether a handshake failed because the two sides have no application protocol in common.
 pub(crate) fn is_protocol_refusal(error: &ConnectionError) -> bool {
-    let code = match error {
-        ConnectionError::Transport(error) => error.code,
-        ConnectionError::ConnectionClosed { code, .. } => *code,
-        _ => return false,
-    };
-    code.0 == NO_APPLICATION_PROTOCOL
+    match error {
+        ConnectionError::Tls(error) => *error == TlsError::NoApplicationProtocol,
+        ConnectionError::Transport(error) => error.code == NO_APPLICATION_PROTOCOL,
+        ConnectionError::ConnectionClosed { code, .. } => *code == NO_APPLICATION_PROTOCOL,
+        _ => false,
+    }
 }
 
 /// How the connection to `peer` ended.

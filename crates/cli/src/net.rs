@@ -1,18 +1,20 @@
 //! How the program sets up the crate `fulmar`: what listens, what dials, and the figures of a connection.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use fulmar::{
-    ClientConfig, CongestionControl, Connection, ConnectionError, Endpoint, Incoming, ResetKey, ServerConfig,
-    TransportConfig, VarInt,
+    AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connection, ConnectionError,
+    Endpoint, EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig, TransportConfig,
+    VarInt,
 };
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::args::{Cipher, CongestionName, TransportArgs, TrustArgs};
+use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs};
 use crate::authority::Authority;
 use crate::failure::{Failure, is_protocol_refusal};
 use crate::report::Listening;
@@ -28,26 +30,50 @@ const ADDRESSES_MAX: usize = 8;
 /// How long the end of the program may be put off to tell the peers of it.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
+/// How many chunks are taken from a stream at once. Each is a datagram's share, so together they are what a batch of
+/// the socket brings.
+const CHUNKS_MAX: usize = 64;
+
 /// A runtime with one thread for everything but files and names.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::io("cannot start the runtime"))
 }
 
-/// The transport parameters that the command line asks for.
-pub(crate) fn transport_config(args: &TransportArgs) -> Arc<TransportConfig> {
-    let mut config = TransportConfig::default();
-    config
-        .congestion(match args.cc {
-            CongestionName::Newreno => CongestionControl::NewReno,
-            CongestionName::Cubic => CongestionControl::Cubic,
-        })
-        .max_idle_timeout(Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()))
-        .handshake_timeout(args.handshake_timeout);
-    if let Some(mtu) = args.mtu_max {
-        config.mtu_max(mtu);
+/// What the command line asks of the transport.
+#[derive(Debug, Clone)]
+pub(crate) struct Transport {
+    config: Arc<TransportConfig>,
+    aead: AeadBackend,
+}
+
+impl Transport {
+    /// Fails if the options contradict each other.
+    pub(crate) fn from_args(args: &TransportArgs) -> Result<Self, Failure> {
+        let default = TransportConfig::default();
+        let config = TransportConfig {
+            congestion: match args.cc {
+                CongestionName::Newreno => CongestionControl::NewReno(Default::default()),
+                CongestionName::Cubic => CongestionControl::Cubic(Default::default()),
+            },
+            max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
+            handshake_timeout: args.handshake_timeout,
+            keep_alive_interval: args.keep_alive,
+            mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
+            ..default
+        };
+        config.validate().map_err(unusable)?;
+        let aead = match args.aead {
+            AeadName::Auto => AeadBackend::preferred(),
+            AeadName::Ring => AeadBackend::Ring,
+            AeadName::AwsLc => AeadBackend::AwsLc,
+        };
+        Ok(Self { config: Arc::new(config), aead })
     }
-    Arc::new(config)
+}
+
+fn unusable(error: ConfigError) -> Failure {
+    Failure::Usage(format!("the transport cannot be configured so: {error}"))
 }
 
 /// What a server needs to listen.
@@ -57,25 +83,29 @@ pub(crate) struct Listen<'a> {
     pub(crate) default_port: u16,
     pub(crate) identity: &'a Identity,
     pub(crate) protocol: &'static str,
-    pub(crate) transport: Arc<TransportConfig>,
+    pub(crate) transport: &'a Transport,
     pub(crate) reset_key: Option<[u8; 32]>,
 }
 
 impl Listen<'_> {
     /// Binds the socket, and tells the address it really has. Needs a runtime.
     pub(crate) fn bind(&self) -> Result<(Endpoint, Listening), Failure> {
-        let mut config = ServerConfig::new(tls::server_config(self.identity, self.protocol)?);
-        config.transport(self.transport.clone());
-        if let Some(key) = self.reset_key {
-            config.reset_key(ResetKey::new(key));
-        }
-        let any = |ip: IpAddr| SocketAddr::new(ip, self.default_port);
-        let endpoint = match self.addr {
-            Some(addr) => {
-                Endpoint::server(config, addr).map_err(Failure::io(format!("cannot listen on {addr}")))?
+        let tls = tls::server_config(self.identity, self.protocol)?;
+        let config =
+            ServerConfig::new(tls).with_transport(self.transport.config.clone()).map_err(unusable)?;
+        let config = config.with_aead(self.transport.aead);
+        let bind = |addr: SocketAddr| {
+            let builder = Endpoint::builder().server_config(config.clone());
+            match &self.reset_key {
+                Some(key) => builder.config(EndpointConfig::new(ResetKey::new(key))).bind(addr),
+                None => builder.bind(addr),
             }
-            None => Endpoint::server(config.clone(), any(Ipv6Addr::UNSPECIFIED.into()))
-                .or_else(|_| Endpoint::server(config, any(Ipv4Addr::UNSPECIFIED.into())))
+        };
+        let endpoint = match self.addr {
+            Some(addr) => bind(addr).map_err(Failure::io(format!("cannot listen on {addr}")))?,
+            // Without IPv6 on the machine, IPv4 has to do.
+            None => bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, self.default_port)))
+                .or_else(|_| bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, self.default_port))))
                 .map_err(Failure::io(format!("cannot listen on port {}", self.default_port)))?,
         };
         let listening =
@@ -106,8 +136,9 @@ impl Dialer {
         transport: &TransportArgs,
     ) -> Result<Self, Failure> {
         let (tls, refusal) = tls::client_config(trust, cipher, protocol)?;
-        let mut config = ClientConfig::new(tls);
-        config.transport(transport_config(transport));
+        let transport = Transport::from_args(transport)?;
+        let config = ClientConfig::new(tls).with_transport(transport.config).map_err(unusable)?;
+        let config = config.with_aead(transport.aead);
         let addresses = resolve(server).await?;
         let mut endpoints = Vec::new();
         for any in
@@ -221,17 +252,46 @@ pub(crate) struct Figures {
     pub(crate) window_bytes: u64,
     pub(crate) packets_sent: u64,
     pub(crate) packets_lost: u64,
+    /// The name that TLS has for the cipher suite, once there is one.
+    pub(crate) cipher_suite: Option<&'static str>,
 }
 
 impl Figures {
     pub(crate) fn of(connection: &Connection) -> Self {
         let stats = connection.stats();
         Self {
-            rtt: stats.rtt.smoothed,
-            rtt_min: stats.rtt.min,
+            rtt: stats.rtt,
+            rtt_min: stats.rtt_min.unwrap_or_default(),
             window_bytes: stats.cwnd,
             packets_sent: stats.packets_sent,
             packets_lost: stats.packets_lost,
+            cipher_suite: stats.cipher_suite.map(|suite| match suite {
+                CipherSuite::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
+                CipherSuite::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
+                CipherSuite::ChaCha20Poly1305 => "TLS_CHACHA20_POLY1305_SHA256",
+            }),
         }
+    }
+}
+
+/// Takes what a stream has, many chunks at a time and without copying.
+#[derive(Debug)]
+pub(crate) struct Inbox([Bytes; CHUNKS_MAX]);
+
+impl Inbox {
+    pub(crate) fn new() -> Self {
+        Self([const { Bytes::new() }; CHUNKS_MAX])
+    }
+
+    /// Waits for bytes and hands over those that are there; false at the end of the stream.
+    pub(crate) async fn take(
+        &mut self,
+        recv: &mut RecvStream,
+        mut each: impl FnMut(Bytes),
+    ) -> Result<bool, ReadError> {
+        let Some(count) = recv.read_chunks(&mut self.0).await? else { return Ok(false) };
+        // Taken out and not just looked at: a chunk that is kept would keep its receive buffer from being reused.
+        self.0[..count].iter_mut().map(std::mem::take).for_each(&mut each);
+        Ok(true)
     }
 }

@@ -78,6 +78,8 @@ pub(crate) struct Transfer {
     /// client does.
     pub(crate) packets_sent: u64,
     pub(crate) packets_lost: u64,
+    /// By the name that TLS has for it.
+    pub(crate) cipher_suite: Option<&'static str>,
     pub(crate) cpu_s_client: Option<f64>,
     pub(crate) cpu_s_server: Option<f64>,
     /// Whether what was asked for arrived: every byte by checksum in `demo`, the whole length elsewhere. Null
@@ -131,6 +133,7 @@ mod tests {
             rtt_min_us: 1,
             packets_sent: 1,
             packets_lost: 0,
+            cipher_suite: None,
             cpu_s_client: None,
             cpu_s_server: Some(0.5),
             verified: Some(true),

@@ -12,7 +12,7 @@ use tracing::{debug, info, warn};
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::hq::{self, BadRequest, RequestLine};
-use crate::net::{self, CLOSE_DONE, Listen};
+use crate::net::{self, CLOSE_DONE, Listen, Transport};
 use crate::report::Output;
 use crate::signal::interrupted;
 use crate::tls::Identity;
@@ -40,6 +40,7 @@ struct Site {
 /// Serves until the user ends it.
 pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     let root = files::root(&args.dir)?;
+    let transport = Transport::from_args(&args.transport)?;
     let identity = Identity::from_args(&args.identity)?;
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             default_port: DEFAULT_PORT,
             identity: &identity,
             protocol: hq::PROTOCOL,
-            transport: net::transport_config(&args.transport),
+            transport: &transport,
             reset_key: args.reset_key,
         };
         let (endpoint, listening) = listen.bind()?;
@@ -181,7 +182,7 @@ async fn answer(send: &mut SendStream, recv: &mut RecvStream, site: &Arc<Site>) 
 
 async fn read_request(recv: &mut RecvStream) -> Result<RequestLine, Refusal> {
     let mut line = RequestLine::default();
-    while let Some(chunk) = recv.read_chunk(READ_MAX).await? {
+    while let Some(chunk) = recv.read_chunk(READ_MAX, true).await? {
         if line.push(&chunk.bytes)? {
             break;
         }

@@ -8,13 +8,14 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use fulmar::{CipherSuite, restrict_suites};
+use rustls::RootCertStore;
 use rustls::client::Resumption;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::{CipherSuite, RootCertStore};
 
 use crate::args::{Cipher, TrustArgs};
 use crate::failure::Failure;
@@ -155,16 +156,14 @@ fn system_roots() -> Result<RootCertStore, Failure> {
 
 /// The cryptography, with all cipher suites or one.
 fn provider(cipher: Option<Cipher>) -> Arc<CryptoProvider> {
-    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
-    if let Some(cipher) = cipher {
-        let only = match cipher {
-            Cipher::Aes128 => CipherSuite::TLS13_AES_128_GCM_SHA256,
-            Cipher::Aes256 => CipherSuite::TLS13_AES_256_GCM_SHA384,
-            Cipher::Chacha20 => CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
-        };
-        provider.cipher_suites.retain(|suite| suite.suite() == only);
-    }
-    Arc::new(provider)
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let only = match cipher {
+        None => return Arc::new(provider),
+        Some(Cipher::Aes128) => CipherSuite::Aes128Gcm,
+        Some(Cipher::Aes256) => CipherSuite::Aes256Gcm,
+        Some(Cipher::Chacha20) => CipherSuite::ChaCha20Poly1305,
+    };
+    Arc::new(restrict_suites(&provider, &[only]))
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use fulmar::{Connection, Endpoint, ReadError, RecvStream, SendStream, TransportConfig, WriteError};
+use bytes::Bytes;
+use fulmar::{Connection, Endpoint, ReadError, RecvStream, SendStream, WriteError};
 use tokio::sync::oneshot;
 
 use super::Progress;
@@ -17,12 +18,10 @@ use crate::authority::Authority;
 use crate::clock::thread_cpu;
 use crate::content::Content;
 use crate::failure::Failure;
-use crate::net::{self, CLOSE_DONE, Dialer, Figures, Listen};
+use crate::net::{self, CLOSE_DONE, Dialer, Figures, Inbox, Listen, Transport};
 use crate::tls::{Fingerprint, Identity};
 
 const PROTOCOL: &str = "fulmar-demo";
-/// How much is taken from the stream at once, in bytes.
-const CHUNK_MAX: usize = 256 << 10;
 
 /// What the server has to tell.
 #[derive(Debug)]
@@ -50,7 +49,7 @@ pub(super) struct Received {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) identity: Identity,
-    pub(super) transport: Arc<TransportConfig>,
+    pub(super) transport: Transport,
     pub(super) progress: Arc<Progress>,
     /// Told once where the server listens.
     pub(super) listening: mpsc::Sender<SocketAddr>,
@@ -68,7 +67,7 @@ impl Server {
                 default_port: 0,
                 identity: &self.identity,
                 protocol: PROTOCOL,
-                transport: self.transport.clone(),
+                transport: &self.transport,
                 reset_key: None,
             };
             let (endpoint, listening) = listen.bind()?;
@@ -101,7 +100,9 @@ async fn serve(endpoint: &Endpoint, progress: &Progress) -> Result<Sent, Failure
 
 async fn read_size(recv: &mut RecvStream) -> Result<u64, Failure> {
     let mut request = Vec::new();
-    while let Some(chunk) = recv.read_chunk(8).await.map_err(|error| read_failure("the client", error))? {
+    while let Some(chunk) =
+        recv.read_chunk(8, true).await.map_err(|error| read_failure("the client", error))?
+    {
         request.extend_from_slice(&chunk.bytes);
         if request.len() > 8 {
             break;
@@ -160,11 +161,13 @@ impl Client {
         let _ = send.finish();
         let mut hasher = crc32fast::Hasher::new();
         let mut bytes = 0;
-        while let Some(chunk) = recv.read_chunk(CHUNK_MAX).await.map_err(|error| read_failure(peer, error))? {
-            hasher.update(&chunk.bytes);
-            bytes += chunk.bytes.len() as u64;
+        let mut inbox = Inbox::new();
+        let mut take = |chunk: Bytes| {
+            hasher.update(&chunk);
+            bytes += chunk.len() as u64;
             self.progress.received.store(bytes, Ordering::Relaxed);
-        }
+        };
+        while inbox.take(&mut recv, &mut take).await.map_err(|error| read_failure(peer, error))? {}
         let duration = start.elapsed();
         let checksum = hasher.finalize();
         let (handshake, cpu, figures) = (Duration::ZERO, None, Figures::default());

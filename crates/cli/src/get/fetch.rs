@@ -12,9 +12,8 @@ use super::part::PartFile;
 use super::{Item, Job};
 use crate::failure::Failure;
 use crate::hq;
+use crate::net::Inbox;
 
-/// How much is taken from the stream at once, in bytes.
-const CHUNK_MAX: usize = 64 << 10;
 /// How much is collected before it is written, in bytes: enough that the way to another thread and back does not
 /// count. Twice as much may be in memory for each file, one half being written.
 const BATCH_BYTES: usize = 256 << 10;
@@ -93,19 +92,18 @@ impl Fetcher {
         bar: &ProgressBar,
     ) -> Result<Batch, Failure> {
         let mut batch = Batch::default();
+        let mut inbox = Inbox::new();
         while batch.bytes < BATCH_BYTES {
-            match recv.read_chunk(CHUNK_MAX).await {
-                Ok(Some(chunk)) => {
-                    bar.inc(chunk.bytes.len() as u64);
-                    batch.bytes += chunk.bytes.len();
-                    batch.chunks.push(chunk.bytes);
-                }
-                Ok(None) => {
-                    batch.last = true;
-                    break;
-                }
-                Err(error) => return Err(self.not_answered(item, error)),
+            let before = batch.bytes;
+            let take = |chunk: Bytes| {
+                batch.bytes += chunk.len();
+                batch.chunks.push(chunk);
+            };
+            if !inbox.take(recv, take).await.map_err(|error| self.not_answered(item, error))? {
+                batch.last = true;
+                break;
             }
+            bar.inc((batch.bytes - before) as u64);
         }
         Ok(batch)
     }

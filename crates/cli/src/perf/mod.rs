@@ -16,6 +16,7 @@ use bytes::Bytes;
 use fulmar::{ReadError, RecvStream, SendStream, VarInt, WriteError};
 
 use crate::failure::Failure;
+use crate::net::Inbox;
 
 /// The name of the protocol in ALPN.
 pub(crate) const PROTOCOL: &str = "perf";
@@ -27,8 +28,6 @@ const TIME_OVER: VarInt = VarInt::from_u32(0);
 
 /// How much is given to a stream at once, in bytes.
 const BLOCK_BYTES: usize = 256 << 10;
-/// How much is taken from a stream at once, in bytes.
-const CHUNK_MAX: usize = 256 << 10;
 
 /// What all content is cut from, so that making it costs nothing.
 static ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
@@ -47,9 +46,8 @@ async fn send_zeros(send: &mut SendStream, size: u64, mut taken: impl FnMut(u64)
 
 /// Takes a stream to its end and drops what it holds; tells each time how much more it was.
 async fn drain(recv: &mut RecvStream, mut received: impl FnMut(u64)) -> Result<(), ReadError> {
-    while let Some(chunk) = recv.read_chunk(CHUNK_MAX).await? {
-        received(chunk.bytes.len() as u64);
-    }
+    let mut inbox = Inbox::new();
+    while inbox.take(recv, |chunk| received(chunk.len() as u64)).await? {}
     Ok(())
 }
 

@@ -9,12 +9,12 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
 
-use super::{CHUNK_MAX, MALFORMED_REQUEST, PROTOCOL, TIME_OVER, drain, send_zeros};
+use super::{MALFORMED_REQUEST, PROTOCOL, TIME_OVER, drain, send_zeros};
 use crate::args::PerfServerArgs;
 use crate::clock::process_cpu;
 use crate::duration::Span;
 use crate::failure::Failure;
-use crate::net::{self, CLOSE_DONE, Figures, Listen};
+use crate::net::{self, CLOSE_DONE, Figures, Listen, Transport};
 use crate::report::{self, Output};
 use crate::signal::interrupted;
 use crate::size::Size;
@@ -60,6 +60,7 @@ impl Counters {
 
 /// Answers until the user ends it.
 pub(crate) fn run(args: &PerfServerArgs, output: Output) -> Result<(), Failure> {
+    let transport = Transport::from_args(&args.transport)?;
     let identity = Identity::from_args(&args.identity)?;
     let runtime = net::runtime()?;
     runtime.block_on(async {
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &PerfServerArgs, output: Output) -> Result<(), Failure> 
             default_port: DEFAULT_PORT,
             identity: &identity,
             protocol: PROTOCOL,
-            transport: net::transport_config(&args.transport),
+            transport: &transport,
             reset_key: None,
         };
         let (endpoint, listening) = listen.bind()?;
@@ -164,15 +165,15 @@ async fn answer(send: &mut SendStream, recv: &mut RecvStream, counters: &Counter
     Ok(())
 }
 
-/// Reads the 8 bytes that ask for a response. What comes with them counts as received.
+/// Reads the 8 bytes that ask for a response.
 async fn read_size(recv: &mut RecvStream, counters: &Counters) -> Result<u64, Ended> {
     let mut size = [0; 8];
     let mut filled = 0;
     while filled < size.len() {
-        let chunk = recv.read_chunk(CHUNK_MAX).await.map_err(Ended::Read)?.ok_or(Ended::Malformed)?;
-        let taken = chunk.bytes.len().min(size.len() - filled);
-        size[filled..filled + taken].copy_from_slice(&chunk.bytes[..taken]);
-        filled += taken;
+        let missing = size.len() - filled;
+        let chunk = recv.read_chunk(missing, true).await.map_err(Ended::Read)?.ok_or(Ended::Malformed)?;
+        size[filled..filled + chunk.bytes.len()].copy_from_slice(&chunk.bytes);
+        filled += chunk.bytes.len();
         counters.received(chunk.bytes.len() as u64);
     }
     Ok(u64::from_be_bytes(size))

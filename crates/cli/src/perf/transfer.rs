@@ -114,6 +114,7 @@ fn conclude(
         rtt_min_us: report::micros(figures.rtt_min),
         packets_sent: figures.packets_sent,
         packets_lost: figures.packets_lost,
+        cipher_suite: figures.cipher_suite,
         cpu_s_client: process_cpu().map(|cpu| cpu.as_secs_f64()),
         cpu_s_server: None,
         verified,

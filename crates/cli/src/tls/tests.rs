@@ -81,6 +81,6 @@ fn a_missing_ca_file_is_one_sentence() {
 fn a_single_cipher_suite_can_be_offered() {
     let suites = provider(Some(Cipher::Chacha20)).cipher_suites.clone();
     assert_eq!(suites.len(), 1);
-    assert_eq!(suites[0].suite(), CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
+    assert_eq!(suites[0].suite(), rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
     assert!(provider(None).cipher_suites.len() >= 3);
 }

@@ -1,9 +1,11 @@
 //! Files from `serve` to `get`.
 
 use std::fs;
+use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::run::{Server, content, finish, fulmar};
+use crate::run::{Finished, Server, content, finish, fulmar, interrupt};
 use crate::test_dir::TestDir;
 
 #[test]
@@ -138,19 +140,58 @@ fn a_connection_that_falls_silent_ends_by_itself() {
 #[test]
 fn a_restarted_server_resets_old_connections() {
     let (www, out) = (TestDir::new("reset-www"), TestDir::new("reset-out"));
-    fs::write(www.path().join("a"), "a file").expect("a file");
-    // Large enough that the connection is still busy when the server is gone.
-    fs::write(www.path().join("huge"), content(400_000_000, 1)).expect("a file");
     let key = "5a".repeat(32);
     let server = Server::serve(www.path(), &["--reset-key", &key]);
-    let (url, out_dir) = (server.url("/huge"), out.path().to_str().expect("a path").to_owned());
-    let get = std::thread::spawn(move || finish(fulmar(&["get", "-q", "--insecure", "-o", &out_dir, &url])));
+    // Who only receives has nothing to send, and a reset answers what is sent.
+    let get = fetch_huge(&www, &out, &server, &["--keep-alive", "200ms"]);
+    let address = server.crash().to_string();
+    let _successor = Server::serve(www.path(), &["--reset-key", &key, "--listen", &address]);
+    let finished = get.join().expect("ended").failed(1, &["stateless reset"]);
+    assert!(finished.took < Duration::from_secs(20), "not the idle timeout: {:?}", finished.took);
+    assert!(out.names().is_empty(), "nothing is left: {:?}", out.names());
+}
+
+#[test]
+fn a_server_that_dies_leaves_no_part_of_a_file() {
+    let (www, out) = (TestDir::new("death-www"), TestDir::new("death-out"));
+    let server = Server::serve(www.path(), &[]);
+    let get = fetch_huge(&www, &out, &server, &["--idle-timeout", "1s"]);
+    server.crash();
+    get.join().expect("ended").failed(1, &["timed out"]);
+    assert!(out.names().is_empty(), "nothing is left: {:?}", out.names());
+}
+
+#[test]
+fn an_interrupted_get_leaves_no_part_of_a_file() {
+    let (www, out) = (TestDir::new("interrupt-www"), TestDir::new("interrupt-out"));
+    let server = Server::serve(www.path(), &[]);
+    let mut get = get_huge(&www, &out, &server, &[]).spawn().expect("the program starts");
+    wait_for_part(&out);
+    interrupt(&get);
+    assert_eq!(get.wait().expect("ended").code(), Some(130));
+    assert!(out.names().is_empty(), "nothing is left: {:?}", out.names());
+}
+
+/// What fetches a file that is too large to arrive before something happens, and sparse, so that it costs nothing.
+fn get_huge(www: &TestDir, out: &TestDir, server: &Server, options: &[&str]) -> Command {
+    let huge = fs::File::create(www.path().join("huge")).expect("a file");
+    huge.set_len(64 << 30).expect("a sparse file");
+    let mut get = fulmar(&["get", "-q", "--insecure", "-o", out.path().to_str().expect("a path")]);
+    get.args(options).arg(server.url("/huge")).stderr(Stdio::piped());
+    get
+}
+
+/// Fetches such a file until it is under way.
+fn fetch_huge(www: &TestDir, out: &TestDir, server: &Server, options: &[&str]) -> JoinHandle<Finished> {
+    let get = get_huge(www, out, server, options);
+    let get = std::thread::spawn(move || finish(get));
+    wait_for_part(out);
+    get
+}
+
+fn wait_for_part(out: &TestDir) {
     while out.names().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_millis(100));
-    let address = server.crash().to_string();
-    let _successor = Server::serve(www.path(), &["--reset-key", &key, "--listen", &address]);
-    get.join().expect("ended").failed(1, &["stateless reset"]);
-    assert!(out.names().is_empty(), "nothing is left: {:?}", out.names());
 }

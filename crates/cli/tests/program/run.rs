@@ -46,6 +46,11 @@ fn signal(id: u32, signal: rustix::process::Signal) {
     let _ = rustix::process::kill_process(pid, signal);
 }
 
+/// Interrupts a command as a user would.
+pub(crate) fn interrupt(child: &Child) {
+    signal(child.id(), rustix::process::Signal::INT);
+}
+
 /// A command that has ended.
 pub(crate) struct Finished {
     output: Output,
@@ -146,7 +151,7 @@ impl Server {
 
     /// Ends it as a user would, and tells its exit code.
     pub(crate) fn interrupt(mut self) -> Option<i32> {
-        signal(self.child.id(), rustix::process::Signal::INT);
+        interrupt(&self.child);
         self.child.wait().expect("ended").code()
     }
 }
