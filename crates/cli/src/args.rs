@@ -109,7 +109,7 @@ pub(crate) struct ServeArgs {
     #[arg(value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
 
-    /// The UDP address to listen on; port 0 picks a free one [default: [::]:4433, or 0.0.0.0:4433 without IPv6]
+    /// The UDP address to listen on; port 0 picks a free one. Default: all addresses, port 4433
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
 
@@ -127,7 +127,7 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GetArgs {
-    /// What to fetch: https://HOST[:PORT]/PATH (port 443 if none is given)
+    /// What to fetch: `https://HOST[:PORT]/PATH` (port 443 if none is given)
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<String>,
 
@@ -156,7 +156,7 @@ pub(crate) struct GetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PerfServerArgs {
-    /// The UDP address to listen on; port 0 picks a free one [default: [::]:4434, or 0.0.0.0:4434 without IPv6]
+    /// The UDP address to listen on; port 0 picks a free one. Default: all addresses, port 4434
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
 

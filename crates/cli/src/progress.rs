@@ -42,6 +42,11 @@ impl Bars {
         let _ = self.0.println(format!("{name} {}", Size(bytes)));
     }
 
+    /// Takes the bars away while `print` writes to the terminal.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
+    }
+
     /// Takes the bars away.
     pub(crate) fn clear(&self) {
         let _ = self.0.clear();

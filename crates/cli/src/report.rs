@@ -87,6 +87,11 @@ pub(crate) struct Transfer {
     pub(crate) verified: Option<bool>,
 }
 
+/// A count and its noun: `1 file`, `2 files`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Bits per second in units of 10^9.
 pub(crate) fn gbit_per_s(bytes: u64, duration: Duration) -> f64 {
     if duration.is_zero() { 0.0 } else { bytes as f64 * 8.0 / 1e9 / duration.as_secs_f64() }

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
 use fulmar::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
 use indicatif::ProgressBar;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -71,41 +70,42 @@ impl Fetcher {
         bar: &ProgressBar,
     ) -> Result<u64, Failure> {
         let mut bytes = 0;
-        let mut batch = self.read_batch(item, recv, bar).await?;
+        let mut spare = Vec::new();
+        let mut batch = self.read_batch(item, recv, bar, Vec::new()).await?;
         while !batch.last {
-            bytes += batch.bytes as u64;
-            let writing = blocking(move || part.write(&batch.chunks).map(|()| part));
+            bytes += batch.bytes.len() as u64;
+            let writing = blocking(move || part.write(&batch.bytes).map(|()| (part, batch.bytes)));
             // When reading fails, the write goes on without us, and its end removes the part.
-            batch = self.read_batch(item, recv, bar).await?;
-            part = writing.finish().await?;
+            batch = self.read_batch(item, recv, bar, spare).await?;
+            (part, spare) = writing.finish().await?;
         }
-        bytes += batch.bytes as u64;
-        blocking(move || part.write(&batch.chunks).and_then(|()| part.commit())).finish().await?;
+        bytes += batch.bytes.len() as u64;
+        blocking(move || part.write(&batch.bytes).and_then(|()| part.commit())).finish().await?;
         Ok(bytes)
     }
 
-    /// Collects a batch, or the rest of the response.
+    /// Collects a batch, or the rest of the response, in `bytes`.
+    ///
+    /// The bytes are copied here: kept as they came they would keep the receive buffers, and to write them as many
+    /// small slices costs the kernel several times what the copy does.
     async fn read_batch(
         &self,
         item: &Item,
         recv: &mut RecvStream,
         bar: &ProgressBar,
+        mut bytes: Vec<u8>,
     ) -> Result<Batch, Failure> {
-        let mut batch = Batch::default();
+        bytes.clear();
         let mut inbox = Inbox::new();
-        while batch.bytes < BATCH_BYTES {
-            let before = batch.bytes;
-            let take = |chunk: Bytes| {
-                batch.bytes += chunk.len();
-                batch.chunks.push(chunk);
-            };
-            if !inbox.take(recv, take).await.map_err(|error| self.not_answered(item, error))? {
-                batch.last = true;
-                break;
+        while bytes.len() < BATCH_BYTES {
+            let before = bytes.len();
+            let more = inbox.take(recv, |chunk| bytes.extend_from_slice(&chunk)).await;
+            if !more.map_err(|error| self.not_answered(item, error))? {
+                return Ok(Batch { bytes, last: true });
             }
-            bar.inc((batch.bytes - before) as u64);
+            bar.inc((bytes.len() - before) as u64);
         }
-        Ok(batch)
+        Ok(Batch { bytes, last: false })
     }
 
     fn not_answered(&self, item: &Item, error: ReadError) -> Failure {
@@ -119,10 +119,9 @@ impl Fetcher {
 }
 
 /// Bytes on their way to the disk.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Batch {
-    chunks: Vec<Bytes>,
-    bytes: usize,
+    bytes: Vec<u8>,
     /// Whether the response ends with this batch.
     last: bool,
 }

@@ -247,9 +247,12 @@ impl Job {
             cpu_s_server: None,
             verified: Some(summary.failures.is_empty()),
         };
-        self.output.print(&transfer, || {
-            let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-            format!("{files}, {}, {} ({rate:.2} Gbit/s)", Size(bytes), Span(duration))
-        });
+        let print = || {
+            self.output.print(&transfer, || {
+                let files = report::counted(files, "file");
+                format!("{files}, {} in {} ({rate:.2} Gbit/s)", Size(bytes), Span(duration))
+            });
+        };
+        self.bars.suspend(print);
     }
 }

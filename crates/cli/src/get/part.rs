@@ -2,10 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, ErrorKind, IoSlice, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-
-use bytes::Bytes;
 
 use super::name::NAME_MAX;
 use crate::failure::Failure;
@@ -42,9 +40,9 @@ impl PartFile {
         }
     }
 
-    /// Appends `chunks`.
-    pub(super) fn write(&mut self, chunks: &[Bytes]) -> Result<(), Failure> {
-        write_all(&mut self.file, chunks).map_err(cannot_write(&self.destination))
+    /// Appends `bytes`.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.file.write_all(bytes).map_err(cannot_write(&self.destination))
     }
 
     /// Gives the file its name; a file that has the name is replaced.
@@ -66,23 +64,6 @@ impl Drop for PartFile {
 
 fn cannot_write(destination: &Path) -> impl FnOnce(io::Error) -> Failure {
     Failure::io(format!("cannot write {}", destination.display()))
-}
-
-/// Writes all chunks with as few calls to the system as it takes.
-fn write_all(file: &mut impl Write, chunks: &[Bytes]) -> io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> = chunks.iter().map(|chunk| IoSlice::new(chunk)).collect();
-    let mut left = &mut slices[..];
-    // Empty chunks at the front would make a write of nothing look like a full disk.
-    IoSlice::advance_slices(&mut left, 0);
-    while !left.is_empty() {
-        match file.write_vectored(left) {
-            Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut left, written),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// The temporary name for `destination`. A long name is cut, so that the whole stays a legal name.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fulmar::{Incoming, ReadError, RecvStream, SendStream, WriteError};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::clock::process_cpu;
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::net::{self, CLOSE_DONE, Figures, Listen, Transport};
-use crate::report::{self, Output};
+use crate::report::{self, Output, counted};
 use crate::signal::interrupted;
 use crate::size::Size;
 use crate::tls::Identity;
@@ -182,13 +182,13 @@ async fn read_size(recv: &mut RecvStream, counters: &Counters) -> Result<u64, En
 impl Served {
     fn text(&self) -> String {
         format!(
-            "{}: {} streams, {} sent, {} received in {}, {} packets sent, {} lost",
+            "{}: {} sent and {} received on {} in {}, {} sent, {} lost",
             self.remote,
-            self.streams,
             Size(self.bytes_sent),
             Size(self.bytes_received),
-            Span(std::time::Duration::from_secs_f64(self.duration_s)),
-            self.packets_sent,
+            counted(self.streams, "stream"),
+            Span(Duration::from_secs_f64(self.duration_s)),
+            counted(self.packets_sent, "packet"),
             self.packets_lost,
         )
     }

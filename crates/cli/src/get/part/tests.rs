@@ -1,17 +1,13 @@
 use super::*;
 use crate::test_dir::TestDir;
 
-fn chunks(texts: &[&'static str]) -> Vec<Bytes> {
-    texts.iter().map(|text| Bytes::from_static(text.as_bytes())).collect()
-}
-
 #[test]
 fn a_file_has_its_name_when_it_is_complete_and_not_before() {
     let dir = TestDir::new("part-commit");
     let destination = dir.path().join("a.bin");
     let mut part = PartFile::create(destination.clone()).expect("a part");
-    part.write(&chunks(&["one ", "", "two "])).expect("written");
-    part.write(&chunks(&["three"])).expect("written");
+    part.write(b"one two ").expect("written");
+    part.write(b"three").expect("written");
     let names = dir.names();
     assert!(names.len() == 1 && names[0].starts_with(".a.bin.part-"), "{names:?}");
     part.commit().expect("committed");
@@ -25,7 +21,7 @@ fn an_older_file_stays_until_it_is_replaced() {
     let destination = dir.path().join("a");
     fs::write(&destination, "old").expect("a file");
     let mut part = PartFile::create(destination.clone()).expect("a part");
-    part.write(&chunks(&["new"])).expect("written");
+    part.write(b"new").expect("written");
     assert_eq!(fs::read(&destination).expect("the file"), b"old");
     part.commit().expect("committed");
     assert_eq!(fs::read(&destination).expect("the file"), b"new");
@@ -35,7 +31,7 @@ fn an_older_file_stays_until_it_is_replaced() {
 fn a_part_that_is_given_up_is_removed() {
     let dir = TestDir::new("part-drop");
     let mut part = PartFile::create(dir.path().join("a")).expect("a part");
-    part.write(&chunks(&["half"])).expect("written");
+    part.write(b"half").expect("written");
     drop(part);
     assert_eq!(dir.names(), Vec::<String>::new());
 }
@@ -55,34 +51,6 @@ fn a_name_that_cannot_be_given_leaves_nothing() {
 fn a_missing_directory_is_one_sentence() {
     let failure = PartFile::create("/nonexistent/a".into()).expect_err("no directory").to_string();
     assert!(failure.starts_with("cannot write /nonexistent/a: "), "{failure}");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_is_an_error() {
-    let mut full = OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
-    let error = write_all(&mut full, &chunks(&["x"])).expect_err("always full");
-    assert_eq!(error.kind(), ErrorKind::StorageFull);
-}
-
-#[test]
-fn short_writes_are_continued() {
-    /// Takes three bytes at a time.
-    struct Slow(Vec<u8>);
-    impl Write for Slow {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let taken = bytes.len().min(3);
-            self.0.extend_from_slice(&bytes[..taken]);
-            Ok(taken)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut slow = Slow(Vec::new());
-    write_all(&mut slow, &chunks(&["", "12345", "", "6", "789", ""])).expect("written");
-    assert_eq!(slow.0, b"123456789");
-    write_all(&mut slow, &[]).expect("nothing to write");
 }
 
 #[test]
