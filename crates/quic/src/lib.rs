@@ -93,10 +93,11 @@ pub use error::{
 };
 pub use stream::{Chunk, RecvStream, SendStream};
 
+pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::{
     AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError, ConnectionStats,
-    DatagramStats, Dir, EndpointConfig, FrameType, RandomCids, ResetKey, ServerConfig, Side, StreamId, StreamStats,
-    TlsError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version, restrict_suites,
+    DatagramStats, Dir, EndpointConfig, FrameType, RandomCids, ResetKey, ServerConfig, Side, StreamId,
+    StreamStats, TlsError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
+    restrict_suites,
 };
-pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_udp::{BufferSizes, SocketStats};

@@ -117,14 +117,15 @@ fn accepting_loses_no_stream_and_no_datagram() {
             send.finish().expect("an open stream");
             pair.client.send_datagram(Bytes::copy_from_slice(&[turn])).expect("datagrams are on");
             let mut recv = loop {
-                if let Some(recv) = patience(usize::from(turn % 3), pair.server.accept_uni()).await {
+                if let Some(recv) = patience(usize::from(1 + turn % 3), pair.server.accept_uni()).await {
                     break recv.expect("an open connection");
                 }
                 tokio::task::yield_now().await;
             };
             assert_eq!(recv.read_to_end(2).await.expect("one byte"), [turn]);
             let datagram = loop {
-                if let Some(datagram) = patience(usize::from(turn % 3), pair.server.read_datagram()).await {
+                if let Some(datagram) = patience(usize::from(1 + turn % 3), pair.server.read_datagram()).await
+                {
                     break datagram.expect("an open connection");
                 }
                 tokio::task::yield_now().await;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Endpoints, Pair, run, run_threaded, within};
@@ -78,7 +78,7 @@ fn a_silent_connection_times_out() {
             ..TransportConfig::default()
         };
         let pair = Pair::with(idle, TransportConfig::default()).await;
-        let start = Instant::now();
+        let start = tokio::time::Instant::now();
         let (server, client) = tokio::join!(pair.server.closed(), pair.client.closed());
         assert_eq!((server, client), (ConnectionError::TimedOut, ConnectionError::TimedOut));
         assert!(start.elapsed() >= Duration::from_millis(300));

@@ -15,9 +15,11 @@ use crate::address::canonical;
 const MESSAGE_MAX: usize = 65_536;
 /// The size of one buffer. Twice a message, so that small datagrams share a buffer instead of pinning one each.
 const BUFFER_BYTES: usize = 2 * MESSAGE_MAX;
-/// Message slots offered to the first receive call. They double while the kernel fills them all, so that
-/// an endpoint with little traffic stays small.
-const SLOTS_INITIAL: usize = 4;
+/// Message slots offered to a receive call at first, and while messages are large: more bytes at a time would not stay
+/// in the processor's cache until they are looked at.
+const SLOTS_MIN: usize = 4;
+/// Messages are large if they have at least this many bytes on average.
+const LARGE_BYTES: u64 = 8 * 1024;
 /// Exhausted buffers kept for reuse. Beyond it the oldest is given up; its memory returns with its last slice.
 const SPARES_MAX: usize = 64;
 /// How many exhausted buffers are asked for their return before a new one is allocated.
@@ -50,6 +52,8 @@ pub struct RecvBatch {
     /// Messages of the last receive call, and the first that is not empty yet.
     filled: usize,
     draining: usize,
+    /// Bytes of the last receive call.
+    bytes: u64,
     spares: VecDeque<BytesMut>,
 }
 
@@ -63,10 +67,11 @@ impl RecvBatch {
     /// An empty batch. Its buffers are allocated when they are first needed.
     pub fn new() -> Self {
         Self {
-            slots: vec![BytesMut::new(); SLOTS_INITIAL.min(BATCH_SIZE)],
+            slots: vec![BytesMut::new(); SLOTS_MIN.min(BATCH_SIZE)],
             meta: [RecvMeta::default(); BATCH_SIZE],
             filled: 0,
             draining: 0,
+            bytes: 0,
             spares: VecDeque::new(),
         }
     }
@@ -97,11 +102,15 @@ impl RecvBatch {
         self.filled > 0 && self.filled == self.slots.len()
     }
 
-    /// Messages, datagrams and bytes that are waiting in the batch.
-    pub(crate) fn totals(&self) -> (u64, u64) {
+    /// Bytes that the last receive call returned.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Datagrams that are waiting in the batch.
+    pub(crate) fn datagrams(&self) -> u64 {
         let messages = &self.meta[self.draining..self.filled];
-        let datagrams = messages.iter().map(|meta| meta.len.div_ceil(meta.stride.max(1)) as u64).sum();
-        (datagrams, messages.iter().map(|meta| meta.len as u64).sum())
+        messages.iter().map(|meta| meta.len.div_ceil(meta.stride.max(1)) as u64).sum()
     }
 
     /// Fills the batch with one receive call. What was left of the previous batch is dropped.
@@ -114,21 +123,34 @@ impl RecvBatch {
         self.draining = 0;
         self.filled = 0;
         self.filled = filled?;
+        self.bytes = self.meta[..self.filled].iter().map(|meta| meta.len as u64).sum();
         Ok(self.filled)
     }
 
     /// Gives every slot room for a full message.
     pub(crate) fn prepare(&mut self) {
-        if self.is_full() && self.slots.len() < BATCH_SIZE {
-            self.slots.resize((2 * self.slots.len()).min(BATCH_SIZE), BytesMut::new());
-        }
+        self.adapt();
         self.filled = 0;
         self.draining = 0;
+        self.bytes = 0;
         for slot in &mut self.slots {
             if slot.len() < MESSAGE_MAX {
                 refill(slot, &mut self.spares);
             }
         }
+    }
+}
+
+impl RecvBatch {
+    /// Offers more slots if the kernel filled them all with small messages, and few for large ones. The buffers of
+    /// slots that are given up are freed.
+    fn adapt(&mut self) {
+        if !self.is_full() {
+            return;
+        }
+        let is_large = self.bytes / self.filled as u64 >= LARGE_BYTES;
+        let slots = if is_large { SLOTS_MIN } else { 2 * self.slots.len() };
+        self.slots.resize(slots.min(BATCH_SIZE), BytesMut::new());
     }
 }
 

@@ -165,10 +165,9 @@ impl UdpSocket {
         loop {
             match self.io.try_io(Interest::READABLE, || batch.fill(&self.state, (&self.io).into())) {
                 Ok(messages) => {
-                    let (datagrams, bytes) = batch.totals();
                     add(&self.counters.recv_calls, 1);
-                    add(&self.counters.datagrams_received, datagrams);
-                    add(&self.counters.bytes_received, bytes);
+                    add(&self.counters.datagrams_received, batch.datagrams());
+                    add(&self.counters.bytes_received, batch.bytes());
                     return Ok(messages);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),

@@ -221,11 +221,6 @@ impl Flow {
         self.bytes_in_flight
     }
 
-    /// Whether the last round of sending left the window unused.
-    pub(crate) fn is_app_limited(&self) -> bool {
-        self.app_limited
-    }
-
     /// The controller, for its figures.
     pub(crate) fn controller(&self) -> &dyn Controller {
         &*self.controller

@@ -9,7 +9,7 @@ use fulmar_base::Instant;
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 
 /// The finest timer that loss detection relies on (kGranularity, RFC 9002 §6.1.2).
-pub const GRANULARITY: Duration = Duration::from_millis(1);
+pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 
 /// Estimates of the round-trip time of one tuple.
 ///

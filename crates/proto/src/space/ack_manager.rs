@@ -69,16 +69,6 @@ impl AckManager {
         }
     }
 
-    /// Replaces the policy. It holds from the next packet on.
-    pub(crate) fn set_policy(&mut self, policy: AckPolicy) {
-        self.policy = policy;
-    }
-
-    /// The policy in force.
-    pub(crate) fn policy(&self) -> AckPolicy {
-        self.policy
-    }
-
     /// Notes a packet that was opened and processed and is no duplicate.
     pub(crate) fn on_received(&mut self, now: Instant, number: u64, ack_eliciting: bool, ecn: Ecn) {
         self.ranges.insert_one(number);
@@ -98,11 +88,6 @@ impl AckManager {
             || ecn == Ecn::Ce
             || self.gap_is_due();
         self.deadline.get_or_insert(now + self.policy.max_ack_delay);
-    }
-
-    /// Asks for an ACK at the next opportunity, if there is anything to acknowledge.
-    pub(crate) fn demand(&mut self) {
-        self.immediate |= self.pending > 0;
     }
 
     /// Whether an ACK must be sent now, in a packet of its own if there is nothing else to send.

@@ -85,11 +85,6 @@ impl LossDetector {
         self.deadline
     }
 
-    /// The packet threshold in force.
-    pub(crate) fn packet_threshold(&self) -> u64 {
-        self.packet_threshold
-    }
-
     /// Removes from `sent` what is lost and hands it to `on_removed`, packets of ACKs alone included. Returns
     /// whether the losses establish persistent congestion.
     ///

@@ -95,7 +95,7 @@ pub(crate) struct NumberSpace {
     acks: AckManager,
     loss: LossDetector,
     ecn: EcnMonitor,
-    in_flight: InFlight,
+    outstanding: Outstanding,
     largest_acked: Option<u64>,
     last_ack_eliciting: Option<Instant>,
     ack_only_run: u32,
@@ -103,28 +103,19 @@ pub(crate) struct NumberSpace {
 
 /// Counts over the records of sent packets.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct InFlight {
-    bytes: u64,
+struct Outstanding {
     ack_eliciting: usize,
     ack_only: usize,
 }
 
-impl InFlight {
+impl Outstanding {
     fn add(&mut self, packet: &SentPacket) {
-        if packet.in_flight {
-            self.bytes += u64::from(packet.size);
-        } else {
-            self.ack_only += 1;
-        }
+        self.ack_only += usize::from(!packet.in_flight);
         self.ack_eliciting += usize::from(packet.ack_eliciting);
     }
 
     fn remove(&mut self, packet: &SentPacket) {
-        if packet.in_flight {
-            self.bytes -= u64::from(packet.size);
-        } else {
-            self.ack_only -= 1;
-        }
+        self.ack_only -= usize::from(!packet.in_flight);
         self.ack_eliciting -= usize::from(packet.ack_eliciting);
     }
 }
@@ -139,7 +130,7 @@ impl NumberSpace {
             acks: AckManager::new(policy),
             loss: LossDetector::new(),
             ecn: EcnMonitor::default(),
-            in_flight: InFlight::default(),
+            outstanding: Outstanding::default(),
             largest_acked: None,
             last_ack_eliciting: None,
             ack_only_run: 0,
@@ -151,11 +142,6 @@ impl NumberSpace {
     /// The number that the next packet must have.
     pub(crate) fn next_number(&self) -> u64 {
         self.numbers.next()
-    }
-
-    /// Skips a number, so that the peer acknowledges the next packet at once.
-    pub(crate) fn skip_number(&mut self) {
-        self.numbers.skip();
     }
 
     /// The largest number that the peer acknowledged, by which the next ones are shortened
@@ -175,8 +161,8 @@ impl NumberSpace {
         } else {
             self.ack_only_run = self.ack_only_run.saturating_add(1);
         }
-        if packet.in_flight || self.in_flight.ack_only < MAX_ACK_ONLY_RECORDS {
-            self.in_flight.add(&packet);
+        if packet.in_flight || self.outstanding.ack_only < MAX_ACK_ONLY_RECORDS {
+            self.outstanding.add(&packet);
             self.sent.push(number, packet);
         }
     }
@@ -186,14 +172,9 @@ impl NumberSpace {
         self.ack_only_run >= ACK_ONLY_RUN
     }
 
-    /// Bytes in flight of this space, on all tuples.
-    pub(crate) fn bytes_in_flight(&self) -> u64 {
-        self.in_flight.bytes
-    }
-
     /// Whether an acknowledgement is outstanding.
     pub(crate) fn has_ack_eliciting_in_flight(&self) -> bool {
-        self.in_flight.ack_eliciting > 0
+        self.outstanding.ack_eliciting > 0
     }
 
     /// The packets without a verdict, oldest first: what a probe may repeat (RFC 9002 §6.2.4).
@@ -205,7 +186,7 @@ impl NumberSpace {
     /// them out of the bytes in flight of their tuples.
     pub(crate) fn discard(&mut self) -> impl Iterator<Item = (u64, SentPacket)> {
         self.loss.clear();
-        self.in_flight = InFlight::default();
+        self.outstanding = Outstanding::default();
         self.last_ack_eliciting = None;
         self.sent.drain()
     }
@@ -240,7 +221,7 @@ impl NumberSpace {
             let end = self.sent.end_key().min(range.end() + 1);
             for number in first..end {
                 let Some(packet) = self.sent.remove(number) else { continue };
-                self.in_flight.remove(&packet);
+                self.outstanding.remove(&packet);
                 marks.add(packet.ecn);
                 ack_eliciting |= packet.ack_eliciting;
                 if number == largest {
@@ -271,9 +252,9 @@ impl NumberSpace {
     /// [`NumberSpace::loss_deadline`] has come.
     pub(crate) fn detect_lost(&mut self, now: Instant, cx: &LossContext<'_>, out: &mut AckOutcome) {
         let Some(largest_acked) = self.largest_acked else { return };
-        let Self { loss, sent, numbers, in_flight, .. } = self;
+        let Self { loss, sent, numbers, outstanding, .. } = self;
         out.persistent_congestion |= loss.detect(now, largest_acked, sent, numbers, cx, |number, packet| {
-            in_flight.remove(&packet);
+            outstanding.remove(&packet);
             // A packet of ACKs alone holds nothing that would be repeated, and its loss is no sign of
             // congestion (RFC 9002 §3): it is dropped in silence.
             if packet.in_flight {
@@ -292,11 +273,6 @@ impl NumberSpace {
     pub(crate) fn pto_deadline(&self, delay: Duration) -> Option<Instant> {
         let last = self.last_ack_eliciting.filter(|_| self.has_ack_eliciting_in_flight())?;
         Some(last + delay)
-    }
-
-    /// The number of packets that loss detection waits for before it takes a gap for a loss.
-    pub(crate) fn packet_threshold(&self) -> u64 {
-        self.loss.packet_threshold()
     }
 
     // Receiving.
@@ -349,21 +325,6 @@ impl NumberSpace {
     /// The peer acknowledged a packet with our ACK of `largest`: the token `SentFrame::Ack`.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.acks.on_ack_acked(largest);
-    }
-
-    /// Demands an ACK at the next opportunity if a packet waits for one.
-    pub(crate) fn demand_ack(&mut self) {
-        self.acks.demand();
-    }
-
-    /// The acknowledgement policy in force.
-    pub(crate) fn ack_policy(&self) -> AckPolicy {
-        self.acks.policy()
-    }
-
-    /// Replaces the acknowledgement policy.
-    pub(crate) fn set_ack_policy(&mut self, policy: AckPolicy) {
-        self.acks.set_policy(policy);
     }
 
     /// Refuses acknowledgements of packets that were never sent.

@@ -33,8 +33,11 @@ use crate::sync::lock;
 pub(crate) use ready::ReadyQueue;
 use timers::{Alarm, Timers};
 
-/// Receive calls in one turn; each returns up to 32 messages of up to 64 datagrams.
-const RECV_BATCHES_PER_TURN: usize = 4;
+/// Bytes that are received in one turn, about: what stays in the processor's cache until the application reads it, and
+/// what a peer sends between two acknowledgements.
+const RECV_BYTES_PER_TURN: u64 = 256 * 1024;
+/// Receive calls in one turn, whatever they return.
+const RECV_CALLS_PER_TURN: usize = 16;
 /// Datagrams that are routed under one lock of the endpoint.
 const ROUTE_RUN_MAX: usize = 128;
 /// Trains that one connection sends before it is the turn of the next.
@@ -93,11 +96,7 @@ impl Worker {
 
     fn turn(&mut self) {
         self.take_touched();
-        for _ in 0..RECV_BATCHES_PER_TURN {
-            if !self.receive() {
-                break;
-            }
-        }
+        self.receive_some();
         self.expire_timers(clock::now());
         self.flush();
         self.batch.set_max_segments(self.shared.socket.max_gso_segments());
@@ -111,6 +110,17 @@ impl Worker {
         self.shared.ready.take(&mut touched);
         self.queue.extend(touched.drain(..));
         self.touched = touched;
+    }
+
+    fn receive_some(&mut self) {
+        let mut bytes = 0;
+        for _ in 0..RECV_CALLS_PER_TURN {
+            let is_more = self.receive();
+            bytes += self.received.bytes();
+            if !is_more || bytes >= RECV_BYTES_PER_TURN {
+                return;
+            }
+        }
     }
 
     /// Receives one batch. Returns whether the socket is likely to hold more.

@@ -72,13 +72,13 @@ fn a_full_window_grows_and_an_idle_one_does_not() {
     let mut sender = Sender::new();
     let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
     sender.flow.end_round(true);
-    assert!(!sender.flow.is_app_limited(), "the window is full");
+    assert!(!sender.flow.app_limited, "the window is full");
     sender.acknowledge(at(50), &packets);
     assert_eq!(sender.flow.controller().window(), 24_000);
 
     let packets: Vec<_> = (0..5).map(|_| sender.send(at(60))).collect();
     sender.flow.end_round(true);
-    assert!(sender.flow.is_app_limited());
+    assert!(sender.flow.app_limited);
     sender.acknowledge(at(110), &packets);
     assert_eq!(sender.flow.controller().window(), 24_000, "a quarter of it was used");
 }

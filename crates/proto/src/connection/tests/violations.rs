@@ -215,7 +215,7 @@ fn handshake_data_without_end() {
     let mut pair = Pair::connected();
     let mut offset = 0;
     let error = loop {
-        let crypto = Crypto { offset: VarInt::from_u32(offset + 1), data: &data };
+        let crypto = Crypto { offset: VarInt::from_u32(10_000 + offset), data: &data };
         match receive(&mut pair.client, SpaceId::DATA, encode(&Frame::Crypto(crypto)), pair.now) {
             Ok(()) => offset += 1_000,
             Err(error) => break error,

@@ -145,7 +145,7 @@ fn a_late_acknowledgement_is_recognised_and_raises_both_thresholds() {
     assert_eq!(sender.detect(95, n[5]), [n[0]]);
     assert_eq!(sender.take_spurious(n[0]..=n[5], n[5]), [n[0]]);
     assert_eq!(sender.take_spurious(n[0]..=n[5], n[5]), [], "once");
-    assert_eq!(sender.loss.packet_threshold(), 6);
+    assert_eq!(sender.loss.packet_threshold, 6);
 
     let n = sender.send(&[110, 111, 112, 113, 114, 115]);
     sender.acknowledge(&n[1..]);
@@ -163,14 +163,14 @@ fn the_thresholds_stay_bounded_and_return_after_real_losses() {
         assert_eq!(sender.detect(1_000 * round + 500, n[999]), [n[0]]);
         assert_eq!(sender.take_spurious(n[0]..=n[0], n[999]), [n[0]]);
     }
-    assert_eq!(sender.loss.packet_threshold(), MAX_PACKET_THRESHOLD);
+    assert_eq!(sender.loss.packet_threshold, MAX_PACKET_THRESHOLD);
     assert_eq!(sender.loss.time_threshold, MAX_TIME_THRESHOLD);
     for round in 20..200 {
         let n = sender.send(&[1_000 * round, 1_000 * round + 1]);
         sender.acknowledge(&n[1..]);
         assert_eq!(sender.detect(1_000 * round + 500, n[1]), [n[0]]);
     }
-    assert_eq!(sender.loss.packet_threshold(), MIN_PACKET_THRESHOLD);
+    assert_eq!(sender.loss.packet_threshold, MIN_PACKET_THRESHOLD);
     assert_eq!(sender.loss.time_threshold, MIN_TIME_THRESHOLD);
 }
 
