@@ -33,8 +33,8 @@
 #[cfg(test)]
 extern crate self as fulmar_proto;
 
-pub mod congestion;
 mod config;
+pub mod congestion;
 mod connection;
 mod crypto;
 mod datagram;
@@ -59,8 +59,8 @@ pub use error::TransportError;
 pub use events::{ConnectionError, EndpointEvent, Event};
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
-    ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters, VarInt,
-    Version,
+    ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters,
+    VarInt, Version,
 };
 pub use path::{INITIAL_RTT, Rtt, TupleId};
 pub use streams::{

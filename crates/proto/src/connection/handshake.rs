@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
-use fulmar_wire::{
-    ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version,
-};
+use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version};
 
 use super::crypto_stream::CryptoStream;
 use crate::crypto::{AeadBackend, KeyEvent, Keys, Level, OneRttKeys, Session};
@@ -141,9 +139,8 @@ impl Handshake {
 
     /// Reads the peer's transport parameters and checks the connection IDs in them (RFC 9000 §7.3).
     pub(super) fn read_parameters(&mut self) -> Result<&TransportParameters, TransportError> {
-        let illegal = |reason: String| {
-            TransportError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, reason)
-        };
+        let illegal =
+            |reason: String| TransportError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, reason);
         let bytes = self.session.transport_parameters().unwrap_or_default();
         let parameters = TransportParameters::read(!self.side, bytes).map_err(|e| illegal(e.to_string()))?;
         if parameters.initial_scid.is_none() || parameters.initial_scid != self.cids.peer_scid {

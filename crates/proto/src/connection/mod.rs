@@ -42,9 +42,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::{Instant, Rng, Timer};
-use fulmar_wire::{
-    CloseCode, ConnectionId, Dialect, FrameType, Side, TransportParameters, VarInt, Version,
-};
+use fulmar_wire::{CloseCode, ConnectionId, Dialect, FrameType, Side, TransportParameters, VarInt, Version};
 use rustls::pki_types::{CertificateDer, ServerName};
 
 pub use self::spaces::SpaceId;
@@ -157,15 +155,24 @@ impl Connection {
     }
 
     fn new(setup: ConnectionSetup, session: Session, original_dcid: ConnectionId) -> Self {
-        let ConnectionSetup { side, version, local_cid, remote_cid, addrs, endpoint, transport, aead, mut rng, now } =
-            setup;
+        let ConnectionSetup {
+            side,
+            version,
+            local_cid,
+            remote_cid,
+            addrs,
+            endpoint,
+            transport,
+            aead,
+            mut rng,
+            now,
+        } = setup;
         let mut space = |policy| NumberSpace::new(policy, &mut rng);
         let spaces = EarlySpaces {
             initial: Some(space(AckPolicy::IMMEDIATE)),
             handshake: Some(space(AckPolicy::IMMEDIATE)),
         };
-        let data =
-            space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
+        let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
         let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
         let level = (side, version, aead);
         let mut idle = Idle::new(transport.max_idle_timeout, transport.keep_alive_interval);
@@ -479,7 +486,9 @@ fn local_parameters(setup: &mut ConnectionSetup, original_dcid: Option<Connectio
         disable_active_migration: true,
         active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
         initial_scid: Some(setup.local_cid),
-        max_datagram_frame_size: transport.datagram_receive_buffer.map(|_| VarInt::saturating(FRAME_SIZE_MAX)),
+        max_datagram_frame_size: transport
+            .datagram_receive_buffer
+            .map(|_| VarInt::saturating(FRAME_SIZE_MAX)),
         ..TransportParameters::default()
     }
     .write(setup.side, Some(&mut setup.rng))

@@ -12,14 +12,16 @@ mod stateless;
 use std::sync::Arc;
 
 use fulmar_base::{HashKey, Instant, KeyedMap, Rng};
-use fulmar_wire::{ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, read_packet};
+use fulmar_wire::{
+    ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, read_packet,
+};
 use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use slab::Slab;
 use thiserror::Error;
 
 pub use incoming::Incoming;
-pub(crate) use stateless::trailing_token;
 use incoming::WaitingRoom;
+pub(crate) use stateless::trailing_token;
 
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::connection::{Connection, ConnectionSetup};
@@ -165,7 +167,12 @@ impl Endpoint {
         }
     }
 
-    fn handle_initial(&mut self, packet: ProtectedPacket, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
+    fn handle_initial(
+        &mut self,
+        packet: ProtectedPacket,
+        datagram: Datagram,
+        reply: &mut TransmitBatch,
+    ) -> Route {
         if self.waiting.knows(&packet.dst) {
             return Route::Dropped(self.waiting.keep(&packet.dst, datagram));
         }
