@@ -235,6 +235,11 @@ impl Connection {
         &mut self.streams
     }
 
+    /// How many streams have state: those that are not over for both ends and this end's application.
+    pub fn open_streams(&self) -> usize {
+        self.streams.count()
+    }
+
     /// Queues an unreliable datagram (RFC 9221). When the queue is full, the oldest one is dropped for it if
     /// `drop_oldest`.
     ///
