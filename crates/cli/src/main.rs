@@ -1,1 +1,66 @@
-fn main() {}
+//! The program `fulmar`: serves, fetches and measures over QUIC.
+//!
+//! It owns what the library leaves to its user: the command line, certificates, files, the clock and what is
+//! printed. It knows no packet and no frame; everything about QUIC goes through the crate `fulmar`, and what
+//! it takes to set that up is in [`net`] and [`tls`].
+//!
+//! Standard output carries results only (with `--json` one object per line and nothing else); progress bars,
+//! logs and the one sentence that tells of a failure go to standard error.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the program stands outside of the deterministic core: it reads the clock and starts threads"
+)]
+
+mod args;
+mod authority;
+mod clock;
+mod content;
+mod demo;
+mod duration;
+mod failure;
+mod get;
+mod hq;
+mod logging;
+mod net;
+mod perf;
+mod progress;
+mod report;
+mod serve;
+mod signal;
+mod size;
+#[cfg(test)]
+mod test_dir;
+mod tls;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command, PerfCommand};
+use crate::failure::Failure;
+use crate::report::Output;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    logging::start(cli.verbose);
+    let output = Output::new(cli.json, cli.verbose > 0);
+    match run(cli.command, output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output.complain(&failure);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(command: Command, output: Output) -> Result<(), Failure> {
+    match command {
+        Command::Demo(args) => demo::run(&args, output),
+        Command::Serve(args) => serve::run(&args, output),
+        Command::Get(args) => get::run(args, output),
+        Command::Perf { command: PerfCommand::Server(args) } => perf::server::run(&args, output),
+        Command::Perf { command: PerfCommand::Client(args) } => perf::client::run(args, output),
+    }
+}

@@ -1,1 +1,103 @@
-//! Placeholder.
+//! A QUIC transport for every link from loopback to Mars: the async API.
+//!
+//! This crate gives the deterministic core ([`fulmar_proto`]) a clock, a socket and tasks that wait. An [`Endpoint`] is one
+//! UDP socket that listens and dials; a [`Connection`] carries streams ([`SendStream`], [`RecvStream`]) and unreliable datagrams.
+//!
+//! ```
+//! use fulmar::{Endpoint, VarInt, tls};
+//! # use std::{error::Error, net::Ipv4Addr};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn Error>> {
+//! // A server needs a certificate. This one is made up on the spot, and the client trusts exactly it.
+//! let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])?;
+//! let cert = made.cert.der().clone();
+//! let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+//! let mut roots = rustls::RootCertStore::empty();
+//! roots.add(cert.clone())?;
+//!
+//! // The server answers every stream with what it received.
+//! let server = Endpoint::server(tls::server_config(vec![cert], key.into(), &[b"echo"])?, (Ipv4Addr::LOCALHOST, 0).into())?;
+//! let addr = server.local_addr()?;
+//! tokio::spawn(async move {
+//!     while let Some(incoming) = server.accept().await {
+//!         let connection = incoming.await?;
+//!         while let Ok((mut send, mut recv)) = connection.accept_bi().await {
+//!             tokio::spawn(async move { tokio::io::copy(&mut recv, &mut send).await });
+//!         }
+//!     }
+//!     Ok::<_, fulmar::AcceptError>(())
+//! });
+//!
+//! // The client opens a stream, writes, ends it, and reads the answer.
+//! let client = Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into())?;
+//! client.set_default_client_config(tls::client_config(roots, &[b"echo"])?);
+//! let connection = client.connect(addr, "localhost")?.await?;
+//! let (mut send, mut recv) = connection.open_bi().await?;
+//! send.write_all(b"hello, Mars").await?;
+//! send.finish()?;
+//! assert_eq!(recv.read_to_end(1024).await?, b"hello, Mars");
+//! connection.close(VarInt::ZERO, b"done");
+//! client.wait_idle().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How it works
+//!
+//! Every endpoint is served by one task, the worker, that owns the traffic of the socket: it receives in batches, routes, keeps
+//! the timers of all connections, and sends trains of datagrams. There is no task per connection. Handles lock only their own
+//! connection, do their operation at once, and tell the worker to send. An endpoint lives in the tokio runtime it was created
+//! in; its handles can be used from anywhere. When the runtime ends, so do the connections.
+//!
+//! # Back-pressure
+//!
+//! Nothing grows without a limit. Writing waits for the peer's flow control and `TransportConfig::send_window`; opening a
+//! stream waits for the peer's limit; what the peer sends is bounded by the windows, the stream limits and the datagram buffers of
+//! `TransportConfig`; connection attempts by `EndpointConfig::max_incoming`. When the socket is full, the worker stops
+//! asking connections for packets until it is writable again.
+//!
+//! # Cancellation
+//!
+//! Every future can be dropped at any time, for instance by `tokio::select!` or a timeout, and the operation tried again: no
+//! byte, datagram, stream or connection attempt is lost. Each documents what was done when it is dropped half-way.
+//!
+//! # Invariants
+//!
+//! The code of this crate interprets no packet and no frame, and the core below it knows no clock, socket, task or lock.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `endpoint` | the handle of an endpoint, connection attempts, the table of connections |
+//! | `worker` | the task: receive, route, time, send |
+//! | `connection` | the handle of a connection, and who waits for what |
+//! | `stream` | the handles of streams |
+//! | [`tls`] | configurations from certificates |
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod connection;
+mod endpoint;
+mod error;
+mod stream;
+mod sync;
+pub mod tls;
+mod worker;
+
+pub use connection::{Connecting, Connection};
+pub use endpoint::{Endpoint, EndpointBuilder, EndpointStats, Incoming, IncomingFuture};
+pub use error::{
+    AcceptError, ClosedStream, ConnectError, ReadError, ReadExactError, ReadToEndError, SendDatagramError,
+    StoppedError, WriteError,
+};
+pub use stream::{Chunk, RecvStream, SendStream};
+
+pub use fulmar_proto::congestion::CongestionControl;
+pub use fulmar_proto::{
+    AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError, ConnectionStats,
+    DatagramStats, Dir, EndpointConfig, FrameType, RandomCids, ResetKey, ServerConfig, Side, StreamId,
+    StreamStats, TlsError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
+    restrict_suites,
+};
+pub use fulmar_udp::{BufferSizes, SocketStats};

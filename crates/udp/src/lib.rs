@@ -1,1 +1,29 @@
-//! Placeholder.
+//! UDP sockets with segmentation offload, ECN and destination addresses.
+//!
+//! This crate owns the socket and the buffers that the kernel fills. It knows no QUIC packet: it moves
+//! datagrams, their ECN bits and their addresses in batches, with as few system calls as the platform
+//! allows (`recvmmsg`, GRO and GSO on Linux, through `quinn-udp`), and falls back where the kernel refuses.
+//!
+//! | item | what it is for |
+//! |---|---|
+//! | [`UdpSocket`] | a socket registered with tokio: receive a batch, send a train of segments |
+//! | [`RecvBatch`] | the receive buffers, recycled; yields [`Received`] datagrams |
+//! | [`Transmit`] | one datagram, or a train of equally long ones, to send |
+//! | [`SocketStats`] | what happened on the socket, errors included |
+//!
+//! **Invariant.** Addresses that leave or enter this crate are canonical: an IPv4 peer of a dual-stack socket is
+//! a plain IPv4 address, never an IPv4-mapped IPv6 one.
+//!
+//! This is the only crate of the transport that may contain `unsafe`; it has a single use of it, in [`RecvBatch`].
+
+#![deny(unsafe_code)]
+
+mod address;
+mod recv;
+mod socket;
+mod stats;
+
+pub use address::canonical;
+pub use recv::{Received, RecvBatch};
+pub use socket::{BufferSizes, SOCKET_BUFFER_BYTES, SendOutcome, Transmit, UdpSocket};
+pub use stats::SocketStats;

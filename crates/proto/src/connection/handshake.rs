@@ -109,7 +109,11 @@ impl Handshake {
             }
         }
         Progress {
-            parameters: self.peer_parameters.is_none() && self.session.transport_parameters().is_some(),
+            // A client that resumes a session is shown the parameters of that session until the server's own
+            // have come, so it waits for the end of the handshake.
+            parameters: self.peer_parameters.is_none()
+                && (self.side.is_server() || !self.session.is_handshaking())
+                && self.session.transport_parameters().is_some(),
             complete: !self.complete && !self.session.is_handshaking(),
         }
     }

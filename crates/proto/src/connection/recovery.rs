@@ -95,7 +95,7 @@ impl Connection {
             tuple.mtud.on_probe_acked(packet.size);
             tuple.on_mtu_changed(now);
         } else {
-            tuple.mtud.on_packet_acked(packet.size);
+            tuple.mtud.on_packet_acked(packet.size, packet.time_sent);
         }
     }
 
@@ -111,7 +111,7 @@ impl Connection {
         }
         self.stats.packets_lost += 1;
         self.stats.bytes_lost += u64::from(packet.size);
-        if tuple.mtud.on_packet_lost(now, packet.size) {
+        if tuple.mtud.on_packet_lost(now, packet.size, packet.time_sent) {
             self.stats.black_holes += 1;
             tuple.on_mtu_changed(now);
         }

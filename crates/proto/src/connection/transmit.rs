@@ -16,6 +16,9 @@ use crate::packet::{HeaderFields, OpenPacket, Payload, Sealer, SentFrame, SentPa
 /// the pacer stays honest.
 const TRAIN_DATAGRAMS_MAX: usize = 64;
 
+/// After so many probe timeouts in a row, datagrams have the size that every path carries.
+const NARROW_PTOS: u32 = 2;
+
 /// What the next datagram is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
@@ -189,7 +192,10 @@ impl Connection {
             Slot::MtuProbe(size) => usize::from(size),
             Slot::Packets(_) | Slot::Close => {
                 let credit = usize::try_from(self.path.tuple.credit.available()).unwrap_or(usize::MAX);
-                usize::from(self.path.tuple.mtu()).min(credit)
+                // When nothing gets through, the path may have become narrower.
+                let narrow = self.pto.count() >= NARROW_PTOS;
+                let mtu = if narrow { MTU_MIN } else { self.path.tuple.mtu() };
+                usize::from(mtu).min(credit)
             }
         }
     }

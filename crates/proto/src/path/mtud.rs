@@ -30,6 +30,8 @@ pub(crate) struct MtuDiscovery {
     in_flight: bool,
     next_search: Option<Instant>,
     large_losses: u32,
+    /// When the newest of the large packets that arrived was sent.
+    newest_large: Option<Instant>,
 }
 
 impl MtuDiscovery {
@@ -45,6 +47,7 @@ impl MtuDiscovery {
             in_flight: false,
             next_search: None,
             large_losses: 0,
+            newest_large: None,
         }
         .with_enabled(enabled)
     }
@@ -116,17 +119,20 @@ impl MtuDiscovery {
         }
     }
 
-    /// A packet of `size` bytes, not a probe, arrived.
-    pub(crate) fn on_packet_acked(&mut self, size: u16) {
+    /// A packet of `size` bytes, not a probe, that was sent at `sent` arrived.
+    pub(crate) fn on_packet_acked(&mut self, size: u16, sent: Instant) {
         if size > self.base {
             self.large_losses = 0;
+            self.newest_large = self.newest_large.max(Some(sent));
         }
     }
 
-    /// A packet of `size` bytes, not a probe, was lost. Returns true if the size in use fell back, because the
-    /// path seems to have become narrower.
-    pub(crate) fn on_packet_lost(&mut self, now: Instant, size: u16) -> bool {
-        if size <= self.base || self.current <= self.base {
+    /// A packet of `size` bytes, not a probe, that was sent at `sent` was lost. Returns true if the size in use
+    /// fell back, because the path seems to have become narrower.
+    pub(crate) fn on_packet_lost(&mut self, now: Instant, size: u16, sent: Instant) -> bool {
+        // A loss before a large packet that arrived is congestion: the path carries the size.
+        let explained = self.newest_large.is_some_and(|newest| newest >= sent);
+        if size <= self.base || self.current <= self.base || explained {
             return false;
         }
         self.large_losses += 1;
@@ -184,11 +190,15 @@ mod tests {
         mtud.poll_probe(Instant::ZERO);
         mtud.on_probe_sent();
         mtud.on_probe_acked(1_452);
-        for _ in 0..BLACK_HOLE_LOSSES - 1 {
-            assert!(!mtud.on_packet_lost(Instant::ZERO, 1_452));
+        let at = Instant::from_millis;
+        for n in 0..u64::from(BLACK_HOLE_LOSSES) - 1 {
+            assert!(!mtud.on_packet_lost(at(100), 1_452, at(n)));
         }
-        mtud.on_packet_acked(1_452);
-        let fell = (0..BLACK_HOLE_LOSSES).map(|_| mtud.on_packet_lost(Instant::ZERO, 1_452)).last();
+        mtud.on_packet_acked(1_452, at(50));
+        for n in 0..50 {
+            assert!(!mtud.on_packet_lost(at(100), 1_452, at(n)), "a burst of losses before a large packet that arrived");
+        }
+        let fell = (0..BLACK_HOLE_LOSSES).map(|_| mtud.on_packet_lost(Instant::ZERO, 1_452, at(60))).last();
         assert_eq!(fell, Some(true));
         assert_eq!(mtud.current(), 1_200);
         assert_eq!(mtud.poll_probe(Instant::ZERO), None);

@@ -1,0 +1,312 @@
+//! The command line: every option, its default and its help text.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::duration::parse_duration;
+use crate::size::parse_size;
+use crate::tls::Fingerprint;
+
+const EXAMPLES: &str = "\
+Examples:
+  fulmar demo                                    move 1 GB over loopback and check every byte
+  fulmar serve ./public --listen 127.0.0.1:4433  serve a directory, print the certificate's fingerprint
+  fulmar get https://localhost:4433/a.iso --pin sha256:9f86d0..
+  fulmar perf server --listen 127.0.0.1:4434
+  fulmar perf client 127.0.0.1:4434 --insecure --download 1GB
+
+Exit codes: 0 success, 1 failure (one sentence on standard error), 2 wrong usage, 130 interrupted.
+Environment: SSLKEYLOGFILE names a file to which the TLS secrets of both sides are appended.";
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  fulmar get https://localhost:4433/a.bin https://localhost:4433/b.bin -o downloads --insecure
+  fulmar get https://[::1]:4433/a.bin --pin sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+
+Files are fetched over HTTP/0.9 (ALPN hq-interop), in parallel over one connection per server. Each is written to
+a temporary name and gets its own name when it is complete; a file of that name is replaced. Where two URLs end
+in the same name, the second file becomes NAME.2.";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  fulmar serve
+  fulmar serve ./public --listen 127.0.0.1:0 --json
+  fulmar serve ./public --cert chain.pem --key key.pem
+
+Files are served over HTTP/0.9 (ALPN hq-interop). Only regular files inside of DIR are served. A request that
+cannot be answered is told by a reset of its stream: code 0x404 for no such file, 0x400 for a malformed request,
+0x500 when the file cannot be read.";
+
+const PERF_EXAMPLES: &str = "\
+Examples:
+  fulmar perf client localhost:4434 --insecure --download 1GB
+  fulmar perf client localhost:4434 --insecure --upload 1GB --json
+  fulmar perf client localhost:4434 --insecure --requests 10000 --concurrent 100 --response-size 1kB
+  fulmar perf client localhost:4434 --insecure --handshakes 500
+  fulmar perf client localhost:4434 --insecure --duration 10s
+
+Speaks the protocol `perf` (draft-banks-quic-performance): the first 8 bytes of a stream ask for that many bytes.
+`--duration` ends any of these after that time; alone it downloads until then.";
+
+/// Serve, fetch and measure over QUIC.
+#[derive(Debug, Parser)]
+#[command(name = "fulmar", version, about, after_help = EXAMPLES, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// Log to standard error; twice for more. RUST_LOG, where set, decides in detail
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+
+    /// Print one JSON object per line to standard output, and nothing else there
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Move bytes between a server and a client in this process, over loopback UDP, and verify them
+    Demo(DemoArgs),
+    /// Serve the files of a directory
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
+    /// Fetch files
+    #[command(after_help = GET_EXAMPLES)]
+    Get(GetArgs),
+    /// Measure throughput, requests or handshakes
+    Perf {
+        #[command(subcommand)]
+        command: PerfCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PerfCommand {
+    /// Answer measurements until interrupted
+    Server(PerfServerArgs),
+    /// Measure against a server
+    #[command(after_help = PERF_EXAMPLES)]
+    Client(PerfClientArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How much to move: 1GB, 100MB, 10kB, 1GiB or plain bytes
+    #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = parse_size)]
+    pub(crate) size: u64,
+
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The directory to serve
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) dir: PathBuf,
+
+    /// The UDP address to listen on; port 0 picks a free one. Default: all addresses, port 4433
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) identity: IdentityArgs,
+
+    /// The key of the stateless reset tokens, 64 hexadecimal digits. With the same key a restarted server can end
+    /// the connections of its predecessor; without it the key is random
+    #[arg(long, value_name = "HEX64", value_parser = parse_key)]
+    pub(crate) reset_key: Option<[u8; 32]>,
+
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    /// What to fetch: `https://HOST[:PORT]/PATH` (port 443 if none is given)
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) urls: Vec<String>,
+
+    /// The directory to write to
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+
+    /// Offer this cipher suite only
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) cipher: Option<Cipher>,
+
+    /// Keep the connection open this long after the last file, or until it ends
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) hold: Option<Duration>,
+
+    /// No progress bars and no summary
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PerfServerArgs {
+    /// The UDP address to listen on; port 0 picks a free one. Default: all addresses, port 4434
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) identity: IdentityArgs,
+
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PerfClientArgs {
+    /// The server
+    #[arg(value_name = "HOST:PORT")]
+    pub(crate) server: String,
+
+    #[command(flatten)]
+    pub(crate) measurement: MeasurementArgs,
+
+    /// Requests or handshakes that are under way at once
+    #[arg(long, value_name = "C", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) concurrent: u32,
+
+    /// The size of each response to --requests
+    #[arg(long, value_name = "SIZE", default_value = "1kB", value_parser = parse_size)]
+    pub(crate) response_size: u64,
+
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+
+    /// Offer this cipher suite only
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) cipher: Option<Cipher>,
+
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+}
+
+/// What a perf client measures: one of these, or a download for `duration`.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct MeasurementArgs {
+    /// Receive this much
+    #[arg(long, value_name = "SIZE", value_parser = parse_size,
+        conflicts_with_all = ["upload", "requests", "handshakes"])]
+    pub(crate) download: Option<u64>,
+
+    /// Send this much
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with_all = ["requests", "handshakes"])]
+    pub(crate) upload: Option<u64>,
+
+    /// Make this many requests on one connection, each on a stream of its own
+    #[arg(long, value_name = "N", conflicts_with = "handshakes")]
+    pub(crate) requests: Option<u64>,
+
+    /// Open and close this many connections, each with a full handshake
+    #[arg(long, value_name = "N")]
+    pub(crate) handshakes: Option<u64>,
+
+    /// End after this time: 10s, 500ms, 2m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
+}
+
+/// How a server proves who it is.
+#[derive(Debug, Args)]
+pub(crate) struct IdentityArgs {
+    /// The certificate chain, PEM. Without it a self-signed certificate for localhost is made
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// The private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// Which certificates a client takes. Without an option: those the system trusts.
+#[derive(Debug, Clone, Args)]
+#[group(multiple = false)]
+pub(crate) struct TrustArgs {
+    /// Take any certificate: the connection is encrypted, but not proven to reach the right server
+    #[arg(long)]
+    pub(crate) insecure: bool,
+
+    /// Trust the certificate authorities in this file, PEM, instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// Take the one certificate with this SHA-256 fingerprint, as `fulmar serve` prints it
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub(crate) pin: Option<Fingerprint>,
+}
+
+/// The options of the transport, for either side.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TransportArgs {
+    /// The congestion controller
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    pub(crate) cc: CongestionName,
+
+    /// End a connection that was silent this long; 0 never ends it
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    pub(crate) idle_timeout: Duration,
+
+    /// Give up a handshake after this time
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    pub(crate) handshake_timeout: Duration,
+
+    /// Send something after this much silence, so that the connection stays. Without it nothing is sent
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) keep_alive: Option<Duration>,
+
+    /// The implementation that protects packets; `auto` takes the faster one for this processor
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub(crate) aead: AeadName,
+
+    /// The largest UDP payload to try, in bytes
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_000))]
+    pub(crate) mtu_max: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CongestionName {
+    /// NewReno (RFC 9002)
+    Newreno,
+    /// CUBIC (RFC 9438)
+    Cubic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AeadName {
+    Auto,
+    Ring,
+    AwsLc,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Cipher {
+    /// TLS_AES_128_GCM_SHA256
+    Aes128,
+    /// TLS_AES_256_GCM_SHA384
+    Aes256,
+    /// TLS_CHACHA20_POLY1305_SHA256
+    Chacha20,
+}
+
+/// Parses the 64 hexadecimal digits of a stateless reset key.
+fn parse_key(digits: &str) -> Result<[u8; 32], String> {
+    crate::tls::parse_hex32(digits).ok_or_else(|| "a key has 64 hexadecimal digits".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+use clap::CommandFactory;
+
+use super::*;
+
+fn parse(line: &str) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(line.split_whitespace())
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_command_of_the_examples_is_understood() {
+    for text in [EXAMPLES, GET_EXAMPLES, SERVE_EXAMPLES, PERF_EXAMPLES] {
+        for line in text.lines().filter(|line| line.starts_with("  fulmar ")) {
+            // A remark stands far behind the command, and a fingerprint may be shortened.
+            let command =
+                line.trim().split("  ").next().expect("a command").replace("9f86d0..", &"0".repeat(64));
+            let command = command.trim();
+            parse(command).unwrap_or_else(|error| panic!("{command}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn commands_have_the_documented_defaults() {
+    let Command::Demo(demo) = parse("fulmar demo").expect("demo").command else { panic!("no demo") };
+    assert_eq!((demo.size, demo.transport.cc), (1_000_000_000, CongestionName::Cubic));
+    assert_eq!(demo.transport.handshake_timeout, Duration::from_secs(10));
+    let Command::Serve(serve) = parse("fulmar serve").expect("serve").command else { panic!("no serve") };
+    assert_eq!((serve.dir, serve.listen), (PathBuf::from("."), None));
+}
+
+#[test]
+fn options_of_a_command_may_stand_anywhere() {
+    let cli = parse(
+        "fulmar --json get https://h/a -o out -vv --pin=00000000000000000000000000000000000000000000000000000000000000ff --cipher chacha20 --hold 5s --idle-timeout 2s --cc newreno",
+    );
+    let cli = cli.expect("get");
+    assert!(cli.json && cli.verbose == 2);
+    let Command::Get(get) = cli.command else { panic!("no get") };
+    assert_eq!((get.cipher, get.hold), (Some(Cipher::Chacha20), Some(Duration::from_secs(5))));
+    assert_eq!(
+        (get.transport.idle_timeout, get.transport.cc),
+        (Duration::from_secs(2), CongestionName::Newreno)
+    );
+    assert!(get.trust.pin.is_some());
+}
+
+#[test]
+fn a_reset_key_has_64_digits() {
+    let key = "0f".repeat(32);
+    let Command::Serve(serve) = parse(&format!("fulmar serve --reset-key {key}")).expect("serve").command
+    else {
+        panic!("no serve")
+    };
+    assert_eq!(serve.reset_key, Some([0x0f; 32]));
+    assert!(parse(&format!("fulmar serve --reset-key {}", &key[1..])).is_err());
+}
+
+#[test]
+fn contradictions_are_refused() {
+    for line in [
+        "fulmar",
+        "fulmar get",
+        "fulmar get https://h/a --insecure --ca x",
+        "fulmar serve --cert x",
+        "fulmar serve --key x",
+        "fulmar perf",
+        "fulmar perf client",
+        "fulmar perf client h:1",
+        "fulmar perf client h:1 --download 1 --upload 1",
+        "fulmar perf client h:1 --requests 1 --handshakes 1",
+        "fulmar perf client h:1 --requests 1 --concurrent 0",
+        "fulmar demo --size huge",
+        "fulmar demo --mtu-max 1199",
+        "fulmar demo --cc quick",
+    ] {
+        let error = parse(line).expect_err(line);
+        assert!(error.exit_code() == 2, "{line}: {error}");
+    }
+}

@@ -1,0 +1,72 @@
+//! The `HOST:PORT` by which a server is named.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The longest name that DNS can hold, in characters (RFC 1035 §3.1, without the root's dot).
+const NAME_MAX: usize = 253;
+
+/// A host, by name or address, and a port. The host is in lower case and without brackets.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Authority {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl Authority {
+    /// Parses `host:port`, `192.0.2.1:port` or `[2001:db8::1]:port`; where the port is missing, it is
+    /// `default_port`.
+    pub(crate) fn parse(text: &str, default_port: Option<u16>) -> Result<Self, String> {
+        let (host, rest) = match text.strip_prefix('[') {
+            Some(bracketed) => {
+                let (address, rest) =
+                    bracketed.split_once(']').ok_or_else(|| format!("`{text}` lacks a closing bracket"))?;
+                let address: Ipv6Addr =
+                    address.parse().map_err(|_| format!("`{address}` is no IPv6 address"))?;
+                (address.to_string(), rest)
+            }
+            None if text.matches(':').count() > 1 => {
+                return Err(format!("`{text}` is no HOST:PORT (an IPv6 address needs brackets)"));
+            }
+            None => {
+                let end = text.find(':').unwrap_or(text.len());
+                let (host, rest) = text.split_at(end);
+                (check_name(host)?, rest)
+            }
+        };
+        Ok(Self { host, port: parse_port(text, rest, default_port)? })
+    }
+}
+
+impl fmt::Display for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+fn parse_port(text: &str, rest: &str, default_port: Option<u16>) -> Result<u16, String> {
+    if rest.is_empty() {
+        return default_port.ok_or_else(|| format!("`{text}` lacks a port: write HOST:PORT"));
+    }
+    let digits = rest.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let port = digits.and_then(|digits| digits.parse().ok()).filter(|port| *port != 0);
+    port.ok_or_else(|| format!("`{text}` has no valid port"))
+}
+
+/// A host name or IPv4 address, in lower case.
+fn check_name(host: &str) -> Result<String, String> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    if host.is_empty() || host.len() > NAME_MAX || !host.bytes().all(legal) {
+        return Err(format!("`{host}` is no host name (write others than ASCII as punycode)"));
+    }
+    // What ends in a number is an address or nothing (RFC 3986 §7.4 warns of the old forms with fewer parts).
+    let last = host.rsplit('.').next().unwrap_or(host);
+    if last.bytes().all(|byte| byte.is_ascii_digit()) && host.parse::<Ipv4Addr>().is_err() {
+        return Err(format!("`{host}` is no IPv4 address"));
+    }
+    Ok(host.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+use super::*;
+
+#[test]
+fn names_and_addresses_are_hosts() {
+    for (text, host, port) in [
+        ("localhost:4433", "localhost", 4433),
+        ("Example.ORG", "example.org", 443),
+        ("192.0.2.1:1", "192.0.2.1", 1),
+        ("[::1]:65535", "::1", 65535),
+        ("[2001:DB8:0::1]", "2001:db8::1", 443),
+    ] {
+        let parsed = Authority::parse(text, Some(443)).expect(text);
+        assert_eq!((parsed.host.as_str(), parsed.port), (host, port), "{text}");
+        assert_eq!(
+            Authority::parse(&parsed.to_string(), None),
+            Ok(parsed),
+            "{text} is printed as it can be read"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_host_and_port_is_refused() {
+    for text in [
+        "",
+        ":1",
+        "::1:443",
+        "[::1",
+        "[::1]443",
+        "[::1]:",
+        "[host]:1",
+        "host:",
+        "host:0",
+        "host:65536",
+        "host:-1",
+        "host:+1",
+        "ho st:1",
+        "user@host:1",
+        "höst:1",
+        "host/:1",
+        "1.2.3:4",
+        "1.2.3.4.5:6",
+        "300.1.1.1:2",
+        "host:1:2",
+    ] {
+        let error = Authority::parse(text, Some(443)).expect_err(text);
+        assert!(!error.is_empty() && !error.contains('\n'));
+    }
+    assert!(Authority::parse(&"a".repeat(254), Some(443)).is_err());
+}
+
+#[test]
+fn a_port_is_needed_where_there_is_no_default() {
+    let error = Authority::parse("localhost", None).expect_err("no port");
+    assert!(error.contains("lacks a port"), "{error}");
+}

@@ -1,0 +1,177 @@
+//! `fulmar demo`: a server and a client in one process, and every byte between them verified.
+//!
+//! Each side has a thread and a socket of its own, so that the figures of one are not mixed with the other's. The
+//! main thread only watches.
+
+mod side;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{OnceLock, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use fulmar::Connection;
+use indicatif::ProgressBar;
+use tokio::sync::oneshot;
+
+use crate::args::{DemoArgs, TransportArgs};
+use crate::duration::Span;
+use crate::failure::Failure;
+use crate::net::{Figures, Transport};
+use crate::progress::Bars;
+use crate::report::{self, Output, Transfer, gbit_per_s};
+use crate::size::Size;
+use crate::tls::Identity;
+
+use self::side::{Client, Received, Sent, Server};
+
+/// How often the bar is brought up to date.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What both sides and the watcher share.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Bytes that the client has received.
+    received: AtomicU64,
+    /// The server's end of the connection, which knows about congestion and losses.
+    connection: OnceLock<Connection>,
+}
+
+/// Moves the bytes and tells how it went. Fails unless all of them arrived as they were sent.
+pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
+    let progress = Arc::new(Progress::default());
+    let transport = Transport::from_args(&args.transport)?;
+    let identity = Identity::self_signed()?;
+    let fingerprint = identity.fingerprint();
+    let (stop, stopped) = oneshot::channel();
+    let (address, server) = start_server(identity, transport, progress.clone(), stopped)?;
+    let client = start_client(Client {
+        address,
+        pin: fingerprint,
+        size: args.size,
+        transport: args.transport.clone(),
+        progress: progress.clone(),
+    })?;
+
+    watch(&client, args.size, &progress, &Bars::new(output.wants_bars()));
+    let received = join("client", client);
+    // However the client ended, the server has nothing left to do.
+    drop(stop);
+    let sent = join("server", server);
+    let (received, sent) = match (received, sent) {
+        (Ok(received), Ok(sent)) => (received, sent),
+        (Err(failure), _) | (_, Err(failure)) => return Err(failure),
+    };
+    conclude(args, &sent, &received, output)
+}
+
+/// Starts the server and waits until it listens.
+fn start_server(
+    identity: Identity,
+    transport: Transport,
+    progress: Arc<Progress>,
+    stopped: oneshot::Receiver<()>,
+) -> Result<(SocketAddr, JoinHandle<Result<Sent, Failure>>), Failure> {
+    let (listening, at) = mpsc::channel();
+    let server = Server { identity, transport, progress, listening, stopped };
+    let thread = spawn("server", move || server.run())?;
+    match at.recv() {
+        Ok(address) => Ok((address, thread)),
+        // It ended without listening; its result tells why.
+        Err(_) => Err(join("server", thread).err().unwrap_or(Failure::Thread("server"))),
+    }
+}
+
+fn start_client(client: Client) -> Result<JoinHandle<Result<Received, Failure>>, Failure> {
+    spawn("client", move || client.run())
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Failure> {
+    thread::Builder::new().name(name.to_owned()).spawn(work).map_err(Failure::io("cannot start a thread"))
+}
+
+fn join<T>(name: &'static str, thread: JoinHandle<Result<T, Failure>>) -> Result<T, Failure> {
+    thread.join().unwrap_or(Err(Failure::Thread(name)))
+}
+
+/// Shows the progress until the client is done.
+fn watch<T>(client: &JoinHandle<T>, size: u64, progress: &Progress, bars: &Bars) {
+    let bar = bars.with_size(size);
+    let mut shown = 0;
+    while !client.is_finished() {
+        thread::sleep(TICK);
+        shown = show(&bar, progress, shown);
+    }
+    bar.finish_and_clear();
+}
+
+/// Brings the bar up to date, given what it showed a tick ago.
+fn show(bar: &ProgressBar, progress: &Progress, before: u64) -> u64 {
+    let received = progress.received.load(Ordering::Relaxed);
+    bar.set_position(received);
+    if let Some(connection) = progress.connection.get() {
+        let Figures { rtt, window_bytes, packets_lost, .. } = Figures::of(connection);
+        bar.set_message(format!(
+            "{:.2} Gbit/s  rtt {}  cwnd {}  lost {packets_lost}",
+            gbit_per_s(received - before, TICK),
+            Span(rtt),
+            Size(window_bytes),
+        ));
+    }
+    received
+}
+
+/// Compares what was sent with what arrived, and prints the summary.
+fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -> Result<(), Failure> {
+    let verified = received.bytes == args.size && sent.checksum == received.checksum;
+    let transfer = Transfer {
+        kind: "demo",
+        gbit_per_s: gbit_per_s(received.bytes, received.duration),
+        bytes: received.bytes,
+        duration_s: received.duration.as_secs_f64(),
+        handshake_ms: report::millis(received.handshake),
+        rtt_min_us: report::micros(received.figures.rtt_min),
+        packets_sent: sent.figures.packets_sent,
+        packets_lost: sent.figures.packets_lost,
+        cipher_suite: received.figures.cipher_suite,
+        cpu_s_client: received.cpu.map(|cpu| cpu.as_secs_f64()),
+        cpu_s_server: sent.cpu.map(|cpu| cpu.as_secs_f64()),
+        verified: Some(verified),
+    };
+    output.print(&transfer, || summary(&args.transport, &transfer, sent, received));
+    if verified {
+        return Ok(());
+    }
+    Err(Failure::NotVerified(format!(
+        "the bytes that arrived are not those that were sent: {} of {}, checksum {:08x} instead of {:08x}",
+        received.bytes, args.size, received.checksum, sent.checksum
+    )))
+}
+
+fn summary(transport: &TransportArgs, transfer: &Transfer, sent: &Sent, received: &Received) -> String {
+    let cpu = |cpu: Option<Duration>| match cpu {
+        Some(cpu) => format!("{:.2} s per GB", report::cpu_s_per_gb(cpu, transfer.bytes)),
+        None => "unknown".to_owned(),
+    };
+    let verdict = if transfer.verified == Some(true) { "verified" } else { "NOT VERIFIED" };
+    [
+        format!(
+            "{} in {}: {:.2} Gbit/s, {verdict} (crc32 {:08x})",
+            Size(transfer.bytes),
+            Span(received.duration),
+            transfer.gbit_per_s,
+            received.checksum,
+        ),
+        format!("  processor   server {}, client {}", cpu(sent.cpu), cpu(received.cpu)),
+        format!("  handshake   {}", Span(received.handshake)),
+        format!("  round trip  {} at least", Span(received.figures.rtt_min)),
+        format!("  packets     {} sent, {} lost", transfer.packets_sent, transfer.packets_lost),
+        format!("  congestion  {}", format!("{:?}", transport.cc).to_lowercase()),
+    ]
+    .join("\n")
+}

@@ -1,0 +1,190 @@
+//! The two sides of the demonstration, each to be run on a thread of its own.
+//!
+//! Their protocol: the client opens a stream and sends how many bytes it wants, 8 bytes big endian; the server
+//! sends them and ends the stream.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fulmar::{Connection, Endpoint, ReadError, RecvStream, SendStream, WriteError};
+use tokio::sync::oneshot;
+
+use super::Progress;
+use crate::args::{TransportArgs, TrustArgs};
+use crate::authority::Authority;
+use crate::clock::thread_cpu;
+use crate::content::Content;
+use crate::failure::Failure;
+use crate::net::{self, CLOSE_DONE, Dialer, Figures, Inbox, Listen, Transport};
+use crate::tls::{Fingerprint, Identity};
+
+const PROTOCOL: &str = "fulmar-demo";
+
+/// What the server has to tell.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) checksum: u32,
+    /// The processor time of its thread.
+    pub(super) cpu: Option<Duration>,
+    pub(super) figures: Figures,
+}
+
+/// What the client has to tell.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) checksum: u32,
+    pub(super) bytes: u64,
+    /// From the request to the last byte.
+    pub(super) duration: Duration,
+    pub(super) handshake: Duration,
+    /// The processor time of its thread.
+    pub(super) cpu: Option<Duration>,
+    pub(super) figures: Figures,
+}
+
+/// The side that sends.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) identity: Identity,
+    pub(super) transport: Transport,
+    pub(super) progress: Arc<Progress>,
+    /// Told once where the server listens.
+    pub(super) listening: mpsc::Sender<SocketAddr>,
+    /// Closed when nobody will ask for anything more.
+    pub(super) stopped: oneshot::Receiver<()>,
+}
+
+impl Server {
+    /// Serves one request.
+    pub(super) fn run(mut self) -> Result<Sent, Failure> {
+        let runtime = net::runtime()?;
+        runtime.block_on(async {
+            let listen = Listen {
+                addr: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+                default_port: 0,
+                identity: &self.identity,
+                protocol: PROTOCOL,
+                transport: &self.transport,
+                reset_key: None,
+            };
+            let (endpoint, listening) = listen.bind()?;
+            // If the watcher is gone, so is the client, and that is seen below.
+            let _ = self.listening.send(listening.listening);
+            let result = tokio::select! {
+                result = serve(&endpoint, &self.progress) => result,
+                _ = &mut self.stopped => Err(Failure::NotVerified("the client ended before the server".to_owned())),
+            };
+            endpoint.close(CLOSE_DONE, b"");
+            net::farewell(&endpoint).await;
+            result.map(|sent| Sent { cpu: thread_cpu(), ..sent })
+        })
+    }
+}
+
+async fn serve(endpoint: &Endpoint, progress: &Progress) -> Result<Sent, Failure> {
+    let lost = Failure::connection("the client");
+    let gone = || Failure::NotVerified("the server stopped listening".to_owned());
+    let incoming = endpoint.accept().await.ok_or_else(gone)?;
+    let connection = net::accept(incoming).await?;
+    let _ = progress.connection.set(connection.clone());
+    let (mut send, mut recv) = connection.accept_bi().await.map_err(&lost)?;
+    let size = read_size(&mut recv).await?;
+    let checksum = send_content(&mut send, size).await?;
+    // The client closes the connection when it has everything.
+    connection.closed().await;
+    Ok(Sent { checksum, cpu: None, figures: Figures::of(&connection) })
+}
+
+async fn read_size(recv: &mut RecvStream) -> Result<u64, Failure> {
+    let mut request = Vec::new();
+    while let Some(chunk) =
+        recv.read_chunk(8, true).await.map_err(|error| read_failure("the client", error))?
+    {
+        request.extend_from_slice(&chunk.bytes);
+        if request.len() > 8 {
+            break;
+        }
+    }
+    let size = request.try_into().map_err(|_| Failure::NotVerified("the request is malformed".to_owned()))?;
+    Ok(u64::from_be_bytes(size))
+}
+
+async fn send_content(send: &mut SendStream, size: u64) -> Result<u32, Failure> {
+    let content = Content::new();
+    let mut hasher = crc32fast::Hasher::new();
+    for chunk in content.chunks(size) {
+        hasher.update(&chunk);
+        send.write_chunk(chunk).await.map_err(|error| write_failure("the client", error))?;
+    }
+    let _ = send.finish();
+    Ok(hasher.finalize())
+}
+
+/// The side that receives.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) address: SocketAddr,
+    /// The server's certificate.
+    pub(super) pin: Fingerprint,
+    pub(super) size: u64,
+    pub(super) transport: TransportArgs,
+    pub(super) progress: Arc<Progress>,
+}
+
+impl Client {
+    /// Makes one request and takes the response.
+    pub(super) fn run(self) -> Result<Received, Failure> {
+        let runtime = net::runtime()?;
+        runtime.block_on(async {
+            let server = Authority { host: self.address.ip().to_string(), port: self.address.port() };
+            let trust = TrustArgs { insecure: false, ca: None, pin: Some(self.pin) };
+            let dialer = Dialer::new(&server, &trust, None, PROTOCOL, &self.transport).await?;
+            let start = Instant::now();
+            let connection = dialer.dial().await?;
+            let handshake = start.elapsed();
+            let received = self.receive(&connection).await;
+            let figures = Figures::of(&connection);
+            connection.close(CLOSE_DONE, b"");
+            dialer.farewell().await;
+            received.map(|received| Received { handshake, figures, cpu: thread_cpu(), ..received })
+        })
+    }
+
+    async fn receive(&self, connection: &Connection) -> Result<Received, Failure> {
+        let peer = "the server";
+        let start = Instant::now();
+        let (mut send, mut recv) = connection.open_bi().await.map_err(Failure::connection(peer))?;
+        send.write_all(&self.size.to_be_bytes()).await.map_err(|error| write_failure(peer, error))?;
+        let _ = send.finish();
+        let mut hasher = crc32fast::Hasher::new();
+        let mut bytes = 0;
+        let mut inbox = Inbox::new();
+        let mut take = |chunk: Bytes| {
+            hasher.update(&chunk);
+            bytes += chunk.len() as u64;
+            self.progress.received.store(bytes, Ordering::Relaxed);
+        };
+        while inbox.take(&mut recv, &mut take).await.map_err(|error| read_failure(peer, error))? {}
+        let duration = start.elapsed();
+        let checksum = hasher.finalize();
+        let (handshake, cpu, figures) = (Duration::ZERO, None, Figures::default());
+        Ok(Received { checksum, bytes, duration, handshake, cpu, figures })
+    }
+}
+
+fn read_failure(peer: &str, error: ReadError) -> Failure {
+    match error {
+        ReadError::ConnectionLost(error) => Failure::connection(peer)(error),
+        error => Failure::Request { what: format!("the stream of {peer}"), why: error.to_string() },
+    }
+}
+
+fn write_failure(peer: &str, error: WriteError) -> Failure {
+    match error {
+        WriteError::ConnectionLost(error) => Failure::connection(peer)(error),
+        error => Failure::Request { what: format!("the stream to {peer}"), why: error.to_string() },
+    }
+}

@@ -1,0 +1,122 @@
+//! Everything that can end a command, each as one sentence for the user.
+
+use std::io;
+
+use fulmar::{AcceptError, ConnectError, ConnectionError, TlsError, TransportErrorCode};
+
+/// Exit code of a command that failed.
+const EXIT_FAILURE: u8 = 1;
+/// Exit code of a command that was asked for something impossible; the parser of the command line uses it too.
+const EXIT_USAGE: u8 = 2;
+/// Exit code of an interrupted command, as shells have it: 128 and the number of the signal.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// The CRYPTO_ERROR that carries the TLS alert no_application_protocol (RFC 9001 §4.8 and §8.1).
+const NO_APPLICATION_PROTOCOL: TransportErrorCode = TransportErrorCode::crypto(120);
+
+/// Why a command ended without success. The text of an error is the sentence the user reads.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The command line asks for something impossible.
+    #[error("{0}")]
+    Usage(String),
+    /// The operating system refused something: `action` says what, as in "cannot write a.bin".
+    #[error("{action}: {error}")]
+    Io { action: String, error: io::Error },
+    /// Certificates or keys of our own cannot be used.
+    #[error("{0}")]
+    Tls(String),
+    /// The name of a server has no address.
+    #[error("{host} has no address: {error}")]
+    NoAddress { host: String, error: io::Error },
+    /// The certificate of a server is not the one we trust.
+    #[error("the certificate of {peer} was refused: {why}")]
+    Certificate { peer: String, why: String },
+    /// A server speaks none of the protocols offered.
+    #[error("{peer} does not speak the protocol {protocol} (ALPN)")]
+    Protocol { peer: String, protocol: &'static str },
+    /// A connection could not even be tried.
+    #[error("cannot connect to {peer}: {error}")]
+    Connect { peer: String, error: ConnectError },
+    /// A client could not be accepted.
+    #[error("cannot accept {peer}: {error}")]
+    Accept { peer: String, error: AcceptError },
+    /// A connection ended before its work was done.
+    #[error("{}", sentence(peer, error))]
+    Connection { peer: String, error: ConnectionError },
+    /// A request was not answered as it should be; `what` names it.
+    #[error("{what}: {why}")]
+    Request { what: String, why: String },
+    /// What arrived is not what was sent.
+    #[error("{0}")]
+    NotVerified(String),
+    /// A thread of ours panicked, which is a defect of the program.
+    #[error("the thread of the {0} ended unexpectedly")]
+    Thread(&'static str),
+    /// The user ended the command.
+    #[error("interrupted")]
+    Interrupted,
+    /// Sentences about each part of the work have been printed already.
+    #[error("{0} of the files could not be fetched")]
+    AlreadyTold(usize),
+}
+
+impl Failure {
+    /// What maps an [`io::Error`] to a failure to do `action`.
+    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Io { action: action.into(), error }
+    }
+
+    /// What maps the end of the connection to `peer` to a failure.
+    pub(crate) fn connection(peer: &str) -> impl Fn(ConnectionError) -> Self + '_ {
+        |error| Self::Connection { peer: peer.to_owned(), error }
+    }
+
+    /// The exit code of the program.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => EXIT_USAGE,
+            Self::Interrupted => EXIT_INTERRUPTED,
+            _ => EXIT_FAILURE,
+        }
+    }
+}
+
+/// Whether a handshake failed because the two sides have no application protocol in common.
+pub(crate) fn is_protocol_refusal(error: &ConnectionError) -> bool {
+    match error {
+        ConnectionError::Tls(error) => *error == TlsError::NoApplicationProtocol,
+        ConnectionError::Transport(error) => error.code == NO_APPLICATION_PROTOCOL,
+        ConnectionError::ConnectionClosed { code, .. } => *code == NO_APPLICATION_PROTOCOL,
+        _ => false,
+    }
+}
+
+/// How the connection to `peer` ended.
+fn sentence(peer: &str, error: &ConnectionError) -> String {
+    match error {
+        ConnectionError::HandshakeTimedOut => format!("no answer from {peer}: the handshake timed out"),
+        ConnectionError::TimedOut => format!("nothing more came from {peer}: the connection timed out"),
+        ConnectionError::Reset => format!("{peer} has forgotten the connection: stateless reset"),
+        ConnectionError::VersionMismatch => {
+            format!("{peer} speaks no version of QUIC that this program speaks")
+        }
+        ConnectionError::LocallyClosed => format!("the connection to {peer} was closed here"),
+        ConnectionError::ApplicationClosed { code, reason } => {
+            let reason = in_words(reason);
+            format!("{peer} closed the connection with code {code}{reason}")
+        }
+        error => format!("the connection to {peer} failed: {error}"),
+    }
+}
+
+/// The reason a peer gave, fit to print: whatever bytes it sent, nothing of them steers the terminal.
+fn in_words(reason: &[u8]) -> String {
+    if reason.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", String::from_utf8_lossy(reason).escape_debug())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! One file: a request, its response, and a file on disk.
+
+use std::time::Instant;
+
+use fulmar::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
+use indicatif::ProgressBar;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tracing::debug;
+
+use super::part::PartFile;
+use super::{Item, Job};
+use crate::failure::Failure;
+use crate::hq;
+use crate::net::Inbox;
+
+/// How much is collected before it is written, in bytes: enough that the way to another thread and back does not
+/// count. Twice as much may be in memory for each file, one half being written.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Fetches files over one connection.
+#[derive(Debug)]
+pub(super) struct Fetcher {
+    job: Job,
+    peer: String,
+    connection: Connection,
+}
+
+impl Fetcher {
+    pub(super) fn new(job: &Job, peer: &str, connection: &Connection) -> Self {
+        Self { job: job.clone(), peer: peer.to_owned(), connection: connection.clone() }
+    }
+
+    /// Fetches one file and tells how many bytes it has. On failure nothing of it is left on disk.
+    pub(super) async fn fetch(&self, item: &Item) -> Result<u64, Failure> {
+        let start = Instant::now();
+        let destination = self.job.destination(&item.name);
+        // The file comes first: where it cannot be written, there is no use in asking for it.
+        let part = blocking(move || PartFile::create(destination)).finish().await?;
+        let (mut send, mut recv) =
+            self.connection.open_bi().await.map_err(Failure::connection(&self.peer))?;
+        self.ask(&mut send, item).await?;
+        let bar = self.job.bars.open_ended(&item.name);
+        let result = self.receive(item, &mut recv, part, &bar).await;
+        bar.finish_and_clear();
+        match &result {
+            Ok(bytes) => self.job.fetched(item, *bytes, start.elapsed()),
+            // The stream may have ended on its own, and then there is nothing to stop.
+            Err(_) => drop(recv.stop(hq::CANCELLED)),
+        }
+        result
+    }
+
+    async fn ask(&self, send: &mut SendStream, item: &Item) -> Result<(), Failure> {
+        match send.write_all(hq::request(&item.url.target).as_bytes()).await {
+            Ok(()) => {}
+            Err(WriteError::ConnectionLost(error)) => return Err(Failure::connection(&self.peer)(error)),
+            // A server may have heard enough and answer nevertheless, so the response decides.
+            Err(error) => debug!("request cut short: {error}"),
+        }
+        let _ = send.finish();
+        Ok(())
+    }
+
+    /// Takes the response and writes it, one batch while the next one arrives.
+    async fn receive(
+        &self,
+        item: &Item,
+        recv: &mut RecvStream,
+        mut part: PartFile,
+        bar: &ProgressBar,
+    ) -> Result<u64, Failure> {
+        let mut bytes = 0;
+        let mut spare = Vec::new();
+        let mut batch = self.read_batch(item, recv, bar, Vec::new()).await?;
+        while !batch.last {
+            bytes += batch.bytes.len() as u64;
+            let writing = blocking(move || part.write(&batch.bytes).map(|()| (part, batch.bytes)));
+            // When reading fails, the write goes on without us, and its end removes the part.
+            batch = self.read_batch(item, recv, bar, spare).await?;
+            (part, spare) = writing.finish().await?;
+        }
+        bytes += batch.bytes.len() as u64;
+        blocking(move || part.write(&batch.bytes).and_then(|()| part.commit())).finish().await?;
+        Ok(bytes)
+    }
+
+    /// Collects a batch, or the rest of the response, in `bytes`.
+    ///
+    /// The bytes are copied here: kept as they came they would keep the receive buffers, and to write them as many
+    /// small slices costs the kernel several times what the copy does.
+    async fn read_batch(
+        &self,
+        item: &Item,
+        recv: &mut RecvStream,
+        bar: &ProgressBar,
+        mut bytes: Vec<u8>,
+    ) -> Result<Batch, Failure> {
+        bytes.clear();
+        let mut inbox = Inbox::new();
+        while bytes.len() < BATCH_BYTES {
+            let before = bytes.len();
+            let more = inbox.take(recv, |chunk| bytes.extend_from_slice(&chunk)).await;
+            if !more.map_err(|error| self.not_answered(item, error))? {
+                return Ok(Batch { bytes, last: true });
+            }
+            bar.inc((bytes.len() - before) as u64);
+        }
+        Ok(Batch { bytes, last: false })
+    }
+
+    fn not_answered(&self, item: &Item, error: ReadError) -> Failure {
+        let why = match error {
+            ReadError::ConnectionLost(error) => return Failure::connection(&self.peer)(error),
+            ReadError::Reset(code) => reset_in_words(code),
+            error => error.to_string(),
+        };
+        Failure::Request { what: item.url.to_string(), why }
+    }
+}
+
+/// Bytes on their way to the disk.
+#[derive(Debug)]
+struct Batch {
+    bytes: Vec<u8>,
+    /// Whether the response ends with this batch.
+    last: bool,
+}
+
+fn reset_in_words(code: VarInt) -> String {
+    match code {
+        hq::NOT_FOUND => "the server has no such file".to_owned(),
+        hq::BAD_REQUEST => "the server refuses the request".to_owned(),
+        hq::READ_FAILED => "the server cannot read the file".to_owned(),
+        code => format!("the server reset the stream with code {code}"),
+    }
+}
+
+/// Work with files, off the runtime's thread.
+struct Blocking<T>(JoinHandle<Result<T, Failure>>);
+
+/// Starts `work` at once.
+fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Blocking<T> {
+    Blocking(spawn_blocking(work))
+}
+
+impl<T> Blocking<T> {
+    async fn finish(self) -> Result<T, Failure> {
+        self.0.await.unwrap_or(Err(Failure::Thread("disk")))
+    }
+}

@@ -1,0 +1,258 @@
+//! `fulmar get`: files over HTTP/0.9, many at once, each under its name only when it is complete.
+
+mod fetch;
+mod name;
+mod part;
+mod url;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fulmar::{Connection, ConnectionError};
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use crate::args::GetArgs;
+use crate::authority::Authority;
+use crate::clock::process_cpu;
+use crate::duration::Span;
+use crate::failure::Failure;
+use crate::hq;
+use crate::net::{self, CLOSE_DONE, Dialer, Figures};
+use crate::progress::Bars;
+use crate::report::{self, Output, Transfer};
+use crate::signal::interrupted;
+use crate::size::Size;
+
+use self::fetch::Fetcher;
+use self::url::Url;
+
+/// How many files of one connection are fetched at once. The server may allow fewer streams; then the others wait.
+const PARALLEL_MAX: usize = 64;
+/// How long the end of the program may be put off by writes under way, so that no part of a file is left behind.
+const CLEANUP_MAX: Duration = Duration::from_secs(2);
+
+/// A file to fetch.
+#[derive(Debug, Clone)]
+struct Item {
+    url: Url,
+    /// The name it gets in the output directory.
+    name: String,
+}
+
+/// What the fetches of all servers have in common.
+#[derive(Debug, Clone)]
+struct Job {
+    args: Arc<GetArgs>,
+    output: Output,
+    bars: Bars,
+}
+
+/// A file that was fetched, for `--json`.
+#[derive(Debug, Serialize)]
+struct Fetched<'a> {
+    url: String,
+    file: &'a Path,
+    bytes: u64,
+    duration_s: f64,
+}
+
+/// Fetches all files, from all servers at once.
+pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
+    let groups = plan(&args.urls)?;
+    if !args.out.is_dir() {
+        return Err(Failure::Usage(format!("{} is no directory", args.out.display())));
+    }
+    let bars = Bars::new(output.wants_bars() && !args.quiet);
+    let job = Job { args: Arc::new(args), output, bars };
+    let runtime = net::runtime()?;
+    let result = runtime.block_on(async {
+        tokio::select! {
+            result = fetch_all(&job, groups) => result,
+            result = interrupted() => Err(result.map_or_else(Failure::io("cannot wait for signals"), |()| Failure::Interrupted)),
+        }
+    });
+    job.bars.clear();
+    runtime.shutdown_timeout(CLEANUP_MAX);
+    result
+}
+
+/// The files of each server.
+fn plan(urls: &[String]) -> Result<BTreeMap<Authority, Vec<Item>>, Failure> {
+    let urls =
+        urls.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
+    let names = name::local_names(&urls).map_err(Failure::Usage)?;
+    let mut groups: BTreeMap<Authority, Vec<Item>> = BTreeMap::new();
+    for (url, name) in urls.into_iter().zip(names) {
+        groups.entry(url.authority.clone()).or_default().push(Item { url, name });
+    }
+    Ok(groups)
+}
+
+/// Fetches each server's files over a connection of its own. Failures are told as they happen.
+async fn fetch_all(job: &Job, groups: BTreeMap<Authority, Vec<Item>>) -> Result<(), Failure> {
+    let mut servers = JoinSet::new();
+    for (authority, items) in groups {
+        let job = job.clone();
+        servers.spawn(async move {
+            let count = items.len();
+            let failures = fetch_group(&job, &authority, items).await;
+            failures.map_or_else(
+                |failure| (vec![failure], count),
+                |failures| {
+                    let count = failures.len();
+                    (failures, count)
+                },
+            )
+        });
+    }
+    let mut failures = Vec::new();
+    let mut missing = 0;
+    while let Some(result) = servers.join_next().await {
+        let (of_server, count) = result.unwrap_or_else(|_| (vec![Failure::Thread("connection")], 1));
+        failures.extend(of_server);
+        missing += count;
+    }
+    job.bars.clear();
+    match failures.len() {
+        0 => Ok(()),
+        1 => Err(failures.remove(0)),
+        _ => {
+            failures.iter().for_each(|failure| job.output.complain(failure));
+            Err(Failure::AlreadyTold(missing))
+        }
+    }
+}
+
+/// Fetches the files of one server. An error concerns all of them; in the list, each failure concerns one.
+async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Result<Vec<Failure>, Failure> {
+    let args = &job.args;
+    let start = Instant::now();
+    let dialer = Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &args.transport).await?;
+    let connection = dialer.dial().await?;
+    let handshake = start.elapsed();
+    let outcome = fetch_items(job, &dialer.peer, &connection, items).await;
+    let result = match outcome {
+        Ok(summary) => {
+            job.summarise(&connection, handshake, &summary);
+            hold(&dialer.peer, &connection, args.hold).await.map(|()| summary.failures)
+        }
+        Err(failure) => Err(failure),
+    };
+    connection.close(CLOSE_DONE, b"");
+    dialer.farewell().await;
+    result
+}
+
+/// What came of the files of one server.
+#[derive(Debug, Default)]
+struct Summary {
+    files: u64,
+    bytes: u64,
+    duration: Duration,
+    failures: Vec<Failure>,
+}
+
+/// Fetches files by a fixed number of workers. The end of the connection is one failure, however many files it
+/// concerns.
+async fn fetch_items(
+    job: &Job,
+    peer: &str,
+    connection: &Connection,
+    items: Vec<Item>,
+) -> Result<Summary, Failure> {
+    let start = Instant::now();
+    let workers_max = items.len().min(PARALLEL_MAX);
+    let queue = Arc::new(Mutex::new(items.into_iter()));
+    let mut workers = JoinSet::new();
+    for _ in 0..workers_max {
+        let fetcher = Fetcher::new(job, peer, connection);
+        let queue = queue.clone();
+        workers.spawn(async move {
+            let mut summary = Summary::default();
+            loop {
+                let item = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(item) = item else { return Ok(summary) };
+                match fetcher.fetch(&item).await {
+                    Ok(bytes) => {
+                        summary.files += 1;
+                        summary.bytes += bytes;
+                    }
+                    Err(failure @ Failure::Connection { .. }) => return Err(failure),
+                    Err(failure) => summary.failures.push(failure),
+                }
+            }
+        });
+    }
+    let mut total = Summary::default();
+    while let Some(result) = workers.join_next().await {
+        // The first failure of the connection ends all: to drop the others removes their parts.
+        let summary = result.unwrap_or(Err(Failure::Thread("download")))?;
+        total.files += summary.files;
+        total.bytes += summary.bytes;
+        total.failures.extend(summary.failures);
+    }
+    total.duration = start.elapsed();
+    Ok(total)
+}
+
+/// Keeps the connection open for a time, or until it falls silent for good.
+async fn hold(peer: &str, connection: &Connection, time: Option<Duration>) -> Result<(), Failure> {
+    let Some(time) = time else { return Ok(()) };
+    tokio::select! {
+        error = connection.closed() => match error {
+            ConnectionError::TimedOut => Ok(()),
+            error => Err(Failure::connection(peer)(error)),
+        },
+        () = tokio::time::sleep(time) => Ok(()),
+    }
+}
+
+impl Job {
+    fn destination(&self, name: &str) -> PathBuf {
+        self.args.out.join(name)
+    }
+
+    /// Tells of one file.
+    fn fetched(&self, item: &Item, bytes: u64, duration: Duration) {
+        self.bars.finished(&item.name, bytes);
+        if self.output.is_json() {
+            let file = &self.destination(&item.name);
+            let url = item.url.to_string();
+            self.output.print(&Fetched { url, file, bytes, duration_s: duration.as_secs_f64() }, String::new);
+        }
+    }
+
+    /// Tells of all files of one server.
+    fn summarise(&self, connection: &Connection, handshake: Duration, summary: &Summary) {
+        if self.args.quiet && !self.output.is_json() {
+            return;
+        }
+        let figures = Figures::of(connection);
+        let Summary { files, bytes, duration, .. } = *summary;
+        let rate = report::gbit_per_s(bytes, duration);
+        let transfer = Transfer {
+            kind: "get",
+            gbit_per_s: rate,
+            bytes,
+            duration_s: duration.as_secs_f64(),
+            handshake_ms: report::millis(handshake),
+            rtt_min_us: report::micros(figures.rtt_min),
+            packets_sent: figures.packets_sent,
+            packets_lost: figures.packets_lost,
+            cipher_suite: figures.cipher_suite,
+            cpu_s_client: process_cpu().map(|cpu| cpu.as_secs_f64()),
+            cpu_s_server: None,
+            verified: Some(summary.failures.is_empty()),
+        };
+        let print = || {
+            self.output.print(&transfer, || {
+                let files = report::counted(files, "file");
+                format!("{files}, {} in {} ({rate:.2} Gbit/s)", Size(bytes), Span(duration))
+            });
+        };
+        self.bars.suspend(print);
+    }
+}

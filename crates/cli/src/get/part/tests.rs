@@ -1,0 +1,64 @@
+use super::*;
+use crate::test_dir::TestDir;
+
+#[test]
+fn a_file_has_its_name_when_it_is_complete_and_not_before() {
+    let dir = TestDir::new("part-commit");
+    let destination = dir.path().join("a.bin");
+    let mut part = PartFile::create(destination.clone()).expect("a part");
+    part.write(b"one two ").expect("written");
+    part.write(b"three").expect("written");
+    let names = dir.names();
+    assert!(names.len() == 1 && names[0].starts_with(".a.bin.part-"), "{names:?}");
+    part.commit().expect("committed");
+    assert_eq!(dir.names(), ["a.bin"]);
+    assert_eq!(fs::read(destination).expect("the file"), b"one two three");
+}
+
+#[test]
+fn an_older_file_stays_until_it_is_replaced() {
+    let dir = TestDir::new("part-replace");
+    let destination = dir.path().join("a");
+    fs::write(&destination, "old").expect("a file");
+    let mut part = PartFile::create(destination.clone()).expect("a part");
+    part.write(b"new").expect("written");
+    assert_eq!(fs::read(&destination).expect("the file"), b"old");
+    part.commit().expect("committed");
+    assert_eq!(fs::read(&destination).expect("the file"), b"new");
+}
+
+#[test]
+fn a_part_that_is_given_up_is_removed() {
+    let dir = TestDir::new("part-drop");
+    let mut part = PartFile::create(dir.path().join("a")).expect("a part");
+    part.write(b"half").expect("written");
+    drop(part);
+    assert_eq!(dir.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_name_that_cannot_be_given_leaves_nothing() {
+    let dir = TestDir::new("part-conflict");
+    let destination = dir.path().join("a");
+    fs::create_dir_all(destination.join("not-empty")).expect("a directory in the way");
+    let part = PartFile::create(destination).expect("a part");
+    let failure = part.commit().expect_err("a directory is in the way").to_string();
+    assert!(failure.starts_with("cannot write"), "{failure}");
+    assert_eq!(dir.names(), ["a"]);
+}
+
+#[test]
+fn a_missing_directory_is_one_sentence() {
+    let failure = PartFile::create("/nonexistent/a".into()).expect_err("no directory").to_string();
+    assert!(failure.starts_with("cannot write /nonexistent/a: "), "{failure}");
+}
+
+#[test]
+fn long_names_are_cut_to_what_a_file_system_takes() {
+    for name in ["x".repeat(NAME_MAX), "é".repeat(NAME_MAX / 2)] {
+        let path = part_path(&Path::new("dir").join(&name), 7);
+        let part = path.file_name().expect("a name").to_string_lossy().into_owned();
+        assert!(part.len() <= NAME_MAX && part.ends_with(".part-0000000000000007"), "{part}");
+        assert_eq!(path.parent(), Some(Path::new("dir")));
+    }
+}

@@ -1,0 +1,76 @@
+//! The few parts of a URL that matter here: `https://HOST[:PORT]/PATH[?QUERY]`.
+
+use std::fmt;
+
+use crate::authority::Authority;
+use crate::hq;
+
+/// The port of `https` where none is given.
+const DEFAULT_PORT: u16 = 443;
+
+/// What to ask for, and whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Url {
+    pub(super) authority: Authority,
+    /// The path, beginning with a slash, and the query if there is one; percent-encoded as far as a request line
+    /// needs it.
+    pub(super) target: String,
+}
+
+impl Url {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let in_url = |why: String| format!("`{text}`: {why}");
+        let scheme = "https://";
+        let rest = match text.get(..scheme.len()) {
+            Some(start) if start.eq_ignore_ascii_case(scheme) => &text[scheme.len()..],
+            _ => return Err(in_url("a URL begins with https://".to_owned())),
+        };
+        // A fragment is for the reader, not for the server (RFC 3986 §3.5).
+        let rest = rest.split('#').next().unwrap_or(rest);
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, target) = rest.split_at(end);
+        if authority.contains('@') {
+            return Err(in_url("a user name in a URL is not supported".to_owned()));
+        }
+        let authority = Authority::parse(authority, Some(DEFAULT_PORT)).map_err(in_url)?;
+        let slash = if target.starts_with('/') { "" } else { "/" };
+        let target = encode(&format!("{slash}{target}"));
+        if hq::request(&target).len() > hq::REQUEST_MAX {
+            return Err(in_url(format!("it is longer than {} bytes", hq::REQUEST_MAX)));
+        }
+        Ok(Self { authority, target })
+    }
+
+    /// The path without the query.
+    pub(super) fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or(&self.target)
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { authority: Authority { host, port }, target } = self;
+        let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
+        write!(f, "https://{open}{host}{close}")?;
+        if *port != DEFAULT_PORT {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(target)
+    }
+}
+
+/// Percent-encodes what would break the request line or is no ASCII. What is encoded already stays as it is.
+fn encode(target: &str) -> String {
+    let mut encoded = String::with_capacity(target.len());
+    for byte in target.bytes() {
+        if byte.is_ascii_graphic() {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+use super::*;
+
+#[test]
+fn urls_are_taken_apart() {
+    for (text, host, port, target) in [
+        ("https://localhost:4433/a/b.bin", "localhost", 4433, "/a/b.bin"),
+        ("HTTPS://Example.org/A", "example.org", 443, "/A"),
+        ("https://example.org", "example.org", 443, "/"),
+        ("https://example.org?q", "example.org", 443, "/?q"),
+        ("https://[::1]:4433/x", "::1", 4433, "/x"),
+        ("https://192.0.2.1/x?a=/b#c/d", "192.0.2.1", 443, "/x?a=/b"),
+        ("https://h/a b/é%20", "h", 443, "/a%20b/%C3%A9%20"),
+        ("https://h/a\r\nGET /b", "h", 443, "/a%0D%0AGET%20/b"),
+    ] {
+        let url = Url::parse(text).expect(text);
+        assert_eq!(
+            (url.authority.host.as_str(), url.authority.port, url.target.as_str()),
+            (host, port, target),
+            "{text}"
+        );
+        assert_eq!(Url::parse(&url.to_string()), Ok(url), "{text} is printed as it can be read");
+    }
+}
+
+#[test]
+fn what_is_no_url_is_refused_in_one_sentence() {
+    let long = format!("https://h/{}", "x".repeat(9000));
+    for text in [
+        "",
+        "localhost/a",
+        "http://h/a",
+        "https:/h/a",
+        "https:///a",
+        "https://user@h/a",
+        "https://h:x/",
+        "https://[::1/a",
+        "höttps://h",
+        &long,
+    ] {
+        let error = Url::parse(text).expect_err(text);
+        assert!(error.starts_with('`') && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn the_path_has_no_query() {
+    assert_eq!(Url::parse("https://h/a/b?c/d").expect("a URL").path(), "/a/b");
+}

@@ -1,0 +1,23 @@
+//! What `-v` shows.
+
+use std::io;
+
+use tracing_subscriber::EnvFilter;
+
+/// Sends the log to standard error: nothing at 0, what happens at 1, how it happens at 2 and everything above.
+/// The environment variable `RUST_LOG` overrides the choice.
+pub(crate) fn start(verbosity: u8) {
+    let default = match verbosity {
+        0 => "off",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    // A closed standard error must not end the program, so the subscriber keeps its own troubles to itself.
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .log_internal_errors(false)
+        .init();
+}

@@ -1,0 +1,297 @@
+//! How the program sets up the crate `fulmar`: what listens, what dials, and the figures of a connection.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fulmar::{
+    AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connection, ConnectionError,
+    Endpoint, EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig, TransportConfig,
+    VarInt,
+};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs};
+use crate::authority::Authority;
+use crate::failure::{Failure, is_protocol_refusal};
+use crate::report::Listening;
+use crate::tls::{self, Identity, Refusal};
+
+/// The application error code of a connection that ends because all is done.
+pub(crate) const CLOSE_DONE: VarInt = VarInt::from_u32(0);
+
+/// How long one address of a server may stay silent before the next one is tried as well (RFC 8305 §5).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+/// How many addresses of a server are tried.
+const ADDRESSES_MAX: usize = 8;
+/// How long the end of the program may be put off to tell the peers of it.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
+
+/// How many chunks are taken from a stream at once. Each is a datagram's share, so together they are what a batch of
+/// the socket brings.
+const CHUNKS_MAX: usize = 64;
+
+/// A runtime with one thread for everything but files and names.
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::io("cannot start the runtime"))
+}
+
+/// What the command line asks of the transport.
+#[derive(Debug, Clone)]
+pub(crate) struct Transport {
+    config: Arc<TransportConfig>,
+    aead: AeadBackend,
+}
+
+impl Transport {
+    /// Fails if the options contradict each other.
+    pub(crate) fn from_args(args: &TransportArgs) -> Result<Self, Failure> {
+        let default = TransportConfig::default();
+        let config = TransportConfig {
+            congestion: match args.cc {
+                CongestionName::Newreno => CongestionControl::NewReno(Default::default()),
+                CongestionName::Cubic => CongestionControl::Cubic(Default::default()),
+            },
+            max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
+            handshake_timeout: args.handshake_timeout,
+            keep_alive_interval: args.keep_alive,
+            mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
+            ..default
+        };
+        config.validate().map_err(unusable)?;
+        let aead = match args.aead {
+            AeadName::Auto => AeadBackend::preferred(),
+            AeadName::Ring => AeadBackend::Ring,
+            AeadName::AwsLc => AeadBackend::AwsLc,
+        };
+        Ok(Self { config: Arc::new(config), aead })
+    }
+}
+
+fn unusable(error: ConfigError) -> Failure {
+    Failure::Usage(format!("the transport cannot be configured so: {error}"))
+}
+
+/// What a server needs to listen.
+pub(crate) struct Listen<'a> {
+    /// Where; `None` for all addresses of the machine at `default_port`.
+    pub(crate) addr: Option<SocketAddr>,
+    pub(crate) default_port: u16,
+    pub(crate) identity: &'a Identity,
+    pub(crate) protocol: &'static str,
+    pub(crate) transport: &'a Transport,
+    pub(crate) reset_key: Option<[u8; 32]>,
+}
+
+impl Listen<'_> {
+    /// Binds the socket, and tells the address it really has. Needs a runtime.
+    pub(crate) fn bind(&self) -> Result<(Endpoint, Listening), Failure> {
+        let tls = tls::server_config(self.identity, self.protocol)?;
+        let config =
+            ServerConfig::new(tls).with_transport(self.transport.config.clone()).map_err(unusable)?;
+        let config = config.with_aead(self.transport.aead);
+        let bind = |addr: SocketAddr| {
+            let builder = Endpoint::builder().server_config(config.clone());
+            match &self.reset_key {
+                Some(key) => builder.config(EndpointConfig::new(ResetKey::new(key))).bind(addr),
+                None => builder.bind(addr),
+            }
+        };
+        let endpoint = match self.addr {
+            Some(addr) => bind(addr).map_err(Failure::io(format!("cannot listen on {addr}")))?,
+            // Without IPv6 on the machine, IPv4 has to do.
+            None => bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, self.default_port)))
+                .or_else(|_| bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, self.default_port))))
+                .map_err(Failure::io(format!("cannot listen on port {}", self.default_port)))?,
+        };
+        let listening =
+            endpoint.local_addr().map_err(Failure::io("cannot tell the address of the socket"))?;
+        Ok((endpoint, Listening { listening, fingerprint: self.identity.fingerprint().to_string() }))
+    }
+}
+
+/// Connects to one server, over any of its addresses.
+pub(crate) struct Dialer {
+    /// `host:port`, for messages.
+    pub(crate) peer: String,
+    host: String,
+    addresses: Vec<SocketAddr>,
+    endpoints: Vec<Endpoint>,
+    config: ClientConfig,
+    protocol: &'static str,
+    refusal: Refusal,
+}
+
+impl Dialer {
+    /// Looks up the addresses of `server` and binds a socket for each family of addresses it has.
+    pub(crate) async fn new(
+        server: &Authority,
+        trust: &TrustArgs,
+        cipher: Option<Cipher>,
+        protocol: &'static str,
+        transport: &TransportArgs,
+    ) -> Result<Self, Failure> {
+        let (tls, refusal) = tls::client_config(trust, cipher, protocol)?;
+        let transport = Transport::from_args(transport)?;
+        let config = ClientConfig::new(tls).with_transport(transport.config).map_err(unusable)?;
+        let config = config.with_aead(transport.aead);
+        let addresses = resolve(server).await?;
+        let mut endpoints = Vec::new();
+        for any in
+            [SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))]
+        {
+            if addresses.iter().any(|address| address.is_ipv4() == any.is_ipv4()) {
+                endpoints.push(Endpoint::client(any).map_err(Failure::io("cannot open a UDP socket"))?);
+            }
+        }
+        let (peer, host) = (server.to_string(), server.host.clone());
+        Ok(Self { peer, host, addresses, endpoints, config, protocol, refusal })
+    }
+
+    /// Connects over the address that answers first. Each one gets a head start over the next, so that a silent
+    /// one costs a moment and not the whole handshake timeout.
+    pub(crate) async fn dial(&self) -> Result<Connection, Failure> {
+        let mut waiting = self.addresses.iter();
+        let mut attempts = JoinSet::new();
+        let mut first_failure = None;
+        loop {
+            if let Some(&address) = waiting.next() {
+                match self.start(address) {
+                    Ok(connecting) => drop(attempts.spawn(connecting)),
+                    Err(failure) => drop(first_failure.get_or_insert(failure)),
+                }
+            }
+            tokio::select! {
+                Some(result) = attempts.join_next() => match result {
+                    Ok(Ok(connection)) => return Ok(connection),
+                    Ok(Err(error)) => drop(first_failure.get_or_insert(self.judge(error))),
+                    Err(_) => drop(first_failure.get_or_insert(Failure::Thread("handshake"))),
+                },
+                () = sleep(ATTEMPT_DELAY), if waiting.len() > 0 => {}
+                else => {}
+            }
+            if attempts.is_empty() && waiting.len() == 0 {
+                return Err(first_failure.unwrap_or_else(|| self.judge(ConnectionError::HandshakeTimedOut)));
+            }
+        }
+    }
+
+    /// Gives the sockets a moment to tell the peers that their connections are closed.
+    pub(crate) async fn farewell(&self) {
+        for endpoint in &self.endpoints {
+            farewell(endpoint).await;
+        }
+    }
+
+    fn start(
+        &self,
+        address: SocketAddr,
+    ) -> Result<impl Future<Output = Result<Connection, ConnectionError>> + Send + 'static, Failure> {
+        let same_family = |endpoint: &&Endpoint| {
+            endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
+        };
+        let endpoint = self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0]);
+        endpoint
+            .connect_with(self.config.clone(), address, &self.host)
+            .map_err(|error| Failure::Connect { peer: self.peer.clone(), error })
+    }
+
+    /// Why a handshake failed, in the user's terms.
+    fn judge(&self, error: ConnectionError) -> Failure {
+        let peer = self.peer.clone();
+        if let Some(why) = self.refusal.reason() {
+            Failure::Certificate { peer, why }
+        } else if is_protocol_refusal(&error) {
+            Failure::Protocol { peer, protocol: self.protocol }
+        } else {
+            Failure::Connection { peer, error }
+        }
+    }
+}
+
+/// Completes the handshake with a client.
+pub(crate) async fn accept(incoming: Incoming) -> Result<Connection, Failure> {
+    let peer = incoming.remote_address().to_string();
+    let connecting = match incoming.accept() {
+        Ok(connecting) => connecting,
+        Err(error) => return Err(Failure::Accept { peer, error }),
+    };
+    connecting.await.map_err(Failure::connection(&peer))
+}
+
+/// Gives `endpoint` a moment to tell the peers that their connections are closed.
+pub(crate) async fn farewell(endpoint: &Endpoint) {
+    let _ = timeout(FAREWELL_MAX, endpoint.wait_idle()).await;
+}
+
+/// The addresses of `server`, the system's favourite first.
+async fn resolve(server: &Authority) -> Result<Vec<SocketAddr>, Failure> {
+    let no_address = |error| Failure::NoAddress { host: server.host.clone(), error };
+    let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await.map_err(no_address)?;
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in found {
+        if !addresses.contains(&address) && addresses.len() < ADDRESSES_MAX {
+            addresses.push(address);
+        }
+    }
+    if addresses.is_empty() {
+        return Err(no_address(std::io::Error::other("the name server knows none")));
+    }
+    Ok(addresses)
+}
+
+/// The figures of a connection that this program prints.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Figures {
+    pub(crate) rtt: Duration,
+    pub(crate) rtt_min: Duration,
+    pub(crate) window_bytes: u64,
+    pub(crate) packets_sent: u64,
+    pub(crate) packets_lost: u64,
+    /// The name that TLS has for the cipher suite, once there is one.
+    pub(crate) cipher_suite: Option<&'static str>,
+}
+
+impl Figures {
+    pub(crate) fn of(connection: &Connection) -> Self {
+        let stats = connection.stats();
+        Self {
+            rtt: stats.rtt,
+            rtt_min: stats.rtt_min.unwrap_or_default(),
+            window_bytes: stats.cwnd,
+            packets_sent: stats.packets_sent,
+            packets_lost: stats.packets_lost,
+            cipher_suite: stats.cipher_suite.map(|suite| match suite {
+                CipherSuite::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
+                CipherSuite::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
+                CipherSuite::ChaCha20Poly1305 => "TLS_CHACHA20_POLY1305_SHA256",
+            }),
+        }
+    }
+}
+
+/// Takes what a stream has, many chunks at a time and without copying.
+#[derive(Debug)]
+pub(crate) struct Inbox([Bytes; CHUNKS_MAX]);
+
+impl Inbox {
+    pub(crate) fn new() -> Self {
+        Self([const { Bytes::new() }; CHUNKS_MAX])
+    }
+
+    /// Waits for bytes and hands over those that are there; false at the end of the stream.
+    pub(crate) async fn take(
+        &mut self,
+        recv: &mut RecvStream,
+        mut each: impl FnMut(Bytes),
+    ) -> Result<bool, ReadError> {
+        let Some(count) = recv.read_chunks(&mut self.0).await? else { return Ok(false) };
+        // Taken out and not just looked at: a chunk that is kept would keep its receive buffer from being reused.
+        self.0[..count].iter_mut().map(std::mem::take).for_each(&mut each);
+        Ok(true)
+    }
+}

@@ -1,0 +1,138 @@
+//! Throughput: one stream with much in it.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use super::client::{Dialed, time_over};
+use super::{TIME_OVER, drain, read_failure, send_zeros, write_failure};
+use crate::clock::process_cpu;
+use crate::duration::Span;
+use crate::failure::Failure;
+use crate::net::Figures;
+use crate::progress::Bars;
+use crate::report::{self, Output, Transfer, gbit_per_s};
+use crate::size::Size;
+
+/// How often the bar is brought up to date.
+const TICK: Duration = Duration::from_millis(200);
+
+/// What a transfer came to.
+struct Outcome {
+    bytes: u64,
+    duration: Duration,
+    /// Whether all that was asked for has arrived; unknown if the time was over before.
+    verified: Option<bool>,
+}
+
+/// Receives `size` bytes, or what comes in the time given.
+pub(super) async fn download(
+    dialed: &Dialed<'_>,
+    size: u64,
+    limit: Option<Duration>,
+    output: Output,
+) -> Result<(), Failure> {
+    let start = Instant::now();
+    let peer = dialed.peer;
+    let (mut send, mut recv) = dialed.connection.open_bi().await.map_err(Failure::connection(peer))?;
+    send.write_all(&size.to_be_bytes()).await.map_err(|error| write_failure(peer, error))?;
+    let _ = send.finish();
+    let bytes = Cell::new(0);
+    let complete = tokio::select! {
+        result = drain(&mut recv, |more| bytes.set(bytes.get() + more)) => {
+            result.map(|()| true).map_err(|error| read_failure(peer, error))?
+        }
+        () = time_over(limit) => false,
+        never = watch(&bytes, output) => match never {},
+    };
+    let duration = start.elapsed();
+    if !complete {
+        let _ = recv.stop(TIME_OVER);
+    }
+    let verified = complete.then_some(bytes.get() == size);
+    let outcome = Outcome { bytes: bytes.get(), duration, verified };
+    conclude("download", dialed, &outcome, output)
+}
+
+/// Sends `size` bytes, or what goes in the time given. It is complete when the server has answered that it has
+/// everything; without that, what the stream has taken is counted.
+pub(super) async fn upload(
+    dialed: &Dialed<'_>,
+    size: u64,
+    limit: Option<Duration>,
+    output: Output,
+) -> Result<(), Failure> {
+    let start = Instant::now();
+    let peer = dialed.peer;
+    let (mut send, mut recv) = dialed.connection.open_bi().await.map_err(Failure::connection(peer))?;
+    let (bytes, answered) = (Cell::new(0), Cell::new(0));
+    let transfer = async {
+        let failed = |error| write_failure(peer, error);
+        send.write_all(&0u64.to_be_bytes()).await.map_err(failed)?;
+        send_zeros(&mut send, size, |more| bytes.set(bytes.get() + more)).await.map_err(failed)?;
+        let _ = send.finish();
+        drain(&mut recv, |more| answered.set(answered.get() + more))
+            .await
+            .map_err(|error| read_failure(peer, error))
+    };
+    let complete = tokio::select! {
+        result = transfer => result.map(|()| true)?,
+        () = time_over(limit) => false,
+        never = watch(&bytes, output) => match never {},
+    };
+    let duration = start.elapsed();
+    if !complete {
+        let _ = send.reset(TIME_OVER);
+    }
+    // The server was asked for an empty response, which is its receipt.
+    let verified = complete.then_some(bytes.get() == size && answered.get() == 0);
+    conclude("upload", dialed, &Outcome { bytes: bytes.get(), duration, verified }, output)
+}
+
+/// Shows how much has been transferred, as long as it is asked.
+async fn watch(bytes: &Cell<u64>, output: Output) -> std::convert::Infallible {
+    let bar = Bars::new(output.wants_bars()).open_ended("");
+    loop {
+        tokio::time::sleep(TICK).await;
+        bar.set_position(bytes.get());
+    }
+}
+
+fn conclude(
+    kind: &'static str,
+    dialed: &Dialed<'_>,
+    outcome: &Outcome,
+    output: Output,
+) -> Result<(), Failure> {
+    let figures = Figures::of(&dialed.connection);
+    let Outcome { bytes, duration, verified } = *outcome;
+    let transfer = Transfer {
+        kind,
+        gbit_per_s: gbit_per_s(bytes, duration),
+        bytes,
+        duration_s: duration.as_secs_f64(),
+        handshake_ms: report::millis(dialed.handshake),
+        rtt_min_us: report::micros(figures.rtt_min),
+        packets_sent: figures.packets_sent,
+        packets_lost: figures.packets_lost,
+        cipher_suite: figures.cipher_suite,
+        cpu_s_client: process_cpu().map(|cpu| cpu.as_secs_f64()),
+        cpu_s_server: None,
+        verified,
+    };
+    output.print(&transfer, || {
+        format!(
+            "{kind} of {} in {}: {:.2} Gbit/s (handshake {}, round trip {} at least)",
+            Size(bytes),
+            Span(duration),
+            transfer.gbit_per_s,
+            Span(dialed.handshake),
+            Span(figures.rtt_min),
+        )
+    });
+    match verified {
+        Some(false) => {
+            Err(Failure::NotVerified(format!("{}: {bytes} bytes are not what was asked for", dialed.peer)))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,59 @@
+//! Progress bars, on standard error and only if that is a terminal.
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::size::Size;
+
+/// How often a bar is drawn again, per second.
+const DRAWS_PER_SECOND: u8 = 10;
+
+/// The bars of a command.
+#[derive(Debug, Clone)]
+pub(crate) struct Bars(MultiProgress);
+
+impl Bars {
+    /// Hidden bars if `visible` is false or standard error is no terminal.
+    pub(crate) fn new(visible: bool) -> Self {
+        let target = if visible {
+            ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        Self(MultiProgress::with_draw_target(target))
+    }
+
+    /// A bar for `size` bytes.
+    pub(crate) fn with_size(&self, size: u64) -> ProgressBar {
+        let bar = self.0.add(ProgressBar::new(size));
+        bar.set_style(style("{bar:30} {decimal_bytes:>10}/{decimal_total_bytes} {msg}"));
+        bar
+    }
+
+    /// A line for an amount of bytes that is not known beforehand.
+    pub(crate) fn open_ended(&self, name: &str) -> ProgressBar {
+        let bar = self.0.add(ProgressBar::no_length());
+        bar.set_style(style("{spinner} {prefix} {decimal_bytes:>10} {decimal_bytes_per_sec}"));
+        bar.set_prefix(name.to_owned());
+        bar
+    }
+
+    /// Prints a line above the bars, if there are any.
+    pub(crate) fn finished(&self, name: &str, bytes: u64) {
+        let _ = self.0.println(format!("{name} {}", Size(bytes)));
+    }
+
+    /// Takes the bars away while `print` writes to the terminal.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
+    }
+
+    /// Takes the bars away.
+    pub(crate) fn clear(&self) {
+        let _ = self.0.clear();
+    }
+}
+
+/// A malformed template would fall back to the default look rather than end the program.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

@@ -1,0 +1,150 @@
+//! What is printed: results on standard output, complaints on standard error.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// The two streams of the program and how to write on them.
+///
+/// Whoever reads may have gone (`fulmar get .. | head`): that is not our failure, so what cannot be written is
+/// dropped instead of ending the program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    json: bool,
+    verbose: bool,
+}
+
+impl Output {
+    /// `json`: objects instead of text. `verbose`: a log goes to standard error, which leaves no place for bars.
+    pub(crate) fn new(json: bool, verbose: bool) -> Self {
+        Self { json, verbose }
+    }
+
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Whether progress bars may be drawn, if standard error is a terminal.
+    pub(crate) fn wants_bars(self) -> bool {
+        !self.json && !self.verbose
+    }
+
+    /// Prints `object` with `--json`, else the lines of `text`.
+    pub(crate) fn print<T: Serialize>(self, object: &T, text: impl FnOnce() -> String) {
+        let line = if self.json {
+            serde_json::to_string(object).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
+        } else {
+            text()
+        };
+        let mut stdout = io::stdout().lock();
+        let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+    }
+
+    /// Tells of a failure in one sentence.
+    pub(crate) fn complain(self, failure: &Failure) {
+        let _ = writeln!(io::stderr(), "fulmar: {failure}");
+    }
+}
+
+/// Where a server listens and by what it is known.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listening {
+    pub(crate) listening: SocketAddr,
+    pub(crate) fingerprint: String,
+}
+
+impl Listening {
+    pub(crate) fn text(&self) -> String {
+        format!("listening on {}\nfingerprint {}", self.listening, self.fingerprint)
+    }
+}
+
+/// One transfer of bytes. What is not known is null.
+#[derive(Debug, Serialize)]
+pub(crate) struct Transfer {
+    /// `demo`, `download`, `upload` or `get`.
+    pub(crate) kind: &'static str,
+    pub(crate) gbit_per_s: f64,
+    /// Bytes of content that arrived.
+    pub(crate) bytes: u64,
+    pub(crate) duration_s: f64,
+    pub(crate) handshake_ms: f64,
+    pub(crate) rtt_min_us: u64,
+    /// Packets sent and lost, as the sender of the content counts them where it is in this process, else as the
+    /// client does.
+    pub(crate) packets_sent: u64,
+    pub(crate) packets_lost: u64,
+    /// By the name that TLS has for it.
+    pub(crate) cipher_suite: Option<&'static str>,
+    pub(crate) cpu_s_client: Option<f64>,
+    pub(crate) cpu_s_server: Option<f64>,
+    /// Whether what was asked for arrived: every byte by checksum in `demo`, the whole length elsewhere. Null
+    /// when a time limit ended the transfer, since then there is nothing to compare with.
+    pub(crate) verified: Option<bool>,
+}
+
+/// A count and its noun: `1 file`, `2 files`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Bits per second in units of 10^9.
+pub(crate) fn gbit_per_s(bytes: u64, duration: Duration) -> f64 {
+    if duration.is_zero() { 0.0 } else { bytes as f64 * 8.0 / 1e9 / duration.as_secs_f64() }
+}
+
+/// Processor seconds per 10^9 bytes.
+pub(crate) fn cpu_s_per_gb(cpu: Duration, bytes: u64) -> f64 {
+    cpu.as_secs_f64() / (bytes.max(1) as f64 / 1e9)
+}
+
+/// `duration` in milliseconds.
+pub(crate) fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// `duration` in whole microseconds.
+pub(crate) fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_in_decimal_units() {
+        assert_eq!(gbit_per_s(1_000_000_000, Duration::from_secs(4)), 2.0);
+        assert_eq!(gbit_per_s(5, Duration::ZERO), 0.0);
+        assert_eq!(cpu_s_per_gb(Duration::from_millis(500), 2_000_000_000), 0.25);
+    }
+
+    #[test]
+    fn an_unknown_figure_is_null() {
+        let listening =
+            Listening { listening: ([127, 0, 0, 1], 4433).into(), fingerprint: "sha256:00".to_owned() };
+        let json = serde_json::to_string(&listening).expect("serialises");
+        assert_eq!(json, r#"{"listening":"127.0.0.1:4433","fingerprint":"sha256:00"}"#);
+        let transfer = Transfer {
+            kind: "demo",
+            gbit_per_s: 1.0,
+            bytes: 1,
+            duration_s: 1.0,
+            handshake_ms: 1.0,
+            rtt_min_us: 1,
+            packets_sent: 1,
+            packets_lost: 0,
+            cipher_suite: None,
+            cpu_s_client: None,
+            cpu_s_server: Some(0.5),
+            verified: Some(true),
+        };
+        let json = serde_json::to_value(&transfer).expect("serialises");
+        assert!(json["cpu_s_client"].is_null());
+        assert_eq!(json["cpu_s_server"], 0.5);
+    }
+}

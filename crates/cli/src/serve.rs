@@ -1,0 +1,191 @@
+//! `fulmar serve`: the files of a directory over HTTP/0.9.
+
+mod files;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fulmar::{Incoming, ReadError, RecvStream, SendStream, VarInt, WriteError};
+use tokio::sync::Semaphore;
+use tracing::{debug, info, warn};
+
+use crate::args::ServeArgs;
+use crate::failure::Failure;
+use crate::hq::{self, BadRequest, RequestLine};
+use crate::net::{self, CLOSE_DONE, Listen, Transport};
+use crate::report::Output;
+use crate::signal::interrupted;
+use crate::tls::Identity;
+
+use self::files::Source;
+
+/// The port where none is given.
+const DEFAULT_PORT: u16 = 4433;
+/// How many connections are served at once; further ones are refused.
+const CONNECTIONS_MAX: usize = 4096;
+/// How many files are open at once; further requests wait for their turn.
+const FILES_MAX: usize = 256;
+/// How much of a request is read at once, in bytes.
+const READ_MAX: usize = hq::REQUEST_MAX;
+
+/// What all connections share.
+#[derive(Debug)]
+struct Site {
+    /// The directory, canonical.
+    root: PathBuf,
+    /// One permit per file that may be open.
+    files: Semaphore,
+}
+
+/// Serves until the user ends it.
+pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
+    let root = files::root(&args.dir)?;
+    let transport = Transport::from_args(&args.transport)?;
+    let identity = Identity::from_args(&args.identity)?;
+    let runtime = net::runtime()?;
+    let result = runtime.block_on(async {
+        let listen = Listen {
+            addr: args.listen,
+            default_port: DEFAULT_PORT,
+            identity: &identity,
+            protocol: hq::PROTOCOL,
+            transport: &transport,
+            reset_key: args.reset_key,
+        };
+        let (endpoint, listening) = listen.bind()?;
+        output.print(&listening, || listening.text());
+        let site = Arc::new(Site { root, files: Semaphore::new(FILES_MAX) });
+        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let mut end = std::pin::pin!(interrupted());
+        loop {
+            tokio::select! {
+                incoming = endpoint.accept() => match incoming {
+                    Some(incoming) => admit(incoming, &site, &connections),
+                    None => break,
+                },
+                result = &mut end => {
+                    result.map_err(Failure::io("cannot wait for signals"))?;
+                    break;
+                }
+            }
+        }
+        endpoint.close(CLOSE_DONE, b"the server is stopping");
+        net::farewell(&endpoint).await;
+        Ok(())
+    });
+    // A read from a slow disk must not hold up the end.
+    runtime.shutdown_background();
+    result
+}
+
+/// Starts to serve a connection, if there is room for it.
+fn admit(incoming: Incoming, site: &Arc<Site>, connections: &Arc<Semaphore>) {
+    let Ok(permit) = connections.clone().try_acquire_owned() else {
+        warn!(remote = %incoming.remote_address(), "connection refused: {CONNECTIONS_MAX} are open");
+        incoming.refuse();
+        return;
+    };
+    let site = site.clone();
+    tokio::spawn(async move {
+        if let Err(failure) = serve_connection(incoming, &site).await {
+            info!("{failure}");
+        }
+        drop(permit);
+    });
+}
+
+/// Serves each stream of a connection in a task of its own, until the connection ends. The peer can open no more of
+/// them than the stream limit of the transport allows.
+async fn serve_connection(incoming: Incoming, site: &Arc<Site>) -> Result<(), Failure> {
+    let connection = net::accept(incoming).await?;
+    let remote = connection.remote_address();
+    info!(%remote, "connection accepted");
+    loop {
+        match connection.accept_bi().await {
+            Ok((send, recv)) => drop(tokio::spawn(serve_stream(send, recv, site.clone()))),
+            Err(error) => {
+                info!(%remote, "connection ended: {error}");
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Answers one request, by a file or a reset.
+async fn serve_stream(mut send: SendStream, mut recv: RecvStream, site: Arc<Site>) {
+    match answer(&mut send, &mut recv, &site).await {
+        Ok(bytes) => debug!(bytes, "file sent"),
+        Err(refusal) => {
+            info!("request not answered: {refusal}");
+            // A stream that is closed already needs no reset.
+            let _ = send.reset(refusal.code());
+        }
+    }
+}
+
+/// Why a request got no whole file.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("{0}")]
+    Request(#[from] BadRequest),
+    #[error("{path}: {error}")]
+    File { path: String, error: std::io::Error },
+    #[error("{0}")]
+    Read(#[from] ReadError),
+    #[error("{0}")]
+    Write(#[from] WriteError),
+}
+
+impl Refusal {
+    /// What the client is told.
+    fn code(&self) -> VarInt {
+        use std::io::ErrorKind;
+        match self {
+            Self::Request(_) => hq::BAD_REQUEST,
+            Self::File { error, .. } => match error.kind() {
+                ErrorKind::NotFound
+                | ErrorKind::PermissionDenied
+                | ErrorKind::NotADirectory
+                | ErrorKind::InvalidFilename => hq::NOT_FOUND,
+                _ => hq::READ_FAILED,
+            },
+            Self::Read(_) | Self::Write(_) => hq::CANCELLED,
+        }
+    }
+}
+
+async fn answer(send: &mut SendStream, recv: &mut RecvStream, site: &Arc<Site>) -> Result<u64, Refusal> {
+    let path = read_request(recv).await?.path()?;
+    info!(path = %path.display(), "request");
+    // The semaphore is never closed, so there is always a permit in the end.
+    let _permit = site.files.acquire().await.ok();
+    let failed = |error| Refusal::File { path: path.display().to_string(), error };
+    let mut reading = Source::open(site.root.clone(), path.clone());
+    let mut sent = 0;
+    loop {
+        let (source, block) = reading.finish().await.map_err(failed)?;
+        // The next block is read while this one is sent.
+        let next = source.map(Source::read_on);
+        sent += block.len() as u64;
+        if !block.is_empty() {
+            send.write_chunk(block).await?;
+        }
+        match next {
+            Some(next) => reading = next,
+            None => break,
+        }
+    }
+    // The peer may have stopped the stream; then it has no end to be told.
+    let _ = send.finish();
+    Ok(sent)
+}
+
+async fn read_request(recv: &mut RecvStream) -> Result<RequestLine, Refusal> {
+    let mut line = RequestLine::default();
+    while let Some(chunk) = recv.read_chunk(READ_MAX, true).await? {
+        if line.push(&chunk.bytes)? {
+            break;
+        }
+    }
+    Ok(line)
+}

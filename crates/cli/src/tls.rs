@@ -1,0 +1,170 @@
+//! Certificates: who we are as a server, and whom we trust as a client.
+
+mod identity;
+mod verify;
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use fulmar::{CipherSuite, restrict_suites};
+use rustls::RootCertStore;
+use rustls::client::Resumption;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use crate::args::{Cipher, TrustArgs};
+use crate::failure::Failure;
+
+pub(crate) use self::identity::Identity;
+pub(crate) use self::verify::Refusal;
+
+/// The SHA-256 digest of a certificate's DER encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    pub(crate) fn of(certificate: &CertificateDer<'_>) -> Self {
+        let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(digest.as_ref());
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = String;
+
+    /// Takes the form that is printed, without regard to case, and also bare digits or pairs separated by colons,
+    /// as other tools print them.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let lower = text.trim().to_ascii_lowercase();
+        let digits = lower.strip_prefix("sha256:").unwrap_or(&lower).replace(':', "");
+        parse_hex32(&digits)
+            .map(Self)
+            .ok_or_else(|| "a fingerprint is sha256: and 64 hexadecimal digits".to_owned())
+    }
+}
+
+/// The 32 bytes that 64 hexadecimal digits stand for.
+pub(crate) fn parse_hex32(digits: &str) -> Option<[u8; 32]> {
+    let digits = digits.as_bytes();
+    if digits.len() != 64 {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let value = |digit: u8| char::from(digit).to_digit(16);
+        *byte = (value(pair[0])? << 4 | value(pair[1])?) as u8;
+    }
+    Some(bytes)
+}
+
+/// The TLS of a server that speaks `protocol` only.
+pub(crate) fn server_config(
+    identity: &Identity,
+    protocol: &str,
+) -> Result<Arc<rustls::ServerConfig>, Failure> {
+    let mut config = rustls::ServerConfig::builder_with_provider(provider(None))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .and_then(|builder| {
+            builder.with_no_client_auth().with_single_cert(identity.chain.clone(), identity.key.clone_key())
+        })
+        .map_err(|error| Failure::Tls(format!("the certificate and its key cannot be used: {error}")))?;
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    config.key_log = Arc::new(rustls::KeyLogFile::new());
+    Ok(Arc::new(config))
+}
+
+/// The TLS of a client that speaks `protocol` only and takes the certificates that `trust` allows. Why one was
+/// refused can be read from the `Refusal`.
+///
+/// Sessions are not resumed: each handshake is a full one, which is what `perf` measures.
+pub(crate) fn client_config(
+    trust: &TrustArgs,
+    cipher: Option<Cipher>,
+    protocol: &str,
+) -> Result<(Arc<rustls::ClientConfig>, Refusal), Failure> {
+    let provider = provider(cipher);
+    let refusal = Refusal::default();
+    let verifier = verify::Recording::new(verifier(trust, &provider)?, refusal.clone());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|error| Failure::Tls(format!("TLS cannot be set up: {error}")))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    config.key_log = Arc::new(rustls::KeyLogFile::new());
+    config.resumption = Resumption::disabled();
+    Ok((Arc::new(config), refusal))
+}
+
+fn verifier(
+    trust: &TrustArgs,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, Failure> {
+    if trust.insecure {
+        return Ok(Arc::new(verify::Unvouched::anyone(provider)));
+    }
+    if let Some(pin) = trust.pin {
+        return Ok(Arc::new(verify::Unvouched::pinned(pin, provider)));
+    }
+    let roots = match &trust.ca {
+        Some(file) => roots_from(file)?,
+        None => system_roots()?,
+    };
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
+    Ok(verifier.map_err(|error| Failure::Tls(format!("the trusted certificates cannot be used: {error}")))?)
+}
+
+fn roots_from(file: &Path) -> Result<RootCertStore, Failure> {
+    let unusable =
+        |why: String| Failure::Tls(format!("no certificates can be read from {}: {why}", file.display()));
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(error.to_string()))? {
+        let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
+        roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+    }
+    if roots.is_empty() { Err(unusable("it holds none".to_owned())) } else { Ok(roots) }
+}
+
+fn system_roots() -> Result<RootCertStore, Failure> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    // Among the system's certificates some may be malformed; the others are as good as ever.
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        return Err(Failure::Tls(
+            "this system has no trusted certificates: name some with --ca, or the server's with --pin"
+                .to_owned(),
+        ));
+    }
+    Ok(roots)
+}
+
+/// The cryptography, with all cipher suites or one.
+fn provider(cipher: Option<Cipher>) -> Arc<CryptoProvider> {
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let only = match cipher {
+        None => return Arc::new(provider),
+        Some(Cipher::Aes128) => CipherSuite::Aes128Gcm,
+        Some(Cipher::Aes256) => CipherSuite::Aes256Gcm,
+        Some(Cipher::Chacha20) => CipherSuite::ChaCha20Poly1305,
+    };
+    Arc::new(restrict_suites(&provider, &[only]))
+}
+
+#[cfg(test)]
+mod tests;

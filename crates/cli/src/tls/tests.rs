@@ -1,0 +1,86 @@
+use rustls::pki_types::{ServerName, UnixTime};
+
+use super::*;
+
+const DIGITS: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+fn trust(pin: Option<Fingerprint>, ca: Option<std::path::PathBuf>) -> TrustArgs {
+    TrustArgs { insecure: false, ca, pin }
+}
+
+fn judge(trust: &TrustArgs, identity: &Identity, name: &'static str) -> Result<(), String> {
+    let refusal = Refusal::default();
+    let verifier =
+        verify::Recording::new(verifier(trust, &provider(None)).expect("a verifier"), refusal.clone());
+    let name = ServerName::try_from(name).expect("a name");
+    let verdict = verifier.verify_server_cert(&identity.chain[0], &[], &name, &[], UnixTime::now());
+    match verdict {
+        Ok(_) => Ok(()),
+        Err(_) => Err(refusal.reason().expect("a refusal has a reason")),
+    }
+}
+
+#[test]
+fn a_fingerprint_is_the_sha256_of_the_certificate() {
+    // The digest of "test", as `printf test | sha256sum` gives it.
+    let fingerprint = Fingerprint::of(&CertificateDer::from(b"test".to_vec()));
+    assert_eq!(fingerprint.to_string(), format!("sha256:{DIGITS}"));
+}
+
+#[test]
+fn fingerprints_are_read_in_all_usual_forms() {
+    let fingerprint: Fingerprint = format!("sha256:{DIGITS}").parse().expect("the printed form");
+    assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+    assert_eq!(DIGITS.to_uppercase().parse(), Ok(fingerprint));
+    let pairs: Vec<&str> = (0..32).map(|index| &DIGITS[2 * index..2 * index + 2]).collect();
+    assert_eq!(format!("SHA256:{}", pairs.join(":")).parse(), Ok(fingerprint));
+}
+
+#[test]
+fn what_is_no_fingerprint_is_refused() {
+    let long = format!("{DIGITS}00");
+    let foreign = DIGITS.replace('9', "ä");
+    for text in ["", "sha256:", &DIGITS[2..], &long, &foreign, &DIGITS.replace('f', "g")] {
+        assert!(text.parse::<Fingerprint>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn only_the_pinned_certificate_is_taken() {
+    let (ours, other) = (Identity::self_signed().expect("one"), Identity::self_signed().expect("another"));
+    let trust = trust(Some(ours.fingerprint()), None);
+    assert_eq!(judge(&trust, &ours, "localhost"), Ok(()));
+    let why = judge(&trust, &other, "localhost").expect_err("another certificate");
+    assert!(why.contains(&other.fingerprint().to_string()), "{why}");
+}
+
+#[test]
+fn a_self_signed_certificate_is_good_for_this_machine_if_trusted() {
+    let identity = Identity::self_signed().expect("an identity");
+    let mut roots = RootCertStore::empty();
+    roots.add(identity.chain[0].clone()).expect("a root");
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider(None))
+        .build()
+        .expect("a verifier");
+    for (name, good) in [("localhost", true), ("127.0.0.1", true), ("::1", true), ("example.org", false)] {
+        let name = ServerName::try_from(name).expect("a name");
+        let verdict = verifier.verify_server_cert(&identity.chain[0], &[], &name, &[], UnixTime::now());
+        assert_eq!(verdict.is_ok(), good, "{name:?}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_missing_ca_file_is_one_sentence() {
+    let trust = trust(None, Some("/nonexistent/ca.pem".into()));
+    let failure = client_config(&trust, None, "hq-interop").expect_err("no such file");
+    let sentence = failure.to_string();
+    assert!(sentence.contains("/nonexistent/ca.pem") && !sentence.contains('\n'), "{sentence}");
+}
+
+#[test]
+fn a_single_cipher_suite_can_be_offered() {
+    let suites = provider(Some(Cipher::Chacha20)).cipher_suites.clone();
+    assert_eq!(suites.len(), 1);
+    assert_eq!(suites[0].suite(), rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
+    assert!(provider(None).cipher_suites.len() >= 3);
+}

@@ -1,0 +1,155 @@
+//! The ways to judge the certificate of a server, and a note of why one was refused.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+
+use crate::tls::Fingerprint;
+
+/// Why a certificate was refused, if one was. The connection itself only knows that TLS failed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refusal(Arc<Mutex<Option<String>>>);
+
+impl Refusal {
+    /// The reason, in words.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, reason: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    }
+}
+
+/// Judges like another verifier and notes its refusals.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    inner: Arc<dyn ServerCertVerifier>,
+    refusal: Refusal,
+}
+
+impl Recording {
+    pub(crate) fn new(inner: Arc<dyn ServerCertVerifier>, refusal: Refusal) -> Self {
+        Self { inner, refusal }
+    }
+
+    fn record<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.inspect_err(|error| self.refusal.note(in_words(error)))
+    }
+}
+
+impl ServerCertVerifier for Recording {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.record(self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.record(self.inner.verify_tls12_signature(message, cert, dss))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.record(self.inner.verify_tls13_signature(message, cert, dss))
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+/// Judges without certificate authorities: takes the one certificate with a given fingerprint, or any.
+///
+/// The signature of the handshake is checked in both cases: it proves that the server has the key of its
+/// certificate, without which that is just a copy of somebody's.
+#[derive(Debug)]
+pub(crate) struct Unvouched {
+    pin: Option<Fingerprint>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Unvouched {
+    /// Takes the certificate with this fingerprint, whatever it says.
+    pub(crate) fn pinned(pin: Fingerprint, provider: &CryptoProvider) -> Self {
+        Self { pin: Some(pin), algorithms: provider.signature_verification_algorithms }
+    }
+
+    /// Takes any certificate.
+    pub(crate) fn anyone(provider: &CryptoProvider) -> Self {
+        Self { pin: None, algorithms: provider.signature_verification_algorithms }
+    }
+}
+
+impl ServerCertVerifier for Unvouched {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let found = Fingerprint::of(end_entity);
+        match self.pin {
+            Some(pin) if pin != found => {
+                Err(Error::General(format!("its fingerprint is {found}, not the pinned one")))
+            }
+            _ => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// The reason of a refusal, for the user.
+fn in_words(error: &Error) -> String {
+    match error {
+        Error::General(reason) => reason.clone(),
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "nobody trusted vouches for it (--ca names an authority to trust, --pin a certificate)".to_owned()
+        }
+        Error::InvalidCertificate(CertificateError::BadSignature) => "its signature is wrong".to_owned(),
+        Error::InvalidCertificate(error) => error.to_string(),
+        error => error.to_string(),
+    }
+}

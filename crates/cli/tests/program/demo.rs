@@ -1,0 +1,55 @@
+//! The demonstration, and how the program prints.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::run::{finish, fulmar};
+
+#[test]
+fn the_demo_verifies_every_byte() {
+    for controller in ["cubic", "newreno"] {
+        let finished = finish(fulmar(&["demo", "--size", "30MB", "--cc", controller, "--json"])).succeeded();
+        let objects = finished.objects();
+        assert_eq!(objects.len(), 1, "{objects:?}");
+        let transfer = &objects[0];
+        assert_eq!((&transfer["kind"], &transfer["bytes"]), (&"demo".into(), &30_000_000.into()));
+        assert_eq!(transfer["verified"], true);
+        // No UDP datagram holds more than 65,527 bytes.
+        assert!(transfer["packets_sent"].as_u64().expect("a count") > 400);
+        for side in ["cpu_s_client", "cpu_s_server"] {
+            assert!(transfer[side].as_f64().expect(side) > 0.0, "{transfer}");
+        }
+    }
+}
+
+#[test]
+fn the_summary_has_all_figures() {
+    let text = finish(fulmar(&["demo", "--size", "2MB"])).succeeded().stdout();
+    for word in ["2.00 MB", "Gbit/s", "verified", "s per GB", "handshake", "packets", "lost", "cubic"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn nobody_has_to_read_the_output() {
+    for arguments in [&["demo", "--size", "1MB", "--json"][..], &["demo", "--size", "1MB"], &["--help"]] {
+        let mut child =
+            fulmar(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        drop(child.stdout.take());
+        let status = child.wait().expect("ends");
+        let mut stderr = String::new();
+        child.stderr.take().expect("a pipe").read_to_string(&mut stderr).expect("text");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        assert!(status.code().is_some(), "{arguments:?} was killed: {status}");
+    }
+}
+
+#[test]
+fn the_program_tells_its_version_and_its_commands() {
+    let version = finish(fulmar(&["--version"])).succeeded().stdout();
+    assert_eq!(version.trim(), format!("fulmar {}", env!("CARGO_PKG_VERSION")));
+    let help = finish(fulmar(&["--help"])).succeeded().stdout();
+    for word in ["demo", "serve", "get", "perf", "SSLKEYLOGFILE", "Exit codes"] {
+        assert!(help.contains(word), "{word}: {help}");
+    }
+}

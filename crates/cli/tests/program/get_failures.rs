@@ -1,0 +1,168 @@
+//! What `get` says and leaves behind when something is wrong: one sentence, and nothing half-written.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::run::{Server, content, finish, fulmar};
+use crate::test_dir::TestDir;
+
+/// A served directory with `a` and `large` in it, and an empty one to fetch to.
+struct Scene {
+    www: TestDir,
+    out: TestDir,
+    server: Server,
+}
+
+impl Scene {
+    fn new(name: &str) -> Self {
+        let (www, out) = (TestDir::new(&format!("{name}-www")), TestDir::new(&format!("{name}-out")));
+        fs::write(www.path().join("a"), "a file").expect("a file");
+        fs::write(www.path().join("large"), content(3_000_000, 1)).expect("a file");
+        let server = Server::serve(www.path(), &[]);
+        Self { www, out, server }
+    }
+
+    fn get(&self, arguments: &[&str]) -> Command {
+        let mut command = fulmar(&["get", "-o", self.out.path().to_str().expect("a path")]);
+        command.args(arguments);
+        command
+    }
+
+    #[track_caller]
+    fn nothing_was_written(&self) {
+        assert!(self.out.names().is_empty(), "{:?}", self.out.names());
+    }
+}
+
+#[test]
+fn another_certificate_than_the_pinned_one_is_refused() {
+    let scene = Scene::new("pin");
+    let wrong = format!("sha256:{}", "0".repeat(64));
+    let finished = finish(scene.get(&["--pin", &wrong, &scene.server.url("/a")]));
+    finished.failed(1, &["certificate", "refused", &scene.server.fingerprint]);
+    scene.nothing_was_written();
+}
+
+#[test]
+fn a_certificate_nobody_vouches_for_is_refused() {
+    let scene = Scene::new("untrusted");
+    let finished = finish(scene.get(&[&scene.server.url("/a")]));
+    finished.failed(1, &["certificate"]);
+    scene.nothing_was_written();
+}
+
+#[test]
+fn files_outside_of_the_directory_are_not_served() {
+    let scene = Scene::new("traversal");
+    let secret = scene.www.path().with_extension("secret");
+    fs::write(&secret, "secret").expect("a file");
+    let name = secret.file_name().expect("a name").to_str().expect("text");
+    let absolute = secret.to_str().expect("a path").replace('/', "%2f");
+    for (path, sentence) in [
+        (format!("/../{name}"), "refuses the request"),
+        (format!("/%2e%2e/{name}"), "refuses the request"),
+        (format!("/x/..%2f../{name}"), "refuses the request"),
+        (format!("/{absolute}/x"), "refuses the request"),
+        (format!("/{name}"), "no such file"),
+    ] {
+        let finished = finish(scene.get(&["--insecure", "-q", &scene.server.url(&path)]));
+        finished.failed(1, &[sentence]);
+    }
+    fs::remove_file(secret).expect("removed");
+    scene.nothing_was_written();
+}
+
+#[test]
+fn the_files_that_exist_are_fetched_even_if_others_do_not() {
+    let scene = Scene::new("missing");
+    let [a, b, c] = ["/a", "/missing", "/gone"].map(|path| scene.server.url(path));
+    let finished = finish(scene.get(&["--insecure", "-q", &a, &b, &c]));
+    let stderr = finished.stderr();
+    let sentences: Vec<&str> = stderr.lines().collect();
+    assert_eq!(sentences.len(), 3, "one for each file and one for all: {stderr}");
+    for (url, sentence) in [(&b, "no such file"), (&c, "no such file")] {
+        assert!(sentences.iter().any(|line| line.contains(url) && line.contains(sentence)), "{stderr}");
+    }
+    assert!(sentences[2].contains("2 of the files"), "{stderr}");
+    assert_eq!(scene.out.names(), ["a"]);
+}
+
+#[test]
+fn a_dead_server_is_given_up() {
+    let scene = Scene::new("dead");
+    // Takes datagrams and never answers.
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let url = format!("https://{}/a", silent.local_addr().expect("an address"));
+    let finished =
+        finish(scene.get(&["--insecure", "--handshake-timeout", "500ms", &url])).failed(1, &["no answer"]);
+    assert!(finished.took < Duration::from_secs(10), "{:?}", finished.took);
+    scene.nothing_was_written();
+}
+
+#[test]
+fn a_server_of_another_protocol_is_recognised() {
+    let scene = Scene::new("alpn");
+    let perf = Server::perf();
+    finish(scene.get(&["--insecure", &perf.url("/a")])).failed(1, &["protocol", "hq-interop"]);
+    scene.nothing_was_written();
+}
+
+#[test]
+fn a_name_without_address_is_one_sentence() {
+    let scene = Scene::new("dns");
+    finish(scene.get(&["--insecure", "https://no-such-host.invalid/a"])).failed(1, &["no-such-host.invalid"]);
+    scene.nothing_was_written();
+}
+
+#[test]
+fn a_directory_that_is_missing_or_not_writable_is_one_sentence() {
+    let scene = Scene::new("unwritable");
+    let url = scene.server.url("/a");
+    finish(fulmar(&["get", "--insecure", "-o", "/nonexistent", &url])).failed(2, &["/nonexistent"]);
+    // The kernel's file system takes no files of ours, whoever we are.
+    #[cfg(target_os = "linux")]
+    finish(fulmar(&["get", "--insecure", "-q", "-o", "/proc/self", &url]))
+        .failed(1, &["cannot write /proc/self/a"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing() {
+    let scene = Scene::new("full");
+    let program = env!("CARGO_BIN_EXE_fulmar");
+    let (out, url) = (scene.out.path().to_str().expect("a path"), scene.server.url("/large"));
+    // A limit on the size of files, with the signal that comes with it ignored, is what a full disk looks like to
+    // the program: a write that fails half-way. The unit of the limit is 512 or 1024 bytes, so this is below 3 MB.
+    let script = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" get -q --insecure -o \"$1\" \"$2\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, program, out, &url]).env_remove("RUST_LOG");
+    finish(command).failed(1, &["cannot write", "large"]);
+    scene.nothing_was_written();
+}
+
+#[test]
+fn a_file_that_has_the_name_stays_when_the_new_one_fails() {
+    let scene = Scene::new("keep");
+    fs::write(scene.out.path().join("missing"), "old").expect("a file");
+    finish(scene.get(&["--insecure", &scene.server.url("/missing")])).failed(1, &["no such file"]);
+    assert_eq!(scene.out.names(), ["missing"]);
+    assert_eq!(fs::read(scene.out.path().join("missing")).expect("the file"), b"old");
+}
+
+#[test]
+fn wrong_usage_has_an_exit_code_of_its_own() {
+    let scene = Scene::new("usage");
+    finish(scene.get(&["http://localhost/a"])).failed(2, &["https://"]);
+    finish(scene.get(&["https://localhost/"])).failed(2, &["names no file"]);
+    finish(scene.get(&["--ca", "/nonexistent.pem", "https://localhost/a"])).failed(1, &["/nonexistent.pem"]);
+    scene.nothing_was_written();
+}
+
+#[test]
+fn an_address_in_use_is_one_sentence() {
+    let scene = Scene::new("in-use");
+    let (dir, address) = (scene.www.path().to_str().expect("a path"), scene.server.address.to_string());
+    finish(fulmar(&["serve", dir, "--listen", &address])).failed(1, &["cannot listen on", &address]);
+}

@@ -1,0 +1,14 @@
+//! The program as its users run it: processes, files, sockets, exit codes.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the tests of the program wait for processes, which takes threads and the clock"
+)]
+
+mod demo;
+mod files;
+mod get_failures;
+mod perf;
+mod run;
+#[path = "../../src/test_dir.rs"]
+mod test_dir;

@@ -1,0 +1,65 @@
+//! A connection whose handshake is not complete.
+
+use std::fmt;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use fulmar_proto::ConnectionError;
+
+use super::{Connection, ConnectionRef};
+
+/// A connection in the making: a future of the [`Connection`].
+///
+/// The handshake proceeds in the background. Cancellation safe: it can be polled again later. Dropping it closes the connection.
+#[must_use = "dropping it closes the connection"]
+pub struct Connecting {
+    /// `None` only once the future is complete.
+    connection: Option<ConnectionRef>,
+}
+
+impl Connecting {
+    pub(crate) fn new(connection: ConnectionRef) -> Self {
+        Self { connection: Some(connection) }
+    }
+
+    /// The address of the peer, if the handshake has not been awaited to its end yet.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        Some(self.connection.as_ref()?.lock().proto.remote_address())
+    }
+
+    /// The local address that the peer talks to, once it is known.
+    pub fn local_ip(&self) -> Option<IpAddr> {
+        self.connection.as_ref()?.lock().proto.local_ip()
+    }
+}
+
+impl Future for Connecting {
+    type Output = Result<Connection, ConnectionError>;
+
+    /// # Panics
+    /// If it is polled after it was complete.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let connection = self.connection.take().expect("polled after completion");
+        let mut state = connection.lock();
+        if let Err(error) = state.check() {
+            drop(state);
+            return Poll::Ready(Err(error));
+        }
+        if state.is_connected {
+            drop(state);
+            return Poll::Ready(Ok(Connection::new(connection)));
+        }
+        state.connecting = Some(cx.waker().clone());
+        drop(state);
+        self.connection = Some(connection);
+        Poll::Pending
+    }
+}
+
+impl fmt::Debug for Connecting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connecting").field("remote_address", &self.remote_address()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,232 @@
+//! A connection as its handles and the worker share it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+
+use bytes::Bytes;
+use fulmar_base::Instant;
+use fulmar_proto::{ConnectionError, ConnectionHandle, Dir, Event, StreamEvent, VarInt};
+use tokio::sync::Notify;
+
+use super::waiting::StreamWaiters;
+use crate::clock;
+use crate::endpoint::Shared;
+use crate::sync::lock;
+
+/// The shared part of a connection. The worker's table and queues and every handle hold it.
+pub(crate) struct Inner {
+    shared: Arc<Shared>,
+    handle: ConnectionHandle,
+    /// Unlike the handle, never used again.
+    id: u64,
+    /// How many handles of the application exist: connections, streams, pending futures.
+    handles: AtomicUsize,
+    state: Mutex<State>,
+    pub(crate) changed: Changed,
+}
+
+/// The part that needs the lock.
+pub(crate) struct State {
+    pub(crate) proto: fulmar_proto::Connection,
+    /// Who waits for which stream.
+    pub(crate) streams: StreamWaiters,
+    /// The task that awaits [`Connecting`](super::Connecting).
+    pub(crate) connecting: Option<Waker>,
+    pub(crate) is_connected: bool,
+    /// Why the connection is over, once it is.
+    pub(crate) error: Option<ConnectionError>,
+    /// The connection is in the ready queue or in the worker's own.
+    pub(crate) queued: bool,
+    /// The worker has forgotten the connection.
+    pub(crate) is_drained: bool,
+    /// The worker's entry in its timers.
+    pub(crate) timer: Option<Instant>,
+    now: Instant,
+}
+
+/// What tasks wait for that concerns the whole connection. All who wait for an event are woken by it and look again.
+#[derive(Default)]
+pub(crate) struct Changed {
+    pub(crate) closed: Notify,
+    /// The peer opened a stream of this direction.
+    pub(crate) accept: [Notify; 2],
+    /// The peer allowed more streams of this direction.
+    pub(crate) open: [Notify; 2],
+    pub(crate) datagram_received: Notify,
+    pub(crate) datagrams_unblocked: Notify,
+}
+
+impl Changed {
+    fn all(&self) -> impl Iterator<Item = &Notify> {
+        [&self.closed, &self.datagram_received, &self.datagrams_unblocked]
+            .into_iter()
+            .chain(&self.accept)
+            .chain(&self.open)
+    }
+}
+
+/// The place of a direction in the arrays of [`Changed`].
+pub(crate) fn index(dir: Dir) -> usize {
+    match dir {
+        Dir::Bi => 0,
+        Dir::Uni => 1,
+    }
+}
+
+impl State {
+    /// The later of `now` and the time the connection knows already, for several threads read the clock.
+    pub(crate) fn advance(&mut self, now: Instant) -> Instant {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// Fails if the connection is over.
+    pub(crate) fn check(&self) -> Result<(), ConnectionError> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Inner {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        handle: ConnectionHandle,
+        proto: fulmar_proto::Connection,
+        now: Instant,
+    ) -> Self {
+        let state = State {
+            proto,
+            streams: StreamWaiters::default(),
+            connecting: None,
+            is_connected: false,
+            error: None,
+            queued: false,
+            is_drained: false,
+            timer: None,
+            now,
+        };
+        Self {
+            id: shared.next_id(),
+            shared,
+            handle,
+            handles: AtomicUsize::new(0),
+            state: Mutex::new(state),
+            changed: Changed::default(),
+        }
+    }
+
+    pub(crate) fn handle(&self) -> ConnectionHandle {
+        self.handle
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Releases the lock and makes the worker look after what was changed under it.
+    pub(crate) fn release(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if state.queued || state.is_drained {
+            return;
+        }
+        state.queued = true;
+        drop(state);
+        self.shared.ready.push(self.clone());
+    }
+
+    /// Closes the connection, if it is not over yet.
+    pub(crate) fn close(self: &Arc<Self>, code: VarInt, reason: Bytes) {
+        let mut state = self.lock();
+        if state.error.is_some() {
+            return;
+        }
+        let now = state.advance(clock::now());
+        state.proto.close(now, code, reason);
+        let mut wakers = Vec::new();
+        self.terminate(&mut state, ConnectionError::LocallyClosed, &mut wakers);
+        self.release(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Notes why the connection is over, if that is new, and wakes everybody who waits for it.
+    pub(crate) fn terminate(&self, state: &mut State, reason: ConnectionError, wakers: &mut Vec<Waker>) {
+        state.error.get_or_insert(reason);
+        wakers.extend(state.connecting.take());
+        state.streams.wake_all(wakers);
+        self.changed.all().for_each(Notify::notify_waiters);
+    }
+
+    /// Takes the events of the core and adds the tasks that wait for them to `wakers`, to be woken without the lock.
+    pub(crate) fn collect_events(&self, state: &mut State, wakers: &mut Vec<Waker>) {
+        while let Some(event) = state.proto.poll_event() {
+            match event {
+                Event::Connected => {
+                    state.is_connected = true;
+                    wakers.extend(state.connecting.take());
+                }
+                Event::ConnectionLost { reason } => self.terminate(state, reason, wakers),
+                Event::Stream(event) => self.on_stream_event(state, event, wakers),
+                Event::DatagramReceived => self.changed.datagram_received.notify_waiters(),
+                Event::DatagramsUnblocked => self.changed.datagrams_unblocked.notify_waiters(),
+                Event::HandshakeConfirmed => {}
+            }
+        }
+    }
+
+    fn on_stream_event(&self, state: &mut State, event: StreamEvent, wakers: &mut Vec<Waker>) {
+        match event {
+            StreamEvent::Opened { dir } => self.changed.accept[index(dir)].notify_waiters(),
+            StreamEvent::Available { dir } => self.changed.open[index(dir)].notify_waiters(),
+            StreamEvent::Readable(id) => wakers.extend(state.streams.take_reader(id)),
+            StreamEvent::Writable(id) => wakers.extend(state.streams.take_writer(id)),
+            StreamEvent::Finished(id) => state.streams.on_fate(id, None, wakers),
+            StreamEvent::Stopped { id, code } => state.streams.on_fate(id, Some(code), wakers),
+        }
+    }
+}
+
+/// A counted handle of the application. When the last one is dropped, the connection is closed with code 0.
+pub(crate) struct ConnectionRef(Arc<Inner>);
+
+impl ConnectionRef {
+    pub(crate) fn new(inner: Arc<Inner>) -> Self {
+        inner.handles.fetch_add(1, Ordering::Relaxed);
+        Self(inner)
+    }
+
+    /// The shared part, as the worker knows it.
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.0
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock()
+    }
+
+    /// See [`Inner::release`].
+    pub(crate) fn release(&self, state: MutexGuard<'_, State>) {
+        self.0.release(state);
+    }
+
+    /// Makes the worker look after the connection.
+    pub(crate) fn mark_ready(&self) {
+        self.0.release(self.0.lock());
+    }
+}
+
+impl Clone for ConnectionRef {
+    fn clone(&self) -> Self {
+        Self::new(self.0.clone())
+    }
+}
+
+impl Drop for ConnectionRef {
+    fn drop(&mut self) {
+        if self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.close(VarInt::ZERO, Bytes::new());
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The connection as the application holds it.
+
+mod connecting;
+mod inner;
+mod waiting;
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fulmar_proto::{ConnectionError, ConnectionStats, Dir, Side, StreamId, TlsError, VarInt};
+use rustls::pki_types::CertificateDer;
+
+use crate::error::SendDatagramError;
+use crate::stream::{RecvStream, SendStream};
+
+pub use connecting::Connecting;
+pub(crate) use inner::{ConnectionRef, Inner, State};
+pub(crate) use waiting::Fate;
+
+use inner::index;
+
+/// A QUIC connection.
+///
+/// It is a handle: clones refer to the same connection, and so do its streams. When the last of them is dropped, the
+/// connection is closed with code 0 and data that was not acknowledged yet may be lost: await
+/// [`SendStream::stopped`] or an answer of the peer before that.
+#[derive(Clone)]
+pub struct Connection {
+    inner: ConnectionRef,
+}
+
+impl Connection {
+    pub(crate) fn new(inner: ConnectionRef) -> Self {
+        Self { inner }
+    }
+
+    /// Opens a bidirectional stream, waiting until the peer's limit allows it. The peer learns of the stream when something
+    /// is sent on it.
+    ///
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        let id = self.open(Dir::Bi).await?;
+        Ok((self.send_stream(id), self.recv_stream(id)))
+    }
+
+    /// Opens a unidirectional stream, waiting until the peer's limit allows it.
+    ///
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn open_uni(&self) -> Result<SendStream, ConnectionError> {
+        Ok(self.send_stream(self.open(Dir::Uni).await?))
+    }
+
+    /// Opens a bidirectional stream now, or returns `None` if the peer's limit is reached.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub fn try_open_bi(&self) -> Result<Option<(SendStream, RecvStream)>, ConnectionError> {
+        let id = self.try_open(Dir::Bi)?;
+        Ok(id.map(|id| (self.send_stream(id), self.recv_stream(id))))
+    }
+
+    /// Opens a unidirectional stream now, or returns `None` if the peer's limit is reached.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub fn try_open_uni(&self) -> Result<Option<SendStream>, ConnectionError> {
+        Ok(self.try_open(Dir::Uni)?.map(|id| self.send_stream(id)))
+    }
+
+    /// Waits for the next bidirectional stream that the peer opens.
+    ///
+    /// Streams that nobody accepts are limited by `TransportConfig::max_concurrent_bidi_streams`: the peer has to wait then.
+    ///
+    /// Cancellation safe: no stream is lost.
+    ///
+    /// # Errors
+    /// If the connection is over and all streams that arrived before were accepted.
+    pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        let id = self.accept(Dir::Bi).await?;
+        Ok((self.send_stream(id), self.recv_stream(id)))
+    }
+
+    /// Waits for the next unidirectional stream that the peer opens. See [`accept_bi`](Self::accept_bi).
+    ///
+    /// Cancellation safe: no stream is lost.
+    ///
+    /// # Errors
+    /// If the connection is over and all streams that arrived before were accepted.
+    pub async fn accept_uni(&self) -> Result<RecvStream, ConnectionError> {
+        Ok(self.recv_stream(self.accept(Dir::Uni).await?))
+    }
+
+    /// Sends an unreliable datagram (RFC 9221). It may be lost, or overtake and be overtaken.
+    ///
+    /// Never waits: if `TransportConfig::datagram_send_buffer` is full, the oldest datagrams in it are dropped.
+    ///
+    /// # Errors
+    /// If the datagram can never be sent on this connection.
+    pub fn send_datagram(&self, data: Bytes) -> Result<(), SendDatagramError> {
+        self.try_send_datagram(data, true).map(|_| ())
+    }
+
+    /// Sends an unreliable datagram, waiting while `TransportConfig::datagram_send_buffer` is full. Nothing is dropped on this end.
+    ///
+    /// Cancellation safe: the datagram is either queued or not, and it is if and only if this returned `Ok`.
+    ///
+    /// # Errors
+    /// If the datagram can never be sent on this connection.
+    pub async fn send_datagram_wait(&self, mut data: Bytes) -> Result<(), SendDatagramError> {
+        loop {
+            let unblocked = self.inner.inner().changed.datagrams_unblocked.notified();
+            match self.try_send_datagram(data, false)? {
+                Some(returned) => data = returned,
+                None => return Ok(()),
+            }
+            unblocked.await;
+        }
+    }
+
+    /// Waits for the next unreliable datagram of the peer.
+    ///
+    /// Datagrams that nobody reads are limited by `TransportConfig::datagram_receive_buffer`: the oldest are dropped then.
+    ///
+    /// Cancellation safe: no datagram is lost.
+    ///
+    /// # Errors
+    /// If the connection is over and all datagrams that arrived before were read.
+    pub async fn read_datagram(&self) -> Result<Bytes, ConnectionError> {
+        loop {
+            let received = self.inner.inner().changed.datagram_received.notified();
+            {
+                let mut state = self.inner.lock();
+                if let Some(data) = state.proto.read_datagram() {
+                    return Ok(data);
+                }
+                state.check()?;
+            }
+            received.await;
+        }
+    }
+
+    /// The longest datagram, in bytes, that can be sent now, or `None` if the peer takes none. It changes with the path.
+    pub fn max_datagram_size(&self) -> Option<usize> {
+        self.inner.lock().proto.max_datagram_size()
+    }
+
+    /// Closes the connection at once: the peer is told `code` and `reason`, whose meaning is the application's; what was
+    /// not delivered yet may be lost on both sides, and operations fail with [`ConnectionError::LocallyClosed`]. Does nothing if
+    /// the connection is over already.
+    pub fn close(&self, code: VarInt, reason: &[u8]) {
+        self.inner.inner().close(code, Bytes::copy_from_slice(reason));
+    }
+
+    /// Waits until the connection is over, and says why.
+    ///
+    /// Cancellation safe.
+    pub async fn closed(&self) -> ConnectionError {
+        loop {
+            let closed = self.inner.inner().changed.closed.notified();
+            if let Some(error) = self.close_reason() {
+                return error;
+            }
+            closed.await;
+        }
+    }
+
+    /// Why the connection is over, or `None` while it is not.
+    pub fn close_reason(&self) -> Option<ConnectionError> {
+        self.inner.lock().error.clone()
+    }
+
+    /// The figures of the connection.
+    pub fn stats(&self) -> ConnectionStats {
+        self.inner.lock().proto.stats()
+    }
+
+    /// The smoothed round-trip time (RFC 9002 §5.3).
+    pub fn rtt(&self) -> Duration {
+        self.inner.lock().proto.rtt()
+    }
+
+    /// The peer's address. It changes when the peer migrates.
+    pub fn remote_address(&self) -> SocketAddr {
+        self.inner.lock().proto.remote_address()
+    }
+
+    /// The local address that the peer talks to, where the platform tells.
+    pub fn local_ip(&self) -> Option<IpAddr> {
+        self.inner.lock().proto.local_ip()
+    }
+
+    /// Which role this end has.
+    pub fn side(&self) -> Side {
+        self.inner.lock().proto.side()
+    }
+
+    /// The application protocol that was agreed upon (ALPN).
+    pub fn alpn(&self) -> Option<Vec<u8>> {
+        self.inner.lock().proto.alpn().map(<[u8]>::to_vec)
+    }
+
+    /// The server name that the client asked for (SNI).
+    pub fn server_name(&self) -> Option<String> {
+        self.inner.lock().proto.server_name().map(str::to_owned)
+    }
+
+    /// The peer's certificate chain, its own certificate first, if it showed one.
+    pub fn peer_certificates(&self) -> Option<Vec<CertificateDer<'static>>> {
+        self.inner.lock().proto.peer_certificates().map(<[_]>::to_vec)
+    }
+
+    /// How long the handshake took.
+    pub fn handshake_time(&self) -> Option<Duration> {
+        self.inner.lock().proto.stats().handshake_duration
+    }
+
+    /// Fills `output` with bytes that only the two ends of this connection can know (RFC 8446 §7.5).
+    ///
+    /// # Errors
+    /// If `output` is longer than TLS can export.
+    pub fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: Option<&[u8]>,
+    ) -> Result<(), TlsError> {
+        self.inner.lock().proto.export_keying_material(output, label, context)
+    }
+
+    /// A number that no other connection of this endpoint has or had.
+    pub fn stable_id(&self) -> u64 {
+        self.inner.inner().id()
+    }
+
+    fn try_open(&self, dir: Dir) -> Result<Option<StreamId>, ConnectionError> {
+        let mut state = self.inner.lock();
+        state.check()?;
+        let id = state.proto.streams().open(dir);
+        // Where the limit was reached, the peer is told so (STREAMS_BLOCKED, RFC 9000 §19.14).
+        self.inner.release(state);
+        Ok(id)
+    }
+
+    async fn open(&self, dir: Dir) -> Result<StreamId, ConnectionError> {
+        loop {
+            let available = self.inner.inner().changed.open[index(dir)].notified();
+            if let Some(id) = self.try_open(dir)? {
+                return Ok(id);
+            }
+            available.await;
+        }
+    }
+
+    async fn accept(&self, dir: Dir) -> Result<StreamId, ConnectionError> {
+        loop {
+            let opened = self.inner.inner().changed.accept[index(dir)].notified();
+            {
+                let mut state = self.inner.lock();
+                if let Some(id) = state.proto.streams().accept(dir) {
+                    self.inner.release(state);
+                    return Ok(id);
+                }
+                state.check()?;
+            }
+            opened.await;
+        }
+    }
+
+    /// Queues the datagram, or returns it if there is no room.
+    fn try_send_datagram(&self, data: Bytes, drop_oldest: bool) -> Result<Option<Bytes>, SendDatagramError> {
+        use fulmar_proto::SendDatagramError as Refused;
+        let mut state = self.inner.lock();
+        state.check()?;
+        match state.proto.send_datagram(data, drop_oldest) {
+            Ok(()) => {
+                self.inner.release(state);
+                Ok(None)
+            }
+            Err(Refused::Blocked(data)) => Ok(Some(data)),
+            Err(Refused::TooLarge) => Err(SendDatagramError::TooLarge),
+            Err(Refused::UnsupportedByPeer) => Err(SendDatagramError::UnsupportedByPeer),
+        }
+    }
+
+    fn send_stream(&self, id: StreamId) -> SendStream {
+        SendStream::new(self.inner.clone(), id)
+    }
+
+    fn recv_stream(&self, id: StreamId) -> RecvStream {
+        RecvStream::new(self.inner.clone(), id)
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("stable_id", &self.stable_id()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,79 @@
+//! Options of an endpoint.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use fulmar_proto::{ClientConfig, EndpointConfig, ResetKey, ServerConfig};
+use fulmar_udp::UdpSocket;
+
+use super::{Endpoint, Shared};
+use crate::tls;
+use crate::worker::Worker;
+
+/// Collects what an endpoint needs; everything but the socket has a default.
+#[derive(Debug, Default)]
+pub struct EndpointBuilder {
+    config: Option<EndpointConfig>,
+    server: Option<ServerConfig>,
+    client: Option<ClientConfig>,
+}
+
+impl EndpointBuilder {
+    /// The endpoint's own configuration. Default: [`EndpointConfig::new`] with a random key for stateless resets.
+    #[must_use]
+    pub fn config(mut self, config: EndpointConfig) -> Self {
+        self.config = Some(config);
+        self
+    }
+
+    /// Makes the endpoint a server.
+    #[must_use]
+    pub fn server_config(mut self, config: ServerConfig) -> Self {
+        self.server = Some(config);
+        self
+    }
+
+    /// The configuration that [`Endpoint::connect`] uses.
+    #[must_use]
+    pub fn client_config(mut self, config: ClientConfig) -> Self {
+        self.client = Some(config);
+        self
+    }
+
+    /// Binds a socket to `addr`, with large kernel buffers and, for `[::]`, for IPv4 as well, and starts the endpoint.
+    ///
+    /// # Errors
+    /// If the socket cannot be bound, if the operating system gives no random numbers, or outside of a tokio runtime.
+    pub fn bind(self, addr: SocketAddr) -> io::Result<Endpoint> {
+        runtime()?;
+        self.start(UdpSocket::bind(addr)?)
+    }
+
+    /// Starts the endpoint on a bound socket.
+    ///
+    /// # Errors
+    /// If the socket cannot be set up, if the operating system gives no random numbers, or outside of a tokio runtime.
+    pub fn socket(self, socket: std::net::UdpSocket) -> io::Result<Endpoint> {
+        runtime()?;
+        self.start(UdpSocket::from_std(socket)?)
+    }
+
+    fn start(self, socket: UdpSocket) -> io::Result<Endpoint> {
+        let config = match self.config {
+            Some(config) => config,
+            None => EndpointConfig::new(ResetKey::new(&tls::random_bytes()?)),
+        };
+        let core =
+            fulmar_proto::Endpoint::new(Arc::new(config), self.server.map(Arc::new), tls::random_bytes()?);
+        let shared = Arc::new(Shared::new(socket, core, self.client));
+        let endpoint = Endpoint::from_shared(shared.clone());
+        runtime()?.spawn(Worker::new(shared));
+        Ok(endpoint)
+    }
+}
+
+/// The runtime that the endpoint's worker will live in.
+fn runtime() -> io::Result<tokio::runtime::Handle> {
+    tokio::runtime::Handle::try_current().map_err(io::Error::other)
+}

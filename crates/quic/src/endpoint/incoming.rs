@@ -1,0 +1,120 @@
+//! Connection attempts, before they are accepted.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use super::Endpoint;
+use crate::clock;
+use crate::connection::{Connecting, Connection, ConnectionRef};
+use crate::error::AcceptError;
+use crate::sync::lock;
+
+/// A peer that wants to connect. Nothing was answered yet, and nothing is known of the peer but its claimed address.
+///
+/// Awaiting it accepts. Dropping it refuses.
+#[must_use = "dropping an incoming connection refuses it"]
+pub struct Incoming {
+    endpoint: Endpoint,
+    /// `None` only once it was decided upon.
+    attempt: Option<fulmar_proto::Incoming>,
+    remote: SocketAddr,
+    local_ip: Option<IpAddr>,
+}
+
+impl Incoming {
+    pub(super) fn new(endpoint: Endpoint, attempt: fulmar_proto::Incoming) -> Self {
+        let addrs = attempt.addrs();
+        Self { endpoint, attempt: Some(attempt), remote: addrs.remote, local_ip: addrs.local_ip }
+    }
+
+    /// Accepts: the handshake begins.
+    ///
+    /// # Errors
+    /// If the endpoint was closed or is no server any more.
+    pub fn accept(mut self) -> Result<Connecting, AcceptError> {
+        let shared = &self.endpoint.shared;
+        let mut core = lock(&shared.core);
+        if core.closed {
+            // Dropped here, the attempt is refused.
+            return Err(AcceptError::EndpointClosed);
+        }
+        let Some(attempt) = self.attempt.take() else { return Err(AcceptError::EndpointClosed) };
+        let now = core.advance(clock::now());
+        let (handle, connection) = core.endpoint.accept(now, attempt)?;
+        let inner = core.insert(shared, handle, connection);
+        drop(core);
+        let connection = ConnectionRef::new(inner);
+        connection.mark_ready();
+        Ok(Connecting::new(connection))
+    }
+
+    /// Turns the peer away with CONNECTION_REFUSED.
+    pub fn refuse(mut self) {
+        self.refuse_now();
+    }
+
+    /// Forgets the attempt without an answer. The peer tries again until its handshake timeout.
+    pub fn ignore(mut self) {
+        if let Some(attempt) = self.attempt.take() {
+            lock(&self.endpoint.shared.core).endpoint.ignore(attempt);
+        }
+    }
+
+    /// The address that the attempt claims to come from. It is not validated yet.
+    pub fn remote_address(&self) -> SocketAddr {
+        self.remote
+    }
+
+    /// The local address that the attempt was sent to, where the platform tells.
+    pub fn local_ip(&self) -> Option<IpAddr> {
+        self.local_ip
+    }
+
+    fn refuse_now(&mut self) {
+        let Some(attempt) = self.attempt.take() else { return };
+        let shared = &self.endpoint.shared;
+        let mut guard = lock(&shared.core);
+        let core = &mut *guard;
+        let transmit = core.endpoint.refuse(attempt, &mut core.reply);
+        shared.reply(core, &transmit);
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        self.refuse_now();
+    }
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Incoming").field("remote_address", &self.remote).finish_non_exhaustive()
+    }
+}
+
+impl IntoFuture for Incoming {
+    type Output = Result<Connection, AcceptError>;
+    type IntoFuture = IncomingFuture;
+
+    fn into_future(self) -> IncomingFuture {
+        IncomingFuture(self.accept())
+    }
+}
+
+/// Accepts a connection and waits for its handshake. Made by awaiting an [`Incoming`].
+#[derive(Debug)]
+pub struct IncomingFuture(Result<Connecting, AcceptError>);
+
+impl Future for IncomingFuture {
+    type Output = Result<Connection, AcceptError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Ok(connecting) => Poll::Ready(Ok(ready!(Pin::new(connecting).poll(cx))?)),
+            Err(error) => Poll::Ready(Err(error.clone())),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The endpoint: one UDP socket that listens and dials.
+
+mod builder;
+mod incoming;
+mod shared;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fulmar_proto::{ClientConfig, EndpointConfig, FourTuple, ServerConfig, VarInt};
+use fulmar_udp::{SocketStats, UdpSocket, canonical};
+
+use crate::clock;
+use crate::connection::{Connecting, ConnectionRef};
+use crate::error::ConnectError;
+use crate::sync::lock;
+
+pub use builder::EndpointBuilder;
+pub use incoming::{Incoming, IncomingFuture};
+pub(crate) use shared::Shared;
+
+/// One UDP socket and all connections over it, incoming and outgoing.
+///
+/// An endpoint is a server if it has a [`ServerConfig`], and can dial if it has a [`ClientConfig`] or is given one; it can be
+/// both on the same port. It is a handle: clones refer to the same endpoint.
+///
+/// Dropping the last handle stops accepting; connections live on until they are closed. A program that is about to exit
+/// should call [`close`](Self::close) and then await [`wait_idle`](Self::wait_idle), so that the peers are told.
+pub struct Endpoint {
+    shared: Arc<Shared>,
+}
+
+/// Figures of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndpointStats {
+    /// Connections that exist, those that are closing included.
+    pub open_connections: usize,
+    /// Connection attempts that wait for [`Endpoint::accept`].
+    pub waiting_incoming: usize,
+    /// Datagrams that belonged to no connection and were neither an attempt to connect nor worth an answer.
+    pub dropped_datagrams: u64,
+    /// The socket's own figures.
+    pub socket: SocketStats,
+}
+
+impl Endpoint {
+    /// An endpoint that accepts connections on `addr`. Use `[::]` for all addresses, IPv4 included.
+    ///
+    /// # Errors
+    /// If the socket cannot be bound, or outside of a tokio runtime.
+    pub fn server(config: ServerConfig, addr: SocketAddr) -> io::Result<Self> {
+        Self::builder().server_config(config).bind(addr)
+    }
+
+    /// An endpoint that only dials, from `addr`: normally `[::]:0` or `0.0.0.0:0`.
+    ///
+    /// # Errors
+    /// If the socket cannot be bound, or outside of a tokio runtime.
+    pub fn client(addr: SocketAddr) -> io::Result<Self> {
+        Self::builder().bind(addr)
+    }
+
+    /// An endpoint with everything given: its configuration, whether it is a server, and its socket.
+    ///
+    /// # Errors
+    /// If the socket cannot be set up, or outside of a tokio runtime.
+    pub fn new(
+        config: EndpointConfig,
+        server: Option<ServerConfig>,
+        socket: std::net::UdpSocket,
+    ) -> io::Result<Self> {
+        let builder = Self::builder().config(config);
+        let builder = match server {
+            Some(server) => builder.server_config(server),
+            None => builder,
+        };
+        builder.socket(socket)
+    }
+
+    /// Starts to configure an endpoint.
+    pub fn builder() -> EndpointBuilder {
+        EndpointBuilder::default()
+    }
+
+    fn from_shared(shared: Arc<Shared>) -> Self {
+        shared.add_handle();
+        Self { shared }
+    }
+
+    /// Dials `addr` with the default client configuration. `server_name` is the name that the server's certificate must be
+    /// valid for; it is also sent to the server (SNI).
+    ///
+    /// The handshake proceeds even while the returned future is not polled; dropping it closes the connection.
+    ///
+    /// # Errors
+    /// If nothing can be sent at all. What happens on the network is reported by the returned future.
+    pub fn connect(&self, addr: SocketAddr, server_name: &str) -> Result<Connecting, ConnectError> {
+        let config = lock(&self.shared.core).client_config.clone().ok_or(ConnectError::NoClientConfig)?;
+        self.connect_with(config, addr, server_name)
+    }
+
+    /// Dials `addr` with the given configuration. See [`connect`](Self::connect).
+    ///
+    /// # Errors
+    /// If nothing can be sent at all.
+    pub fn connect_with(
+        &self,
+        config: ClientConfig,
+        addr: SocketAddr,
+        server_name: &str,
+    ) -> Result<Connecting, ConnectError> {
+        let remote = canonical(addr);
+        if remote.port() == 0 || remote.ip().is_unspecified() || !self.shared.socket.can_reach(remote) {
+            return Err(ConnectError::UnreachableAddress(addr));
+        }
+        let mut core = lock(&self.shared.core);
+        if core.closed {
+            return Err(ConnectError::EndpointClosed);
+        }
+        let now = core.advance(clock::now());
+        let addrs = FourTuple { remote, local_ip: None };
+        let (handle, connection) = core.endpoint.connect(now, &config, addrs, server_name)?;
+        let inner = core.insert(&self.shared, handle, connection);
+        drop(core);
+        let connection = ConnectionRef::new(inner);
+        connection.mark_ready();
+        Ok(Connecting::new(connection))
+    }
+
+    /// Waits for the next connection attempt. Returns `None` once the endpoint is closed.
+    ///
+    /// Attempts beyond `EndpointConfig::max_incoming` that nobody takes are dropped; the peers try again by themselves.
+    ///
+    /// Cancellation safe: no attempt is lost.
+    pub async fn accept(&self) -> Option<Incoming> {
+        loop {
+            let notified = self.shared.incoming.notified();
+            {
+                let mut core = lock(&self.shared.core);
+                if let Some(incoming) = core.take_waiting() {
+                    if core.waiting_count() > 0 {
+                        // One attempt wakes one task; pass on what more has come meanwhile.
+                        self.shared.incoming.notify_one();
+                    }
+                    return Some(Incoming::new(self.clone(), incoming));
+                }
+                if core.closed {
+                    return None;
+                }
+            }
+            notified.await;
+        }
+    }
+
+    /// Starts, changes or (with `None`) ends the acceptance of connections. Existing connections are not affected.
+    pub fn set_server_config(&self, config: Option<ServerConfig>) {
+        let mut core = lock(&self.shared.core);
+        if !core.closed {
+            core.endpoint.set_server_config(config.map(Arc::new));
+        }
+    }
+
+    /// Sets the configuration that [`connect`](Self::connect) uses.
+    pub fn set_default_client_config(&self, config: ClientConfig) {
+        lock(&self.shared.core).client_config = Some(config);
+    }
+
+    /// Closes all connections with an application error code and a reason, and accepts and dials no more.
+    ///
+    /// The peers are told in the background: await [`wait_idle`](Self::wait_idle) before the program exits.
+    pub fn close(&self, code: VarInt, reason: &[u8]) {
+        lock(&self.shared.core).close(code, &Bytes::copy_from_slice(reason));
+        self.shared.incoming.notify_waiters();
+    }
+
+    /// Waits until all connections are gone. A closed connection stays for three probe timeouts, so that the peer surely
+    /// learns of it (RFC 9000 §10.2).
+    ///
+    /// Cancellation safe.
+    pub async fn wait_idle(&self) {
+        loop {
+            let notified = self.shared.idle.notified();
+            if lock(&self.shared.core).is_idle() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// The address that the socket is bound to.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.shared.socket.local_addr()
+    }
+
+    /// The figures of this endpoint.
+    pub fn stats(&self) -> EndpointStats {
+        let core = lock(&self.shared.core);
+        EndpointStats {
+            open_connections: core.connection_count(),
+            waiting_incoming: core.waiting_count(),
+            dropped_datagrams: core.dropped_datagrams,
+            socket: self.shared.socket.stats(),
+        }
+    }
+
+    /// The socket, for its figures and abilities.
+    pub fn socket(&self) -> &UdpSocket {
+        &self.shared.socket
+    }
+}
+
+impl Clone for Endpoint {
+    fn clone(&self) -> Self {
+        Self::from_shared(self.shared.clone())
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.shared.remove_handle();
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("local_addr", &self.local_addr().ok()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,387 @@
+//! The worker of an endpoint: one task that owns the traffic of one UDP socket.
+//!
+//! A turn of the worker is: take the connections that the application touched, receive what is there, call the
+//! connections whose timers expired, send for all of them, sleep. There is no task per connection and no lock
+//! per packet: a connection is locked once for a run of its datagrams and once for each train that it sends.
+//!
+//! What it must not know: streams. It moves datagrams between the socket and the connections, and tells handles to look again.
+
+mod ready;
+mod timers;
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, MutexGuard};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use fulmar_proto::{
+    ConnectionError, ConnectionHandle, Datagram, Ecn, EndpointEvent, FourTuple, Route, Transmit,
+    TransmitBatch,
+};
+use fulmar_udp::{Received, RecvBatch, SendOutcome, UdpSocket};
+
+use crate::clock;
+use crate::connection::{Inner, State};
+use crate::endpoint::Shared;
+use crate::sync::lock;
+
+pub(crate) use ready::ReadyQueue;
+use timers::{Alarm, Timers};
+
+/// Bytes that are received in one turn, about: what stays in the processor's cache until the application reads it, and
+/// what a peer sends between two acknowledgements.
+const RECV_BYTES_PER_TURN: u64 = 256 * 1024;
+/// Receive calls in one turn, whatever they return.
+const RECV_CALLS_PER_TURN: usize = 16;
+/// Datagrams that are routed under one lock of the endpoint.
+const ROUTE_RUN_MAX: usize = 128;
+/// Trains that one connection sends before it is the turn of the next.
+const TRAINS_PER_CONNECTION: usize = 8;
+/// Trains of all connections in one turn, so that acknowledgements are not left waiting in the socket.
+const TRAINS_PER_TURN: usize = 32;
+/// How long a socket that fails to receive is left alone.
+const RECV_PAUSE: Duration = Duration::from_millis(10);
+
+/// The state of the task. See the module's documentation.
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    received: RecvBatch,
+    /// Datagrams of the current run; empty between runs.
+    datagrams: Vec<Datagram>,
+    /// The datagram that ended the last run because it goes to another connection.
+    carried: Option<(ConnectionHandle, Datagram)>,
+    /// The bytes of the train that is being sent or that waits in `pending`.
+    batch: TransmitBatch,
+    /// A train that the socket had no room for. While there is one, nothing else is sent: the sending side waits,
+    /// and through it the congestion controllers and the applications.
+    pending: Option<Pending>,
+    /// Connections that may have something to send. At most once each: the connection's `queued` flag is set.
+    queue: VecDeque<Arc<Inner>>,
+    touched: Vec<Arc<Inner>>,
+    timers: Timers,
+    alarm: Alarm,
+    recv_paused_until: Option<Instant>,
+    endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
+    wakers: Vec<Waker>,
+}
+
+struct Pending {
+    transmit: Transmit,
+    sent: usize,
+}
+
+impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            batch: TransmitBatch::new(shared.socket.max_gso_segments()),
+            shared,
+            received: RecvBatch::new(),
+            datagrams: Vec::new(),
+            carried: None,
+            pending: None,
+            queue: VecDeque::new(),
+            touched: Vec::new(),
+            timers: Timers::default(),
+            alarm: Alarm::new(),
+            recv_paused_until: None,
+            endpoint_events: Vec::new(),
+            wakers: Vec::new(),
+        }
+    }
+
+    fn turn(&mut self) {
+        self.take_touched();
+        self.receive_some();
+        self.expire_timers(clock::now());
+        self.flush();
+        self.batch.set_max_segments(self.shared.socket.max_gso_segments());
+        self.serve();
+        self.tell_endpoint();
+    }
+
+    /// Queues the connections that the application has touched. Their `queued` flag is set already.
+    fn take_touched(&mut self) {
+        let mut touched = mem::take(&mut self.touched);
+        self.shared.ready.take(&mut touched);
+        self.queue.extend(touched.drain(..));
+        self.touched = touched;
+    }
+
+    fn receive_some(&mut self) {
+        let mut bytes = 0;
+        for _ in 0..RECV_CALLS_PER_TURN {
+            let is_more = self.receive();
+            bytes += self.received.bytes();
+            if !is_more || bytes >= RECV_BYTES_PER_TURN {
+                return;
+            }
+        }
+    }
+
+    /// Receives one batch. Returns whether the socket is likely to hold more.
+    fn receive(&mut self) -> bool {
+        if self.recv_paused_until.is_some_and(|until| clock::now() < until) {
+            return false;
+        }
+        self.recv_paused_until = None;
+        match self.shared.socket.try_recv(&mut self.received) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+            Err(error) => {
+                tracing::debug!(%error, "receiving failed");
+                self.recv_paused_until = Some(clock::now() + RECV_PAUSE);
+                return false;
+            }
+        }
+        let now = clock::now();
+        while self.route_run(now) {}
+        self.received.is_full()
+    }
+
+    /// Handles the next datagrams of the batch that go to one connection. Returns whether there are more.
+    fn route_run(&mut self, now: Instant) -> bool {
+        let shared = self.shared.clone();
+        let mut core = lock(&shared.core);
+        let now = core.advance(now);
+        let mut run = self.carried.take().map(|(handle, datagram)| {
+            self.datagrams.push(datagram);
+            handle
+        });
+        let mut is_last = false;
+        while self.datagrams.len() < ROUTE_RUN_MAX {
+            let Some(received) = self.received.next_datagram() else {
+                is_last = true;
+                break;
+            };
+            match core.route(now, into_datagram(received)) {
+                Route::Connection(handle, datagram) if run.is_none_or(|run| run == handle) => {
+                    run = Some(handle);
+                    self.datagrams.push(datagram);
+                }
+                Route::Connection(handle, datagram) => {
+                    self.carried = Some((handle, datagram));
+                    break;
+                }
+                Route::Incoming(incoming) => shared.offer(&mut core, incoming),
+                Route::Reply(transmit) => shared.reply(&core, &transmit),
+                Route::Dropped(_) => core.dropped_datagrams += 1,
+            }
+        }
+        let connection = run.and_then(|handle| core.connection(handle));
+        drop(core);
+        match connection {
+            Some(connection) => self.deliver(now, &connection),
+            None => self.datagrams.clear(),
+        }
+        !is_last
+    }
+
+    /// Gives the collected datagrams to their connection and wakes those who wait for their contents, once.
+    fn deliver(&mut self, now: Instant, connection: &Arc<Inner>) {
+        let mut state = connection.lock();
+        let now = state.advance(now);
+        for datagram in self.datagrams.drain(..) {
+            state.proto.handle_datagram(now, datagram);
+        }
+        self.after_change(connection, state);
+    }
+
+    fn expire_timers(&mut self, now: Instant) {
+        while let Some(connection) = self.timers.pop_expired(now) {
+            let mut state = connection.lock();
+            state.timer = None;
+            let now = state.advance(now);
+            if state.proto.poll_timeout().is_some_and(|(deadline, _)| deadline <= now) {
+                state.proto.handle_timeout(now);
+            }
+            self.after_change(&connection, state);
+        }
+    }
+
+    /// Passes on what a connection has to tell, and queues it for sending.
+    fn after_change(&mut self, connection: &Arc<Inner>, mut state: MutexGuard<'_, State>) {
+        connection.collect_events(&mut state, &mut self.wakers);
+        if !state.queued {
+            state.queued = true;
+            self.queue.push_back(connection.clone());
+        }
+        drop(state);
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
+
+    /// Sends for the queued connections, each a bounded amount in turn, until nothing is left or the socket is full.
+    fn serve(&mut self) {
+        let mut trains = 0;
+        // A connection that has more to send goes to the end of the queue, for the next turn.
+        for _ in 0..self.queue.len() {
+            if self.pending.is_some() || trains >= TRAINS_PER_TURN {
+                return;
+            }
+            let Some(connection) = self.queue.pop_front() else { return };
+            trains += self.serve_one(connection);
+        }
+    }
+
+    /// Sends for one connection. Returns the number of trains.
+    fn serve_one(&mut self, connection: Arc<Inner>) -> usize {
+        for trains in 0..TRAINS_PER_CONNECTION {
+            let mut state = connection.lock();
+            let now = state.advance(clock::now());
+            let Some(transmit) = state.proto.poll_transmit(now, &mut self.batch) else {
+                state.queued = false;
+                self.settle(&connection, state);
+                return trains;
+            };
+            drop(state);
+            if !self.send(transmit) {
+                self.queue.push_back(connection);
+                return trains + 1;
+            }
+        }
+        self.settle(&connection, connection.lock());
+        self.queue.push_back(connection);
+        TRAINS_PER_CONNECTION
+    }
+
+    /// Collects what a connection tells after it has sent, and sets its timer.
+    fn settle(&mut self, connection: &Arc<Inner>, mut state: MutexGuard<'_, State>) {
+        connection.collect_events(&mut state, &mut self.wakers);
+        while let Some(event) = state.proto.poll_endpoint_event() {
+            state.is_drained |= event.is_drained();
+            self.endpoint_events.push((connection.handle(), event));
+        }
+        if state.is_drained {
+            if let Some(armed) = state.timer.take() {
+                self.timers.disarm(connection, armed);
+            }
+        } else {
+            let deadline = state.proto.poll_timeout().map(|(deadline, _)| deadline);
+            self.timers.arm(connection, &mut state.timer, deadline);
+        }
+        drop(state);
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
+
+    /// Sends the train in the batch. Returns false if the socket is full; the train then waits.
+    fn send(&mut self, transmit: Transmit) -> bool {
+        self.pending = Some(Pending { transmit, sent: 0 });
+        self.flush()
+    }
+
+    /// Sends what waits. Returns whether nothing waits any more.
+    fn flush(&mut self) -> bool {
+        let Some(pending) = &mut self.pending else { return true };
+        match send_from(&self.shared.socket, &pending.transmit, &self.batch, pending.sent) {
+            SendOutcome::Done => {
+                self.pending = None;
+                true
+            }
+            SendOutcome::Blocked { sent } => {
+                pending.sent += sent;
+                false
+            }
+        }
+    }
+
+    fn tell_endpoint(&mut self) {
+        if self.endpoint_events.is_empty() {
+            return;
+        }
+        let mut core = lock(&self.shared.core);
+        for (handle, event) in self.endpoint_events.drain(..) {
+            core.handle_event(handle, event);
+        }
+        if core.is_idle() {
+            self.shared.idle.notify_waiters();
+        }
+    }
+
+    /// Decides when the next turn is. Returns whether it is at once.
+    fn is_next_turn_due(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let mut due = !self.queue.is_empty() && self.pending.is_none();
+        let paused = self.recv_paused_until;
+        let deadline = [self.timers.next(), paused].into_iter().flatten().min();
+        due |= self.alarm.is_due(deadline, cx);
+        if paused.is_none()
+            && let Poll::Ready(ready) = self.shared.socket.poll_recv_ready(cx)
+        {
+            ready?;
+            due = true;
+        }
+        if self.pending.is_some()
+            && let Poll::Ready(ready) = self.shared.socket.poll_send_ready(cx)
+        {
+            ready?;
+            due = true;
+        }
+        // Asked last and always: it decides whether handles have to wake this task.
+        Ok(due || self.shared.ready.park(cx))
+    }
+}
+
+impl Future for Worker {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.turn();
+        if self.shared.is_abandoned() {
+            return Poll::Ready(());
+        }
+        match self.is_next_turn_due(cx) {
+            // The other tasks of this thread get their turn first: they read what was just received.
+            Ok(true) => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Ok(false) => Poll::Pending,
+            Err(error) => {
+                tracing::debug!(%error, "the runtime shuts down");
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl Drop for Worker {
+    /// Ends what is left, so that nobody waits for a worker that is gone with its runtime.
+    fn drop(&mut self) {
+        let connections = lock(&self.shared.core).abandon();
+        for connection in connections {
+            let mut state = connection.lock();
+            state.is_drained = true;
+            connection.terminate(&mut state, ConnectionError::LocallyClosed, &mut self.wakers);
+        }
+        self.wakers.drain(..).for_each(Waker::wake);
+        self.shared.incoming.notify_waiters();
+        self.shared.idle.notify_waiters();
+    }
+}
+
+/// Sends the train `transmit`, whose bytes are in `batch`, from byte `offset` on.
+pub(crate) fn send_from(
+    socket: &UdpSocket,
+    transmit: &Transmit,
+    batch: &TransmitBatch,
+    offset: usize,
+) -> SendOutcome {
+    socket.try_send(&fulmar_udp::Transmit {
+        destination: transmit.addrs.remote,
+        source: transmit.addrs.local_ip,
+        ecn: transmit.ecn.bits(),
+        contents: &batch.bytes()[offset..transmit.len],
+        segment_size: transmit.segment_size,
+    })
+}
+
+fn into_datagram(received: Received) -> Datagram {
+    Datagram {
+        addrs: FourTuple { remote: received.remote, local_ip: received.local_ip },
+        ecn: Ecn::from_bits(received.ecn),
+        payload: received.payload,
+    }
+}

@@ -1,0 +1,76 @@
+//! Unreliable datagrams.
+
+mod common;
+
+use bytes::Bytes;
+use common::{Pair, run};
+use fulmar::{SendDatagramError, TransportConfig};
+
+#[test]
+fn datagrams_arrive_on_loopback() {
+    run(async {
+        let pair = Pair::new().await;
+        let size = pair.client.max_datagram_size().expect("datagrams are on");
+        assert!(size >= 1_000);
+        for (from, to) in [(&pair.client, &pair.server), (&pair.server, &pair.client)] {
+            from.send_datagram(Bytes::from_static(b"small")).expect("it fits");
+            assert_eq!(to.read_datagram().await.expect("an open connection"), &b"small"[..]);
+            from.send_datagram(Bytes::new()).expect("it fits");
+            assert_eq!(to.read_datagram().await.expect("an open connection"), &b""[..]);
+        }
+        pair.client.send_datagram(Bytes::from(vec![1; 1_000])).expect("it fits");
+        assert_eq!(pair.server.read_datagram().await.expect("an open connection").len(), 1_000);
+    });
+}
+
+#[test]
+fn too_large_a_datagram_is_refused() {
+    run(async {
+        let pair = Pair::new().await;
+        let huge = Bytes::from(vec![0; 65_000]);
+        assert_eq!(pair.client.send_datagram(huge.clone()), Err(SendDatagramError::TooLarge));
+        assert_eq!(pair.client.send_datagram_wait(huge).await, Err(SendDatagramError::TooLarge));
+    });
+}
+
+#[test]
+fn a_peer_without_datagrams_gets_none() {
+    run(async {
+        let without = TransportConfig { datagram_receive_buffer: None, ..TransportConfig::default() };
+        let pair = Pair::with(without, TransportConfig::default()).await;
+        assert_eq!(pair.client.max_datagram_size(), None);
+        let result = pair.client.send_datagram(Bytes::from_static(b"x"));
+        assert_eq!(result, Err(SendDatagramError::UnsupportedByPeer));
+    });
+}
+
+#[test]
+fn waiting_senders_drop_nothing_on_their_side() {
+    run(async {
+        const COUNT: usize = 2_000;
+        // Room for a few datagrams only.
+        let narrow = TransportConfig { datagram_send_buffer: 5_000, ..TransportConfig::default() };
+        let pair = Pair::with(TransportConfig::default(), narrow).await;
+        let send = async {
+            for index in 0..COUNT {
+                let mut data = vec![0; 1_000];
+                data[..8].copy_from_slice(&(index as u64).to_be_bytes());
+                pair.client.send_datagram_wait(data.into()).await.expect("an open connection");
+            }
+        };
+        let receive = async {
+            let mut seen = 0;
+            while let Ok(data) = pair.server.read_datagram().await {
+                assert_eq!(data.len(), 1_000);
+                seen += 1;
+                if u64::from_be_bytes(data[..8].try_into().expect("eight bytes")) == COUNT as u64 - 1 {
+                    break;
+                }
+            }
+            seen
+        };
+        let ((), seen) = tokio::join!(send, receive);
+        // The network in between may lose some, but this one hardly does.
+        assert!(seen > COUNT / 2, "{seen} of {COUNT} arrived");
+    });
+}

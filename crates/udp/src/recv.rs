@@ -1,0 +1,202 @@
+//! Receive buffers: filled by the kernel, split into datagrams, recycled when their last slice is dropped.
+
+use std::array;
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut};
+use std::mem;
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::BytesMut;
+use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
+
+use crate::address::canonical;
+
+/// The largest message the kernel delivers: a full UDP datagram, or as many coalesced ones as fit 16 bits of length.
+const MESSAGE_MAX: usize = 65_536;
+/// The size of one buffer. Twice a message, so that small datagrams share a buffer instead of pinning one each.
+const BUFFER_BYTES: usize = 2 * MESSAGE_MAX;
+/// Message slots offered to a receive call at first, and while messages are large: more bytes at a time would not stay
+/// in the processor's cache until they are looked at.
+const SLOTS_MIN: usize = 4;
+/// Messages are large if they have at least this many bytes on average.
+const LARGE_BYTES: u64 = 8 * 1024;
+/// Exhausted buffers kept for reuse. Beyond it the oldest is given up; its memory returns with its last slice.
+const SPARES_MAX: usize = 64;
+/// How many exhausted buffers are asked for their return before a new one is allocated.
+const RECLAIM_TRIES: usize = 4;
+
+/// One datagram as it arrived.
+#[derive(Debug)]
+pub struct Received {
+    /// The sender, in canonical form.
+    pub remote: SocketAddr,
+    /// The address it was sent to, where the platform tells.
+    pub local_ip: Option<IpAddr>,
+    /// The two ECN bits of the IP header (RFC 3168 §5).
+    pub ecn: u8,
+    /// The UDP payload. It is a slice of a shared receive buffer of 128 KB: keeping the slice keeps the whole buffer
+    /// from being reused, so data that is kept for long should be copied.
+    pub payload: BytesMut,
+}
+
+/// A batch of received messages and the buffers for the next one.
+///
+/// Use it in a loop: [`UdpSocket::try_recv`](crate::UdpSocket::try_recv) fills it, [`next_datagram`](Self::next_datagram)
+/// empties it. No allocation happens per datagram: a buffer whose slices were all dropped is used again.
+/// At most 96 buffers (12 MB) are held here; buffers that the application keeps slices of come on top, and are
+/// bounded by what it keeps.
+pub struct RecvBatch {
+    /// One buffer per message, all of its remaining length writable.
+    slots: Vec<BytesMut>,
+    meta: [RecvMeta; BATCH_SIZE],
+    /// Messages of the last receive call, and the first that is not empty yet.
+    filled: usize,
+    draining: usize,
+    /// Bytes of the last receive call.
+    bytes: u64,
+    spares: VecDeque<BytesMut>,
+}
+
+impl Default for RecvBatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RecvBatch {
+    /// An empty batch. Its buffers are allocated when they are first needed.
+    pub fn new() -> Self {
+        Self {
+            slots: vec![BytesMut::new(); SLOTS_MIN.min(BATCH_SIZE)],
+            meta: [RecvMeta::default(); BATCH_SIZE],
+            filled: 0,
+            draining: 0,
+            bytes: 0,
+            spares: VecDeque::new(),
+        }
+    }
+
+    /// The next datagram of the batch, or `None` when all were taken.
+    pub fn next_datagram(&mut self) -> Option<Received> {
+        while self.draining < self.filled {
+            let meta = &mut self.meta[self.draining];
+            if meta.len == 0 {
+                self.draining += 1;
+                continue;
+            }
+            // A stride of zero would never come from the kernel; it must not make this loop endless.
+            let len = if meta.stride == 0 { meta.len } else { meta.stride.min(meta.len) };
+            meta.len -= len;
+            return Some(Received {
+                remote: canonical(meta.addr),
+                local_ip: meta.dst_ip.map(|ip| ip.to_canonical()),
+                ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
+                payload: self.slots[self.draining].split_to(len),
+            });
+        }
+        None
+    }
+
+    /// Whether the last receive call used every slot, which means that the kernel may hold more.
+    pub fn is_full(&self) -> bool {
+        self.filled > 0 && self.filled == self.slots.len()
+    }
+
+    /// Bytes that the last receive call returned.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Datagrams that are waiting in the batch.
+    pub(crate) fn datagrams(&self) -> u64 {
+        let messages = &self.meta[self.draining..self.filled];
+        messages.iter().map(|meta| meta.len.div_ceil(meta.stride.max(1)) as u64).sum()
+    }
+
+    /// Fills the batch with one receive call. What was left of the previous batch is dropped.
+    pub(crate) fn fill(&mut self, state: &UdpSocketState, socket: UdpSockRef<'_>) -> io::Result<usize> {
+        let mut slots = self.slots.iter_mut();
+        let count = slots.len();
+        let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
+            array::from_fn(|_| IoSliceMut::new(slots.next().map_or(&mut [], |slot| &mut slot[..])));
+        let filled = state.recv(socket, &mut buffers[..count], &mut self.meta);
+        self.draining = 0;
+        self.filled = 0;
+        self.filled = filled?;
+        self.bytes = self.meta[..self.filled].iter().map(|meta| meta.len as u64).sum();
+        Ok(self.filled)
+    }
+
+    /// Gives every slot room for a full message.
+    pub(crate) fn prepare(&mut self) {
+        self.adapt();
+        self.filled = 0;
+        self.draining = 0;
+        self.bytes = 0;
+        for slot in &mut self.slots {
+            if slot.len() < MESSAGE_MAX {
+                refill(slot, &mut self.spares);
+            }
+        }
+    }
+}
+
+impl RecvBatch {
+    /// Offers more slots if the kernel filled them all with small messages, and few for large ones. The buffers of
+    /// slots that are given up are freed.
+    fn adapt(&mut self) {
+        if !self.is_full() {
+            return;
+        }
+        let is_large = self.bytes / self.filled as u64 >= LARGE_BYTES;
+        let slots = if is_large { SLOTS_MIN } else { 2 * self.slots.len() };
+        self.slots.resize(slots.min(BATCH_SIZE), BytesMut::new());
+    }
+}
+
+/// Replaces an exhausted buffer: by itself if nobody holds a slice of it any more, by an older one, or by a new one.
+fn refill(slot: &mut BytesMut, spares: &mut VecDeque<BytesMut>) {
+    if reclaim(slot) {
+        return;
+    }
+    if slot.capacity() > 0 {
+        if spares.len() == SPARES_MAX {
+            spares.pop_front();
+        }
+        spares.push_back(mem::take(slot));
+    }
+    for _ in 0..RECLAIM_TRIES.min(spares.len()) {
+        let Some(mut spare) = spares.pop_front() else { break };
+        if reclaim(&mut spare) {
+            *slot = spare;
+            return;
+        }
+        spares.push_back(spare);
+    }
+    *slot = BytesMut::zeroed(BUFFER_BYTES);
+}
+
+/// Makes the whole of a buffer writable again, if no slice of it is alive.
+fn reclaim(buffer: &mut BytesMut) -> bool {
+    if buffer.capacity() == 0 {
+        return false;
+    }
+    buffer.clear();
+    if !buffer.try_reclaim(BUFFER_BYTES) {
+        return false;
+    }
+    #[allow(
+        unsafe_code,
+        reason = "zeroing 128 KB again for every 128 KB received would cost several percent of a core"
+    )]
+    // SAFETY: every buffer of non-zero capacity was made by `BytesMut::zeroed(BUFFER_BYTES)`, and `try_reclaim` never
+    // reallocates: it returned the same allocation of at least BUFFER_BYTES, all of which was initialised then and has only
+    // been overwritten since.
+    unsafe {
+        buffer.set_len(BUFFER_BYTES);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+use super::*;
+
+/// A batch as if the kernel had delivered one message of `len` bytes coalesced at `stride`.
+fn batch_with(len: usize, stride: usize) -> RecvBatch {
+    let mut batch = RecvBatch::new();
+    batch.prepare();
+    for (index, byte) in batch.slots[0][..len].iter_mut().enumerate() {
+        *byte = (index / stride) as u8;
+    }
+    batch.meta[0].len = len;
+    batch.meta[0].stride = stride;
+    batch.filled = 1;
+    batch
+}
+
+#[test]
+fn a_coalesced_message_is_split_at_its_stride() {
+    let mut batch = batch_with(2_500, 1_200);
+    assert_eq!(batch.datagrams(), 3);
+    let sizes: Vec<_> = std::iter::from_fn(|| batch.next_datagram())
+        .enumerate()
+        .map(|(index, datagram)| {
+            assert!(datagram.payload.iter().all(|byte| usize::from(*byte) == index));
+            datagram.payload.len()
+        })
+        .collect();
+    assert_eq!(sizes, [1_200, 1_200, 100]);
+}
+
+#[test]
+fn empty_datagrams_are_skipped_and_a_zero_stride_ends() {
+    let mut batch = batch_with(10, 10);
+    batch.meta[0].len = 0;
+    assert!(batch.next_datagram().is_none());
+    let mut batch = batch_with(10, 1);
+    batch.meta[0].stride = 0;
+    assert_eq!(batch.next_datagram().expect("one datagram").payload.len(), 10);
+    assert!(batch.next_datagram().is_none());
+}
+
+#[test]
+fn small_datagrams_share_a_buffer() {
+    let mut batch = batch_with(1_200, 1_200);
+    let first = batch.next_datagram().expect("a datagram").payload;
+    batch.prepare();
+    assert_eq!(batch.slots[0].len(), BUFFER_BYTES - 1_200, "the rest of the buffer is used next");
+    assert_eq!(first.len(), 1_200);
+}
+
+#[test]
+fn a_released_buffer_is_reused_without_allocation() {
+    let mut batch = batch_with(MESSAGE_MAX, 1_024);
+    let start = batch.slots[0].as_ptr();
+    while batch.next_datagram().is_some() {}
+    // A little more, so that less than a message is left.
+    batch.slots[0].truncate(MESSAGE_MAX - 1);
+    batch.prepare();
+    assert_eq!(batch.slots[0].as_ptr(), start);
+    assert_eq!(batch.slots[0].len(), BUFFER_BYTES);
+}
+
+#[test]
+fn a_pinned_buffer_is_replaced_and_comes_back_later() {
+    let mut batch = batch_with(MESSAGE_MAX, 1_024);
+    let start = batch.slots[0].as_ptr();
+    let pinned = batch.next_datagram().expect("a datagram").payload;
+    while batch.next_datagram().is_some() {}
+    batch.slots[0].truncate(MESSAGE_MAX - 1);
+    batch.prepare();
+    assert_ne!(batch.slots[0].as_ptr(), start);
+    assert!(pinned.iter().all(|byte| *byte == 0), "the slice keeps its bytes");
+    drop(pinned);
+    let _ = batch.slots[0].split_to(BUFFER_BYTES - 1).freeze();
+    let held = batch.slots[0].split_to(1);
+    batch.prepare();
+    assert_eq!(batch.slots[0].as_ptr(), start, "the oldest spare is free again");
+    drop(held);
+}
+
+#[test]
+fn spares_are_bounded() {
+    let mut batch = RecvBatch::new();
+    let mut pinned = Vec::new();
+    for _ in 0..SPARES_MAX + 20 {
+        batch.prepare();
+        pinned.push(batch.slots[0].split_to(BUFFER_BYTES));
+    }
+    batch.prepare();
+    assert!(batch.spares.len() <= SPARES_MAX);
+}

@@ -1,0 +1,311 @@
+//! The socket itself.
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::task::{Context, Poll};
+
+use quinn_udp::{EcnCodepoint, UdpSockRef, UdpSocketState};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::io::Interest;
+
+use crate::address::{canonical, for_socket, ip_for_socket};
+use crate::recv::RecvBatch;
+use crate::stats::{Counters, SocketStats, add};
+
+/// The size asked of the kernel for each direction's socket buffer, in bytes: 20 ms at 1.6 Gbit/s. The kernel may give less.
+pub const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+
+/// Receive errors (ICMP reports of earlier sends) that one receive call skips before it gives up for this time.
+const RECV_ERRORS_MAX: usize = 32;
+
+/// A datagram to send, or a train of datagrams of equal size to one peer.
+#[derive(Debug, Clone, Copy)]
+pub struct Transmit<'a> {
+    /// Where to.
+    pub destination: SocketAddr,
+    /// The local address to send from, on a socket that is bound to all of them. `None` lets the kernel choose.
+    pub source: Option<IpAddr>,
+    /// The two ECN bits of the IP header (RFC 3168 §5).
+    pub ecn: u8,
+    /// The payload, segment after segment.
+    pub contents: &'a [u8],
+    /// The size of every segment but the last, which may be shorter. `None`: `contents` is one datagram.
+    pub segment_size: Option<usize>,
+}
+
+/// How far [`UdpSocket::try_send`] came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum SendOutcome {
+    /// Everything was handed to the kernel, or dropped there with an error that is counted in [`SocketStats`].
+    Done,
+    /// The socket is full. The first `sent` bytes of the contents (whole segments) are done with; offer the rest when
+    /// [`UdpSocket::poll_send_ready`] says so.
+    Blocked {
+        /// Bytes that need not be offered again.
+        sent: usize,
+    },
+}
+
+/// The sizes of the kernel's buffers, in bytes, as the kernel reports them (Linux doubles what was asked for).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferSizes {
+    /// `SO_RCVBUF`.
+    pub recv: usize,
+    /// `SO_SNDBUF`.
+    pub send: usize,
+}
+
+/// A UDP socket registered with the tokio runtime it was created in.
+///
+/// It is not connected: one socket serves all peers. All methods take `&self`; the readiness methods remember one task only.
+#[derive(Debug)]
+pub struct UdpSocket {
+    io: tokio::net::UdpSocket,
+    state: UdpSocketState,
+    is_ipv6: bool,
+    counters: Counters,
+}
+
+impl UdpSocket {
+    /// Binds a socket, asks for large buffers and, for `[::]`, accepts IPv4 as well.
+    ///
+    /// # Errors
+    /// Those of the operating system, for example that the address is in use.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn bind(addr: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
+        if addr.ip() == Ipv6Addr::UNSPECIFIED {
+            // A kernel without IPv4-mapped addresses still serves IPv6.
+            if let Err(error) = socket.set_only_v6(false) {
+                tracing::debug!(%error, "this socket serves IPv6 only");
+            }
+        }
+        for result in [
+            socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES),
+            socket.set_send_buffer_size(SOCKET_BUFFER_BYTES),
+        ] {
+            if let Err(error) = result {
+                tracing::debug!(%error, "the socket keeps its default buffer");
+            }
+        }
+        socket.bind(&addr.into())?;
+        Self::from_std(socket.into())
+    }
+
+    /// Takes over a bound socket as it is. Its buffers keep their sizes.
+    ///
+    /// # Errors
+    /// Those of the operating system when the socket's options are set.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn from_std(socket: std::net::UdpSocket) -> io::Result<Self> {
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        let is_ipv6 = socket.local_addr()?.is_ipv6();
+        socket.set_nonblocking(true)?;
+        let io = tokio::net::UdpSocket::from_std(socket)?;
+        Ok(Self { io, state, is_ipv6, counters: Counters::default() })
+    }
+
+    /// The address the socket is bound to.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    /// Whether a datagram to `remote` can leave through this socket at all: an IPv4 socket reaches no IPv6 address.
+    pub fn can_reach(&self, remote: SocketAddr) -> bool {
+        self.is_ipv6 || canonical(remote).is_ipv4()
+    }
+
+    /// What the kernel granted for its buffers.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn buffer_sizes(&self) -> io::Result<BufferSizes> {
+        let socket = SockRef::from(&self.io);
+        Ok(BufferSizes { recv: socket.recv_buffer_size()?, send: socket.send_buffer_size()? })
+    }
+
+    /// The most segments that one [`Transmit`] should have: 1 where the kernel does not segment, or once it refused to.
+    pub fn max_gso_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// The most datagrams that the kernel coalesces into one message; 1 where it does not coalesce.
+    pub fn max_gro_segments(&self) -> usize {
+        self.state.gro_segments()
+    }
+
+    /// Whether the network may fragment datagrams of this socket, which makes MTU probes meaningless.
+    pub fn may_fragment(&self) -> bool {
+        self.state.may_fragment()
+    }
+
+    /// The counters of this socket.
+    pub fn stats(&self) -> SocketStats {
+        self.counters.snapshot()
+    }
+
+    /// Receives what is there into `batch` and returns the number of messages, each one or more datagrams.
+    ///
+    /// Reports of the network about earlier datagrams, such as "port unreachable", are counted and skipped: on a socket that
+    /// serves many peers they concern none in particular, and anybody can forge them.
+    ///
+    /// # Errors
+    /// `WouldBlock` if nothing is there; [`poll_recv_ready`](Self::poll_recv_ready) then waits. Others come from the operating system.
+    pub fn try_recv(&self, batch: &mut RecvBatch) -> io::Result<usize> {
+        batch.prepare();
+        let mut skipped = 0;
+        loop {
+            match self.io.try_io(Interest::READABLE, || batch.fill(&self.state, (&self.io).into())) {
+                Ok(messages) => {
+                    add(&self.counters.recv_calls, 1);
+                    add(&self.counters.datagrams_received, batch.datagrams());
+                    add(&self.counters.bytes_received, batch.bytes());
+                    return Ok(messages);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+                Err(error) => {
+                    add(&self.counters.recv_errors, 1);
+                    skipped += 1;
+                    if !is_network_report(&error) || skipped == RECV_ERRORS_MAX {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until something can be received, then receives it as [`try_recv`](Self::try_recv) does.
+    ///
+    /// Cancellation safe: a batch is either received or not.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub async fn recv(&self, batch: &mut RecvBatch) -> io::Result<usize> {
+        loop {
+            self.io.readable().await?;
+            match self.try_recv(batch) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Waits until something can be received. Only the last task that asked is woken.
+    ///
+    /// # Errors
+    /// If the runtime shuts down.
+    pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_recv_ready(cx)
+    }
+
+    /// Sends as much of `transmit` as the socket takes.
+    ///
+    /// A train that the kernel refuses to segment (it tells by EIO or EINVAL) is sent segment by segment, and
+    /// [`max_gso_segments`](Self::max_gso_segments) becomes 1. Other errors lose the datagram, as the network may, and are counted.
+    pub fn try_send(&self, transmit: &Transmit<'_>) -> SendOutcome {
+        let segment = match transmit.segment_size {
+            Some(size) if size > 0 && size < transmit.contents.len() => size,
+            _ => transmit.contents.len().max(1),
+        };
+        if segment < transmit.contents.len() && self.max_gso_segments() > 1 {
+            match self.send_once(transmit) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.blocked(0),
+                // The refusal is remembered by the state, which stays at one segment from here on.
+                Err(_) if self.max_gso_segments() == 1 => add(&self.counters.gso_refused, 1),
+                result => {
+                    self.account(result, transmit.contents.len());
+                    return SendOutcome::Done;
+                }
+            }
+        }
+        self.send_segments(transmit, segment)
+    }
+
+    /// Sends all of `transmit`, waiting for room where necessary.
+    ///
+    /// Cancelled, it has sent some leading segments, as a lossy network could have made it look.
+    ///
+    /// # Errors
+    /// If the runtime shuts down.
+    pub async fn send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let mut rest = *transmit;
+        while let SendOutcome::Blocked { sent } = self.try_send(&rest) {
+            rest.contents = &rest.contents[sent..];
+            self.io.writable().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the socket takes datagrams again. Only the last task that asked is woken.
+    ///
+    /// # Errors
+    /// If the runtime shuts down.
+    pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_send_ready(cx)
+    }
+
+    fn send_segments(&self, transmit: &Transmit<'_>, segment: usize) -> SendOutcome {
+        let mut sent = 0;
+        for contents in transmit.contents.chunks(segment) {
+            match self.send_once(&Transmit { contents, segment_size: None, ..*transmit }) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.blocked(sent),
+                result => self.account(result, contents.len()),
+            }
+            sent += contents.len();
+        }
+        SendOutcome::Done
+    }
+
+    fn send_once(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let message = quinn_udp::Transmit {
+            destination: for_socket(transmit.destination, self.is_ipv6),
+            ecn: EcnCodepoint::from_bits(transmit.ecn),
+            contents: transmit.contents,
+            segment_size: transmit.segment_size,
+            src_ip: transmit.source.map(|ip| ip_for_socket(ip, self.is_ipv6)),
+        };
+        self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &message))
+    }
+
+    fn blocked(&self, sent: usize) -> SendOutcome {
+        add(&self.counters.send_blocked, 1);
+        SendOutcome::Blocked { sent }
+    }
+
+    fn account(&self, result: io::Result<()>, bytes: usize) {
+        match result {
+            Ok(()) => {
+                add(&self.counters.send_calls, 1);
+                add(&self.counters.bytes_sent, bytes as u64);
+            }
+            Err(error) if quinn_udp::is_msg_size_err(&error) => add(&self.counters.too_big, 1),
+            Err(error) => {
+                add(&self.counters.send_errors, 1);
+                tracing::debug!(%error, "a datagram could not be sent");
+            }
+        }
+    }
+}
+
+/// Whether an error of a receive call reports the fate of an earlier datagram rather than trouble with the socket.
+fn is_network_report(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::NetworkDown
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+use std::time::Duration;
+
+use bytes::BytesMut;
+
+use super::*;
+use crate::Received;
+
+fn bind(addr: &str) -> UdpSocket {
+    UdpSocket::bind(addr.parse().expect("a literal address")).expect("a free port")
+}
+
+/// The address at which the socket is reached over the loopback interface.
+fn reach(socket: &UdpSocket, ip: &str) -> SocketAddr {
+    SocketAddr::new(ip.parse().expect("a literal"), socket.local_addr().expect("a bound socket").port())
+}
+
+fn transmit(destination: SocketAddr, contents: &[u8]) -> Transmit<'_> {
+    Transmit { destination, source: None, ecn: 0, contents, segment_size: None }
+}
+
+/// Receives until `count` datagrams are there.
+async fn receive(socket: &UdpSocket, count: usize) -> Vec<Received> {
+    let mut batch = RecvBatch::new();
+    let mut received = Vec::new();
+    let all = async {
+        while received.len() < count {
+            socket.recv(&mut batch).await.expect("a working socket");
+            while let Some(datagram) = batch.next_datagram() {
+                received.push(datagram);
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), all).await.expect("loopback delivers");
+    received
+}
+
+#[tokio::test]
+async fn a_datagram_arrives_with_its_addresses_and_ecn() {
+    let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let to = b.local_addr().expect("a bound socket");
+    a.send(&Transmit { ecn: 0b10, ..transmit(to, b"hello") }).await.expect("a running runtime");
+    let received = receive(&b, 1).await;
+    assert_eq!(&received[0].payload[..], b"hello");
+    assert_eq!(received[0].remote, a.local_addr().expect("a bound socket"));
+    assert_eq!(received[0].local_ip, Some(to.ip()));
+    assert_eq!(received[0].ecn, 0b10);
+    assert_eq!(b.stats().datagrams_received, 1);
+    assert_eq!((a.stats().send_calls, a.stats().bytes_sent), (1, 5));
+}
+
+#[tokio::test]
+async fn a_train_arrives_as_its_segments() {
+    let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let contents: Vec<u8> = (0..10 * 1_200 + 77).map(|index: usize| (index / 1_200) as u8).collect();
+    let train = Transmit { segment_size: Some(1_200), ..transmit(b.local_addr().expect("bound"), &contents) };
+    a.send(&train).await.expect("a running runtime");
+    let received = receive(&b, 11).await;
+    let joined: BytesMut = received.iter().flat_map(|datagram| datagram.payload.iter().copied()).collect();
+    assert_eq!(&joined[..], &contents[..]);
+    assert!(received[..10].iter().all(|datagram| datagram.payload.len() == 1_200));
+    assert_eq!(b.stats().datagrams_received, 11);
+}
+
+#[tokio::test]
+async fn a_train_survives_a_kernel_without_segmentation() {
+    let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let contents = [7; 3_000];
+    let train = Transmit { segment_size: Some(1_000), ..transmit(b.local_addr().expect("bound"), &contents) };
+    a.io.writable().await.expect("a running runtime");
+    assert_eq!(a.send_segments(&train, 1_000), SendOutcome::Done);
+    assert_eq!(receive(&b, 3).await.len(), 3);
+    assert_eq!(a.stats().send_calls, 3);
+}
+
+#[tokio::test]
+async fn a_dual_stack_socket_speaks_ipv4_with_canonical_addresses() {
+    let Ok(server) = UdpSocket::bind("[::]:0".parse().expect("a literal")) else {
+        // A host without IPv6 has nothing to show here.
+        return;
+    };
+    let client = bind("127.0.0.1:0");
+    client.send(&transmit(reach(&server, "127.0.0.1"), b"ping")).await.expect("a running runtime");
+    let ping = receive(&server, 1).await.remove(0);
+    assert_eq!(ping.remote, client.local_addr().expect("bound"));
+    assert_eq!(ping.local_ip, Some([127, 0, 0, 1].into()));
+    let reply = Transmit { source: ping.local_ip, ecn: 0b10, ..transmit(ping.remote, b"pong") };
+    server.send(&reply).await.expect("a running runtime");
+    let pong = receive(&client, 1).await.remove(0);
+    assert_eq!((&pong.payload[..], pong.ecn), (&b"pong"[..], 0b10));
+    assert!(server.can_reach(reach(&client, "127.0.0.1")));
+    assert!(!client.can_reach(reach(&server, "::1")));
+}
+
+#[tokio::test]
+async fn an_oversized_datagram_is_counted_and_harmless() {
+    let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let to = b.local_addr().expect("bound");
+    a.send(&transmit(to, &[0; 65_535])).await.expect("a running runtime");
+    assert_eq!((a.stats().too_big, a.stats().send_errors), (1, 0));
+    a.send(&transmit(to, b"next")).await.expect("a running runtime");
+    assert_eq!(&receive(&b, 1).await[0].payload[..], b"next");
+}
+
+#[tokio::test]
+async fn a_closed_port_does_not_break_the_socket() {
+    let (a, gone, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let nowhere = gone.local_addr().expect("bound");
+    drop(gone);
+    a.send(&transmit(nowhere, b"lost")).await.expect("a running runtime");
+    b.send(&transmit(a.local_addr().expect("bound"), b"found")).await.expect("a running runtime");
+    assert_eq!(&receive(&a, 1).await[0].payload[..], b"found");
+}
+
+#[tokio::test]
+async fn the_socket_reports_its_buffers() {
+    let sizes = bind("127.0.0.1:0").buffer_sizes().expect("a working socket");
+    assert!(sizes.recv > 0 && sizes.send > 0);
+}
