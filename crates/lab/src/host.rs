@@ -295,7 +295,8 @@ impl Session {
 
     /// Whether the workload is done, and the connection remembers no stream and no data.
     pub fn is_settled(&self) -> bool {
-        self.application.is_done() && self.connection.open_streams() == 0
+        let (streams, bytes) = (self.connection.open_streams(), self.connection.send_buffered());
+        self.application.is_done() && streams == 0 && bytes == 0
     }
 
     fn describe(&self) -> String {

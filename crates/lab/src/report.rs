@@ -96,6 +96,11 @@ impl SideReport {
 }
 
 impl Failure {
+    /// A run that did not come to its end, because the stack panicked.
+    pub fn panicked(seed: u64) -> Self {
+        Self::before_start(seed, "panicked".to_owned())
+    }
+
     pub(crate) fn new(seed: u64, at: Instant, what: &str, state: String) -> Self {
         Self { seed, at, what: what.to_owned(), state }
     }

@@ -223,7 +223,9 @@ impl Simulation {
     fn pass(&mut self, end: Instant) {
         let starts = self.planned.iter().filter(|planned| planned.session.is_none());
         let starts = starts.map(|planned| Instant::ZERO + planned.connecting.start);
+        // A cut that is due and was not made waits for the server to know of the connection.
         let cuts = self.planned.iter().filter_map(|planned| self.cut_time(planned));
+        let cuts = cuts.filter(|at| *at > self.now());
         let wakes = self.ends.iter().filter_map(|end| end.host.next_wake());
         let next = starts.chain(cuts).chain(wakes).min().unwrap_or(Instant::FAR_FUTURE);
         let before = self.now();

@@ -168,10 +168,10 @@ impl Dice {
 
     fn workload(&mut self, pauses: bool) -> Workload {
         Workload {
-            streams: self.magnitude(1, 24) as u32 - 1,
+            streams: self.magnitude(1, 64) as u32 - 1,
             bidirectional: self.0.unit(),
-            size: 0..=self.magnitude(1, 120_000),
-            reply: 0..=self.magnitude(1, 120_000),
+            size: 0..=self.magnitude(1, 1_000_000),
+            reply: 0..=self.magnitude(1, 500_000),
             write_piece: 1..=self.magnitude(100, 100_000),
             read_piece: 1..=self.magnitude(100, 100_000),
             reset: self.rare(0.3),

@@ -240,6 +240,11 @@ impl Connection {
         self.streams.count()
     }
 
+    /// Bytes of stream data that are buffered for sending: those that the peer has not acknowledged.
+    pub fn send_buffered(&self) -> u64 {
+        self.streams.send_buffered()
+    }
+
     /// Queues an unreliable datagram (RFC 9221). When the queue is full, the oldest one is dropped for it if
     /// `drop_oldest`.
     ///
