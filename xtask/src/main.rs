@@ -14,6 +14,7 @@ mod interop;
 mod layers;
 mod process;
 mod programs;
+mod swarm;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,8 @@ enum Task {
     Interop(interop::Options),
     /// Measure a download side by side with quinn's.
     Bench(bench::Options),
+    /// Run random scenarios in the lab.
+    Swarm(swarm::Options),
     /// Check which crate may use which, and where unsafe code is forbidden.
     Layers,
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Interop(options) => interop::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Swarm(options) => swarm::run(&options),
         Task::Layers => layers::run(),
     };
     match result {

@@ -1,7 +1,18 @@
 //! Whole Fulmar endpoints in a simulated network, in virtual time.
 //!
+//! A [`Lab`] says what a run is made of; [`Lab::run`] lets it happen and checks it, [`Lab::start`] gives a
+//! [`Simulation`] to be driven by hand. [`swarm::run`] makes a whole random scenario out of a seed.
+//!
 //! | file | owns |
 //! |---|---|
+//! | `lab` | what a run is made of |
+//! | `simulation` | the loop: packets arrive, hosts act, the time goes on |
+//! | `host` | an endpoint, its connections, and what they may not do |
+//! | `workload`, `application` | what the applications of both sides do and see |
+//! | `content` | data that can be verified wherever it turns up |
+//! | `checkers` | what must hold in every run |
+//! | `report` | what came out of a run |
+//! | `swarm` | a random scenario for each seed |
 //! | `crypto` | TLS with seeded randomness, a fixed certificate and a fixed time |
 //! | `trace` | the fingerprint of a run |
 //!
@@ -9,7 +20,24 @@
 //! system, no thread.
 #![forbid(unsafe_code)]
 
+mod application;
+mod checkers;
+mod content;
 pub mod crypto;
+mod host;
+mod lab;
+mod report;
+mod simulation;
+pub mod swarm;
 mod trace;
+mod workload;
 
+pub use application::{Application, Messages, Receiving, ReceivingEnd, Sending, SendingEnd, SendingFate};
+pub use checkers::agreement;
+pub use content::Content;
+pub use host::{Host, Session};
+pub use lab::{Close, Connecting, Lab, Limits};
+pub use report::{ConnectionReport, Failure, RunReport, SideReport};
+pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};
+pub use workload::Workload;

@@ -242,6 +242,16 @@ impl Connection {
         &mut self.streams
     }
 
+    /// How many streams have state: those that are not over for both ends and this end's application.
+    pub fn open_streams(&self) -> usize {
+        self.streams.count()
+    }
+
+    /// Bytes of stream data that are buffered for sending: those that the peer has not acknowledged.
+    pub fn send_buffered(&self) -> u64 {
+        self.streams.send_buffered()
+    }
+
     /// Queues an unreliable datagram (RFC 9221). When the queue is full, the oldest one is dropped for it if
     /// `drop_oldest`.
     ///

@@ -46,6 +46,15 @@ fn the_longest_datagram_fits_exactly() {
 }
 
 #[test]
+fn the_longest_datagram_fits_the_queue() {
+    let mut datagrams = supported(300);
+    let len = datagrams.max_len(PAYLOAD).unwrap();
+    assert_eq!(datagrams.send(vec![0; len].into(), false, PAYLOAD), Ok(()));
+    let too_large = datagrams.send(vec![0; len + 1].into(), true, PAYLOAD);
+    assert_eq!(too_large, Err(SendDatagramError::TooLarge));
+}
+
+#[test]
 fn peers_without_datagrams_get_none() {
     let mut datagrams = Datagrams::new(None, 1_000);
     assert_eq!(datagrams.send(Bytes::new(), true, PAYLOAD), Err(SendDatagramError::UnsupportedByPeer));

@@ -58,7 +58,6 @@ impl SendBudget {
     }
 
     /// Bytes held.
-    #[cfg(test)]
     pub(super) fn held(&self) -> u64 {
         self.held
     }

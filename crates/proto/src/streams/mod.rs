@@ -185,7 +185,6 @@ impl Streams {
     }
 
     /// Bytes that are buffered for sending, sent and not acknowledged ones included.
-    #[cfg(test)]
     pub(crate) fn send_buffered(&self) -> u64 {
         self.budget.held()
     }
@@ -196,7 +195,6 @@ impl Streams {
     }
 
     /// The number of streams that have state.
-    #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.table.len()
     }

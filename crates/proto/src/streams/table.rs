@@ -100,7 +100,6 @@ impl Table {
     }
 
     /// The number of streams.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }

@@ -1,0 +1,101 @@
+//! Unreliable datagrams.
+
+use bytes::Bytes;
+use fulmar_base::{RangeSet, Rng};
+use fulmar_proto::{Connection, SendDatagramError, Side};
+
+use super::{Pace, pause};
+use crate::Workload;
+use crate::content::Content;
+use crate::workload::draw;
+
+/// Each message begins with its index, as a big-endian number.
+const INDEX_LEN: usize = 8;
+
+/// The unreliable datagrams that one side sends and receives. They may get lost, but none may arrive changed or
+/// twice.
+#[derive(Debug)]
+pub struct Messages {
+    side: Side,
+    to_send: u32,
+    sent: u64,
+    received: RangeSet,
+    received_count: u64,
+}
+
+impl Messages {
+    pub(super) fn new(side: Side, to_send: u32) -> Self {
+        Self { side, to_send, sent: 0, received: RangeSet::new(), received_count: 0 }
+    }
+
+    /// Messages that the connection has taken.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Messages that arrived.
+    pub fn received(&self) -> u64 {
+        self.received_count
+    }
+
+    /// The index after that of the last message that arrived, in the order of sending.
+    pub fn received_end(&self) -> u64 {
+        self.received.max().map_or(0, |last| last + 1)
+    }
+
+    pub(super) fn all_sent(&self) -> bool {
+        self.to_send == 0
+    }
+
+    /// Sends what is left, until the connection has no room or it is time to rest.
+    pub(super) fn send(
+        &mut self,
+        key: u64,
+        connection: &mut Connection,
+        workload: &Workload,
+        rng: &mut Rng,
+    ) -> Result<Pace, String> {
+        while self.to_send > 0 {
+            let room = connection.max_datagram_size().unwrap_or(0);
+            if room < INDEX_LEN {
+                // The peer takes none.
+                self.to_send = 0;
+                break;
+            }
+            let len = (draw(&workload.datagram_size, rng) as usize).clamp(INDEX_LEN, room);
+            let mut message = self.sent.to_be_bytes().to_vec();
+            message.resize(len, 0);
+            Content::of_datagram(key, self.sent, self.side).fill(0, &mut message[INDEX_LEN..]);
+            match connection.send_datagram(Bytes::from(message), rng.chance(0.2)) {
+                Ok(()) => {
+                    self.to_send -= 1;
+                    self.sent += 1;
+                }
+                Err(SendDatagramError::Blocked(_)) => return Ok(Pace::Wait),
+                Err(error) => return Err(format!("a datagram of {len} bytes, {room} allowed: {error}")),
+            }
+            if let Some(pause) = pause(workload, rng) {
+                return Ok(Pace::Rest(pause));
+            }
+        }
+        Ok(Pace::Wait)
+    }
+
+    /// Reads what has arrived.
+    pub(super) fn receive(&mut self, key: Option<u64>, connection: &mut Connection) -> Result<(), String> {
+        while let Some(message) = connection.read_datagram() {
+            let key = key.ok_or("a datagram before the handshake is complete")?;
+            let (index, content) = message.split_first_chunk::<INDEX_LEN>().ok_or("a datagram was cut")?;
+            let index = u64::from_be_bytes(*index);
+            let expected = Content::of_datagram(key, index, !self.side);
+            if expected.first_difference(0, content).is_some() {
+                return Err(format!("datagram {index} was changed on the way"));
+            }
+            if !self.received.insert_one(index) {
+                return Err(format!("datagram {index} arrived twice"));
+            }
+            self.received_count += 1;
+        }
+        Ok(())
+    }
+}

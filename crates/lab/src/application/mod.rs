@@ -1,0 +1,323 @@
+//! The application on one side of a connection: it follows a [`Workload`] and keeps a record of what it did and
+//! saw, which the checkers compare with the peer's.
+//!
+//! It acts on events alone and never looks whether something might have become possible meanwhile: an event that
+//! the connection forgets is a stream that hangs.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `mod` | [`Application`]: events, tasks and their times, opening streams |
+//! | `sending` | one direction of a stream, at its source |
+//! | `receiving` | one direction of a stream, at its end |
+//! | `messages` | unreliable datagrams |
+
+mod messages;
+mod receiving;
+mod sending;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fulmar_base::{Instant, Rng};
+use fulmar_proto::{Connection, ConnectionError, Dir, Event, Side, StreamEvent, StreamId};
+
+pub use self::messages::Messages;
+pub use self::receiving::{Receiving, ReceivingEnd};
+pub use self::sending::{Sending, SendingEnd, SendingFate};
+
+use crate::Workload;
+use crate::content::Content;
+use crate::workload::draw;
+
+/// What the secret that both ends derive from the handshake is asked for.
+const EXPORTER_LABEL: &[u8] = b"EXPORTER-fulmar-lab";
+
+/// Application error codes are below this bound.
+const CODES: u64 = 1 << 20;
+
+/// The application on one side of a connection.
+#[derive(Debug)]
+pub struct Application {
+    side: Side,
+    workload: Workload,
+    rng: Rng,
+    /// Derived from the handshake, so both ends of a connection, and nobody else, have the same.
+    key: Option<u64>,
+    confirmed: bool,
+    lost: Option<ConnectionError>,
+    streams_to_open: u32,
+    /// A stream is to be opened as soon as the peer allows.
+    waits_to_open: Option<Dir>,
+    sending: BTreeMap<StreamId, Sending>,
+    receiving: BTreeMap<StreamId, Receiving>,
+    messages: Messages,
+    /// What is to be done, by time and then in the order in which it was decided.
+    tasks: BTreeSet<(Instant, u64, Task)>,
+    tasks_made: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    Open,
+    Write(StreamId),
+    Read(StreamId),
+    SendMessage,
+}
+
+/// Whether a stream task is over for now, or wants to go on after a rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// An event will follow, or nothing.
+    Wait,
+    /// After this time.
+    Rest(Duration),
+}
+
+impl Application {
+    /// An application that begins when its connection is established.
+    pub(crate) fn new(side: Side, workload: Workload, rng: Rng) -> Self {
+        Self {
+            side,
+            streams_to_open: workload.streams,
+            messages: Messages::new(side, workload.datagrams),
+            workload,
+            rng,
+            key: None,
+            confirmed: false,
+            lost: None,
+            waits_to_open: None,
+            sending: BTreeMap::new(),
+            receiving: BTreeMap::new(),
+            tasks: BTreeSet::new(),
+            tasks_made: 0,
+        }
+    }
+
+    /// The key of the connection, which its other end has as well; `None` before the handshake is complete.
+    pub fn key(&self) -> Option<u64> {
+        self.key
+    }
+
+    /// Whether the handshake was confirmed.
+    pub fn is_confirmed(&self) -> bool {
+        self.confirmed
+    }
+
+    /// Why the connection ended, if it has.
+    pub fn lost(&self) -> Option<&ConnectionError> {
+        self.lost.as_ref()
+    }
+
+    /// What this side sends, by stream.
+    pub fn sending(&self) -> &BTreeMap<StreamId, Sending> {
+        &self.sending
+    }
+
+    /// What this side receives, by stream.
+    pub fn receiving(&self) -> &BTreeMap<StreamId, Receiving> {
+        &self.receiving
+    }
+
+    /// The unreliable datagrams.
+    pub fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
+    /// Whether the workload is done and every stream has come to an end that this side knows of.
+    pub fn is_done(&self) -> bool {
+        self.key.is_some()
+            && self.streams_to_open == 0
+            && self.messages.all_sent()
+            && self.sending.values().all(Sending::is_over)
+            && self.receiving.values().all(Receiving::is_over)
+    }
+
+    /// What is not done, for a failure's report.
+    pub(crate) fn describe(&self) -> String {
+        if let Some(reason) = &self.lost {
+            return format!("lost: {reason}");
+        }
+        let sending: Vec<_> = self.sending.values().filter(|sending| !sending.is_over()).take(5).collect();
+        let receiving: Vec<_> = self.receiving.values().filter(|receiving| !receiving.is_over()).take(5).collect();
+        format!(
+            "key {:?}, {} streams to open, waits for {:?}, {sending:?}, {receiving:?}, {:?}",
+            self.key, self.streams_to_open, self.waits_to_open, self.messages,
+        )
+    }
+
+    /// When the application wants to do something next, although nothing happened.
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        self.tasks.first().map(|(at, ..)| *at)
+    }
+
+    /// Takes the connection's events and does what is due.
+    pub(crate) fn run(&mut self, now: Instant, connection: &mut Connection) -> Result<(), String> {
+        while let Some(event) = connection.poll_event() {
+            self.on_event(now, connection, event)?;
+        }
+        while let Some(&(at, number, task)) = self.tasks.first()
+            && at <= now
+            && self.lost.is_none()
+        {
+            self.tasks.remove(&(at, number, task));
+            self.perform(now, connection, task)?;
+        }
+        Ok(())
+    }
+
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event) -> Result<(), String> {
+        if let Some(reason) = &self.lost {
+            return Err(format!("{event:?} after the connection was lost: {reason}"));
+        }
+        match event {
+            Event::Connected => self.on_connected(now, connection)?,
+            Event::HandshakeConfirmed => self.confirmed = true,
+            Event::ConnectionLost { reason } => {
+                self.lost = Some(reason);
+                self.tasks.clear();
+            }
+            Event::Stream(event) => self.on_stream_event(now, connection, event)?,
+            Event::DatagramReceived => self.messages.receive(self.key, connection)?,
+            Event::DatagramsUnblocked => self.plan(now, Task::SendMessage),
+        }
+        Ok(())
+    }
+
+    fn on_connected(&mut self, now: Instant, connection: &mut Connection) -> Result<(), String> {
+        let mut key = [0; 8];
+        connection
+            .export_keying_material(&mut key, EXPORTER_LABEL, None)
+            .map_err(|error| format!("no keying material although connected: {error}"))?;
+        if self.key.replace(u64::from_be_bytes(key)).is_some() {
+            return Err("connected twice".to_owned());
+        }
+        self.plan(now, Task::Open);
+        self.plan(now, Task::SendMessage);
+        Ok(())
+    }
+
+    fn on_stream_event(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        event: StreamEvent,
+    ) -> Result<(), String> {
+        match event {
+            StreamEvent::Opened { dir } => self.accept(now, connection, dir)?,
+            StreamEvent::Available { dir } => {
+                if self.waits_to_open == Some(dir) {
+                    self.plan(now, Task::Open);
+                }
+            }
+            StreamEvent::Readable(id) => self.plan(now, Task::Read(id)),
+            StreamEvent::Writable(id) => self.plan(now, Task::Write(id)),
+            StreamEvent::Finished(id) => self.sending_mut(id)?.on_finished()?,
+            StreamEvent::Stopped { id, code } => self.sending_mut(id)?.on_stopped(code)?,
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, now: Instant, connection: &mut Connection, task: Task) -> Result<(), String> {
+        let pace = match task {
+            Task::Open => self.open(now, connection)?,
+            Task::Write(id) => {
+                let key = self.known_key()?;
+                let (workload, rng) = (&self.workload, &mut self.rng);
+                let Some(sending) = self.sending.get_mut(&id) else {
+                    return Err(format!("an event to write on stream {id}, which is not known"));
+                };
+                sending.write(Content::of_stream(key, id, self.side), connection, workload, rng)?
+            }
+            Task::Read(id) => {
+                let key = self.known_key()?;
+                let (workload, rng) = (&self.workload, &mut self.rng);
+                let Some(receiving) = self.receiving.get_mut(&id) else {
+                    return Err(format!("an event to read from stream {id}, which is not known"));
+                };
+                receiving.read(Content::of_stream(key, id, !self.side), connection, workload, rng)?
+            }
+            Task::SendMessage => {
+                let key = self.known_key()?;
+                self.messages.send(key, connection, &self.workload, &mut self.rng)?
+            }
+        };
+        if let Pace::Rest(duration) = pace {
+            self.plan(now + duration, task);
+        }
+        Ok(())
+    }
+
+    /// Opens the next stream of the workload.
+    fn open(&mut self, now: Instant, connection: &mut Connection) -> Result<Pace, String> {
+        while self.streams_to_open > 0 {
+            let bidirectional = self.workload.bidirectional;
+            let drawn = if self.rng.chance(bidirectional) { Dir::Bi } else { Dir::Uni };
+            // What was refused is tried again, not something else.
+            let dir = self.waits_to_open.take().unwrap_or(drawn);
+            let Some(id) = connection.streams().open(dir) else {
+                self.waits_to_open = Some(dir);
+                return Ok(Pace::Wait);
+            };
+            self.streams_to_open -= 1;
+            let size = draw(&self.workload.size, &mut self.rng);
+            self.start_sending(now, id, size)?;
+            if dir == Dir::Bi {
+                self.start_receiving(id)?;
+            }
+            if let Some(pause) = pause(&self.workload, &mut self.rng) {
+                return Ok(Pace::Rest(pause));
+            }
+        }
+        Ok(Pace::Wait)
+    }
+
+    fn accept(&mut self, now: Instant, connection: &mut Connection, dir: Dir) -> Result<(), String> {
+        while let Some(id) = connection.streams().accept(dir) {
+            if id.dir() != dir || id.initiator() == self.side {
+                return Err(format!("accepted stream {id}, which the peer cannot have opened"));
+            }
+            self.start_receiving(id)?;
+            if dir == Dir::Bi {
+                let size = draw(&self.workload.reply, &mut self.rng);
+                self.start_sending(now, id, size)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_sending(&mut self, now: Instant, id: StreamId, size: u64) -> Result<(), String> {
+        let sending = Sending::new(id, size, &self.workload, &mut self.rng);
+        if self.sending.insert(id, sending).is_some() {
+            return Err(format!("stream {id} was opened twice"));
+        }
+        self.plan(now, Task::Write(id));
+        Ok(())
+    }
+
+    fn start_receiving(&mut self, id: StreamId) -> Result<(), String> {
+        let receiving = Receiving::new(id, &self.workload, &mut self.rng);
+        match self.receiving.insert(id, receiving) {
+            None => Ok(()),
+            Some(_) => Err(format!("stream {id} was opened twice")),
+        }
+    }
+
+    fn plan(&mut self, at: Instant, task: Task) {
+        self.tasks_made += 1;
+        self.tasks.insert((at, self.tasks_made, task));
+    }
+
+    fn known_key(&self) -> Result<u64, String> {
+        self.key.ok_or_else(|| "data before the handshake is complete".to_owned())
+    }
+
+    fn sending_mut(&mut self, id: StreamId) -> Result<&mut Sending, String> {
+        self.sending.get_mut(&id).ok_or_else(|| format!("an event for stream {id}, on which nothing is sent"))
+    }
+}
+
+/// How long the application rests now, if it does.
+fn pause(workload: &Workload, rng: &mut Rng) -> Option<Duration> {
+    let longest = u64::try_from(workload.pause_max.as_nanos()).unwrap_or(u64::MAX);
+    rng.chance(workload.pause).then(|| Duration::from_nanos(draw(&(1..=longest), rng)))
+}

@@ -1,0 +1,50 @@
+//! A server sends little to an address that may be forged (RFC 9000 §8.1).
+
+use fulmar_wire::{ProtectedKind, read_packet};
+
+/// How many times what it received a server may send to an address that is not validated.
+const FACTOR: u64 = 3;
+
+/// Counts for one connection of a server what it received and sent before the client proved that it receives.
+///
+/// This counts without any help of the connection: the address is validated when a Handshake packet arrives,
+/// because only who has seen the server's first packet can make one.
+#[derive(Debug, Default)]
+pub(crate) struct Amplification {
+    received: u64,
+    sent: u64,
+    validated: bool,
+}
+
+impl Amplification {
+    /// A datagram arrived for the connection.
+    pub(crate) fn on_received(&mut self, payload: &[u8], cid_len: usize) {
+        self.received += payload.len() as u64;
+        self.validated |= has_handshake_packet(payload, cid_len);
+    }
+
+    /// The connection sends `bytes`.
+    pub(crate) fn on_sent(&mut self, bytes: u64) -> Result<(), String> {
+        self.sent += bytes;
+        if self.validated || self.sent <= FACTOR * self.received {
+            return Ok(());
+        }
+        Err(format!("{} bytes were sent to an address that had sent {}", self.sent, self.received))
+    }
+}
+
+fn has_handshake_packet(mut payload: &[u8], cid_len: usize) -> bool {
+    while let Ok(packet) = read_packet(payload, cid_len) {
+        if matches!(packet.kind, ProtectedKind::Handshake { .. }) {
+            return true;
+        }
+        match payload.get(packet.len..) {
+            Some(rest) if packet.len > 0 => payload = rest,
+            _ => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;

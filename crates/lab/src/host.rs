@@ -1,0 +1,371 @@
+//! A host: an endpoint, its connections and their applications.
+//!
+//! It does what the loop around a socket does on a real network - hand datagrams to connections, call them when
+//! their timers ring, send what they want sent - and watches that they behave.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use fulmar_base::{Instant, Rng};
+use fulmar_proto::{
+    ClientConfig, Connection, ConnectionHandle, Datagram, Ecn, Endpoint, EndpointConfig,
+    FourTuple, Route, ServerConfig, Side, Transmit, TransmitBatch,
+};
+use fulmar_sim::Packet;
+
+use crate::checkers::{Amplification, Flight};
+use crate::{Application, Workload};
+
+/// Datagrams in a train.
+const SEGMENTS_MAX: usize = 10;
+/// Timers that may ring in a connection at one instant: each kind in each packet number space, and some to spare.
+const RINGS_MAX: u32 = 32;
+/// Trains that a connection may send at one instant. The largest windows of the lab have fewer.
+const TRAINS_MAX: u32 = 20_000;
+
+/// A host in the [`Simulation`](crate::Simulation).
+#[derive(Debug)]
+pub struct Host {
+    side: Side,
+    address: SocketAddr,
+    config: Arc<EndpointConfig>,
+    endpoint: Endpoint,
+    batch: TransmitBatch,
+    rng: Rng,
+    sessions: Vec<Session>,
+    by_handle: BTreeMap<ConnectionHandle, usize>,
+    /// Sessions to which something has happened.
+    dirty: BTreeSet<usize>,
+    /// When which session wants to be woken.
+    wakes: BTreeSet<(Instant, usize)>,
+    /// What the applications of accepted connections do.
+    workload: Workload,
+    datagrams_dropped: u64,
+    replies_sent: u64,
+}
+
+/// A connection with its application, kept after its end for the report.
+#[derive(Debug)]
+pub struct Session {
+    handle: ConnectionHandle,
+    connection: Connection,
+    application: Application,
+    amplification: Option<Amplification>,
+    flight: Flight,
+    started: Instant,
+    wake: Option<Instant>,
+}
+
+/// What a host needs to send.
+pub(crate) struct Outbox<'a> {
+    pub(crate) now: Instant,
+    /// Takes each packet that leaves.
+    pub(crate) send: &'a mut dyn FnMut(SocketAddr, SocketAddr, Ecn, &[u8]),
+}
+
+impl Host {
+    pub(crate) fn new(
+        side: Side,
+        address: SocketAddr,
+        config: EndpointConfig,
+        server: Option<ServerConfig>,
+        workload: Workload,
+        mut rng: Rng,
+    ) -> Self {
+        let config = Arc::new(config);
+        Self {
+            side,
+            address,
+            endpoint: Endpoint::new(config.clone(), server.map(Arc::new), rng.bytes()),
+            config,
+            batch: TransmitBatch::new(SEGMENTS_MAX),
+            rng,
+            sessions: Vec::new(),
+            by_handle: BTreeMap::new(),
+            dirty: BTreeSet::new(),
+            wakes: BTreeSet::new(),
+            workload,
+            datagrams_dropped: 0,
+            replies_sent: 0,
+        }
+    }
+
+    /// The address of its one socket.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its endpoint.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// All connections so far, in the order of their beginning.
+    pub fn sessions(&self) -> &[Session] {
+        &self.sessions
+    }
+
+    /// A connection, to do something with it that its application does not do. The session is woken afterwards.
+    ///
+    /// # Panics
+    /// Panics if there were not so many connections.
+    pub fn connection_mut(&mut self, session: usize) -> &mut Connection {
+        self.dirty.insert(session);
+        &mut self.sessions[session].connection
+    }
+
+    /// Datagrams that the endpoint had no use for.
+    pub fn datagrams_dropped(&self) -> u64 {
+        self.datagrams_dropped
+    }
+
+    /// Answers that the endpoint gave without a connection.
+    pub fn replies_sent(&self) -> u64 {
+        self.replies_sent
+    }
+
+    /// The state of the host and its connections, for a failure's report.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = format!("{:?}: {} connections open\n", self.side, self.endpoint.open_connections());
+        for (number, session) in self.sessions.iter().enumerate() {
+            text.push_str(&format!("  connection {number}: {}\n", session.describe()));
+        }
+        text
+    }
+
+    /// The host forgets all of its connections, as a machine that starts anew. Its configuration stays.
+    pub(crate) fn restart(&mut self, server: Option<ServerConfig>) {
+        self.endpoint = Endpoint::new(self.config.clone(), server.map(Arc::new), self.rng.bytes());
+        self.by_handle.clear();
+        self.dirty.clear();
+        self.wakes.clear();
+        self.sessions.clear();
+    }
+
+    /// Begins a connection to `server`. Returns the number of its session.
+    pub(crate) fn connect(
+        &mut self,
+        now: Instant,
+        config: &ClientConfig,
+        server: SocketAddr,
+        workload: Workload,
+    ) -> Result<usize, String> {
+        let addrs = FourTuple { remote: server, local_ip: None };
+        let (handle, connection) = self
+            .endpoint
+            .connect(now, config, addrs, crate::crypto::SERVER_NAME)
+            .map_err(|error| format!("cannot connect: {error}"))?;
+        Ok(self.add_session(now, handle, connection, workload))
+    }
+
+    fn add_session(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        connection: Connection,
+        workload: Workload,
+    ) -> usize {
+        let number = self.sessions.len();
+        self.by_handle.insert(handle, number);
+        self.dirty.insert(number);
+        self.sessions.push(Session {
+            handle,
+            connection,
+            application: Application::new(self.side, workload, self.rng.fork()),
+            amplification: self.side.is_server().then(Amplification::default),
+            flight: Flight::default(),
+            started: now,
+            wake: None,
+        });
+        number
+    }
+
+    /// A packet arrived.
+    pub(crate) fn receive(&mut self, packet: &Packet, outbox: &mut Outbox<'_>) -> Result<(), String> {
+        let addrs = FourTuple { remote: packet.source, local_ip: None };
+        let ecn = Ecn::from_bits(packet.ecn.bits());
+        let datagram = Datagram { addrs, ecn, payload: BytesMut::from(packet.payload.as_slice()) };
+        match self.endpoint.handle_datagram(outbox.now, datagram, &mut self.batch) {
+            Route::Connection(handle, datagram) => {
+                let number = self.session_of(handle)?;
+                self.dirty.insert(number);
+                let session = &mut self.sessions[number];
+                session.note_received(packet, &self.config);
+                session.connection.handle_datagram(outbox.now, datagram);
+            }
+            Route::Incoming(incoming) => {
+                let accepted = self.endpoint.accept(outbox.now, incoming);
+                let (handle, connection) = accepted.map_err(|error| format!("cannot accept: {error}"))?;
+                let workload = self.workload.clone();
+                let number = self.add_session(outbox.now, handle, connection, workload);
+                self.sessions[number].note_received(packet, &self.config);
+            }
+            Route::Reply(transmit) => self.reply(&transmit, packet, outbox)?,
+            Route::Dropped(_) => self.datagrams_dropped += 1,
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, transmit: &Transmit, to: &Packet, outbox: &mut Outbox<'_>) -> Result<(), String> {
+        self.replies_sent += 1;
+        // RFC 9000 §8.1 and §10.3.3: answers without state must not amplify.
+        if transmit.len > to.payload.len() {
+            return Err(format!("an answer of {} bytes to {}", transmit.len, to.payload.len()));
+        }
+        (outbox.send)(self.address, transmit.addrs.remote, transmit.ecn, self.batch.bytes());
+        Ok(())
+    }
+
+    fn session_of(&self, handle: ConnectionHandle) -> Result<usize, String> {
+        let number = self.by_handle.get(&handle).copied();
+        number.ok_or_else(|| format!("a datagram was routed to {handle:?}, which does not exist"))
+    }
+
+    /// When a connection or an application wants to be woken.
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        self.wakes.first().map(|(at, _)| *at)
+    }
+
+    /// Lets all sessions go on to which something happened, or whose time has come.
+    pub(crate) fn service(&mut self, outbox: &mut Outbox<'_>) -> Result<(), String> {
+        while let Some(&(at, number)) = self.wakes.first()
+            && at <= outbox.now
+        {
+            self.wakes.remove(&(at, number));
+            self.dirty.insert(number);
+        }
+        while let Some(number) = self.dirty.pop_first() {
+            self.service_session(number, outbox)
+                .map_err(|what| format!("{what} ({:?} connection {number})", self.side))?;
+        }
+        Ok(())
+    }
+
+    fn service_session(&mut self, number: usize, outbox: &mut Outbox<'_>) -> Result<(), String> {
+        let session = &mut self.sessions[number];
+        if let Some(at) = session.wake.take() {
+            self.wakes.remove(&(at, number));
+        }
+        for ring in 0.. {
+            session.application.run(outbox.now, &mut session.connection)?;
+            session.transmit(self.address, &mut self.batch, outbox)?;
+            // Sending may have ended the connection.
+            session.application.run(outbox.now, &mut session.connection)?;
+            while let Some(event) = session.connection.poll_endpoint_event() {
+                if event.is_drained() {
+                    self.by_handle.remove(&session.handle);
+                }
+                self.endpoint.handle_event(session.handle, event);
+            }
+            match session.connection.poll_timeout() {
+                Some((at, _)) if at <= outbox.now && ring < RINGS_MAX => {
+                    session.connection.handle_timeout(outbox.now);
+                }
+                Some((at, reason)) if at <= outbox.now => {
+                    return Err(format!("spins: the timer {reason:?} rings without end"));
+                }
+                _ => break,
+            }
+        }
+        session.wake = session.next_wake();
+        if let Some(at) = session.wake {
+            self.wakes.insert((at, number));
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// The connection.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Its application.
+    pub fn application(&self) -> &Application {
+        &self.application
+    }
+
+    /// When the connection began on this host.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Whether the workload is done, and the connection remembers no stream and no data.
+    pub fn is_settled(&self) -> bool {
+        let (streams, bytes) = (self.connection.open_streams(), self.connection.send_buffered());
+        self.application.is_done() && streams == 0 && bytes == 0
+    }
+
+    fn describe(&self) -> String {
+        let stats = self.connection.stats();
+        let wake = (self.connection.poll_timeout(), self.application.next_wake());
+        let open = self.connection.open_streams();
+        let flight = (stats.bytes_in_flight, stats.cwnd);
+        format!("wakes at {wake:?}, {open} streams, {flight:?} in flight, {}", self.application.describe())
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        let timer = self.connection.poll_timeout().map(|(at, _)| at);
+        timer.into_iter().chain(self.application.next_wake()).min()
+    }
+
+    fn note_received(&mut self, packet: &Packet, config: &EndpointConfig) {
+        if let Some(amplification) = &mut self.amplification {
+            amplification.on_received(&packet.payload, config.cid_generator.cid_len());
+        }
+    }
+
+    /// Sends all that the connection wants sent.
+    fn transmit(
+        &mut self,
+        from: SocketAddr,
+        batch: &mut TransmitBatch,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), String> {
+        self.flight.before_sending(&self.connection.stats());
+        for train in 0.. {
+            let Some(transmit) = self.connection.poll_transmit(outbox.now, batch) else { break };
+            if train == TRAINS_MAX {
+                return Err("sends without end".to_owned());
+            }
+            if let Some(amplification) = &mut self.amplification {
+                amplification.on_sent(transmit.len as u64)?;
+            }
+            self.flight.after_sending(&self.connection.stats())?;
+            self.send_train(&transmit, batch.bytes(), from, outbox)?;
+        }
+        Ok(())
+    }
+
+    fn send_train(
+        &self,
+        transmit: &Transmit,
+        bytes: &[u8],
+        from: SocketAddr,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), String> {
+        let segment = transmit.segment_size.unwrap_or(transmit.len);
+        if transmit.len == 0 || transmit.len != bytes.len() || segment == 0 {
+            return Err(format!("{transmit:?} does not describe a batch of {} bytes", bytes.len()));
+        }
+        for datagram in bytes.chunks(segment) {
+            check_initial_size(self.connection.side(), datagram)?;
+            (outbox.send)(from, transmit.addrs.remote, transmit.ecn, datagram);
+        }
+        Ok(())
+    }
+}
+
+/// A client pads each datagram with an Initial packet (RFC 9000 §14.1).
+fn check_initial_size(side: Side, datagram: &[u8]) -> Result<(), String> {
+    const FORM_AND_TYPE: u8 = 0xb0;
+    const LONG_INITIAL: u8 = 0x80;
+    let initial = datagram.first().is_some_and(|first| first & FORM_AND_TYPE == LONG_INITIAL);
+    if side.is_client() && initial && datagram.len() < 1_200 {
+        return Err(format!("a client's Initial packet in a datagram of {} bytes", datagram.len()));
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! What a run is made of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fulmar_proto::{ConfigError, ResetKey, Side, TransportConfig, Version};
+use fulmar_sim::LinkConfig;
+
+use crate::{Failure, RunReport, Simulation, Workload};
+
+/// A client and a server, the link between them, and what they do. The seed decides everything that is left to
+/// chance.
+///
+/// ```
+/// use std::time::Duration;
+/// use fulmar_lab::{Connecting, Lab, Workload};
+/// use fulmar_sim::LinkConfig;
+///
+/// let link = LinkConfig::with_rate(10_000_000, Duration::from_millis(20), Duration::from_millis(50));
+/// let report = Lab::new(7)
+///     .link(link.clone(), link)
+///     .connection(Connecting::new(Workload::upload(100_000)))
+///     .run()?;
+/// assert_eq!(report.connections[0].server.bytes_read, 100_000);
+/// # Ok::<(), fulmar_lab::Failure>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Lab {
+    pub(crate) seed: u64,
+    pub(crate) up: LinkConfig,
+    pub(crate) down: LinkConfig,
+    pub(crate) client: TransportConfig,
+    pub(crate) server: TransportConfig,
+    pub(crate) client_versions: Vec<Version>,
+    pub(crate) server_workload: Workload,
+    pub(crate) connections: Vec<Connecting>,
+    pub(crate) limits: Limits,
+}
+
+/// A connection that the client makes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Connecting {
+    /// When, after the beginning of the run.
+    pub start: Duration,
+    /// What the client does with it.
+    pub workload: Workload,
+    /// How it ends.
+    pub close: Close,
+}
+
+/// How a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Close {
+    /// This side closes it when both sides have done their workload, and no stream is left.
+    WhenDone(Side),
+    /// This side closes it so long after the client's handshake was complete, whatever is under way.
+    After(Side, Duration),
+    /// Nobody closes it.
+    Never,
+}
+
+/// When a run is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Virtual time.
+    pub time: Duration,
+    /// How often the time may stop because something happens.
+    pub steps: u64,
+}
+
+impl Default for Limits {
+    /// An hour of virtual time, or ten million steps.
+    fn default() -> Self {
+        Self { time: Duration::from_secs(3_600), steps: 10_000_000 }
+    }
+}
+
+impl Connecting {
+    /// A connection from the beginning of the run on, closed by the client when both sides are done.
+    pub fn new(workload: Workload) -> Self {
+        Self { start: Duration::ZERO, workload, close: Close::WhenDone(Side::Client) }
+    }
+
+    /// Ends in another way.
+    #[must_use]
+    pub fn close(self, close: Close) -> Self {
+        Self { close, ..self }
+    }
+
+    /// Starts later.
+    #[must_use]
+    pub fn start(self, start: Duration) -> Self {
+        Self { start, ..self }
+    }
+}
+
+impl Lab {
+    /// A perfect link, default configurations and no connections.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            up: LinkConfig::default(),
+            down: LinkConfig::default(),
+            client: TransportConfig::default(),
+            server: TransportConfig::default(),
+            client_versions: vec![Version::V1],
+            server_workload: Workload::default(),
+            connections: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The link: from the client to the server, and back.
+    #[must_use]
+    pub fn link(self, up: LinkConfig, down: LinkConfig) -> Self {
+        Self { up, down, ..self }
+    }
+
+    /// The client's configuration.
+    #[must_use]
+    pub fn client(self, client: TransportConfig) -> Self {
+        Self { client, ..self }
+    }
+
+    /// The server's configuration.
+    #[must_use]
+    pub fn server(self, server: TransportConfig) -> Self {
+        Self { server, ..self }
+    }
+
+    /// One configuration for both sides.
+    #[must_use]
+    pub fn both(self, config: TransportConfig) -> Self {
+        Self { client: config.clone(), server: config, ..self }
+    }
+
+    /// The versions that the client speaks; it starts with the first one.
+    #[must_use]
+    pub fn client_versions(self, client_versions: Vec<Version>) -> Self {
+        Self { client_versions, ..self }
+    }
+
+    /// What the server does with each connection.
+    #[must_use]
+    pub fn server_workload(self, server_workload: Workload) -> Self {
+        Self { server_workload, ..self }
+    }
+
+    /// One more connection.
+    #[must_use]
+    pub fn connection(mut self, connecting: Connecting) -> Self {
+        self.connections.push(connecting);
+        self
+    }
+
+    /// When the run is given up.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The world at its beginning, to be driven by hand.
+    ///
+    /// # Errors
+    /// A configuration makes no sense.
+    pub fn start(self) -> Result<Simulation, ConfigError> {
+        Simulation::new(self)
+    }
+
+    /// Lets it all happen: until every connection has ended and both endpoints have forgotten them.
+    ///
+    /// # Errors
+    /// Something happened that must not, or something that must happen did not.
+    pub fn run(self) -> Result<RunReport, Failure> {
+        let seed = self.seed;
+        match self.start() {
+            Ok(simulation) => simulation.run(),
+            Err(error) => Err(Failure::before_start(seed, error.to_string())),
+        }
+    }
+
+    pub(crate) fn client_config(&self) -> Result<fulmar_proto::ClientConfig, ConfigError> {
+        let tls = Arc::new(crate::crypto::client_config(&[ALPN]));
+        fulmar_proto::ClientConfig::new(tls).with_transport(Arc::new(self.client.clone()))
+    }
+
+    pub(crate) fn server_config(&self) -> Result<fulmar_proto::ServerConfig, ConfigError> {
+        let tls = Arc::new(crate::crypto::server_config(&[ALPN]));
+        fulmar_proto::ServerConfig::new(tls).with_transport(Arc::new(self.server.clone()))
+    }
+
+    pub(crate) fn endpoint_config(&self, side: Side) -> fulmar_proto::EndpointConfig {
+        let key = ResetKey::new(&[u8::from(side.is_server()); 32]);
+        let mut config = fulmar_proto::EndpointConfig::new(key);
+        if side.is_client() {
+            config.versions = self.client_versions.clone();
+        }
+        config
+    }
+}
+
+/// The application protocol of the lab.
+const ALPN: &[u8] = b"lab";

@@ -1,0 +1,158 @@
+//! What came out of a run.
+
+use std::fmt;
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use fulmar_proto::ConnectionStats;
+use fulmar_sim::LinkStats;
+
+use crate::application::ReceivingEnd;
+use crate::{Session, TraceHash};
+
+/// A run in which everything was as it must be.
+#[derive(Debug, Clone)]
+pub struct RunReport {
+    /// The seed that repeats the run.
+    pub seed: u64,
+    /// The fingerprint of all packets; the same in each repetition.
+    pub trace: TraceHash,
+    /// Virtual time until both endpoints had forgotten all connections.
+    pub duration: Duration,
+    /// How often the time stopped because something happened.
+    pub steps: u64,
+    /// The connections, in the order in which the client made them.
+    pub connections: Vec<ConnectionReport>,
+    /// How many connections the server accepted.
+    pub server_sessions: usize,
+    /// The link from the client to the server.
+    pub up: LinkStats,
+    /// The link from the server to the client.
+    pub down: LinkStats,
+}
+
+/// Both ends of a connection.
+#[derive(Debug, Clone)]
+pub struct ConnectionReport {
+    /// The client's end.
+    pub client: SideReport,
+    /// The server's end; empty if the client never reached it.
+    pub server: SideReport,
+}
+
+/// One end of a connection.
+#[derive(Debug, Clone, Default)]
+pub struct SideReport {
+    /// Streams on which this side could send.
+    pub streams_sent: usize,
+    /// Streams on which this side could receive.
+    pub streams_received: usize,
+    /// Of those, how many were read to their end.
+    pub streams_finished: usize,
+    /// Bytes of streams that the application wrote.
+    pub bytes_written: u64,
+    /// Bytes of streams that the application read.
+    pub bytes_read: u64,
+    /// Unreliable datagrams that the connection took from the application.
+    pub datagrams_sent: u64,
+    /// Unreliable datagrams that the application got.
+    pub datagrams_received: u64,
+    /// Why the connection ended.
+    pub end: String,
+    /// The connection's own figures, at its end.
+    pub stats: Option<ConnectionStats>,
+}
+
+/// A run that went wrong.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The seed that repeats the run.
+    pub seed: u64,
+    /// The virtual time at which it was noticed.
+    pub at: Instant,
+    /// What is wrong, in a sentence.
+    pub what: String,
+    /// The state of both hosts.
+    pub state: String,
+}
+
+impl SideReport {
+    pub(crate) fn of(session: &Session) -> Self {
+        let application = session.application();
+        let receiving = application.receiving();
+        let finished = receiving.values().filter(|receiving| receiving.end() == ReceivingEnd::Finished);
+        Self {
+            streams_sent: application.sending().len(),
+            streams_received: receiving.len(),
+            streams_finished: finished.count(),
+            bytes_written: application.sending().values().map(|sending| sending.written()).sum(),
+            bytes_read: receiving.values().map(|receiving| receiving.bytes()).sum(),
+            datagrams_sent: application.messages().sent(),
+            datagrams_received: application.messages().received(),
+            end: application.lost().map(ToString::to_string).unwrap_or_default(),
+            stats: Some(session.connection().stats()),
+        }
+    }
+}
+
+impl Failure {
+    /// A run that did not come to its end, because the stack panicked.
+    pub fn panicked(seed: u64) -> Self {
+        Self::before_start(seed, "panicked".to_owned())
+    }
+
+    pub(crate) fn new(seed: u64, at: Instant, what: &str, state: String) -> Self {
+        Self { seed, at, what: what.to_owned(), state }
+    }
+
+    pub(crate) fn before_start(seed: u64, what: String) -> Self {
+        Self { seed, at: Instant::ZERO, what, state: String::new() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {} at {:?}: {}\n{}", self.seed, self.at, self.what, self.state)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl fmt::Display for RunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {:.3} s in {} steps", self.seed, self.duration.as_secs_f64(), self.steps)?;
+        writeln!(f, "  trace {}", self.trace)?;
+        for (number, connection) in self.connections.iter().enumerate() {
+            writeln!(f, "  connection {number}")?;
+            writeln!(f, "    client {}", connection.client)?;
+            writeln!(f, "    server {}", connection.server)?;
+        }
+        for (name, link) in [("up", &self.up), ("down", &self.down)] {
+            writeln!(
+                f,
+                "  {name}: {} packets, {} dropped, {} twice, {} changed, {} overtaken",
+                link.packets_sent,
+                link.packets_dropped_in_all(),
+                link.packets_duplicated,
+                link.packets_corrupted,
+                link.packets_reordered,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for SideReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "wrote {} bytes on {} streams, ", self.bytes_written, self.streams_sent)?;
+        write!(f, "read {} bytes on {} streams", self.bytes_read, self.streams_received)?;
+        if self.datagrams_sent + self.datagrams_received > 0 {
+            write!(f, ", datagrams {} out {} in", self.datagrams_sent, self.datagrams_received)?;
+        }
+        if let Some(stats) = &self.stats {
+            write!(f, ", {} packets, {} lost, {} PTOs", stats.packets_sent, stats.packets_lost, stats.pto_count)?;
+            write!(f, ", rtt {:?}, mtu {}, {}", stats.rtt, stats.mtu, stats.controller)?;
+        }
+        write!(f, "; {}", self.end)
+    }
+}

@@ -1,0 +1,413 @@
+//! The loop: packets arrive, hosts act, the time goes on.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fulmar_base::{Instant, Rng};
+use fulmar_proto::{ClientConfig, ConfigError, Connection, ConnectionError, Ecn, ServerConfig, Side, VarInt};
+use fulmar_sim::{Delivery, LinkId, NodeId, Packet, World};
+
+use crate::host::Outbox;
+use crate::lab::{Close, Connecting, Lab, Limits};
+use crate::report::{ConnectionReport, SideReport};
+use crate::{Application, Failure, Host, RunReport, Session, Trace, Workload, checkers};
+
+/// How often something may happen at one instant: on a link without delay that is a whole conversation.
+const STEPS_AT_ONCE_MAX: u64 = 200_000;
+
+/// The code and the words that close connections in the lab.
+const CLOSE_CODE: u32 = 77;
+const CLOSE_REASON: &[u8] = b"the workload is done";
+
+/// A run under way: a client and a server in a [`World`].
+#[derive(Debug)]
+pub struct Simulation {
+    seed: u64,
+    world: World,
+    link: LinkId,
+    ends: [End; 2],
+    client_config: ClientConfig,
+    server_config: ServerConfig,
+    planned: Vec<Planned>,
+    trace: Trace,
+    limits: Limits,
+    steps: u64,
+    steps_at_once: u64,
+}
+
+/// A host and its place in the world.
+#[derive(Debug)]
+struct End {
+    node: NodeId,
+    host: Host,
+}
+
+/// A connection that the client makes, and how far it is.
+#[derive(Debug)]
+struct Planned {
+    connecting: Connecting,
+    session: Option<usize>,
+    closed: bool,
+}
+
+impl Simulation {
+    pub(crate) fn new(lab: Lab) -> Result<Self, ConfigError> {
+        let (client_config, server_config) = (lab.client_config()?, lab.server_config()?);
+        crate::crypto::seed(lab.seed);
+        let mut rng = Rng::from_u64(lab.seed);
+        let mut world = World::new(rng.u64());
+        let mut end = |side: Side, address: [u8; 4], port, server, workload| {
+            let address = SocketAddr::from((address, port));
+            let node = world.add_node([address.ip()]);
+            let config = lab.endpoint_config(side);
+            End { node, host: Host::new(side, address, config, server, workload, rng.fork()) }
+        };
+        let server = Some(server_config.clone());
+        let ends = [
+            end(Side::Client, [10, 0, 0, 1], 1_000, None, Workload::default()),
+            end(Side::Server, [10, 0, 0, 2], 443, server, lab.server_workload.clone()),
+        ];
+        let link = world.add_link(ends[0].node, ends[1].node, lab.up, lab.down);
+        let planned =
+            lab.connections.into_iter().map(|connecting| Planned { connecting, session: None, closed: false });
+        Ok(Self {
+            seed: lab.seed,
+            world,
+            link,
+            ends,
+            client_config,
+            server_config,
+            planned: planned.collect(),
+            trace: Trace::default(),
+            limits: lab.limits,
+            steps: 0,
+            steps_at_once: 0,
+        })
+    }
+
+    /// The virtual time.
+    pub fn now(&self) -> Instant {
+        self.world.now()
+    }
+
+    /// The client.
+    pub fn client(&self) -> &Host {
+        &self.ends[0].host
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Host {
+        &self.ends[1].host
+    }
+
+    /// A connection of the client, to do something with it that its application does not do.
+    ///
+    /// # Panics
+    /// Panics if there were not so many connections.
+    pub fn client_connection(&mut self, session: usize) -> &mut Connection {
+        self.ends[0].host.connection_mut(session)
+    }
+
+    /// A connection of the server.
+    ///
+    /// # Panics
+    /// Panics if there were not so many connections.
+    pub fn server_connection(&mut self, session: usize) -> &mut Connection {
+        self.ends[1].host.connection_mut(session)
+    }
+
+    /// What happened to the packets from one side to the other.
+    pub fn link_stats(&self, from: Side) -> &fulmar_sim::LinkStats {
+        self.world.stats(self.link, self.ends[index(from)].node)
+    }
+
+    /// The server forgets everything but its keys and its configuration.
+    pub fn restart_server(&mut self) {
+        self.ends[1].host.restart(Some(self.server_config.clone()));
+    }
+
+    /// The client sends bytes that are no connection's.
+    pub fn send_from_client(&mut self, payload: &[u8]) {
+        let (source, destination) = (self.client().address(), self.server().address());
+        let packet = Packet::new(source, destination, fulmar_sim::Ecn::NotEct, payload.to_vec());
+        self.world.send(self.ends[0].node, packet);
+    }
+
+    /// Lets the time pass.
+    ///
+    /// # Errors
+    /// Something happened that must not.
+    pub fn run_for(&mut self, duration: Duration) -> Result<(), Failure> {
+        let end = self.now() + duration;
+        self.act()?;
+        while self.now() < end {
+            self.pass(end);
+            self.act()?;
+        }
+        Ok(())
+    }
+
+    /// Lets the time pass until `done`, at most for `duration`.
+    ///
+    /// # Errors
+    /// Something happened that must not, or the time is over.
+    pub fn run_until(&mut self, duration: Duration, done: impl Fn(&Self) -> bool) -> Result<(), Failure> {
+        let end = self.now() + duration;
+        loop {
+            self.act()?;
+            if done(self) {
+                return Ok(());
+            }
+            if self.now() >= end {
+                return Err(self.failure("hangs: what must happen did not happen in time"));
+            }
+            self.pass(end);
+        }
+    }
+
+    /// Lets it all happen, and looks back.
+    ///
+    /// # Errors
+    /// Something happened that must not, or something that must happen did not.
+    pub fn run(mut self) -> Result<RunReport, Failure> {
+        self.run_until(self.limits.time, Self::is_over)?;
+        self.check_end().map_err(|what| self.failure(&what))?;
+        Ok(self.report())
+    }
+
+    /// Whether all planned connections have come and gone.
+    fn is_over(&self) -> bool {
+        let started = self.planned.iter().all(|planned| planned.session.is_some());
+        started && self.ends.iter().all(|end| end.host.endpoint().open_connections() == 0)
+    }
+
+    /// Everything that happens at this instant.
+    fn act(&mut self) -> Result<(), Failure> {
+        self.try_act().map_err(|what| self.failure(&what))
+    }
+
+    fn try_act(&mut self) -> Result<(), String> {
+        self.start_connections()?;
+        loop {
+            let mut quiet = true;
+            while let Some(delivery) = self.world.poll_delivery() {
+                quiet = false;
+                self.deliver(&delivery)?;
+                self.world.buffers().put(delivery.packet.payload);
+            }
+            for end in [0, 1] {
+                self.service(end)?;
+            }
+            self.close_connections();
+            for end in [0, 1] {
+                self.service(end)?;
+            }
+            self.count_step()?;
+            if quiet {
+                return Ok(());
+            }
+        }
+    }
+
+    fn count_step(&mut self) -> Result<(), String> {
+        self.steps += 1;
+        self.steps_at_once += 1;
+        if self.steps > self.limits.steps || self.steps_at_once > STEPS_AT_ONCE_MAX {
+            return Err(format!("{} steps, {} of them at one instant", self.steps, self.steps_at_once));
+        }
+        Ok(())
+    }
+
+    /// Moves the time to the next thing that happens, at most to `end`.
+    fn pass(&mut self, end: Instant) {
+        let starts = self.planned.iter().filter(|planned| planned.session.is_none());
+        let starts = starts.map(|planned| Instant::ZERO + planned.connecting.start);
+        // A cut that is due and was not made waits for the server to know of the connection.
+        let cuts = self.planned.iter().filter_map(|planned| self.cut_time(planned));
+        let cuts = cuts.filter(|at| *at > self.now());
+        let wakes = self.ends.iter().filter_map(|end| end.host.next_wake());
+        let next = starts.chain(cuts).chain(wakes).min().unwrap_or(Instant::FAR_FUTURE);
+        let before = self.now();
+        if self.world.advance(next.clamp(before, end)) > before {
+            self.steps_at_once = 0;
+        }
+    }
+
+    fn start_connections(&mut self) -> Result<(), String> {
+        let now = self.now();
+        let server = self.server().address();
+        for planned in &mut self.planned {
+            if planned.session.is_none() && Instant::ZERO + planned.connecting.start <= now {
+                let workload = planned.connecting.workload.clone();
+                planned.session = Some(self.ends[0].host.connect(now, &self.client_config, server, workload)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, delivery: &Delivery) -> Result<(), String> {
+        self.trace.on_delivered(delivery);
+        let end = usize::from(delivery.node == self.ends[1].node);
+        self.with_outbox(end, |host, outbox| host.receive(&delivery.packet, outbox))
+    }
+
+    fn service(&mut self, end: usize) -> Result<(), String> {
+        self.with_outbox(end, Host::service)
+    }
+
+    fn with_outbox(
+        &mut self,
+        end: usize,
+        action: impl FnOnce(&mut Host, &mut Outbox<'_>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let Self { world, trace, ends, .. } = self;
+        let End { node, host } = &mut ends[end];
+        let now = world.now();
+        let mut send = |source: SocketAddr, destination: SocketAddr, ecn: Ecn, payload: &[u8]| {
+            let payload = world.buffers().copy_of(payload);
+            let packet = Packet::new(source, destination, fulmar_sim::Ecn::from_bits(ecn.bits()), payload);
+            trace.on_sent(now, &packet);
+            world.send(*node, packet);
+        };
+        action(host, &mut Outbox { now, send: &mut send })
+    }
+
+    /// When a connection is to be cut short.
+    fn cut_time(&self, planned: &Planned) -> Option<Instant> {
+        let Close::After(_, delay) = planned.connecting.close else { return None };
+        let session = &self.client().sessions()[planned.session?];
+        let duration = session.connection().stats().handshake_duration?;
+        (!planned.closed && session.application().lost().is_none())
+            .then(|| session.started() + duration + delay)
+    }
+
+    fn close_connections(&mut self) {
+        for number in 0..self.planned.len() {
+            if let Some((side, session)) = self.due_to_close(&self.planned[number]) {
+                let now = self.now();
+                let connection = self.ends[index(side)].host.connection_mut(session);
+                connection.close(now, VarInt::from_u32(CLOSE_CODE), Bytes::from_static(CLOSE_REASON));
+                self.planned[number].closed = true;
+            }
+        }
+    }
+
+    /// Which side has to close the connection now, and the number of its session there.
+    fn due_to_close(&self, planned: &Planned) -> Option<(Side, usize)> {
+        if planned.closed {
+            return None;
+        }
+        let client = planned.session?;
+        let server = self.peer_of(client);
+        let (side, due) = match planned.connecting.close {
+            Close::Never => return None,
+            Close::After(side, _) => (side, self.cut_time(planned)? <= self.now()),
+            Close::WhenDone(side) => {
+                let settled = self.client().sessions()[client].is_settled();
+                (side, settled && self.server().sessions()[server?].is_settled())
+            }
+        };
+        let session = if side.is_client() { client } else { server? };
+        due.then_some((side, session))
+    }
+
+    /// The server's session of the connection that is the client's session `client`.
+    pub fn peer_of(&self, client: usize) -> Option<usize> {
+        let key = self.client().sessions().get(client)?.application().key()?;
+        self.server().sessions().iter().position(|session| session.application().key() == Some(key))
+    }
+
+    fn failure(&self, what: &str) -> Failure {
+        let state = self.ends.iter().map(|end| end.host.describe()).collect::<Vec<_>>().join("\n");
+        Failure::new(self.seed, self.now(), what, state)
+    }
+
+    /// What must be true when all connections are gone.
+    fn check_end(&self) -> Result<(), String> {
+        for planned in &self.planned {
+            let Some(client) = planned.session else { continue };
+            self.check_connection(planned, client).map_err(|what| format!("{what} (connection {client})"))?;
+        }
+        for (number, session) in self.server().sessions().iter().enumerate() {
+            let Some(key) = session.application().key() else { continue };
+            let same = |session: &&Session| session.application().key() == Some(key);
+            let counts = [self.client(), self.server()].map(|host| host.sessions().iter().filter(same).count());
+            if counts != [1, 1] {
+                return Err(format!("{counts:?} connections at client and server are connection {number}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_connection(&self, planned: &Planned, client: usize) -> Result<(), String> {
+        let client_session = &self.client().sessions()[client];
+        let server_session = self.peer_of(client).map(|server| &self.server().sessions()[server]);
+        let (side, complete) = match planned.connecting.close {
+            Close::WhenDone(side) => (side, true),
+            Close::After(side, _) => (side, false),
+            Close::Never => return Ok(()),
+        };
+        let Some(server_session) = server_session else {
+            return if complete { Err(lost_as(client_session, "not connected")) } else { Ok(()) };
+        };
+        let (a, b) = (client_session.application(), server_session.application());
+        let (closer, other) = if side.is_client() { (a, b) } else { (b, a) };
+        checkers::agreement(a, b, complete)?;
+        check_close(closer, other)
+    }
+
+    fn report(&self) -> RunReport {
+        let connections = self.client().sessions().iter().enumerate().map(|(number, session)| ConnectionReport {
+            client: SideReport::of(session),
+            server: self
+                .peer_of(number)
+                .map_or_else(SideReport::default, |peer| SideReport::of(&self.server().sessions()[peer])),
+        });
+        RunReport {
+            seed: self.seed,
+            trace: self.trace.clone().finish(),
+            duration: self.now() - Instant::ZERO,
+            steps: self.steps,
+            connections: connections.collect(),
+            server_sessions: self.server().sessions().len(),
+            up: self.link_stats(Side::Client).clone(),
+            down: self.link_stats(Side::Server).clone(),
+        }
+    }
+}
+
+/// One side closed, and the other one heard of it in one of the ways in which that can happen.
+fn check_close(closer: &Application, other: &Application) -> Result<(), String> {
+    if closer.lost() != Some(&ConnectionError::LocallyClosed) {
+        return Err(format!("the side that had to close ended otherwise: {:?}", closer.lost()));
+    }
+    match other.lost() {
+        Some(ConnectionError::ApplicationClosed { code, reason })
+            if *code == VarInt::from_u32(CLOSE_CODE) && reason.as_ref() == CLOSE_REASON =>
+        {
+            Ok(())
+        }
+        // Before the handshake is confirmed, code and words are hidden (RFC 9000 §10.2.3).
+        Some(ConnectionError::ConnectionClosed { code, .. })
+            if *code == fulmar_proto::TransportErrorCode::APPLICATION_ERROR && !other.is_confirmed() =>
+        {
+            Ok(())
+        }
+        // The frame may be lost: then silence or a stateless reset tells.
+        Some(ConnectionError::TimedOut | ConnectionError::Reset) => Ok(()),
+        Some(ConnectionError::HandshakeTimedOut) if !other.is_confirmed() => Ok(()),
+        lost => Err(format!("the connection was closed, and the other side saw {lost:?}")),
+    }
+}
+
+fn lost_as(session: &Session, what: &str) -> String {
+    match session.application().lost() {
+        Some(reason) => format!("{what}: {reason}"),
+        None => what.to_owned(),
+    }
+}
+
+fn index(side: Side) -> usize {
+    usize::from(side.is_server())
+}

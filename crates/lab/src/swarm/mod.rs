@@ -1,0 +1,40 @@
+//! A random scenario for each seed: network, configurations and workloads.
+//!
+//! Whatever a seed draws is survivable: losses of some ten per cent, silences shorter than the idle timeout, limits
+//! that let everything through in time. So each run has one outcome: all of its connections do their work, are
+//! closed and forgotten.
+
+mod scenario;
+
+use std::time::Duration;
+
+use crate::{Failure, Lab, Limits, RunReport};
+
+/// When a run of the swarm is given up. A run takes some seconds or minutes of virtual time.
+const LIMITS: Limits = Limits { time: Duration::from_secs(3_600), steps: 2_000_000 };
+
+/// The scenario of a seed.
+pub fn scenario(seed: u64) -> Lab {
+    scenario::draw(seed).limits(LIMITS)
+}
+
+/// Runs the scenario of a seed.
+///
+/// # Errors
+/// What went wrong. The same seed does it again.
+pub fn run(seed: u64) -> Result<RunReport, Failure> {
+    scenario(seed).run()
+}
+
+/// Runs the scenario of a seed twice and compares the traces.
+///
+/// # Errors
+/// What went wrong, or that the runs were not the same.
+pub fn run_twice(seed: u64) -> Result<RunReport, Failure> {
+    let (first, second) = (run(seed)?, run(seed)?);
+    if first.trace == second.trace {
+        return Ok(first);
+    }
+    let what = format!("two runs differ: {} and {}", first.trace, second.trace);
+    Err(Failure::before_start(seed, what))
+}

@@ -1,0 +1,195 @@
+//! What a seed stands for.
+
+use std::time::Duration;
+
+use fulmar_base::{Instant, Rng};
+use fulmar_proto::congestion::{CongestionControl, CubicConfig, NewRenoConfig};
+use fulmar_proto::{Side, TransportConfig};
+use fulmar_sim::{Change, Corrupt, Jitter, LinkConfig, Loss, QueueLimit, Reorder};
+
+use crate::{Close, Connecting, Lab, Workload};
+
+/// Keeps what is drawn here apart from what is drawn in the run.
+const SALT: u64 = 0x5ca1_ab1e_0000_0000;
+
+/// The smallest datagram that every path must carry (RFC 9000 §14), and a jumbo frame's.
+const MTU: (u64, u64) = (1_200, 8_952);
+
+pub(super) fn draw(seed: u64) -> Lab {
+    let mut dice = Dice(Rng::from_u64(seed ^ SALT));
+    let base = dice.link(None);
+    // Half of the links are the same in both directions, but for their luck.
+    let back = if dice.0.chance(0.5) { base.clone() } else { dice.link(Some(&base)) };
+    let mtu = [&base, &back].into_iter().filter_map(|link| link.mtu).min().unwrap_or(MTU.1 as usize);
+    let pauses = dice.0.chance(0.4);
+    let client = dice.transport(mtu, pauses);
+    let server = dice.transport(mtu, false);
+    let mut lab = Lab::new(seed).link(base, back).client(client).server(server);
+    lab = lab.server_workload(dice.workload(pauses));
+    for number in 0..dice.between(1, 4) {
+        let start = if number == 0 { Duration::ZERO } else { dice.millis(0, 2_000) };
+        lab = lab.connection(Connecting { start, workload: dice.workload(pauses), close: dice.close() });
+    }
+    lab
+}
+
+struct Dice(Rng);
+
+impl Dice {
+    /// A number in `low..=high`.
+    fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.0.below(high - low + 1)
+    }
+
+    /// A number in `low..=high` whose order of magnitude is drawn first. `low` is not 0.
+    fn magnitude(&mut self, low: u64, high: u64) -> u64 {
+        let doublings = (high / low).ilog2();
+        let base = low << self.0.below(u64::from(doublings) + 1);
+        self.between(base, (2 * base - 1).min(high).max(base))
+    }
+
+    fn millis(&mut self, low: u64, high: u64) -> Duration {
+        Duration::from_millis(self.between(low, high))
+    }
+
+    /// Zero half of the time, or a probability up to `max`.
+    fn rare(&mut self, max: f64) -> f64 {
+        if self.0.chance(0.5) { 0.0 } else { self.0.unit() * max }
+    }
+
+    /// One direction of the link; the way back has the same delay as the way there, more or less.
+    fn link(&mut self, there: Option<&LinkConfig>) -> LinkConfig {
+        let delay = match there {
+            Some(there) => there.delay.mul_f64(0.5 + self.0.unit()),
+            None => Duration::from_micros(self.magnitude(10, 300_000)),
+        };
+        let mut link = LinkConfig {
+            rate_bps: self.0.chance(0.8).then(|| self.magnitude(250_000, 1_000_000_000)),
+            delay,
+            jitter: self.jitter(delay),
+            jitter_reorders: self.0.chance(0.5),
+            loss: self.loss(),
+            duplicate: self.rare(0.1),
+            corrupt: Corrupt {
+                probability: self.rare(0.05),
+                bytes_max: self.between(1, 4) as u32,
+                replace: self.0.chance(0.5),
+            },
+            reorder: self.reorder(),
+            mtu: self.0.chance(0.7).then(|| self.between(MTU.0, MTU.1) as usize),
+            ..LinkConfig::default()
+        };
+        link.queue = self.queue();
+        if self.0.chance(0.1) {
+            let start = Instant::ZERO + self.millis(0, 3_000);
+            let end = start + self.millis(50, 3_000);
+            let loss = link.loss.clone();
+            link = link.then(start, Change::Loss(Loss::Everything)).then(end, Change::Loss(loss));
+        }
+        link
+    }
+
+    fn jitter(&mut self, delay: Duration) -> Jitter {
+        match self.0.below(3) {
+            0 => Jitter::None,
+            1 => Jitter::Uniform { max: delay.mul_f64(self.0.unit()) },
+            _ => Jitter::Normal { mean: delay.mul_f64(0.3), deviation: delay.mul_f64(0.3 * self.0.unit()) },
+        }
+    }
+
+    fn loss(&mut self) -> Loss {
+        match self.0.below(6) {
+            0 | 1 => Loss::None,
+            2 => Loss::Uniform { probability: self.0.unit() * 0.1 },
+            3 => Loss::Capped { probability: self.0.unit() * 0.2, run_max: self.between(1, 4) as u32 },
+            4 => Loss::Burst { probability: self.0.unit() * 0.02, length: 1..=self.between(1, 9) as u32 },
+            _ => Loss::GilbertElliott {
+                to_bad: 0.001 + self.0.unit() * 0.03,
+                to_good: 0.2 + self.0.unit() * 0.5,
+                loss_good: self.0.unit() * 0.01,
+                loss_bad: 0.3 + self.0.unit() * 0.5,
+            },
+        }
+    }
+
+    fn reorder(&mut self) -> Reorder {
+        match self.0.below(4) {
+            0 | 1 => Reorder::None,
+            2 => Reorder::ByTime { probability: self.0.unit() * 0.2, delay_max: self.millis(1, 100) },
+            _ => Reorder::ByDepth {
+                probability: self.0.unit() * 0.2,
+                depth_max: self.between(1, 10) as u32,
+                hold_max: self.millis(1, 200),
+            },
+        }
+    }
+
+    /// At least two packets fit, of whatever size.
+    fn queue(&mut self) -> QueueLimit {
+        match self.0.below(3) {
+            0 => QueueLimit { time: None, bytes: Some(self.magnitude(2 * MTU.1, 4_000_000)) },
+            1 => QueueLimit { time: Some(self.millis(100, 1_000)), bytes: None },
+            _ => QueueLimit::default(),
+        }
+    }
+
+    fn transport(&mut self, mtu: usize, keep_alive: bool) -> TransportConfig {
+        let idle = self.millis(20_000, 90_000);
+        let mtu_max = self.between(MTU.0, MTU.1) as u16;
+        let initial_mtu = if self.0.chance(0.2) { mtu.min(usize::from(mtu_max)) as u16 } else { MTU.0 as u16 };
+        let stream_receive_window = self.magnitude(4_096, 1 << 20);
+        let receive_window = self.magnitude(8_192, 2 << 20);
+        TransportConfig {
+            max_idle_timeout: Some(idle),
+            handshake_timeout: Duration::from_secs(60),
+            // Where applications rest, silence alone must not end the connection.
+            keep_alive_interval: keep_alive.then_some(idle / 4),
+            max_concurrent_bidi_streams: self.magnitude(1, 100),
+            max_concurrent_uni_streams: self.magnitude(1, 100),
+            stream_receive_window,
+            stream_receive_window_max: stream_receive_window << self.0.below(6),
+            receive_window,
+            receive_window_max: receive_window << self.0.below(6),
+            send_window: self.magnitude(2_048, 4 << 20),
+            initial_rtt: self.millis(10, 1_000),
+            max_ack_delay: self.millis(0, 100),
+            congestion: match self.0.chance(0.5) {
+                true => CongestionControl::NewReno(NewRenoConfig::default()),
+                false => CongestionControl::Cubic(CubicConfig::default()),
+            },
+            initial_mtu,
+            mtu_max,
+            mtu_discovery: self.0.chance(0.8),
+            datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
+            datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
+            ecn: self.0.chance(0.5),
+        }
+    }
+
+    fn workload(&mut self, pauses: bool) -> Workload {
+        Workload {
+            streams: self.magnitude(1, 64) as u32 - 1,
+            bidirectional: self.0.unit(),
+            size: 0..=self.magnitude(1, 1_000_000),
+            reply: 0..=self.magnitude(1, 500_000),
+            write_piece: 1..=self.magnitude(100, 100_000),
+            read_piece: 1..=self.magnitude(100, 100_000),
+            reset: self.rare(0.3),
+            stop: self.rare(0.3),
+            unordered: self.rare(1.0),
+            priority: self.rare(1.0),
+            datagrams: self.magnitude(1, 64) as u32 - 1,
+            datagram_size: 0..=self.magnitude(1, 2_000),
+            pause: if pauses { self.0.unit() * 0.3 } else { 0.0 },
+            pause_max: self.millis(1, 300),
+        }
+    }
+
+    fn close(&mut self) -> Close {
+        let side = if self.0.chance(0.5) { Side::Client } else { Side::Server };
+        match self.0.chance(0.85) {
+            true => Close::WhenDone(side),
+            false => Close::After(side, self.millis(0, 3_000)),
+        }
+    }
+}
