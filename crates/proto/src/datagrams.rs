@@ -111,7 +111,10 @@ impl Datagrams {
         let frame = usize::try_from(self.peer_frame_max).unwrap_or(usize::MAX).min(payload);
         // The frame is a type of one byte, a length field of 1, 2 or 4 bytes, and the data.
         let fields = [(1, 63), (2, 16_383), (4, (1 << 30) - 1)];
-        fields.into_iter().filter_map(|(field, max)| Some(frame.checked_sub(1 + field)?.min(max).min(queue))).max()
+        fields
+            .into_iter()
+            .filter_map(|(field, max)| Some(frame.checked_sub(1 + field)?.min(max).min(queue)))
+            .max()
     }
 
     /// Queues a datagram, if a packet has room for `payload` bytes of frames. If the queue is full, the oldest
