@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::TransportError;
 use crate::packet::FrameWriter;
-use crate::streams::adopt;
+use crate::streams::{adopt, may_pin};
 
 /// What a queued datagram counts for in addition to its length, so that empty ones are not free.
 const OVERHEAD_BYTES: usize = 64;
@@ -160,8 +160,12 @@ impl Datagrams {
                 .with_frame(FrameType::DATAGRAM));
         }
         self.stats.received += 1;
+        let data = match may_pin(self.incoming.bytes as u64) {
+            true => adopt(payload, frame.data),
+            false => Bytes::copy_from_slice(frame.data),
+        };
         // RFC 9221 §5: a receiver may drop datagrams that it has no room for; old ones are worth less.
-        self.stats.dropped_incoming += self.incoming.push_dropping_oldest(adopt(payload, frame.data));
+        self.stats.dropped_incoming += self.incoming.push_dropping_oldest(data);
         if !self.incoming.is_empty() && std::mem::take(&mut self.receive_blocked) {
             self.received_event = true;
         }

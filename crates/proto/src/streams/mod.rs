@@ -53,7 +53,7 @@ mod transmit;
 pub(crate) use config::{InitialLimits, StreamsConfig};
 pub use events::StreamEvent;
 pub use handles::{Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, WriteError};
-pub(crate) use piece::adopt;
+pub(crate) use piece::{adopt, may_pin};
 
 /// All streams of a connection, and the flow control of the connection.
 #[derive(Debug)]
