@@ -5,10 +5,10 @@ use fulmar_wire::{FrameType, ResetStream, Stream, TransportErrorCode, VarInt};
 
 use super::RecvContext;
 use super::assembler::Assembler;
-use super::delivery::{Latest, Once};
 use super::flow::ReceiveWindow;
 use super::handles::{Chunk, ReadError};
 use crate::TransportError;
+use crate::reliable::{Latest, Once};
 
 /// The receiving half of a stream, until the application knows how it ended.
 #[derive(Debug)]
