@@ -25,6 +25,7 @@
 //! | `path` | paths and tuples: connection IDs, addresses, round-trip time, ECN, datagram size |
 //! | `congestion` | controllers, the pacer, the delivery rate |
 //! | `streams`, `datagrams` | the data of the application |
+//! | `reliable` | patterns of reliable delivery, of which components hold fields |
 //! | `crypto` | everything that knows a secret |
 //! | `config` | everything that can be configured |
 #![forbid(unsafe_code)]
@@ -44,6 +45,7 @@ mod error;
 mod events;
 mod packet;
 mod path;
+mod reliable;
 mod space;
 mod streams;
 

@@ -139,7 +139,7 @@ impl Endpoint {
         match read_packet(&datagram.payload, self.config.cid_generator.cid_len()) {
             Ok(packet) => self.route(packet, datagram, reply),
             Err(HeaderError::UnsupportedVersion(cids)) => {
-                self.negotiate(&datagram, &cids.dst(&datagram.payload), &cids.src(&datagram.payload), reply)
+                self.negotiate(&datagram, cids.dst(&datagram.payload), cids.src(&datagram.payload), reply)
             }
             Err(_) => self.route_reset(datagram).unwrap_or(Route::Dropped(DropReason::Malformed)),
         }
@@ -161,7 +161,7 @@ impl Endpoint {
 
     /// A datagram that no connection ID claims may be a stateless reset (RFC 9000 §10.3.1).
     fn route_reset(&mut self, datagram: Datagram) -> Result<Route, Datagram> {
-        match stateless::trailing_token(&datagram.payload).and_then(|token| self.by_reset_token.get(&token)) {
+        match trailing_token(&datagram.payload).and_then(|token| self.by_reset_token.get(&token)) {
             Some(&handle) => Ok(Route::Connection(handle, datagram)),
             None => Err(datagram),
         }

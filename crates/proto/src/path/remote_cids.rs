@@ -93,7 +93,7 @@ impl RemoteCids {
         frame: &NewConnectionId,
         events: &mut VecDeque<EndpointEventInner>,
     ) -> Result<(), TransportError> {
-        if self.active().len() == 0 {
+        if self.active().is_empty() {
             return Err(TransportError::protocol_violation(
                 "a connection ID for a path without connection IDs",
             ));

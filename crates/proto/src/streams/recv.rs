@@ -5,11 +5,11 @@ use fulmar_wire::{FrameType, ResetStream, Stream, TransportErrorCode, VarInt};
 
 use super::RecvContext;
 use super::assembler::Assembler;
-use super::delivery::{Latest, Once};
 use super::flow::ReceiveWindow;
 use super::handles::{Chunk, ReadError};
 use super::piece::may_pin;
 use crate::TransportError;
+use crate::reliable::{Latest, Once};
 
 /// The receiving half of a stream, until the application knows how it ended.
 #[derive(Debug)]
