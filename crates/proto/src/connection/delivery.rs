@@ -33,6 +33,11 @@ impl Connection {
                 SentFrame::NewConnectionId { sequence, .. } => self.path.local_cids.on_acked(*sequence),
                 SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_acked(*sequence),
                 SentFrame::HandshakeDone => self.handshake.on_done_acked(),
+                SentFrame::AckFrequency { sequence } => {
+                    if let Some(extension) = &mut self.ack_frequency {
+                        extension.on_acked(*sequence);
+                    }
+                }
                 SentFrame::Ping => {}
             }
         }
@@ -59,6 +64,11 @@ impl Connection {
                 SentFrame::NewConnectionId { sequence, .. } => self.path.local_cids.on_lost(*sequence),
                 SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_lost(*sequence),
                 SentFrame::HandshakeDone => self.handshake.on_done_lost(),
+                SentFrame::AckFrequency { sequence } => {
+                    if let Some(extension) = &mut self.ack_frequency {
+                        extension.on_lost(*sequence);
+                    }
+                }
             }
         }
     }
@@ -83,6 +93,11 @@ impl Connection {
                 SentFrame::NewConnectionId { sequence, .. } => self.path.local_cids.on_lost(*sequence),
                 SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_lost(*sequence),
                 SentFrame::HandshakeDone => self.handshake.on_done_lost(),
+                SentFrame::AckFrequency { sequence } => {
+                    if let Some(extension) = &mut self.ack_frequency {
+                        extension.on_lost(*sequence);
+                    }
+                }
             }
         }
     }

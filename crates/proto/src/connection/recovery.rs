@@ -10,6 +10,7 @@ use super::Connection;
 use super::dispatch::FrameContext;
 use super::spaces::SpaceId;
 use crate::error::TransportError;
+use crate::ext::AckFigures;
 use crate::packet::SentPacket;
 use crate::space::{AckOutcome, LossContext, RttSample};
 
@@ -48,7 +49,26 @@ impl Connection {
         }
         self.detect_lost(cx.now, cx.space, outcome);
         self.apply(cx.now, cx.space, outcome);
+        if cx.space.is_data() {
+            self.tune_ack_frequency(cx.now, outcome);
+        }
         Ok(())
+    }
+
+    /// Lets the extension see what the ACK frame has brought.
+    fn tune_ack_frequency(&mut self, now: Instant, outcome: &AckOutcome) {
+        let Some(extension) = &mut self.ack_frequency else { return };
+        let (tuple, space) = (&self.path.tuple, &self.path.space);
+        let figures = AckFigures {
+            rtt: &tuple.rtt,
+            window: tuple.flow.controller().window(),
+            mtu: tuple.mtu(),
+            paces: tuple.flow.controller().pacing_rate().is_some(),
+            packets_sent: space.next_number(),
+            packet_threshold: space.packet_threshold(),
+        };
+        let bytes = outcome.acked.iter().map(|(_, packet)| u64::from(packet.size)).sum();
+        extension.on_ack(now, bytes, &figures);
     }
 
     fn on_rtt_sample(&mut self, now: Instant, space: SpaceId, sample: RttSample) {
@@ -175,9 +195,11 @@ impl Connection {
         self.path.tuple.rtt.pto_base() + self.peer_max_ack_delay()
     }
 
-    /// The longest delay of acknowledgements that the peer promised.
+    /// The longest delay of acknowledgements that the peer promised, or was asked for.
     fn peer_max_ack_delay(&self) -> Duration {
-        self.handshake.peer_parameters().map_or(Duration::from_millis(25), |p| p.max_ack_delay)
+        let announced = || self.handshake.peer_parameters().map(|p| p.max_ack_delay);
+        let asked = self.ack_frequency.as_ref().and_then(|extension| extension.peer_max_ack_delay());
+        asked.or_else(announced).unwrap_or(Duration::from_millis(25))
     }
 
     /// How long to wait for an acknowledgement in a space.
