@@ -187,7 +187,8 @@ fn print_failures(failures: &[Failure]) {
 }
 
 fn describe(report: &RunReport) -> Value {
-    let sum = |read: fn(&fulmar_lab::ConnectionReport) -> u64| report.connections.iter().map(read).sum::<u64>();
+    let sum =
+        |read: fn(&fulmar_lab::ConnectionReport) -> u64| report.connections.iter().map(read).sum::<u64>();
     json!({
         "seed": report.seed,
         "ok": true,

@@ -108,7 +108,10 @@ impl<T> RingMap<T> {
     /// The entries in key order, to change the values.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (u64, &mut T)> {
         let first = self.first;
-        self.slots.iter_mut().enumerate().filter_map(move |(i, slot)| Some((first + i as u64, slot.as_mut()?)))
+        self.slots
+            .iter_mut()
+            .enumerate()
+            .filter_map(move |(i, slot)| Some((first + i as u64, slot.as_mut()?)))
     }
 
     /// Takes all values out, in key order.

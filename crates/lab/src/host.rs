@@ -10,8 +10,8 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, Datagram, Ecn, Endpoint, EndpointConfig,
-    FourTuple, Route, ServerConfig, Side, Transmit, TransmitBatch,
+    ClientConfig, Connection, ConnectionHandle, Datagram, Ecn, Endpoint, EndpointConfig, FourTuple, Route,
+    ServerConfig, Side, Transmit, TransmitBatch,
 };
 use fulmar_sim::Packet;
 

@@ -150,7 +150,11 @@ impl fmt::Display for SideReport {
             write!(f, ", datagrams {} out {} in", self.datagrams_sent, self.datagrams_received)?;
         }
         if let Some(stats) = &self.stats {
-            write!(f, ", {} packets, {} lost, {} PTOs", stats.packets_sent, stats.packets_lost, stats.pto_count)?;
+            write!(
+                f,
+                ", {} packets, {} lost, {} PTOs",
+                stats.packets_sent, stats.packets_lost, stats.pto_count
+            )?;
             write!(f, ", rtt {:?}, mtu {}, {}", stats.rtt, stats.mtu, stats.controller)?;
         }
         write!(f, "; {}", self.end)

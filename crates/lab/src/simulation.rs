@@ -69,8 +69,11 @@ impl Simulation {
             end(Side::Server, [10, 0, 0, 2], 443, server, lab.server_workload.clone()),
         ];
         let link = world.add_link(ends[0].node, ends[1].node, lab.up, lab.down);
-        let planned =
-            lab.connections.into_iter().map(|connecting| Planned { connecting, session: None, closed: false });
+        let planned = lab.connections.into_iter().map(|connecting| Planned {
+            connecting,
+            session: None,
+            closed: false,
+        });
         Ok(Self {
             seed: lab.seed,
             world,
@@ -240,7 +243,8 @@ impl Simulation {
         for planned in &mut self.planned {
             if planned.session.is_none() && Instant::ZERO + planned.connecting.start <= now {
                 let workload = planned.connecting.workload.clone();
-                planned.session = Some(self.ends[0].host.connect(now, &self.client_config, server, workload)?);
+                planned.session =
+                    Some(self.ends[0].host.connect(now, &self.client_config, server, workload)?);
             }
         }
         Ok(())
@@ -332,7 +336,8 @@ impl Simulation {
         for (number, session) in self.server().sessions().iter().enumerate() {
             let Some(key) = session.application().key() else { continue };
             let same = |session: &&Session| session.application().key() == Some(key);
-            let counts = [self.client(), self.server()].map(|host| host.sessions().iter().filter(same).count());
+            let counts =
+                [self.client(), self.server()].map(|host| host.sessions().iter().filter(same).count());
             if counts != [1, 1] {
                 return Err(format!("{counts:?} connections at client and server are connection {number}"));
             }
@@ -358,12 +363,13 @@ impl Simulation {
     }
 
     fn report(&self) -> RunReport {
-        let connections = self.client().sessions().iter().enumerate().map(|(number, session)| ConnectionReport {
-            client: SideReport::of(session),
-            server: self
-                .peer_of(number)
-                .map_or_else(SideReport::default, |peer| SideReport::of(&self.server().sessions()[peer])),
-        });
+        let connections =
+            self.client().sessions().iter().enumerate().map(|(number, session)| ConnectionReport {
+                client: SideReport::of(session),
+                server: self
+                    .peer_of(number)
+                    .map_or_else(SideReport::default, |peer| SideReport::of(&self.server().sessions()[peer])),
+            });
         RunReport {
             seed: self.seed,
             trace: self.trace.clone().finish(),

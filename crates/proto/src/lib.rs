@@ -25,6 +25,7 @@
 //! | `path` | paths and tuples: connection IDs, addresses, round-trip time, ECN, datagram size |
 //! | `congestion` | controllers, the pacer, the delivery rate |
 //! | `streams`, `datagrams` | the data of the application |
+//! | `reliable` | patterns of reliable delivery, of which components hold fields |
 //! | `crypto` | everything that knows a secret |
 //! | `config` | everything that can be configured |
 #![forbid(unsafe_code)]
@@ -33,8 +34,8 @@
 #[cfg(test)]
 extern crate self as fulmar_proto;
 
-pub mod congestion;
 mod config;
+pub mod congestion;
 mod connection;
 mod crypto;
 mod datagram;
@@ -44,6 +45,7 @@ mod error;
 mod events;
 mod packet;
 mod path;
+mod reliable;
 mod space;
 mod streams;
 
@@ -59,8 +61,8 @@ pub use error::TransportError;
 pub use events::{ConnectionError, EndpointEvent, Event};
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
-    ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters, VarInt,
-    Version,
+    ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters,
+    VarInt, Version,
 };
 pub use path::{INITIAL_RTT, Rtt, TupleId};
 pub use streams::{

@@ -178,7 +178,10 @@ fn read_long(first: u8, mut reader: Reader<'_>) -> Result<ProtectedPacket, Heade
 }
 
 /// Reads the part of a long header that depends on the version; returns the length of the packet as well.
-fn read_versioned(long_type: LongType, reader: &mut Reader<'_>) -> Result<(ProtectedKind, usize), HeaderError> {
+fn read_versioned(
+    long_type: LongType,
+    reader: &mut Reader<'_>,
+) -> Result<(ProtectedKind, usize), HeaderError> {
     if long_type == LongType::Retry {
         let start = reader.position();
         let token_len = reader.remaining().checked_sub(RETRY_TAG_LEN).ok_or(HeaderError::Truncated)?;

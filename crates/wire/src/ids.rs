@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Not;
 
-use crate::varint::VarIntTooLarge;
 use crate::VarInt;
+use crate::varint::VarIntTooLarge;
 
 /// The longest connection ID of QUIC versions 1 and 2, in bytes (RFC 9000 §17.2).
 pub const CID_LEN_MAX: usize = 20;

@@ -13,7 +13,11 @@ enum Op {
 
 fn op() -> impl Strategy<Value = Op> {
     let range = (0u64..60, 0u64..12).prop_map(|(start, len)| start..start + len);
-    prop_oneof![range.clone().prop_map(Op::Insert), (0u64..60).prop_map(Op::InsertOne), range.prop_map(Op::Remove)]
+    prop_oneof![
+        range.clone().prop_map(Op::Insert),
+        (0u64..60).prop_map(Op::InsertOne),
+        range.prop_map(Op::Remove)
+    ]
 }
 
 proptest! {

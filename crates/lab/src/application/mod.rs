@@ -138,7 +138,8 @@ impl Application {
             return format!("lost: {reason}");
         }
         let sending: Vec<_> = self.sending.values().filter(|sending| !sending.is_over()).take(5).collect();
-        let receiving: Vec<_> = self.receiving.values().filter(|receiving| !receiving.is_over()).take(5).collect();
+        let receiving: Vec<_> =
+            self.receiving.values().filter(|receiving| !receiving.is_over()).take(5).collect();
         format!(
             "key {:?}, {} streams to open, waits for {:?}, {sending:?}, {receiving:?}, {:?}",
             self.key, self.streams_to_open, self.waits_to_open, self.messages,

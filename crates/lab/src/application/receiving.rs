@@ -75,7 +75,9 @@ impl Receiving {
             let mut handle = connection.streams().recv(self.id);
             if self.stop_after.is_some_and(|after| self.bytes >= after) {
                 let code = VarInt::saturating(rng.below(CODES));
-                handle.stop(code).map_err(|error| format!("stream {} cannot be stopped: {error}", self.id))?;
+                handle
+                    .stop(code)
+                    .map_err(|error| format!("stream {} cannot be stopped: {error}", self.id))?;
                 self.end = ReceivingEnd::Stopped(code);
                 break;
             }

@@ -20,7 +20,9 @@ pub fn agreement(client: &Application, server: &Application, complete: bool) -> 
 fn one_direction(source: &Application, sink: &Application, complete: bool) -> Result<(), String> {
     for (id, receiving) in sink.receiving() {
         match source.sending().get(id) {
-            Some(sending) => stream(sending, receiving).map_err(|what| describe(*id, &what, sending, receiving))?,
+            Some(sending) => {
+                stream(sending, receiving).map_err(|what| describe(*id, &what, sending, receiving))?
+            }
             // The receiver opened it, and the sender has not heard of it.
             None if !complete && receiving.bytes() == 0 && is_quiet(receiving) => {}
             None => return Err(format!("stream {id} was received and never sent")),
@@ -67,7 +69,9 @@ fn stream(sending: &Sending, receiving: &Receiving) -> Result<(), &'static str> 
         (SendingFate::Stopped(code), ReceivingEnd::Stopped(sent)) if code == sent => Ok(()),
         (SendingFate::Stopped(_), _) => Err("the sender was stopped, but not by the receiver"),
         // The transport has everything, although the application may still have to read it.
-        (SendingFate::Acknowledged, ReceivingEnd::Reset(_)) => Err("a stream that was acknowledged was reset"),
+        (SendingFate::Acknowledged, ReceivingEnd::Reset(_)) => {
+            Err("a stream that was acknowledged was reset")
+        }
         (SendingFate::Acknowledged | SendingFate::Unknown, _) => Ok(()),
     }
 }

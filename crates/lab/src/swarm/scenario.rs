@@ -136,7 +136,8 @@ impl Dice {
     fn transport(&mut self, mtu: usize, keep_alive: bool) -> TransportConfig {
         let idle = self.millis(20_000, 90_000);
         let mtu_max = self.between(MTU.0, MTU.1) as u16;
-        let initial_mtu = if self.0.chance(0.2) { mtu.min(usize::from(mtu_max)) as u16 } else { MTU.0 as u16 };
+        let initial_mtu =
+            if self.0.chance(0.2) { mtu.min(usize::from(mtu_max)) as u16 } else { MTU.0 as u16 };
         let stream_receive_window = self.magnitude(4_096, 1 << 20);
         let receive_window = self.magnitude(8_192, 2 << 20);
         TransportConfig {

@@ -48,10 +48,8 @@ impl Close {
 
     /// Writes the frame for an Initial or Handshake packet (`early`) or a 1-RTT packet.
     pub(super) fn write(&self, early: bool, out: &mut FrameWriter<'_>) {
-        let hidden = CloseCode::Transport {
-            code: TransportErrorCode::APPLICATION_ERROR,
-            frame: FrameType::PADDING,
-        };
+        let hidden =
+            CloseCode::Transport { code: TransportErrorCode::APPLICATION_ERROR, frame: FrameType::PADDING };
         // RFC 9000 §10.2.3: an application's code and words could reveal its state before the handshake has
         // proven who listens.
         let (code, reason): (_, &[u8]) = match self.code {

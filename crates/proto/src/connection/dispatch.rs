@@ -57,11 +57,9 @@ impl Connection {
             Frame::NewConnectionId(new) => {
                 self.path.remote_cids.on_new_connection_id(&new, &mut self.endpoint_events)
             }
-            Frame::RetireConnectionId(retire) => self.path.local_cids.on_retire(
-                retire.sequence.get(),
-                &cx.dst,
-                &mut self.endpoint_events,
-            ),
+            Frame::RetireConnectionId(retire) => {
+                self.path.local_cids.on_retire(retire.sequence.get(), &cx.dst, &mut self.endpoint_events)
+            }
             Frame::PathChallenge(challenge) => {
                 self.path.responses.on_challenge(challenge.data);
                 Ok(())

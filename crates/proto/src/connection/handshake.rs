@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
-use fulmar_wire::{
-    ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version,
-};
+use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version};
 
 use super::crypto_stream::CryptoStream;
 use crate::crypto::{AeadBackend, KeyEvent, Keys, Level, OneRttKeys, Session};
 use crate::error::TransportError;
 use crate::packet::{FrameWriter, SentFrame};
+use crate::reliable::Once;
 
 /// What a step of the handshake has brought.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -19,15 +18,6 @@ pub(super) struct Progress {
     pub(super) parameters: bool,
     /// TLS is complete.
     pub(super) complete: bool,
-}
-
-/// Where the delivery of HANDSHAKE_DONE stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Done {
-    NotYet,
-    Pending,
-    InFlight,
-    Acked,
 }
 
 /// The connection IDs that transport parameters must repeat (RFC 9000 §7.3).
@@ -57,7 +47,8 @@ pub(super) struct Handshake {
     peer_parameters: Option<TransportParameters>,
     complete: bool,
     confirmed: bool,
-    done: Done,
+    /// HANDSHAKE_DONE.
+    done: Once<()>,
     deadline: Timer,
     started: Instant,
     duration: Option<Duration>,
@@ -86,7 +77,7 @@ impl Handshake {
             peer_parameters: None,
             complete: false,
             confirmed: false,
-            done: Done::NotYet,
+            done: Once::Idle,
             deadline,
             started: now,
             duration: None,
@@ -141,9 +132,8 @@ impl Handshake {
 
     /// Reads the peer's transport parameters and checks the connection IDs in them (RFC 9000 §7.3).
     pub(super) fn read_parameters(&mut self) -> Result<&TransportParameters, TransportError> {
-        let illegal = |reason: String| {
-            TransportError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, reason)
-        };
+        let illegal =
+            |reason: String| TransportError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, reason);
         let bytes = self.session.transport_parameters().unwrap_or_default();
         let parameters = TransportParameters::read(!self.side, bytes).map_err(|e| illegal(e.to_string()))?;
         if parameters.initial_scid.is_none() || parameters.initial_scid != self.cids.peer_scid {
@@ -166,7 +156,7 @@ impl Handshake {
         self.duration = Some(now - self.started);
         self.deadline.cancel();
         if self.side.is_server() {
-            self.done = Done::Pending;
+            self.done.request(());
             self.confirm();
         }
     }
@@ -287,22 +277,20 @@ impl Handshake {
 
     /// Whether HANDSHAKE_DONE has to be sent (RFC 9000 §19.20).
     pub(super) fn wants_to_send_done(&self) -> bool {
-        self.done == Done::Pending
+        self.done.pending().is_some()
     }
 
     pub(super) fn write_done(&mut self, out: &mut FrameWriter<'_>) {
-        if self.done == Done::Pending && out.write(&Frame::HandshakeDone, SentFrame::HandshakeDone) {
-            self.done = Done::InFlight;
+        if self.wants_to_send_done() && out.write(&Frame::HandshakeDone, SentFrame::HandshakeDone) {
+            self.done.on_written();
         }
     }
 
     pub(super) fn on_done_acked(&mut self) {
-        self.done = Done::Acked;
+        self.done.on_acked();
     }
 
     pub(super) fn on_done_lost(&mut self) {
-        if self.done == Done::InFlight {
-            self.done = Done::Pending;
-        }
+        self.done.on_lost();
     }
 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `mod` | struct [`Connection`]: construction and its public methods |
 //! | `lifecycle` | handshaking, established, closing, draining, drained |
-//! | `handshake`, `crypto_stream` | TLS, keys, the peer's transport parameters |
+//! | `handshake`, `crypto_stream` | TLS, keys |
+//! | `parameters` | the transport parameters of both ends |
 //! | `spaces` | the packet number spaces of the handshake; probes |
 //! | `receive`, `undecryptable` | a datagram in |
 //! | `dispatch` | **the list** frame -> owner |
@@ -26,6 +27,7 @@ mod dispatch;
 mod handshake;
 mod idle;
 mod lifecycle;
+mod parameters;
 mod receive;
 mod recovery;
 mod spaces;
@@ -42,9 +44,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::{Instant, Rng, Timer};
-use fulmar_wire::{
-    CloseCode, ConnectionId, Dialect, FrameType, Side, TransportParameters, VarInt, Version,
-};
+use fulmar_wire::{CloseCode, ConnectionId, Dialect, FrameType, Side, TransportParameters, VarInt, Version};
 use rustls::pki_types::{CertificateDer, ServerName};
 
 pub use self::spaces::SpaceId;
@@ -55,18 +55,19 @@ use self::close::Close;
 use self::handshake::{Handshake, Progress};
 use self::idle::Idle;
 use self::lifecycle::Lifecycle;
+use self::parameters::local_parameters;
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
-use crate::datagrams::{DatagramEvent, Datagrams, FRAME_SIZE_MAX, SendDatagramError};
+use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
-use crate::path::{Path, REMOTE_CIDS_MAX, Tuple, TupleId};
+use crate::path::{Path, Tuple, TupleId};
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
-use crate::streams::{InitialLimits, Streams};
+use crate::streams::Streams;
 
 /// What a connection is made from.
 pub(crate) struct ConnectionSetup {
@@ -137,7 +138,7 @@ impl Connection {
         tls: &rustls::ClientConfig,
         name: ServerName<'static>,
     ) -> Result<Self, TlsError> {
-        let parameters = local_parameters(&mut setup, None);
+        let parameters = local_parameters(&setup, None).write(setup.side, Some(&mut setup.rng));
         let session = Session::client(tls, setup.version, name, parameters, setup.aead)?;
         let original_dcid = setup.remote_cid;
         let mut connection = Self::new(setup, session, original_dcid);
@@ -151,21 +152,31 @@ impl Connection {
         tls: &rustls::ServerConfig,
         original_dcid: ConnectionId,
     ) -> Result<Self, TlsError> {
-        let parameters = local_parameters(&mut setup, Some(original_dcid));
+        let parameters =
+            local_parameters(&setup, Some(original_dcid)).write(setup.side, Some(&mut setup.rng));
         let session = Session::server(tls, setup.version, parameters, setup.aead)?;
         Ok(Self::new(setup, session, original_dcid))
     }
 
     fn new(setup: ConnectionSetup, session: Session, original_dcid: ConnectionId) -> Self {
-        let ConnectionSetup { side, version, local_cid, remote_cid, addrs, endpoint, transport, aead, mut rng, now } =
-            setup;
+        let ConnectionSetup {
+            side,
+            version,
+            local_cid,
+            remote_cid,
+            addrs,
+            endpoint,
+            transport,
+            aead,
+            mut rng,
+            now,
+        } = setup;
         let mut space = |policy| NumberSpace::new(policy, &mut rng);
         let spaces = EarlySpaces {
             initial: Some(space(AckPolicy::IMMEDIATE)),
             handshake: Some(space(AckPolicy::IMMEDIATE)),
         };
-        let data =
-            space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
+        let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
         let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
         let level = (side, version, aead);
         let mut idle = Idle::new(transport.max_idle_timeout, transport.keep_alive_interval);
@@ -386,28 +397,6 @@ impl Connection {
         Ok(())
     }
 
-    fn on_peer_parameters(&mut self) -> Result<(), TransportError> {
-        let parameters = self.handshake.read_parameters()?.clone();
-        self.idle.negotiate(parameters.max_idle_timeout);
-        self.streams.apply_peer_limits(&InitialLimits {
-            max_data: parameters.initial_max_data.get(),
-            max_stream_data_bidi_local: parameters.initial_max_stream_data_bidi_local.get(),
-            max_stream_data_bidi_remote: parameters.initial_max_stream_data_bidi_remote.get(),
-            max_stream_data_uni: parameters.initial_max_stream_data_uni.get(),
-            max_streams_bidi: parameters.initial_max_streams_bidi.get(),
-            max_streams_uni: parameters.initial_max_streams_uni.get(),
-        });
-        self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
-        let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
-        self.path.tuple.mtud.on_peer_limit(mtu_limit);
-        if let Some(token) = parameters.stateless_reset_token {
-            self.path.remote_cids.set_handshake_token(token, &mut self.endpoint_events);
-        }
-        let cid_limit = parameters.active_connection_id_limit.get();
-        self.path.local_cids.set_peer_limit(cid_limit, &mut self.endpoint_events);
-        Ok(())
-    }
-
     fn on_handshake_confirmed(&mut self, now: Instant) {
         self.path.tuple.credit.validate();
         self.discard_space(now, SpaceId::Initial);
@@ -468,32 +457,6 @@ impl Connection {
 
 /// A closed connection is remembered for so many probe timeouts (RFC 9000 §10.2).
 const DRAINING_PTOS: u32 = 3;
-
-/// The transport parameters of this end (RFC 9000 §18.2).
-fn local_parameters(setup: &mut ConnectionSetup, original_dcid: Option<ConnectionId>) -> Vec<u8> {
-    let transport = &setup.transport;
-    let window = VarInt::saturating(transport.stream_receive_window);
-    let server = setup.side.is_server();
-    TransportParameters {
-        original_dcid,
-        max_idle_timeout: transport.max_idle_timeout,
-        stateless_reset_token: server.then(|| setup.endpoint.reset_token(&setup.local_cid)),
-        initial_max_data: VarInt::saturating(transport.receive_window),
-        initial_max_stream_data_bidi_local: window,
-        initial_max_stream_data_bidi_remote: window,
-        initial_max_stream_data_uni: window,
-        initial_max_streams_bidi: VarInt::saturating(transport.max_concurrent_bidi_streams),
-        initial_max_streams_uni: VarInt::saturating(transport.max_concurrent_uni_streams),
-        max_ack_delay: transport.max_ack_delay,
-        // Packets from a new address are dropped, see `receive`.
-        disable_active_migration: true,
-        active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
-        initial_scid: Some(setup.local_cid),
-        max_datagram_frame_size: transport.datagram_receive_buffer.map(|_| VarInt::saturating(FRAME_SIZE_MAX)),
-        ..TransportParameters::default()
-    }
-    .write(setup.side, Some(&mut setup.rng))
-}
 
 #[cfg(test)]
 mod tests;

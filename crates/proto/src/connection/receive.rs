@@ -3,8 +3,8 @@
 use bytes::{Bytes, BytesMut};
 use fulmar_base::Instant;
 use fulmar_wire::{
-    PathId, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN, frames, negotiated_versions,
-    packet_number, read_packet, sample, unprotect_header,
+    PathId, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN, frames, negotiated_versions, packet_number,
+    read_packet, sample, unprotect_header,
 };
 
 use super::Connection;
@@ -164,7 +164,12 @@ impl Connection {
         level != Level::OneRtt && self.handshake.has_reached(level)
     }
 
-    fn open(&mut self, space: SpaceId, packet: &ProtectedPacket, bytes: &mut BytesMut) -> Result<OpenedPacket, Drop> {
+    fn open(
+        &mut self,
+        space: SpaceId,
+        packet: &ProtectedPacket,
+        bytes: &mut BytesMut,
+    ) -> Result<OpenedPacket, Drop> {
         let header = self.unprotect(space, packet, bytes)?;
         let Unprotected { number, header_len, key_phase, .. } = header;
         let (len, generation) = match space {
@@ -209,7 +214,8 @@ impl Connection {
             SpaceId::Data(_) => self.handshake.one_rtt_keys().map(|keys| keys.remote_header().mask(sample)),
             _ => self.early_keys(space).map(|keys| keys.remote.header.mask(sample)),
         };
-        let bits = unprotect_header(bytes, pn_offset, mask.ok_or(Drop::Silently)?).map_err(|_| Drop::Silently)?;
+        let bits =
+            unprotect_header(bytes, pn_offset, mask.ok_or(Drop::Silently)?).map_err(|_| Drop::Silently)?;
         let largest = self.space(space).and_then(|s| s.largest_received());
         Ok(Unprotected {
             number: packet_number::decode(largest, bits.truncated_pn, bits.pn_len),
@@ -235,7 +241,12 @@ impl Connection {
         self.idle.on_received(now, self.pto_base());
     }
 
-    pub(super) fn handle_payload(&mut self, cx: &FrameContext<'_>, number: u64, ecn: Ecn) -> Result<(), TransportError> {
+    pub(super) fn handle_payload(
+        &mut self,
+        cx: &FrameContext<'_>,
+        number: u64,
+        ecn: Ecn,
+    ) -> Result<(), TransportError> {
         if cx.payload.is_empty() {
             // RFC 9000 §12.4.
             return Err(TransportError::protocol_violation("a packet without frames"));

@@ -16,11 +16,23 @@ use crate::space::{AckOutcome, LossContext, RttSample};
 impl Connection {
     /// The peer acknowledged packets of a space.
     pub(super) fn on_ack(&mut self, cx: &FrameContext<'_>, ack: &Ack<'_>) -> Result<(), TransportError> {
-        let exponent = self.handshake.peer_parameters().map_or(3, |p| p.ack_delay_exponent);
+        // The outcome is taken out for the call, so that the rest can be borrowed.
         let mut outcome = std::mem::take(&mut self.outcome);
         outcome.clear();
+        let result = self.take_ack(cx, ack, &mut outcome);
+        self.outcome = outcome;
+        result
+    }
+
+    fn take_ack(
+        &mut self,
+        cx: &FrameContext<'_>,
+        ack: &Ack<'_>,
+        outcome: &mut AckOutcome,
+    ) -> Result<(), TransportError> {
+        let exponent = self.handshake.peer_parameters().map_or(3, |p| p.ack_delay_exponent);
         let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
-        space.on_ack(cx.now, ack, exponent, &mut outcome)?;
+        space.on_ack(cx.now, ack, exponent, outcome)?;
         if let SpaceId::Data(path) = cx.space {
             let pto = self.pto_base();
             if let Some(keys) = self.handshake.one_rtt_keys_mut() {
@@ -34,9 +46,8 @@ impl Connection {
             self.pto.reset();
             self.probes.cancel(cx.space);
         }
-        self.detect_lost(cx.now, cx.space, &mut outcome);
-        self.apply(cx.now, cx.space, &outcome);
-        self.outcome = outcome;
+        self.detect_lost(cx.now, cx.space, outcome);
+        self.apply(cx.now, cx.space, outcome);
         Ok(())
     }
 
@@ -71,7 +82,9 @@ impl Connection {
         }
         for (_, packet) in &outcome.spurious {
             self.stats.packets_spurious += 1;
-            tuple.flow.on_spurious(now, packet, &tuple.rtt);
+            if packet.tuple == tuple.id {
+                tuple.flow.on_spurious(now, packet, &tuple.rtt);
+            }
         }
         for (_, packet) in &outcome.lost {
             self.on_packet_lost(now, packet);

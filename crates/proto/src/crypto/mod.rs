@@ -37,14 +37,14 @@ mod session;
 mod tls_error;
 mod version;
 
-pub use aead::{AeadBackend, CipherSuite};
 pub(crate) use aead::TAG_LEN;
+pub use aead::{AeadBackend, CipherSuite};
 pub(crate) use key_phase::{OneRttKeys, OpenError};
 pub(crate) use keys::{DirectionKeys, Keys};
-pub(crate) use retry::verify_retry;
-pub(crate) use session::{KeyEvent, Level, Session};
 pub use provider::restrict_suites;
 pub use reset::ResetKey;
+pub(crate) use retry::verify_retry;
+pub(crate) use session::{KeyEvent, Level, Session};
 pub use tls_error::TlsError;
 
 #[cfg(test)]

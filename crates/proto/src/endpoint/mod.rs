@@ -12,14 +12,16 @@ mod stateless;
 use std::sync::Arc;
 
 use fulmar_base::{HashKey, Instant, KeyedMap, Rng};
-use fulmar_wire::{ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, read_packet};
+use fulmar_wire::{
+    ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, read_packet,
+};
 use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use slab::Slab;
 use thiserror::Error;
 
 pub use incoming::Incoming;
-pub(crate) use stateless::trailing_token;
 use incoming::WaitingRoom;
+pub(crate) use stateless::trailing_token;
 
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::connection::{Connection, ConnectionSetup};
@@ -137,7 +139,7 @@ impl Endpoint {
         match read_packet(&datagram.payload, self.config.cid_generator.cid_len()) {
             Ok(packet) => self.route(packet, datagram, reply),
             Err(HeaderError::UnsupportedVersion(cids)) => {
-                self.negotiate(&datagram, &cids.dst(&datagram.payload), &cids.src(&datagram.payload), reply)
+                self.negotiate(&datagram, cids.dst(&datagram.payload), cids.src(&datagram.payload), reply)
             }
             Err(_) => self.route_reset(datagram).unwrap_or(Route::Dropped(DropReason::Malformed)),
         }
@@ -159,13 +161,18 @@ impl Endpoint {
 
     /// A datagram that no connection ID claims may be a stateless reset (RFC 9000 §10.3.1).
     fn route_reset(&mut self, datagram: Datagram) -> Result<Route, Datagram> {
-        match stateless::trailing_token(&datagram.payload).and_then(|token| self.by_reset_token.get(&token)) {
+        match trailing_token(&datagram.payload).and_then(|token| self.by_reset_token.get(&token)) {
             Some(&handle) => Ok(Route::Connection(handle, datagram)),
             None => Err(datagram),
         }
     }
 
-    fn handle_initial(&mut self, packet: ProtectedPacket, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
+    fn handle_initial(
+        &mut self,
+        packet: ProtectedPacket,
+        datagram: Datagram,
+        reply: &mut TransmitBatch,
+    ) -> Route {
         if self.waiting.knows(&packet.dst) {
             return Route::Dropped(self.waiting.keep(&packet.dst, datagram));
         }

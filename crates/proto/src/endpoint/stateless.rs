@@ -2,8 +2,8 @@
 
 use fulmar_base::Rng;
 use fulmar_wire::{
-    PathId, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, packet_number, sample, unprotect_header,
-    write_version_negotiation as write_version_negotiation_packet,
+    PathId, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, packet_number, sample,
+    unprotect_header, write_version_negotiation as write_version_negotiation_packet,
 };
 
 use crate::crypto::{AeadBackend, Keys};

@@ -46,11 +46,6 @@ impl<'a> FrameWriter<'a> {
         self.ack_eliciting
     }
 
-    /// How frames that depend on the multipath extension are encoded.
-    pub(crate) fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
     /// Writes a frame whose fate nobody needs to hear of. Returns false, and writes nothing, if it does not fit.
     pub(crate) fn write_untracked(&mut self, frame: &Frame<'_>) -> bool {
         if frame.encoded_len(self.dialect) > self.space() {
@@ -140,12 +135,6 @@ impl<'a> FrameWriter<'a> {
         self.ack_eliciting = true;
         self.frames.push(SentFrame::Crypto { offset, len: len as u32 });
         Some(len)
-    }
-
-    /// Adds PADDING until the payload has at least `len` bytes, or is full.
-    pub(crate) fn pad_to(&mut self, len: usize) {
-        let missing = len.saturating_sub(self.writer.len()).min(self.space());
-        self.writer.reserve(missing).fill(0);
     }
 
     /// Ends the payload.

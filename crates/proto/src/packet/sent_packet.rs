@@ -15,11 +15,21 @@ use crate::path::TupleId;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SentFrame {
     /// An ACK whose largest packet number was `largest`.
-    Ack { largest: u64 },
+    Ack {
+        largest: u64,
+    },
     /// Handshake bytes of the packet's own space.
-    Crypto { offset: u64, len: u32 },
+    Crypto {
+        offset: u64,
+        len: u32,
+    },
     /// Stream bytes, and the end of the stream if `fin`.
-    Stream { id: StreamId, offset: u64, len: u32, fin: bool },
+    Stream {
+        id: StreamId,
+        offset: u64,
+        len: u32,
+        fin: bool,
+    },
     ResetStream(StreamId),
     StopSending(StreamId),
     MaxData,
@@ -28,8 +38,14 @@ pub(crate) enum SentFrame {
     DataBlocked,
     StreamDataBlocked(StreamId),
     StreamsBlocked(Dir),
-    NewConnectionId { path: PathId, sequence: u64 },
-    RetireConnectionId { path: PathId, sequence: u64 },
+    NewConnectionId {
+        path: PathId,
+        sequence: u64,
+    },
+    RetireConnectionId {
+        path: PathId,
+        sequence: u64,
+    },
     HandshakeDone,
     Ping,
 }

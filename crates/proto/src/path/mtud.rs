@@ -196,7 +196,10 @@ mod tests {
         }
         mtud.on_packet_acked(1_452, at(50));
         for n in 0..50 {
-            assert!(!mtud.on_packet_lost(at(100), 1_452, at(n)), "a burst of losses before a large packet that arrived");
+            assert!(
+                !mtud.on_packet_lost(at(100), 1_452, at(n)),
+                "a burst of losses before a large packet that arrived"
+            );
         }
         let fell = (0..BLACK_HOLE_LOSSES).map(|_| mtud.on_packet_lost(Instant::ZERO, 1_452, at(60))).last();
         assert_eq!(fell, Some(true));

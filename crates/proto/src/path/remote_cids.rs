@@ -70,7 +70,11 @@ impl RemoteCids {
     }
 
     /// The token of the handshake's ID, from the server's transport parameters.
-    pub(crate) fn set_handshake_token(&mut self, token: ResetToken, events: &mut VecDeque<EndpointEventInner>) {
+    pub(crate) fn set_handshake_token(
+        &mut self,
+        token: ResetToken,
+        events: &mut VecDeque<EndpointEventInner>,
+    ) {
         if let Some(first) = self.ids.iter_mut().find(|id| id.sequence == 0) {
             first.reset_token = Some(token);
             events.push_back(EndpointEventInner::ResetTokenLearned(token));
@@ -89,8 +93,10 @@ impl RemoteCids {
         frame: &NewConnectionId,
         events: &mut VecDeque<EndpointEventInner>,
     ) -> Result<(), TransportError> {
-        if self.active().len() == 0 {
-            return Err(TransportError::protocol_violation("a connection ID for a path without connection IDs"));
+        if self.active().is_empty() {
+            return Err(TransportError::protocol_violation(
+                "a connection ID for a path without connection IDs",
+            ));
         }
         let new =
             Remote { sequence: frame.sequence.get(), cid: frame.cid, reset_token: Some(frame.reset_token) };

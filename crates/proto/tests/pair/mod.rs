@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, Datagram, Endpoint, EndpointConfig, Event, FourTuple, Instant,
-    ResetKey, Route, ServerConfig, Side, Transmit, TransmitBatch, TransportConfig,
+    ClientConfig, Connection, ConnectionHandle, Datagram, Endpoint, EndpointConfig, Event, FourTuple,
+    Instant, ResetKey, Route, ServerConfig, Side, Transmit, TransmitBatch, TransportConfig,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
@@ -149,7 +149,8 @@ impl Pair {
     /// Delivers what has arrived and sends what is ready.
     fn step(&mut self) {
         let now = self.now;
-        for (to, from) in [(&mut self.client, self.server.addr), (&mut self.server, CLIENT.parse().unwrap())] {
+        for (to, from) in [(&mut self.client, self.server.addr), (&mut self.server, CLIENT.parse().unwrap())]
+        {
             while to.inbox.front().is_some_and(|(at, _)| *at <= now) {
                 let (_, payload) = to.inbox.pop_front().unwrap();
                 to.receive(now, &payload, from);

@@ -7,7 +7,12 @@ fn cid(bytes: &[u8]) -> ConnectionId {
 }
 
 /// A long packet with a payload of `payload` zero bytes.
-fn long_packet(kind: PacketKind, version: Version, token: &[u8], payload: usize) -> (Vec<u8>, LongHeaderOffsets) {
+fn long_packet(
+    kind: PacketKind,
+    version: Version,
+    token: &[u8],
+    payload: usize,
+) -> (Vec<u8>, LongHeaderOffsets) {
     let header = LongHeader { kind, version, dst: cid(&[1; 8]), src: cid(&[2; 5]), token };
     let mut packet = vec![0; header.encoded_len(3) + payload];
     let offsets = header.write(&mut Writer::new(&mut packet), 0x0001_0203, 3);
@@ -32,7 +37,9 @@ fn long_headers_are_read_as_they_were_written() {
                     assert_eq!((&packet[token], at), (&b"token"[..], pn_offset));
                 }
                 (PacketKind::ZeroRtt, ProtectedKind::ZeroRtt { pn_offset: at })
-                | (PacketKind::Handshake, ProtectedKind::Handshake { pn_offset: at }) => assert_eq!(at, pn_offset),
+                | (PacketKind::Handshake, ProtectedKind::Handshake { pn_offset: at }) => {
+                    assert_eq!(at, pn_offset)
+                }
                 (kind, read) => panic!("{kind:?} was read as {read:?}"),
             }
         }

@@ -1,8 +1,8 @@
 use bytes::Bytes;
 use fulmar_wire::{
-    CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType, MaxStreamData, NewConnectionId,
-    NewToken, PathChallenge, PathId, PathResponse, ResetStream, ResetToken, RetireConnectionId, Side, StopSending,
-    Stream, StreamId, TransportErrorCode as Code, VarInt, Writer,
+    CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType, MaxStreamData,
+    NewConnectionId, NewToken, PathChallenge, PathId, PathResponse, ResetStream, ResetToken,
+    RetireConnectionId, Side, StopSending, Stream, StreamId, TransportErrorCode as Code, VarInt, Writer,
 };
 
 use super::super::dispatch::FrameContext;
@@ -31,7 +31,12 @@ fn encode(frame: &Frame<'_>) -> Vec<u8> {
 }
 
 /// Hands the payload of an authentic packet to one end of a connection.
-fn receive(end: &mut End, space: SpaceId, payload: Vec<u8>, now: crate::Instant) -> Result<(), TransportError> {
+fn receive(
+    end: &mut End,
+    space: SpaceId,
+    payload: Vec<u8>,
+    now: crate::Instant,
+) -> Result<(), TransportError> {
     let connection: &mut Connection = end.conn();
     let payload = Bytes::from(payload);
     let dst = connection.local_cid;
@@ -44,14 +49,16 @@ fn receive(end: &mut End, space: SpaceId, payload: Vec<u8>, now: crate::Instant)
 #[track_caller]
 fn refused_by_server(payload: Vec<u8>, code: Code, frame: Option<FrameType>) {
     let mut pair = Pair::connected();
-    let error = receive(&mut pair.server, SpaceId::DATA, payload, pair.now).expect_err("an illegal packet was taken");
+    let error =
+        receive(&mut pair.server, SpaceId::DATA, payload, pair.now).expect_err("an illegal packet was taken");
     assert_eq!((error.code, error.frame), (code, frame), "{error}");
 }
 
 #[track_caller]
 fn refused_by_client(payload: Vec<u8>, code: Code, frame: Option<FrameType>) {
     let mut pair = Pair::connected();
-    let error = receive(&mut pair.client, SpaceId::DATA, payload, pair.now).expect_err("an illegal packet was taken");
+    let error =
+        receive(&mut pair.client, SpaceId::DATA, payload, pair.now).expect_err("an illegal packet was taken");
     assert_eq!((error.code, error.frame), (code, frame), "{error}");
 }
 
@@ -106,7 +113,11 @@ fn a_reset_of_a_stream_that_only_the_receiver_sends_on() {
 #[test]
 fn a_stop_for_a_stream_that_does_not_exist() {
     let stop = StopSending { id: SERVER_BIDI.at(0), error_code: VarInt::ZERO };
-    refused_by_server(encode(&Frame::StopSending(stop)), Code::STREAM_STATE_ERROR, Some(FrameType::STOP_SENDING));
+    refused_by_server(
+        encode(&Frame::StopSending(stop)),
+        Code::STREAM_STATE_ERROR,
+        Some(FrameType::STOP_SENDING),
+    );
 }
 
 #[test]
@@ -129,7 +140,8 @@ fn a_final_size_that_changes() {
 #[test]
 fn stream_limits_of_more_than_two_to_the_sixty() {
     for (frame_type, name) in [(0x12, FrameType::MAX_STREAMS_BIDI), (0x17, FrameType::STREAMS_BLOCKED_UNI)] {
-        let payload = [&[frame_type][..], &(0xc000_0000_0000_0000u64 | ((1 << 60) + 1)).to_be_bytes()].concat();
+        let payload =
+            [&[frame_type][..], &(0xc000_0000_0000_0000u64 | ((1 << 60) + 1)).to_be_bytes()].concat();
         refused_by_server(payload, Code::FRAME_ENCODING_ERROR, Some(name));
     }
 }
@@ -141,7 +153,11 @@ fn frames_that_only_servers_send() {
         Code::PROTOCOL_VIOLATION,
         Some(FrameType::NEW_TOKEN),
     );
-    refused_by_server(encode(&Frame::HandshakeDone), Code::PROTOCOL_VIOLATION, Some(FrameType::HANDSHAKE_DONE));
+    refused_by_server(
+        encode(&Frame::HandshakeDone),
+        Code::PROTOCOL_VIOLATION,
+        Some(FrameType::HANDSHAKE_DONE),
+    );
 }
 
 #[test]
