@@ -136,8 +136,10 @@ impl Connection {
         };
         let ack_due = |id: SpaceId| self.can_send(id) && self.space(id).is_some_and(|s| s.needs_ack(now));
         if SpaceId::ALL.into_iter().any(ack_due) {
+            // RFC 9002 §7: an acknowledgement alone needs no room in the window; a PING that goes with it does.
+            let has_room = self.path.tuple.flow.window_left() >= u64::from(self.path.tuple.mtu());
             let allowance = match blocked {
-                Blocked::NothingToSend => Allowance::Everything,
+                Blocked::NothingToSend if has_room => Allowance::Everything,
                 _ => Allowance::AcksOnly,
             };
             return Ok(Slot::Packets(allowance));
