@@ -197,7 +197,7 @@ impl Connection {
     /// When something should have been acknowledged, and in which space a probe is due then.
     pub(super) fn pto_deadline(&self) -> Option<(Instant, SpaceId)> {
         // RFC 9002 §6.2.2.1: a server that may not send waits for the client.
-        if self.path.tuple.credit.available() == 0 {
+        if !self.has_credit() {
             return None;
         }
         let due = SpaceId::ALL

@@ -120,9 +120,7 @@ impl Connection {
 
     /// What the next datagram may be used for.
     fn next_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
-        if self.path.tuple.credit.available() < u64::from(MTU_MIN) {
-            // RFC 9000 §8.1. Smaller datagrams would fit, but the client pads its own, so credit comes in
-            // whole datagrams.
+        if !self.has_credit() {
             return Err(Blocked::Credit);
         }
         if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
@@ -138,8 +136,10 @@ impl Connection {
         };
         let ack_due = |id: SpaceId| self.can_send(id) && self.space(id).is_some_and(|s| s.needs_ack(now));
         if SpaceId::ALL.into_iter().any(ack_due) {
+            // RFC 9002 §7: an acknowledgement alone needs no room in the window; a PING that goes with it does.
+            let has_room = self.path.tuple.flow.window_left() >= u64::from(self.path.tuple.mtu());
             let allowance = match blocked {
-                Blocked::NothingToSend => Allowance::Everything,
+                Blocked::NothingToSend if has_room => Allowance::Everything,
                 _ => Allowance::AcksOnly,
             };
             return Ok(Slot::Packets(allowance));
@@ -148,6 +148,12 @@ impl Connection {
             return Ok(Slot::MtuProbe(size));
         }
         Err(blocked)
+    }
+
+    /// Whether the peer's address may be sent anything (RFC 9000 §8.1). Smaller datagrams might fit when a full
+    /// one does not, but the client pads its own, so credit comes in whole datagrams.
+    pub(super) fn has_credit(&self) -> bool {
+        self.path.tuple.credit.available() >= u64::from(MTU_MIN)
     }
 
     fn wants_any(&self) -> bool {
@@ -363,7 +369,7 @@ impl Connection {
     /// (RFC 9000 §10.2.3).
     fn transmit_close(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
         let pending = self.close.as_ref().is_some_and(|close| close.is_pending());
-        if !pending || self.path.tuple.credit.available() < u64::from(MTU_MIN) {
+        if !pending || !self.has_credit() {
             return None;
         }
         let size = self.datagram_size(Slot::Close);

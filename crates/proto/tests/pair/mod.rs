@@ -18,6 +18,8 @@ pub const CLIENT: &str = "10.0.0.1:1000";
 pub const SERVER: &str = "10.0.0.2:443";
 pub const ALPN: &[u8] = b"test";
 const DELAY: Duration = Duration::from_millis(5);
+/// More does not happen at one instant.
+const STEPS_AT_ONCE_MAX: u32 = 100;
 
 /// One end: its endpoint and its connection.
 pub struct End {
@@ -129,7 +131,9 @@ impl Pair {
     /// Lets the time pass.
     pub fn run_for(&mut self, duration: Duration) {
         let end = self.now + duration;
+        let mut steps_at_once = 0;
         while self.now < end {
+            let before = self.now;
             self.step();
             let next = [&self.client, &self.server]
                 .into_iter()
@@ -142,6 +146,8 @@ impl Pair {
                 Some(at) if at <= end => self.now = at.max(self.now),
                 _ => self.now = end,
             }
+            steps_at_once = if self.now == before { steps_at_once + 1 } else { 0 };
+            assert!(steps_at_once < STEPS_AT_ONCE_MAX, "a timer rings without end at {:?}", self.now);
         }
         self.step();
     }
