@@ -9,6 +9,7 @@ use fulmar_wire::Ack;
 use super::Connection;
 use super::dispatch::FrameContext;
 use super::spaces::SpaceId;
+use crate::config::MTU_MIN;
 use crate::error::TransportError;
 use crate::packet::SentPacket;
 use crate::space::{AckOutcome, LossContext, RttSample};
@@ -39,6 +40,8 @@ impl Connection {
                 keys.on_ack(path, ack.largest.get(), cx.generation, cx.now, pto)?;
             }
         }
+        // RFC 9002 §6.2.2.1: the server has seen a Handshake packet, and so validated the address.
+        self.handshake_acked |= cx.space == SpaceId::Handshake && !outcome.acked.is_empty();
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(cx.now, cx.space, sample);
         }

@@ -219,6 +219,7 @@ impl Connection {
             let Some(next) = self.build_packet(now, space, slot, buffer, start) else { continue };
             // RFC 9000 §14.1: datagrams with Initial packets that must be answered are full.
             pad |= space == SpaceId::Initial && (self.side == Side::Client || next.payload.ack_eliciting);
+            pad |= next.payload.fills_datagram;
             out.has_handshake_packet |= space == SpaceId::Handshake;
             if let Some(previous) = pending.replace(next) {
                 self.seal(now, previous, slot, ecn, false, buffer);
