@@ -134,6 +134,10 @@ impl Connection {
             }
             return Err(Drop::Silently);
         }
+        if packet.version.is_some() && self.handshake.cids.peer_scid.is_some_and(|scid| scid != packet.src) {
+            // RFC 9000 §7.2: the peer's connection ID does not change during the handshake.
+            return Err(Drop::Silently);
+        }
         let opened = self.open(space, &packet, &mut bytes)?;
         if self.space(space).is_none_or(|s| s.is_duplicate(opened.number)) {
             return Err(Drop::Silently);
