@@ -215,13 +215,17 @@ impl Connection {
         due.or_else(|| self.anti_deadlock_deadline())
     }
 
-    /// A client keeps sending while its server may be waiting for credit (RFC 9002 §6.2.2.1).
+    /// When a probe is due although nothing is in flight that could be probed.
     fn anti_deadlock_deadline(&self) -> Option<(Instant, SpaceId)> {
-        if self.peer_validated_address() {
-            return None;
-        }
-        let space = match self.handshake.handshake_keys() {
-            Some(_) => SpaceId::Handshake,
+        // Bytes of the handshake may wait for room in a window that is full of application data, which is not
+        // acknowledged before the handshake is complete.
+        let early = [SpaceId::Initial, SpaceId::Handshake];
+        let starved = early.into_iter().find(|&space| self.can_send(space) && self.wants_to_send(space));
+        let space = match starved {
+            Some(space) => space,
+            None if self.peer_validated_address() => return None,
+            // RFC 9002 §6.2.2.1: a client keeps sending while its server may be waiting for credit.
+            None if self.handshake.handshake_keys().is_some() => SpaceId::Handshake,
             None => SpaceId::Initial,
         };
         Some((self.pto_base_time + self.pto_delay(space), space))

@@ -19,6 +19,9 @@ const TRAIN_DATAGRAMS_MAX: usize = 64;
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
 const NARROW_PTOS: u32 = 2;
 
+/// The room in a full datagram that may be too small for one more frame.
+const SEGMENT_SLACK: usize = 64;
+
 /// What the next datagram is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
@@ -95,8 +98,10 @@ impl Connection {
             self.on_datagram_sent(now, &datagram);
             len += datagram.len;
             count += 1;
-            // A train has datagrams of one size; only the last may be shorter.
-            if datagram.len < *segment.get_or_insert(datagram.len) || matches!(slot, Slot::MtuProbe(_)) {
+            // A train has datagrams of one size; only the last may be shorter. One that begins with a short
+            // datagram ends with it: the others would have to be as short.
+            let is_full = datagram.len + SEGMENT_SLACK >= size && datagram.len >= *segment.get_or_insert(datagram.len);
+            if !is_full || matches!(slot, Slot::MtuProbe(_)) {
                 break None;
             }
         };
@@ -183,7 +188,7 @@ impl Connection {
     }
 
     /// Whether there are keys to send packets of a space.
-    fn can_send(&self, space: SpaceId) -> bool {
+    pub(super) fn can_send(&self, space: SpaceId) -> bool {
         match space {
             SpaceId::Initial => self.handshake.initial_keys().is_some(),
             SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
