@@ -100,7 +100,8 @@ impl Connection {
             count += 1;
             // A train has datagrams of one size; only the last may be shorter. One that begins with a short
             // datagram ends with it: the others would have to be as short.
-            let is_full = datagram.len + SEGMENT_SLACK >= size && datagram.len >= *segment.get_or_insert(datagram.len);
+            let is_full =
+                datagram.len + SEGMENT_SLACK >= size && datagram.len >= *segment.get_or_insert(datagram.len);
             if !is_full || matches!(slot, Slot::MtuProbe(_)) {
                 break None;
             }
@@ -224,6 +225,7 @@ impl Connection {
             let Some(next) = self.build_packet(now, space, slot, buffer, start) else { continue };
             // RFC 9000 §14.1: datagrams with Initial packets that must be answered are full.
             pad |= space == SpaceId::Initial && (self.side == Side::Client || next.payload.ack_eliciting);
+            pad |= next.payload.fills_datagram;
             out.has_handshake_packet |= space == SpaceId::Handshake;
             if let Some(previous) = pending.replace(next) {
                 self.seal(now, previous, slot, ecn, false, buffer);
