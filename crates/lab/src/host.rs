@@ -25,6 +25,12 @@ const RINGS_MAX: u32 = 32;
 /// Trains that a connection may send at one instant. The largest windows of the lab have fewer.
 const TRAINS_MAX: u32 = 20_000;
 
+/// Datagrams smaller than this do not make a train of more than [`SMALL_SEGMENTS_MAX`]: what they carry fits a
+/// larger one.
+const SMALL_SEGMENT: usize = 600;
+/// The probes of all three packet number spaces.
+const SMALL_SEGMENTS_MAX: usize = 6;
+
 /// A host in the [`Simulation`](crate::Simulation).
 #[derive(Debug)]
 pub struct Host {
@@ -350,6 +356,9 @@ impl Session {
         let segment = transmit.segment_size.unwrap_or(transmit.len);
         if transmit.len == 0 || transmit.len != bytes.len() || segment == 0 {
             return Err(format!("{transmit:?} does not describe a batch of {} bytes", bytes.len()));
+        }
+        if segment < SMALL_SEGMENT && bytes.len() > segment * SMALL_SEGMENTS_MAX {
+            return Err(format!("a train of {} bytes in datagrams of {segment}", bytes.len()));
         }
         for datagram in bytes.chunks(segment) {
             check_initial_size(self.connection.side(), datagram)?;

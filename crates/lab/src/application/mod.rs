@@ -137,9 +137,9 @@ impl Application {
         if let Some(reason) = &self.lost {
             return format!("lost: {reason}");
         }
-        let sending: Vec<_> = self.sending.values().filter(|sending| !sending.is_over()).take(5).collect();
+        let sending: Vec<_> = self.sending.values().filter(|sending| !sending.is_over()).take(2).collect();
         let receiving: Vec<_> =
-            self.receiving.values().filter(|receiving| !receiving.is_over()).take(5).collect();
+            self.receiving.values().filter(|receiving| !receiving.is_over()).take(2).collect();
         format!(
             "key {:?}, {} streams to open, waits for {:?}, {sending:?}, {receiving:?}, {:?}",
             self.key, self.streams_to_open, self.waits_to_open, self.messages,

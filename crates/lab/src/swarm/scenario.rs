@@ -169,13 +169,15 @@ impl Dice {
     }
 
     fn workload(&mut self, pauses: bool) -> Workload {
+        // Who rests after each byte is never done.
+        let piece_min = if pauses { 10_000 } else { 100 };
         Workload {
             streams: self.magnitude(1, 64) as u32 - 1,
             bidirectional: self.0.unit(),
             size: 0..=self.magnitude(1, 1_000_000),
             reply: 0..=self.magnitude(1, 500_000),
-            write_piece: 1..=self.magnitude(100, 100_000),
-            read_piece: 1..=self.magnitude(100, 100_000),
+            write_piece: 1..=self.magnitude(piece_min, 100_000),
+            read_piece: 1..=self.magnitude(piece_min, 100_000),
             reset: self.rare(0.3),
             stop: self.rare(0.3),
             unordered: self.rare(1.0),
