@@ -1,18 +1,22 @@
 //! One direction of a link: a row of elements with a schedule.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 
 use crate::bottleneck::Bottleneck;
 use crate::corrupt::Corruption;
+use crate::cross_traffic::{CrossSink, CrossSource};
 use crate::delay::Delay;
 use crate::duplicate::Duplicate;
 use crate::loss::Lossy;
 use crate::mtu::Mtu;
-use crate::queue::DropTail;
+use crate::policer::Policing;
 use crate::reorder::Reordering;
-use crate::{BufferPool, Change, Context, Element, LinkConfig, LinkStats, Packet, Scheduled};
+use crate::suspension::Hold;
+use crate::trace::Record;
+use crate::{BufferPool, Change, Context, Element, LinkConfig, LinkStats, LinkTrace, Packet, Scheduled};
 
 /// One direction of a link. Packets enter at the first element and leave after the last.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub struct Pipe {
     stages: Vec<Stage>,
     /// By time.
     schedule: VecDeque<Scheduled>,
-    stats: LinkStats,
+    record: Record,
     /// Packets between two elements, and after the last. Empty between calls.
     arriving: Vec<Packet>,
     passed: Vec<Packet>,
@@ -39,12 +43,16 @@ impl Pipe {
     pub fn new(config: LinkConfig, rng: &mut Rng) -> Self {
         let elements: Vec<Box<dyn Element>> = vec![
             Box::new(Mtu(config.mtu)),
-            Box::new(Bottleneck::new(config.rate_bps, Box::new(DropTail::new(config.queue)))),
+            Box::new(Policing::new(config.policer)),
+            Box::new(CrossSource::new(config.cross_traffic)),
+            Box::new(Bottleneck::new(config.rate_bps, config.queue, config.aqm)),
+            Box::new(CrossSink),
             Box::new(Lossy::new(config.loss)),
             Box::new(Duplicate(config.duplicate)),
             Box::new(Corruption(config.corrupt)),
             Box::new(Reordering::new(config.reorder)),
             Box::new(Delay::new(config.delay, config.jitter, config.jitter_reorders)),
+            Box::new(Hold::default()),
         ];
         Self::with_elements(elements, config.schedule, rng)
     }
@@ -60,7 +68,7 @@ impl Pipe {
         let mut pipe = Self {
             stages: elements.into_iter().map(|element| Stage { element, rng: rng.fork() }).collect(),
             schedule: schedule.into(),
-            stats: LinkStats::default(),
+            record: Record::default(),
             arriving: Vec::new(),
             passed: Vec::new(),
             next_timeout: None,
@@ -71,7 +79,17 @@ impl Pipe {
 
     /// What happened so far.
     pub const fn stats(&self) -> &LinkStats {
-        &self.stats
+        &self.record.stats
+    }
+
+    /// What was recorded; `None` if [`Pipe::record`] was not called.
+    pub const fn trace(&self) -> Option<&LinkTrace> {
+        self.record.trace.as_ref()
+    }
+
+    /// Begins to record, with one sample of the queue per `interval` at most. What was recorded before is gone.
+    pub fn record(&mut self, interval: Duration) {
+        self.record.trace = Some(LinkTrace::new(interval));
     }
 
     /// When [`Pipe::on_timeout`] is wanted.
@@ -81,8 +99,8 @@ impl Pipe {
 
     /// Puts a packet in; what comes out at once is appended to `out`.
     pub(crate) fn send(&mut self, mut packet: Packet, at: &mut Turn<'_>) {
-        packet.index = self.stats.packets_sent;
-        self.stats.on_sent(packet.size());
+        packet.index = self.record.stats.packets_sent;
+        self.record.stats.on_sent(packet.size());
         self.passed.push(packet);
         self.carry_on(0, at);
         self.update_timeout();
@@ -131,7 +149,7 @@ impl Pipe {
             self.arriving = arriving;
         }
         for packet in self.passed.drain(..) {
-            self.stats.on_delivered(packet.index, packet.size());
+            self.record.stats.on_delivered(packet.index, packet.size());
             at.out.push(packet);
         }
     }
@@ -143,7 +161,7 @@ impl Pipe {
         action: impl FnOnce(&mut dyn Element, &mut Context<'_>),
     ) {
         let Stage { element, rng } = &mut self.stages[stage];
-        let mut cx = Context::new(at.now, rng, &mut self.passed, &mut self.stats, at.pool);
+        let mut cx = Context::new(at.now, rng, &mut self.passed, &mut self.record, at.pool);
         action(element.as_mut(), &mut cx);
     }
 
