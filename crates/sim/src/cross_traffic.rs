@@ -127,6 +127,10 @@ impl Element for CrossSource {
         cx.pass(packet);
     }
 
+    fn is_transparent(&self) -> bool {
+        true
+    }
+
     fn next_timeout(&self) -> Option<Instant> {
         // A rate so low that the next packet never comes must not keep the world waiting for it.
         self.next.filter(|next| *next < Instant::FAR_FUTURE)
@@ -149,7 +153,16 @@ impl Element for CrossSource {
 
 /// Takes the packets away, behind the transmitter.
 #[derive(Debug)]
-pub(crate) struct CrossSink;
+pub(crate) struct CrossSink {
+    /// Whether there is or was any cross traffic.
+    needed: bool,
+}
+
+impl CrossSink {
+    pub(crate) const fn new(setting: Option<CrossTraffic>) -> Self {
+        Self { needed: setting.is_some() }
+    }
+}
 
 impl Element for CrossSink {
     fn accept(&mut self, packet: Packet, cx: &mut Context<'_>) {
@@ -157,6 +170,16 @@ impl Element for CrossSink {
             cx.pass(packet);
         } else {
             cx.stats().cross_packets_carried += 1;
+        }
+    }
+
+    fn is_transparent(&self) -> bool {
+        !self.needed
+    }
+
+    fn apply(&mut self, change: &Change, _cx: &mut Context<'_>) {
+        if let Change::CrossTraffic(setting) = change {
+            self.needed |= setting.is_some();
         }
     }
 }

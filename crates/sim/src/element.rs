@@ -40,6 +40,12 @@ pub trait Element: Debug + Send {
     /// Takes a packet that reaches this element at `cx.now()`.
     fn accept(&mut self, packet: Packet, cx: &mut Context<'_>);
 
+    /// Whether `accept` would pass on every packet at once as it is, without a draw or a count, so that it need
+    /// not be called. Only `apply` may take that back.
+    fn is_transparent(&self) -> bool {
+        false
+    }
+
     /// When [`on_timeout`](Self::on_timeout) is wanted; `None` if nothing is held.
     fn next_timeout(&self) -> Option<Instant> {
         None

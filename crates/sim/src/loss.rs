@@ -153,6 +153,10 @@ impl Element for Lossy {
         }
     }
 
+    fn is_transparent(&self) -> bool {
+        self.model == Loss::None
+    }
+
     fn apply(&mut self, change: &Change, _cx: &mut Context<'_>) {
         if let Change::Loss(model) = change {
             *self = Self::new(model.clone());

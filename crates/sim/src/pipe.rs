@@ -36,6 +36,23 @@ pub struct Pipe {
 struct Stage {
     element: Box<dyn Element>,
     rng: Rng,
+    /// What the element said last: packets go past it.
+    transparent: bool,
+    /// What the element said last.
+    timeout: Option<Instant>,
+}
+
+impl Stage {
+    fn new(element: Box<dyn Element>, rng: Rng) -> Self {
+        let mut stage = Self { element, rng, transparent: false, timeout: None };
+        stage.update();
+        stage
+    }
+
+    fn update(&mut self) {
+        self.transparent = self.element.is_transparent();
+        self.timeout = self.element.next_timeout();
+    }
 }
 
 impl Pipe {
@@ -46,7 +63,7 @@ impl Pipe {
             Box::new(Policing::new(config.policer)),
             Box::new(CrossSource::new(config.cross_traffic)),
             Box::new(Bottleneck::new(config.rate_bps, config.queue, config.aqm)),
-            Box::new(CrossSink),
+            Box::new(CrossSink::new(config.cross_traffic)),
             Box::new(Lossy::new(config.loss)),
             Box::new(Duplicate(config.duplicate)),
             Box::new(Corruption(config.corrupt)),
@@ -66,7 +83,7 @@ impl Pipe {
         // A stable sort: of changes at the same time, the last one given is applied last.
         schedule.sort_by_key(|scheduled| scheduled.at);
         let mut pipe = Self {
-            stages: elements.into_iter().map(|element| Stage { element, rng: rng.fork() }).collect(),
+            stages: elements.into_iter().map(|element| Stage::new(element, rng.fork())).collect(),
             schedule: schedule.into(),
             record: Record::default(),
             arriving: Vec::new(),
@@ -115,7 +132,7 @@ impl Pipe {
         }
         // Elements only feed those behind them, so one walk leaves nothing due.
         for stage in 0..self.stages.len() {
-            if self.stages[stage].element.next_timeout().is_some_and(|timeout| timeout <= at.now) {
+            if self.stages[stage].timeout.is_some_and(|timeout| timeout <= at.now) {
                 self.turn(stage, at, |element, cx| element.on_timeout(cx));
                 self.carry_on(stage + 1, at);
             }
@@ -142,10 +159,16 @@ impl Pipe {
             if self.passed.is_empty() {
                 return;
             }
-            let mut arriving = std::mem::replace(&mut self.passed, std::mem::take(&mut self.arriving));
-            for packet in arriving.drain(..) {
-                self.turn(stage, at, |element, cx| element.accept(packet, cx));
+            if self.stages[stage].transparent {
+                continue;
             }
+            let mut arriving = std::mem::replace(&mut self.passed, std::mem::take(&mut self.arriving));
+            let Stage { element, rng, timeout, .. } = &mut self.stages[stage];
+            let mut cx = Context::new(at.now, rng, &mut self.passed, &mut self.record, at.pool);
+            for packet in arriving.drain(..) {
+                element.accept(packet, &mut cx);
+            }
+            *timeout = element.next_timeout();
             self.arriving = arriving;
         }
         for packet in self.passed.drain(..) {
@@ -160,13 +183,14 @@ impl Pipe {
         at: &mut Turn<'_>,
         action: impl FnOnce(&mut dyn Element, &mut Context<'_>),
     ) {
-        let Stage { element, rng } = &mut self.stages[stage];
+        let Stage { element, rng, .. } = &mut self.stages[stage];
         let mut cx = Context::new(at.now, rng, &mut self.passed, &mut self.record, at.pool);
         action(element.as_mut(), &mut cx);
+        self.stages[stage].update();
     }
 
     fn update_timeout(&mut self) {
-        let elements = self.stages.iter().filter_map(|stage| stage.element.next_timeout()).min();
+        let elements = self.stages.iter().filter_map(|stage| stage.timeout).min();
         let schedule = self.schedule.front().map(|scheduled| scheduled.at);
         self.next_timeout = elements.into_iter().chain(schedule).min();
     }

@@ -74,6 +74,10 @@ impl Element for Policing {
         }
     }
 
+    fn is_transparent(&self) -> bool {
+        self.setting.is_none()
+    }
+
     fn apply(&mut self, change: &Change, cx: &mut Context<'_>) {
         if let Change::Policer(setting) = change {
             *self = Self { updated: cx.now(), ..Self::new(*setting) };

@@ -115,6 +115,10 @@ impl Element for Reordering {
         }
     }
 
+    fn is_transparent(&self) -> bool {
+        self.setting == Reorder::None && self.held.is_empty()
+    }
+
     fn next_timeout(&self) -> Option<Instant> {
         self.next_release
     }

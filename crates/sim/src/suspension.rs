@@ -68,8 +68,12 @@ impl Element for Hold {
         }
     }
 
+    fn is_transparent(&self) -> bool {
+        self.until.is_none() && self.held.is_empty()
+    }
+
     fn next_timeout(&self) -> Option<Instant> {
-        self.until.filter(|_| !self.held.is_empty())
+        self.until
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>) {
