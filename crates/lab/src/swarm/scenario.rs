@@ -154,6 +154,7 @@ impl Dice {
             send_window: self.magnitude(2_048, 4 << 20),
             initial_rtt: self.millis(10, 1_000),
             max_ack_delay: self.millis(0, 100),
+            ack_frequency: self.0.chance(0.7),
             congestion: match self.0.chance(0.5) {
                 true => CongestionControl::NewReno(NewRenoConfig::default()),
                 false => CongestionControl::Cubic(CubicConfig::default()),
