@@ -140,7 +140,7 @@ impl Connection {
         if packet.tuple != tuple.id {
             return;
         }
-        tuple.flow.packet_lost(packet);
+        tuple.flow.packet_lost(now, packet);
         if packet.mtu_probe {
             tuple.mtud.on_probe_lost();
             return;
