@@ -28,7 +28,7 @@ pub(super) fn draw(seed: u64) -> Lab {
     lab = lab.server_workload(dice.workload(pauses));
     for number in 0..dice.between(1, 4) {
         let start = if number == 0 { Duration::ZERO } else { dice.millis(0, 2_000) };
-        lab = lab.connection(Connecting { start, workload: dice.workload(pauses), close: dice.close() });
+        lab = lab.connection(Connecting::new(dice.workload(pauses)).start(start).close(dice.close()));
     }
     lab
 }
@@ -170,6 +170,7 @@ impl Dice {
     fn workload(&mut self, pauses: bool) -> Workload {
         Workload {
             streams: self.magnitude(1, 64) as u32 - 1,
+            in_sequence: false,
             bidirectional: self.0.unit(),
             size: 0..=self.magnitude(1, 1_000_000),
             reply: 0..=self.magnitude(1, 500_000),
@@ -181,6 +182,7 @@ impl Dice {
             priority: self.rare(1.0),
             datagrams: self.magnitude(1, 64) as u32 - 1,
             datagram_size: 0..=self.magnitude(1, 2_000),
+            datagram_interval: None,
             pause: if pauses { self.0.unit() * 0.3 } else { 0.0 },
             pause_max: self.millis(1, 300),
         }

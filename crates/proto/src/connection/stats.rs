@@ -24,6 +24,7 @@ pub(super) struct Counters {
     pub(super) packets_spurious: u64,
     pub(super) bytes_lost: u64,
     pub(super) acks_sent: u64,
+    pub(super) ack_bytes: u64,
     pub(super) ack_only_bytes: u64,
     pub(super) pto_count: u64,
     pub(super) black_holes: u64,
@@ -58,6 +59,8 @@ pub struct ConnectionStats {
     pub bytes_lost: u64,
     /// ACK frames sent.
     pub acks_sent: u64,
+    /// Bytes of ACK frames sent.
+    pub ack_bytes: u64,
     /// Bytes of packets that carried nothing but an ACK.
     pub ack_only_bytes: u64,
     /// How often a probe timeout has passed.
@@ -119,6 +122,7 @@ impl Connection {
             packets_spurious: counters.packets_spurious,
             bytes_lost: counters.bytes_lost,
             acks_sent: counters.acks_sent,
+            ack_bytes: counters.ack_bytes,
             ack_only_bytes: counters.ack_only_bytes,
             pto_count: counters.pto_count,
             black_holes: counters.black_holes,

@@ -66,11 +66,13 @@ impl Connection {
     fn write_ack(&mut self, now: Instant, space: SpaceId, allowance: Allowance, out: &mut FrameWriter<'_>) {
         let rides_along = allowance != Allowance::AcksOnly;
         let path = self.path.id;
+        let room = out.space();
         let Some(space) = self.space_mut(space) else { return };
         if (space.needs_ack(now) || (rides_along && space.has_ack_news()))
             && space.write_ack(now, path, ACK_DELAY_EXPONENT, out)
         {
             self.stats.acks_sent += 1;
+            self.stats.ack_bytes += (room - out.space()) as u64;
         }
     }
 
