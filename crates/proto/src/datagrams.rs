@@ -11,12 +11,18 @@ use thiserror::Error;
 
 use crate::TransportError;
 use crate::packet::FrameWriter;
-use crate::streams::adopt;
+use crate::streams::{adopt, may_pin};
 
 /// What a queued datagram counts for in addition to its length, so that empty ones are not free.
 const OVERHEAD_BYTES: usize = 64;
 /// The largest DATAGRAM frame that this end accepts: anything that fits a packet (RFC 9221 §3).
-pub(crate) const FRAME_SIZE_MAX: u64 = 65_535;
+const FRAME_SIZE_MAX: u64 = 65_535;
+
+/// The `max_datagram_frame_size` transport parameter of an end with such a receive buffer; 0, the default,
+/// refuses datagrams.
+pub(crate) fn local_frame_max(receive_buffer: Option<usize>) -> u64 {
+    receive_buffer.map_or(0, |_| FRAME_SIZE_MAX)
+}
 
 /// Why a datagram was not queued.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -79,7 +85,7 @@ impl Datagrams {
         Self {
             incoming: Queue::new(receive_buffer.unwrap_or(0)),
             outgoing: Queue::new(send_buffer),
-            local_frame_max: receive_buffer.map_or(0, |_| FRAME_SIZE_MAX),
+            local_frame_max: local_frame_max(receive_buffer),
             peer_frame_max: 0,
             send_blocked: false,
             receive_blocked: true,
@@ -89,13 +95,7 @@ impl Datagrams {
         }
     }
 
-    /// The `max_datagram_frame_size` transport parameter of this end; 0, the default, refuses datagrams.
-    pub(crate) fn local_frame_max(&self) -> u64 {
-        self.local_frame_max
-    }
-
-    /// The peer's `max_datagram_frame_size` is known: from its transport parameters or, before, from an
-    /// earlier connection. After rejected 0-RTT, 0.
+    /// The peer's `max_datagram_frame_size` is known, from its transport parameters.
     pub(crate) fn set_peer_frame_max(&mut self, frame_max: u64) {
         self.peer_frame_max = frame_max;
     }
@@ -160,8 +160,12 @@ impl Datagrams {
                 .with_frame(FrameType::DATAGRAM));
         }
         self.stats.received += 1;
+        let data = match may_pin(self.incoming.bytes as u64) {
+            true => adopt(payload, frame.data),
+            false => Bytes::copy_from_slice(frame.data),
+        };
         // RFC 9221 §5: a receiver may drop datagrams that it has no room for; old ones are worth less.
-        self.stats.dropped_incoming += self.incoming.push_dropping_oldest(adopt(payload, frame.data));
+        self.stats.dropped_incoming += self.incoming.push_dropping_oldest(data);
         if !self.incoming.is_empty() && std::mem::take(&mut self.receive_blocked) {
             self.received_event = true;
         }

@@ -9,6 +9,7 @@ use super::crypto_stream::CryptoStream;
 use crate::crypto::{AeadBackend, KeyEvent, Keys, Level, OneRttKeys, Session};
 use crate::error::TransportError;
 use crate::packet::{FrameWriter, SentFrame};
+use crate::reliable::Once;
 
 /// What a step of the handshake has brought.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -17,15 +18,6 @@ pub(super) struct Progress {
     pub(super) parameters: bool,
     /// TLS is complete.
     pub(super) complete: bool,
-}
-
-/// Where the delivery of HANDSHAKE_DONE stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Done {
-    NotYet,
-    Pending,
-    InFlight,
-    Acked,
 }
 
 /// The connection IDs that transport parameters must repeat (RFC 9000 §7.3).
@@ -55,7 +47,8 @@ pub(super) struct Handshake {
     peer_parameters: Option<TransportParameters>,
     complete: bool,
     confirmed: bool,
-    done: Done,
+    /// HANDSHAKE_DONE.
+    done: Once<()>,
     deadline: Timer,
     started: Instant,
     duration: Option<Duration>,
@@ -84,7 +77,7 @@ impl Handshake {
             peer_parameters: None,
             complete: false,
             confirmed: false,
-            done: Done::NotYet,
+            done: Once::Idle,
             deadline,
             started: now,
             duration: None,
@@ -163,7 +156,7 @@ impl Handshake {
         self.duration = Some(now - self.started);
         self.deadline.cancel();
         if self.side.is_server() {
-            self.done = Done::Pending;
+            self.done.request(());
             self.confirm();
         }
     }
@@ -284,22 +277,20 @@ impl Handshake {
 
     /// Whether HANDSHAKE_DONE has to be sent (RFC 9000 §19.20).
     pub(super) fn wants_to_send_done(&self) -> bool {
-        self.done == Done::Pending
+        self.done.pending().is_some()
     }
 
     pub(super) fn write_done(&mut self, out: &mut FrameWriter<'_>) {
-        if self.done == Done::Pending && out.write(&Frame::HandshakeDone, SentFrame::HandshakeDone) {
-            self.done = Done::InFlight;
+        if self.wants_to_send_done() && out.write(&Frame::HandshakeDone, SentFrame::HandshakeDone) {
+            self.done.on_written();
         }
     }
 
     pub(super) fn on_done_acked(&mut self) {
-        self.done = Done::Acked;
+        self.done.on_acked();
     }
 
     pub(super) fn on_done_lost(&mut self) {
-        if self.done == Done::InFlight {
-            self.done = Done::Pending;
-        }
+        self.done.on_lost();
     }
 }

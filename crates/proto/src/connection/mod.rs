@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `mod` | struct [`Connection`]: construction and its public methods |
 //! | `lifecycle` | handshaking, established, closing, draining, drained |
-//! | `handshake`, `crypto_stream` | TLS, keys, the peer's transport parameters |
+//! | `handshake`, `crypto_stream` | TLS, keys |
+//! | `parameters` | the transport parameters of both ends |
 //! | `spaces` | the packet number spaces of the handshake; probes |
 //! | `receive`, `undecryptable` | a datagram in |
 //! | `dispatch` | **the list** frame -> owner |
@@ -26,6 +27,7 @@ mod dispatch;
 mod handshake;
 mod idle;
 mod lifecycle;
+mod parameters;
 mod receive;
 mod recovery;
 mod spaces;
@@ -53,18 +55,20 @@ use self::close::Close;
 use self::handshake::{Handshake, Progress};
 use self::idle::Idle;
 use self::lifecycle::Lifecycle;
+use self::parameters::local_parameters;
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
-use crate::datagrams::{DatagramEvent, Datagrams, FRAME_SIZE_MAX, SendDatagramError};
+use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
-use crate::path::{Path, REMOTE_CIDS_MAX, Tuple, TupleId};
+use crate::ext::AckFrequency;
+use crate::path::{Path, Tuple, TupleId};
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
-use crate::streams::{InitialLimits, Streams};
+use crate::streams::Streams;
 
 /// What a connection is made from.
 pub(crate) struct ConnectionSetup {
@@ -108,6 +112,7 @@ pub struct Connection {
     path: Path,
     streams: Streams,
     datagrams: Datagrams,
+    ack_frequency: Option<AckFrequency>,
     idle: Idle,
     close: Option<Close>,
     undecryptable: Undecryptable,
@@ -135,7 +140,7 @@ impl Connection {
         tls: &rustls::ClientConfig,
         name: ServerName<'static>,
     ) -> Result<Self, TlsError> {
-        let parameters = local_parameters(&mut setup, None);
+        let parameters = local_parameters(&setup, None).write(setup.side, Some(&mut setup.rng));
         let session = Session::client(tls, setup.version, name, parameters, setup.aead)?;
         let original_dcid = setup.remote_cid;
         let mut connection = Self::new(setup, session, original_dcid);
@@ -149,7 +154,8 @@ impl Connection {
         tls: &rustls::ServerConfig,
         original_dcid: ConnectionId,
     ) -> Result<Self, TlsError> {
-        let parameters = local_parameters(&mut setup, Some(original_dcid));
+        let parameters =
+            local_parameters(&setup, Some(original_dcid)).write(setup.side, Some(&mut setup.rng));
         let session = Session::server(tls, setup.version, parameters, setup.aead)?;
         Ok(Self::new(setup, session, original_dcid))
     }
@@ -189,6 +195,7 @@ impl Connection {
             path: Path::new(data, local_cid, remote_cid, tuple, endpoint, rng.fork()),
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
+            ack_frequency: None,
             idle,
             close: None,
             undecryptable: Undecryptable::default(),
@@ -393,28 +400,6 @@ impl Connection {
         Ok(())
     }
 
-    fn on_peer_parameters(&mut self) -> Result<(), TransportError> {
-        let parameters = self.handshake.read_parameters()?.clone();
-        self.idle.negotiate(parameters.max_idle_timeout);
-        self.streams.apply_peer_limits(&InitialLimits {
-            max_data: parameters.initial_max_data.get(),
-            max_stream_data_bidi_local: parameters.initial_max_stream_data_bidi_local.get(),
-            max_stream_data_bidi_remote: parameters.initial_max_stream_data_bidi_remote.get(),
-            max_stream_data_uni: parameters.initial_max_stream_data_uni.get(),
-            max_streams_bidi: parameters.initial_max_streams_bidi.get(),
-            max_streams_uni: parameters.initial_max_streams_uni.get(),
-        });
-        self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
-        let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
-        self.path.tuple.mtud.on_peer_limit(mtu_limit);
-        if let Some(token) = parameters.stateless_reset_token {
-            self.path.remote_cids.set_handshake_token(token, &mut self.endpoint_events);
-        }
-        let cid_limit = parameters.active_connection_id_limit.get();
-        self.path.local_cids.set_peer_limit(cid_limit, &mut self.endpoint_events);
-        Ok(())
-    }
-
     fn on_handshake_confirmed(&mut self, now: Instant) {
         self.path.tuple.credit.validate();
         self.discard_space(now, SpaceId::Initial);
@@ -475,34 +460,6 @@ impl Connection {
 
 /// A closed connection is remembered for so many probe timeouts (RFC 9000 §10.2).
 const DRAINING_PTOS: u32 = 3;
-
-/// The transport parameters of this end (RFC 9000 §18.2).
-fn local_parameters(setup: &mut ConnectionSetup, original_dcid: Option<ConnectionId>) -> Vec<u8> {
-    let transport = &setup.transport;
-    let window = VarInt::saturating(transport.stream_receive_window);
-    let server = setup.side.is_server();
-    TransportParameters {
-        original_dcid,
-        max_idle_timeout: transport.max_idle_timeout,
-        stateless_reset_token: server.then(|| setup.endpoint.reset_token(&setup.local_cid)),
-        initial_max_data: VarInt::saturating(transport.receive_window),
-        initial_max_stream_data_bidi_local: window,
-        initial_max_stream_data_bidi_remote: window,
-        initial_max_stream_data_uni: window,
-        initial_max_streams_bidi: VarInt::saturating(transport.max_concurrent_bidi_streams),
-        initial_max_streams_uni: VarInt::saturating(transport.max_concurrent_uni_streams),
-        max_ack_delay: transport.max_ack_delay,
-        // Packets from a new address are dropped, see `receive`.
-        disable_active_migration: true,
-        active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
-        initial_scid: Some(setup.local_cid),
-        max_datagram_frame_size: transport
-            .datagram_receive_buffer
-            .map(|_| VarInt::saturating(FRAME_SIZE_MAX)),
-        ..TransportParameters::default()
-    }
-    .write(setup.side, Some(&mut setup.rng))
-}
 
 #[cfg(test)]
 mod tests;

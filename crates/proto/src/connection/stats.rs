@@ -87,6 +87,10 @@ pub struct ConnectionStats {
     pub rtt_latest: Duration,
     /// The mean deviation of the round-trip time.
     pub rtt_variance: Duration,
+    /// After how many packets this end acknowledges, as the peer has asked.
+    pub ack_gap: u32,
+    /// How long this end may delay an acknowledgement, as the peer has asked.
+    pub ack_delay: Duration,
     /// The size of a full datagram, in bytes of UDP payload.
     pub mtu: u16,
     /// How long the handshake took, once it is complete.
@@ -136,6 +140,8 @@ impl Connection {
             rtt_min: tuple.rtt.has_sample().then(|| tuple.rtt.min()),
             rtt_latest: tuple.rtt.latest(),
             rtt_variance: tuple.rtt.variance(),
+            ack_gap: self.path.space.ack_policy().ack_eliciting_threshold,
+            ack_delay: self.path.space.ack_policy().max_ack_delay,
             mtu: tuple.mtu(),
             handshake_duration: self.handshake.duration(),
             cipher_suite: session.suite(),

@@ -58,7 +58,7 @@ fn the_longest_datagram_fits_the_queue() {
 fn peers_without_datagrams_get_none() {
     let mut datagrams = Datagrams::new(None, 1_000);
     assert_eq!(datagrams.send(Bytes::new(), true, PAYLOAD), Err(SendDatagramError::UnsupportedByPeer));
-    assert_eq!(datagrams.local_frame_max(), 0);
+    assert_eq!(local_frame_max(None), 0);
     let error = receive(&mut datagrams, 0).unwrap_err();
     assert_eq!(error.code, TransportErrorCode::PROTOCOL_VIOLATION);
     assert_eq!(error.frame, Some(FrameType::DATAGRAM));

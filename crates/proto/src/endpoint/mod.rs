@@ -139,7 +139,7 @@ impl Endpoint {
         match read_packet(&datagram.payload, self.config.cid_generator.cid_len()) {
             Ok(packet) => self.route(packet, datagram, reply),
             Err(HeaderError::UnsupportedVersion(cids)) => {
-                self.negotiate(&datagram, &cids.dst(&datagram.payload), &cids.src(&datagram.payload), reply)
+                self.negotiate(&datagram, cids.dst(&datagram.payload), cids.src(&datagram.payload), reply)
             }
             Err(_) => self.route_reset(datagram).unwrap_or(Route::Dropped(DropReason::Malformed)),
         }
@@ -161,7 +161,7 @@ impl Endpoint {
 
     /// A datagram that no connection ID claims may be a stateless reset (RFC 9000 §10.3.1).
     fn route_reset(&mut self, datagram: Datagram) -> Result<Route, Datagram> {
-        match stateless::trailing_token(&datagram.payload).and_then(|token| self.by_reset_token.get(&token)) {
+        match trailing_token(&datagram.payload).and_then(|token| self.by_reset_token.get(&token)) {
             Some(&handle) => Ok(Route::Connection(handle, datagram)),
             None => Err(datagram),
         }
@@ -182,12 +182,12 @@ impl Endpoint {
         let Some(version) = packet.version else {
             return Route::Dropped(DropReason::Malformed);
         };
+        if !self.config.supports(version) {
+            return self.negotiate(&datagram, packet.dst.as_bytes(), packet.src.as_bytes(), reply);
+        }
         // RFC 9000 §14.1: a client's first datagram is padded; §7.2: its connection ID has at least 8 bytes.
         if datagram.payload.len() < usize::from(crate::config::MTU_MIN) || packet.dst.len() < 8 {
             return Route::Dropped(DropReason::TooShort);
-        }
-        if !self.config.supports(version) {
-            return self.negotiate(&datagram, packet.dst.as_bytes(), packet.src.as_bytes(), reply);
         }
         // Nothing is kept of a datagram that was not made by a client: corruption on the way must not leave
         // a half-open connection behind.

@@ -1,6 +1,6 @@
 //! The payload of the packet that is being built.
 
-use fulmar_wire::{AckEncoder, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
+use fulmar_wire::{AckEncoder, AckWritten, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
 
 use super::{SentFrame, SentFrames};
 
@@ -13,6 +13,7 @@ pub(crate) struct FrameWriter<'a> {
     dialect: Dialect,
     frames: SentFrames,
     ack_eliciting: bool,
+    fills_datagram: bool,
 }
 
 /// What a [`FrameWriter`] wrote.
@@ -23,12 +24,20 @@ pub(crate) struct Payload {
     pub(crate) frames: SentFrames,
     /// Whether one of the frames elicits an acknowledgement.
     pub(crate) ack_eliciting: bool,
+    /// Whether one of the frames asks for a datagram of the size that every path carries.
+    pub(crate) fills_datagram: bool,
 }
 
 impl<'a> FrameWriter<'a> {
     /// Writes into `payload`, which is as long as the payload may become.
     pub(crate) fn new(payload: &'a mut [u8], dialect: Dialect) -> Self {
-        Self { writer: Writer::new(payload), dialect, frames: SentFrames::new(), ack_eliciting: false }
+        Self {
+            writer: Writer::new(payload),
+            dialect,
+            frames: SentFrames::new(),
+            ack_eliciting: false,
+            fills_datagram: false,
+        }
     }
 
     /// Bytes that are left in this packet.
@@ -46,11 +55,6 @@ impl<'a> FrameWriter<'a> {
         self.ack_eliciting
     }
 
-    /// How frames that depend on the multipath extension are encoded.
-    pub(crate) fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
     /// Writes a frame whose fate nobody needs to hear of. Returns false, and writes nothing, if it does not fit.
     pub(crate) fn write_untracked(&mut self, frame: &Frame<'_>) -> bool {
         if frame.encoded_len(self.dialect) > self.space() {
@@ -58,6 +62,8 @@ impl<'a> FrameWriter<'a> {
         }
         frame.encode(self.dialect, &mut self.writer);
         self.ack_eliciting |= frame.is_ack_eliciting();
+        // RFC 9000 §8.2.1, §8.2.2: they prove that the path carries such datagrams.
+        self.fills_datagram |= matches!(frame, Frame::PathChallenge(_) | Frame::PathResponse(_));
         true
     }
 
@@ -70,13 +76,12 @@ impl<'a> FrameWriter<'a> {
         written
     }
 
-    /// Writes an ACK with as many of the newest ranges as fit.
-    pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> bool {
-        let Some(largest) = ack.encode_within(self.dialect, &mut self.writer) else {
-            return false;
-        };
-        self.frames.push(SentFrame::Ack { largest });
-        true
+    /// Writes an ACK with as many of the newest ranges as fit. Returns `None`, and writes nothing, if not even
+    /// one does.
+    pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> Option<AckWritten> {
+        let written = ack.encode_within(self.dialect, &mut self.writer)?;
+        self.frames.push(SentFrame::Ack { largest: written.largest });
+        Some(written)
     }
 
     /// Reserves a STREAM frame for up to `available` bytes at `offset` and returns how many fit; `fill` copies
@@ -142,15 +147,14 @@ impl<'a> FrameWriter<'a> {
         Some(len)
     }
 
-    /// Adds PADDING until the payload has at least `len` bytes, or is full.
-    pub(crate) fn pad_to(&mut self, len: usize) {
-        let missing = len.saturating_sub(self.writer.len()).min(self.space());
-        self.writer.reserve(missing).fill(0);
-    }
-
     /// Ends the payload.
     pub(crate) fn finish(self) -> Payload {
-        Payload { len: self.writer.len(), frames: self.frames, ack_eliciting: self.ack_eliciting }
+        Payload {
+            len: self.writer.len(),
+            frames: self.frames,
+            ack_eliciting: self.ack_eliciting,
+            fills_datagram: self.fills_datagram,
+        }
     }
 }
 

@@ -17,10 +17,6 @@ impl AddressCredit {
         Self { validated, received: 0, sent: 0 }
     }
 
-    pub(crate) fn is_validated(&self) -> bool {
-        self.validated
-    }
-
     /// The address has proven itself.
     pub(crate) fn validate(&mut self) {
         self.validated = true;

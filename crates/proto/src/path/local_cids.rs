@@ -58,11 +58,6 @@ impl LocalCids {
         self.config.cid_generator.cid_len()
     }
 
-    /// The first ID, as it appeared in the handshake.
-    pub(crate) fn handshake_cid(&self) -> Option<ConnectionId> {
-        self.issued.iter().find(|i| i.sequence == 0).map(|i| i.cid)
-    }
-
     /// Issues IDs up to the peer's `active_connection_id_limit` and our own limit.
     pub(crate) fn set_peer_limit(&mut self, limit: u64, events: &mut VecDeque<EndpointEventInner>) {
         self.limit = limit.min(LOCAL_CIDS_MAX);

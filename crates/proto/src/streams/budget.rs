@@ -40,14 +40,6 @@ impl SendBudget {
         !self.waiting.is_empty() && self.window.saturating_sub(self.held) >= self.wake_room()
     }
 
-    pub(super) fn window(&self) -> u64 {
-        self.window
-    }
-
-    pub(super) fn set_window(&mut self, window: u64) {
-        self.window = window;
-    }
-
     pub(super) fn hold(&mut self, bytes: u64) {
         self.held += bytes;
     }

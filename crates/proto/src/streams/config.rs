@@ -19,6 +19,20 @@ pub(crate) struct StreamsConfig {
     pub(crate) send_window: u64,
 }
 
+impl StreamsConfig {
+    /// The limits that this end gives to the peer with its transport parameters.
+    pub(crate) fn initial_limits(&self) -> InitialLimits {
+        InitialLimits {
+            max_data: self.receive_window,
+            max_stream_data_bidi_local: self.stream_receive_window,
+            max_stream_data_bidi_remote: self.stream_receive_window,
+            max_stream_data_uni: self.stream_receive_window,
+            max_streams_bidi: self.max_concurrent_bidi,
+            max_streams_uni: self.max_concurrent_uni,
+        }
+    }
+}
+
 impl Default for StreamsConfig {
     fn default() -> Self {
         Self {

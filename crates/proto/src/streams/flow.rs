@@ -8,7 +8,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 use fulmar_wire::VarInt;
 
-use super::delivery::Latest;
+use crate::reliable::Latest;
 
 /// A window doubles if as much as it holds was consumed within this many round trips: then it may be the
 /// window that limits the peer, rather than the application or the network.
@@ -192,6 +192,7 @@ impl ReceiveWindow {
     }
 
     /// The limit that the peer has, or will have.
+    #[cfg(test)]
     pub(super) fn limit(&self) -> u64 {
         self.limit.get()
     }

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 use fulmar_base::RangeSet;
 use fulmar_wire::Dir;
 
-use super::delivery::Latest;
+use crate::reliable::Latest;
 
 /// The number of streams that stream IDs have room for (RFC 9000 §4.6).
 pub(super) const MAX_STREAMS: u64 = 1 << 60;
@@ -139,11 +139,6 @@ impl IncomingStreams {
             accepted: 0,
             untouched: RangeSet::new(),
         }
-    }
-
-    /// How many the peer may open in all.
-    pub(super) fn limit(&self) -> u64 {
-        self.limit.get()
     }
 
     /// A frame for the stream of this index has arrived.

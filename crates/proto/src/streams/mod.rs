@@ -13,7 +13,6 @@
 //! | `send`, `send_buffer` | the sending half of a stream |
 //! | `recv`, `assembler`, `piece` | the receiving half of a stream |
 //! | `handles`, `events` | the application's view |
-//! | `delivery` | patterns of reliable delivery |
 //!
 //! Invariant: a stream is in a queue exactly while it has something for that queue, so that asking whether
 //! there is anything to send costs nothing. [`Streams::sync`] restores this after every change of a half.
@@ -36,7 +35,6 @@ use self::table::{Stream, Table};
 mod assembler;
 mod budget;
 mod config;
-pub(crate) mod delivery;
 mod events;
 mod flow;
 mod handles;
@@ -53,7 +51,7 @@ mod transmit;
 pub(crate) use config::{InitialLimits, StreamsConfig};
 pub use events::StreamEvent;
 pub use handles::{Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, WriteError};
-pub(crate) use piece::adopt;
+pub(crate) use piece::{adopt, may_pin};
 
 /// All streams of a connection, and the flow control of the connection.
 #[derive(Debug)]
@@ -130,21 +128,7 @@ impl Streams {
         }
     }
 
-    /// The limits that this end gives to the peer with its transport parameters.
-    pub(crate) fn local_limits(&self) -> InitialLimits {
-        let stream = self.config.stream_receive_window.min(VarInt::MAX.get());
-        InitialLimits {
-            max_data: self.window.limit(),
-            max_stream_data_bidi_local: stream,
-            max_stream_data_bidi_remote: stream,
-            max_stream_data_uni: stream,
-            max_streams_bidi: self.incoming.bi.limit(),
-            max_streams_uni: self.incoming.uni.limit(),
-        }
-    }
-
-    /// The peer's limits are known: from its transport parameters, or, before, from an earlier connection
-    /// (0-RTT). Limits only grow (RFC 9000 §7.4.1; the caller checks that).
+    /// The peer's limits are known, from its transport parameters. Called again, limits only grow.
     pub(crate) fn apply_peer_limits(&mut self, limits: &InitialLimits) {
         self.peer = *limits;
         let mut raised = Vec::new();
@@ -161,27 +145,6 @@ impl Streams {
         }
         self.raise_stream_limit(Dir::Bi, limits.max_streams_bidi);
         self.raise_stream_limit(Dir::Uni, limits.max_streams_uni);
-    }
-
-    /// The peer has rejected 0-RTT: none of the streams that were opened early exist for it, nor do its old
-    /// limits hold (RFC 9001 §4.6.2). Everything is as it was before [`Streams::apply_peer_limits`]. The caller
-    /// forgets the tokens of 0-RTT packets: the names of their streams may be used again.
-    pub(crate) fn reject_early_data(&mut self) {
-        self.table.clear();
-        self.peer = InitialLimits::default();
-        self.outgoing = PerDir { bi: OutgoingStreams::new(), uni: OutgoingStreams::new() };
-        self.credit = SendCredit::new(0);
-        self.budget = SendBudget::new(self.budget.window());
-        self.control.clear();
-        self.lost = PriorityQueue::default();
-        self.fresh = PriorityQueue::default();
-        self.events = Events::default();
-    }
-
-    /// Changes how much all streams together buffer for sending, in bytes.
-    pub(crate) fn set_send_window(&mut self, window: u64) {
-        self.budget.set_window(window);
-        self.wake_waiting();
     }
 
     /// Bytes that are buffered for sending, sent and not acknowledged ones included.

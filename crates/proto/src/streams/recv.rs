@@ -5,10 +5,11 @@ use fulmar_wire::{FrameType, ResetStream, Stream, TransportErrorCode, VarInt};
 
 use super::RecvContext;
 use super::assembler::Assembler;
-use super::delivery::{Latest, Once};
 use super::flow::ReceiveWindow;
 use super::handles::{Chunk, ReadError};
+use super::piece::may_pin;
 use crate::TransportError;
+use crate::reliable::{Latest, Once};
 
 /// The receiving half of a stream, until the application knows how it ended.
 #[derive(Debug)]
@@ -73,7 +74,12 @@ impl RecvHalf {
         if self.state != State::Open {
             return Ok(self.discard_rest(connection));
         }
-        self.assembler.insert(frame.offset.get(), frame.data, payload);
+        if may_pin(connection.unconsumed()) {
+            self.assembler.insert(frame.offset.get(), frame.data, payload);
+        } else {
+            let copy = Bytes::copy_from_slice(frame.data);
+            self.assembler.insert(frame.offset.get(), &copy, &copy);
+        }
         if self.final_size.is_none() {
             self.window.tune(cx.now, cx.rtt);
         }

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use fulmar_wire::{StreamId, VarInt};
 
-use super::delivery::{Latest, Once};
 use super::flow::SendCredit;
 use super::handles::WriteError;
 use super::send_buffer::SendBuffer;
 use crate::packet::FrameWriter;
+use crate::reliable::{Latest, Once};
 
 /// The sending half of a stream, until the peer has acknowledged its end.
 #[derive(Debug)]

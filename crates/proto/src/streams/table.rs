@@ -148,14 +148,6 @@ impl Table {
         self.slots.iter_mut().flatten().map(|stream| (stream.id, &mut **stream))
     }
 
-    /// Removes all streams.
-    pub(super) fn clear(&mut self) {
-        for stream in self.slots.drain(..).flatten() {
-            self.by_id.remove(&stream.id);
-        }
-        self.free.clear();
-    }
-
     fn find(&mut self, id: StreamId) -> Option<usize> {
         if self.slots.get(self.guess).is_some_and(|slot| slot.as_ref().is_some_and(|stream| stream.id == id))
         {

@@ -150,11 +150,11 @@ impl End {
 }
 
 /// A client and a server that know each other's limits.
-fn pair(client: &StreamsConfig, server: &StreamsConfig) -> (End, End) {
-    let mut client = End::new(Side::Client, client);
-    let mut server = End::new(Side::Server, server);
-    client.apply_limits(&server.streams.local_limits());
-    server.apply_limits(&client.streams.local_limits());
+fn pair(client_config: &StreamsConfig, server_config: &StreamsConfig) -> (End, End) {
+    let mut client = End::new(Side::Client, client_config);
+    let mut server = End::new(Side::Server, server_config);
+    client.apply_limits(&server_config.initial_limits());
+    server.apply_limits(&client_config.initial_limits());
     (client, server)
 }
 

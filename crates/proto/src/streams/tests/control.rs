@@ -143,11 +143,6 @@ fn writers_wait_for_room_and_are_woken() {
     assert_eq!(events.len(), 2, "each is woken once: {events:?}");
     assert!(events.contains(&StreamEvent::Writable(bulk)) && events.contains(&StreamEvent::Writable(late)));
     assert_eq!(client.streams.send_buffered(), 0);
-
-    assert_eq!(client.streams.send(bulk).write(&[1; 200_000]), Ok(100_000));
-    assert_eq!(client.streams.send(bulk).write(b"x"), Err(WriteError::Blocked));
-    client.streams.set_send_window(200_000);
-    assert_eq!(client.events(), [StreamEvent::Writable(bulk)]);
 }
 
 #[test]
@@ -248,10 +243,6 @@ fn limits_that_come_late_open_what_waited() {
     client.apply_limits(&InitialLimits { max_stream_data_bidi_remote: 3, ..early });
     assert_eq!(client.events(), [StreamEvent::Writable(id)]);
     assert_eq!(client.streams.send(id).write(b"hello"), Ok(3));
-
-    client.streams.reject_early_data();
-    client.assert_idle();
-    assert_eq!(client.streams.open(Dir::Bi), None);
 }
 
 #[test]

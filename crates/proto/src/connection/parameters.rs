@@ -1,0 +1,65 @@
+//! The transport parameters of both ends (RFC 9000 §7.4, §18).
+
+use fulmar_wire::{ConnectionId, TransportParameters, VarInt};
+
+use super::{Connection, ConnectionSetup};
+use crate::datagrams::local_frame_max;
+use crate::error::TransportError;
+use crate::ext::AckFrequency;
+use crate::path::REMOTE_CIDS_MAX;
+use crate::streams::InitialLimits;
+
+/// What this end tells; a server repeats the connection ID that the client made up, `original_dcid`.
+pub(super) fn local_parameters(
+    setup: &ConnectionSetup,
+    original_dcid: Option<ConnectionId>,
+) -> TransportParameters {
+    let transport = &setup.transport;
+    let limits = transport.streams().initial_limits();
+    let frame_max = local_frame_max(transport.datagram_receive_buffer);
+    TransportParameters {
+        original_dcid,
+        max_idle_timeout: transport.max_idle_timeout,
+        stateless_reset_token: setup.side.is_server().then(|| setup.endpoint.reset_token(&setup.local_cid)),
+        initial_max_data: VarInt::saturating(limits.max_data),
+        initial_max_stream_data_bidi_local: VarInt::saturating(limits.max_stream_data_bidi_local),
+        initial_max_stream_data_bidi_remote: VarInt::saturating(limits.max_stream_data_bidi_remote),
+        initial_max_stream_data_uni: VarInt::saturating(limits.max_stream_data_uni),
+        initial_max_streams_bidi: VarInt::saturating(limits.max_streams_bidi),
+        initial_max_streams_uni: VarInt::saturating(limits.max_streams_uni),
+        max_ack_delay: transport.max_ack_delay,
+        min_ack_delay: transport.min_ack_delay(),
+        // Packets from a new address are dropped, see `receive`.
+        disable_active_migration: true,
+        active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
+        initial_scid: Some(setup.local_cid),
+        max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),
+        ..TransportParameters::default()
+    }
+}
+
+impl Connection {
+    /// The peer's parameters have come: every component learns what concerns it.
+    pub(super) fn on_peer_parameters(&mut self) -> Result<(), TransportError> {
+        let parameters = self.handshake.read_parameters()?.clone();
+        self.idle.negotiate(parameters.max_idle_timeout);
+        self.streams.apply_peer_limits(&InitialLimits {
+            max_data: parameters.initial_max_data.get(),
+            max_stream_data_bidi_local: parameters.initial_max_stream_data_bidi_local.get(),
+            max_stream_data_bidi_remote: parameters.initial_max_stream_data_bidi_remote.get(),
+            max_stream_data_uni: parameters.initial_max_stream_data_uni.get(),
+            max_streams_bidi: parameters.initial_max_streams_bidi.get(),
+            max_streams_uni: parameters.initial_max_streams_uni.get(),
+        });
+        self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
+        let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
+        self.path.tuple.mtud.on_peer_limit(mtu_limit);
+        if let Some(token) = parameters.stateless_reset_token {
+            self.path.remote_cids.set_handshake_token(token, &mut self.endpoint_events);
+        }
+        self.ack_frequency = self.config.min_ack_delay().map(|min| AckFrequency::new(min, &parameters));
+        let cid_limit = parameters.active_connection_id_limit.get();
+        self.path.local_cids.set_peer_limit(cid_limit, &mut self.endpoint_events);
+        Ok(())
+    }
+}
