@@ -18,8 +18,6 @@ impl Connection {
                 }
                 SentFrame::Crypto { offset, len } => {
                     self.handshake.on_crypto_acked(space.level(), *offset, *len);
-                    // RFC 9002 §6.2.2.1: the server has seen a Handshake packet, and so validated the address.
-                    self.handshake_acked |= space == SpaceId::Handshake;
                 }
                 SentFrame::Stream { .. }
                 | SentFrame::ResetStream(_)

@@ -9,6 +9,7 @@ use fulmar_wire::Ack;
 use super::Connection;
 use super::dispatch::FrameContext;
 use super::spaces::SpaceId;
+use crate::config::MTU_MIN;
 use crate::error::TransportError;
 use crate::packet::SentPacket;
 use crate::space::{AckOutcome, LossContext, RttSample};
@@ -39,6 +40,8 @@ impl Connection {
                 keys.on_ack(path, ack.largest.get(), cx.generation, cx.now, pto)?;
             }
         }
+        // RFC 9002 §6.2.2.1: the server has seen a Handshake packet, and so validated the address.
+        self.handshake_acked |= cx.space == SpaceId::Handshake && !outcome.acked.is_empty();
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(cx.now, cx.space, sample);
         }
@@ -215,7 +218,7 @@ impl Connection {
     /// When something should have been acknowledged, and in which space a probe is due then.
     pub(super) fn pto_deadline(&self) -> Option<(Instant, SpaceId)> {
         // RFC 9002 §6.2.2.1: a server that may not send waits for the client.
-        if self.path.tuple.credit.available() == 0 {
+        if !self.has_credit() {
             return None;
         }
         let due = SpaceId::ALL
@@ -230,13 +233,17 @@ impl Connection {
         due.or_else(|| self.anti_deadlock_deadline())
     }
 
-    /// A client keeps sending while its server may be waiting for credit (RFC 9002 §6.2.2.1).
+    /// When a probe is due although nothing is in flight that could be probed.
     fn anti_deadlock_deadline(&self) -> Option<(Instant, SpaceId)> {
-        if self.peer_validated_address() {
-            return None;
-        }
-        let space = match self.handshake.handshake_keys() {
-            Some(_) => SpaceId::Handshake,
+        // Bytes of the handshake may wait for room in a window that is full of application data, which is not
+        // acknowledged before the handshake is complete.
+        let early = [SpaceId::Initial, SpaceId::Handshake];
+        let starved = early.into_iter().find(|&space| self.can_send(space) && self.wants_to_send(space));
+        let space = match starved {
+            Some(space) => space,
+            None if self.peer_validated_address() => return None,
+            // RFC 9002 §6.2.2.1: a client keeps sending while its server may be waiting for credit.
+            None if self.handshake.handshake_keys().is_some() => SpaceId::Handshake,
             None => SpaceId::Initial,
         };
         Some((self.pto_base_time + self.pto_delay(space), space))

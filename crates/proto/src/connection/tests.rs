@@ -1,6 +1,12 @@
-//! What a peer that breaks the protocol is told (RFC 9000 §11, §19, §20).
+//! Connections from the inside.
+//!
+//! | file | what it tests |
+//! |---|---|
+//! | `starvation` | a handshake that has to wait for room in the congestion window |
+//! | `violations` | what a peer that breaks the protocol is told |
 
 #[path = "../../tests/pair/mod.rs"]
 mod pair;
 
+mod starvation;
 mod violations;

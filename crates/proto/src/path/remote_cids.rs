@@ -150,13 +150,13 @@ impl RemoteCids {
     ) -> Result<(), TransportError> {
         self.retire_prior_to = self.retire_prior_to.max(bound);
         while let Some(id) = self.ids.front().copied().filter(|id| id.sequence < self.retire_prior_to) {
+            if self.ids.len() == 1 {
+                return Err(TransportError::protocol_violation("all connection IDs were retired"));
+            }
             self.ids.pop_front();
             self.retire_pending.push_back(id.sequence);
             if let Some(token) = id.reset_token {
                 events.push_back(EndpointEventInner::ResetTokenForgotten(token));
-            }
-            if self.ids.is_empty() {
-                return Err(TransportError::protocol_violation("all connection IDs were retired"));
             }
         }
         Ok(())
