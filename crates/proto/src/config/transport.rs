@@ -90,8 +90,9 @@ pub struct TransportConfig {
     /// Bytes that the application may have buffered for sending, sent and not acknowledged included.
     /// Default 16 MiB.
     pub send_window: u64,
-    /// The round-trip time that is assumed before the first measurement, and after which the first packet is
-    /// repeated. Default 250 ms, see [`INITIAL_RTT`].
+    /// The round-trip time that is assumed before the first measurement; the first packet is repeated after two
+    /// and a half times as long. Ends that know each other to be far away should say so here. Default 100 ms, see
+    /// [`INITIAL_RTT`].
     pub initial_rtt: Duration,
     /// How timers are derived from the round-trip time. Default [`TimerStyle::OncePerRtt`].
     pub timers: TimerStyle,

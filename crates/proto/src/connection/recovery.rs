@@ -92,7 +92,7 @@ impl Connection {
         // Whether the path has become narrower must be known before the losses are taken for congestion.
         self.detect_black_hole(now, outcome);
         for (_, packet) in &outcome.lost {
-            self.on_packet_lost(packet);
+            self.on_packet_lost(now, packet);
             if !packet.repeated {
                 self.deliver_lost(space, &packet.frames);
             }
@@ -132,20 +132,20 @@ impl Connection {
         }
     }
 
-    fn on_packet_lost(&mut self, packet: &SentPacket) {
+    fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
         let tuple = &mut self.path.tuple;
         if packet.tuple != tuple.id {
             return;
         }
         if packet.mtu_probe {
-            tuple.flow.packet_lost(packet);
+            tuple.flow.packet_lost(now, packet);
             tuple.mtud.on_probe_lost();
             return;
         }
         if tuple.mtud.explains_loss(packet.size, packet.time_sent) {
             tuple.flow.packet_discarded(packet);
         } else {
-            tuple.flow.packet_lost(packet);
+            tuple.flow.packet_lost(now, packet);
         }
         self.stats.packets_lost += 1;
         self.stats.bytes_lost += u64::from(packet.size);

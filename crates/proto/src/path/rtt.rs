@@ -13,9 +13,12 @@ use fulmar_base::Instant;
 
 use crate::config::TimerStyle;
 
-/// The round-trip time that is assumed before the first sample, and the default of
-/// [`TransportConfig::initial_rtt`](crate::TransportConfig::initial_rtt), where its choice is explained.
-pub const INITIAL_RTT: Duration = Duration::from_millis(250);
+/// The round-trip time that is assumed before the first sample: the first packet is repeated after 250 ms, which
+/// is this and three times the half of it. RFC 9002 §6.2.2 recommends 333 ms, for a first timeout of a second.
+///
+/// A short guess costs a repeated datagram where the round trip is longer, a long one costs the time where a
+/// packet was lost. `crates/lab/tests/handshake.rs` measures both.
+pub const INITIAL_RTT: Duration = Duration::from_millis(100);
 
 /// The finest timer that loss detection relies on (kGranularity, RFC 9002 §6.1.2).
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
@@ -170,13 +173,11 @@ impl Rtt {
     }
 
     /// The part of the probe timeout that the round-trip time explains (RFC 9002 §6.2.1), without the
-    /// peer's acknowledgement delay. Before the first sample it is the initial guess itself, unless the style is
-    /// classic: to ask twice costs little, and waiting three guesses costs three guesses.
+    /// peer's acknowledgement delay.
     pub fn pto_base(&self) -> Duration {
         let variances = match self.style {
             TimerStyle::Classic => VARIANCES_CLASSIC,
-            TimerStyle::OncePerRtt if self.has_sample() => VARIANCES,
-            TimerStyle::OncePerRtt => return self.smoothed,
+            TimerStyle::OncePerRtt => VARIANCES,
         };
         self.smoothed + (self.variance * variances).max(GRANULARITY)
     }

@@ -50,7 +50,7 @@ impl Sender {
 
     fn lose(&mut self, now: Instant, packets: &[SentPacket]) {
         for packet in packets {
-            self.flow.packet_lost(packet);
+            self.flow.packet_lost(now, packet);
         }
         self.flow.end_loss(now, false, &self.rtt);
     }

@@ -29,7 +29,7 @@ fn with_acks(style: TimerStyle, round_trips: u64, acks: u64, sample: impl Fn(u64
 }
 
 #[test]
-fn the_first_packet_is_repeated_after_the_guess() {
+fn the_first_packet_is_repeated_after_a_quarter_of_a_second() {
     assert_eq!(Rtt::default().pto_base(), ms(250));
     assert!(!Rtt::default().has_sample());
     assert_eq!(Rtt::new(ms(333), TimerStyle::Classic).pto_base(), ms(999), "RFC 9002 §6.2.2");
