@@ -292,6 +292,8 @@ pub(crate) enum CongestionName {
     Newreno,
     /// CUBIC (RFC 9438)
     Cubic,
+    /// BBR version 3 (draft-ietf-ccwg-bbr)
+    Bbr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

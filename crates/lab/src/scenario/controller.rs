@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fulmar_proto::congestion::{CongestionControl, CubicConfig, NewRenoConfig};
+use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig, NewRenoConfig};
 use serde::{Deserialize, Serialize};
 
 /// The name of a congestion controller.
@@ -28,15 +28,17 @@ impl ControllerName {
     /// The controller with its default configuration; `None` if this version of Fulmar does not have it.
     pub fn build(self) -> Option<CongestionControl> {
         match self {
+            Self::Bbr => Some(CongestionControl::Bbr(BbrConfig::default())),
             Self::Cubic => Some(CongestionControl::Cubic(CubicConfig::default())),
             Self::Newreno => Some(CongestionControl::NewReno(NewRenoConfig::default())),
-            Self::Bbr | Self::Bbr1 | Self::Prague => None,
+            Self::Bbr1 | Self::Prague => None,
         }
     }
 
     /// What a connection uses whose configuration names no controller; `None` if that is none of these.
     pub fn of_default_configuration() -> Option<Self> {
         match CongestionControl::default() {
+            CongestionControl::Bbr(_) => Some(Self::Bbr),
             CongestionControl::Cubic(_) => Some(Self::Cubic),
             CongestionControl::NewReno(_) => Some(Self::Newreno),
             CongestionControl::Custom(_) => None,

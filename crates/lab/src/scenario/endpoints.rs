@@ -1,6 +1,6 @@
 //! The configuration of the ends: `[endpoints]` for both, `[client]` and `[server]` for one.
 
-use fulmar_proto::TransportConfig;
+use fulmar_proto::{TimerStyle, TransportConfig};
 use serde::Deserialize;
 
 use super::values::{Millis, Seconds};
@@ -26,6 +26,16 @@ pub(crate) struct EndpointSpec {
     mtu_max: Option<u16>,
     mtu_discovery: Option<bool>,
     ecn: Option<bool>,
+    ack_frequency: Option<bool>,
+    timers: Option<TimersSpec>,
+}
+
+/// How timers are derived from the round-trip time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum TimersSpec {
+    OncePerRtt,
+    Classic,
 }
 
 impl EndpointSpec {
@@ -47,6 +57,17 @@ impl EndpointSpec {
         set(&mut config.mtu_max, self.mtu_max);
         set(&mut config.mtu_discovery, self.mtu_discovery);
         set(&mut config.ecn, self.ecn);
+        set(&mut config.ack_frequency, self.ack_frequency);
+        set(&mut config.timers, self.timers.map(TimersSpec::style));
+    }
+}
+
+impl TimersSpec {
+    fn style(self) -> TimerStyle {
+        match self {
+            Self::OncePerRtt => TimerStyle::OncePerRtt,
+            Self::Classic => TimerStyle::Classic,
+        }
     }
 }
 

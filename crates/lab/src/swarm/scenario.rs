@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::congestion::{CongestionControl, CubicConfig, NewRenoConfig};
-use fulmar_proto::{Side, TransportConfig};
+use fulmar_proto::{Side, TimerStyle, TransportConfig};
 use fulmar_sim::{Change, Corrupt, Jitter, LinkConfig, Loss, QueueLimit, Reorder};
 
 use crate::{Close, Connecting, Lab, Workload};
@@ -153,6 +153,7 @@ impl Dice {
             receive_window_max: receive_window << self.0.below(6),
             send_window: self.magnitude(2_048, 4 << 20),
             initial_rtt: self.millis(10, 1_000),
+            timers: if self.0.chance(0.8) { TimerStyle::OncePerRtt } else { TimerStyle::Classic },
             max_ack_delay: self.millis(0, 100),
             congestion: match self.0.chance(0.5) {
                 true => CongestionControl::NewReno(NewRenoConfig::default()),

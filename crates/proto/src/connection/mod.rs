@@ -125,6 +125,8 @@ pub struct Connection {
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
     pacing: Timer,
+    /// Whether a probe for a larger datagram found the window full.
+    mtu_probe_waits: bool,
     /// The memory of the last ACK's outcome, reused.
     outcome: AckOutcome,
 
@@ -181,8 +183,6 @@ impl Connection {
         let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
         let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
         let level = (side, version, aead);
-        let mut idle = Idle::new(transport.max_idle_timeout, transport.keep_alive_interval);
-        idle.on_received(now, tuple.rtt.pto_base());
         Self {
             side,
             version,
@@ -196,14 +196,15 @@ impl Connection {
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
-            idle,
+            idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
             close: None,
             undecryptable: Undecryptable::default(),
-            pto: PtoBackoff::default(),
+            pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
             handshake_acked: false,
             pacing: Timer::new(),
+            mtu_probe_waits: false,
             outcome: AckOutcome::default(),
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),
@@ -391,6 +392,7 @@ impl Connection {
         if progress.complete {
             self.handshake.on_complete(now);
             self.lifecycle.move_to_established();
+            self.idle.on_established(now, self.pto_base());
             self.events.push_back(Event::Connected);
             if self.side.is_server() {
                 self.on_handshake_confirmed(now);
