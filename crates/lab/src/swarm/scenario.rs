@@ -155,6 +155,7 @@ impl Dice {
             initial_rtt: self.millis(10, 1_000),
             timers: if self.0.chance(0.8) { TimerStyle::OncePerRtt } else { TimerStyle::Classic },
             max_ack_delay: self.millis(0, 100),
+            ack_frequency: self.0.chance(0.7),
             congestion: match self.0.chance(0.5) {
                 true => CongestionControl::NewReno(NewRenoConfig::default()),
                 false => CongestionControl::Cubic(CubicConfig::default()),
