@@ -296,6 +296,20 @@ impl Connection {
         Ok(())
     }
 
+    /// Takes the payload of a 1-RTT packet as if it had been opened, and closes on an error as usual: a fuzzer
+    /// cannot guess keys.
+    #[cfg(fuzzing)]
+    pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: Bytes) {
+        let number = self.path.space.largest_received().map_or(0, |largest| largest + 1);
+        let dst = self.local_cid;
+        let cx = FrameContext { now, space: SpaceId::DATA, dst, payload: &payload, generation: 0 };
+        if self.lifecycle.is_open()
+            && let Err(error) = self.handle_payload(&cx, number, Ecn::NotEct)
+        {
+            self.close_on_error(now, error);
+        }
+    }
+
     /// Opens the packets that waited for keys which have come.
     pub(super) fn open_waiting(&mut self, now: Instant) {
         let level = match (self.handshake.is_complete(), self.handshake.handshake_keys().is_some()) {
