@@ -26,7 +26,7 @@ mod writer;
 
 pub use codes::{FrameType, TransportErrorCode};
 pub use frame::{
-    Ack, AckEncoder, AckRanges, CloseCode, ConnectionClose, Crypto, DataBlocked, Datagram, EcnCounts, Frame,
+    Ack, AckEncoder, AckFrequency, AckRanges, AckWritten, CloseCode, ConnectionClose, Crypto, DataBlocked, Datagram, EcnCounts, Frame,
     FrameError, Frames, MaxData, MaxStreamData, MaxStreams, NewConnectionId, NewToken, PathChallenge,
     PathResponse, ResetStream, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamHeader,
     StreamsBlocked, frames,

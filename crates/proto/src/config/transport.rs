@@ -6,6 +6,7 @@ use fulmar_wire::VarInt;
 use thiserror::Error;
 
 use crate::congestion::CongestionControl;
+use crate::ext::MIN_ACK_DELAY;
 use crate::streams::StreamsConfig;
 
 /// A configuration that makes no sense.
@@ -51,6 +52,8 @@ pub struct TransportConfig {
     pub initial_rtt: Duration,
     /// How long this end may delay an acknowledgement. Default 25 ms, at most 2^14 ms.
     pub max_ack_delay: Duration,
+    /// Whether the ends may agree on how often to acknowledge (draft-ietf-quic-ack-frequency). Default true.
+    pub ack_frequency: bool,
     /// The congestion controller. Default Cubic.
     pub congestion: CongestionControl,
     /// The UDP payload that is sent before larger ones have been tried. Default 1200 bytes, the minimum.
@@ -83,6 +86,7 @@ impl Default for TransportConfig {
             send_window: 16 << 20,
             initial_rtt: Duration::from_millis(250),
             max_ack_delay: Duration::from_millis(25),
+            ack_frequency: true,
             congestion: CongestionControl::default(),
             initial_mtu: MTU_MIN,
             mtu_max: 1_452,
@@ -106,6 +110,11 @@ impl TransportConfig {
             receive_window_max: self.receive_window_max,
             send_window: self.send_window,
         }
+    }
+
+    /// The shortest delay of acknowledgements that a peer may ask for; `None` without the extension.
+    pub(crate) fn min_ack_delay(&self) -> Option<Duration> {
+        self.ack_frequency.then(|| MIN_ACK_DELAY.min(self.max_ack_delay))
     }
 
     /// Checks every value.

@@ -65,6 +65,7 @@ use crate::datagram::FourTuple;
 use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
+use crate::ext::AckFrequency;
 use crate::path::{Path, Tuple, TupleId};
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
@@ -111,6 +112,7 @@ pub struct Connection {
     path: Path,
     streams: Streams,
     datagrams: Datagrams,
+    ack_frequency: Option<AckFrequency>,
     idle: Idle,
     close: Option<Close>,
     undecryptable: Undecryptable,
@@ -193,6 +195,7 @@ impl Connection {
             path: Path::new(data, local_cid, remote_cid, tuple, endpoint, rng.fork()),
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
+            ack_frequency: None,
             idle,
             close: None,
             undecryptable: Undecryptable::default(),

@@ -19,6 +19,9 @@ const TRAIN_DATAGRAMS_MAX: usize = 64;
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
 const NARROW_PTOS: u32 = 2;
 
+/// The room in a full datagram that may be too small for one more frame.
+const SEGMENT_SLACK: usize = 64;
+
 /// What the next datagram is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
@@ -95,8 +98,11 @@ impl Connection {
             self.on_datagram_sent(now, &datagram);
             len += datagram.len;
             count += 1;
-            // A train has datagrams of one size; only the last may be shorter.
-            if datagram.len < *segment.get_or_insert(datagram.len) || matches!(slot, Slot::MtuProbe(_)) {
+            // A train has datagrams of one size; only the last may be shorter. One that begins with a short
+            // datagram ends with it: the others would have to be as short.
+            let is_full =
+                datagram.len + SEGMENT_SLACK >= size && datagram.len >= *segment.get_or_insert(datagram.len);
+            if !is_full || matches!(slot, Slot::MtuProbe(_)) {
                 break None;
             }
         };
@@ -120,9 +126,7 @@ impl Connection {
 
     /// What the next datagram may be used for.
     fn next_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
-        if self.path.tuple.credit.available() < u64::from(MTU_MIN) {
-            // RFC 9000 §8.1. Smaller datagrams would fit, but the client pads its own, so credit comes in
-            // whole datagrams.
+        if !self.has_credit() {
             return Err(Blocked::Credit);
         }
         if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
@@ -138,8 +142,10 @@ impl Connection {
         };
         let ack_due = |id: SpaceId| self.can_send(id) && self.space(id).is_some_and(|s| s.needs_ack(now));
         if SpaceId::ALL.into_iter().any(ack_due) {
+            // RFC 9002 §7: an acknowledgement alone needs no room in the window; a PING that goes with it does.
+            let has_room = self.path.tuple.flow.window_left() >= u64::from(self.path.tuple.mtu());
             let allowance = match blocked {
-                Blocked::NothingToSend => Allowance::Everything,
+                Blocked::NothingToSend if has_room => Allowance::Everything,
                 _ => Allowance::AcksOnly,
             };
             return Ok(Slot::Packets(allowance));
@@ -148,6 +154,12 @@ impl Connection {
             return Ok(Slot::MtuProbe(size));
         }
         Err(blocked)
+    }
+
+    /// Whether the peer's address may be sent anything (RFC 9000 §8.1). Smaller datagrams might fit when a full
+    /// one does not, but the client pads its own, so credit comes in whole datagrams.
+    pub(super) fn has_credit(&self) -> bool {
+        self.path.tuple.credit.available() >= u64::from(MTU_MIN)
     }
 
     fn wants_any(&self) -> bool {
@@ -177,7 +189,7 @@ impl Connection {
     }
 
     /// Whether there are keys to send packets of a space.
-    fn can_send(&self, space: SpaceId) -> bool {
+    pub(super) fn can_send(&self, space: SpaceId) -> bool {
         match space {
             SpaceId::Initial => self.handshake.initial_keys().is_some(),
             SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
@@ -364,7 +376,7 @@ impl Connection {
     /// (RFC 9000 §10.2.3).
     fn transmit_close(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
         let pending = self.close.as_ref().is_some_and(|close| close.is_pending());
-        if !pending || self.path.tuple.credit.available() < u64::from(MTU_MIN) {
+        if !pending || !self.has_credit() {
             return None;
         }
         let size = self.datagram_size(Slot::Close);

@@ -1,3 +1,5 @@
+//! What a peer that breaks the protocol is told (RFC 9000 §11, §19, §20).
+
 use bytes::Bytes;
 use fulmar_wire::{
     CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType, MaxStreamData,
