@@ -137,6 +137,12 @@ impl Connection {
         if packet.version.is_some() && !self.is_of_this_handshake(&packet) {
             return Err(Drop::Silently);
         }
+        // RFC 9000 §17.2.2: the Initial packets of a server carry no token.
+        if self.side.is_client()
+            && matches!(&packet.kind, ProtectedKind::Initial { token, .. } if !token.is_empty())
+        {
+            return Err(Drop::Silently);
+        }
         if !self.can_open(space) {
             // The keys are still to come, or are gone.
             let level = space.level();
