@@ -135,7 +135,7 @@ impl LinkSpec {
             corrupt: corrupt(self.corrupt.unwrap_or_default()),
             reorder: self.reorder.map_or(Reorder::None, ReorderSpec::model),
             mtu: self.mtu.map(usize::from),
-            schedule: Vec::new(),
+            ..LinkConfig::default()
         }
     }
 
