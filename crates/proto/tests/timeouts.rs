@@ -14,7 +14,8 @@ fn idle_after(timeout: Duration) -> TransportConfig {
 
 #[test]
 fn a_mute_server_ends_in_a_handshake_timeout() {
-    let mut pair = Setup::default().dial();
+    let config = TransportConfig { handshake_timeout: Duration::from_secs(10), ..TransportConfig::default() };
+    let mut pair = Pair::new(config.clone(), config);
     pair.server.mute = true;
     pair.run_for(Duration::from_secs(9));
     assert_eq!(pair.lost(Side::Client), None);

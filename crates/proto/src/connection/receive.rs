@@ -137,16 +137,18 @@ impl Connection {
         if packet.version.is_some() && !self.is_of_this_handshake(&packet) {
             return Err(Drop::Silently);
         }
+        // RFC 9000 §17.2.2: the Initial packets of a server carry no token.
+        if self.side.is_client()
+            && matches!(&packet.kind, ProtectedKind::Initial { token, .. } if !token.is_empty())
+        {
+            return Err(Drop::Silently);
+        }
         if !self.can_open(space) {
             // The keys are still to come, or are gone.
             let level = space.level();
             let waits = level > Level::Initial && !self.has_had_keys(level);
             let kept = waits && self.undecryptable.keep(level, packet, &bytes, ecn);
             return Err(if kept { Drop::Kept } else { Drop::Silently });
-        }
-        if packet.version.is_some() && self.handshake.cids.peer_scid.is_some_and(|scid| scid != packet.src) {
-            // RFC 9000 §7.2: the peer's connection ID does not change during the handshake.
-            return Err(Drop::Silently);
         }
         let opened = self.open(space, &packet, &mut bytes)?;
         if self.space(space).is_none_or(|s| s.is_duplicate(opened.number)) {
