@@ -25,6 +25,8 @@ pub(super) struct Idle {
     asked: bool,
     /// When something was last received, or sent that elicits an answer.
     last_activity: Instant,
+    /// When something was last received.
+    last_received: Instant,
     keep_alive: Option<Duration>,
     keep_alive_timer: Timer,
 }
@@ -32,7 +34,7 @@ pub(super) struct Idle {
 impl Idle {
     /// Starts with this end's own timeout; the peer's is not known yet.
     pub(super) fn new(now: Instant, timeout: Option<Duration>, keep_alive: Option<Duration>) -> Self {
-        Self { timeout, timer: Timer::new(), established: false, asked: false, last_activity: now, keep_alive, keep_alive_timer: Timer::new() }
+        Self { timeout, timer: Timer::new(), established: false, asked: false, last_activity: now, last_received: now, keep_alive, keep_alive_timer: Timer::new() }
     }
 
     /// The peer's timeout is known: the smaller one counts.
@@ -58,6 +60,7 @@ impl Idle {
     pub(super) fn on_received(&mut self, now: Instant, pto: Duration) {
         self.asked = false;
         self.last_activity = now;
+        self.last_received = now;
         self.restart(now, pto);
     }
 
@@ -69,6 +72,11 @@ impl Idle {
             self.asked = true;
             self.restart(now, pto);
         }
+    }
+
+    /// How long nothing was received.
+    pub(super) fn since_received(&self, now: Instant) -> Duration {
+        now.saturating_since(self.last_received)
     }
 
     /// Whether nothing has happened for so long that the network may have changed meanwhile. Waiting for an

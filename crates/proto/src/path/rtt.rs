@@ -117,12 +117,12 @@ impl Rtt {
             _ => sample,
         };
         match self.style {
-            // The variance is measured against the old mean (RFC 9002 errata 7539).
             TimerStyle::Classic => self.weigh(adjusted, self.smoothed.abs_diff(adjusted)),
             TimerStyle::OncePerRtt => self.collect(now, sample, adjusted),
         }
     }
 
+    /// The variance is measured against the old mean (RFC 9002 errata 7539).
     fn weigh(&mut self, sample: Duration, distance: Duration) {
         self.variance = (self.variance * 3 + distance) / 4;
         self.smoothed = (self.smoothed * 7 + sample) / 8;
