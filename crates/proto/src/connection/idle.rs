@@ -34,7 +34,16 @@ pub(super) struct Idle {
 impl Idle {
     /// Starts with this end's own timeout; the peer's is not known yet.
     pub(super) fn new(now: Instant, timeout: Option<Duration>, keep_alive: Option<Duration>) -> Self {
-        Self { timeout, timer: Timer::new(), established: false, asked: false, last_activity: now, last_received: now, keep_alive, keep_alive_timer: Timer::new() }
+        Self {
+            timeout,
+            timer: Timer::new(),
+            established: false,
+            asked: false,
+            last_activity: now,
+            last_received: now,
+            keep_alive,
+            keep_alive_timer: Timer::new(),
+        }
     }
 
     /// The peer's timeout is known: the smaller one counts.

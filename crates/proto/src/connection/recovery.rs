@@ -317,8 +317,12 @@ impl Connection {
     ///
     /// Where packets keep coming while nothing gets through the other way, the backoff holds.
     pub(super) fn note_return_of_path(&mut self, now: Instant) {
-        let was_silent = self.idle.since_received(now) > self.pto_base();
-        if self.pto.count() >= RETURN_PTOS && was_silent && self.config.timers == TimerStyle::OncePerRtt {
+        // In the handshake the timeouts may come from a guess that is too short, and prove no silence.
+        if self.config.timers == TimerStyle::OncePerRtt
+            && self.handshake.is_confirmed()
+            && self.pto.count() >= RETURN_PTOS
+            && self.idle.since_received(now) > self.pto_base()
+        {
             self.pto.reset();
         }
     }

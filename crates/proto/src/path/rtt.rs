@@ -17,7 +17,7 @@ use crate::config::TimerStyle;
 /// is this and three times the half of it. RFC 9002 §6.2.2 recommends 333 ms, for a first timeout of a second.
 ///
 /// A short guess costs a repeated datagram where the round trip is longer, a long one costs the time where a
-/// packet was lost. `crates/lab/tests/handshake.rs` measures both.
+/// packet was lost. `crates/lab/tests/recovery/handshake.rs` measures both.
 pub const INITIAL_RTT: Duration = Duration::from_millis(100);
 
 /// The finest timer that loss detection relies on (kGranularity, RFC 9002 §6.1.2).

@@ -181,10 +181,12 @@ impl NumberSpace {
     /// (RFC 9002 §6.2.4). From now on their probe answers for their frames.
     pub(crate) fn take_for_probe(&mut self) -> impl Iterator<Item = &SentPacket> {
         let repeatable = |packet: &SentPacket| packet.ack_eliciting && !packet.repeated;
-        self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(|packet| {
-            packet.repeated = true;
-            &*packet
-        })
+        self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(
+            |packet| {
+                packet.repeated = true;
+                &*packet
+            },
+        )
     }
 
     /// The packets without a verdict, oldest first.

@@ -99,7 +99,8 @@ fn the_number_of_acknowledgements_changes_nothing() {
 #[test]
 fn the_variance_does_not_collapse_within_a_steady_round_trip() {
     let after = |style| {
-        let mut rtt = with_acks(style, 20, 100, |number| if number / 100 % 2 == 0 { ms(100) } else { ms(140) });
+        let mut rtt =
+            with_acks(style, 20, 100, |number| if number / 100 % 2 == 0 { ms(100) } else { ms(140) });
         // A hundred equal samples of packets that were all sent before the first of them came.
         for i in 0..100 {
             rtt.update(Instant::from_millis(4_000 + i), ms(100), Duration::ZERO, None);
