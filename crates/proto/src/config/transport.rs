@@ -8,6 +8,7 @@ use fulmar_wire::VarInt;
 use thiserror::Error;
 
 use crate::congestion::CongestionControl;
+use crate::ext::MIN_ACK_DELAY;
 use crate::path::INITIAL_RTT;
 use crate::streams::StreamsConfig;
 
@@ -98,6 +99,8 @@ pub struct TransportConfig {
     pub timers: TimerStyle,
     /// How long this end may delay an acknowledgement. Default 25 ms, at most 2^14 ms.
     pub max_ack_delay: Duration,
+    /// Whether the ends may agree on how often to acknowledge (draft-ietf-quic-ack-frequency). Default true.
+    pub ack_frequency: bool,
     /// The congestion controller. Default Cubic.
     pub congestion: CongestionControl,
     /// The UDP payload that is sent before larger ones have been tried. Default 1200 bytes, the minimum.
@@ -131,6 +134,7 @@ impl Default for TransportConfig {
             initial_rtt: INITIAL_RTT,
             timers: TimerStyle::default(),
             max_ack_delay: Duration::from_millis(25),
+            ack_frequency: true,
             congestion: CongestionControl::default(),
             initial_mtu: MTU_MIN,
             mtu_max: 1_452,
@@ -154,6 +158,11 @@ impl TransportConfig {
             receive_window_max: self.receive_window_max,
             send_window: self.send_window,
         }
+    }
+
+    /// The shortest delay of acknowledgements that a peer may ask for; `None` without the extension.
+    pub(crate) fn min_ack_delay(&self) -> Option<Duration> {
+        self.ack_frequency.then(|| MIN_ACK_DELAY.min(self.max_ack_delay))
     }
 
     /// Checks every value.

@@ -177,6 +177,7 @@ impl Transfer {
                 return true;
             }
         }
+        self.now = end;
         false
     }
 

@@ -65,6 +65,7 @@ use crate::datagram::FourTuple;
 use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
+use crate::ext::AckFrequency;
 use crate::path::{Path, Tuple, TupleId};
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
@@ -111,6 +112,7 @@ pub struct Connection {
     path: Path,
     streams: Streams,
     datagrams: Datagrams,
+    ack_frequency: Option<AckFrequency>,
     idle: Idle,
     close: Option<Close>,
     undecryptable: Undecryptable,
@@ -123,8 +125,6 @@ pub struct Connection {
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
     pacing: Timer,
-    /// Whether a probe for a larger datagram found the window full.
-    mtu_probe_waits: bool,
     /// The memory of the last ACK's outcome, reused.
     outcome: AckOutcome,
 
@@ -193,6 +193,7 @@ impl Connection {
             path: Path::new(data, local_cid, remote_cid, tuple, endpoint, rng.fork()),
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
+            ack_frequency: None,
             idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
             close: None,
             undecryptable: Undecryptable::default(),
@@ -201,7 +202,6 @@ impl Connection {
             probes: Probes::default(),
             handshake_acked: false,
             pacing: Timer::new(),
-            mtu_probe_waits: false,
             outcome: AckOutcome::default(),
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),

@@ -7,10 +7,12 @@ use fulmar_base::Instant;
 use fulmar_wire::Ack;
 
 use super::Connection;
+use super::delivery::Fate;
 use super::dispatch::FrameContext;
 use super::spaces::SpaceId;
 use crate::config::TimerStyle;
 use crate::error::TransportError;
+use crate::ext::AckFigures;
 use crate::packet::SentPacket;
 use crate::space::{AckOutcome, LossContext, RttSample};
 
@@ -51,7 +53,26 @@ impl Connection {
         }
         self.detect_lost(cx.now, cx.space, outcome);
         self.apply(cx.now, cx.space, outcome);
+        if cx.space.is_data() {
+            self.tune_ack_frequency(cx.now, outcome);
+        }
         Ok(())
+    }
+
+    /// Lets the extension see what the ACK frame has brought.
+    fn tune_ack_frequency(&mut self, now: Instant, outcome: &AckOutcome) {
+        let Some(extension) = &mut self.ack_frequency else { return };
+        let (tuple, space) = (&self.path.tuple, &self.path.space);
+        let figures = AckFigures {
+            rtt: &tuple.rtt,
+            window: tuple.flow.controller().window(),
+            mtu: tuple.mtu(),
+            paces: tuple.flow.controller().pacing_rate().is_some(),
+            packets_sent: space.next_number(),
+            packet_threshold: space.packet_threshold(),
+        };
+        let bytes = outcome.acked.iter().map(|(_, packet)| u64::from(packet.size)).sum();
+        extension.on_ack(now, bytes, &figures);
     }
 
     fn on_rtt_sample(&mut self, now: Instant, space: SpaceId, sample: RttSample) {
@@ -73,7 +94,7 @@ impl Connection {
     fn apply(&mut self, now: Instant, space: SpaceId, outcome: &AckOutcome) {
         for (_, packet) in &outcome.acked {
             self.on_packet_acked(now, packet);
-            self.deliver_acked(space, &packet.frames);
+            self.deliver(space, &packet.frames, Fate::Acked);
         }
         let tuple = &mut self.path.tuple;
         tuple.flow.end_ack(now, outcome.rtt_sample.map(|sample| sample.rtt), &tuple.rtt);
@@ -94,14 +115,14 @@ impl Connection {
         for (_, packet) in &outcome.lost {
             self.on_packet_lost(now, packet);
             if !packet.repeated {
-                self.deliver_lost(space, &packet.frames);
+                self.deliver(space, &packet.frames, Fate::Lost);
             }
         }
         let tuple = &mut self.path.tuple;
         tuple.flow.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
             // What was sent again meanwhile need not be sent once more.
-            self.deliver_acked(space, &packet.frames);
+            self.deliver(space, &packet.frames, Fate::Acked);
         }
     }
 
@@ -196,9 +217,11 @@ impl Connection {
         self.path.tuple.rtt.pto_base() + self.peer_max_ack_delay()
     }
 
-    /// The longest delay of acknowledgements that the peer promised.
+    /// The longest delay of acknowledgements that the peer promised, or was asked for.
     fn peer_max_ack_delay(&self) -> Duration {
-        self.handshake.peer_parameters().map_or(Duration::from_millis(25), |p| p.max_ack_delay)
+        let announced = || self.handshake.peer_parameters().map(|p| p.max_ack_delay);
+        let asked = self.ack_frequency.as_ref().and_then(|extension| extension.peer_max_ack_delay());
+        asked.or_else(announced).unwrap_or(Duration::from_millis(25))
     }
 
     /// How long to wait for an acknowledgement in a space.
@@ -334,7 +357,7 @@ impl Connection {
             let oldest = space.take_for_probe().take(PROBE_PACKETS);
             frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
         }
-        self.deliver_probe(space, &frames);
+        self.deliver(space, &frames, Fate::Probed);
     }
 }
 

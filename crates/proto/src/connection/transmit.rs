@@ -146,18 +146,9 @@ impl Connection {
         if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
             return Ok(Slot::Packets(Allowance::Probe));
         }
-        if self.mtu_probe_waits
-            && let Some(size) = self.mtu_probe_size(now)
-        {
-            return Ok(Slot::MtuProbe(size));
-        }
-        let blocked = if self.wants_any() {
-            match self.congestion_allows(now, self.path.tuple.mtu()) {
-                Ok(()) => return Ok(Slot::Packets(Allowance::Everything)),
-                Err(blocked) => blocked,
-            }
-        } else {
-            Blocked::NothingToSend
+        let blocked = match self.data_slot(now) {
+            Ok(slot) => return Ok(slot),
+            Err(blocked) => blocked,
         };
         let ack_due = |id: SpaceId| self.can_send(id) && self.space(id).is_some_and(|s| s.needs_ack(now));
         if SpaceId::ALL.into_iter().any(ack_due) {
@@ -169,10 +160,21 @@ impl Connection {
             };
             return Ok(Slot::Packets(allowance));
         }
-        if let Some(size) = self.mtu_probe_size(now) {
-            return Ok(Slot::MtuProbe(size));
-        }
         Err(blocked)
+    }
+
+    /// What the congestion window may be used for now.
+    fn data_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
+        // A probe for larger datagrams goes first, and data waits until there is room for it: a connection that is
+        // always busy would never send one otherwise.
+        if let Some(size) = self.mtu_probe_size(now) {
+            return self.congestion_allows(now, size).map(|()| Slot::MtuProbe(size));
+        }
+        if !self.wants_any() {
+            return Err(Blocked::NothingToSend);
+        }
+        let everything = Slot::Packets(Allowance::Everything);
+        self.congestion_allows(now, self.path.tuple.mtu()).map(|()| everything)
     }
 
     /// Whether the peer's address may be sent anything (RFC 9000 §8.1). Smaller datagrams might fit when a full
@@ -186,29 +188,27 @@ impl Connection {
     }
 
     fn congestion_allows(&mut self, now: Instant, size: u16) -> Result<(), Blocked> {
+        // A probe may leave when a packet of the usual size may: it is paid for afterwards.
+        let paced = u64::from(size.min(self.path.tuple.mtu()));
         let flow = &mut self.path.tuple.flow;
-        let size = u64::from(size);
-        if flow.window_left() < size {
+        if flow.window_left() < u64::from(size) {
             return Err(Blocked::Window);
         }
-        if flow.pacing_budget(now) < size {
-            let at = flow.pacing_time(now, size);
+        if flow.pacing_budget(now) < paced {
+            let at = flow.pacing_time(now, paced);
             self.pacing.set(at);
             return Err(Blocked::Pacer);
         }
         Ok(())
     }
 
+    /// The size of a probe for larger datagrams, if one is due and the window is ever large enough for it.
     fn mtu_probe_size(&mut self, now: Instant) -> Option<u16> {
         if !self.handshake.is_confirmed() {
             return None;
         }
         let size = self.path.tuple.mtud.poll_probe(now)?;
-        let allowed = self.congestion_allows(now, size).is_ok();
-        // A probe comes after data that can leave at once, but where data fills the window it would never have
-        // its turn: then it is the next to leave.
-        self.mtu_probe_waits = !allowed;
-        allowed.then_some(size)
+        (u64::from(size) <= self.path.tuple.flow.controller().window()).then_some(size)
     }
 
     /// Whether there are keys to send packets of a space.

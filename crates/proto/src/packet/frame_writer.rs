@@ -1,6 +1,6 @@
 //! The payload of the packet that is being built.
 
-use fulmar_wire::{AckEncoder, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
+use fulmar_wire::{AckEncoder, AckWritten, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
 
 use super::{SentFrame, SentFrames};
 
@@ -76,13 +76,12 @@ impl<'a> FrameWriter<'a> {
         written
     }
 
-    /// Writes an ACK with as many of the newest ranges as fit.
-    pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> bool {
-        let Some(largest) = ack.encode_within(self.dialect, &mut self.writer) else {
-            return false;
-        };
-        self.frames.push(SentFrame::Ack { largest });
-        true
+    /// Writes an ACK with as many of the newest ranges as fit. Returns `None`, and writes nothing, if not even
+    /// one does.
+    pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> Option<AckWritten> {
+        let written = ack.encode_within(self.dialect, &mut self.writer)?;
+        self.frames.push(SentFrame::Ack { largest: written.largest });
+        Some(written)
     }
 
     /// Reserves a STREAM frame for up to `available` bytes at `offset` and returns how many fit; `fill` copies

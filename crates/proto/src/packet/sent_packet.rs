@@ -47,6 +47,10 @@ pub(crate) enum SentFrame {
         sequence: u64,
     },
     HandshakeDone,
+    /// A request of the ACK frequency extension.
+    AckFrequency {
+        sequence: u64,
+    },
     Ping,
 }
 

@@ -80,6 +80,11 @@ impl LossDetector {
         }
     }
 
+    /// A packet is lost when one sent so many packets later was acknowledged.
+    pub(crate) fn packet_threshold(&self) -> u64 {
+        self.packet_threshold
+    }
+
     /// When a packet will be lost by the time threshold.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline

@@ -2,8 +2,17 @@
 
 use std::time::Duration;
 
-/// So many samples must agree.
-const SAMPLES: usize = 8;
+use fulmar_base::Instant;
+
+/// So many groups of samples must agree.
+const GROUPS: usize = 8;
+
+/// Samples within this part of the round-trip time, in these bounds, are a group, and the smallest of
+/// them counts: where acknowledgements come in bunches, the packets that waited for the others are delayed by
+/// that and by no queue.
+const GROUP_DIVISOR: u32 = 32;
+const MIN_GROUP: Duration = Duration::from_millis(1);
+const MAX_GROUP: Duration = Duration::from_millis(20);
 
 /// A rise is at least so large: less is the granularity of timers and of acknowledgements.
 const MIN_RISE: Duration = Duration::from_millis(4);
@@ -12,35 +21,56 @@ const MIN_RISE: Duration = Duration::from_millis(4);
 const RTT_DIVISOR: u32 = 4;
 const MAX_RISE: Duration = Duration::from_millis(50);
 
-/// A rise is at least so many times the usual difference of two samples in a row. A queue that fills changes
+/// A rise is at least so many times the usual difference of two groups in a row. A queue that fills changes
 /// them little by little, a radio link throws them about.
 const JITTER_FACTOR: u32 = 4;
 
-/// The usual difference of two samples is a mean that forgets with this weight.
+/// The usual difference is a mean that forgets with this weight.
 const JITTER_WEIGHT: u32 = 8;
 
 /// The latest samples of the round-trip time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DelayWatch {
-    samples: [Duration; SAMPLES],
+    /// The smallest sample of each group; without the one that is open.
+    groups: [Duration; GROUPS],
     count: usize,
+    open: Option<Group>,
     jitter: Duration,
 }
 
+/// A group of samples.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    start: Instant,
+    min: Duration,
+}
+
 impl DelayWatch {
-    /// Takes a sample.
-    pub(super) fn on_sample(&mut self, sample: Duration) {
-        if self.count > 0 {
-            let last = self.samples[(self.count - 1) % SAMPLES];
-            self.jitter = (self.jitter * (JITTER_WEIGHT - 1) + last.abs_diff(sample)) / JITTER_WEIGHT;
+    /// Takes a sample; `base` is the smallest round-trip time.
+    pub(super) fn on_sample(&mut self, now: Instant, sample: Duration, base: Duration) {
+        let length = (base / GROUP_DIVISOR).clamp(MIN_GROUP, MAX_GROUP);
+        match &mut self.open {
+            Some(group) if now < group.start + length => group.min = group.min.min(sample),
+            _ => {
+                if let Some(group) = self.open.replace(Group { start: now, min: sample }) {
+                    self.close(group.min);
+                }
+            }
         }
-        self.samples[self.count % SAMPLES] = sample;
+    }
+
+    fn close(&mut self, min: Duration) {
+        if self.count > 0 {
+            let last = self.groups[(self.count - 1) % GROUPS];
+            self.jitter = (self.jitter * (JITTER_WEIGHT - 1) + last.abs_diff(min)) / JITTER_WEIGHT;
+        }
+        self.groups[self.count % GROUPS] = min;
         self.count += 1;
     }
 
     /// The smallest of the latest samples, once there are enough.
     pub(super) fn recent_min(&self) -> Option<Duration> {
-        self.samples.iter().min().copied().filter(|_| self.count >= SAMPLES)
+        self.groups.iter().min().copied().filter(|_| self.count >= GROUPS)
     }
 
     /// Whether the latest samples all exceed `base` so much that a queue has grown.

@@ -250,7 +250,7 @@ impl Controller for Bbr {
         self.delivered = ack.total_delivered;
         let rs = self.sample(now, ack);
         if let Some(rtt) = rs.rtt {
-            self.delay.on_sample(rtt);
+            self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));
         }
         self.update_model_and_state(&rs);
         self.leave_recovery(&rs);
@@ -308,3 +308,6 @@ impl Controller for Bbr {
         "bbr"
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -131,13 +131,15 @@ impl Bbr {
                 self.cycle.probe_sample = true;
                 self.start_probe_up(rs);
             }
-            Phase::ProbeUp => {
-                if self.is_time_to_go_down(rs) {
-                    self.cycle.too_high = false;
-                    self.start_probe_down(rs.now);
-                }
-            }
+            Phase::ProbeUp => self.check_probe_up_done(rs),
             _ => {}
+        }
+    }
+
+    fn check_probe_up_done(&mut self, rs: &Sample) {
+        if self.is_time_to_go_down(rs) {
+            self.cycle.too_high = false;
+            self.start_probe_down(rs.now);
         }
     }
 
