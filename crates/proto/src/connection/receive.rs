@@ -261,6 +261,7 @@ impl Connection {
             self.path.tuple.credit.validate();
             self.discard_space(now, SpaceId::Initial);
         }
+        self.note_return_of_path(now);
         self.idle.on_received(now, self.pto_base());
     }
 
