@@ -71,7 +71,7 @@ impl Path {
         let before = self.transfer.packets_acked;
         self.transfer.run_until(time, |_| false);
         let bytes = (self.transfer.packets_acked - before) * u64::from(SIZE);
-        bytes * 100 / units::volume(self.link.borrow().bytes_per_second, time)
+        bytes * 100 / volume(self.link.borrow().bytes_per_second, time)
     }
 }
 
