@@ -24,6 +24,7 @@
 //! | `space` | a packet number space: acknowledgements, loss detection; knows no path and no tuple |
 //! | `path` | paths and tuples: connection IDs, addresses, round-trip time, ECN, datagram size |
 //! | `congestion` | controllers, the pacer, the delivery rate |
+//! | `ext` | extensions, each in a component of its own |
 //! | `streams`, `datagrams` | the data of the application |
 //! | `reliable` | patterns of reliable delivery, of which components hold fields |
 //! | `crypto` | everything that knows a secret |
@@ -43,6 +44,7 @@ mod datagrams;
 mod endpoint;
 mod error;
 mod events;
+mod ext;
 mod packet;
 mod path;
 mod reliable;
@@ -50,7 +52,8 @@ mod space;
 mod streams;
 
 pub use config::{
-    CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, ServerConfig, TransportConfig,
+    CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, ServerConfig, TimerStyle,
+    TransportConfig, UnknownTimerStyle,
 };
 pub use connection::{Connection, ConnectionStats, SpaceId, TimerReason};
 pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, restrict_suites};

@@ -138,6 +138,8 @@ named_numbers! {
         APPLICATION_CLOSE = 0x1d,
         /// §19.20.
         HANDSHAKE_DONE = 0x1e,
+        /// draft-ietf-quic-ack-frequency §5.
+        IMMEDIATE_ACK = 0x1f,
         /// RFC 9221 §4.
         DATAGRAM = 0x30,
         /// RFC 9221 §4, with a length.
@@ -146,6 +148,8 @@ named_numbers! {
         PATH_ACK = 0x3e,
         /// RFC 10069, with ECN counts.
         PATH_ACK_ECN = 0x3f,
+        /// draft-ietf-quic-ack-frequency §4.
+        ACK_FREQUENCY = 0xaf,
         /// RFC 10069.
         PATH_NEW_CONNECTION_ID = 0x3e78,
         /// RFC 10069.

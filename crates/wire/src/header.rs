@@ -167,6 +167,10 @@ fn read_long(first: u8, mut reader: Reader<'_>) -> Result<ProtectedPacket, Heade
         return Err(HeaderError::CidTooLong);
     };
     if negotiation {
+        // RFC 8999 §6: a list without versions, or with a truncated one, must be ignored.
+        if reader.remaining() == 0 || !reader.remaining().is_multiple_of(4) {
+            return Err(HeaderError::Truncated);
+        }
         let kind = ProtectedKind::VersionNegotiation { versions: reader.position()..whole };
         return Ok(ProtectedPacket { kind, version: Some(version), dst, src, len: whole });
     }
@@ -402,7 +406,7 @@ pub fn write_version_negotiation(
     }
 }
 
-/// The versions in a Version Negotiation packet; a remainder of less than four bytes is ignored.
+/// The versions in a Version Negotiation packet.
 pub fn negotiated_versions(bytes: &[u8]) -> impl Iterator<Item = Version> {
     bytes.as_chunks().0.iter().map(|chunk| Version(u32::from_be_bytes(*chunk)))
 }

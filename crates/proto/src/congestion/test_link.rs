@@ -242,6 +242,7 @@ impl Transfer {
             ack_eliciting: true,
             in_flight: true,
             mtu_probe: false,
+            repeated: false,
             ecn: Ecn::NotEct,
             delivered: self.flow.on_sent(self.now, number, SIZE),
             frames: SentFrames::new(),

@@ -10,6 +10,10 @@ use crate::packet::FrameWriter;
 /// of large certificates with post-quantum keys needs more.
 pub(super) const CRYPTO_BUFFER_MAX: u64 = 64 * 1024;
 
+/// How many gaps there may be in what was received: a handshake that is lost and reordered has a few dozen, and
+/// each costs time.
+const CRYPTO_GAPS_MAX: usize = 256;
+
 /// Both directions of the handshake's bytes at one level.
 ///
 /// What is received is kept in one buffer of at most [`CRYPTO_BUFFER_MAX`] bytes, whatever the peer sends; what
@@ -37,11 +41,7 @@ impl CryptoStream {
             return Ok(());
         }
         if end - self.read > CRYPTO_BUFFER_MAX {
-            return Err(TransportError::new(
-                TransportErrorCode::CRYPTO_BUFFER_EXCEEDED,
-                "handshake data too far ahead",
-            )
-            .with_frame(FrameType::CRYPTO));
+            return Err(exceeded("handshake data too far ahead"));
         }
         // What TLS has taken is cut off the front.
         let skip = self.read.saturating_sub(start) as usize;
@@ -52,6 +52,9 @@ impl CryptoStream {
         }
         self.incoming[at..at + data.len()].copy_from_slice(data);
         self.received.insert(start.max(self.read)..end);
+        if self.received.len() > CRYPTO_GAPS_MAX {
+            return Err(exceeded("handshake data in too many pieces"));
+        }
         Ok(())
     }
 
@@ -115,6 +118,10 @@ impl CryptoStream {
     }
 }
 
+fn exceeded(reason: &'static str) -> TransportError {
+    TransportError::new(TransportErrorCode::CRYPTO_BUFFER_EXCEEDED, reason).with_frame(FrameType::CRYPTO)
+}
+
 fn write_at(out: &mut FrameWriter<'_>, offset: u64, data: &[u8]) -> Option<usize> {
     out.write_crypto(offset, data.len(), |room| room.copy_from_slice(&data[..room.len()]))
 }
@@ -145,12 +152,19 @@ mod tests {
     #[test]
     fn a_flood_far_ahead_is_refused_and_memory_is_bounded() {
         let mut stream = CryptoStream::default();
-        for offset in (1..CRYPTO_BUFFER_MAX as u32).step_by(2) {
-            stream.on_frame(&frame(offset, b"x")).unwrap();
-        }
-        assert!(stream.incoming.len() <= CRYPTO_BUFFER_MAX as usize);
-        let error = stream.on_frame(&frame(CRYPTO_BUFFER_MAX as u32, b"x")).unwrap_err();
+        let last = CRYPTO_BUFFER_MAX as u32 - 1;
+        stream.on_frame(&frame(last, b"x")).unwrap();
+        assert_eq!(stream.incoming.len() as u64, CRYPTO_BUFFER_MAX);
+        let error = stream.on_frame(&frame(last + 1, b"x")).unwrap_err();
         assert_eq!(error.code, TransportErrorCode::CRYPTO_BUFFER_EXCEEDED);
+    }
+
+    #[test]
+    fn a_handshake_in_very_many_pieces_is_refused() {
+        let mut stream = CryptoStream::default();
+        let pieces = (1..CRYPTO_BUFFER_MAX as u32).rev().step_by(2);
+        let taken = pieces.take_while(|offset| stream.on_frame(&frame(*offset, b"x")).is_ok()).count();
+        assert_eq!(taken, CRYPTO_GAPS_MAX);
     }
 
     #[test]

@@ -4,7 +4,9 @@
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_wire::{ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, TransportErrorCode};
+use fulmar_wire::{
+    AckFrequency, ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, TransportErrorCode,
+};
 
 use super::Connection;
 use super::spaces::SpaceId;
@@ -70,6 +72,8 @@ impl Connection {
             }
             Frame::NewToken(token) => self.on_new_token(&token),
             Frame::HandshakeDone => self.on_handshake_done(cx.now),
+            Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request),
+            Frame::ImmediateAck => self.on_immediate_ack(cx),
             Frame::ConnectionClose(close) => {
                 self.on_connection_close(cx.now, &close);
                 Ok(())
@@ -80,6 +84,29 @@ impl Connection {
     fn on_crypto(&mut self, cx: &FrameContext<'_>, crypto: &Crypto<'_>) -> Result<(), TransportError> {
         let progress = self.handshake.on_crypto(cx.space.level(), crypto)?;
         self.on_handshake_progress(cx.now, progress)
+    }
+
+    fn on_ack_frequency(
+        &mut self,
+        cx: &FrameContext<'_>,
+        request: &AckFrequency,
+    ) -> Result<(), TransportError> {
+        let extension = self.ack_frequency.as_mut().ok_or_else(not_negotiated)?;
+        let policy = extension.on_frame(request)?;
+        if let (Some(policy), Some(space)) = (policy, self.space_mut(cx.space)) {
+            space.set_ack_policy(policy);
+        }
+        Ok(())
+    }
+
+    fn on_immediate_ack(&mut self, cx: &FrameContext<'_>) -> Result<(), TransportError> {
+        if self.ack_frequency.is_none() {
+            return Err(not_negotiated());
+        }
+        if let Some(space) = self.space_mut(cx.space) {
+            space.demand_ack();
+        }
+        Ok(())
     }
 
     fn on_new_token(&mut self, _token: &NewToken<'_>) -> Result<(), TransportError> {
@@ -111,4 +138,9 @@ impl Connection {
         let reason = Bytes::copy_from_slice(close.reason);
         self.drain(now, ConnectionError::from_peer(close.code, reason));
     }
+}
+
+/// A frame of an extension that this end has not announced: it might as well be unknown (RFC 9000 §12.4).
+fn not_negotiated() -> TransportError {
+    TransportError::new(TransportErrorCode::FRAME_ENCODING_ERROR, "the frame's extension was not negotiated")
 }

@@ -65,6 +65,7 @@ use crate::datagram::FourTuple;
 use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
+use crate::ext::AckFrequency;
 use crate::path::{Path, Tuple, TupleId};
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
@@ -111,6 +112,7 @@ pub struct Connection {
     path: Path,
     streams: Streams,
     datagrams: Datagrams,
+    ack_frequency: Option<AckFrequency>,
     idle: Idle,
     close: Option<Close>,
     undecryptable: Undecryptable,
@@ -179,8 +181,6 @@ impl Connection {
         let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
         let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
         let level = (side, version, aead);
-        let mut idle = Idle::new(transport.max_idle_timeout, transport.keep_alive_interval);
-        idle.on_received(now, tuple.rtt.pto_base());
         Self {
             side,
             version,
@@ -193,10 +193,11 @@ impl Connection {
             path: Path::new(data, local_cid, remote_cid, tuple, endpoint, rng.fork()),
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
-            idle,
+            ack_frequency: None,
+            idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
             close: None,
             undecryptable: Undecryptable::default(),
-            pto: PtoBackoff::default(),
+            pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
             handshake_acked: false,
@@ -388,6 +389,7 @@ impl Connection {
         if progress.complete {
             self.handshake.on_complete(now);
             self.lifecycle.move_to_established();
+            self.idle.on_established(now, self.pto_base());
             self.events.push_back(Event::Connected);
             if self.side.is_server() {
                 self.on_handshake_confirmed(now);

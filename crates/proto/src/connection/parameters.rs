@@ -5,6 +5,7 @@ use fulmar_wire::{ConnectionId, TransportParameters, VarInt};
 use super::{Connection, ConnectionSetup};
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
+use crate::ext::AckFrequency;
 use crate::path::REMOTE_CIDS_MAX;
 use crate::streams::InitialLimits;
 
@@ -27,6 +28,7 @@ pub(super) fn local_parameters(
         initial_max_streams_bidi: VarInt::saturating(limits.max_streams_bidi),
         initial_max_streams_uni: VarInt::saturating(limits.max_streams_uni),
         max_ack_delay: transport.max_ack_delay,
+        min_ack_delay: transport.min_ack_delay(),
         // Packets from a new address are dropped, see `receive`.
         disable_active_migration: true,
         active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
@@ -55,6 +57,7 @@ impl Connection {
         if let Some(token) = parameters.stateless_reset_token {
             self.path.remote_cids.set_handshake_token(token, &mut self.endpoint_events);
         }
+        self.ack_frequency = self.config.min_ack_delay().map(|min| AckFrequency::new(min, &parameters));
         let cid_limit = parameters.active_connection_id_limit.get();
         self.path.local_cids.set_peer_limit(cid_limit, &mut self.endpoint_events);
         Ok(())

@@ -11,7 +11,7 @@ use super::Connection;
 use super::dispatch::FrameContext;
 use super::lifecycle::State;
 use super::spaces::SpaceId;
-use super::undecryptable::Waiting;
+use crate::config::MTU_MIN;
 use crate::crypto::{Level, OpenError, verify_retry};
 use crate::datagram::{Datagram, Ecn};
 use crate::endpoint::trailing_token;
@@ -34,9 +34,11 @@ struct OpenedPacket {
     generation: u64,
 }
 
-/// Why a packet is dropped. That is no error: anyone can send anything.
+/// Why a packet is dropped, or not taken now. That is no error: anyone can send anything.
 enum Drop {
     Silently,
+    /// It waits for its keys.
+    Kept,
     /// The bytes were not authentic.
     Unauthenticated,
     Close(TransportError),
@@ -70,12 +72,21 @@ impl Connection {
     fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, ecn: Ecn) -> bool {
         let mut authenticated = false;
         let cid_len = self.path.local_cids.cid_len();
+        // RFC 9000 §14.1: a server discards Initial packets in smaller datagrams.
+        let is_full = rest.len() >= usize::from(MTU_MIN) || self.side.is_client();
+        let mut first_dst = None;
         while !rest.is_empty() && self.lifecycle.is_open() {
             let Ok(packet) = read_packet(&rest, cid_len) else {
                 self.stats.packets_dropped += 1;
                 break;
             };
             let bytes = rest.split_to(packet.len);
+            let is_initial = matches!(packet.kind, ProtectedKind::Initial { .. });
+            // RFC 9000 §12.2: the packets of a datagram go to one connection ID.
+            if *first_dst.get_or_insert(packet.dst) != packet.dst || (is_initial && !is_full) {
+                self.stats.packets_dropped += 1;
+                continue;
+            }
             authenticated |= self.handle_packet(now, packet, bytes, ecn);
         }
         authenticated
@@ -91,7 +102,7 @@ impl Connection {
             ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, ecn),
             ProtectedKind::Retry { token, .. } => self.on_retry(&packet, &bytes, token.clone()),
             ProtectedKind::VersionNegotiation { versions } => {
-                self.on_version_negotiation(now, &bytes[versions.clone()]);
+                self.on_version_negotiation(now, &packet, &bytes[versions.clone()]);
                 return false;
             }
             // Early data is not accepted: the client sends it again.
@@ -103,6 +114,7 @@ impl Connection {
                 self.stats.packets_dropped += 1;
                 false
             }
+            Err(Drop::Kept) => false,
             Err(Drop::Unauthenticated) => {
                 self.stats.packets_unauthenticated += 1;
                 false
@@ -122,16 +134,18 @@ impl Connection {
         mut bytes: BytesMut,
         ecn: Ecn,
     ) -> Result<(), Drop> {
-        if packet.version.is_some_and(|version| version != self.version) {
+        if packet.version.is_some() && !self.is_of_this_handshake(&packet) {
             return Err(Drop::Silently);
         }
         if !self.can_open(space) {
             // The keys are still to come, or are gone.
             let level = space.level();
             let waits = level > Level::Initial && !self.has_had_keys(level);
-            if waits && self.undecryptable.keep(Waiting { level, packet, bytes, ecn }) {
-                return Ok(());
-            }
+            let kept = waits && self.undecryptable.keep(level, packet, &bytes, ecn);
+            return Err(if kept { Drop::Kept } else { Drop::Silently });
+        }
+        if packet.version.is_some() && self.handshake.cids.peer_scid.is_some_and(|scid| scid != packet.src) {
+            // RFC 9000 §7.2: the peer's connection ID does not change during the handshake.
             return Err(Drop::Silently);
         }
         let opened = self.open(space, &packet, &mut bytes)?;
@@ -147,6 +161,13 @@ impl Connection {
             generation: opened.generation,
         };
         self.handle_payload(&cx, opened.number, ecn).map_err(Drop::Close)
+    }
+
+    /// Whether a packet with a long header has the version and the source of the handshake.
+    fn is_of_this_handshake(&self, packet: &ProtectedPacket) -> bool {
+        // RFC 9000 §7.2: once the peer has chosen its connection ID, packets with another are discarded.
+        packet.version == Some(self.version)
+            && self.handshake.cids.peer_scid.is_none_or(|scid| scid == packet.src)
     }
 
     /// Whether packets of the space can be opened now.
@@ -283,14 +304,22 @@ impl Connection {
             (false, false) => return,
         };
         for waiting in self.undecryptable.take(level) {
+            if !self.lifecycle.is_open() {
+                return;
+            }
             self.handle_packet(now, waiting.packet, waiting.bytes, waiting.ecn);
         }
     }
 
     /// RFC 9000 §6.2: a client gives up if the server knows none of its versions.
-    fn on_version_negotiation(&mut self, now: Instant, versions: &[u8]) {
-        let early = self.side.is_client() && self.handshake.cids.peer_scid.is_none();
-        if early && !negotiated_versions(versions).any(|version| version == self.version) {
+    fn on_version_negotiation(&mut self, now: Instant, packet: &ProtectedPacket, versions: &[u8]) {
+        let cids = &self.handshake.cids;
+        let early = self.side.is_client() && cids.peer_scid.is_none() && cids.retry_scid.is_none();
+        // RFC 8999 §6: the server repeats the connection ID that the client made up.
+        if early
+            && packet.src == cids.original_dcid
+            && !negotiated_versions(versions).any(|version| version == self.version)
+        {
             self.drain(now, ConnectionError::VersionMismatch);
         }
     }

@@ -7,9 +7,11 @@ use fulmar_base::Instant;
 use fulmar_wire::Ack;
 
 use super::Connection;
+use super::delivery::Fate;
 use super::dispatch::FrameContext;
 use super::spaces::SpaceId;
 use crate::error::TransportError;
+use crate::ext::AckFigures;
 use crate::packet::SentPacket;
 use crate::space::{AckOutcome, LossContext, RttSample};
 
@@ -39,6 +41,8 @@ impl Connection {
                 keys.on_ack(path, ack.largest.get(), cx.generation, cx.now, pto)?;
             }
         }
+        // RFC 9002 §6.2.2.1: the server has seen a Handshake packet, and so validated the address.
+        self.handshake_acked |= cx.space == SpaceId::Handshake && !outcome.acked.is_empty();
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(cx.now, cx.space, sample);
         }
@@ -48,7 +52,26 @@ impl Connection {
         }
         self.detect_lost(cx.now, cx.space, outcome);
         self.apply(cx.now, cx.space, outcome);
+        if cx.space.is_data() {
+            self.tune_ack_frequency(cx.now, outcome);
+        }
         Ok(())
+    }
+
+    /// Lets the extension see what the ACK frame has brought.
+    fn tune_ack_frequency(&mut self, now: Instant, outcome: &AckOutcome) {
+        let Some(extension) = &mut self.ack_frequency else { return };
+        let (tuple, space) = (&self.path.tuple, &self.path.space);
+        let figures = AckFigures {
+            rtt: &tuple.rtt,
+            window: tuple.flow.controller().window(),
+            mtu: tuple.mtu(),
+            paces: tuple.flow.controller().pacing_rate().is_some(),
+            packets_sent: space.next_number(),
+            packet_threshold: space.packet_threshold(),
+        };
+        let bytes = outcome.acked.iter().map(|(_, packet)| u64::from(packet.size)).sum();
+        extension.on_ack(now, bytes, &figures);
     }
 
     fn on_rtt_sample(&mut self, now: Instant, space: SpaceId, sample: RttSample) {
@@ -70,7 +93,7 @@ impl Connection {
     fn apply(&mut self, now: Instant, space: SpaceId, outcome: &AckOutcome) {
         for (_, packet) in &outcome.acked {
             self.on_packet_acked(now, packet);
-            self.deliver_acked(space, &packet.frames);
+            self.deliver(space, &packet.frames, Fate::Acked);
         }
         let tuple = &mut self.path.tuple;
         tuple.flow.end_ack(now, outcome.rtt_sample.map(|sample| sample.rtt), &tuple.rtt);
@@ -86,15 +109,19 @@ impl Connection {
                 tuple.flow.on_spurious(now, packet, &tuple.rtt);
             }
         }
+        // Whether the path has become narrower must be known before the losses are taken for congestion.
+        self.detect_black_hole(now, outcome);
         for (_, packet) in &outcome.lost {
             self.on_packet_lost(now, packet);
-            self.deliver_lost(space, &packet.frames);
+            if !packet.repeated {
+                self.deliver(space, &packet.frames, Fate::Lost);
+            }
         }
         let tuple = &mut self.path.tuple;
         tuple.flow.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
             // What was sent again meanwhile need not be sent once more.
-            self.deliver_acked(space, &packet.frames);
+            self.deliver(space, &packet.frames, Fate::Acked);
         }
     }
 
@@ -112,22 +139,36 @@ impl Connection {
         }
     }
 
+    fn detect_black_hole(&mut self, now: Instant, outcome: &AckOutcome) {
+        let tuple = &mut self.path.tuple;
+        let lost = outcome.lost.iter().map(|(_, packet)| packet);
+        let mut fell = false;
+        for packet in lost.filter(|packet| packet.tuple == tuple.id && !packet.mtu_probe) {
+            fell |= tuple.mtud.on_packet_lost(now, packet.size, packet.time_sent);
+        }
+        if fell {
+            self.stats.black_holes += 1;
+            tuple.on_mtu_changed(now);
+        }
+    }
+
     fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
         let tuple = &mut self.path.tuple;
         if packet.tuple != tuple.id {
             return;
         }
-        tuple.flow.packet_lost(now, packet);
         if packet.mtu_probe {
+            tuple.flow.packet_lost(now, packet);
             tuple.mtud.on_probe_lost();
             return;
         }
+        if tuple.mtud.explains_loss(packet.size, packet.time_sent) {
+            tuple.flow.packet_discarded(packet);
+        } else {
+            tuple.flow.packet_lost(now, packet);
+        }
         self.stats.packets_lost += 1;
         self.stats.bytes_lost += u64::from(packet.size);
-        if tuple.mtud.on_packet_lost(now, packet.size, packet.time_sent) {
-            self.stats.black_holes += 1;
-            tuple.on_mtu_changed(now);
-        }
     }
 
     /// Takes all packets of a space out of flight, because its keys are gone or a Retry made them void.
@@ -175,9 +216,11 @@ impl Connection {
         self.path.tuple.rtt.pto_base() + self.peer_max_ack_delay()
     }
 
-    /// The longest delay of acknowledgements that the peer promised.
+    /// The longest delay of acknowledgements that the peer promised, or was asked for.
     fn peer_max_ack_delay(&self) -> Duration {
-        self.handshake.peer_parameters().map_or(Duration::from_millis(25), |p| p.max_ack_delay)
+        let announced = || self.handshake.peer_parameters().map(|p| p.max_ack_delay);
+        let asked = self.ack_frequency.as_ref().and_then(|extension| extension.peer_max_ack_delay());
+        asked.or_else(announced).unwrap_or(Duration::from_millis(25))
     }
 
     /// How long to wait for an acknowledgement in a space.
@@ -197,7 +240,7 @@ impl Connection {
     /// When something should have been acknowledged, and in which space a probe is due then.
     pub(super) fn pto_deadline(&self) -> Option<(Instant, SpaceId)> {
         // RFC 9002 §6.2.2.1: a server that may not send waits for the client.
-        if self.path.tuple.credit.available() == 0 {
+        if !self.has_credit() {
             return None;
         }
         let due = SpaceId::ALL
@@ -212,13 +255,17 @@ impl Connection {
         due.or_else(|| self.anti_deadlock_deadline())
     }
 
-    /// A client keeps sending while its server may be waiting for credit (RFC 9002 §6.2.2.1).
+    /// When a probe is due although nothing is in flight that could be probed.
     fn anti_deadlock_deadline(&self) -> Option<(Instant, SpaceId)> {
-        if self.peer_validated_address() {
-            return None;
-        }
-        let space = match self.handshake.handshake_keys() {
-            Some(_) => SpaceId::Handshake,
+        // Bytes of the handshake may wait for room in a window that is full of application data, which is not
+        // acknowledged before the handshake is complete.
+        let early = [SpaceId::Initial, SpaceId::Handshake];
+        let starved = early.into_iter().find(|&space| self.can_send(space) && self.wants_to_send(space));
+        let space = match starved {
+            Some(space) => space,
+            None if self.peer_validated_address() => return None,
+            // RFC 9002 §6.2.2.1: a client keeps sending while its server may be waiting for credit.
+            None if self.handshake.handshake_keys().is_some() => SpaceId::Handshake,
             None => SpaceId::Initial,
         };
         Some((self.pto_base_time + self.pto_delay(space), space))
@@ -257,11 +304,11 @@ impl Connection {
     /// Gives the next probe something useful to say: what the oldest packets said (RFC 9002 §6.2.4).
     fn queue_probe_data(&mut self, space: SpaceId) {
         let mut frames = Vec::new();
-        if let Some(space) = self.space(space) {
-            let oldest = space.unacked().filter(|(_, packet)| packet.ack_eliciting).take(PROBE_PACKETS);
-            frames.extend(oldest.flat_map(|(_, packet)| packet.frames.iter().cloned()));
+        if let Some(space) = self.space_mut(space) {
+            let oldest = space.take_for_probe().take(PROBE_PACKETS);
+            frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
         }
-        self.deliver_probe(space, &frames);
+        self.deliver(space, &frames, Fate::Probed);
     }
 }
 

@@ -24,9 +24,11 @@ pub(super) struct Counters {
     pub(super) packets_spurious: u64,
     pub(super) bytes_lost: u64,
     pub(super) acks_sent: u64,
+    pub(super) ack_bytes: u64,
     pub(super) ack_only_bytes: u64,
     pub(super) pto_count: u64,
     pub(super) black_holes: u64,
+    pub(super) cid_changes: u64,
     pub(super) cwnd_max: u64,
 }
 
@@ -58,12 +60,16 @@ pub struct ConnectionStats {
     pub bytes_lost: u64,
     /// ACK frames sent.
     pub acks_sent: u64,
+    /// Bytes of ACK frames sent.
+    pub ack_bytes: u64,
     /// Bytes of packets that carried nothing but an ACK.
     pub ack_only_bytes: u64,
     /// How often a probe timeout has passed.
     pub pto_count: u64,
     /// How often the path stopped carrying datagrams of the size in use.
     pub black_holes: u64,
+    /// How often this end went over to another of the peer's connection IDs after a long silence.
+    pub cid_changes: u64,
     /// The name of the congestion controller.
     pub controller: &'static str,
     /// The state of the congestion controller.
@@ -84,6 +90,10 @@ pub struct ConnectionStats {
     pub rtt_latest: Duration,
     /// The mean deviation of the round-trip time.
     pub rtt_variance: Duration,
+    /// After how many packets this end acknowledges, as the peer has asked.
+    pub ack_gap: u32,
+    /// How long this end may delay an acknowledgement, as the peer has asked.
+    pub ack_delay: Duration,
     /// The size of a full datagram, in bytes of UDP payload.
     pub mtu: u16,
     /// How long the handshake took, once it is complete.
@@ -119,9 +129,11 @@ impl Connection {
             packets_spurious: counters.packets_spurious,
             bytes_lost: counters.bytes_lost,
             acks_sent: counters.acks_sent,
+            ack_bytes: counters.ack_bytes,
             ack_only_bytes: counters.ack_only_bytes,
             pto_count: counters.pto_count,
             black_holes: counters.black_holes,
+            cid_changes: counters.cid_changes,
             controller: tuple.flow.controller().name(),
             controller_state: tuple.flow.controller().state(),
             cwnd: tuple.flow.controller().window(),
@@ -132,6 +144,8 @@ impl Connection {
             rtt_min: tuple.rtt.has_sample().then(|| tuple.rtt.min()),
             rtt_latest: tuple.rtt.latest(),
             rtt_variance: tuple.rtt.variance(),
+            ack_gap: self.path.space.ack_policy().ack_eliciting_threshold,
+            ack_delay: self.path.space.ack_policy().max_ack_delay,
             mtu: tuple.mtu(),
             handshake_duration: self.handshake.duration(),
             cipher_suite: session.suite(),

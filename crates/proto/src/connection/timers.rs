@@ -66,7 +66,9 @@ impl Connection {
         if self.handshake.on_timeout(now) {
             return self.abandon(ConnectionError::HandshakeTimedOut);
         }
-        if self.idle.on_keep_alive(now) && self.handshake.is_confirmed() {
+        // What is in flight asks the peer already, and its probes go on asking; a PING would only add to it.
+        let asked = self.path.tuple.flow.bytes_in_flight() > 0;
+        if self.idle.on_keep_alive(now) && self.handshake.is_confirmed() && !asked {
             self.probes.demand_one(SpaceId::DATA);
         }
         self.pacing.take_expired(now);

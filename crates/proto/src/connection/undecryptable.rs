@@ -25,11 +25,11 @@ pub(super) struct Undecryptable {
 }
 
 impl Undecryptable {
-    /// Keeps a packet, if there is room.
-    pub(super) fn keep(&mut self, waiting: Waiting) -> bool {
+    /// Keeps a packet, if there is room: a copy, because the buffer that it arrived in may be much larger.
+    pub(super) fn keep(&mut self, level: Level, packet: ProtectedPacket, bytes: &[u8], ecn: Ecn) -> bool {
         let room = self.packets.len() < PACKETS_MAX;
         if room {
-            self.packets.push(waiting);
+            self.packets.push(Waiting { level, packet, bytes: BytesMut::from(bytes), ecn });
         }
         room
     }

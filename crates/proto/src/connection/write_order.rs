@@ -52,11 +52,17 @@ impl Connection {
         if allowance == Allowance::AcksOnly {
             return;
         }
+        let must_ask = allowance == Allowance::Probe && self.probes.is_due(space);
         match space {
-            SpaceId::Data(_) => self.write_data_frames(out),
+            SpaceId::Data(_) => {
+                if must_ask && self.ack_frequency.as_ref().is_some_and(|extension| extension.may_ask()) {
+                    // Whatever the probe says, its acknowledgement is waited for.
+                    out.write_untracked(&Frame::ImmediateAck);
+                }
+                self.write_data_frames(out);
+            }
             _ => self.handshake.write(space.level(), out),
         }
-        let must_ask = allowance == Allowance::Probe && self.probes.is_due(space);
         if (must_ask || self.ping_is_useful(space, out)) && !out.is_ack_eliciting() {
             out.write(&Frame::Ping, SentFrame::Ping);
         }
@@ -66,11 +72,13 @@ impl Connection {
     fn write_ack(&mut self, now: Instant, space: SpaceId, allowance: Allowance, out: &mut FrameWriter<'_>) {
         let rides_along = allowance != Allowance::AcksOnly;
         let path = self.path.id;
+        let room = out.space();
         let Some(space) = self.space_mut(space) else { return };
         if (space.needs_ack(now) || (rides_along && space.has_ack_news()))
             && space.write_ack(now, path, ACK_DELAY_EXPONENT, out)
         {
             self.stats.acks_sent += 1;
+            self.stats.ack_bytes += (room - out.space()) as u64;
         }
     }
 
@@ -87,6 +95,11 @@ impl Connection {
         self.handshake.write(SpaceId::DATA.level(), out);
         self.path.remote_cids.write(out);
         self.path.local_cids.write(out);
+        if let Some(extension) = self.ack_frequency.as_mut().filter(|extension| extension.wants_to_send())
+            && (self.streams.wants_to_send() || self.datagrams.wants_to_send())
+        {
+            extension.write(out);
+        }
         self.streams.write_control(out);
         self.datagrams.write(out, room);
         self.streams.write_data(out);

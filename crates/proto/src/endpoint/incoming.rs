@@ -1,5 +1,6 @@
 //! Connection attempts that wait to be accepted.
 
+use bytes::BytesMut;
 use fulmar_base::{HashKey, KeyedMap};
 use fulmar_wire::{
     CloseCode, ConnectionClose, ConnectionId, Dialect, Frame, FrameType, PacketKind, PathId, ProtectedPacket,
@@ -8,7 +9,7 @@ use fulmar_wire::{
 use slab::Slab;
 
 use super::DropReason;
-use crate::config::EndpointConfig;
+use crate::config::{EndpointConfig, MTU_MIN};
 use crate::crypto::{AeadBackend, Keys};
 use crate::datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 use crate::packet::{HeaderFields, OpenPacket, Sealer};
@@ -41,7 +42,7 @@ impl Incoming {
     ) -> Transmit {
         let keys = Keys::initial(self.version, &self.dst, Side::Server, aead);
         let buffer = reply.room();
-        let limit = usize::from(crate::config::MTU_MIN);
+        let limit = usize::from(MTU_MIN);
         let header = HeaderFields::Long {
             kind: PacketKind::Initial,
             version: self.version,
@@ -113,18 +114,23 @@ impl WaitingRoom {
         }
         let addrs = datagram.addrs;
         let bytes = datagram.payload.len();
-        let place = self.places.insert(Waiting { dst: packet.dst, datagrams: vec![datagram], bytes });
+        let place =
+            self.places.insert(Waiting { dst: packet.dst, datagrams: vec![unpinned(datagram)], bytes });
         self.by_cid.insert(packet.dst, place);
         Some(Incoming { place, addrs, version, dst: packet.dst, src: packet.src })
     }
 
     /// Keeps another datagram of an attempt that waits.
     pub(super) fn keep(&mut self, dst: &ConnectionId, datagram: Datagram) -> DropReason {
+        // RFC 9000 §14.1. It also bounds the number of datagrams that are kept.
+        if datagram.payload.len() < usize::from(MTU_MIN) {
+            return DropReason::TooShort;
+        }
         let waiting = self.by_cid.get(dst).and_then(|&place| self.places.get_mut(place));
         match waiting {
             Some(waiting) if waiting.bytes + datagram.payload.len() <= self.bytes_max => {
                 waiting.bytes += datagram.payload.len();
-                waiting.datagrams.push(datagram);
+                waiting.datagrams.push(unpinned(datagram));
                 DropReason::Buffered
             }
             _ => DropReason::Overloaded,
@@ -139,4 +145,9 @@ impl WaitingRoom {
         self.by_cid.remove(&waiting.dst);
         waiting.datagrams
     }
+}
+
+/// The datagram in memory of its own: it may wait for long, and be a slice of a much larger receive buffer.
+fn unpinned(datagram: Datagram) -> Datagram {
+    Datagram { payload: BytesMut::from(&datagram.payload[..]), ..datagram }
 }

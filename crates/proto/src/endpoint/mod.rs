@@ -182,12 +182,12 @@ impl Endpoint {
         let Some(version) = packet.version else {
             return Route::Dropped(DropReason::Malformed);
         };
+        if !self.config.supports(version) {
+            return self.negotiate(&datagram, packet.dst.as_bytes(), packet.src.as_bytes(), reply);
+        }
         // RFC 9000 §14.1: a client's first datagram is padded; §7.2: its connection ID has at least 8 bytes.
         if datagram.payload.len() < usize::from(crate::config::MTU_MIN) || packet.dst.len() < 8 {
             return Route::Dropped(DropReason::TooShort);
-        }
-        if !self.config.supports(version) {
-            return self.negotiate(&datagram, packet.dst.as_bytes(), packet.src.as_bytes(), reply);
         }
         // Nothing is kept of a datagram that was not made by a client: corruption on the way must not leave
         // a half-open connection behind.

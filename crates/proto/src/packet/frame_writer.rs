@@ -1,6 +1,6 @@
 //! The payload of the packet that is being built.
 
-use fulmar_wire::{AckEncoder, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
+use fulmar_wire::{AckEncoder, AckWritten, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
 
 use super::{SentFrame, SentFrames};
 
@@ -13,6 +13,7 @@ pub(crate) struct FrameWriter<'a> {
     dialect: Dialect,
     frames: SentFrames,
     ack_eliciting: bool,
+    fills_datagram: bool,
 }
 
 /// What a [`FrameWriter`] wrote.
@@ -23,12 +24,20 @@ pub(crate) struct Payload {
     pub(crate) frames: SentFrames,
     /// Whether one of the frames elicits an acknowledgement.
     pub(crate) ack_eliciting: bool,
+    /// Whether one of the frames asks for a datagram of the size that every path carries.
+    pub(crate) fills_datagram: bool,
 }
 
 impl<'a> FrameWriter<'a> {
     /// Writes into `payload`, which is as long as the payload may become.
     pub(crate) fn new(payload: &'a mut [u8], dialect: Dialect) -> Self {
-        Self { writer: Writer::new(payload), dialect, frames: SentFrames::new(), ack_eliciting: false }
+        Self {
+            writer: Writer::new(payload),
+            dialect,
+            frames: SentFrames::new(),
+            ack_eliciting: false,
+            fills_datagram: false,
+        }
     }
 
     /// Bytes that are left in this packet.
@@ -53,6 +62,8 @@ impl<'a> FrameWriter<'a> {
         }
         frame.encode(self.dialect, &mut self.writer);
         self.ack_eliciting |= frame.is_ack_eliciting();
+        // RFC 9000 §8.2.1, §8.2.2: they prove that the path carries such datagrams.
+        self.fills_datagram |= matches!(frame, Frame::PathChallenge(_) | Frame::PathResponse(_));
         true
     }
 
@@ -65,13 +76,12 @@ impl<'a> FrameWriter<'a> {
         written
     }
 
-    /// Writes an ACK with as many of the newest ranges as fit.
-    pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> bool {
-        let Some(largest) = ack.encode_within(self.dialect, &mut self.writer) else {
-            return false;
-        };
-        self.frames.push(SentFrame::Ack { largest });
-        true
+    /// Writes an ACK with as many of the newest ranges as fit. Returns `None`, and writes nothing, if not even
+    /// one does.
+    pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> Option<AckWritten> {
+        let written = ack.encode_within(self.dialect, &mut self.writer)?;
+        self.frames.push(SentFrame::Ack { largest: written.largest });
+        Some(written)
     }
 
     /// Reserves a STREAM frame for up to `available` bytes at `offset` and returns how many fit; `fill` copies
@@ -139,7 +149,12 @@ impl<'a> FrameWriter<'a> {
 
     /// Ends the payload.
     pub(crate) fn finish(self) -> Payload {
-        Payload { len: self.writer.len(), frames: self.frames, ack_eliciting: self.ack_eliciting }
+        Payload {
+            len: self.writer.len(),
+            frames: self.frames,
+            ack_eliciting: self.ack_eliciting,
+            fills_datagram: self.fills_datagram,
+        }
     }
 }
 

@@ -150,16 +150,26 @@ impl RemoteCids {
     ) -> Result<(), TransportError> {
         self.retire_prior_to = self.retire_prior_to.max(bound);
         while let Some(id) = self.ids.front().copied().filter(|id| id.sequence < self.retire_prior_to) {
+            if self.ids.len() == 1 {
+                return Err(TransportError::protocol_violation("all connection IDs were retired"));
+            }
             self.ids.pop_front();
             self.retire_pending.push_back(id.sequence);
             if let Some(token) = id.reset_token {
                 events.push_back(EndpointEventInner::ResetTokenForgotten(token));
             }
-            if self.ids.is_empty() {
-                return Err(TransportError::protocol_violation("all connection IDs were retired"));
-            }
         }
         Ok(())
+    }
+
+    /// Goes over to the next ID, so that what was sent under the old one cannot be linked to what follows
+    /// (RFC 9000 §5.1.2, §9.5). Returns false if the peer issued no other, or too many retirements are under way.
+    pub(crate) fn rotate(&mut self, events: &mut VecDeque<EndpointEventInner>) -> bool {
+        if self.retire_pending.len() + self.retire_in_flight.len() >= RETIREMENTS_MAX {
+            return false;
+        }
+        let Some(next) = self.ids.get(1).map(|next| next.sequence) else { return false };
+        self.retire_below(next, events).is_ok()
     }
 
     /// Whether a retirement is waiting.

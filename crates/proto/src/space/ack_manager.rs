@@ -1,10 +1,13 @@
-//! When and what to acknowledge (RFC 9000 §13.2).
+//! When and what to acknowledge (RFC 9000 §13.2, draft-ietf-quic-ack-frequency §6).
+
+mod reports;
 
 use std::time::Duration;
 
 use fulmar_base::{Instant, RangeSet};
 use fulmar_wire::{AckEncoder, EcnCounts, PathId, VarInt};
 
+use self::reports::Reports;
 use crate::datagram::Ecn;
 use crate::packet::FrameWriter;
 
@@ -53,6 +56,10 @@ pub(crate) struct AckManager {
     largest_eliciting: Option<u64>,
     /// The largest number of the last ACK that was written.
     largest_reported: Option<u64>,
+    /// How often the ranges were written.
+    reports: Reports,
+    /// Whether the packet that was received last carried a mark of congestion.
+    last_was_ce: bool,
 }
 
 impl AckManager {
@@ -66,7 +73,25 @@ impl AckManager {
             deadline: None,
             largest_eliciting: None,
             largest_reported: None,
+            reports: Reports::default(),
+            last_was_ce: false,
         }
+    }
+
+    /// How eagerly packets are acknowledged now.
+    pub(crate) fn policy(&self) -> AckPolicy {
+        self.policy
+    }
+
+    /// Changes how eagerly packets are acknowledged, those included that wait already.
+    pub(crate) fn set_policy(&mut self, policy: AckPolicy) {
+        let old = std::mem::replace(&mut self.policy, policy);
+        self.deadline = self.deadline.map(|at| at.saturating_sub(old.max_ack_delay) + policy.max_ack_delay);
+    }
+
+    /// The peer asks for an ACK without delay (draft-ietf-quic-ack-frequency §5).
+    pub(crate) fn demand(&mut self) {
+        self.immediate = true;
     }
 
     /// Notes a packet that was opened and processed and is no duplicate.
@@ -76,6 +101,8 @@ impl AckManager {
             self.ranges.pop_first();
         }
         self.count_ecn(ecn);
+        let congestion_is_news = ecn == Ecn::Ce && self.mark_is_due();
+        self.last_was_ce = ecn == Ecn::Ce;
         // RFC 9000 §13.2.1: a packet that elicits nothing never provokes an ACK, gap or not.
         if !ack_eliciting {
             return;
@@ -85,8 +112,9 @@ impl AckManager {
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
         self.immediate |= late
             || self.pending >= self.policy.ack_eliciting_threshold
-            || ecn == Ecn::Ce
-            || self.gap_is_due();
+            || congestion_is_news
+            || self.gap_is_due()
+            || self.range_is_in_danger();
         self.deadline.get_or_insert(now + self.policy.max_ack_delay);
     }
 
@@ -127,10 +155,9 @@ impl AckManager {
             ecn: (self.ecn != EcnCounts::default()).then_some(self.ecn),
             max_ranges: MAX_ACK_RANGES,
         };
-        if !out.write_ack(&ack) {
-            return false;
-        }
-        self.largest_reported = self.ranges.max();
+        let Some(written) = out.write_ack(&ack) else { return false };
+        self.reports.on_written(&mut self.ranges, written.ranges);
+        self.largest_reported = Some(written.largest);
         self.pending = 0;
         self.immediate = false;
         self.deadline = None;
@@ -155,10 +182,30 @@ impl AckManager {
         }
     }
 
-    /// Whether `number` came after a larger one that elicits an ACK.
+    /// Whether a mark of congestion must be reported at once.
+    fn mark_is_due(&self) -> bool {
+        // RFC 9000 §13.2.1: each one; where the peer asked for fewer ACKs, the first of several
+        // (draft-ietf-quic-ack-frequency §6.3).
+        self.policy.ack_eliciting_threshold <= AckPolicy::default().ack_eliciting_threshold
+            || !self.last_was_ce
+    }
+
+    /// Whether `number` came so late that the peer must hear of it at once.
     fn is_out_of_order(&self, number: u64) -> bool {
-        self.policy.reordering_threshold == 1
-            && self.largest_eliciting.is_some_and(|largest| number < largest)
+        match self.policy.reordering_threshold {
+            0 => false,
+            // After a larger one that elicits an ACK (RFC 9000 §13.2.1).
+            1 => self.largest_eliciting.is_some_and(|largest| number < largest),
+            // When the peer has taken it for lost (draft-ietf-quic-ack-frequency §6.2).
+            threshold => self.largest_reported.is_some_and(|largest| number + threshold <= largest),
+        }
+    }
+
+    /// Whether the oldest range would be given up for the next one without having been reported
+    /// (draft-ietf-quic-ack-frequency §6).
+    fn range_is_in_danger(&self) -> bool {
+        self.ranges.len() == MAX_ACK_RANGES
+            && self.ranges.first().is_some_and(|oldest| Some(oldest.end - 1) > self.largest_reported)
     }
 
     /// Whether a missing number lies far enough below the largest one to be reported.

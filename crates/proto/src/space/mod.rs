@@ -177,7 +177,20 @@ impl NumberSpace {
         self.outstanding.ack_eliciting > 0
     }
 
-    /// The packets without a verdict, oldest first: what a probe may repeat (RFC 9002 §6.2.4).
+    /// The packets that a probe should repeat: the oldest that elicit an ACK and that no probe repeats yet
+    /// (RFC 9002 §6.2.4). From now on their probe answers for their frames.
+    pub(crate) fn take_for_probe(&mut self) -> impl Iterator<Item = &SentPacket> {
+        let repeatable = |packet: &SentPacket| packet.ack_eliciting && !packet.repeated;
+        self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(
+            |packet| {
+                packet.repeated = true;
+                &*packet
+            },
+        )
+    }
+
+    /// The packets without a verdict, oldest first.
+    #[cfg(test)]
     pub(crate) fn unacked(&self) -> impl Iterator<Item = (u64, &SentPacket)> {
         self.sent.iter()
     }
@@ -263,6 +276,11 @@ impl NumberSpace {
         });
     }
 
+    /// How many later packets must be acknowledged before one is lost; it adapts to reordering.
+    pub(crate) fn packet_threshold(&self) -> u64 {
+        self.loss.packet_threshold()
+    }
+
     /// When [`NumberSpace::detect_lost`] will find something.
     pub(crate) fn loss_deadline(&self) -> Option<Instant> {
         self.loss.deadline()
@@ -307,6 +325,21 @@ impl NumberSpace {
     /// When [`NumberSpace::needs_ack`] becomes true by itself; `None` also if it is true already.
     pub(crate) fn ack_deadline(&self) -> Option<Instant> {
         self.acks.deadline()
+    }
+
+    /// How eagerly received packets are acknowledged.
+    pub(crate) fn ack_policy(&self) -> AckPolicy {
+        self.acks.policy()
+    }
+
+    /// Changes how eagerly received packets are acknowledged.
+    pub(crate) fn set_ack_policy(&mut self, policy: AckPolicy) {
+        self.acks.set_policy(policy);
+    }
+
+    /// The packet that is being processed asks for an ACK without delay.
+    pub(crate) fn demand_ack(&mut self) {
+        self.acks.demand();
     }
 
     /// Writes an ACK. Returns false if there is nothing to acknowledge or no room. `ack_delay_exponent` is

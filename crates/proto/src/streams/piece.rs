@@ -44,16 +44,6 @@ pub(super) enum Piece {
 }
 
 impl Piece {
-    /// Unread bytes of a connection, or of its datagrams, up to which slices of receive buffers are kept. A slice
-    /// keeps the whole buffer that its packet arrived in, which other packets share. An application that reads what
-    /// comes never gets here; for one that lets data lie, copies keep the memory near what flow control counts.
-    const PINNED_MAX: u64 = 256 * 1024;
-
-    /// Whether data may be kept as a slice of its receive buffer while `unread` bytes wait.
-    pub(crate) fn may_pin(unread: u64) -> bool {
-        unread <= PINNED_MAX
-    }
-
     /// Takes `data`, a part of `payload`, into ownership as the next bytes after `last`, the piece before it.
     /// Returns `None` if it was added to that.
     pub(super) fn follow(last: Option<&mut Self>, payload: &Bytes, data: &[u8]) -> Option<Self> {

@@ -1,96 +1,98 @@
-//! A client and a server, joined by a perfect wire of 5 ms in each direction.
+//! A client and a server, joined by a wire of 5 ms in each direction that a test can spoil.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "each test file uses a part of it")]
 
-use std::collections::VecDeque;
+mod certificates;
+mod end;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, Datagram, Endpoint, EndpointConfig, Event, FourTuple,
-    Instant, ResetKey, Route, ServerConfig, Side, Transmit, TransmitBatch, TransportConfig,
+    ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple, Instant, ReadError, ResetKey,
+    ServerConfig, Side, StreamId, TransportConfig, Version,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+pub use certificates::{
+    certificate, certificate_for, client_tls, client_tls_that_trusts, large_chain, server_tls,
+    server_tls_with,
+};
+pub use end::{Answer, End};
 
 pub const CLIENT: &str = "10.0.0.1:1000";
 pub const SERVER: &str = "10.0.0.2:443";
 pub const ALPN: &[u8] = b"test";
-const DELAY: Duration = Duration::from_millis(5);
+pub const DELAY: Duration = Duration::from_millis(5);
 
-/// One end: its endpoint and its connection.
-pub struct End {
-    pub side: Side,
-    pub addr: SocketAddr,
-    pub endpoint: Endpoint,
-    pub connection: Option<(ConnectionHandle, Connection)>,
-    pub events: Vec<Event>,
-    /// Datagrams on their way here, with their time of arrival.
-    pub inbox: VecDeque<(Instant, Vec<u8>)>,
-    /// Whether what this end sends is lost.
-    pub mute: bool,
-    batch: TransmitBatch,
-    pub sent: Vec<Vec<u8>>,
+/// A datagram on its way.
+#[derive(Debug, Clone)]
+pub struct Flying {
+    /// When it leaves, and on the other side when it arrives.
+    pub at: Instant,
+    pub from: SocketAddr,
+    pub ecn: Ecn,
+    pub payload: Vec<u8>,
 }
 
-impl End {
-    fn new(side: Side, addr: &str, server: Option<Arc<ServerConfig>>, reset_key: u8) -> Self {
-        let config = Arc::new(EndpointConfig::new(ResetKey::new(&[reset_key; 32])));
+/// What becomes of a datagram that a connection sends: nothing, itself, or others in its place.
+pub type Wire = Box<dyn FnMut(Flying) -> Vec<Flying>>;
+
+/// What both ends are made of.
+pub struct Setup {
+    pub client: TransportConfig,
+    pub server: TransportConfig,
+    pub client_tls: rustls::ClientConfig,
+    pub server_tls: rustls::ServerConfig,
+    pub server_name: &'static str,
+    pub client_versions: Vec<Version>,
+    pub answer: Answer,
+    /// Decides the connection IDs.
+    pub seed: u8,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
         Self {
-            side,
-            addr: addr.parse().unwrap(),
-            endpoint: Endpoint::new(config, server, [side.is_server() as u8; 32]),
-            connection: None,
-            events: Vec::new(),
-            inbox: VecDeque::new(),
-            mute: false,
-            batch: TransmitBatch::new(10),
-            sent: Vec::new(),
+            client: TransportConfig::default(),
+            server: TransportConfig::default(),
+            client_tls: client_tls(),
+            server_tls: server_tls(),
+            server_name: "localhost",
+            client_versions: vec![Version::V1],
+            answer: Answer::Accept,
+            seed: 0,
         }
     }
+}
 
-    pub fn conn(&mut self) -> &mut Connection {
-        &mut self.connection.as_mut().expect("there is a connection").1
+impl Setup {
+    /// Both ends, of which the client's first datagrams are ready to be sent.
+    pub fn dial(self) -> Pair {
+        let endpoint = |key: u8| EndpointConfig::new(ResetKey::new(&[key; 32]));
+        let client_endpoint = EndpointConfig { versions: self.client_versions, ..endpoint(1) };
+        let server =
+            ServerConfig::new(Arc::new(self.server_tls)).with_transport(Arc::new(self.server)).unwrap();
+        let client =
+            ClientConfig::new(Arc::new(self.client_tls)).with_transport(Arc::new(self.client)).unwrap();
+        let mut pair = Pair {
+            now: Instant::from_millis(1),
+            client: End::new(Side::Client, CLIENT, None, client_endpoint, self.seed),
+            server: End::new(Side::Server, SERVER, Some(Arc::new(server)), endpoint(2), self.seed),
+            strays: Vec::new(),
+        };
+        pair.server.answer = self.answer;
+        let addrs = FourTuple { remote: pair.server.addr, local_ip: None };
+        let connection = pair.client.endpoint.connect(pair.now, &client, addrs, self.server_name).unwrap();
+        pair.client.connection = Some(connection);
+        pair
     }
 
-    fn receive(&mut self, now: Instant, payload: &[u8], from: SocketAddr) -> Option<Transmit> {
-        let addrs = FourTuple { remote: from, local_ip: None };
-        let datagram = Datagram { addrs, ecn: fulmar_proto::Ecn::NotEct, payload: BytesMut::from(payload) };
-        match self.endpoint.handle_datagram(now, datagram, &mut self.batch) {
-            Route::Connection(handle, datagram) => {
-                let (known, connection) = self.connection.as_mut().expect("routed to a connection");
-                assert_eq!(*known, handle);
-                connection.handle_datagram(now, datagram);
-            }
-            Route::Incoming(incoming) => {
-                self.connection = Some(self.endpoint.accept(now, incoming).expect("accepted"));
-            }
-            Route::Reply(transmit) => return Some(transmit),
-            Route::Dropped(_) => {}
-        }
-        None
-    }
-
-    /// Takes out what the connection has to say; returns datagrams.
-    fn drain(&mut self, now: Instant) -> Vec<Vec<u8>> {
-        let mut out = Vec::new();
-        let Some((handle, connection)) = &mut self.connection else { return out };
-        if connection.poll_timeout().is_some_and(|(at, _)| at <= now) {
-            connection.handle_timeout(now);
-        }
-        while let Some(transmit) = connection.poll_transmit(now, &mut self.batch) {
-            let segment = transmit.segment_size.unwrap_or(transmit.len);
-            out.extend(self.batch.bytes().chunks(segment).map(<[u8]>::to_vec));
-        }
-        while let Some(event) = connection.poll_event() {
-            self.events.push(event);
-        }
-        while let Some(event) = connection.poll_endpoint_event() {
-            self.endpoint.handle_event(*handle, event);
-        }
-        self.sent.extend(out.iter().cloned());
-        if self.mute { Vec::new() } else { out }
+    /// Both ends after the handshake.
+    pub fn connect(self) -> Pair {
+        let mut pair = self.dial();
+        pair.run_for(Duration::from_millis(100));
+        pair
     }
 }
 
@@ -99,106 +101,159 @@ pub struct Pair {
     pub now: Instant,
     pub client: End,
     pub server: End,
+    /// What was sent to addresses of which none is an end's.
+    pub strays: Vec<Vec<u8>>,
 }
 
 impl Pair {
     pub fn new(client: TransportConfig, server: TransportConfig) -> Self {
-        let server = ServerConfig::new(Arc::new(server_tls())).with_transport(Arc::new(server)).unwrap();
-        let mut pair = Self {
-            now: Instant::from_millis(1),
-            client: End::new(Side::Client, CLIENT, None, 1),
-            server: End::new(Side::Server, SERVER, Some(Arc::new(server)), 2),
-        };
-        pair.dial(client);
-        pair
+        Setup { client, server, ..Setup::default() }.dial()
     }
 
     pub fn connected() -> Self {
-        let mut pair = Self::new(TransportConfig::default(), TransportConfig::default());
-        pair.run_for(Duration::from_millis(100));
-        pair
+        Setup::default().connect()
     }
 
-    fn dial(&mut self, transport: TransportConfig) {
-        let config = ClientConfig::new(Arc::new(client_tls())).with_transport(Arc::new(transport)).unwrap();
-        let addrs = FourTuple { remote: self.server.addr, local_ip: None };
-        let connection = self.client.endpoint.connect(self.now, &config, addrs, "localhost").unwrap();
-        self.client.connection = Some(connection);
+    pub fn end(&mut self, side: Side) -> &mut End {
+        if side.is_client() { &mut self.client } else { &mut self.server }
     }
 
     /// Lets the time pass.
     pub fn run_for(&mut self, duration: Duration) {
         let end = self.now + duration;
-        while self.now < end {
+        self.run_until(end, |_| false);
+    }
+
+    /// Lets the time pass until `done`, or until the time limit; returns whether it was done.
+    pub fn run_while_waiting(&mut self, limit: Duration, done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.now + limit;
+        self.run_until(end, done)
+    }
+
+    fn run_until(&mut self, end: Instant, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let mut rounds_at_once = 0;
+        loop {
             self.step();
-            let next = [&self.client, &self.server]
-                .into_iter()
-                .flat_map(|e| {
-                    let timer = e.connection.as_ref().and_then(|(_, c)| c.poll_timeout()).map(|(at, _)| at);
-                    timer.into_iter().chain(e.inbox.front().map(|(at, _)| *at))
-                })
-                .min();
-            match next {
-                Some(at) if at <= end => self.now = at.max(self.now),
-                _ => self.now = end,
+            if done(self) {
+                return true;
             }
+            // What `done` gave to a connection is sent.
+            self.send_what_is_ready();
+            if self.now >= end {
+                return false;
+            }
+            let next = [&self.client, &self.server].into_iter().filter_map(End::next_time).min();
+            let next = next.map_or(end, |at| at.min(end));
+            rounds_at_once = if next > self.now { 0 } else { rounds_at_once + 1 };
+            assert!(rounds_at_once < 100, "a timer rings again and again");
+            self.now = next.max(self.now);
         }
-        self.step();
     }
 
     /// Delivers what has arrived and sends what is ready.
     fn step(&mut self) {
         let now = self.now;
-        for (to, from) in [(&mut self.client, self.server.addr), (&mut self.server, CLIENT.parse().unwrap())]
-        {
-            while to.inbox.front().is_some_and(|(at, _)| *at <= now) {
-                let (_, payload) = to.inbox.pop_front().unwrap();
-                to.receive(now, &payload, from);
+        for side in [Side::Client, Side::Server] {
+            while let Some(flying) = self.end(side).take_arrived(now) {
+                if let Some((to, reply)) = self.end(side).receive(now, &flying) {
+                    self.fly(side, to, reply);
+                }
             }
         }
-        for datagram in self.client.drain(now) {
-            self.server.inbox.push_back((now + DELAY, datagram));
+        self.send_what_is_ready();
+    }
+
+    fn send_what_is_ready(&mut self) {
+        let now = self.now;
+        for side in [Side::Client, Side::Server] {
+            for (to, flying) in self.end(side).drain(now) {
+                self.post(side, to, flying);
+            }
         }
-        for datagram in self.server.drain(now) {
-            self.client.inbox.push_back((now + DELAY, datagram));
+    }
+
+    /// Sends what a connection says through the wire.
+    fn post(&mut self, from: Side, to: SocketAddr, flying: Flying) {
+        for flying in (self.end(from).wire)(flying) {
+            self.fly(from, to, flying);
+        }
+    }
+
+    fn fly(&mut self, from: Side, to: SocketAddr, mut flying: Flying) {
+        flying.at += DELAY;
+        match self.end(!from).addr == to {
+            true => self.end(!from).enqueue(flying),
+            false => self.strays.push(flying.payload),
+        }
+    }
+
+    /// Lets a datagram of a stranger, or of one end in the name of the other, arrive at an end now.
+    pub fn inject(&mut self, to: Side, from: SocketAddr, payload: Vec<u8>) {
+        let flying = Flying { at: self.now, from, ecn: Ecn::NotEct, payload };
+        let now = self.now;
+        if let Some((to_addr, reply)) = self.end(to).receive(now, &flying) {
+            self.fly(to, to_addr, reply);
+        }
+        self.send_what_is_ready();
+    }
+
+    /// Why the connection of an end was lost, if it was.
+    pub fn lost(&mut self, side: Side) -> Option<ConnectionError> {
+        self.end(side).lost()
+    }
+
+    /// Sends `len` bytes from one end on a stream of its own, and checks what arrives at the other.
+    #[track_caller]
+    pub fn transfer(&mut self, from: Side, len: usize, limit: Duration) {
+        let data: Vec<u8> = (0..len).map(|i| (i * 7 + i / 251) as u8).collect();
+        let id = self.end(from).conn().streams().open(Dir::Uni).expect("a stream is allowed");
+        let (mut written, mut finished, mut read) = (0, false, Vec::new());
+        let done = self.run_while_waiting(limit, |pair| {
+            let streams = pair.end(from).conn().streams();
+            while written < data.len()
+                && let Ok(n) = streams.send(id).write(&data[written..])
+            {
+                written += n;
+            }
+            if written == data.len() && !finished {
+                streams.send(id).finish().unwrap();
+                finished = true;
+            }
+            read_available(pair.end(!from), id, &mut read)
+        });
+        assert!(
+            done,
+            "{} of {len} bytes arrived; {:?}, {:?}",
+            read.len(),
+            self.client.lost(),
+            self.server.lost()
+        );
+        assert!(read == data, "other bytes arrived than were sent");
+    }
+
+    /// Closes from the client's side and waits until both ends have forgotten the connection.
+    #[track_caller]
+    pub fn close_and_forget(&mut self) {
+        let now = self.now;
+        self.client.conn().close(now, 0u32.into(), bytes::Bytes::new());
+        self.run_for(Duration::from_secs(10));
+        for end in [&mut self.client, &mut self.server] {
+            assert!(end.conn().is_drained());
+            assert_eq!(end.endpoint.open_connections(), 0);
         }
     }
 }
 
-fn certificate() -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
-    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
-    (certified.cert.der().clone(), key.into())
-}
-
-thread_local! {
-    static CERTIFICATE: (CertificateDer<'static>, PrivateKeyDer<'static>) = certificate();
-}
-
-fn provider() -> Arc<rustls::crypto::CryptoProvider> {
-    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
-}
-
-pub fn server_tls() -> rustls::ServerConfig {
-    let (cert, key) = CERTIFICATE.with(|(cert, key)| (cert.clone(), key.clone_key()));
-    let mut config = rustls::ServerConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![cert], key)
-        .unwrap();
-    config.alpn_protocols = vec![ALPN.to_vec()];
-    config
-}
-
-pub fn client_tls() -> rustls::ClientConfig {
-    let mut roots = rustls::RootCertStore::empty();
-    CERTIFICATE.with(|(cert, _)| roots.add(cert.clone()).unwrap());
-    let mut config = rustls::ClientConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![ALPN.to_vec()];
-    config
+/// Reads what is there; returns whether the stream has ended.
+fn read_available(end: &mut End, id: StreamId, read: &mut Vec<u8>) -> bool {
+    let streams = end.conn().streams();
+    while streams.accept(id.dir()).is_some() {}
+    loop {
+        match streams.recv(id).read(usize::MAX, true) {
+            Ok(Some(chunk)) => read.extend_from_slice(&chunk.bytes),
+            Ok(None) => return true,
+            Err(ReadError::Blocked | ReadError::ClosedStream) => return false,
+            Err(error) => panic!("{error}"),
+        }
+    }
 }

@@ -182,11 +182,13 @@ impl fmt::Debug for AckRanges<'_> {
 ///
 /// let mut buffer = [0; 64];
 /// let mut writer = Writer::new(&mut buffer);
-/// assert_eq!(ack.encode_within(Dialect::SinglePath, &mut writer), Some(7));
+/// let written = ack.encode_within(Dialect::SinglePath, &mut writer).ok_or("no room")?;
+/// assert_eq!((written.largest, written.ranges), (7, 2));
 /// let len = writer.len();
 ///
 /// let Some(Ok(Frame::Ack(ack))) = frames(&buffer[..len], Dialect::SinglePath).next() else { panic!() };
 /// assert!(ack.ranges().eq([7..=7, 0..=2]));
+/// # Ok::<(), &str>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct AckEncoder<'r> {
@@ -202,11 +204,20 @@ pub struct AckEncoder<'r> {
     pub max_ranges: usize,
 }
 
+/// What an [`AckEncoder`] has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckWritten {
+    /// The largest packet number.
+    pub largest: u64,
+    /// How many ranges, counted from the newest.
+    pub ranges: usize,
+}
+
 impl AckEncoder<'_> {
-    /// Writes the newest ranges that fit and returns the largest packet number.
+    /// Writes the newest ranges that fit and tells which.
     ///
     /// Returns `None`, and writes nothing, if not even one range fits, or if there is none.
-    pub fn encode_within(&self, dialect: Dialect, writer: &mut Writer<'_>) -> Option<u64> {
+    pub fn encode_within(&self, dialect: Dialect, writer: &mut Writer<'_>) -> Option<AckWritten> {
         let newest = self.ranges.iter().next_back().filter(|_| self.max_ranges > 0)?;
         let largest = VarInt::saturating(newest.end - 1);
         let first_range = VarInt::saturating(newest.end - 1 - newest.start);
@@ -222,7 +233,7 @@ impl AckEncoder<'_> {
             writer.put_varint(len);
         }
         put_ecn(self.ecn, writer);
-        Some(largest.get())
+        Some(AckWritten { largest: largest.get(), ranges: pair_count + 1 })
     }
 
     /// How many pairs fit into `room` bytes together with their count; `None` if the count alone does not fit.

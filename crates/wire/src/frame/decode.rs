@@ -3,9 +3,9 @@
 use std::iter::FusedIterator;
 
 use super::{
-    Ack, ConnectionClose, Crypto, DataBlocked, Datagram, Frame, MaxData, MaxStreamData, MaxStreams,
-    NewConnectionId, NewToken, PathChallenge, PathResponse, ResetStream, RetireConnectionId, StopSending,
-    Stream, StreamDataBlocked, StreamsBlocked,
+    Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, Frame, MaxData, MaxStreamData,
+    MaxStreams, NewConnectionId, NewToken, PathChallenge, PathResponse, ResetStream, RetireConnectionId,
+    StopSending, Stream, StreamDataBlocked, StreamsBlocked,
 };
 use crate::{Dialect, Dir, FrameType, PathId, Reader, TransportErrorCode, Truncated, VarInt};
 
@@ -137,6 +137,8 @@ fn read_body<'a>(
         FrameType::CONNECTION_CLOSE => Frame::ConnectionClose(ConnectionClose::decode_transport(reader)?),
         FrameType::APPLICATION_CLOSE => Frame::ConnectionClose(ConnectionClose::decode_application(reader)?),
         FrameType::HANDSHAKE_DONE => Frame::HandshakeDone,
+        FrameType::IMMEDIATE_ACK => Frame::ImmediateAck,
+        FrameType::ACK_FREQUENCY => Frame::AckFrequency(AckFrequency::decode(reader)?),
         FrameType::DATAGRAM => Frame::Datagram(Datagram::decode(reader, false)?),
         FrameType::DATAGRAM_WITH_LENGTH => Frame::Datagram(Datagram::decode(reader, true)?),
         other if dialect == Dialect::Multipath => read_path_frame(other, reader)?,

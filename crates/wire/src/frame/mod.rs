@@ -1,4 +1,4 @@
-//! Frames (RFC 9000 §19, RFC 9221, RFC 10069).
+//! Frames (RFC 9000 §19, RFC 9221, RFC 10069, draft-ietf-quic-ack-frequency).
 //!
 //! One file for each family: the value, how it is read, how it is written, how long it is. Here is the sum of
 //! them and what is said of all: whether a frame elicits acknowledgements, where it may be.
@@ -7,6 +7,7 @@
 //! 1-RTT packets only, as all others are of path 0.
 
 mod ack;
+mod ack_frequency;
 mod close;
 mod connection_id;
 mod crypto;
@@ -18,7 +19,8 @@ mod path_validation;
 mod reset_stream;
 mod stream;
 
-pub use ack::{Ack, AckEncoder, AckRanges, EcnCounts};
+pub use ack::{Ack, AckEncoder, AckRanges, AckWritten, EcnCounts};
+pub use ack_frequency::AckFrequency;
 pub use close::{CloseCode, ConnectionClose};
 pub use connection_id::{NewConnectionId, RetireConnectionId};
 pub use crypto::Crypto;
@@ -80,6 +82,10 @@ pub enum Frame<'a> {
     HandshakeDone,
     /// Data that is not retransmitted.
     Datagram(Datagram<'a>),
+    /// Asks the peer to acknowledge more or less often.
+    AckFrequency(AckFrequency),
+    /// Asks for an acknowledgement without delay (draft-ietf-quic-ack-frequency §5).
+    ImmediateAck,
 }
 
 impl Frame<'_> {
@@ -117,6 +123,8 @@ impl Frame<'_> {
             Self::ConnectionClose(frame) => frame.frame_type(),
             Self::HandshakeDone => FrameType::HANDSHAKE_DONE,
             Self::Datagram(_) => FrameType::DATAGRAM,
+            Self::AckFrequency(_) => FrameType::ACK_FREQUENCY,
+            Self::ImmediateAck => FrameType::IMMEDIATE_ACK,
         }
     }
 
@@ -153,6 +161,8 @@ impl Frame<'_> {
             Self::NewToken(_) | Self::RetireConnectionId(_) | Self::PathResponse(_) | Self::HandshakeDone => {
                 kind == PacketKind::OneRtt
             }
+            // draft-ietf-quic-ack-frequency §3: min_ack_delay, which permits them, is not remembered for 0-RTT.
+            Self::AckFrequency(_) | Self::ImmediateAck => kind == PacketKind::OneRtt,
             Self::NewConnectionId(frame) => match kind {
                 PacketKind::Initial | PacketKind::Handshake => false,
                 PacketKind::ZeroRtt => frame.path == PathId::ZERO,
@@ -175,7 +185,7 @@ impl Frame<'_> {
     /// The bytes that [`Frame::encode`] writes.
     pub fn encoded_len(&self, dialect: Dialect) -> usize {
         match self {
-            Self::Padding | Self::Ping | Self::HandshakeDone => 1,
+            Self::Padding | Self::Ping | Self::HandshakeDone | Self::ImmediateAck => 1,
             Self::Ack(frame) => frame.encoded_len(dialect),
             Self::ResetStream(frame) => frame.encoded_len(),
             Self::StopSending(frame) => frame.encoded_len(),
@@ -194,6 +204,7 @@ impl Frame<'_> {
             Self::PathResponse(frame) => frame.encoded_len(),
             Self::ConnectionClose(frame) => frame.encoded_len(),
             Self::Datagram(frame) => frame.encoded_len(),
+            Self::AckFrequency(frame) => frame.encoded_len(),
         }
     }
 
@@ -203,7 +214,9 @@ impl Frame<'_> {
     /// Panics if `writer` has no room for [`Frame::encoded_len`] bytes.
     pub fn encode(&self, dialect: Dialect, writer: &mut Writer<'_>) {
         match self {
-            Self::Padding | Self::Ping | Self::HandshakeDone => put_type(self.frame_type(), writer),
+            Self::Padding | Self::Ping | Self::HandshakeDone | Self::ImmediateAck => {
+                put_type(self.frame_type(), writer);
+            }
             Self::Ack(frame) => frame.encode(dialect, writer),
             Self::ResetStream(frame) => frame.encode(writer),
             Self::StopSending(frame) => frame.encode(writer),
@@ -222,6 +235,7 @@ impl Frame<'_> {
             Self::PathResponse(frame) => frame.encode(writer),
             Self::ConnectionClose(frame) => frame.encode(writer),
             Self::Datagram(frame) => frame.encode(writer),
+            Self::AckFrequency(frame) => frame.encode(writer),
         }
     }
 }

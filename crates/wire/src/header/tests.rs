@@ -96,6 +96,10 @@ fn version_negotiation_and_retry_are_read_as_written() {
     let read = read_packet(&packet, 8).unwrap();
     let ProtectedKind::VersionNegotiation { versions } = read.kind else { panic!("{read:?}") };
     assert!(negotiated_versions(&packet[versions]).eq([Version::V1, Version::V2]));
+    for missing in [1, 2, 3, 8] {
+        let truncated = &packet[..packet.len() - missing];
+        assert_eq!(read_packet(truncated, 8), Err(HeaderError::Truncated), "{missing} bytes are missing");
+    }
 
     let mut packet = Vec::new();
     write_retry(&mut packet, Version::V2, 5, &cid(&[1; 8]), &cid(&[2; 9]), b"retry token");

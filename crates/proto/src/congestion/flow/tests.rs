@@ -34,6 +34,7 @@ impl Sender {
             ack_eliciting: true,
             in_flight: true,
             mtu_probe: false,
+            repeated: false,
             ecn: Ecn::NotEct,
             delivered,
             frames: SentFrames::new(),

@@ -1,3 +1,5 @@
+//! What a peer that breaks the protocol is told (RFC 9000 §11, §19, §20).
+
 use bytes::Bytes;
 use fulmar_wire::{
     CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType, MaxStreamData,
@@ -24,7 +26,7 @@ impl StreamIdOf {
     }
 }
 
-fn encode(frame: &Frame<'_>) -> Vec<u8> {
+pub(super) fn encode(frame: &Frame<'_>) -> Vec<u8> {
     let mut bytes = vec![0; frame.encoded_len(Dialect::SinglePath)];
     frame.encode(Dialect::SinglePath, &mut Writer::new(&mut bytes));
     bytes

@@ -67,6 +67,9 @@ fn a_reordering_threshold_waits_for_so_many_later_packets() {
     assert_eq!(due_after(policy(100, 0), &arrivals), []);
     // 2 is overdue at 5; 6 at 9 and 7 at 10 (the example of draft-ietf-quic-ack-frequency).
     assert_eq!(due_after(policy(100, 3), &[0, 1, 3, 4, 5, 8, 9, 10]), [5, 9, 10]);
+    // So late that the peer has taken it for lost.
+    assert_eq!(due_after(policy(100, 3), &[0, 1, 3, 4, 5, 2]), [5, 2]);
+    assert_eq!(due_after(policy(100, 0), &[0, 1, 3, 4, 5, 2]), []);
     // Late within the threshold.
     assert_eq!(due_after(policy(100, 3), &[0, 1, 3, 2, 4, 5, 6, 7]), []);
 }
@@ -108,6 +111,98 @@ fn a_mark_of_the_network_is_reported_at_once() {
     assert!(acks.needs_ack(at(0)));
     let bytes = write(&mut acks, at(0));
     assert_eq!(decode(&bytes).ecn, Some(EcnCounts { ect0: 1, ect1: 0, ce: 1 }));
+    // Of marks in a row only the first is urgent, unless every second packet is acknowledged anyway.
+    acks.on_received(at(1), 2, true, Ecn::Ce);
+    assert!(!acks.needs_ack(at(1)));
+    acks.on_received(at(1), 3, true, Ecn::Ect0);
+    acks.on_received(at(1), 4, true, Ecn::Ce);
+    assert!(acks.needs_ack(at(1)));
+    write(&mut acks, at(1));
+    acks.set_policy(AckPolicy::default());
+    acks.on_received(at(2), 5, true, Ecn::Ce);
+    assert!(acks.needs_ack(at(2)));
+}
+
+#[test]
+fn an_ack_that_is_asked_for_does_not_wait() {
+    let mut acks = AckManager::new(policy(100, 3));
+    acks.on_received(at(0), 0, true, Ecn::NotEct);
+    acks.demand();
+    acks.on_received(at(0), 1, true, Ecn::NotEct);
+    assert!(acks.needs_ack(at(0)));
+    write(&mut acks, at(0));
+    acks.on_received(at(0), 2, true, Ecn::NotEct);
+    assert!(!acks.needs_ack(at(0)));
+}
+
+#[test]
+fn a_new_policy_holds_for_what_waits_already() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    acks.on_received(at(10), 0, true, Ecn::NotEct);
+    assert_eq!(acks.deadline(), Some(at(35)));
+    let delay = Duration::from_millis(5);
+    acks.set_policy(AckPolicy { max_ack_delay: delay, ..policy(10, 1) });
+    assert_eq!(acks.deadline(), Some(at(15)));
+    for number in 1..9 {
+        acks.on_received(at(11), number, true, Ecn::NotEct);
+    }
+    assert!(!acks.needs_ack(at(14)) && acks.needs_ack(at(15)));
+    acks.on_received(at(12), 9, true, Ecn::NotEct);
+    assert!(acks.needs_ack(at(12)));
+}
+
+#[test]
+fn a_range_is_reported_four_times() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    for number in [0, 1, 3] {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+    }
+    for _ in 0..4 {
+        assert!(decode(&write(&mut acks, at(0))).ranges().eq([3..=3, 0..=1]));
+    }
+    // The newest is never left out.
+    assert!(decode(&write(&mut acks, at(0))).ranges().eq([3..=3]));
+    acks.on_received(at(0), 5, true, Ecn::NotEct);
+    // A range that grows is news.
+    for _ in 0..3 {
+        assert!(decode(&write(&mut acks, at(0))).ranges().eq([5..=5, 3..=3]));
+    }
+    acks.on_received(at(0), 2, true, Ecn::NotEct);
+    for _ in 0..4 {
+        assert!(decode(&write(&mut acks, at(0))).ranges().eq([5..=5, 2..=3]));
+    }
+    assert!(decode(&write(&mut acks, at(0))).ranges().eq([5..=5]));
+}
+
+#[test]
+fn ranges_for_which_there_was_no_room_are_not_counted() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    for number in [0, 2, 4] {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+    }
+    for _ in 0..6 {
+        let mut buffer = [0; 7];
+        let mut out = FrameWriter::new(&mut buffer, Dialect::SinglePath);
+        assert!(acks.write(at(0), PathId::ZERO, at(0), 3, &mut out));
+        assert!(decode(&buffer).ranges().count() < 3);
+    }
+    assert!(decode(&write(&mut acks, at(0))).ranges().any(|range| range == (0..=0)));
+}
+
+#[test]
+fn ranges_are_reported_before_they_are_given_up() {
+    let mut acks = AckManager::new(policy(1_000, 0));
+    let mut reported = Vec::new();
+    for number in (0..300).step_by(2) {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+        if acks.needs_ack(at(0)) {
+            let bytes = write(&mut acks, at(0));
+            reported.extend(decode(&bytes).ranges().map(|range| *range.start()));
+        }
+    }
+    reported.sort_unstable();
+    reported.dedup();
+    assert!(reported.len() >= 128 && reported.into_iter().eq((0..).step_by(2).take_while(|n| *n < 2 * 128)));
 }
 
 #[test]

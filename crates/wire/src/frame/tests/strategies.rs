@@ -76,10 +76,19 @@ fn any_close_code() -> impl Strategy<Value = CloseCode> {
     ]
 }
 
+fn any_ack_frequency() -> impl Strategy<Value = AckFrequency> {
+    (any_varint(), any_varint(), any_varint(), any_varint()).prop_map(|(a, b, c, d)| AckFrequency {
+        sequence: a,
+        ack_eliciting_threshold: b,
+        max_ack_delay_micros: c,
+        reordering_threshold: d,
+    })
+}
+
 pub(super) fn any_frame(dialect: Dialect) -> impl Strategy<Value = Frame<'static>> {
     use Frame as F;
     prop_oneof![
-        prop::sample::select(&[F::Padding, F::Ping, F::HandshakeDone][..]),
+        prop::sample::select(&[F::Padding, F::Ping, F::HandshakeDone, F::ImmediateAck][..]),
         (any_id(), any_varint(), any_varint()).prop_map(|(id, error_code, final_size)| F::ResetStream(
             ResetStream { id, error_code, final_size }
         )),
@@ -104,5 +113,6 @@ pub(super) fn any_frame(dialect: Dialect) -> impl Strategy<Value = Frame<'static
         (any_close_code(), any_bytes(0))
             .prop_map(|(code, reason)| F::ConnectionClose(ConnectionClose { code, reason })),
         any_bytes(0).prop_map(|data| F::Datagram(Datagram { data })),
+        any_ack_frequency().prop_map(F::AckFrequency),
     ]
 }

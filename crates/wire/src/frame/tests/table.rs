@@ -56,6 +56,18 @@ fn plain_rows() -> Vec<Row> {
         ),
         (F::HandshakeDone, b"\x1e", "1", ""),
         (F::Datagram(Datagram { data: b"now" }), b"\x31\x03now", "01", ""),
+        (F::ImmediateAck, b"\x1f", "1", ""),
+        (
+            F::AckFrequency(AckFrequency {
+                sequence: varint(1),
+                ack_eliciting_threshold: varint(9),
+                max_ack_delay_micros: varint(5_000),
+                reordering_threshold: varint(3),
+            }),
+            b"\x40\xaf\x01\x09\x53\x88\x03",
+            "1",
+            "",
+        ),
     ]
 }
 
@@ -102,6 +114,7 @@ fn frames_without_a_path() {
         let first_type = match bytes[0] {
             0x0f => 0x08,
             0x31 => 0x30,
+            0x40 => bytes[1],
             other => other,
         };
         assert_eq!(frame.frame_type(), FrameType(first_type.into()));

@@ -1,0 +1,10 @@
+//! Sends so many megabytes through the core: for profilers that count instructions, such as callgrind.
+#![forbid(unsafe_code)]
+
+fn main() {
+    let megabytes: u64 = std::env::args().nth(1).map_or(100, |arg| arg.parse().expect("a number of megabytes"));
+    let mut pair = fulmar_benches::Pair::new();
+    for _ in 0..megabytes.div_ceil(100) {
+        pair.upload(megabytes.min(100) * 1_000_000);
+    }
+}

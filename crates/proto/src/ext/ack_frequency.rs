@@ -1,0 +1,198 @@
+//! The ACK frequency extension (draft-ietf-quic-ack-frequency-14), in both roles.
+//!
+//! As a receiver of data this end obeys the peer's ACK_FREQUENCY frames; as a sender it asks for what suits its
+//! window, if the peer's `min_ack_delay` permits it. What is asked for is decided in `tuning`; how ACKs are sent,
+//! in `space`.
+
+mod tuning;
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use fulmar_wire::{Frame, TransportParameters, VarInt};
+
+pub(crate) use self::tuning::AckFigures;
+
+use self::tuning::{Observed, Request};
+use crate::error::TransportError;
+use crate::packet::{FrameWriter, SentFrame};
+use crate::reliable::Latest;
+use crate::space::AckPolicy;
+
+/// The shortest delay that this end lets a peer ask for: timers are not finer.
+pub(crate) const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
+
+/// A delay of so much or more is illegal (RFC 9000 §18.2).
+const DELAY_LIMIT: Duration = Duration::from_millis(1 << 14);
+
+/// When ACKs come so much later than a second round trip, there was little to acknowledge: nothing is concluded.
+const SILENCE: Duration = Duration::from_millis(25);
+
+/// The extension in a connection of an end that supports it.
+#[derive(Debug)]
+pub(crate) struct AckFrequency {
+    receiver: Receiver,
+    /// If the peer supports it too.
+    sender: Option<Sender>,
+}
+
+/// The role of the end that receives data, and the peer's frames.
+#[derive(Debug)]
+struct Receiver {
+    min_ack_delay: Duration,
+    /// The largest sequence number processed.
+    newest: Option<u64>,
+}
+
+/// The role of the end that sends data, and asks.
+#[derive(Debug)]
+struct Sender {
+    /// The shortest delay that the peer takes.
+    min_ack_delay: Duration,
+    /// What the peer is asked for; at first, what it does by itself.
+    asked: Latest<Request>,
+    next_sequence: u64,
+    /// The longest delay by which the peer may be acting now.
+    delay_max: Duration,
+    period: Option<Period>,
+}
+
+/// What ACK frames have brought since the last decision.
+#[derive(Debug, Clone, Copy)]
+struct Period {
+    start: Instant,
+    acks: u32,
+    bytes: u64,
+}
+
+impl AckFrequency {
+    /// The extension as negotiated, for an end that has announced `min_ack_delay`. It permits the peer to ask
+    /// even if the peer takes no requests (draft §3).
+    pub(crate) fn new(min_ack_delay: Duration, peer: &TransportParameters) -> Self {
+        let sender = peer.min_ack_delay.map(|min_ack_delay| Sender {
+            min_ack_delay,
+            asked: Latest::new(Request::unasked(peer.max_ack_delay)),
+            next_sequence: 0,
+            delay_max: peer.max_ack_delay,
+            period: None,
+        });
+        Self { receiver: Receiver { min_ack_delay, newest: None }, sender }
+    }
+
+    // As a receiver of data.
+
+    /// The peer asks for another policy; `None` if it has asked for a newer one already.
+    ///
+    /// # Errors
+    /// PROTOCOL_VIOLATION for a delay that is illegal.
+    pub(crate) fn on_frame(
+        &mut self,
+        frame: &fulmar_wire::AckFrequency,
+    ) -> Result<Option<AckPolicy>, TransportError> {
+        let delay = Duration::from_micros(frame.max_ack_delay_micros.get());
+        // Draft §4. An obsolete frame is ignored, but was illegal all the same.
+        if delay < self.receiver.min_ack_delay {
+            return Err(TransportError::protocol_violation("a delay below min_ack_delay"));
+        }
+        if delay >= DELAY_LIMIT {
+            return Err(TransportError::protocol_violation("a delay of 2^14 ms or more"));
+        }
+        let sequence = frame.sequence.get();
+        if self.receiver.newest.is_some_and(|newest| sequence <= newest) {
+            return Ok(None);
+        }
+        self.receiver.newest = Some(sequence);
+        // The threshold is the number of packets that bring no ACK: the next one does.
+        let threshold = u32::try_from(frame.ack_eliciting_threshold.get()).unwrap_or(u32::MAX);
+        Ok(Some(AckPolicy {
+            ack_eliciting_threshold: threshold.saturating_add(1),
+            max_ack_delay: delay,
+            reordering_threshold: frame.reordering_threshold.get(),
+        }))
+    }
+
+    // As a sender of data.
+
+    /// Whether the peer takes IMMEDIATE_ACK and ACK_FREQUENCY.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.sender.is_some()
+    }
+
+    /// An ACK frame of application data came and acknowledged `bytes`. Once in a round trip it is decided
+    /// whether something else is to be asked for.
+    pub(crate) fn on_ack(&mut self, now: Instant, bytes: u64, figures: &AckFigures<'_>) {
+        let Some(sender) = &mut self.sender else { return };
+        let new_period = Period { start: now, acks: 0, bytes: 0 };
+        let Some(period) = &mut sender.period else {
+            sender.period = Some(new_period);
+            return;
+        };
+        period.acks += 1;
+        period.bytes += bytes;
+        let elapsed = now.saturating_since(period.start);
+        // Draft §8.1: not more than once in a round trip.
+        if elapsed <= figures.rtt.smoothed() {
+            return;
+        }
+        let observed = Observed::new(elapsed, period.acks, period.bytes);
+        *period = new_period;
+        if elapsed > figures.rtt.smoothed() * 2 + SILENCE {
+            return;
+        }
+        let wanted = Request::wanted(figures, &observed, sender.min_ack_delay);
+        if figures.packets_sent >= tuning::FIRST_PACKETS && wanted.differs_from(&sender.asked.get()) {
+            sender.asked.set(wanted);
+        }
+    }
+
+    /// Whether there is something to ask for. It is worth no packet of its own: where no data is sent, nothing
+    /// has to be acknowledged.
+    pub(crate) fn wants_to_send(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| sender.asked.is_pending())
+    }
+
+    /// Writes what is to be asked for.
+    pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>) {
+        let Some(sender) = &mut self.sender else { return };
+        let Some(request) = sender.asked.pending() else { return };
+        let sequence = sender.next_sequence;
+        let frame = Frame::AckFrequency(request.frame(VarInt::saturating(sequence)));
+        if out.write(&frame, SentFrame::AckFrequency { sequence }) {
+            sender.next_sequence += 1;
+            sender.asked.on_written();
+            // Draft §7: until the request is acknowledged, the longer delay counts.
+            sender.delay_max = sender.delay_max.max(request.max_ack_delay);
+        }
+    }
+
+    /// The peer has a request. Of the requests under way only the newest matters.
+    pub(crate) fn on_acked(&mut self, sequence: u64) {
+        let Some(sender) = &mut self.sender else { return };
+        if sender.is_newest(sequence) && !sender.asked.is_pending() {
+            sender.delay_max = sender.asked.get().max_ack_delay;
+            sender.asked.cancel();
+        }
+    }
+
+    /// A request was lost; it is repeated under a new number unless there is a newer one.
+    pub(crate) fn on_lost(&mut self, sequence: u64) {
+        let Some(sender) = &mut self.sender else { return };
+        if sender.is_newest(sequence) {
+            sender.asked.on_lost();
+        }
+    }
+
+    /// The longest that the peer may delay an acknowledgement, if it can be asked.
+    pub(crate) fn peer_max_ack_delay(&self) -> Option<Duration> {
+        self.sender.as_ref().map(|sender| sender.delay_max)
+    }
+}
+
+impl Sender {
+    fn is_newest(&self, sequence: u64) -> bool {
+        sequence + 1 == self.next_sequence
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! How often the peer should acknowledge.
+//!
+//! Often enough for the window to move smoothly: four times in a window, four times in a round trip. Rarely
+//! enough for a narrow return path and for the processors of both ends: seldom more often than every few
+//! packets. Pure functions of the figures of the path.
+
+use std::time::Duration;
+
+use fulmar_wire::VarInt;
+
+use crate::path::Rtt;
+
+/// While the window is young every second packet is acknowledged, as slow start counts on it.
+pub(super) const FIRST_PACKETS: u64 = 128;
+
+/// ACKs in a window, and in a round trip.
+const ACKS_PER_ROUND: u32 = 4;
+
+/// The fewest packets to an ACK: what RFC 9000 §13.2.2 recommends.
+const GAP_MIN: u64 = 2;
+
+/// Above this rate in bytes per second, an ACK for two packets costs more than it tells.
+const FAST: u64 = 2_000_000;
+
+/// The fewest packets to an ACK above that rate, and on a long path.
+const GAP_MIN_FAST: u64 = 4;
+const GAP_MIN_FAST_AND_LONG: u64 = 10;
+
+/// What a long path is.
+const LONG_RTT: Duration = Duration::from_millis(100);
+
+/// The most packets to an ACK where ACKs clock out the packets: bursts stay short.
+const GAP_MAX: u64 = 32;
+
+/// The most packets to an ACK where a controller paces by itself, and the packets in a window that gain one
+/// more to the gap beyond [`GAP_MAX`].
+const GAP_MAX_PACED: u64 = 64;
+const PACED_SLOPE: u64 = 8;
+
+/// The longest delay that is asked for, but for the sake of a congested return path.
+const DELAY_MAX: Duration = Duration::from_millis(10);
+
+/// The longest delay that is asked for in any case.
+const DELAY_MAX_CONGESTED: Duration = Duration::from_secs(1);
+
+/// A wanted value replaces the one asked for when they differ by a quarter of the larger.
+const CHANGE: u128 = 4;
+
+/// The figures of the path that decide.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AckFigures<'a> {
+    pub(crate) rtt: &'a Rtt,
+    /// The congestion window in bytes.
+    pub(crate) window: u64,
+    /// The size of a full datagram.
+    pub(crate) mtu: u16,
+    /// Whether the controller sets the rate itself.
+    pub(crate) paces: bool,
+    /// Packets sent in the packet number space.
+    pub(crate) packets_sent: u64,
+    /// How many later packets must be acknowledged before one is lost.
+    pub(crate) packet_threshold: u64,
+}
+
+/// What ACK frames have shown during about a round trip.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Observed {
+    /// The rate of delivery in bytes per second.
+    rate: u64,
+    /// The time from one ACK to the next.
+    interval: Duration,
+}
+
+impl Observed {
+    pub(super) fn new(elapsed: Duration, acks: u32, bytes: u64) -> Self {
+        let nanos = elapsed.as_nanos().max(1);
+        let rate = u128::from(bytes) * 1_000_000_000 / nanos;
+        Self { rate: u64::try_from(rate).unwrap_or(u64::MAX), interval: elapsed / acks.max(1) }
+    }
+}
+
+/// What the peer is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The packets to an ACK.
+    pub(super) gap: u64,
+    pub(super) max_ack_delay: Duration,
+    pub(super) reordering_threshold: u64,
+}
+
+impl Request {
+    /// What a peer does that was not asked for anything (RFC 9000 §13.2).
+    pub(super) fn unasked(max_ack_delay: Duration) -> Self {
+        Self { gap: GAP_MIN, max_ack_delay, reordering_threshold: 1 }
+    }
+
+    /// What suits the path. `min_ack_delay` is the shortest delay that the peer takes.
+    pub(super) fn wanted(figures: &AckFigures<'_>, observed: &Observed, min_ack_delay: Duration) -> Self {
+        let (min_rtt, smoothed) = (figures.rtt.min(), figures.rtt.smoothed());
+        let delay = (min_rtt / ACKS_PER_ROUND).min(DELAY_MAX).max(min_ack_delay);
+        let mut gap = gap(figures, observed);
+        if min_rtt < delay * ACKS_PER_ROUND {
+            // The delay cannot guarantee an ACK in time for the window, so the gap has to.
+            gap = gap.min(GAP_MAX);
+        }
+        Self {
+            gap,
+            max_ack_delay: delay.max(return_path_delay(min_rtt, smoothed, observed)),
+            // Draft §9: an ACK before a packet can be declared lost is of no use, a later one delays that.
+            reordering_threshold: figures.packet_threshold,
+        }
+    }
+
+    /// Whether the difference is worth a frame.
+    pub(super) fn differs_from(&self, other: &Self) -> bool {
+        let far = |a: u128, b: u128| a.abs_diff(b) * CHANGE >= a.max(b) && a != b;
+        self.reordering_threshold != other.reordering_threshold
+            || far(self.gap.into(), other.gap.into())
+            || far(self.max_ack_delay.as_micros(), other.max_ack_delay.as_micros())
+    }
+
+    /// The frame, which counts the packets that bring no ACK.
+    pub(super) fn frame(&self, sequence: VarInt) -> fulmar_wire::AckFrequency {
+        let micros = u64::try_from(self.max_ack_delay.as_micros()).unwrap_or(u64::MAX);
+        fulmar_wire::AckFrequency {
+            sequence,
+            ack_eliciting_threshold: VarInt::saturating(self.gap - 1),
+            max_ack_delay_micros: VarInt::saturating(micros),
+            reordering_threshold: VarInt::saturating(self.reordering_threshold),
+        }
+    }
+}
+
+/// A quarter of the packets in a window, within limits.
+fn gap(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
+    let packets = packets_in_window(figures, observed);
+    let quarter = packets.div_ceil(ACKS_PER_ROUND.into());
+    let max = match figures.paces {
+        true => {
+            let beyond = packets.saturating_sub(GAP_MAX * u64::from(ACKS_PER_ROUND));
+            (GAP_MAX + beyond / PACED_SLOPE).min(GAP_MAX_PACED)
+        }
+        false => GAP_MAX,
+    };
+    // A window of few packets must not wait for the delay each time.
+    let min = gap_min(figures, observed).min((packets / 2).max(GAP_MIN));
+    quarter.clamp(min, max)
+}
+
+fn gap_min(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
+    match (observed.rate > FAST, figures.rtt.min() > LONG_RTT) {
+        (false, _) => GAP_MIN,
+        (true, false) => GAP_MIN_FAST,
+        (true, true) => GAP_MIN_FAST_AND_LONG,
+    }
+}
+
+/// The packets that have to be under way. A controller that paces keeps more in its window than the path
+/// needs, so there the rate decides.
+fn packets_in_window(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
+    let bytes = match figures.paces {
+        true => {
+            let nanos = u128::from(observed.rate) * figures.rtt.min().as_nanos();
+            figures.window.min(u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX))
+        }
+        false => figures.window,
+    };
+    bytes / u64::from(figures.mtu.max(1))
+}
+
+/// Where the round trip has grown, the return path may be what holds the ACKs up: then it is not asked for
+/// more of them than it has carried. A quarter of the longer round trip is no harm in any case.
+fn return_path_delay(min_rtt: Duration, smoothed: Duration, observed: &Observed) -> Duration {
+    if smoothed * 2 <= min_rtt * 3 {
+        return Duration::ZERO;
+    }
+    observed.interval.min(smoothed / ACKS_PER_ROUND).min(DELAY_MAX_CONGESTED)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,8 @@
+//! Extensions: components that exist only where the transport parameters of both ends allow.
+//!
+//! Each is built once, when the peer's parameters are known, and owns its frames. Nobody asks from afar
+//! whether an extension is on: a connection without it has no component.
+
+mod ack_frequency;
+
+pub(crate) use ack_frequency::{AckFigures, AckFrequency, MIN_ACK_DELAY};

@@ -1,0 +1,44 @@
+//! Keep-alive: PINGs in silence, and only there (RFC 9000 §10.1.2).
+
+mod pair;
+
+use std::time::Duration;
+
+use fulmar_proto::{Dir, TransportConfig};
+use pair::Pair;
+
+fn pair_with_keep_alive(interval: Option<Duration>) -> Pair {
+    let client = TransportConfig {
+        max_idle_timeout: Some(Duration::from_secs(10)),
+        keep_alive_interval: interval,
+        ..TransportConfig::default()
+    };
+    let mut pair = Pair::new(client, TransportConfig::default());
+    pair.run_for(Duration::from_millis(100));
+    pair
+}
+
+#[test]
+fn a_silent_connection_outlives_its_idle_timeout() {
+    let mut pair = pair_with_keep_alive(Some(Duration::from_secs(2)));
+    pair.run_for(Duration::from_secs(60));
+    assert!(!pair.client.conn().is_closed() && !pair.server.conn().is_closed());
+}
+
+/// Bytes in flight when the server has not answered for three seconds.
+fn in_flight_without_answer(interval: Option<Duration>) -> u64 {
+    let mut pair = pair_with_keep_alive(interval);
+    pair.server.mute = true;
+    let id = pair.client.conn().streams().open(Dir::Bi).unwrap();
+    pair.client.conn().streams().send(id).write(&[0; 500_000]).unwrap();
+    pair.run_for(Duration::from_secs(3));
+    let stats = pair.client.conn().stats();
+    assert!(stats.pto_count > 0);
+    stats.bytes_in_flight
+}
+
+#[test]
+fn a_keep_alive_adds_nothing_to_what_waits_for_an_answer() {
+    let with = in_flight_without_answer(Some(Duration::from_secs(2)));
+    assert_eq!(with, in_flight_without_answer(None));
+}

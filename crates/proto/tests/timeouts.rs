@@ -1,0 +1,178 @@
+//! Silence, and how connections end by themselves or early.
+
+mod pair;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use fulmar_proto::{ConnectionError, Side, TransportConfig, TransportErrorCode};
+use pair::{Answer, Pair, Setup};
+
+fn idle_after(timeout: Duration) -> TransportConfig {
+    TransportConfig { max_idle_timeout: Some(timeout), ..TransportConfig::default() }
+}
+
+#[test]
+fn a_mute_server_ends_in_a_handshake_timeout() {
+    let mut pair = Setup::default().dial();
+    pair.server.mute = true;
+    pair.run_for(Duration::from_secs(9));
+    assert_eq!(pair.lost(Side::Client), None);
+    let sent = pair.client.sent.len();
+    assert!((4..40).contains(&sent), "{sent} datagrams in nine seconds");
+    pair.run_for(Duration::from_secs(2));
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(pair.lost(side), Some(ConnectionError::HandshakeTimedOut));
+        let end = pair.end(side);
+        assert!(end.conn().is_drained());
+        assert_eq!(end.endpoint.open_connections(), 0);
+    }
+    let words = ConnectionError::HandshakeTimedOut.to_string();
+    assert_eq!(words, "handshake timeout: no usable answer from the peer");
+}
+
+#[test]
+fn both_ends_time_out_silently_when_nothing_happens() {
+    let timeout = Duration::from_secs(5);
+    let mut pair = Pair::new(idle_after(timeout), TransportConfig::default());
+    pair.run_for(Duration::from_millis(100));
+    let sent = (pair.client.sent.len(), pair.server.sent.len());
+    pair.run_for(Duration::from_millis(4_800));
+    assert_eq!((pair.lost(Side::Client), pair.lost(Side::Server)), (None, None));
+    pair.run_for(Duration::from_millis(300));
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(pair.lost(side), Some(ConnectionError::TimedOut), "the smaller of both timeouts counts");
+        assert_eq!(pair.end(side).endpoint.open_connections(), 0);
+    }
+    let now = (pair.client.sent.len(), pair.server.sent.len());
+    assert_eq!(now, sent, "a packet was sent into the silence, or at its end");
+}
+
+#[test]
+fn an_end_that_asks_in_vain_times_out_as_well() {
+    let mut pair = Pair::new(idle_after(Duration::from_secs(5)), TransportConfig::default());
+    pair.run_for(Duration::from_millis(100));
+    pair.server.mute = true;
+    for _ in 0..60 {
+        if pair.client.lost().is_none() {
+            pair.client.conn().ping();
+        }
+        pair.run_for(Duration::from_millis(100));
+    }
+    assert_eq!(pair.lost(Side::Client), Some(ConnectionError::TimedOut));
+}
+
+#[test]
+fn keep_alive_keeps_a_silent_connection() {
+    let client = TransportConfig {
+        keep_alive_interval: Some(Duration::from_secs(2)),
+        ..idle_after(Duration::from_secs(5))
+    };
+    let mut pair = Pair::new(client, TransportConfig::default());
+    pair.run_for(Duration::from_millis(100));
+    let sent = pair.client.sent.len();
+    pair.run_for(Duration::from_secs(60));
+    assert_eq!((pair.lost(Side::Client), pair.lost(Side::Server)), (None, None));
+    let pings = pair.client.sent.len() - sent;
+    assert!((29..=62).contains(&pings), "{pings} packets in a minute");
+    pair.transfer(Side::Server, 1_000, Duration::from_secs(1));
+    pair.server.mute = true;
+    pair.run_for(Duration::from_secs(8));
+    assert_eq!(pair.lost(Side::Client), Some(ConnectionError::TimedOut), "it does not keep a dead one");
+}
+
+#[test]
+fn without_any_timeout_a_connection_stays() {
+    let forever = TransportConfig { max_idle_timeout: None, ..TransportConfig::default() };
+    let mut pair = Pair::new(forever.clone(), forever);
+    pair.run_for(Duration::from_millis(100));
+    pair.run_for(Duration::from_secs(100_000));
+    pair.transfer(Side::Client, 1_000, Duration::from_secs(1));
+}
+
+#[test]
+fn a_server_that_refuses_is_understood() {
+    let mut pair = Setup { answer: Answer::Refuse, ..Setup::default() }.connect();
+    let lost = pair.lost(Side::Client).unwrap();
+    let ConnectionError::ConnectionClosed { code, .. } = &lost else { panic!("{lost:?}") };
+    assert_eq!(*code, TransportErrorCode::CONNECTION_REFUSED);
+    assert_eq!(lost.to_string(), "closed by the peer: CONNECTION_REFUSED");
+    pair.run_for(Duration::from_secs(10));
+    assert_eq!(pair.client.endpoint.open_connections(), 0);
+    assert_eq!(pair.server.endpoint.open_connections(), 0);
+}
+
+#[test]
+fn a_client_that_closes_before_any_answer_is_heard() {
+    let mut pair = Setup::default().dial();
+    let now = pair.now;
+    pair.run_for(Duration::from_millis(1));
+    pair.client.conn().close(now, 7u32.into(), Bytes::from_static(b"a secret of the application"));
+    pair.run_for(Duration::from_millis(50));
+    let lost = pair.lost(Side::Server).unwrap();
+    let ConnectionError::ConnectionClosed { code, reason, .. } = &lost else { panic!("{lost:?}") };
+    // RFC 9000 §10.2.3.
+    assert_eq!(*code, TransportErrorCode::APPLICATION_ERROR);
+    assert!(reason.is_empty());
+    pair.run_for(Duration::from_secs(10));
+    for end in [&mut pair.client, &mut pair.server] {
+        assert_eq!(end.endpoint.open_connections(), 0);
+    }
+}
+
+#[test]
+fn a_close_in_the_middle_of_the_handshake_reaches_the_other_end() {
+    for closer in [Side::Client, Side::Server] {
+        for at in 1..30 {
+            let mut pair = Setup::default().dial();
+            pair.run_for(Duration::from_millis(at));
+            let now = pair.now;
+            if pair.end(closer).connection.is_none() {
+                continue;
+            }
+            pair.end(closer).conn().close(now, 7u32.into(), Bytes::from_static(b"bye"));
+            pair.run_for(Duration::from_millis(500));
+            match pair.lost(!closer).unwrap_or_else(|| panic!("{closer:?} closed at {at} ms, unheard")) {
+                ConnectionError::ApplicationClosed { code, reason } => {
+                    assert_eq!((code, &reason[..]), (7u32.into(), &b"bye"[..]));
+                }
+                ConnectionError::ConnectionClosed { code, .. } => {
+                    assert_eq!(code, TransportErrorCode::APPLICATION_ERROR);
+                }
+                other => panic!("{other:?}"),
+            }
+            pair.run_for(Duration::from_secs(30));
+            for end in [&mut pair.client, &mut pair.server] {
+                assert_eq!(end.endpoint.open_connections(), 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lost_close_is_repeated_when_the_peer_goes_on() {
+    let mut pair = Pair::connected();
+    let now = pair.now;
+    pair.client.mute = true;
+    pair.client.conn().close(now, 7u32.into(), Bytes::new());
+    pair.run_for(Duration::from_millis(1));
+    pair.client.mute = false;
+    pair.server.conn().ping();
+    pair.run_for(Duration::from_millis(50));
+    assert!(matches!(pair.lost(Side::Server), Some(ConnectionError::ApplicationClosed { .. })));
+}
+
+#[test]
+fn a_flood_at_a_closed_connection_is_answered_ever_more_rarely() {
+    let mut pair = Pair::connected();
+    let now = pair.now;
+    let packet = pair.server.sent.last().unwrap().clone();
+    pair.client.conn().close(now, 7u32.into(), Bytes::new());
+    pair.server.mute = true;
+    let before = pair.client.sent.len();
+    for _ in 0..10_000 {
+        pair.inject(Side::Client, pair::SERVER.parse().unwrap(), packet.clone());
+    }
+    let answers = pair.client.sent.len() - before;
+    assert!((2..20).contains(&answers), "{answers} answers");
+}
