@@ -115,7 +115,7 @@ impl Bbr1 {
     }
 
     fn bandwidth(&self) -> u64 {
-        let ramp = if self.phase == Phase::Startup { self.ramp.bandwidth(self.rounds.count()) } else { 0 };
+        let ramp = if self.phase == Phase::Startup { self.ramp.bandwidth() } else { 0 };
         self.measured_bandwidth().max(ramp)
     }
 
@@ -130,7 +130,7 @@ impl Bbr1 {
 
     fn pacing_gain(&self) -> u64 {
         match self.phase {
-            Phase::Startup => self.ramp.gain(HIGH_GAIN, self.measured_bandwidth(), self.rounds.count()),
+            Phase::Startup => self.ramp.gain(HIGH_GAIN, self.measured_bandwidth()),
             Phase::Drain => DRAIN_GAIN,
             Phase::ProbeBw(..) if self.idle_restart => 100,
             Phase::ProbeBw(index, _) => CYCLE[index],
@@ -164,8 +164,7 @@ impl Bbr1 {
     fn update_phase(&mut self, now: Instant, ack: &AckEvent<'_>) {
         let in_flight = ack.bytes_in_flight;
         if self.phase == Phase::Startup {
-            let (min_rtt, round) = (self.min_rtt.get(), self.rounds.count());
-            if let Some(window) = self.ramp.on_ack(now, ack, min_rtt, self.packet, round) {
+            if let Some(window) = self.ramp.on_ack(now, ack, self.min_rtt.get(), self.packet) {
                 self.window = self.window.max(window);
             }
             let base = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless());

@@ -49,6 +49,8 @@ pub(in crate::congestion) struct FullPipe {
     rounds: u32,
     /// The largest sample of the round.
     round_max: u64,
+    /// Whether the last round that was judged has shown growth.
+    growing: bool,
 }
 
 impl FullPipe {
@@ -83,16 +85,18 @@ impl FullPipe {
         }
         if best >= percent(self.baseline, growth) {
             self.restart(best);
+            self.growing = true;
             return;
         }
+        self.growing = false;
         self.rounds += 1;
         self.now = self.rounds >= FULL_ROUNDS;
         self.reached |= self.now;
     }
 
-    /// Whether the last round has shown growth.
+    /// Whether the last round has shown growth since the search began.
     pub(in crate::congestion) fn is_growing(&self) -> bool {
-        self.rounds == 0
+        self.growing
     }
 
     /// Something else than a plateau shows that the path is full.

@@ -40,23 +40,28 @@ pub(in crate::congestion) struct Ramp {
 struct Estimate {
     /// Bytes per second.
     rate: u64,
-    /// The round in which it was found.
-    round: u64,
+    /// Until then the rest of the train may improve it.
+    open_until: Instant,
+    /// Until then the rate of delivery does not show it better.
+    valid_until: Instant,
+    valid: bool,
 }
 
 impl Ramp {
     /// The bandwidth that a train showed, halved, until the rate of delivery shows it better.
-    pub(in crate::congestion) fn bandwidth(&self, round: u64) -> u64 {
-        // The packets that were sent at that rate are acknowledged in the next round.
-        let fresh = |estimate: &Estimate| round <= estimate.round + 1;
-        self.estimate.filter(fresh).map_or(0, |estimate| estimate.rate / 2)
+    pub(in crate::congestion) fn bandwidth(&self) -> u64 {
+        self.estimate.filter(|estimate| estimate.valid).map_or(0, |estimate| estimate.rate / 2)
     }
 
     /// The gain of the pace in hundredths, where `gain` is that of STARTUP.
-    pub(in crate::congestion) fn gain(&self, gain: u64, max_bandwidth: u64, round: u64) -> u64 {
+    pub(in crate::congestion) fn gain(&self, gain: u64, max_bandwidth: u64) -> u64 {
         match self.cautious_excess {
             Some(excess) => (100 + excess).min(gain),
-            None if self.bandwidth(round) > max_bandwidth => ESTIMATE_GAIN,
+            None if self.bandwidth() > max_bandwidth / 2 => {
+                // The pace of the estimate, however much of it was delivered as yet.
+                let bandwidth = self.bandwidth().max(max_bandwidth);
+                (self.bandwidth() * ESTIMATE_GAIN / bandwidth.max(1)).max(100)
+            }
             None => gain,
         }
     }
@@ -75,16 +80,23 @@ impl Ramp {
         ack: &AckEvent<'_>,
         min_rtt: Option<Duration>,
         packet: u64,
-        round: u64,
     ) -> Option<u64> {
         let rtt = min_rtt.filter(|&rtt| rtt >= LONG_RTT)?;
-        if self.estimate.is_some_and(|estimate| round > estimate.round) {
+        if let Some(estimate) = self.estimate.as_mut().filter(|estimate| now > estimate.open_until) {
+            estimate.valid &= now <= estimate.valid_until;
             return None;
         }
         let rate = self.train.on_ack(now, ack.largest_sent_time, ack.acked_bytes, packet)?;
-        let rate = self.estimate.map_or(rate, |estimate| estimate.rate.max(rate));
-        self.estimate = Some(Estimate { rate, round });
-        Some(volume(rate, rtt))
+        let estimate = self.estimate.get_or_insert(Estimate {
+            rate,
+            open_until: now + rtt / 4,
+            // Packets leave at the rate for a round trip, their acknowledgements take another one, and the
+            // last of them shows the rate.
+            valid_until: now + rtt * 2 + rtt / 8,
+            valid: true,
+        });
+        estimate.rate = estimate.rate.max(rate);
+        Some(volume(estimate.rate, rtt))
     }
 
     /// Takes a sample of the rate of delivery in STARTUP.
@@ -97,7 +109,8 @@ impl Ramp {
         match &mut self.cautious_excess {
             None if rate >= percent(estimate.rate, REACHED_PERCENT) => {
                 self.cautious_excess = Some(CAUTIOUS_EXCESS);
-                full.restart(rate);
+                // What the pace until now explains is no growth.
+                full.restart(rate.max(estimate.rate));
             }
             Some(excess) if round_started && full.is_growing() => *excess = (*excess * 2).min(MAX_EXCESS),
             _ => {}

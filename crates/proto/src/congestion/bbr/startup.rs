@@ -31,12 +31,12 @@ impl Bbr {
 
     /// The bandwidth that a train of packets showed, until the rate of delivery shows it better.
     pub(super) fn train_bandwidth(&self) -> u64 {
-        if self.phase == Phase::Startup { self.startup.ramp.bandwidth(self.rounds.count()) } else { 0 }
+        if self.phase == Phase::Startup { self.startup.ramp.bandwidth() } else { 0 }
     }
 
     /// The gain of the pace in STARTUP, in hundredths.
     pub(super) fn startup_gain(&self) -> u64 {
-        self.startup.ramp.gain(STARTUP_GAIN, self.max_bandwidth.get(), self.rounds.count())
+        self.startup.ramp.gain(STARTUP_GAIN, self.max_bandwidth.get())
     }
 
     /// What counts as growth of the rate in a round.
@@ -49,8 +49,8 @@ impl Bbr {
         if self.phase != Phase::Startup {
             return;
         }
-        let (min_rtt, round) = (self.min_rtt.get(), self.rounds.count());
-        if let Some(window) = self.startup.ramp.on_ack(now, ack, min_rtt, self.control.packet, round) {
+        let window = self.startup.ramp.on_ack(now, ack, self.min_rtt.get(), self.control.packet);
+        if let Some(window) = window {
             self.control.window = self.control.window.max(window);
         }
     }

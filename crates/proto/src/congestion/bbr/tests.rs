@@ -3,6 +3,7 @@
 mod losses;
 mod path_changes;
 mod probing;
+mod sharing;
 mod startup;
 
 use std::cell::RefCell;
