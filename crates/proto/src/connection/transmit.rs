@@ -100,7 +100,8 @@ impl Connection {
             count += 1;
             // A train has datagrams of one size; only the last may be shorter. One that begins with a short
             // datagram ends with it: the others would have to be as short.
-            let is_full = datagram.len + SEGMENT_SLACK >= size && datagram.len >= *segment.get_or_insert(datagram.len);
+            let is_full =
+                datagram.len + SEGMENT_SLACK >= size && datagram.len >= *segment.get_or_insert(datagram.len);
             if !is_full || matches!(slot, Slot::MtuProbe(_)) {
                 break None;
             }
