@@ -154,6 +154,7 @@ impl Dice {
             send_window: self.magnitude(2_048, 4 << 20),
             initial_rtt: self.millis(10, 1_000),
             max_ack_delay: self.millis(0, 100),
+            ack_frequency: self.0.chance(0.7),
             congestion: match self.0.chance(0.5) {
                 true => CongestionControl::NewReno(NewRenoConfig::default()),
                 false => CongestionControl::Cubic(CubicConfig::default()),
@@ -164,7 +165,6 @@ impl Dice {
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
             ecn: self.0.chance(0.5),
-            ack_frequency: self.0.chance(0.8),
         }
     }
 

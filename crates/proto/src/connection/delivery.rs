@@ -1,24 +1,40 @@
-//! The list of tokens and their owners: who hears that a frame was acknowledged or lost.
+//! The list of tokens and their owners: who hears what became of a frame.
 //!
-//! A new reliable frame is a line in each of the three lists.
+//! A new reliable frame is a line here; the compiler names it if it is missing.
 
 use super::Connection;
 use super::spaces::SpaceId;
 use crate::packet::SentFrame;
 
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The peer has it.
+    Acked,
+    /// It is taken for lost: what it said is said again.
+    Lost,
+    /// It may still arrive, but a probe repeats what it said.
+    Probed,
+}
+
 impl Connection {
-    /// The frames of an acknowledged packet.
-    pub(super) fn deliver_acked(&mut self, space: SpaceId, frames: &[SentFrame]) {
+    /// Hands the tokens of a packet back to the owners of its frames.
+    pub(super) fn deliver(&mut self, space: SpaceId, frames: &[SentFrame], fate: Fate) {
+        let acked = fate == Fate::Acked;
         for token in frames {
             match token {
+                // A newer acknowledgement says the same and more, so a lost one is not repeated.
                 SentFrame::Ack { largest } => {
-                    if let Some(space) = self.space_mut(space) {
+                    if let Some(space) = self.space_mut(space).filter(|_| acked) {
                         space.on_ack_acked(*largest);
                     }
                 }
-                SentFrame::Crypto { offset, len } => {
+                SentFrame::Crypto { offset, len } if acked => {
                     self.handshake.on_crypto_acked(space.level(), *offset, *len);
                 }
+                SentFrame::Crypto { offset, len } => {
+                    self.handshake.on_crypto_lost(space.level(), *offset, *len);
+                }
                 SentFrame::Stream { .. }
                 | SentFrame::ResetStream(_)
                 | SentFrame::StopSending(_)
@@ -27,75 +43,31 @@ impl Connection {
                 | SentFrame::MaxStreams(_)
                 | SentFrame::DataBlocked
                 | SentFrame::StreamDataBlocked(_)
-                | SentFrame::StreamsBlocked(_) => self.streams.on_acked(token),
-                SentFrame::NewConnectionId { sequence, .. } => self.path.local_cids.on_acked(*sequence),
-                SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_acked(*sequence),
-                SentFrame::HandshakeDone => self.handshake.on_done_acked(),
+                | SentFrame::StreamsBlocked(_) => match fate {
+                    Fate::Acked => self.streams.on_acked(token),
+                    Fate::Lost => self.streams.on_lost(token),
+                    Fate::Probed => self.streams.on_probe(token),
+                },
+                SentFrame::NewConnectionId { sequence, .. } if acked => {
+                    self.path.local_cids.on_acked(*sequence);
+                }
+                SentFrame::NewConnectionId { sequence, .. } => self.path.local_cids.on_lost(*sequence),
+                SentFrame::RetireConnectionId { sequence, .. } if acked => {
+                    self.path.remote_cids.on_acked(*sequence);
+                }
+                SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_lost(*sequence),
+                SentFrame::HandshakeDone if acked => self.handshake.on_done_acked(),
+                SentFrame::HandshakeDone => self.handshake.on_done_lost(),
                 SentFrame::AckFrequency { sequence } => {
                     if let Some(extension) = &mut self.ack_frequency {
-                        extension.on_acked(*sequence);
+                        match acked {
+                            true => extension.on_acked(*sequence),
+                            false => extension.on_lost(*sequence),
+                        }
                     }
                 }
+                // A PING has done what it could.
                 SentFrame::Ping => {}
-            }
-        }
-    }
-
-    /// The frames of a lost packet.
-    pub(super) fn deliver_lost(&mut self, space: SpaceId, frames: &[SentFrame]) {
-        for token in frames {
-            match token {
-                // A newer acknowledgement says the same and more; a PING has done what it could.
-                SentFrame::Ack { .. } | SentFrame::Ping => {}
-                SentFrame::Crypto { offset, len } => {
-                    self.handshake.on_crypto_lost(space.level(), *offset, *len);
-                }
-                SentFrame::Stream { .. }
-                | SentFrame::ResetStream(_)
-                | SentFrame::StopSending(_)
-                | SentFrame::MaxData
-                | SentFrame::MaxStreamData(_)
-                | SentFrame::MaxStreams(_)
-                | SentFrame::DataBlocked
-                | SentFrame::StreamDataBlocked(_)
-                | SentFrame::StreamsBlocked(_) => self.streams.on_lost(token),
-                SentFrame::NewConnectionId { sequence, .. } => self.path.local_cids.on_lost(*sequence),
-                SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_lost(*sequence),
-                SentFrame::HandshakeDone => self.handshake.on_done_lost(),
-                SentFrame::AckFrequency { sequence } => {
-                    if let Some(extension) = &mut self.ack_frequency {
-                        extension.on_lost(*sequence);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The frames of a packet that a probe repeats, although it may still arrive.
-    pub(super) fn deliver_probe(&mut self, space: SpaceId, frames: &[SentFrame]) {
-        for token in frames {
-            match token {
-                SentFrame::Ack { .. } | SentFrame::Ping => {}
-                SentFrame::Crypto { offset, len } => {
-                    self.handshake.on_crypto_lost(space.level(), *offset, *len);
-                }
-                SentFrame::Stream { .. }
-                | SentFrame::ResetStream(_)
-                | SentFrame::StopSending(_)
-                | SentFrame::MaxData
-                | SentFrame::MaxStreamData(_)
-                | SentFrame::MaxStreams(_)
-                | SentFrame::DataBlocked
-                | SentFrame::StreamDataBlocked(_)
-                | SentFrame::StreamsBlocked(_) => self.streams.on_probe(token),
-                SentFrame::NewConnectionId { sequence, .. } => self.path.local_cids.on_lost(*sequence),
-                SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_lost(*sequence),
-                SentFrame::HandshakeDone => self.handshake.on_done_lost(),
-                SentFrame::AckFrequency { sequence } => {
-                    if let Some(extension) = &mut self.ack_frequency {
-                        extension.on_lost(*sequence);
-                    }
-                }
             }
         }
     }

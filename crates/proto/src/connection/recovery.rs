@@ -7,9 +7,9 @@ use fulmar_base::Instant;
 use fulmar_wire::Ack;
 
 use super::Connection;
+use super::delivery::Fate;
 use super::dispatch::FrameContext;
 use super::spaces::SpaceId;
-use crate::config::MTU_MIN;
 use crate::error::TransportError;
 use crate::ext::AckFigures;
 use crate::packet::SentPacket;
@@ -93,7 +93,7 @@ impl Connection {
     fn apply(&mut self, now: Instant, space: SpaceId, outcome: &AckOutcome) {
         for (_, packet) in &outcome.acked {
             self.on_packet_acked(now, packet);
-            self.deliver_acked(space, &packet.frames);
+            self.deliver(space, &packet.frames, Fate::Acked);
         }
         let tuple = &mut self.path.tuple;
         tuple.flow.end_ack(now, outcome.rtt_sample.map(|sample| sample.rtt), &tuple.rtt);
@@ -111,13 +111,13 @@ impl Connection {
         }
         for (_, packet) in &outcome.lost {
             self.on_packet_lost(now, packet);
-            self.deliver_lost(space, &packet.frames);
+            self.deliver(space, &packet.frames, Fate::Lost);
         }
         let tuple = &mut self.path.tuple;
         tuple.flow.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
             // What was sent again meanwhile need not be sent once more.
-            self.deliver_acked(space, &packet.frames);
+            self.deliver(space, &packet.frames, Fate::Acked);
         }
     }
 
@@ -290,7 +290,7 @@ impl Connection {
             let oldest = space.unacked().filter(|(_, packet)| packet.ack_eliciting).take(PROBE_PACKETS);
             frames.extend(oldest.flat_map(|(_, packet)| packet.frames.iter().cloned()));
         }
-        self.deliver_probe(space, &frames);
+        self.deliver(space, &frames, Fate::Probed);
     }
 }
 

@@ -3,9 +3,9 @@
 use std::iter::FusedIterator;
 
 use super::{
-    Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, Frame, MaxData, MaxStreamData, MaxStreams,
-    NewConnectionId, NewToken, PathChallenge, PathResponse, ResetStream, RetireConnectionId, StopSending,
-    Stream, StreamDataBlocked, StreamsBlocked,
+    Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, Frame, MaxData, MaxStreamData,
+    MaxStreams, NewConnectionId, NewToken, PathChallenge, PathResponse, ResetStream, RetireConnectionId,
+    StopSending, Stream, StreamDataBlocked, StreamsBlocked,
 };
 use crate::{Dialect, Dir, FrameType, PathId, Reader, TransportErrorCode, Truncated, VarInt};
 
