@@ -72,6 +72,9 @@ impl Connection {
             self.close_on_error(now, error);
             return self.transmit_close(now, batch);
         }
+        if self.resumes_after_long_silence(now) && self.path.remote_cids.rotate(&mut self.endpoint_events) {
+            self.stats.cid_changes += 1;
+        }
         let ecn = self.path.tuple.ecn.codepoint();
         let segments_max = batch.max_segments().min(TRAIN_DATAGRAMS_MAX);
         let buffer = batch.room();
@@ -122,6 +125,17 @@ impl Connection {
     fn maintain_keys(&mut self, now: Instant) -> Result<(), crate::TransportError> {
         let pto = self.pto_base();
         self.handshake.one_rtt_keys_mut().map_or(Ok(()), |keys| keys.maintain(now, pto))
+    }
+
+    /// Whether this is a client that has something to say again after a long silence: an observer shall not
+    /// tell by the connection ID that it is still the same one (RFC 9000 §9.5). A PING that keeps the connection
+    /// alive resumes nothing.
+    fn resumes_after_long_silence(&self, now: Instant) -> bool {
+        self.side.is_client()
+            && self.idle.is_long_silent(now, self.path.tuple.rtt.min())
+            && self.handshake.is_confirmed()
+            && !self.path.space.has_ack_eliciting_in_flight()
+            && self.wants_any()
     }
 
     /// What the next datagram may be used for.
@@ -213,8 +227,11 @@ impl Connection {
             Slot::MtuProbe(size) => usize::from(size),
             Slot::Packets(_) | Slot::Close => {
                 let credit = usize::try_from(self.path.tuple.credit.available()).unwrap_or(usize::MAX);
-                // When nothing gets through, the path may have become narrower.
-                let narrow = self.pto.count() >= NARROW_PTOS;
+                // When nothing gets through, the path may have become narrower: of two probes one fits every
+                // path, and in the end all packets do. The full one that arrives shows that the path is as wide
+                // as ever.
+                let second_probe = slot == Slot::Packets(Allowance::Probe) && self.probes.is_last();
+                let narrow = second_probe || self.pto.count() >= NARROW_PTOS;
                 let mtu = if narrow { MTU_MIN } else { self.path.tuple.mtu() };
                 usize::from(mtu).min(credit)
             }
@@ -328,6 +345,7 @@ impl Connection {
             ack_eliciting: payload.ack_eliciting,
             in_flight,
             mtu_probe: matches!(slot, Slot::MtuProbe(_)),
+            repeated: false,
             ecn,
             delivered,
             frames: payload.frames,

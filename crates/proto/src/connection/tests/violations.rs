@@ -26,7 +26,7 @@ impl StreamIdOf {
     }
 }
 
-fn encode(frame: &Frame<'_>) -> Vec<u8> {
+pub(super) fn encode(frame: &Frame<'_>) -> Vec<u8> {
     let mut bytes = vec![0; frame.encoded_len(Dialect::SinglePath)];
     frame.encode(Dialect::SinglePath, &mut Writer::new(&mut bytes));
     bytes
