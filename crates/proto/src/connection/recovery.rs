@@ -358,6 +358,10 @@ impl Connection {
             frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
         }
         self.deliver(space, &frames, Fate::Probed);
+        if space.is_data() {
+            // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
+            self.handshake.on_done_lost();
+        }
     }
 }
 
