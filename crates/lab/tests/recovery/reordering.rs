@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fulmar_proto::TimerStyle;
+use fulmar_proto::{TimerStyle, TransportConfig};
 use fulmar_sim::{LinkConfig, Reorder};
 
 use crate::run::{Finished, controllers, download, ms, with};
@@ -12,7 +12,8 @@ fn ten_megabytes(probability: f64) -> Finished {
         reorder: Reorder::ByDepth { probability, depth_max: 20, hold_max: ms(20) },
         ..LinkConfig::with_rate(50_000_000, ms(20), ms(50))
     };
-    let config = with(&controllers()[0], TimerStyle::OncePerRtt);
+    // With an ACK for every second packet, so that nothing but loss detection is measured.
+    let config = TransportConfig { ack_frequency: false, ..with(&controllers()[0], TimerStyle::OncePerRtt) };
     download(link, config, 10_000_000).finish(Duration::from_secs(20))
 }
 
