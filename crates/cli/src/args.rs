@@ -294,6 +294,8 @@ pub(crate) enum CongestionName {
     Cubic,
     /// BBR version 3 (draft-ietf-ccwg-bbr)
     Bbr,
+    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control)
+    Bbr1,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

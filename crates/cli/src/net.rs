@@ -56,6 +56,7 @@ impl Transport {
                 CongestionName::Newreno => CongestionControl::NewReno(Default::default()),
                 CongestionName::Cubic => CongestionControl::Cubic(Default::default()),
                 CongestionName::Bbr => CongestionControl::Bbr(Default::default()),
+                CongestionName::Bbr1 => CongestionControl::Bbr1(Default::default()),
             },
             max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
             handshake_timeout: args.handshake_timeout,

@@ -14,10 +14,10 @@ use fulmar_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionStats, Datagram, Ecn, Endpoint, EndpointConfig,
     FourTuple, Route, ServerConfig, Side, Transmit, TransmitBatch,
 };
-use fulmar_sim::Packet;
+use fulmar_sim::{NodeId, Packet, World};
 
 use crate::checkers::{Amplification, Flight};
-use crate::{Application, Workload};
+use crate::{Application, Trace, Workload};
 
 /// Datagrams in a train.
 const SEGMENTS_MAX: usize = 10;
@@ -85,11 +85,21 @@ impl Peaks {
     }
 }
 
-/// What a host needs to send.
+/// Where a host sends its packets.
 pub(crate) struct Outbox<'a> {
     pub(crate) now: Instant,
-    /// Takes each packet that leaves.
-    pub(crate) send: &'a mut dyn FnMut(SocketAddr, SocketAddr, Ecn, &[u8]),
+    pub(crate) node: NodeId,
+    pub(crate) world: &'a mut World,
+    pub(crate) trace: &'a mut Trace,
+}
+
+impl Outbox<'_> {
+    fn send(&mut self, source: SocketAddr, destination: SocketAddr, ecn: Ecn, payload: &[u8]) {
+        let payload = self.world.buffers().copy_of(payload);
+        let packet = Packet::new(source, destination, fulmar_sim::Ecn::from_bits(ecn.bits()), payload);
+        self.trace.on_sent(self.now, &packet);
+        self.world.send(self.node, packet);
+    }
 }
 
 impl Host {
@@ -242,7 +252,7 @@ impl Host {
         if transmit.len > to.payload.len() {
             return Err(format!("an answer of {} bytes to {}", transmit.len, to.payload.len()));
         }
-        (outbox.send)(self.address, transmit.addrs.remote, transmit.ecn, self.batch.bytes());
+        outbox.send(self.address, transmit.addrs.remote, transmit.ecn, self.batch.bytes());
         Ok(())
     }
 
@@ -393,7 +403,7 @@ impl Session {
         }
         for datagram in bytes.chunks(segment) {
             check_initial_size(self.connection.side(), datagram)?;
-            (outbox.send)(from, transmit.addrs.remote, transmit.ecn, datagram);
+            outbox.send(from, transmit.addrs.remote, transmit.ecn, datagram);
         }
         Ok(())
     }

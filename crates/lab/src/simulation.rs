@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::{ClientConfig, ConfigError, Connection, ConnectionError, Ecn, ServerConfig, Side, VarInt};
+use fulmar_proto::{ClientConfig, ConfigError, Connection, ConnectionError, ServerConfig, Side, VarInt};
 use fulmar_sim::{Delivery, LinkId, NodeId, Packet, World};
 
 use crate::host::Outbox;
@@ -279,13 +279,7 @@ impl Simulation {
         let Self { world, trace, ends, .. } = self;
         let End { node, host } = &mut ends[end];
         let now = world.now();
-        let mut send = |source: SocketAddr, destination: SocketAddr, ecn: Ecn, payload: &[u8]| {
-            let payload = world.buffers().copy_of(payload);
-            let packet = Packet::new(source, destination, fulmar_sim::Ecn::from_bits(ecn.bits()), payload);
-            trace.on_sent(now, &packet);
-            world.send(*node, packet);
-        };
-        action(host, &mut Outbox { now, send: &mut send })
+        action(host, &mut Outbox { now, node: *node, world, trace })
     }
 
     /// When a connection is to be cut short.

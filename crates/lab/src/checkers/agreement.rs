@@ -21,7 +21,7 @@ fn one_direction(source: &Application, sink: &Application, complete: bool) -> Re
     for (id, receiving) in sink.receiving() {
         match source.sending().get(id) {
             Some(sending) => {
-                stream(sending, receiving).map_err(|what| describe(*id, &what, sending, receiving))?
+                stream(sending, receiving).map_err(|what| describe(*id, what, sending, receiving))?
             }
             // The receiver opened it, and the sender has not heard of it.
             None if !complete && receiving.bytes() == 0 && is_quiet(receiving) => {}

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig, NewRenoConfig};
+use fulmar_proto::congestion::{Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig};
 use serde::{Deserialize, Serialize};
 
 /// The name of a congestion controller.
@@ -31,7 +31,8 @@ impl ControllerName {
             Self::Bbr => Some(CongestionControl::Bbr(BbrConfig::default())),
             Self::Cubic => Some(CongestionControl::Cubic(CubicConfig::default())),
             Self::Newreno => Some(CongestionControl::NewReno(NewRenoConfig::default())),
-            Self::Bbr1 | Self::Prague => None,
+            Self::Bbr1 => Some(CongestionControl::Bbr1(Bbr1Config::default())),
+            Self::Prague => None,
         }
     }
 
@@ -39,6 +40,7 @@ impl ControllerName {
     pub fn of_default_configuration() -> Option<Self> {
         match CongestionControl::default() {
             CongestionControl::Bbr(_) => Some(Self::Bbr),
+            CongestionControl::Bbr1(_) => Some(Self::Bbr1),
             CongestionControl::Cubic(_) => Some(Self::Cubic),
             CongestionControl::NewReno(_) => Some(Self::Newreno),
             CongestionControl::Custom(_) => None,

@@ -244,9 +244,9 @@ impl Scenario {
 
     /// What the server does with each connection.
     fn server_workload(&self) -> Workload {
-        let workloads = self.file.connection.iter().map(ConnectionSpec::server_workload);
+        let mut workloads = self.file.connection.iter().map(ConnectionSpec::server_workload);
         let nothing = Workload::replies(0);
-        workloads.filter(|workload| *workload != nothing).next().unwrap_or(nothing)
+        workloads.find(|workload| *workload != nothing).unwrap_or(nothing)
     }
 
     fn validate(&self) -> Result<(), ScenarioError> {

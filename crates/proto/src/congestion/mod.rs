@@ -6,6 +6,7 @@
 //! RFC 9406 (HyStart++), draft-ietf-ccwg-bbr (BBR).
 
 mod bbr;
+mod bbr1;
 mod cubic;
 mod delivery_rate;
 mod events;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use fulmar_base::Instant;
 
 pub use self::bbr::{Bbr, BbrConfig};
+pub use self::bbr1::{Bbr1, Bbr1Config};
 pub use self::cubic::{Cubic, CubicConfig};
 pub use self::delivery_rate::{DeliverySnapshot, RateSample};
 pub use self::events::{AckEvent, Cause, CongestionEvent, LostPacket, Sent, SpuriousLoss};
@@ -102,6 +104,8 @@ pub enum CongestionControl {
     Cubic(CubicConfig),
     /// BBR version 3 as in draft-ietf-ccwg-bbr.
     Bbr(BbrConfig),
+    /// BBR version 1 as in draft-cardwell-iccrg-bbr-congestion-control-00.
+    Bbr1(Bbr1Config),
     /// A controller from outside of this crate.
     Custom(Arc<dyn ControllerFactory>),
 }
@@ -117,6 +121,7 @@ impl ControllerFactory for CongestionControl {
         match self {
             Self::NewReno(config) => config.build(now, max_datagram_size),
             Self::Cubic(config) => config.build(now, max_datagram_size),
+            Self::Bbr1(config) => config.build(now, max_datagram_size),
             Self::Bbr(config) => config.build(now, max_datagram_size),
             Self::Custom(factory) => factory.build(now, max_datagram_size),
         }

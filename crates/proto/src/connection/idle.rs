@@ -25,6 +25,8 @@ pub(super) struct Idle {
     asked: bool,
     /// When something was last received, or sent that elicits an answer.
     last_activity: Instant,
+    /// When something was last received.
+    last_received: Instant,
     keep_alive: Option<Duration>,
     keep_alive_timer: Timer,
 }
@@ -38,6 +40,7 @@ impl Idle {
             established: false,
             asked: false,
             last_activity: now,
+            last_received: now,
             keep_alive,
             keep_alive_timer: Timer::new(),
         }
@@ -66,6 +69,7 @@ impl Idle {
     pub(super) fn on_received(&mut self, now: Instant, pto: Duration) {
         self.asked = false;
         self.last_activity = now;
+        self.last_received = now;
         self.restart(now, pto);
     }
 
@@ -77,6 +81,11 @@ impl Idle {
             self.asked = true;
             self.restart(now, pto);
         }
+    }
+
+    /// How long nothing was received.
+    pub(super) fn since_received(&self, now: Instant) -> Duration {
+        now.saturating_since(self.last_received)
     }
 
     /// Whether nothing has happened for so long that the network may have changed meanwhile. Waiting for an

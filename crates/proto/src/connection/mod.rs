@@ -384,7 +384,7 @@ impl Connection {
     /// The handshake has moved on.
     fn on_handshake_progress(&mut self, now: Instant, progress: Progress) -> Result<(), TransportError> {
         if progress.parameters {
-            self.on_peer_parameters()?;
+            self.on_peer_parameters(now)?;
         }
         if progress.complete {
             self.handshake.on_complete(now);

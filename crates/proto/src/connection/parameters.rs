@@ -1,5 +1,6 @@
 //! The transport parameters of both ends (RFC 9000 §7.4, §18).
 
+use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, TransportParameters, VarInt};
 
 use super::{Connection, ConnectionSetup};
@@ -40,7 +41,7 @@ pub(super) fn local_parameters(
 
 impl Connection {
     /// The peer's parameters have come: every component learns what concerns it.
-    pub(super) fn on_peer_parameters(&mut self) -> Result<(), TransportError> {
+    pub(super) fn on_peer_parameters(&mut self, now: Instant) -> Result<(), TransportError> {
         let parameters = self.handshake.read_parameters()?.clone();
         self.idle.negotiate(parameters.max_idle_timeout);
         self.streams.apply_peer_limits(&InitialLimits {
@@ -54,6 +55,7 @@ impl Connection {
         self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
         let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
         self.path.tuple.mtud.on_peer_limit(mtu_limit);
+        self.path.tuple.on_mtu_changed(now);
         if let Some(token) = parameters.stateless_reset_token {
             self.path.remote_cids.set_handshake_token(token, &mut self.endpoint_events);
         }

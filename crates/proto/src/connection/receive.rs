@@ -137,16 +137,18 @@ impl Connection {
         if packet.version.is_some() && !self.is_of_this_handshake(&packet) {
             return Err(Drop::Silently);
         }
+        // RFC 9000 §17.2.2: the Initial packets of a server carry no token.
+        if self.side.is_client()
+            && matches!(&packet.kind, ProtectedKind::Initial { token, .. } if !token.is_empty())
+        {
+            return Err(Drop::Silently);
+        }
         if !self.can_open(space) {
             // The keys are still to come, or are gone.
             let level = space.level();
             let waits = level > Level::Initial && !self.has_had_keys(level);
             let kept = waits && self.undecryptable.keep(level, packet, &bytes, ecn);
             return Err(if kept { Drop::Kept } else { Drop::Silently });
-        }
-        if packet.version.is_some() && self.handshake.cids.peer_scid.is_some_and(|scid| scid != packet.src) {
-            // RFC 9000 §7.2: the peer's connection ID does not change during the handshake.
-            return Err(Drop::Silently);
         }
         let opened = self.open(space, &packet, &mut bytes)?;
         if self.space(space).is_none_or(|s| s.is_duplicate(opened.number)) {
@@ -259,6 +261,7 @@ impl Connection {
             self.path.tuple.credit.validate();
             self.discard_space(now, SpaceId::Initial);
         }
+        self.note_return_of_path(now);
         self.idle.on_received(now, self.pto_base());
     }
 
@@ -294,6 +297,20 @@ impl Connection {
             space.on_received(cx.now, number, ack_eliciting, ecn);
         }
         Ok(())
+    }
+
+    /// Takes the payload of a 1-RTT packet as if it had been opened, and closes on an error as usual: a fuzzer
+    /// cannot guess keys.
+    #[cfg(fuzzing)]
+    pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: Bytes) {
+        let number = self.path.space.largest_received().map_or(0, |largest| largest + 1);
+        let dst = self.local_cid;
+        let cx = FrameContext { now, space: SpaceId::DATA, dst, payload: &payload, generation: 0 };
+        if self.lifecycle.is_open()
+            && let Err(error) = self.handle_payload(&cx, number, Ecn::NotEct)
+        {
+            self.close_on_error(now, error);
+        }
     }
 
     /// Opens the packets that waited for keys which have come.

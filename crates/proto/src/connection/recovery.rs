@@ -10,6 +10,7 @@ use super::Connection;
 use super::delivery::Fate;
 use super::dispatch::FrameContext;
 use super::spaces::SpaceId;
+use crate::config::TimerStyle;
 use crate::error::TransportError;
 use crate::ext::AckFigures;
 use crate::packet::SentPacket;
@@ -245,14 +246,37 @@ impl Connection {
         }
         let due = SpaceId::ALL
             .into_iter()
-            // RFC 9002 §6.2.1: application data is probed when the handshake is confirmed.
-            .filter(|space| !space.is_data() || self.handshake.is_confirmed())
-            .filter_map(|id| {
-                let deadline = self.space(id)?.pto_deadline(self.pto_delay(id))?;
-                Some((deadline.max(self.pto_base_time), id))
-            })
+            .filter_map(|id| Some((self.space_pto_deadline(id)?.max(self.pto_base_time), id)))
             .min();
         due.or_else(|| self.anti_deadlock_deadline())
+    }
+
+    fn space_pto_deadline(&self, id: SpaceId) -> Option<Instant> {
+        // RFC 9002 §6.2.1: application data is probed when the handshake is confirmed.
+        if id.is_data() && !self.handshake.is_confirmed() {
+            return None;
+        }
+        let space = self.space(id)?;
+        let deadline = space.pto_deadline(self.pto_delay(id))?;
+        let stalled = if id.is_data() { self.stall_deadline() } else { None };
+        Some(stalled.map_or(deadline, |stalled| stalled.min(deadline)))
+    }
+
+    /// When the acknowledgements of a steady flow have ceased.
+    ///
+    /// RFC 9002 §6.2.1 starts the probe timeout anew with every packet that is sent. A sender with a full window
+    /// that keeps sending while the last acknowledgements trickle in so learns of a break a round trip late. The
+    /// oldest packet tells earlier: all before it were acknowledged, so its own acknowledgement is the next one,
+    /// and is expected a round trip after it was sent, as long as the latest one. The flow may become slower
+    /// meanwhile, and an acknowledgement may be lost: for that there is a quarter of a round trip.
+    fn stall_deadline(&self) -> Option<Instant> {
+        let rtt = &self.path.tuple.rtt;
+        if self.config.timers == TimerStyle::Classic || self.pto.count() > 0 || !rtt.has_sample() {
+            return None;
+        }
+        let growth = rtt.latest().saturating_sub(rtt.smoothed());
+        let patience = self.pto_base() + growth + rtt.smoothed() / 4;
+        Some(self.path.space.oldest_unacked()? + patience)
     }
 
     /// When a probe is due although nothing is in flight that could be probed.
@@ -294,11 +318,36 @@ impl Connection {
         self.stats.pto_count += 1;
         self.pto.on_timeout();
         self.pto_base_time = now;
-        self.probes.demand(space);
+        // Without an RTT sample the timeout is a guess, and may well be too short: one probe is enough.
+        let probes = if self.path.tuple.rtt.has_sample() { PROBES } else { 1 };
+        for id in SpaceId::ALL {
+            // The spaces of the handshake share a datagram, so they are probed together.
+            let shares = !id.is_data()
+                && !space.is_data()
+                && self.space(id).is_some_and(|space| space.has_ack_eliciting_in_flight());
+            if id == space || shares {
+                self.probes.demand(id, probes);
+                self.queue_probe_data(id);
+            }
+        }
         if self.pto.count() > ECN_PATIENCE_PTOS {
             self.path.tuple.ecn.on_persistent_loss();
         }
-        self.queue_probe_data(space);
+    }
+
+    /// A packet arrives. If it breaks a silence in which probes went unanswered, the path is back, and the probe
+    /// that the backoff has put off is due now.
+    ///
+    /// Where packets keep coming while nothing gets through the other way, the backoff holds.
+    pub(super) fn note_return_of_path(&mut self, now: Instant) {
+        // In the handshake the timeouts may come from a guess that is too short, and prove no silence.
+        if self.config.timers == TimerStyle::OncePerRtt
+            && self.handshake.is_confirmed()
+            && self.pto.count() >= RETURN_PTOS
+            && self.idle.since_received(now) > self.pto_base()
+        {
+            self.pto.reset();
+        }
     }
 
     /// Gives the next probe something useful to say: what the oldest packets said (RFC 9002 §6.2.4).
@@ -309,8 +358,18 @@ impl Connection {
             frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
         }
         self.deliver(space, &frames, Fate::Probed);
+        if space.is_data() {
+            // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
+            self.handshake.on_done_lost();
+        }
     }
 }
+
+/// How many probe packets a probe timeout asks for (RFC 9002 §6.2.4).
+const PROBES: u8 = 2;
+
+/// After so many probe timeouts in a row, the next packet that arrives is taken for the return of the path.
+const RETURN_PTOS: u32 = 2;
 
 /// The packets whose contents a probe repeats.
 const PROBE_PACKETS: usize = 2;

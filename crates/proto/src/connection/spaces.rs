@@ -60,9 +60,6 @@ pub(super) struct EarlySpaces {
     pub(super) handshake: Option<NumberSpace>,
 }
 
-/// How many probe packets a probe timeout asks for (RFC 9002 §6.2.4).
-const PROBES: u8 = 2;
-
 /// Probe packets that have to be sent, by space.
 #[derive(Debug, Default)]
 pub(super) struct Probes {
@@ -80,8 +77,8 @@ impl Probes {
         }
     }
 
-    pub(super) fn demand(&mut self, space: SpaceId) {
-        *self.slot(space) = PROBES;
+    pub(super) fn demand(&mut self, space: SpaceId, packets: u8) {
+        *self.slot(space) = packets;
     }
 
     /// One is enough to keep a silent connection alive.

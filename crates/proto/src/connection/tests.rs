@@ -5,11 +5,13 @@
 //! | `violations`, `parameters`, `packets`, `by_hand` | what a peer that breaks the protocol is told |
 //! | `floods` | what a peer that sends too much can reach |
 //! | `retry`, `key_update` | what only shows from within |
+//! | `ack_frequency` | what is agreed about acknowledgements |
 //! | `starvation` | a handshake that has to wait for room in the congestion window |
 
 #[path = "../../tests/pair/mod.rs"]
 mod pair;
 
+mod ack_frequency;
 mod by_hand;
 mod floods;
 mod key_update;

@@ -17,7 +17,7 @@ use crate::config::TimerStyle;
 /// is this and three times the half of it. RFC 9002 §6.2.2 recommends 333 ms, for a first timeout of a second.
 ///
 /// A short guess costs a repeated datagram where the round trip is longer, a long one costs the time where a
-/// packet was lost. `crates/lab/tests/handshake.rs` measures both.
+/// packet was lost. `crates/lab/tests/recovery/handshake.rs` measures both.
 pub const INITIAL_RTT: Duration = Duration::from_millis(100);
 
 /// The finest timer that loss detection relies on (kGranularity, RFC 9002 §6.1.2).
@@ -117,12 +117,12 @@ impl Rtt {
             _ => sample,
         };
         match self.style {
-            // The variance is measured against the old mean (RFC 9002 errata 7539).
             TimerStyle::Classic => self.weigh(adjusted, self.smoothed.abs_diff(adjusted)),
             TimerStyle::OncePerRtt => self.collect(now, sample, adjusted),
         }
     }
 
+    /// The variance is measured against the old mean (RFC 9002 errata 7539).
     fn weigh(&mut self, sample: Duration, distance: Duration) {
         self.variance = (self.variance * 3 + distance) / 4;
         self.smoothed = (self.smoothed * 7 + sample) / 8;

@@ -293,6 +293,13 @@ impl NumberSpace {
         Some(last + delay)
     }
 
+    /// When the oldest packet was sent, if its acknowledgement is the next one to be expected: it elicits one, and
+    /// none sent after it was acknowledged.
+    pub(crate) fn oldest_unacked(&self) -> Option<Instant> {
+        let (_, oldest) = self.sent.iter().next()?;
+        (oldest.ack_eliciting && self.loss.deadline().is_none()).then_some(oldest.time_sent)
+    }
+
     // Receiving.
 
     /// Whether a packet with this number was received already, or is too old to say (RFC 9000 §12.3).

@@ -15,7 +15,7 @@ const MIN_STOP: Duration = Duration::from_millis(50);
 
 /// The excess of acknowledgements over what the bandwidth explains (BBR.extra_acked).
 #[derive(Debug, Clone)]
-pub(in crate::congestion) struct Aggregation {
+pub(super) struct Aggregation {
     interval_start: Instant,
     /// Bytes acknowledged since then.
     delivered: u64,
@@ -29,20 +29,20 @@ pub(in crate::congestion) struct Aggregation {
 
 /// What [`Aggregation::on_ack`] needs to know.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::congestion) struct AggregationInput {
-    pub(in crate::congestion) bandwidth: u64,
-    pub(in crate::congestion) acked_bytes: u64,
+pub(super) struct AggregationInput {
+    pub(super) bandwidth: u64,
+    pub(super) acked_bytes: u64,
     /// When the newest acknowledged packet was sent.
-    pub(in crate::congestion) sent_time: Instant,
-    pub(in crate::congestion) min_rtt: Duration,
-    pub(in crate::congestion) window: u64,
-    pub(in crate::congestion) round: u64,
+    pub(super) sent_time: Instant,
+    pub(super) min_rtt: Duration,
+    pub(super) window: u64,
+    pub(super) round: u64,
     /// Whether the path was ever full; before that only a round is remembered.
-    pub(in crate::congestion) full: bool,
+    pub(super) full: bool,
 }
 
 impl Aggregation {
-    pub(in crate::congestion) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Self {
             interval_start: now,
             delivered: 0,
@@ -55,12 +55,12 @@ impl Aggregation {
     }
 
     /// The maximum of the filter, in bytes.
-    pub(in crate::congestion) fn extra(&self) -> u64 {
+    pub(super) fn extra(&self) -> u64 {
         self.current.max(self.previous)
     }
 
     /// The flow restarts from idle.
-    pub(in crate::congestion) fn restart(&mut self, now: Instant) {
+    pub(super) fn restart(&mut self, now: Instant) {
         self.interval_start = now;
         self.last_ack = now;
         self.delivered = 0;
@@ -71,7 +71,7 @@ impl Aggregation {
     /// A radio that stops for a moment delivers all that was under way at once. The draft would add that to
     /// the window for ten rounds, and a series of stops would double it each time; therefore what was under
     /// way during a stop is no sample.
-    pub(in crate::congestion) fn on_ack(&mut self, now: Instant, input: &AggregationInput) {
+    pub(super) fn on_ack(&mut self, now: Instant, input: &AggregationInput) {
         let silence = now.saturating_since(self.last_ack);
         if silence > MIN_STOP.max(input.min_rtt * STOP_ROUND_TRIPS) {
             self.stopped_until = Some(now);

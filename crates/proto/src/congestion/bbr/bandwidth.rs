@@ -3,7 +3,7 @@
 use super::units::percent;
 
 /// A round in which the rate grew to less than this share of the last baseline did not grow.
-pub(super) const GROWTH_PERCENT: u64 = 125;
+pub(in crate::congestion) const GROWTH_PERCENT: u64 = 125;
 
 /// So many rounds without growth mean that the path is full.
 const FULL_ROUNDS: u32 = 3;
@@ -40,20 +40,25 @@ impl MaxBandwidth {
 /// Estimates whether sending faster still brings a higher rate of delivery (draft-ietf-ccwg-bbr,
 /// "Exiting Acceleration Based on Bandwidth Plateau").
 #[derive(Debug, Clone, Default)]
-pub(super) struct FullPipe {
+pub(in crate::congestion) struct FullPipe {
     /// Whether the path was ever full (BBR.full_bw_reached).
-    pub(super) reached: bool,
+    pub(in crate::congestion) reached: bool,
     /// Whether it is full since the search last began (BBR.full_bw_now).
-    pub(super) now: bool,
+    pub(in crate::congestion) now: bool,
     baseline: u64,
     rounds: u32,
     /// The largest sample of the round.
     round_max: u64,
+    /// Whether the last round that was judged has shown growth.
+    growing: bool,
 }
 
 impl FullPipe {
+    /// What counts as growth in a round, in hundredths.
+    pub(in crate::congestion) const GROWTH_PERCENT: u64 = GROWTH_PERCENT;
+
     /// Begins a search, with the rate from which it starts.
-    pub(super) fn restart(&mut self, baseline: u64) {
+    pub(in crate::congestion) fn restart(&mut self, baseline: u64) {
         *self = Self { reached: self.reached, baseline, ..Self::default() };
     }
 
@@ -62,7 +67,13 @@ impl FullPipe {
     ///
     /// The draft compares the one sample that happens to begin a round. Here it is the largest of the
     /// round, since a single sample is noisy where acknowledgements come in bunches.
-    pub(super) fn on_sample(&mut self, rate: u64, round_started: bool, app_limited: bool, growth: u64) {
+    pub(in crate::congestion) fn on_sample(
+        &mut self,
+        rate: u64,
+        round_started: bool,
+        app_limited: bool,
+        growth: u64,
+    ) {
         self.round_max = self.round_max.max(rate);
         if !round_started {
             return;
@@ -74,20 +85,22 @@ impl FullPipe {
         }
         if best >= percent(self.baseline, growth) {
             self.restart(best);
+            self.growing = true;
             return;
         }
+        self.growing = false;
         self.rounds += 1;
         self.now = self.rounds >= FULL_ROUNDS;
         self.reached |= self.now;
     }
 
-    /// Whether the last round has shown growth.
-    pub(super) fn is_growing(&self) -> bool {
-        self.rounds == 0
+    /// Whether the last round has shown growth since the search began.
+    pub(in crate::congestion) fn is_growing(&self) -> bool {
+        self.growing
     }
 
     /// Something else than a plateau shows that the path is full.
-    pub(super) fn set_full(&mut self) {
+    pub(in crate::congestion) fn set_full(&mut self) {
         self.now = true;
         self.reached = true;
     }

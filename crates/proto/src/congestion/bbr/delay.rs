@@ -30,7 +30,7 @@ const JITTER_WEIGHT: u32 = 8;
 
 /// The latest samples of the round-trip time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct DelayWatch {
+pub(in crate::congestion) struct DelayWatch {
     /// The smallest sample of each group; without the one that is open.
     groups: [Duration; GROUPS],
     count: usize,
@@ -47,7 +47,7 @@ struct Group {
 
 impl DelayWatch {
     /// Takes a sample; `base` is the smallest round-trip time.
-    pub(super) fn on_sample(&mut self, now: Instant, sample: Duration, base: Duration) {
+    pub(in crate::congestion) fn on_sample(&mut self, now: Instant, sample: Duration, base: Duration) {
         let length = (base / GROUP_DIVISOR).clamp(MIN_GROUP, MAX_GROUP);
         match &mut self.open {
             Some(group) if now < group.start + length => group.min = group.min.min(sample),
@@ -69,12 +69,12 @@ impl DelayWatch {
     }
 
     /// The smallest of the latest samples, once there are enough.
-    pub(super) fn recent_min(&self) -> Option<Duration> {
+    pub(in crate::congestion) fn recent_min(&self) -> Option<Duration> {
         self.groups.iter().min().copied().filter(|_| self.count >= GROUPS)
     }
 
     /// Whether the latest samples all exceed `base` so much that a queue has grown.
-    pub(super) fn has_risen(&self, base: Duration) -> bool {
+    pub(in crate::congestion) fn has_risen(&self, base: Duration) -> bool {
         let rise = (base / RTT_DIVISOR).clamp(MIN_RISE, MAX_RISE).max(self.jitter * JITTER_FACTOR);
         self.recent_min().is_some_and(|recent| recent > base + rise)
     }

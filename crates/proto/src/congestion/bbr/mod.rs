@@ -10,7 +10,8 @@
 //! | `min_rtt` | the minimum round-trip time and when it is due to be measured |
 //! | `rounds` | round trips counted in packets |
 //! | `aggregation` | how much more than expected is acknowledged at once |
-//! | `delay`, `train` | a rise of the delay; the capacity shown by the first packets |
+//! | `delay` | a rise of the delay that is no jitter |
+//! | `train`, `ramp` | the capacity shown by the first packets, and what long paths make of it |
 //! | `startup` | the states STARTUP and DRAIN |
 //! | `probe_bw`, `probe_rtt` | the other states |
 //! | `loss` | what losses change in the model, and the undoing of it |
@@ -29,6 +30,7 @@ mod loss;
 mod min_rtt;
 mod probe_bw;
 mod probe_rtt;
+mod ramp;
 mod rounds;
 mod startup;
 mod train;
@@ -38,16 +40,19 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-pub(super) use self::aggregation::{Aggregation, AggregationInput};
-use self::bandwidth::{FullPipe, MaxBandwidth};
+use self::aggregation::{Aggregation, AggregationInput};
+pub(super) use self::bandwidth::FullPipe;
+use self::bandwidth::MaxBandwidth;
 use self::control::Control;
-use self::delay::DelayWatch;
+pub(super) use self::delay::DelayWatch;
 use self::loss::Losses;
 pub(super) use self::min_rtt::MinRtt;
 use self::probe_bw::Cycle;
 use self::probe_rtt::ProbeRtt;
+pub(super) use self::ramp::Ramp;
 pub(super) use self::rounds::Rounds;
 use self::startup::Startup;
+pub(super) use self::units::{percent, rate, volume};
 use super::recovery::Recovery;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, Sent, SpuriousLoss,
@@ -253,6 +258,7 @@ impl Controller for Bbr {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));
         }
         self.update_model_and_state(&rs);
+        self.watch_train(now, ack);
         self.leave_recovery(&rs);
         self.update_control(rs.newly_acked);
     }

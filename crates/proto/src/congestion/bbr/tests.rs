@@ -3,6 +3,7 @@
 mod losses;
 mod path_changes;
 mod probing;
+mod sharing;
 mod startup;
 
 use std::cell::RefCell;
@@ -71,7 +72,7 @@ impl Path {
         let before = self.transfer.packets_acked;
         self.transfer.run_until(time, |_| false);
         let bytes = (self.transfer.packets_acked - before) * u64::from(SIZE);
-        bytes * 100 / units::volume(self.link.borrow().bytes_per_second, time)
+        bytes * 100 / volume(self.link.borrow().bytes_per_second, time)
     }
 }
 

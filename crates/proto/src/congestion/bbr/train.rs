@@ -11,9 +11,6 @@ use fulmar_base::Instant;
 
 use super::units::rate;
 
-/// Shorter paths find their capacity soon enough, and their acknowledgements are spaced by too much else.
-pub(super) const LONG_RTT: Duration = Duration::from_millis(80);
-
 /// A train is measured over so many bytes at least, in full packets, and over so many acknowledgements.
 const MIN_PACKETS: u64 = 4;
 const MIN_ACKS: u32 = 3;

@@ -18,14 +18,14 @@ use crate::packet::{HeaderFields, OpenPacket, Sealer};
 /// A packet with these frames and padding, `len` bytes long.
 fn packet(
     keys: &Keys,
-    kind: PacketKind,
+    (kind, token): (PacketKind, &[u8]),
     (dst, src): (ConnectionId, ConnectionId),
     number: u64,
     frames: &[Frame<'_>],
     len: usize,
 ) -> Vec<u8> {
     let mut buffer = vec![0; 1_500];
-    let header = HeaderFields::Long { kind, version: Version::V1, dst, src, token: &[] };
+    let header = HeaderFields::Long { kind, version: Version::V1, dst, src, token };
     let limit = buffer.len();
     let name = (PathId::ZERO, number);
     let mut packet = OpenPacket::begin(&mut buffer, 0, limit, &header, name, None).unwrap();
@@ -49,7 +49,7 @@ fn close<'a>() -> Frame<'a> {
 /// An Initial packet that ends the connection of the server that takes it.
 fn closing_initial(src: [u8; 8], number: u64, len: usize) -> Vec<u8> {
     let keys = Keys::initial(Version::V1, &cid(ORIGINAL_DCID), Side::Client, AeadBackend::default());
-    packet(&keys, PacketKind::Initial, (cid(ORIGINAL_DCID), cid(src)), number, &[close()], len)
+    packet(&keys, (PacketKind::Initial, &[]), (cid(ORIGINAL_DCID), cid(src)), number, &[close()], len)
 }
 
 #[test]
@@ -61,6 +61,21 @@ fn an_initial_packet_in_a_small_datagram() {
     assert_eq!(lost(&mut server), None);
     deliver(&mut server, now, &closing_initial(CLIENT_CID, 0, 1_200));
     assert!(matches!(lost(&mut server), Some(ConnectionError::ConnectionClosed { .. })));
+}
+
+#[test]
+fn an_initial_packet_of_a_server_with_a_token() {
+    // RFC 9000 §17.2.2.
+    let now = Instant::from_millis(1);
+    let mut client = client(now, |_| {}, &[]);
+    let keys = Keys::initial(Version::V1, &cid(ORIGINAL_DCID), Side::Server, AeadBackend::default());
+    let initial = |token: &[u8]| {
+        packet(&keys, (PacketKind::Initial, token), (cid(CLIENT_CID), cid(SERVER_CID)), 0, &[close()], 1_200)
+    };
+    deliver(&mut client, now, &initial(b"token"));
+    assert_eq!(lost(&mut client), None);
+    deliver(&mut client, now, &initial(b""));
+    assert!(matches!(lost(&mut client), Some(ConnectionError::ConnectionClosed { .. })));
 }
 
 #[test]
@@ -86,8 +101,9 @@ fn a_packet_to_another_connection_id_than_the_first_of_its_datagram() {
     client.ping();
     let [ping] = &sent(&mut client, now)[..] else { panic!("no ping") };
     let keys = Keys::initial(Version::V1, &cid(ORIGINAL_DCID), Side::Client, AeadBackend::default());
-    let first =
-        |dst| packet(&keys, PacketKind::Handshake, (cid(dst), cid(CLIENT_CID)), 0, &[Frame::Ping], 100);
+    let first = |dst| {
+        packet(&keys, (PacketKind::Handshake, &[]), (cid(dst), cid(CLIENT_CID)), 0, &[Frame::Ping], 100)
+    };
     let received = server.stats().packets_received;
     deliver(&mut server, now, &[first(ORIGINAL_DCID), ping.clone()].concat());
     assert_eq!(server.stats().packets_received, received);
@@ -107,7 +123,7 @@ fn packets_that_waited_for_keys_after_one_that_closed() {
     let keys = server.handshake.handshake_keys().unwrap();
     for number in 50..60 {
         let ids = (cid(CLIENT_CID), cid(SERVER_CID));
-        deliver(&mut client, now, &packet(keys, PacketKind::Handshake, ids, number, &[close()], 100));
+        deliver(&mut client, now, &packet(keys, (PacketKind::Handshake, &[]), ids, number, &[close()], 100));
     }
     assert_eq!(lost(&mut client), None, "they wait");
     for datagram in flight {

@@ -1,3 +1,5 @@
+//! Transport parameters that a peer must not send (RFC 9000 §7.3, §7.4, §18.2).
+
 use fulmar_base::Instant;
 use fulmar_wire::{TransportErrorCode as Code, TransportParameters};
 

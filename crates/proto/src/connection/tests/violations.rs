@@ -33,7 +33,7 @@ pub(super) fn encode(frame: &Frame<'_>) -> Vec<u8> {
 }
 
 /// Hands the payload of an authentic packet to one end of a connection.
-fn receive(
+pub(super) fn receive(
     end: &mut End,
     space: SpaceId,
     payload: Vec<u8>,
@@ -49,7 +49,7 @@ fn receive(
 
 /// Sends a payload to a server and expects that it closes with this code because of this frame.
 #[track_caller]
-fn refused_by_server(payload: Vec<u8>, code: Code, frame: Option<FrameType>) {
+pub(super) fn refused_by_server(payload: Vec<u8>, code: Code, frame: Option<FrameType>) {
     let mut pair = Pair::connected();
     let error =
         receive(&mut pair.server, SpaceId::DATA, payload, pair.now).expect_err("an illegal packet was taken");

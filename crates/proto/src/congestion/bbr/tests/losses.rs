@@ -72,7 +72,7 @@ fn the_bound_is_not_lowered_below_the_beta_of_the_target() {
     path.until_phase(Phase::ProbeUp);
     let target = path.look(|bbr| bbr.bdp(100).min(bbr.window()));
     lose(&mut path, 5 * packet(), 1, false);
-    assert_eq!(path.look(|bbr| bbr.losses.long_inflight), Some(units::percent(target, 70)));
+    assert_eq!(path.look(|bbr| bbr.losses.long_inflight), Some(percent(target, 70)));
 }
 
 #[test]

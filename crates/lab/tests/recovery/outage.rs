@@ -1,0 +1,68 @@
+//! Paths that carry nothing for a while.
+
+use std::time::Duration;
+
+use fulmar_proto::TimerStyle;
+use fulmar_sim::{Change, LinkConfig, Loss};
+
+use crate::run::{Download, at, controllers, download, ms, stopping, with};
+
+/// The default idle timeout is 30 s: a sixteenth of it lies between two probes at most.
+const PROBE_INTERVAL_MAX: Duration = Duration::from_millis(1_875);
+
+#[test]
+fn a_path_that_comes_back_after_ten_seconds_is_noticed_soon() {
+    // Ends of the outage that differ by less than the distance of two probes, so that none is a lucky one.
+    for (controller, end) in controllers().iter().flat_map(|c| (0..6).map(move |n| (c, 12_000 + 330 * n))) {
+        let link = LinkConfig::with_rate(10_000_000, ms(50), ms(100));
+        let link =
+            link.then(at(2_000), Change::Loss(Loss::Everything)).then(at(end), Change::Loss(Loss::None));
+        let mut run = download(link, with(controller, TimerStyle::OncePerRtt), 5_000_000);
+        run.run_until(at(end));
+        let before = Download::read(&run.simulation);
+        let back = run
+            .simulation
+            .run_until(Duration::from_secs(10), |simulation| Download::read(simulation) > before);
+        back.expect("the download goes on");
+        // The probe needs 50 ms to arrive; what it asks for comes with the next round trip.
+        let late = run.simulation.now().saturating_since(at(end));
+        assert!(late <= PROBE_INTERVAL_MAX + ms(160), "{controller:?} {end}: {late:?}");
+        run.finish(Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn classic_timers_come_later() {
+    let controllers = controllers();
+    let time = |timers| {
+        let link = LinkConfig::with_rate(10_000_000, ms(50), ms(100));
+        let link = link.then(at(2_000), Change::Loss(Loss::Everything));
+        let link = link.then(at(12_000), Change::Loss(Loss::None));
+        download(link, with(&controllers[1], timers), 5_000_000).finish(Duration::from_secs(60)).time
+    };
+    let (ours, classic) = (time(TimerStyle::OncePerRtt), time(TimerStyle::Classic));
+    assert!(ours + ms(1_000) < classic, "{ours:?} {classic:?}");
+}
+
+#[test]
+fn a_radio_that_stops_and_delivers_in_a_burst_costs_its_pause_only() {
+    for controller in controllers() {
+        let config = with(&controller, TimerStyle::OncePerRtt);
+        let link = LinkConfig::with_rate(10_000_000, ms(3), ms(260));
+        let steady = download(link.clone(), config.clone(), 3_000_000).finish(Duration::from_secs(20));
+        let stopped = stopping(link, 1_000, 250);
+        let mut run = download(stopped, config, 3_000_000);
+        run.run_until(at(1_000));
+        let window = run.server().cwnd;
+        run.run_until(at(1_300));
+        assert!(run.server().cwnd >= window / 10 * 9, "{controller:?}: {} of {window}", run.server().cwnd);
+        let run = run.finish(Duration::from_secs(20));
+        assert_eq!(run.server.packets_lost, 0, "{controller:?}");
+        assert!(
+            run.time <= steady.time + ms(260),
+            "{controller:?}: {:?}, steady {:?}",
+            run.time,
+            steady.time
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! A download, watched until its last byte has arrived.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use fulmar_lab::{Close, Connecting, Lab, Session, Simulation, Workload};
+use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig, NewRenoConfig};
+use fulmar_proto::{ConnectionStats, TimerStyle, TransportConfig};
+use fulmar_sim::{Change, LinkConfig};
+
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(crate) const fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+pub(crate) fn controllers() -> [CongestionControl; 3] {
+    [
+        CongestionControl::Bbr(BbrConfig::default()),
+        CongestionControl::Cubic(CubicConfig::default()),
+        CongestionControl::NewReno(NewRenoConfig::default()),
+    ]
+}
+
+pub(crate) fn with(congestion: &CongestionControl, timers: TimerStyle) -> TransportConfig {
+    TransportConfig { congestion: congestion.clone(), timers, ..TransportConfig::default() }
+}
+
+/// A radio that stops for a while: what was sent meanwhile arrives together at the end.
+pub(crate) fn stopping(mut link: LinkConfig, start: u64, length: u64) -> LinkConfig {
+    let delay = link.delay;
+    for millis in 0..=length {
+        link = link.then(at(start + millis), Change::Delay(delay + ms(length - millis)));
+    }
+    link
+}
+
+/// A server with an answer of `bytes` for the one request of its client, over a link that is the same in both
+/// directions.
+pub(crate) fn download(link: LinkConfig, config: TransportConfig, bytes: u64) -> Download {
+    let connecting = Connecting::new(Workload::requests(1, 100)).close(Close::Never);
+    let lab = Lab::new(1).link(link.clone(), link).both(config);
+    let lab = lab.server_workload(Workload::replies(bytes)).connection(connecting);
+    Download { simulation: lab.start().expect("the configuration is valid"), bytes }
+}
+
+pub(crate) struct Download {
+    pub(crate) simulation: Simulation,
+    bytes: u64,
+}
+
+/// The state when the last byte has arrived.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) time: Duration,
+    pub(crate) client: ConnectionStats,
+    pub(crate) server: ConnectionStats,
+}
+
+impl Download {
+    /// Bytes that the client has read.
+    pub(crate) fn read(simulation: &Simulation) -> u64 {
+        let sessions = simulation.client().sessions().first();
+        sessions.map_or(0, |session| session.application().receiving().values().map(|r| r.bytes()).sum())
+    }
+
+    pub(crate) fn run_until(&mut self, instant: Instant) {
+        let duration = instant.saturating_since(self.simulation.now());
+        self.simulation.run_for(duration).expect("nothing goes wrong");
+    }
+
+    pub(crate) fn server(&self) -> ConnectionStats {
+        stats(self.simulation.server().sessions())
+    }
+
+    /// Runs to the last byte, for `limit` at most.
+    pub(crate) fn finish(mut self, limit: Duration) -> Finished {
+        let bytes = self.bytes;
+        self.simulation.run_until(limit, |simulation| Self::read(simulation) == bytes).expect("it arrives");
+        Finished {
+            time: self.simulation.now() - Instant::ZERO,
+            client: stats(self.simulation.client().sessions()),
+            server: self.server(),
+        }
+    }
+}
+
+fn stats(sessions: &[Session]) -> ConnectionStats {
+    sessions.first().expect("there is a connection").connection().stats()
+}

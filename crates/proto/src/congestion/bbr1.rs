@@ -1,0 +1,346 @@
+//! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path, blind to loss.
+//!
+//! Bandwidth and round-trip time are measured as in version 3, whose parts are used here: rounds, the minimum of
+//! the round-trip time, the search for a plateau, and the departures for very short and for long paths.
+
+use std::time::Duration;
+
+use fulmar_base::{Instant, Rng};
+
+use super::bbr::{DelayWatch, FullPipe, MinRtt, Ramp, Rounds, percent, rate, volume};
+use super::recovery::Recovery;
+use super::{
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, Sent, SpuriousLoss, initial_window,
+    window_after_mtu_change,
+};
+
+/// The gain that doubles the rate in a round, 2 / ln 2 (BBRHighGain), and its inverse, in hundredths.
+const HIGH_GAIN: u64 = 289;
+const DRAIN_GAIN: u64 = 35;
+
+/// The gain of the window, in hundredths: twice the bandwidth-delay product.
+const WINDOW_GAIN: u64 = 200;
+
+/// The gains of the cycle in PROBE_BW, each for a round trip: faster, slower, even.
+const CYCLE: [u64; 8] = [125, 75, 100, 100, 100, 100, 100, 100];
+
+/// The bandwidth is the maximum over so many rounds (BtlBwFilterLen).
+const FILTER_ROUNDS: usize = 10;
+
+/// The smallest window, in packets (BBRMinPipeCwnd).
+const MIN_PIPE_PACKETS: u64 = 4;
+
+/// How long the flight is kept at that to measure the round-trip time (ProbeRTTDuration).
+const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
+
+/// The pacer hands out what the rate gives in a millisecond; three times that is in flight at least, see `bbr`.
+const QUANTA_TIME: Duration = Duration::from_millis(3);
+
+/// The options of [`Bbr1`].
+#[derive(Debug, Clone, Default)]
+pub struct Bbr1Config {
+    /// The initial window in bytes; without one, RFC 9002 §7.2 decides.
+    pub initial_window: Option<u64>,
+}
+
+impl ControllerFactory for Bbr1Config {
+    fn build(&self, now: Instant, max_datagram_size: u16) -> Box<dyn Controller> {
+        Box::new(Bbr1::new(self, now, max_datagram_size))
+    }
+}
+
+/// Sends at the bandwidth that it measured, and tests in one of eight round trips whether there is more.
+#[derive(Debug, Clone)]
+pub struct Bbr1 {
+    phase: Phase,
+    rounds: Rounds,
+    /// The largest sample of each of the latest rounds, in bytes per second.
+    samples: [u64; FILTER_ROUNDS],
+    full: FullPipe,
+    min_rtt: MinRtt,
+    delay: DelayWatch,
+    ramp: Ramp,
+    recovery: Recovery,
+    packet: u64,
+    initial_window: u64,
+    window: u64,
+    /// The window before PROBE_RTT or recovery.
+    prior_window: u64,
+    pacing_rate: u64,
+    delivered: u64,
+    /// When everything in flight was lost, until something arrives that was sent later.
+    timed_out: Option<Instant>,
+    idle_restart: bool,
+}
+
+/// The states of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Startup,
+    Drain,
+    /// In this phase of the cycle, since then.
+    ProbeBw(usize, Instant),
+    /// Until then, once the flight is small.
+    ProbeRtt(Option<Instant>),
+}
+
+impl Bbr1 {
+    /// A controller in STARTUP.
+    pub fn new(config: &Bbr1Config, now: Instant, max_datagram_size: u16) -> Self {
+        let packet = u64::from(max_datagram_size);
+        let window = config.initial_window.unwrap_or_else(|| initial_window(max_datagram_size));
+        let window = window.max(MIN_PIPE_PACKETS * packet);
+        Self {
+            phase: Phase::Startup,
+            rounds: Rounds::default(),
+            samples: [0; FILTER_ROUNDS],
+            full: FullPipe::default(),
+            min_rtt: MinRtt::new(now),
+            delay: DelayWatch::default(),
+            ramp: Ramp::default(),
+            recovery: Recovery::default(),
+            packet,
+            initial_window: window,
+            window,
+            prior_window: window,
+            pacing_rate: percent(rate(window, Duration::from_millis(1)), HIGH_GAIN),
+            delivered: 0,
+            timed_out: None,
+            idle_restart: false,
+        }
+    }
+
+    fn measured_bandwidth(&self) -> u64 {
+        self.samples.iter().copied().max().unwrap_or(0)
+    }
+
+    fn bandwidth(&self) -> u64 {
+        let ramp = if self.phase == Phase::Startup { self.ramp.bandwidth() } else { 0 };
+        self.measured_bandwidth().max(ramp)
+    }
+
+    /// So many hundredths of the bandwidth-delay product, and what keeps the pacer and the peer busy.
+    fn inflight(&self, gain: u64) -> u64 {
+        let Some(rtt) = self.min_rtt.get() else { return self.initial_window };
+        let bandwidth = self.bandwidth();
+        let quanta = volume(bandwidth, QUANTA_TIME);
+        let quanta = if quanta > MIN_PIPE_PACKETS * self.packet { quanta } else { 0 };
+        percent(volume(bandwidth, rtt), gain).max(quanta).max(MIN_PIPE_PACKETS * self.packet)
+    }
+
+    fn pacing_gain(&self) -> u64 {
+        match self.phase {
+            Phase::Startup => self.ramp.gain(HIGH_GAIN, self.measured_bandwidth()),
+            Phase::Drain => DRAIN_GAIN,
+            Phase::ProbeBw(..) if self.idle_restart => 100,
+            Phase::ProbeBw(index, _) => CYCLE[index],
+            Phase::ProbeRtt(_) => 100,
+        }
+    }
+
+    fn update_bandwidth(&mut self, ack: &AckEvent<'_>) {
+        if self.rounds.on_ack(ack.snapshot.delivered, self.delivered) && !ack.snapshot.app_limited {
+            // A round that the application limited does not push a better one out.
+            self.samples.rotate_right(1);
+            self.samples[0] = 0;
+        }
+        let Some(rate) = ack.rate.map(|rate| rate.delivery_rate) else { return };
+        if !self.limited(ack) || rate >= self.measured_bandwidth() {
+            self.samples[0] = self.samples[0].max(rate);
+        }
+        let growth =
+            if self.phase == Phase::Startup { self.ramp.growth_percent() } else { FullPipe::GROWTH_PERCENT };
+        self.full.on_sample(rate, self.rounds.started(), self.limited(ack), growth);
+        if self.phase == Phase::Startup {
+            self.ramp.on_rate(rate, self.rounds.started(), &mut self.full);
+        }
+    }
+
+    /// Whether the rate of delivery was limited by the application or by PROBE_RTT.
+    fn limited(&self, ack: &AckEvent<'_>) -> bool {
+        ack.snapshot.app_limited || matches!(self.phase, Phase::ProbeRtt(_))
+    }
+
+    fn update_phase(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        let in_flight = ack.bytes_in_flight;
+        if self.phase == Phase::Startup {
+            if let Some(window) = self.ramp.on_ack(now, ack, self.min_rtt.get(), self.packet) {
+                self.window = self.window.max(window);
+            }
+            let base = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless());
+            if base.is_some_and(|base| self.delay.has_risen(base)) {
+                self.full.set_full();
+            }
+            if self.full.reached {
+                self.phase = Phase::Drain;
+            }
+        }
+        if self.phase == Phase::Drain && in_flight <= self.inflight(100) {
+            self.enter_probe_bw(now);
+        }
+        if let Phase::ProbeBw(index, since) = self.phase {
+            self.advance_cycle(now, index, since, ack);
+        }
+        self.check_probe_rtt(now, in_flight);
+        self.idle_restart = false;
+    }
+
+    /// Begins with any phase of the cycle but the slow one, so that flows do not probe together.
+    fn enter_probe_bw(&mut self, now: Instant) {
+        let mut rng = Rng::from_u64(now.as_nanos() ^ self.delivered.rotate_left(32));
+        let index = (rng.below(CYCLE.len() as u64 - 1) + 2) as usize % CYCLE.len();
+        self.phase = Phase::ProbeBw(index, now);
+    }
+
+    fn advance_cycle(&mut self, now: Instant, index: usize, since: Instant, ack: &AckEvent<'_>) {
+        let whole = now.saturating_since(since) > self.min_rtt.get().unwrap_or_default();
+        let gain = CYCLE[index];
+        let done = if gain > 100 {
+            // Until the flight is what the gain aims at, unless losses show that it cannot be.
+            let lost = ack.total_lost > ack.snapshot.lost;
+            whole && (lost || ack.prior_in_flight >= self.inflight(gain))
+        } else if gain < 100 {
+            whole || ack.prior_in_flight <= self.inflight(100)
+        } else {
+            whole
+        };
+        if done {
+            self.phase = Phase::ProbeBw((index + 1) % CYCLE.len(), now);
+        }
+    }
+
+    fn check_probe_rtt(&mut self, now: Instant, in_flight: u64) {
+        if self.min_rtt.expired() {
+            if self.idle_restart {
+                self.min_rtt.on_probed(now);
+            } else if !matches!(self.phase, Phase::ProbeRtt(_)) {
+                self.prior_window = self.window;
+                self.phase = Phase::ProbeRtt(None);
+            }
+        }
+        match self.phase {
+            Phase::ProbeRtt(None) if in_flight <= MIN_PIPE_PACKETS * self.packet => {
+                self.rounds.restart(self.delivered);
+                let time = PROBE_RTT_DURATION.max(self.min_rtt.get().unwrap_or_default());
+                self.phase = Phase::ProbeRtt(Some(now + time));
+            }
+            Phase::ProbeRtt(Some(end)) if now >= end => {
+                self.min_rtt.on_probed(now);
+                self.window = self.window.max(self.prior_window);
+                self.phase = Phase::Startup;
+                if self.full.reached {
+                    self.enter_probe_bw(now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn update_control(&mut self, acked: u64) {
+        let bandwidth = self.bandwidth();
+        if bandwidth > 0 {
+            let pace = percent(bandwidth, self.pacing_gain());
+            if self.full.reached || pace > self.pacing_rate || self.delivered <= self.initial_window {
+                self.pacing_rate = pace.max(1);
+            }
+        } else if let Some(rtt) = self.min_rtt.get() {
+            self.pacing_rate = percent(rate(self.initial_window, rtt), HIGH_GAIN);
+        }
+        if self.timed_out.is_some() {
+            return;
+        }
+        let target = self.inflight(WINDOW_GAIN) + 3 * self.packet;
+        let grown = self.window.saturating_add(acked);
+        if self.full.reached {
+            self.window = grown.min(target);
+        } else if self.window < target || self.delivered < self.initial_window {
+            self.window = grown;
+        }
+        let smallest = MIN_PIPE_PACKETS * self.packet;
+        let cap = if matches!(self.phase, Phase::ProbeRtt(_)) { smallest } else { u64::MAX };
+        self.window = self.window.max(smallest).min(cap);
+    }
+}
+
+impl Controller for Bbr1 {
+    fn on_sent(&mut self, _now: Instant, sent: &Sent) {
+        if sent.bytes_in_flight == sent.bytes && sent.app_limited {
+            self.idle_restart = true;
+            if matches!(self.phase, Phase::ProbeBw(..)) {
+                self.pacing_rate = self.bandwidth().max(1);
+            }
+        }
+    }
+
+    fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        self.delivered = ack.total_delivered;
+        if let Some(rtt) = ack.rtt_sample {
+            self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));
+        }
+        self.update_bandwidth(ack);
+        self.min_rtt.on_sample(now, ack.rtt_sample);
+        self.update_phase(now, ack);
+        if self.timed_out.is_some_and(|since| ack.largest_sent_time > since) {
+            self.timed_out = None;
+            self.window = self.window.max(self.prior_window);
+        }
+        self.update_control(ack.acked_bytes);
+    }
+
+    /// Losses change the model by nothing; a round trip of them keeps the flight what the path delivers.
+    fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
+        if !self.recovery.covers(event.largest_sent_time) {
+            self.recovery.enter(now);
+        }
+        match event.cause {
+            Cause::Loss => self.recovery.on_lost(event.lost_bytes),
+            Cause::Ecn { .. } => {
+                // RFC 3168 §5: a mark must be answered. The window grows back with what is delivered.
+                self.recovery.make_final();
+                self.window = event.bytes_in_flight.max(MIN_PIPE_PACKETS * self.packet).min(self.window);
+            }
+        }
+        if event.persistent && self.timed_out.is_none() {
+            // RFC 9002 §7.6: a single packet more than is in flight, until something arrives again.
+            self.prior_window = self.window;
+            self.window = event.bytes_in_flight + self.packet;
+            self.timed_out = Some(now);
+        }
+    }
+
+    fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
+        if self.recovery.on_spurious(spurious.bytes, spurious.sent_time) && self.timed_out.take().is_some() {
+            self.window = self.window.max(self.prior_window);
+        }
+    }
+
+    fn on_mtu(&mut self, max_datagram_size: u16) {
+        let old = u16::try_from(self.packet).unwrap_or(u16::MAX);
+        self.window = window_after_mtu_change(self.window, old, max_datagram_size);
+        self.packet = u64::from(max_datagram_size);
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        Some(self.pacing_rate)
+    }
+
+    fn state(&self) -> &'static str {
+        match self.phase {
+            Phase::Startup => "startup",
+            Phase::Drain => "drain",
+            Phase::ProbeBw(..) => "probe bandwidth",
+            Phase::ProbeRtt(_) => "probe rtt",
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "bbr1"
+    }
+}
+
+#[cfg(test)]
+mod tests;

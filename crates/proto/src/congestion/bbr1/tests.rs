@@ -1,0 +1,74 @@
+use super::super::test_link::{Link, SIZE, Transfer};
+use super::*;
+
+fn transfer(link: Link, packets: u64) -> Transfer {
+    Transfer::new(&Bbr1Config::default(), &link.shared(), packets)
+}
+
+fn phase(transfer: &Transfer) -> &'static str {
+    transfer.flow.controller().state()
+}
+
+#[test]
+fn a_bottleneck_is_filled() {
+    // 10 MB take 8 s at the rate of the link.
+    let mut transfer = transfer(Link::standard(), 8_000);
+    let time = transfer.run();
+    assert!(time < Duration::from_millis(8_400), "{time:?}");
+    assert!(transfer.packets_lost < 100, "{}", transfer.packets_lost);
+}
+
+#[test]
+fn the_states_follow_one_another() {
+    let mut transfer = transfer(Link::new(10, 20, 100), 100_000);
+    assert_eq!(phase(&transfer), "startup");
+    for state in ["drain", "probe bandwidth"] {
+        assert!(transfer.run_until(Duration::from_secs(2), |transfer| phase(transfer) != "startup"));
+        assert!(transfer.run_until(Duration::from_secs(2), |transfer| phase(transfer) == state), "{state}");
+    }
+    let pace = transfer.flow.pacing_rate();
+    assert!((900_000..=1_600_000).contains(&pace), "{pace}");
+}
+
+#[test]
+fn random_loss_does_not_slow_it() {
+    // 1 % of loss at 50 Mbit/s and 100 ms; 10 MB take 1.6 s.
+    let mut transfer = transfer(Link { loss: Some(100), ..Link::new(50, 50, 100) }, 8_000);
+    let time = transfer.run();
+    assert!(time < Duration::from_millis(2_150), "{time:?}");
+}
+
+#[test]
+fn a_satellite_link_is_filled_without_an_overshoot() {
+    // 100 MB at 250 Mbit/s: 3.2 s, and four of the one-way delays.
+    let mut transfer = transfer(Link::new(250, 300, 600), 80_000);
+    let time = transfer.run();
+    assert!(time < Duration::from_millis(4_900), "{time:?}");
+    assert!(transfer.packets_lost <= 200, "{}", transfer.packets_lost);
+}
+
+#[test]
+fn the_round_trip_time_is_probed_when_it_seems_longer() {
+    let link = Link::new(10, 20, 100).shared();
+    let mut transfer = Transfer::new(&Bbr1Config::default(), &link, 100_000);
+    assert!(transfer.run_until(Duration::from_secs(5), |transfer| phase(transfer) == "probe bandwidth"));
+    link.borrow_mut().one_way += Duration::from_millis(5);
+    assert!(transfer.run_until(Duration::from_secs(8), |transfer| phase(transfer) == "probe rtt"));
+    assert_eq!(transfer.flow.controller().window(), 4 * u64::from(SIZE));
+    assert!(transfer.run_until(Duration::from_secs(1), |transfer| phase(transfer) == "probe bandwidth"));
+}
+
+#[test]
+fn a_stop_leaves_the_bandwidth_as_it_was() {
+    let link = Link::new(10, 3, 260).shared();
+    let mut transfer = Transfer::new(&Bbr1Config::default(), &link, 100_000);
+    transfer.run_until(Duration::from_secs(1), |_| false);
+    for _ in 0..6 {
+        link.borrow_mut().stopped_until = transfer.now + Duration::from_millis(250);
+        transfer.run_until(Duration::from_millis(260), |_| false);
+    }
+    let before = transfer.packets_acked;
+    transfer.run_until(Duration::from_millis(500), |_| false);
+    // 500 packets at the rate of the link.
+    assert!(transfer.packets_acked - before >= 450, "{}", transfer.packets_acked - before);
+}

@@ -1,0 +1,27 @@
+//! What probes say (RFC 9002 §6.2.4).
+
+mod pair;
+
+use std::time::Duration;
+
+use fulmar_proto::{Dir, Event, TransportConfig};
+use pair::Pair;
+
+#[test]
+fn each_probe_of_a_server_tells_that_the_handshake_is_done() {
+    let mut pair = Pair::new(TransportConfig::default(), TransportConfig::default());
+    pair.run_for(Duration::from_millis(7));
+    // The server has answered, and sends data before the client is done. All of it is lost, and so is what tells
+    // the end of the handshake.
+    pair.server.mute = true;
+    let id = pair.server.conn().streams().open(Dir::Uni).unwrap();
+    pair.server.conn().streams().send(id).write(&[0; 3_000]).unwrap();
+    pair.run_for(Duration::from_millis(15));
+    assert!(!pair.server.conn().is_handshaking());
+    // Nothing that the client says shows the server what was lost.
+    pair.client.mute = true;
+    pair.server.mute = false;
+    pair.run_for(Duration::from_secs(2));
+    assert!(pair.server.conn().stats().pto_count > 0);
+    assert!(pair.client.events.iter().any(|event| matches!(event, Event::HandshakeConfirmed)));
+}

@@ -1,0 +1,138 @@
+//! A client and a server whose handshake is complete, for fuzz targets. Everything about them is fixed, so an
+//! input does the same each time.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use fulmar_lab::crypto;
+use fulmar_proto::{
+    ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, FourTuple,
+    Instant, ResetKey, Route, ServerConfig, TransmitBatch,
+};
+
+/// Connections that a target keeps: more than enough, and memory stays bounded.
+const CONNECTIONS_MAX: usize = 16;
+
+/// An endpoint and its connections.
+pub struct Host {
+    pub endpoint: Endpoint,
+    pub connections: Vec<(ConnectionHandle, Connection)>,
+    addr: SocketAddr,
+    batch: TransmitBatch,
+}
+
+impl Host {
+    fn new(addr: &str, server: Option<Arc<ServerConfig>>) -> Self {
+        let config = Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32])));
+        Self {
+            endpoint: Endpoint::new(config, server, [addr.len() as u8; 32]),
+            connections: Vec::new(),
+            addr: addr.parse().expect("an address"),
+            batch: TransmitBatch::new(4),
+        }
+    }
+
+    /// Takes a datagram from `remote`.
+    pub fn receive(&mut self, now: Instant, remote: SocketAddr, payload: &[u8]) {
+        let addrs = FourTuple { remote, local_ip: None };
+        let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) };
+        match self.endpoint.handle_datagram(now, datagram, &mut self.batch) {
+            Route::Connection(handle, datagram) => {
+                let connection = self.connections.iter_mut().find(|(known, _)| *known == handle);
+                connection.expect("a route leads to a connection").1.handle_datagram(now, datagram);
+            }
+            Route::Incoming(incoming) if self.connections.len() < CONNECTIONS_MAX => {
+                self.connections.push(self.endpoint.accept(now, incoming).expect("a server accepts"));
+            }
+            Route::Incoming(incoming) => self.endpoint.ignore(incoming),
+            Route::Reply(_) | Route::Dropped(_) => {}
+        }
+    }
+
+    /// Takes out everything that the connections have to say; returns the datagrams.
+    pub fn drain(&mut self, now: Instant) -> Vec<Vec<u8>> {
+        let mut out = Vec::new();
+        for (handle, connection) in &mut self.connections {
+            if connection.poll_timeout().is_some_and(|(at, _)| at <= now) {
+                connection.handle_timeout(now);
+            }
+            while let Some(transmit) = connection.poll_transmit(now, &mut self.batch) {
+                let segment = transmit.segment_size.unwrap_or(transmit.len);
+                out.extend(self.batch.bytes().chunks(segment).map(<[u8]>::to_vec));
+            }
+            while connection.poll_event().is_some() {}
+            while let Some(event) = connection.poll_endpoint_event() {
+                self.endpoint.handle_event(*handle, event);
+            }
+        }
+        self.connections.retain(|(_, connection)| !connection.is_drained());
+        out
+    }
+}
+
+/// A connected client and server.
+pub struct Pair {
+    pub now: Instant,
+    pub client: Host,
+    pub server: Host,
+    /// Every datagram of the handshake, for targets that repeat or damage them.
+    pub to_server: Vec<Vec<u8>>,
+}
+
+impl Default for Pair {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Pair {
+    pub fn new() -> Self {
+        crypto::seed(1);
+        let server = ServerConfig::new(Arc::new(crypto::server_config(&[b"fuzz"])));
+        let mut pair = Self {
+            now: Instant::from_millis(1),
+            client: Host::new("10.0.0.1:1000", None),
+            server: Host::new("10.0.0.22:443", Some(Arc::new(server))),
+            to_server: Vec::new(),
+        };
+        let config = ClientConfig::new(Arc::new(crypto::client_config(&[b"fuzz"])));
+        let addrs = FourTuple { remote: pair.server.addr, local_ip: None };
+        let connection = pair.client.endpoint.connect(pair.now, &config, addrs, crypto::SERVER_NAME);
+        pair.client.connections.push(connection.expect("a connection"));
+        for _ in 0..10 {
+            pair.exchange();
+        }
+        assert!(!pair.server.connections[0].1.is_handshaking(), "the handshake is complete");
+        pair
+    }
+
+    /// Carries what both have to say to the other, and lets 10 ms pass.
+    pub fn exchange(&mut self) {
+        for datagram in self.client.drain(self.now) {
+            self.server.receive(self.now, self.client.addr, &datagram);
+            self.to_server.push(datagram);
+        }
+        for datagram in self.server.drain(self.now) {
+            self.client.receive(self.now, self.server.addr, &datagram);
+        }
+        self.now += Duration::from_millis(10);
+    }
+
+    /// Opens streams on both ends, so that frames meet something.
+    pub fn open_streams(&mut self) {
+        for host in [&mut self.client, &mut self.server] {
+            let streams = host.connections[0].1.streams();
+            for dir in [Dir::Bi, Dir::Uni] {
+                let id = streams.open(dir).expect("the peer allows streams");
+                streams.send(id).write(b"some bytes").expect("there is room");
+            }
+        }
+        self.exchange();
+    }
+
+    pub fn client_addr(&self) -> SocketAddr {
+        self.client.addr
+    }
+}
