@@ -1,7 +1,10 @@
 //! The link of a scenario file: `[link]` for both directions, `[up]` and `[down]` for one, `[[schedule]]`.
 
 use fulmar_base::Instant;
-use fulmar_sim::{Change, Corrupt, Jitter, LinkConfig, Loss, QueueLimit, Reorder, Scheduled};
+use fulmar_sim::{
+    Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
+    Scheduled, SuspendedSide, Suspension,
+};
 use serde::Deserialize;
 
 use super::values::{Count, Mbps, Millis, Probability, Seconds};
@@ -14,6 +17,8 @@ pub(crate) struct LinkSpec {
     delay_ms: Option<Millis>,
     queue_ms: Option<Millis>,
     queue_bytes: Option<u64>,
+    aqm: Option<AqmSpec>,
+    policer: Option<PolicerSpec>,
     jitter: Option<JitterSpec>,
     jitter_reorders: Option<bool>,
     loss: Option<LossSpec>,
@@ -30,7 +35,9 @@ pub(crate) struct ScheduleSpec {
     at_s: Seconds,
     #[serde(default)]
     direction: Direction,
+    #[serde(default)]
     set: LinkSpec,
+    suspend: Option<SuspendSpec>,
     repeat: Option<RepeatSpec>,
 }
 
@@ -40,6 +47,40 @@ pub(crate) struct ScheduleSpec {
 pub(crate) struct RepeatSpec {
     count: Count,
     every_ms: Millis,
+}
+
+/// A stop, after which everything that has gathered goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuspendSpec {
+    duration_ms: Millis,
+    side: SuspendedSpec,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SuspendedSpec {
+    Send,
+    Receive,
+    Both,
+}
+
+/// How a queue drops and marks before it is full.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum AqmSpec {
+    DropTail,
+    Red { min_bytes: u64, max_bytes: u64 },
+    CoDel,
+    DualQ,
+}
+
+/// A leaky bucket in front of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PolicerSpec {
+    rate_mbps: Mbps,
+    packets: Count,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -57,6 +98,8 @@ enum JitterSpec {
     None,
     Uniform { max_ms: Millis },
     Normal { mean_ms: Millis, deviation_ms: Millis },
+    Exponential { mean_ms: Millis },
+    Wifi { mean_ms: Millis },
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -109,6 +152,8 @@ impl LinkSpec {
             delay_ms: own.delay_ms.or(base.delay_ms),
             queue_ms: own.queue_ms.or(base.queue_ms),
             queue_bytes: own.queue_bytes.or(base.queue_bytes),
+            aqm: own.aqm.or(base.aqm),
+            policer: own.policer.or(base.policer),
             jitter: own.jitter.or(base.jitter),
             jitter_reorders: own.jitter_reorders.or(base.jitter_reorders),
             loss: own.loss.or(base.loss),
@@ -127,6 +172,8 @@ impl LinkSpec {
         LinkConfig {
             rate_bps: self.rate_mbps.map(|rate| rate.0),
             queue: self.queue(),
+            aqm: self.aqm.map_or(Aqm::DropTail, AqmSpec::model),
+            policer: self.policer.map(PolicerSpec::model),
             delay: self.delay_ms.unwrap_or_default().0,
             jitter: self.jitter.map_or(Jitter::None, JitterSpec::model),
             jitter_reorders: self.jitter_reorders.unwrap_or(false),
@@ -146,6 +193,8 @@ impl LinkSpec {
             self.rate_mbps.map(|rate| Change::Rate(Some(rate.0))),
             self.delay_ms.map(|delay| Change::Delay(delay.0)),
             queue.map(Change::Queue),
+            self.aqm.map(|aqm| Change::Aqm(aqm.model())),
+            self.policer.map(|policer| Change::Policer(Some(policer.model()))),
             self.jitter.map(|jitter| Change::Jitter(jitter.model())),
             self.loss.as_ref().map(|loss| Change::Loss(loss.model())),
             self.duplicate.map(|probability| Change::Duplicate(probability.0)),
@@ -162,7 +211,8 @@ impl LinkSpec {
         let loss = self.loss.as_ref().is_some_and(LossSpec::is_random);
         let jitter = self.jitter.is_some_and(|jitter| jitter != JitterSpec::None);
         let reorder = self.reorder.is_some_and(|reorder| reorder != ReorderSpec::None);
-        loss || jitter || reorder || positive(self.duplicate) || positive(self.corrupt)
+        let marks = matches!(self.aqm, Some(AqmSpec::Red { .. } | AqmSpec::DualQ));
+        loss || jitter || reorder || marks || positive(self.duplicate) || positive(self.corrupt)
     }
 
     /// Why these settings cannot be changed by a schedule, if so.
@@ -212,13 +262,16 @@ impl ScheduleSpec {
     fn scheduled(&self) -> Vec<Scheduled> {
         let repeat = self.repeat.unwrap_or(RepeatSpec { count: Count(1), every_ms: Millis::default() });
         let times = (0..repeat.count.0).map(|turn| self.at_s.0 + repeat.every_ms.0 * turn);
-        let changes = self.set.changes();
+        let suspension = self.suspend.map(|suspend| Change::Suspend(suspend.model()));
+        let changes: Vec<Change> = self.set.changes().into_iter().chain(suspension).collect();
         let at = |time, change: &Change| Scheduled { at: Instant::ZERO + time, change: change.clone() };
         times.flat_map(|time| changes.iter().map(move |change| at(time, change))).collect()
     }
 
     fn problem(&self) -> Option<&'static str> {
-        self.set.not_scheduled().or_else(|| self.set.changes().is_empty().then_some("`set` changes nothing"))
+        let nothing = self.suspend.is_none() && self.set.changes().is_empty();
+        let nothing = nothing.then_some("an entry needs `suspend`, or `set` with something in it");
+        self.set.not_scheduled().or(nothing)
     }
 }
 
@@ -230,7 +283,37 @@ impl JitterSpec {
             Self::Normal { mean_ms, deviation_ms } => {
                 Jitter::Normal { mean: mean_ms.0, deviation: deviation_ms.0 }
             }
+            Self::Exponential { mean_ms } => Jitter::Exponential { mean: mean_ms.0 },
+            Self::Wifi { mean_ms } => Jitter::Wifi { mean: mean_ms.0 },
         }
+    }
+}
+
+impl SuspendSpec {
+    fn model(self) -> Suspension {
+        let side = match self.side {
+            SuspendedSpec::Send => SuspendedSide::Send,
+            SuspendedSpec::Receive => SuspendedSide::Receive,
+            SuspendedSpec::Both => SuspendedSide::Both,
+        };
+        Suspension { duration: self.duration_ms.0, side }
+    }
+}
+
+impl AqmSpec {
+    fn model(self) -> Aqm {
+        match self {
+            Self::DropTail => Aqm::DropTail,
+            Self::Red { min_bytes, max_bytes } => Aqm::Red(Red::between(min_bytes, max_bytes)),
+            Self::CoDel => Aqm::CoDel(CoDel::default()),
+            Self::DualQ => Aqm::DualQ(DualQ::default()),
+        }
+    }
+}
+
+impl PolicerSpec {
+    fn model(self) -> Policer {
+        Policer::packets(self.rate_mbps.0, u64::from(self.packets.0))
     }
 }
 

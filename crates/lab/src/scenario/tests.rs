@@ -36,7 +36,7 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
         ),
         (
             format!("{SCENARIO}[[schedule]]\nat_s = 1\nset = {{}}\n"),
-            "file.toml:9: [[schedule]]: `set` changes nothing",
+            "file.toml:9: [[schedule]]: an entry needs `suspend`, or `set`",
         ),
         (
             format!("{SCENARIO}[[goal]]\ngoal = 1\n[[goal]]\ncontroller = \"cubic\"\n"),
@@ -79,6 +79,16 @@ fn a_schedule_can_repeat_a_change_in_one_direction() {
     let times: Vec<u64> = up.schedule.iter().map(|entry| entry.at.as_nanos() / 1_000_000).collect();
     assert_eq!(times, [1_000, 1_250, 1_500]);
     assert!(down.schedule.is_empty());
+}
+
+#[test]
+fn a_schedule_can_suspend_the_link() {
+    let stop = "[[schedule]]\nat_s = 1\nsuspend = { duration_ms = 250, side = \"send\" }\n";
+    let scenario = Scenario::parse("s", &format!("{SCENARIO}{stop}").replace("20_000", "1_000_000")).unwrap();
+    let plain = Scenario::parse("s", &SCENARIO.replace("20_000", "1_000_000")).unwrap();
+    let times = [plain, scenario].map(|scenario| scenario.run(None, 1).unwrap().completion_s.unwrap());
+    let later = times[1] - times[0];
+    assert!((0.2..0.4).contains(&later), "{times:?}");
 }
 
 #[test]

@@ -10,9 +10,10 @@ use fulmar_wire::VarInt;
 
 use crate::reliable::Latest;
 
-/// A window doubles if as much as it holds was consumed within this many round trips: then it may be the
-/// window that limits the peer, rather than the application or the network.
-const GROW_WITHIN_RTTS: u32 = 2;
+/// A window doubles while a round trip consumes one part in so many of it, or more. A sender in slow start needs
+/// twice as much in the next round trip, credit needs half a window and another round trip to come back, and a
+/// loss holds back the data of one more: with this much room none of that lets the window limit the peer.
+const WINDOW_PARTS: u64 = 4;
 
 /// What the peer allows this end to send.
 #[derive(Debug, Clone)]
@@ -148,17 +149,19 @@ impl ReceiveWindow {
         self.advance();
     }
 
-    /// Doubles the window if its worth was consumed within two round trips. Called when data arrives, which
-    /// is when the time is known: data that an application read late is then measured up to the arrival of
-    /// the next, a round trip after the read, and not taken for fast.
+    /// Doubles the window if its part was consumed at the pace of one part a round trip. Called when data
+    /// arrives, which is when the time is known: data that an application read late is then measured up to the
+    /// arrival of the next, a round trip after the read, and not taken for fast.
     pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
         let start = *self.epoch.start.get_or_insert(now);
-        let within = now - start < rtt * GROW_WITHIN_RTTS;
-        let used_up = self.consumed - self.epoch.consumed >= self.window;
-        if within && !used_up {
+        let (elapsed, part) = (now - start, self.window.div_ceil(WINDOW_PARTS));
+        let consumed = self.consumed - self.epoch.consumed;
+        if consumed < part && elapsed < rtt {
             return;
         }
-        if within {
+        // The pace counts, not whether a round trip has just ended: what a loss held back comes all at once.
+        let pace = u128::from(consumed) * rtt.as_nanos();
+        if consumed >= part && pace >= u128::from(part) * elapsed.as_nanos() {
             self.window = self.window.saturating_mul(2).min(self.window_max);
             self.advance();
         }

@@ -55,11 +55,51 @@ fn the_window_doubles_only_while_it_is_consumed_fast() {
     assert_eq!(window.window(), 1_000);
     let later = slow + RTT * 10;
     window.tune(later, RTT);
-    let fast = consume_a_window(&mut window, later, RTT / 20);
+    // More than a quarter of the window in a round trip, and less than half of it.
+    let fast = consume_a_window(&mut window, later, RTT / 4);
     assert_eq!(window.window(), 2_000);
     let faster = consume_a_window(&mut window, fast, RTT / 20);
     consume_a_window(&mut window, faster, RTT / 20);
     assert_eq!(window.window(), 4_000, "never more than the maximum");
+}
+
+/// Slow start sends twice as much in each round trip as in the one before.
+#[test]
+fn slow_start_never_meets_the_window() {
+    let mut window = ReceiveWindow::new(1_000, 1 << 40);
+    let mut now = Instant::ZERO;
+    let mut flight = 100;
+    for _ in 0..20 {
+        // The credit that was announced until now is what the sender has for the next round trip.
+        window.limit_frame().on_written();
+        for _ in 0..10 {
+            now += RTT / 10;
+            assert!(window.allows(flight / 10), "a flight of {flight} with a window of {}", window.window());
+            window.receive(flight / 10);
+            window.tune(now, RTT);
+            window.consume(flight / 10);
+        }
+        flight *= 2;
+    }
+}
+
+#[test]
+fn a_loss_in_each_round_trip_does_not_keep_the_window_small() {
+    let mut window = ReceiveWindow::new(1_000, 16_000);
+    let mut now = Instant::ZERO;
+    for _ in 0..20 {
+        // Everything waits for the first packet, which is repeated a round trip later.
+        let flight = window.window() / 2;
+        for _ in 0..10 {
+            now += RTT / 10;
+            window.receive(flight / 10);
+            window.tune(now, RTT);
+        }
+        now += RTT;
+        window.tune(now, RTT);
+        window.consume(window.unconsumed());
+    }
+    assert_eq!(window.window(), 16_000);
 }
 
 #[test]
