@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::duration::parse_duration;
+use crate::lab::args::{LAB_EXAMPLES, LabCommand};
 use crate::size::parse_size;
 use crate::tls::Fingerprint;
 
@@ -17,6 +18,7 @@ Examples:
   fulmar get https://localhost:4433/a.iso --pin sha256:9f86d0..
   fulmar perf server --listen 127.0.0.1:4434
   fulmar perf client 127.0.0.1:4434 --insecure --download 1GB
+  fulmar lab run satellite/basic                 100 MB over a simulated satellite, in a second
 
 Exit codes: 0 success, 1 failure (one sentence on standard error), 2 wrong usage, 130 interrupted.
 Environment: SSLKEYLOGFILE names a file to which the TLS secrets of both sides are appended.";
@@ -81,6 +83,12 @@ pub(crate) enum Command {
     Perf {
         #[command(subcommand)]
         command: PerfCommand,
+    },
+    /// Run scenarios in a simulated network, in virtual time
+    #[command(after_help = LAB_EXAMPLES)]
+    Lab {
+        #[command(subcommand)]
+        command: LabCommand,
     },
 }
 
@@ -284,6 +292,8 @@ pub(crate) enum CongestionName {
     Newreno,
     /// CUBIC (RFC 9438)
     Cubic,
+    /// BBR version 3 (draft-ietf-ccwg-bbr)
+    Bbr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,6 +3,7 @@
 use std::io;
 
 use fulmar::{AcceptError, ConnectError, ConnectionError, TlsError, TransportErrorCode};
+use fulmar_lab::scenario::ScenarioError;
 
 /// Exit code of a command that failed.
 const EXIT_FAILURE: u8 = 1;
@@ -56,6 +57,15 @@ pub(crate) enum Failure {
     /// The user ended the command.
     #[error("interrupted")]
     Interrupted,
+    /// A scenario cannot be run as asked.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// Runs in the lab went wrong; a sentence about each was printed.
+    #[error("{0} runs failed")]
+    RunsFailed(usize),
+    /// Goals of scenarios were not reached; the table was printed.
+    #[error("{0} goals were missed")]
+    GoalsMissed(usize),
     /// Sentences about each part of the work have been printed already.
     #[error("{0} of the files could not be fetched")]
     AlreadyTold(usize),
@@ -75,7 +85,7 @@ impl Failure {
     /// The exit code of the program.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) => EXIT_USAGE,
+            Self::Usage(_) | Self::Scenario(_) => EXIT_USAGE,
             Self::Interrupted => EXIT_INTERRUPTED,
             _ => EXIT_FAILURE,
         }

@@ -55,6 +55,7 @@ impl Transport {
             congestion: match args.cc {
                 CongestionName::Newreno => CongestionControl::NewReno(Default::default()),
                 CongestionName::Cubic => CongestionControl::Cubic(Default::default()),
+                CongestionName::Bbr => CongestionControl::Bbr(Default::default()),
             },
             max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
             handshake_timeout: args.handshake_timeout,

@@ -29,6 +29,13 @@ impl Bars {
         bar
     }
 
+    /// A bar for a number of things to do, with the time they will take.
+    pub(crate) fn with_count(&self, count: u64) -> ProgressBar {
+        let bar = self.0.add(ProgressBar::new(count));
+        bar.set_style(style("{bar:30} {pos:>6}/{len} {elapsed_precise}, {eta_precise} left"));
+        bar
+    }
+
     /// A line for an amount of bytes that is not known beforehand.
     pub(crate) fn open_ended(&self, name: &str) -> ProgressBar {
         let bar = self.0.add(ProgressBar::no_length());

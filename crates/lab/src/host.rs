@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, Datagram, Ecn, Endpoint, EndpointConfig, FourTuple, Route,
-    ServerConfig, Side, Transmit, TransmitBatch,
+    ClientConfig, Connection, ConnectionHandle, ConnectionStats, Datagram, Ecn, Endpoint, EndpointConfig,
+    FourTuple, Route, ServerConfig, Side, Transmit, TransmitBatch,
 };
 use fulmar_sim::Packet;
 
@@ -24,6 +25,12 @@ const SEGMENTS_MAX: usize = 10;
 const RINGS_MAX: u32 = 32;
 /// Trains that a connection may send at one instant. The largest windows of the lab have fewer.
 const TRAINS_MAX: u32 = 20_000;
+
+/// Datagrams smaller than this do not make a train of more than [`SMALL_SEGMENTS_MAX`]: what they carry fits a
+/// larger one.
+const SMALL_SEGMENT: usize = 600;
+/// The probes of all three packet number spaces.
+const SMALL_SEGMENTS_MAX: usize = 6;
 
 /// A host in the [`Simulation`](crate::Simulation).
 #[derive(Debug)]
@@ -54,8 +61,28 @@ pub struct Session {
     application: Application,
     amplification: Option<Amplification>,
     flight: Flight,
+    peaks: Peaks,
     started: Instant,
     wake: Option<Instant>,
+}
+
+/// The largest values of figures that the connection itself tells only as they are now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Peaks {
+    /// Bytes in flight.
+    pub bytes_in_flight: u64,
+    /// The round-trip time, each time that something was sent.
+    pub rtt: Duration,
+}
+
+impl Peaks {
+    fn note(&mut self, stats: &ConnectionStats) {
+        self.bytes_in_flight = self.bytes_in_flight.max(stats.bytes_in_flight);
+        // Before the first measurement the latest value is an assumption.
+        if stats.rtt_min.is_some() {
+            self.rtt = self.rtt.max(stats.rtt_latest);
+        }
+    }
 }
 
 /// What a host needs to send.
@@ -176,6 +203,7 @@ impl Host {
             application: Application::new(self.side, workload, self.rng.fork()),
             amplification: self.side.is_server().then(Amplification::default),
             flight: Flight::default(),
+            peaks: Peaks::default(),
             started: now,
             wake: None,
         });
@@ -288,6 +316,11 @@ impl Session {
         &self.application
     }
 
+    /// The largest values so far.
+    pub fn peaks(&self) -> Peaks {
+        self.peaks
+    }
+
     /// When the connection began on this host.
     pub fn started(&self) -> Instant {
         self.started
@@ -325,7 +358,9 @@ impl Session {
         batch: &mut TransmitBatch,
         outbox: &mut Outbox<'_>,
     ) -> Result<(), String> {
-        self.flight.before_sending(&self.connection.stats());
+        let stats = self.connection.stats();
+        self.flight.before_sending(&stats);
+        self.peaks.note(&stats);
         for train in 0.. {
             let Some(transmit) = self.connection.poll_transmit(outbox.now, batch) else { break };
             if train == TRAINS_MAX {
@@ -334,7 +369,9 @@ impl Session {
             if let Some(amplification) = &mut self.amplification {
                 amplification.on_sent(transmit.len as u64)?;
             }
-            self.flight.after_sending(&self.connection.stats())?;
+            let stats = self.connection.stats();
+            self.flight.after_sending(&stats)?;
+            self.peaks.note(&stats);
             self.send_train(&transmit, batch.bytes(), from, outbox)?;
         }
         Ok(())
@@ -350,6 +387,9 @@ impl Session {
         let segment = transmit.segment_size.unwrap_or(transmit.len);
         if transmit.len == 0 || transmit.len != bytes.len() || segment == 0 {
             return Err(format!("{transmit:?} does not describe a batch of {} bytes", bytes.len()));
+        }
+        if segment < SMALL_SEGMENT && bytes.len() > segment * SMALL_SEGMENTS_MAX {
+            return Err(format!("a train of {} bytes in datagrams of {segment}", bytes.len()));
         }
         for datagram in bytes.chunks(segment) {
             check_initial_size(self.connection.side(), datagram)?;

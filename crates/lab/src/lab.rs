@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fulmar_base::Instant;
 use fulmar_proto::{ConfigError, ResetKey, Side, TransportConfig, Version};
 use fulmar_sim::LinkConfig;
 
@@ -35,13 +36,18 @@ pub struct Lab {
     pub(crate) server_workload: Workload,
     pub(crate) connections: Vec<Connecting>,
     pub(crate) limits: Limits,
+    pub(crate) watch_from: Option<Instant>,
 }
 
 /// A connection that the client makes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Connecting {
     /// When, after the beginning of the run.
     pub start: Duration,
+    /// Whether it also waits until the connection before it has ended at the client.
+    pub after_previous: bool,
+    /// The client's configuration for it; `None` for that of the [`Lab`].
+    pub transport: Option<Arc<TransportConfig>>,
     /// What the client does with it.
     pub workload: Workload,
     /// How it ends.
@@ -78,7 +84,13 @@ impl Default for Limits {
 impl Connecting {
     /// A connection from the beginning of the run on, closed by the client when both sides are done.
     pub fn new(workload: Workload) -> Self {
-        Self { start: Duration::ZERO, workload, close: Close::WhenDone(Side::Client) }
+        Self {
+            start: Duration::ZERO,
+            after_previous: false,
+            transport: None,
+            workload,
+            close: Close::WhenDone(Side::Client),
+        }
     }
 
     /// Ends in another way.
@@ -91,6 +103,18 @@ impl Connecting {
     #[must_use]
     pub fn start(self, start: Duration) -> Self {
         Self { start, ..self }
+    }
+
+    /// Starts when the connection before it has ended at the client, and not before its start.
+    #[must_use]
+    pub fn after_previous(self) -> Self {
+        Self { after_previous: true, ..self }
+    }
+
+    /// Uses a configuration of its own at the client.
+    #[must_use]
+    pub fn transport(self, transport: Arc<TransportConfig>) -> Self {
+        Self { transport: Some(transport), ..self }
     }
 }
 
@@ -107,6 +131,7 @@ impl Lab {
             server_workload: Workload::default(),
             connections: Vec::new(),
             limits: Limits::default(),
+            watch_from: None,
         }
     }
 
@@ -157,6 +182,12 @@ impl Lab {
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Reports the first packet that reaches its end at this time or later.
+    #[must_use]
+    pub fn watch_from(self, at: Instant) -> Self {
+        Self { watch_from: Some(at), ..self }
     }
 
     /// The world at its beginning, to be driven by hand.

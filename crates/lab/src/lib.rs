@@ -12,6 +12,7 @@
 //! | `content` | data that can be verified wherever it turns up |
 //! | `checkers` | what must hold in every run |
 //! | `report` | what came out of a run |
+//! | `scenario` | scenario files: reading, running, checking against goals |
 //! | `swarm` | a random scenario for each seed |
 //! | `crypto` | TLS with seeded randomness, a fixed certificate and a fixed time |
 //! | `trace` | the fingerprint of a run |
@@ -27,6 +28,7 @@ pub mod crypto;
 mod host;
 mod lab;
 mod report;
+pub mod scenario;
 mod simulation;
 pub mod swarm;
 mod trace;
@@ -35,7 +37,7 @@ mod workload;
 pub use application::{Application, Messages, Receiving, ReceivingEnd, Sending, SendingEnd, SendingFate};
 pub use checkers::agreement;
 pub use content::Content;
-pub use host::{Host, Session};
+pub use host::{Host, Peaks, Session};
 pub use lab::{Close, Connecting, Lab, Limits};
 pub use report::{ConnectionReport, Failure, RunReport, SideReport};
 pub use simulation::Simulation;

@@ -8,7 +8,7 @@ use fulmar_proto::ConnectionStats;
 use fulmar_sim::LinkStats;
 
 use crate::application::ReceivingEnd;
-use crate::{Session, TraceHash};
+use crate::{Peaks, Session, TraceHash};
 
 /// A run in which everything was as it must be.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct RunReport {
     pub duration: Duration,
     /// How often the time stopped because something happened.
     pub steps: u64,
+    /// When the first packet reached its end after the time that was to be watched from.
+    pub first_watched: Option<Instant>,
     /// The connections, in the order in which the client made them.
     pub connections: Vec<ConnectionReport>,
     /// How many connections the server accepted.
@@ -57,6 +59,14 @@ pub struct SideReport {
     pub datagrams_sent: u64,
     /// Unreliable datagrams that the application got.
     pub datagrams_received: u64,
+    /// When the application read last: bytes of a stream, or its end.
+    pub last_read: Option<Instant>,
+    /// When each unreliable datagram was given to the connection, by index.
+    pub datagram_times_sent: Vec<Instant>,
+    /// Which unreliable datagrams arrived, and when, in the order of arrival.
+    pub datagram_times_received: Vec<(u64, Instant)>,
+    /// The largest values of some figures.
+    pub peaks: Peaks,
     /// Why the connection ended.
     pub end: String,
     /// The connection's own figures, at its end.
@@ -89,6 +99,10 @@ impl SideReport {
             bytes_read: receiving.values().map(|receiving| receiving.bytes()).sum(),
             datagrams_sent: application.messages().sent(),
             datagrams_received: application.messages().received(),
+            last_read: application.last_read(),
+            datagram_times_sent: application.messages().times_sent().to_vec(),
+            datagram_times_received: application.messages().times_received().to_vec(),
+            peaks: session.peaks(),
             end: application.lost().map(ToString::to_string).unwrap_or_default(),
             stats: Some(session.connection().stats()),
         }

@@ -11,6 +11,8 @@ use fulmar_base::Rng;
 pub struct Workload {
     /// How many streams this side opens, one after another as the peer's limit allows.
     pub streams: u32,
+    /// Whether a stream is opened only when the one before it has come to its end.
+    pub in_sequence: bool,
     /// The share of them that are bidirectional.
     pub bidirectional: f64,
     /// What is sent on a stream that this side opens.
@@ -33,6 +35,8 @@ pub struct Workload {
     pub datagrams: u32,
     /// The longest of them, if the path and the peer take it.
     pub datagram_size: RangeInclusive<u64>,
+    /// The time from one unreliable datagram to the next; `None` sends them as fast as the connection takes them.
+    pub datagram_interval: Option<Duration>,
     /// The probability that the application rests after it opened a stream, or wrote or read a piece.
     pub pause: f64,
     /// The longest rest.
@@ -44,6 +48,7 @@ impl Default for Workload {
     fn default() -> Self {
         Self {
             streams: 0,
+            in_sequence: false,
             bidirectional: 0.0,
             size: 0..=0,
             reply: 0..=0,
@@ -55,6 +60,7 @@ impl Default for Workload {
             priority: 0.0,
             datagrams: 0,
             datagram_size: 0..=0,
+            datagram_interval: None,
             pause: 0.0,
             pause_max: Duration::ZERO,
         }

@@ -1,5 +1,7 @@
 //! What the core tells the application and the endpoint.
 
+use std::io;
+
 use bytes::Bytes;
 use fulmar_wire::{CloseCode, ConnectionId, FrameType, ResetToken, TransportErrorCode, VarInt};
 use thiserror::Error;
@@ -72,6 +74,20 @@ pub enum ConnectionError {
 }
 
 impl ConnectionError {
+    /// What comes closest among the kinds of `std::io`.
+    pub fn io_kind(&self) -> io::ErrorKind {
+        match self {
+            Self::TimedOut | Self::HandshakeTimedOut => io::ErrorKind::TimedOut,
+            Self::Reset => io::ErrorKind::ConnectionReset,
+            Self::LocallyClosed => io::ErrorKind::NotConnected,
+            Self::VersionMismatch
+            | Self::Transport(_)
+            | Self::Tls(_)
+            | Self::ConnectionClosed { .. }
+            | Self::ApplicationClosed { .. } => io::ErrorKind::ConnectionAborted,
+        }
+    }
+
     /// The error that a CONNECTION_CLOSE from the peer means.
     pub(crate) fn from_peer(code: CloseCode, reason: Bytes) -> Self {
         match code {
@@ -80,6 +96,13 @@ impl ConnectionError {
             }
             CloseCode::Application(code) => Self::ApplicationClosed { code, reason },
         }
+    }
+}
+
+/// For applications that use the traits of `std::io`.
+impl From<ConnectionError> for io::Error {
+    fn from(error: ConnectionError) -> Self {
+        Self::new(error.io_kind(), error)
     }
 }
 
@@ -121,4 +144,18 @@ pub(crate) enum EndpointEventInner {
     ResetTokenForgotten(ResetToken),
     /// The connection is over.
     Drained,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_connection_is_an_input_output_error_that_says_why() {
+        let error = io::Error::from(ConnectionError::TimedOut);
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(error.to_string(), ConnectionError::TimedOut.to_string());
+        let closed = ConnectionError::ApplicationClosed { code: VarInt::from_u32(7), reason: Bytes::new() };
+        assert_eq!(io::Error::from(closed).kind(), io::ErrorKind::ConnectionAborted);
+    }
 }

@@ -52,7 +52,8 @@ mod space;
 mod streams;
 
 pub use config::{
-    CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, ServerConfig, TransportConfig,
+    CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, ServerConfig, TimerStyle,
+    TransportConfig, UnknownTimerStyle,
 };
 pub use connection::{Connection, ConnectionStats, SpaceId, TimerReason};
 pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, restrict_suites};

@@ -125,7 +125,7 @@ impl From<ReadError> for io::Error {
     fn from(error: ReadError) -> Self {
         let kind = match &error {
             ReadError::Reset(_) => io::ErrorKind::ConnectionReset,
-            ReadError::ConnectionLost(lost) => lost_kind(lost),
+            ReadError::ConnectionLost(lost) => lost.io_kind(),
             ReadError::ClosedStream => io::ErrorKind::NotConnected,
         };
         Self::new(kind, error)
@@ -154,7 +154,7 @@ impl From<WriteError> for io::Error {
     fn from(error: WriteError) -> Self {
         let kind = match &error {
             WriteError::Stopped(_) => io::ErrorKind::BrokenPipe,
-            WriteError::ConnectionLost(lost) => lost_kind(lost),
+            WriteError::ConnectionLost(lost) => lost.io_kind(),
             WriteError::ClosedStream => io::ErrorKind::NotConnected,
         };
         Self::new(kind, error)
@@ -164,7 +164,7 @@ impl From<WriteError> for io::Error {
 impl From<StoppedError> for io::Error {
     fn from(error: StoppedError) -> Self {
         let StoppedError::ConnectionLost(lost) = &error;
-        Self::new(lost_kind(lost), error)
+        Self::new(lost.io_kind(), error)
     }
 }
 
@@ -173,7 +173,7 @@ impl From<SendDatagramError> for io::Error {
         let kind = match &error {
             SendDatagramError::UnsupportedByPeer => io::ErrorKind::Unsupported,
             SendDatagramError::TooLarge => io::ErrorKind::InvalidInput,
-            SendDatagramError::ConnectionLost(lost) => lost_kind(lost),
+            SendDatagramError::ConnectionLost(lost) => lost.io_kind(),
         };
         Self::new(kind, error)
     }
@@ -188,19 +188,9 @@ impl From<ConnectError> for io::Error {
 impl From<AcceptError> for io::Error {
     fn from(error: AcceptError) -> Self {
         let kind = match &error {
-            AcceptError::ConnectionLost(lost) => lost_kind(lost),
+            AcceptError::ConnectionLost(lost) => lost.io_kind(),
             _ => io::ErrorKind::NotConnected,
         };
         Self::new(kind, error)
-    }
-}
-
-/// The kind of I/O error that the end of a connection is.
-fn lost_kind(error: &ConnectionError) -> io::ErrorKind {
-    match error {
-        ConnectionError::TimedOut | ConnectionError::HandshakeTimedOut => io::ErrorKind::TimedOut,
-        ConnectionError::Reset => io::ErrorKind::ConnectionReset,
-        ConnectionError::LocallyClosed => io::ErrorKind::NotConnected,
-        _ => io::ErrorKind::ConnectionAborted,
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use crate::queue::{Discipline, Transmitter};
-use crate::{Change, Context, Element, Packet};
+use crate::aqm::{Discipline, Transmitter};
+use crate::{Aqm, Change, Context, Element, Packet, QueueLimit};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -15,8 +15,11 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Bottleneck {
     rate_bps: Option<u64>,
+    limit: QueueLimit,
     queue: Box<dyn Discipline>,
     sending: Option<Sending>,
+    /// The end of a suspension; cleared when it is over.
+    paused_until: Option<Instant>,
     /// What the last transmission left of a nanosecond, in units of `1 / rate_bps` nanoseconds.
     carry: u64,
 }
@@ -25,35 +28,44 @@ pub(crate) struct Bottleneck {
 #[derive(Debug)]
 struct Sending {
     packet: Packet,
-    /// Bits that were left to send at `since`, when the rate was last set.
+    /// Bits that were left to send at `since`, when the rate was last set or a suspension will end.
     bits_left: u64,
     since: Instant,
     ends: Instant,
 }
 
 impl Bottleneck {
-    pub(crate) const fn new(rate_bps: Option<u64>, queue: Box<dyn Discipline>) -> Self {
-        Self { rate_bps, queue, sending: None, carry: 0 }
+    pub(crate) fn new(rate_bps: Option<u64>, limit: QueueLimit, aqm: Aqm) -> Self {
+        let queue = aqm.queue(limit);
+        Self { rate_bps, limit, queue, sending: None, paused_until: None, carry: 0 }
     }
 
     /// What a packet that comes now would find.
-    fn transmitter(&self, rate_bps: u64, now: Instant) -> Transmitter {
-        let Some(sending) = &self.sending else {
-            return Transmitter { idle: true, wait: Duration::ZERO };
+    fn transmitter(&self, now: Instant) -> Transmitter {
+        let rate_bps = self.rate_bps.unwrap_or(u64::MAX);
+        let free_at = match (&self.sending, self.paused_until) {
+            (Some(sending), _) => sending.ends,
+            (None, Some(until)) => until,
+            (None, None) => return Transmitter { idle: true, wait: Duration::ZERO, rate_bps },
         };
         let wait = match self.queue.bytes().saturating_mul(8 * NANOS_PER_SECOND).checked_div(rate_bps) {
-            Some(nanos) => sending.ends.saturating_since(now) + Duration::from_nanos(nanos),
+            Some(nanos) => free_at.saturating_since(now) + Duration::from_nanos(nanos),
             None => Duration::MAX,
         };
-        Transmitter { idle: false, wait }
+        Transmitter { idle: false, wait, rate_bps }
     }
 
-    /// Begins with the next packet, if the transmitter is free and there is one.
-    fn start_next(&mut self, rate_bps: u64, cx: &mut Context<'_>) {
-        if self.sending.is_some() {
+    /// Begins with the next packet, if the transmitter is free and there is one. Without a rate, everything
+    /// goes out.
+    fn start_next(&mut self, cx: &mut Context<'_>) {
+        if self.sending.is_some() || self.paused_until.is_some() {
             return;
         }
-        let Some(packet) = self.queue.dequeue(cx) else {
+        let Some(rate_bps) = self.rate_bps else {
+            self.send_everything(cx);
+            return;
+        };
+        let Some(packet) = self.queue.dequeue(rate_bps, cx) else {
             self.carry = 0;
             return;
         };
@@ -76,21 +88,25 @@ impl Bottleneck {
         self.rate_bps = rate_bps;
         self.carry = 0;
         match (before, rate_bps) {
-            (Some(before), Some(rate_bps)) => self.go_on_at(before, rate_bps, cx.now()),
-            (_, None) => self.send_everything(cx),
-            // Without a rate nothing waited and nothing was in transmission.
-            (None, Some(_)) => {}
+            (Some(before), Some(rate_bps)) => self.go_on(before, rate_bps, cx.now()),
+            (Some(before), None) => {
+                self.go_on(before, u64::MAX, cx.now());
+                self.on_timeout(cx);
+            }
+            // Without a rate nothing was in transmission.
+            (None, _) => {}
         }
     }
 
-    /// The packet in transmission keeps what was sent of it at the old rate.
-    fn go_on_at(&mut self, before_bps: u64, rate_bps: u64, now: Instant) {
+    /// The packet in transmission keeps what was sent of it at the old rate, and the rest of it begins now or
+    /// when the suspension ends.
+    fn go_on(&mut self, before_bps: u64, rate_bps: u64, now: Instant) {
         let Some(mut sending) = self.sending.take() else { return };
         let elapsed = now.saturating_since(sending.since).as_nanos();
         let sent = elapsed * u128::from(before_bps) / u128::from(NANOS_PER_SECOND);
         sending.bits_left = sending.bits_left.saturating_sub(u64::try_from(sent).unwrap_or(u64::MAX));
-        sending.since = now;
-        sending.ends = now + self.transmission_time(sending.bits_left, rate_bps);
+        sending.since = self.paused_until.map_or(now, |until| until.max(now));
+        sending.ends = sending.since + self.transmission_time(sending.bits_left, rate_bps);
         self.sending = Some(sending);
     }
 
@@ -98,46 +114,81 @@ impl Bottleneck {
         if let Some(sending) = self.sending.take() {
             cx.pass(sending.packet);
         }
-        while let Some(packet) = self.queue.dequeue(cx) {
+        while let Some(packet) = self.queue.dequeue(u64::MAX, cx) {
             cx.pass(packet);
+        }
+    }
+
+    fn suspend(&mut self, until: Instant, now: Instant) {
+        self.paused_until = self.paused_until.max(Some(until));
+        // A packet whose last bit leaves at this very instant has left.
+        let in_transmission = self.sending.as_ref().is_some_and(|sending| sending.ends > now);
+        if let Some(rate_bps) = self.rate_bps
+            && in_transmission
+        {
+            self.go_on(rate_bps, rate_bps, now);
+        }
+    }
+
+    /// What waits goes over to another discipline.
+    fn set_aqm(&mut self, aqm: Aqm) {
+        let waiting = self.queue.take_all();
+        self.queue = aqm.queue(self.limit);
+        for queued in waiting {
+            self.queue.adopt(queued);
         }
     }
 }
 
 impl Element for Bottleneck {
     fn accept(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let Some(rate_bps) = self.rate_bps else {
+        if self.rate_bps.is_none() && self.paused_until.is_none_or(|until| until <= cx.now()) {
+            self.on_timeout(cx);
             cx.pass(packet);
             return;
-        };
-        let transmitter = self.transmitter(rate_bps, cx.now());
-        self.queue.enqueue(packet, transmitter, cx);
-        self.start_next(rate_bps, cx);
-        let bytes = self.queue.bytes();
-        let stats = cx.stats();
-        stats.queue_bytes_max = stats.queue_bytes_max.max(bytes);
+        }
+        self.queue.enqueue(packet, self.transmitter(cx.now()), cx);
+        self.start_next(cx);
+        cx.queue_is(self.queue.bytes());
     }
 
     fn next_timeout(&self) -> Option<Instant> {
+        let busy_until = match &self.sending {
+            Some(sending) => Some(sending.ends),
+            None => self.paused_until,
+        };
         // A transmitter that stands still has no end in sight.
-        self.sending.as_ref().map(|sending| sending.ends).filter(|ends| *ends < Instant::FAR_FUTURE)
+        busy_until.filter(|ends| *ends < Instant::FAR_FUTURE)
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>) {
+        let was = self.queue.bytes();
+        if self.paused_until.is_some_and(|until| until <= cx.now()) {
+            self.paused_until = None;
+            self.start_next(cx);
+        }
         // Several packets are due at one instant if they are empty or the rate is beyond the clock's
         // resolution.
         while let Some(sending) = self.sending.take_if(|sending| sending.ends <= cx.now()) {
             cx.pass(sending.packet);
-            if let Some(rate_bps) = self.rate_bps {
-                self.start_next(rate_bps, cx);
-            }
+            self.start_next(cx);
+        }
+        if self.queue.bytes() != was {
+            cx.queue_is(self.queue.bytes());
         }
     }
 
     fn apply(&mut self, change: &Change, cx: &mut Context<'_>) {
         match change {
             Change::Rate(rate_bps) => self.set_rate(*rate_bps, cx),
-            Change::Queue(limit) => self.queue.set_limit(*limit),
+            Change::Queue(limit) => {
+                self.limit = *limit;
+                self.queue.set_limit(*limit);
+            }
+            Change::Aqm(aqm) => self.set_aqm(*aqm),
+            Change::Suspend(suspension) if suspension.side.stops_sending() => {
+                self.suspend(cx.now() + suspension.duration, cx.now());
+            }
             _ => {}
         }
     }

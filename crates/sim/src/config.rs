@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use crate::{Corrupt, Jitter, Loss, QueueLimit, Reorder};
+use crate::{Aqm, Corrupt, CrossTraffic, Jitter, Loss, Policer, QueueLimit, Reorder, Suspension};
 
 /// One direction of a link. The default is a perfect one: unlimited, immediate, nothing is lost.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,6 +13,12 @@ pub struct LinkConfig {
     pub rate_bps: Option<u64>,
     /// What may wait for the transmitter.
     pub queue: QueueLimit,
+    /// How that queue drops and marks before it is full.
+    pub aqm: Aqm,
+    /// What is dropped ahead of the queue for exceeding a rate.
+    pub policer: Option<Policer>,
+    /// Packets of others that compete for the queue and the rate.
+    pub cross_traffic: Option<CrossTraffic>,
     /// The time a packet travels after its last bit was sent.
     pub delay: Duration,
     /// What is added to the delay of each packet.
@@ -50,6 +56,19 @@ impl LinkConfig {
         self.schedule.push(Scheduled { at, change });
         self
     }
+
+    /// Adds `count` suspensions, the first at `first` and one `every` so often.
+    #[must_use]
+    pub fn suspended(self, first: Instant, every: Duration, count: u32, suspension: Suspension) -> Self {
+        (0..count).fold(self, |link, n| link.then(first + every * n, Change::Suspend(suspension)))
+    }
+
+    /// Loses everything from `from` until `until`, and then what was lost before again.
+    #[must_use]
+    pub fn black_hole(self, from: Instant, until: Instant) -> Self {
+        let loss = self.loss.clone();
+        self.then(from, Change::Loss(Loss::Everything)).then(until, Change::Loss(loss))
+    }
 }
 
 /// A new value of a setting, at a time.
@@ -61,7 +80,7 @@ pub struct Scheduled {
     pub change: Change,
 }
 
-/// A new value for a field of [`LinkConfig`], named like the field.
+/// A new value for a field of [`LinkConfig`], named like the field, or something that happens once.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// [`LinkConfig::rate_bps`]. The packet in transmission goes on at the new rate.
@@ -82,4 +101,12 @@ pub enum Change {
     Reorder(Reorder),
     /// [`LinkConfig::mtu`]. Packets that already passed the entry of the link are not affected.
     Mtu(Option<usize>),
+    /// [`LinkConfig::aqm`]. What waits goes over to the new discipline, which begins in its initial state.
+    Aqm(Aqm),
+    /// [`LinkConfig::policer`]. The bucket of the new one is full.
+    Policer(Option<Policer>),
+    /// [`LinkConfig::cross_traffic`]. The first packet leaves at once.
+    CrossTraffic(Option<CrossTraffic>),
+    /// The direction stops now, for a while.
+    Suspend(Suspension),
 }

@@ -46,6 +46,10 @@ impl Element for Corruption {
         cx.pass(packet);
     }
 
+    fn is_transparent(&self) -> bool {
+        self.0.probability <= 0.0
+    }
+
     fn apply(&mut self, change: &Change, _cx: &mut Context<'_>) {
         if let Change::Corrupt(corrupt) = change {
             self.0 = *corrupt;

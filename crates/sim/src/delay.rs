@@ -3,52 +3,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fulmar_base::{Instant, Rng};
+use fulmar_base::Instant;
 
-use crate::{Change, Context, DropReason, Element, Packet};
+use crate::{Change, Context, DropReason, Element, Jitter, Packet};
 
 /// The most packets that travel at a time in one direction: 6 GB of full packets, more than 20 minutes at 10
 /// Mbit/s.
 const TRAVELLING_MAX: usize = 1 << 22;
-
-/// What is added to the delay of each packet, drawn anew for each.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Jitter {
-    /// Nothing.
-    #[default]
-    None,
-    /// Any time in `0..=max`, each as likely as the others.
-    Uniform {
-        /// The longest time.
-        max: Duration,
-    },
-    /// A bell curve, cut at zero. It is the sum of twelve uniform draws, which ends at six deviations.
-    Normal {
-        /// The middle.
-        mean: Duration,
-        /// The standard deviation.
-        deviation: Duration,
-    },
-}
-
-impl Jitter {
-    fn draw(self, rng: &mut Rng) -> Duration {
-        match self {
-            Self::None => Duration::ZERO,
-            Self::Uniform { max } => Duration::from_nanos(rng.below(nanos(max).saturating_add(1))),
-            Self::Normal { mean, deviation } => {
-                // No logarithm or cosine: their last bits differ between machines.
-                let standard = (0..12).map(|_| rng.unit()).sum::<f64>() - 6.0;
-                let drawn = nanos(mean) as f64 + standard * nanos(deviation) as f64;
-                Duration::from_nanos(drawn.max(0.0) as u64)
-            }
-        }
-    }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// Delivers each packet after the delay and its jitter.
 ///

@@ -19,6 +19,10 @@ impl Element for Duplicate {
         }
     }
 
+    fn is_transparent(&self) -> bool {
+        self.0 <= 0.0
+    }
+
     fn apply(&mut self, change: &Change, _cx: &mut Context<'_>) {
         if let Change::Duplicate(probability) = change {
             self.0 = *probability;

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use fulmar_base::{Instant, Rng};
 
-use crate::{BufferPool, Change, LinkStats, Packet};
+use crate::trace::Record;
+use crate::{BufferPool, Change, Ecn, LinkStats, Packet};
 
 /// Why a link dropped a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +19,16 @@ pub enum DropReason {
     Lost,
     /// An element held so many packets that the simulator's own limit was reached.
     Overflow,
+    /// The policer had no credit left.
+    Policed,
+    /// Active queue management chose the packet, as a signal to its sender.
+    Aqm,
 }
 
 impl DropReason {
     /// All reasons, in the order of their values.
-    pub const ALL: [Self; 4] = [Self::TooLarge, Self::QueueFull, Self::Lost, Self::Overflow];
+    pub const ALL: [Self; 6] =
+        [Self::TooLarge, Self::QueueFull, Self::Lost, Self::Overflow, Self::Policed, Self::Aqm];
 }
 
 /// One thing that a link does to packets.
@@ -33,6 +39,12 @@ impl DropReason {
 pub trait Element: Debug + Send {
     /// Takes a packet that reaches this element at `cx.now()`.
     fn accept(&mut self, packet: Packet, cx: &mut Context<'_>);
+
+    /// Whether `accept` would pass on every packet at once as it is, without a draw or a count, so that it need
+    /// not be called. Only `apply` may take that back.
+    fn is_transparent(&self) -> bool {
+        false
+    }
 
     /// When [`on_timeout`](Self::on_timeout) is wanted; `None` if nothing is held.
     fn next_timeout(&self) -> Option<Instant> {
@@ -52,7 +64,7 @@ pub struct Context<'a> {
     now: Instant,
     rng: &'a mut Rng,
     passed: &'a mut Vec<Packet>,
-    stats: &'a mut LinkStats,
+    record: &'a mut Record,
     pool: &'a mut BufferPool,
 }
 
@@ -61,10 +73,10 @@ impl<'a> Context<'a> {
         now: Instant,
         rng: &'a mut Rng,
         passed: &'a mut Vec<Packet>,
-        stats: &'a mut LinkStats,
+        record: &'a mut Record,
         pool: &'a mut BufferPool,
     ) -> Self {
-        Self { now, rng, passed, stats, pool }
+        Self { now, rng, passed, record, pool }
     }
 
     /// The virtual time.
@@ -79,7 +91,7 @@ impl<'a> Context<'a> {
 
     /// The counters of this direction of the link.
     pub const fn stats(&mut self) -> &mut LinkStats {
-        self.stats
+        &mut self.record.stats
     }
 
     /// Hands a packet to the next element, behind those already passed in this turn.
@@ -89,8 +101,21 @@ impl<'a> Context<'a> {
 
     /// Drops a packet and counts it.
     pub fn discard(&mut self, packet: Packet, reason: DropReason) {
-        self.stats.on_dropped(reason);
+        self.record.on_dropped(self.now, &packet, reason);
         self.pool.put(packet.payload);
+    }
+
+    /// Marks congestion on a packet whose sender understands that, and counts it. A packet that is
+    /// marked already counts too.
+    pub fn mark(&mut self, packet: &mut Packet) {
+        debug_assert!(packet.ecn.is_capable(), "RFC 3168 §5: only ECN-capable packets are marked");
+        packet.ecn = Ecn::Ce;
+        self.record.on_marked(self.now, packet);
+    }
+
+    /// Tells how many payload bytes wait for the transmitter now.
+    pub fn queue_is(&mut self, bytes: u64) {
+        self.record.on_queue(self.now, bytes);
     }
 
     /// A copy of a packet, in a spare buffer.

@@ -14,27 +14,43 @@
 //! | element | what it does | setting |
 //! |---|---|---|
 //! | `mtu` | drops a payload that is too large | [`LinkConfig::mtu`] |
-//! | `bottleneck` | queues and serialises at a rate | [`LinkConfig::rate_bps`], [`LinkConfig::queue`] |
+//! | `policer` | drops what exceeds a rate | [`LinkConfig::policer`] |
+//! | `cross_traffic` | adds packets of others, which end behind the bottleneck | [`LinkConfig::cross_traffic`] |
+//! | `bottleneck` | queues and serialises at a rate | [`LinkConfig::rate_bps`], [`LinkConfig::queue`], [`LinkConfig::aqm`] |
 //! | `loss` | loses packets; they have used the rate | [`LinkConfig::loss`] |
 //! | `duplicate` | adds copies; they are neither lost nor use the rate | [`LinkConfig::duplicate`] |
 //! | `corrupt` | changes bytes of an original or of a copy | [`LinkConfig::corrupt`] |
 //! | `reorder` | holds a packet back while others pass | [`LinkConfig::reorder`] |
 //! | `delay` | propagation and jitter; keeps the order unless told otherwise | [`LinkConfig::delay`], [`LinkConfig::jitter`] |
+//! | `suspension` | holds what arrives while receiving is suspended | [`Change::Suspend`] |
 //!
 //! Rates, limits and the MTU count bytes of the UDP payload. [`LinkConfig::schedule`] changes any value at a
 //! time; [`World::change`] changes it at once.
+//!
+//! # Nodes
+//!
+//! A node is a host, whose packets the caller fetches, a router, which forwards by its routes
+//! ([`World::add_router`]), or a NAT ([`World::add_nat`]), which translates and forwards.
+//!
+//! # Looking on
+//!
+//! [`World::stats`] counts what happened on a link, [`World::record`] keeps the course of its queue, drops and
+//! marks for plots, and [`PcapNg`] writes packets and TLS secrets to a file for Wireshark.
 //!
 //! # Code map
 //!
 //! | file | owns |
 //! |---|---|
-//! | `world` | clock, event queue, nodes, routes, inbox |
+//! | `world` | clock, event queue, inbox |
+//! | `node`, `nat` | what a node does with a packet: routes, translation |
 //! | `pipe` | one direction of a link: its elements, schedule and statistics |
 //! | `element` | the trait of all elements and what they may do |
 //! | `config` | [`LinkConfig`] and [`Change`] |
-//! | `queue` | the discipline of a bottleneck's queue: drop tail |
-//! | `mtu`, `bottleneck`, `loss`, `duplicate`, `corrupt`, `reorder`, `delay` | one element each |
-//! | `packet`, `pool`, `stats` | a datagram under way, spare buffers, counters |
+//! | `mtu`, `policer`, `cross_traffic`, `bottleneck`, `loss`, `duplicate`, `corrupt`, `reorder`, `delay`, `suspension` | one element each |
+//! | `aqm` | the disciplines of a bottleneck's queue: drop tail, RED, CoDel, DualQ |
+//! | `jitter`, `weather`, `chance` | what is added to a delay; a state that changes with time; distributions |
+//! | `packet`, `pool`, `stats`, `trace` | a datagram under way, spare buffers, counters, recordings |
+//! | `pcapng` | capture files |
 //!
 //! # Example
 //!
@@ -61,33 +77,49 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod aqm;
 mod bottleneck;
+mod chance;
 mod config;
 mod corrupt;
+mod cross_traffic;
 mod delay;
 mod duplicate;
 mod element;
+mod jitter;
 mod loss;
 mod mtu;
+mod nat;
+mod node;
 mod packet;
+mod pcapng;
 mod pipe;
+mod policer;
 mod pool;
-mod queue;
 mod reorder;
 mod stats;
+mod suspension;
+mod trace;
+mod weather;
 mod world;
 
+pub use aqm::{Aqm, CoDel, DualQ, QueueLimit, Red};
 pub use config::{Change, LinkConfig, Scheduled};
 pub use corrupt::Corrupt;
-pub use delay::Jitter;
+pub use cross_traffic::{CrossTraffic, TrafficPattern};
 pub use element::{Context, DropReason, Element};
+pub use jitter::Jitter;
 pub use loss::Loss;
+pub use nat::{Dependence, NatConfig, NatStats};
 pub use packet::{Ecn, Packet};
+pub use pcapng::{InterfaceId, PcapNg};
 pub use pipe::Pipe;
+pub use policer::Policer;
 pub use pool::BufferPool;
-pub use queue::QueueLimit;
 pub use reorder::Reorder;
 pub use stats::LinkStats;
+pub use suspension::{SuspendedSide, Suspension};
+pub use trace::{DropSample, LinkTrace, QueueSample};
 pub use world::{Delivery, LinkId, NodeId, World};
 
 #[cfg(test)]

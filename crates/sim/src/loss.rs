@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
-use fulmar_base::Rng;
+use fulmar_base::{Instant, Rng};
 
+use crate::weather::Weather;
 use crate::{Change, Context, DropReason, Element, Packet};
 
 /// Which packets are lost. Probabilities are in `0.0..=1.0`; a model counts the packets that reach it, which
@@ -48,6 +50,19 @@ pub enum Loss {
         /// The share of packets lost in the bad state.
         loss_bad: f64,
     },
+    /// Gilbert-Elliott in the time of the link: the state lasts for a time, whatever is sent. Each stay is drawn
+    /// from an exponential distribution; the first one is good and begins with the first packet. The link is bad for
+    /// `bad_mean / (good_mean + bad_mean)` of the time. A mean of zero counts as 1 ns.
+    GilbertElliottTimed {
+        /// The mean length of a good time.
+        good_mean: Duration,
+        /// The mean length of a bad time.
+        bad_mean: Duration,
+        /// The share of packets lost in a good time.
+        loss_good: f64,
+        /// The share of packets lost in a bad time.
+        loss_bad: f64,
+    },
     /// Of each `period` packets, the first `lost` after the first `offset`. A period of 0 loses none.
     Pattern {
         /// The length of the pattern in packets.
@@ -74,14 +89,16 @@ pub(crate) struct Lossy {
     run: u32,
     /// [`Loss::GilbertElliott`]: whether the chain is in the bad state.
     bad: bool,
+    /// [`Loss::GilbertElliottTimed`]: the state, once a packet has asked for it.
+    weather: Option<Weather>,
 }
 
 impl Lossy {
     pub(crate) const fn new(model: Loss) -> Self {
-        Self { model, count: 0, run: 0, bad: false }
+        Self { model, count: 0, run: 0, bad: false, weather: None }
     }
 
-    fn takes_next(&mut self, rng: &mut Rng) -> bool {
+    fn takes_next(&mut self, now: Instant, rng: &mut Rng) -> bool {
         let position = self.count;
         self.count += 1;
         match &self.model {
@@ -106,6 +123,12 @@ impl Lossy {
                 self.bad ^= leaves;
                 rng.chance(if self.bad { *loss_bad } else { *loss_good })
             }
+            Loss::GilbertElliottTimed { good_mean, bad_mean, loss_good, loss_bad } => {
+                let weather =
+                    self.weather.get_or_insert_with(|| Weather::new(*good_mean, *bad_mean, now, rng));
+                let bad = weather.is_bad(now, rng);
+                rng.chance(if bad { *loss_bad } else { *loss_good })
+            }
             Loss::Pattern { period, offset, lost } => position
                 .checked_rem(*period)
                 .and_then(|at| at.checked_sub(*offset))
@@ -123,11 +146,15 @@ fn draw_length(length: &RangeInclusive<u32>, rng: &mut Rng) -> u32 {
 
 impl Element for Lossy {
     fn accept(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        if self.takes_next(cx.rng()) {
+        if self.takes_next(cx.now(), cx.rng()) {
             cx.discard(packet, DropReason::Lost);
         } else {
             cx.pass(packet);
         }
+    }
+
+    fn is_transparent(&self) -> bool {
+        self.model == Loss::None
     }
 
     fn apply(&mut self, change: &Change, _cx: &mut Context<'_>) {

@@ -14,6 +14,10 @@ impl Element for Mtu {
         }
     }
 
+    fn is_transparent(&self) -> bool {
+        self.0.is_none()
+    }
+
     fn apply(&mut self, change: &Change, _cx: &mut Context<'_>) {
         if let Change::Mtu(mtu) = change {
             self.0 = *mtu;

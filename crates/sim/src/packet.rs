@@ -28,6 +28,11 @@ impl Ecn {
         }
     }
 
+    /// Whether the sender understands marks, so that a queue may mark instead of drop.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+
     /// The two bits as they stand in the IP header.
     pub const fn bits(self) -> u8 {
         self as u8
@@ -47,16 +52,20 @@ pub struct Packet {
     pub payload: Vec<u8>,
     /// The position of the packet among those sent into the same pipe, from 0; copies share it.
     pub(crate) index: u64,
+    /// The size of a packet of cross traffic, which has no payload; 0 for all others.
+    pub(crate) filler: u32,
+    /// How many nodes have forwarded it.
+    pub(crate) hops: u8,
 }
 
 impl Packet {
     /// A datagram that is not under way yet.
     pub const fn new(source: SocketAddr, destination: SocketAddr, ecn: Ecn, payload: Vec<u8>) -> Self {
-        Self { source, destination, ecn, payload, index: 0 }
+        Self { source, destination, ecn, payload, index: 0, filler: 0, hops: 0 }
     }
 
     /// The number of payload bytes, which is what rates and limits count.
     pub const fn size(&self) -> u64 {
-        self.payload.len() as u64
+        self.payload.len() as u64 + self.filler as u64
     }
 }

@@ -1,18 +1,22 @@
 //! One direction of a link: a row of elements with a schedule.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 
 use crate::bottleneck::Bottleneck;
 use crate::corrupt::Corruption;
+use crate::cross_traffic::{CrossSink, CrossSource};
 use crate::delay::Delay;
 use crate::duplicate::Duplicate;
 use crate::loss::Lossy;
 use crate::mtu::Mtu;
-use crate::queue::DropTail;
+use crate::policer::Policing;
 use crate::reorder::Reordering;
-use crate::{BufferPool, Change, Context, Element, LinkConfig, LinkStats, Packet, Scheduled};
+use crate::suspension::Hold;
+use crate::trace::Record;
+use crate::{BufferPool, Change, Context, Element, LinkConfig, LinkStats, LinkTrace, Packet, Scheduled};
 
 /// One direction of a link. Packets enter at the first element and leave after the last.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub struct Pipe {
     stages: Vec<Stage>,
     /// By time.
     schedule: VecDeque<Scheduled>,
-    stats: LinkStats,
+    record: Record,
     /// Packets between two elements, and after the last. Empty between calls.
     arriving: Vec<Packet>,
     passed: Vec<Packet>,
@@ -32,6 +36,23 @@ pub struct Pipe {
 struct Stage {
     element: Box<dyn Element>,
     rng: Rng,
+    /// What the element said last: packets go past it.
+    transparent: bool,
+    /// What the element said last.
+    timeout: Option<Instant>,
+}
+
+impl Stage {
+    fn new(element: Box<dyn Element>, rng: Rng) -> Self {
+        let mut stage = Self { element, rng, transparent: false, timeout: None };
+        stage.update();
+        stage
+    }
+
+    fn update(&mut self) {
+        self.transparent = self.element.is_transparent();
+        self.timeout = self.element.next_timeout();
+    }
 }
 
 impl Pipe {
@@ -39,12 +60,16 @@ impl Pipe {
     pub fn new(config: LinkConfig, rng: &mut Rng) -> Self {
         let elements: Vec<Box<dyn Element>> = vec![
             Box::new(Mtu(config.mtu)),
-            Box::new(Bottleneck::new(config.rate_bps, Box::new(DropTail::new(config.queue)))),
+            Box::new(Policing::new(config.policer)),
+            Box::new(CrossSource::new(config.cross_traffic)),
+            Box::new(Bottleneck::new(config.rate_bps, config.queue, config.aqm)),
+            Box::new(CrossSink::new(config.cross_traffic)),
             Box::new(Lossy::new(config.loss)),
             Box::new(Duplicate(config.duplicate)),
             Box::new(Corruption(config.corrupt)),
             Box::new(Reordering::new(config.reorder)),
             Box::new(Delay::new(config.delay, config.jitter, config.jitter_reorders)),
+            Box::new(Hold::default()),
         ];
         Self::with_elements(elements, config.schedule, rng)
     }
@@ -58,9 +83,9 @@ impl Pipe {
         // A stable sort: of changes at the same time, the last one given is applied last.
         schedule.sort_by_key(|scheduled| scheduled.at);
         let mut pipe = Self {
-            stages: elements.into_iter().map(|element| Stage { element, rng: rng.fork() }).collect(),
+            stages: elements.into_iter().map(|element| Stage::new(element, rng.fork())).collect(),
             schedule: schedule.into(),
-            stats: LinkStats::default(),
+            record: Record::default(),
             arriving: Vec::new(),
             passed: Vec::new(),
             next_timeout: None,
@@ -71,7 +96,17 @@ impl Pipe {
 
     /// What happened so far.
     pub const fn stats(&self) -> &LinkStats {
-        &self.stats
+        &self.record.stats
+    }
+
+    /// What was recorded; `None` if [`Pipe::record`] was not called.
+    pub const fn trace(&self) -> Option<&LinkTrace> {
+        self.record.trace.as_ref()
+    }
+
+    /// Begins to record, with one sample of the queue per `interval` at most. What was recorded before is gone.
+    pub fn record(&mut self, interval: Duration) {
+        self.record.trace = Some(LinkTrace::new(interval));
     }
 
     /// When [`Pipe::on_timeout`] is wanted.
@@ -81,8 +116,8 @@ impl Pipe {
 
     /// Puts a packet in; what comes out at once is appended to `out`.
     pub(crate) fn send(&mut self, mut packet: Packet, at: &mut Turn<'_>) {
-        packet.index = self.stats.packets_sent;
-        self.stats.on_sent(packet.size());
+        packet.index = self.record.stats.packets_sent;
+        self.record.stats.on_sent(packet.size());
         self.passed.push(packet);
         self.carry_on(0, at);
         self.update_timeout();
@@ -97,7 +132,7 @@ impl Pipe {
         }
         // Elements only feed those behind them, so one walk leaves nothing due.
         for stage in 0..self.stages.len() {
-            if self.stages[stage].element.next_timeout().is_some_and(|timeout| timeout <= at.now) {
+            if self.stages[stage].timeout.is_some_and(|timeout| timeout <= at.now) {
                 self.turn(stage, at, |element, cx| element.on_timeout(cx));
                 self.carry_on(stage + 1, at);
             }
@@ -124,14 +159,20 @@ impl Pipe {
             if self.passed.is_empty() {
                 return;
             }
-            let mut arriving = std::mem::replace(&mut self.passed, std::mem::take(&mut self.arriving));
-            for packet in arriving.drain(..) {
-                self.turn(stage, at, |element, cx| element.accept(packet, cx));
+            if self.stages[stage].transparent {
+                continue;
             }
+            let mut arriving = std::mem::replace(&mut self.passed, std::mem::take(&mut self.arriving));
+            let Stage { element, rng, timeout, .. } = &mut self.stages[stage];
+            let mut cx = Context::new(at.now, rng, &mut self.passed, &mut self.record, at.pool);
+            for packet in arriving.drain(..) {
+                element.accept(packet, &mut cx);
+            }
+            *timeout = element.next_timeout();
             self.arriving = arriving;
         }
         for packet in self.passed.drain(..) {
-            self.stats.on_delivered(packet.index, packet.size());
+            self.record.stats.on_delivered(packet.index, packet.size());
             at.out.push(packet);
         }
     }
@@ -142,13 +183,14 @@ impl Pipe {
         at: &mut Turn<'_>,
         action: impl FnOnce(&mut dyn Element, &mut Context<'_>),
     ) {
-        let Stage { element, rng } = &mut self.stages[stage];
-        let mut cx = Context::new(at.now, rng, &mut self.passed, &mut self.stats, at.pool);
+        let Stage { element, rng, .. } = &mut self.stages[stage];
+        let mut cx = Context::new(at.now, rng, &mut self.passed, &mut self.record, at.pool);
         action(element.as_mut(), &mut cx);
+        self.stages[stage].update();
     }
 
     fn update_timeout(&mut self) {
-        let elements = self.stages.iter().filter_map(|stage| stage.element.next_timeout()).min();
+        let elements = self.stages.iter().filter_map(|stage| stage.timeout).min();
         let schedule = self.schedule.front().map(|scheduled| scheduled.at);
         self.next_timeout = elements.into_iter().chain(schedule).min();
     }

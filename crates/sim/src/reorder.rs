@@ -81,10 +81,19 @@ impl Reordering {
 
     fn release_due(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
-        for due in self.held.extract_if(.., |held| held.is_due(now)) {
-            cx.pass(due.packet);
+        while let Some(place) = self.held.iter().position(|held| held.is_due(now)) {
+            cx.pass(self.held.remove(place).packet);
+            // It overtakes those that were sent before it and are still held.
+            count_down(&mut self.held[..place]);
         }
         self.next_release = self.held.iter().map(|held| held.release).min();
+    }
+}
+
+/// A packet has passed those.
+fn count_down(held: &mut [Held]) {
+    for to_pass in held.iter_mut().filter_map(|held| held.to_pass.as_mut()) {
+        *to_pass = to_pass.saturating_sub(1);
     }
 }
 
@@ -98,14 +107,16 @@ impl Element for Reordering {
             }
             _ => {
                 cx.pass(packet);
-                for to_pass in self.held.iter_mut().filter_map(|held| held.to_pass.as_mut()) {
-                    *to_pass = to_pass.saturating_sub(1);
-                }
+                count_down(&mut self.held);
                 if !self.held.is_empty() {
                     self.release_due(cx);
                 }
             }
         }
+    }
+
+    fn is_transparent(&self) -> bool {
+        self.setting == Reorder::None && self.held.is_empty()
     }
 
     fn next_timeout(&self) -> Option<Instant> {

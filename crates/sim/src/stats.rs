@@ -2,7 +2,8 @@
 
 use crate::element::DropReason;
 
-/// Counters of one direction of a link, since the world began.
+/// Counters of one direction of a link, since the world began. Cross traffic has its own, but for
+/// `queue_bytes_max`, where it counts like the rest.
 ///
 /// When nothing is under way any more, `packets_sent + packets_duplicated` equals
 /// `packets_delivered + packets_dropped_in_all()`.
@@ -22,6 +23,12 @@ pub struct LinkStats {
     pub packets_corrupted: u64,
     /// Packets that came out after a packet that was sent later.
     pub packets_reordered: u64,
+    /// Packets that a queue marked with [`Ecn::Ce`](crate::Ecn::Ce).
+    pub packets_marked: u64,
+    /// Packets of cross traffic that the transmitter sent.
+    pub cross_packets_carried: u64,
+    /// Packets of cross traffic that were dropped.
+    pub cross_packets_dropped: u64,
     /// The most payload bytes that ever waited for the transmitter.
     pub queue_bytes_max: u64,
     dropped: [u64; DropReason::ALL.len()],

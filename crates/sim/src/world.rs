@@ -2,13 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 
+use crate::nat::Nat;
+use crate::node::{Node, Role, Route};
 use crate::pipe::Turn;
-use crate::{BufferPool, Change, LinkConfig, LinkStats, Packet, Pipe};
+use crate::{BufferPool, Change, LinkConfig, LinkStats, LinkTrace, NatConfig, NatStats, Packet, Pipe};
 
-/// A host in a [`World`].
+/// How many nodes may forward a packet, so that one in a loop of routers has an end.
+const HOPS_MAX: u8 = 64;
+
+/// A node in a [`World`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(usize);
 
@@ -48,21 +54,9 @@ pub struct World {
     inbox: VecDeque<Delivery>,
     pool: BufferPool,
     arrivals: Vec<Packet>,
+    /// Packets that reached a router or a NAT, at this instant.
+    to_forward: VecDeque<(NodeId, Packet)>,
     packets_unroutable: u64,
-}
-
-#[derive(Debug, Default)]
-struct Node {
-    routes: Vec<Route>,
-    /// The pipes that begin here, as added.
-    pipes: Vec<usize>,
-}
-
-#[derive(Debug)]
-struct Route {
-    source: Option<IpAddr>,
-    destination: IpAddr,
-    pipe: usize,
 }
 
 /// A pipe and where it leads.
@@ -87,17 +81,37 @@ impl World {
             inbox: VecDeque::new(),
             pool: BufferPool::default(),
             arrivals: Vec::new(),
+            to_forward: VecDeque::new(),
             packets_unroutable: 0,
         }
     }
 
-    /// Adds a node that owns `addresses`, with all their ports.
+    /// Adds a host that owns `addresses`, with all their ports.
     ///
     /// # Panics
     /// Panics if another node owns one of them.
     pub fn add_node(&mut self, addresses: impl IntoIterator<Item = IpAddr>) -> NodeId {
+        self.add(addresses, Role::Host)
+    }
+
+    /// Adds a router: it sends on at once what arrives, by its routes. It has no address.
+    pub fn add_router(&mut self) -> NodeId {
+        self.add([], Role::Router)
+    }
+
+    /// Adds a NAT that owns the outside addresses of `config`. It is a router in all other respects: what is
+    /// translated goes on by its routes. For the hosts behind it, it is the default route.
+    ///
+    /// # Panics
+    /// Panics if `config` has no address or if another node owns one of them.
+    pub fn add_nat(&mut self, config: NatConfig) -> NodeId {
+        assert!(!config.addresses.is_empty(), "a NAT has an outside address");
+        self.add(config.addresses.clone(), Role::Nat(Box::new(Nat::new(config))))
+    }
+
+    fn add(&mut self, addresses: impl IntoIterator<Item = IpAddr>, role: Role) -> NodeId {
         let node = NodeId(self.nodes.len());
-        self.nodes.push(Node::default());
+        self.nodes.push(Node::new(role));
         for address in addresses {
             let owner = self.owners.insert(address, node);
             assert!(owner.is_none(), "{address} belongs to another node");
@@ -141,6 +155,41 @@ impl World {
         self.nodes[node.0].routes.push(Route { source, destination, pipe });
     }
 
+    /// Sends what leaves `node` over `link` if neither a route nor a link to the owner of the destination says
+    /// otherwise. A later one replaces it.
+    ///
+    /// # Panics
+    /// Panics if `link` does not begin at `node`.
+    pub fn add_default_route(&mut self, node: NodeId, link: LinkId) {
+        self.nodes[node.0].default_route = Some(self.pipe_from(link, node));
+    }
+
+    /// A NAT forgets all its mappings now and goes on with its next address.
+    ///
+    /// # Panics
+    /// Panics if `node` is not a NAT.
+    pub fn rebind(&mut self, node: NodeId) {
+        self.nat_mut(node).rebind();
+    }
+
+    /// What a NAT did.
+    ///
+    /// # Panics
+    /// Panics if `node` is not a NAT.
+    pub fn nat_stats(&self, node: NodeId) -> &NatStats {
+        match &self.nodes[node.0].role {
+            Role::Nat(nat) => nat.stats(),
+            _ => panic!("{node:?} is not a NAT"),
+        }
+    }
+
+    fn nat_mut(&mut self, node: NodeId) -> &mut Nat {
+        match &mut self.nodes[node.0].role {
+            Role::Nat(nat) => nat,
+            _ => panic!("{node:?} is not a NAT"),
+        }
+    }
+
     /// The virtual time.
     pub const fn now(&self) -> Instant {
         self.now
@@ -148,13 +197,39 @@ impl World {
 
     /// Sends a packet from a node, now. Without a link that leads to its destination it is dropped and
     /// counted.
-    pub fn send(&mut self, from: NodeId, packet: Packet) {
-        let Some(index) = self.route(from, &packet) else {
-            self.packets_unroutable += 1;
-            self.pool.put(packet.payload);
-            return;
-        };
-        self.turn(index, |pipe, turn| pipe.send(packet, turn));
+    pub fn send(&mut self, from: NodeId, mut packet: Packet) {
+        packet.hops = 0;
+        self.put(from, packet);
+        self.forward_all();
+    }
+
+    fn put(&mut self, from: NodeId, packet: Packet) {
+        match self.route(from, &packet) {
+            Some(index) => self.turn(index, |pipe, turn| pipe.send(packet, turn)),
+            None => {
+                self.packets_unroutable += 1;
+                self.pool.put(packet.payload);
+            }
+        }
+    }
+
+    /// Lets the routers and NATs deal with what reached them.
+    fn forward_all(&mut self) {
+        while let Some((node, mut packet)) = self.to_forward.pop_front() {
+            packet.hops += 1;
+            let accepted = match &mut self.nodes[node.0].role {
+                Role::Nat(nat) => nat.translate(self.now, &mut packet),
+                Role::Host | Role::Router => true,
+            };
+            if !accepted {
+                self.pool.put(packet.payload);
+            } else if packet.hops > HOPS_MAX {
+                self.packets_unroutable += 1;
+                self.pool.put(packet.payload);
+            } else {
+                self.put(node, packet);
+            }
+        }
     }
 
     /// Changes a setting of a link in the direction that begins at `from`, now.
@@ -164,6 +239,7 @@ impl World {
     pub fn change(&mut self, link: LinkId, from: NodeId, change: &Change) {
         let index = self.pipe_from(link, from);
         self.turn(index, |pipe, turn| pipe.apply(change, turn));
+        self.forward_all();
     }
 
     /// When something happens next in the network; `None` if nothing is under way or scheduled. It need not
@@ -186,6 +262,7 @@ impl World {
         {
             self.now = self.now.max(at);
             self.turn(index, Pipe::on_timeout);
+            self.forward_all();
             if self.inbox.len() > delivered_before {
                 stop = self.now;
             }
@@ -207,7 +284,25 @@ impl World {
         self.pipes[self.pipe_from(link, from)].pipe.stats()
     }
 
-    /// Packets that were sent to where no link leads.
+    /// Begins to record the course of a link in the direction that begins at `from`: its queue, with one sample
+    /// per `interval` at most, drops and marks. What was recorded before is gone.
+    ///
+    /// # Panics
+    /// Panics if `link` does not begin at `from`.
+    pub fn record(&mut self, link: LinkId, from: NodeId, interval: Duration) {
+        let index = self.pipe_from(link, from);
+        self.pipes[index].pipe.record(interval);
+    }
+
+    /// What was recorded; `None` if [`World::record`] was not called for this direction.
+    ///
+    /// # Panics
+    /// Panics if `link` does not begin at `from`.
+    pub fn link_trace(&self, link: LinkId, from: NodeId) -> Option<&LinkTrace> {
+        self.pipes[self.pipe_from(link, from)].pipe.trace()
+    }
+
+    /// Packets that were sent to where no link leads, or were in a loop of routers.
     pub const fn packets_unroutable(&self) -> u64 {
         self.packets_unroutable
     }
@@ -236,8 +331,12 @@ impl World {
         if let Some(route) = node.routes.iter().find(matches) {
             return Some(route.pipe);
         }
-        let owner = self.owners.get(&destination)?;
-        node.pipes.iter().copied().find(|&pipe| self.pipes[pipe].to == *owner)
+        let owner = self.owners.get(&destination);
+        let direct = owner.and_then(|owner| {
+            let leads_there = |pipe: &usize| self.pipes[*pipe].to == *owner;
+            node.pipes.iter().copied().find(leads_there)
+        });
+        direct.or(node.default_route)
     }
 
     /// Gives a pipe the turn, then takes what came out of it.
@@ -245,8 +344,14 @@ impl World {
         let mut turn = Turn { now: self.now, pool: &mut self.pool, out: &mut self.arrivals };
         let attached = &mut self.pipes[index];
         action(&mut attached.pipe, &mut turn);
+        let node = attached.to;
+        let is_host = matches!(self.nodes[node.0].role, Role::Host);
         for packet in self.arrivals.drain(..) {
-            self.inbox.push_back(Delivery { at: self.now, node: attached.to, packet });
+            if is_host {
+                self.inbox.push_back(Delivery { at: self.now, node, packet });
+            } else {
+                self.to_forward.push_back((node, packet));
+            }
         }
         self.arm(index);
     }

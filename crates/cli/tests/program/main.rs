@@ -8,6 +8,7 @@
 mod demo;
 mod files;
 mod get_failures;
+mod lab;
 mod perf;
 mod run;
 #[path = "../../src/test_dir.rs"]

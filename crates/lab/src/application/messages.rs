@@ -1,7 +1,9 @@
 //! Unreliable datagrams.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use fulmar_base::{RangeSet, Rng};
+use fulmar_base::{Instant, RangeSet, Rng};
 use fulmar_proto::{Connection, SendDatagramError, Side};
 
 use super::{Pace, pause};
@@ -12,20 +14,36 @@ use crate::workload::draw;
 /// Each message begins with its index, as a big-endian number.
 const INDEX_LEN: usize = 8;
 
+/// How long a side that sent its messages at a steady pace waits for the last one to arrive before it is done.
+const LINGER: Duration = Duration::from_secs(5);
+
 /// The unreliable datagrams that one side sends and receives. They may get lost, but none may arrive changed or
 /// twice.
 #[derive(Debug)]
 pub struct Messages {
     side: Side,
     to_send: u32,
+    /// The last message of a paced stream may be under way.
+    lingers: bool,
     sent: u64,
     received: RangeSet,
     received_count: u64,
+    times_sent: Vec<Instant>,
+    times_received: Vec<(u64, Instant)>,
 }
 
 impl Messages {
     pub(super) fn new(side: Side, to_send: u32) -> Self {
-        Self { side, to_send, sent: 0, received: RangeSet::new(), received_count: 0 }
+        Self {
+            side,
+            to_send,
+            lingers: false,
+            sent: 0,
+            received: RangeSet::new(),
+            received_count: 0,
+            times_sent: Vec::new(),
+            times_received: Vec::new(),
+        }
     }
 
     /// Messages that the connection has taken.
@@ -43,18 +61,30 @@ impl Messages {
         self.received.max().map_or(0, |last| last + 1)
     }
 
+    /// When the connection took each message, by index.
+    pub fn times_sent(&self) -> &[Instant] {
+        &self.times_sent
+    }
+
+    /// The indices of the messages that arrived, and when, in the order of arrival.
+    pub fn times_received(&self) -> &[(u64, Instant)] {
+        &self.times_received
+    }
+
     pub(super) fn all_sent(&self) -> bool {
-        self.to_send == 0
+        self.to_send == 0 && !self.lingers
     }
 
     /// Sends what is left, until the connection has no room or it is time to rest.
     pub(super) fn send(
         &mut self,
+        now: Instant,
         key: u64,
         connection: &mut Connection,
         workload: &Workload,
         rng: &mut Rng,
     ) -> Result<Pace, String> {
+        self.lingers = false;
         while self.to_send > 0 {
             let room = connection.max_datagram_size().unwrap_or(0);
             if room < INDEX_LEN {
@@ -70,9 +100,14 @@ impl Messages {
                 Ok(()) => {
                     self.to_send -= 1;
                     self.sent += 1;
+                    self.times_sent.push(now);
                 }
                 Err(SendDatagramError::Blocked(_)) => return Ok(Pace::Wait),
                 Err(error) => return Err(format!("a datagram of {len} bytes, {room} allowed: {error}")),
+            }
+            if let Some(interval) = workload.datagram_interval {
+                self.lingers = self.to_send == 0;
+                return Ok(Pace::Rest(if self.lingers { LINGER } else { interval }));
             }
             if let Some(pause) = pause(workload, rng) {
                 return Ok(Pace::Rest(pause));
@@ -82,7 +117,12 @@ impl Messages {
     }
 
     /// Reads what has arrived.
-    pub(super) fn receive(&mut self, key: Option<u64>, connection: &mut Connection) -> Result<(), String> {
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        key: Option<u64>,
+        connection: &mut Connection,
+    ) -> Result<(), String> {
         while let Some(message) = connection.read_datagram() {
             let key = key.ok_or("a datagram before the handshake is complete")?;
             let (index, content) = message.split_first_chunk::<INDEX_LEN>().ok_or("a datagram was cut")?;
@@ -95,6 +135,7 @@ impl Messages {
                 return Err(format!("datagram {index} arrived twice"));
             }
             self.received_count += 1;
+            self.times_received.push((index, now));
         }
         Ok(())
     }

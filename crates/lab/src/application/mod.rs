@@ -48,6 +48,9 @@ pub struct Application {
     streams_to_open: u32,
     /// A stream is to be opened as soon as the peer allows.
     waits_to_open: Option<Dir>,
+    /// The stream that this side opened last.
+    last_opened: Option<StreamId>,
+    last_read: Option<Instant>,
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
     messages: Messages,
@@ -86,6 +89,8 @@ impl Application {
             confirmed: false,
             lost: None,
             waits_to_open: None,
+            last_opened: None,
+            last_read: None,
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             tasks: BTreeSet::new(),
@@ -123,6 +128,11 @@ impl Application {
         &self.messages
     }
 
+    /// When something was read last: bytes of a stream, or its end.
+    pub fn last_read(&self) -> Option<Instant> {
+        self.last_read
+    }
+
     /// Whether the workload is done and every stream has come to an end that this side knows of.
     pub fn is_done(&self) -> bool {
         self.key.is_some()
@@ -137,9 +147,9 @@ impl Application {
         if let Some(reason) = &self.lost {
             return format!("lost: {reason}");
         }
-        let sending: Vec<_> = self.sending.values().filter(|sending| !sending.is_over()).take(5).collect();
+        let sending: Vec<_> = self.sending.values().filter(|sending| !sending.is_over()).take(2).collect();
         let receiving: Vec<_> =
-            self.receiving.values().filter(|receiving| !receiving.is_over()).take(5).collect();
+            self.receiving.values().filter(|receiving| !receiving.is_over()).take(2).collect();
         format!(
             "key {:?}, {} streams to open, waits for {:?}, {sending:?}, {receiving:?}, {:?}",
             self.key, self.streams_to_open, self.waits_to_open, self.messages,
@@ -178,7 +188,7 @@ impl Application {
                 self.tasks.clear();
             }
             Event::Stream(event) => self.on_stream_event(now, connection, event)?,
-            Event::DatagramReceived => self.messages.receive(self.key, connection)?,
+            Event::DatagramReceived => self.messages.receive(now, self.key, connection)?,
             Event::DatagramsUnblocked => self.plan(now, Task::SendMessage),
         }
         Ok(())
@@ -215,6 +225,7 @@ impl Application {
             StreamEvent::Finished(id) => self.sending_mut(id)?.on_finished()?,
             StreamEvent::Stopped { id, code } => self.sending_mut(id)?.on_stopped(code)?,
         }
+        self.continue_sequence(now);
         Ok(())
     }
 
@@ -235,11 +246,18 @@ impl Application {
                 let Some(receiving) = self.receiving.get_mut(&id) else {
                     return Err(format!("an event to read from stream {id}, which is not known"));
                 };
-                receiving.read(Content::of_stream(key, id, !self.side), connection, workload, rng)?
+                let before = (receiving.bytes(), receiving.end());
+                let pace =
+                    receiving.read(Content::of_stream(key, id, !self.side), connection, workload, rng)?;
+                if before != (receiving.bytes(), receiving.end()) {
+                    self.last_read = Some(now);
+                }
+                self.continue_sequence(now);
+                pace
             }
             Task::SendMessage => {
                 let key = self.known_key()?;
-                self.messages.send(key, connection, &self.workload, &mut self.rng)?
+                self.messages.send(now, key, connection, &self.workload, &mut self.rng)?
             }
         };
         if let Pace::Rest(duration) = pace {
@@ -250,7 +268,7 @@ impl Application {
 
     /// Opens the next stream of the workload.
     fn open(&mut self, now: Instant, connection: &mut Connection) -> Result<Pace, String> {
-        while self.streams_to_open > 0 {
+        while self.streams_to_open > 0 && !self.is_in_sequence() {
             let bidirectional = self.workload.bidirectional;
             let drawn = if self.rng.chance(bidirectional) { Dir::Bi } else { Dir::Uni };
             // What was refused is tried again, not something else.
@@ -260,6 +278,7 @@ impl Application {
                 return Ok(Pace::Wait);
             };
             self.streams_to_open -= 1;
+            self.last_opened = Some(id);
             let size = draw(&self.workload.size, &mut self.rng);
             self.start_sending(now, id, size)?;
             if dir == Dir::Bi {
@@ -270,6 +289,20 @@ impl Application {
             }
         }
         Ok(Pace::Wait)
+    }
+
+    /// Whether the next stream has to wait for the end of the one before it.
+    fn is_in_sequence(&self) -> bool {
+        let Some(last) = self.last_opened.filter(|_| self.workload.in_sequence) else { return false };
+        self.sending.get(&last).is_some_and(|sending| !sending.is_over())
+            || self.receiving.get(&last).is_some_and(|receiving| !receiving.is_over())
+    }
+
+    /// Opens the next stream if the one before it has just ended.
+    fn continue_sequence(&mut self, now: Instant) {
+        if self.workload.in_sequence && self.streams_to_open > 0 && !self.is_in_sequence() {
+            self.plan(now, Task::Open);
+        }
     }
 
     fn accept(&mut self, now: Instant, connection: &mut Connection, dir: Dir) -> Result<(), String> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::congestion::{CongestionControl, CubicConfig, NewRenoConfig};
-use fulmar_proto::{Side, TransportConfig};
+use fulmar_proto::{Side, TimerStyle, TransportConfig};
 use fulmar_sim::{Change, Corrupt, Jitter, LinkConfig, Loss, QueueLimit, Reorder};
 
 use crate::{Close, Connecting, Lab, Workload};
@@ -28,7 +28,7 @@ pub(super) fn draw(seed: u64) -> Lab {
     lab = lab.server_workload(dice.workload(pauses));
     for number in 0..dice.between(1, 4) {
         let start = if number == 0 { Duration::ZERO } else { dice.millis(0, 2_000) };
-        lab = lab.connection(Connecting { start, workload: dice.workload(pauses), close: dice.close() });
+        lab = lab.connection(Connecting::new(dice.workload(pauses)).start(start).close(dice.close()));
     }
     lab
 }
@@ -153,6 +153,7 @@ impl Dice {
             receive_window_max: receive_window << self.0.below(6),
             send_window: self.magnitude(2_048, 4 << 20),
             initial_rtt: self.millis(10, 1_000),
+            timers: if self.0.chance(0.8) { TimerStyle::OncePerRtt } else { TimerStyle::Classic },
             max_ack_delay: self.millis(0, 100),
             ack_frequency: self.0.chance(0.7),
             congestion: match self.0.chance(0.5) {
@@ -169,19 +170,23 @@ impl Dice {
     }
 
     fn workload(&mut self, pauses: bool) -> Workload {
+        // Who rests after each byte is never done.
+        let piece_min = if pauses { 10_000 } else { 100 };
         Workload {
             streams: self.magnitude(1, 64) as u32 - 1,
+            in_sequence: false,
             bidirectional: self.0.unit(),
             size: 0..=self.magnitude(1, 1_000_000),
             reply: 0..=self.magnitude(1, 500_000),
-            write_piece: 1..=self.magnitude(100, 100_000),
-            read_piece: 1..=self.magnitude(100, 100_000),
+            write_piece: 1..=self.magnitude(piece_min, 100_000),
+            read_piece: 1..=self.magnitude(piece_min, 100_000),
             reset: self.rare(0.3),
             stop: self.rare(0.3),
             unordered: self.rare(1.0),
             priority: self.rare(1.0),
             datagrams: self.magnitude(1, 64) as u32 - 1,
             datagram_size: 0..=self.magnitude(1, 2_000),
+            datagram_interval: None,
             pause: if pauses { self.0.unit() * 0.3 } else { 0.0 },
             pause_max: self.millis(1, 300),
         }

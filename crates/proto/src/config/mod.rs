@@ -10,4 +10,4 @@ mod transport;
 pub use endpoint::{CidGenerator, EndpointConfig, RandomCids};
 pub use peers::{ClientConfig, ServerConfig};
 pub(crate) use transport::MTU_MIN;
-pub use transport::{ConfigError, TransportConfig};
+pub use transport::{ConfigError, TimerStyle, TransportConfig, UnknownTimerStyle};

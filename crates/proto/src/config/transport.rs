@@ -1,5 +1,7 @@
 //! How a connection behaves.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use fulmar_wire::VarInt;
@@ -7,6 +9,7 @@ use thiserror::Error;
 
 use crate::congestion::CongestionControl;
 use crate::ext::MIN_ACK_DELAY;
+use crate::path::INITIAL_RTT;
 use crate::streams::StreamsConfig;
 
 /// A configuration that makes no sense.
@@ -19,6 +22,45 @@ pub struct ConfigError {
     pub problem: &'static str,
 }
 
+/// How the round-trip time becomes timers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum TimerStyle {
+    /// The statistics move once per round trip, however many acknowledgements come, and the probe timeout is
+    /// the smoothed time and three variances. The second probe timeout in a row is as long as the first one, and
+    /// none is longer than a sixteenth of the idle timeout or, during the handshake, of the handshake timeout.
+    #[default]
+    OncePerRtt,
+    /// RFC 9002 to the letter: every sample moves the statistics, the probe timeout is the smoothed time and
+    /// four variances, and it doubles each time.
+    Classic,
+}
+
+impl fmt::Display for TimerStyle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OncePerRtt => "once-per-rtt",
+            Self::Classic => "classic",
+        })
+    }
+}
+
+/// A text that names no [`TimerStyle`].
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[error("{0:?} is no style of timers: there are once-per-rtt and classic")]
+pub struct UnknownTimerStyle(pub String);
+
+impl FromStr for TimerStyle {
+    type Err = UnknownTimerStyle;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "once-per-rtt" => Ok(Self::OncePerRtt),
+            "classic" => Ok(Self::Classic),
+            _ => Err(UnknownTimerStyle(text.to_owned())),
+        }
+    }
+}
+
 /// The smallest UDP payload that every QUIC path carries (RFC 9000 §14).
 pub(crate) const MTU_MIN: u16 = 1_200;
 
@@ -28,7 +70,8 @@ pub struct TransportConfig {
     /// The connection ends silently after this long without traffic; `None`: never. The smaller of both
     /// ends' values counts (RFC 9000 §10.1). Default 30 s.
     pub max_idle_timeout: Option<Duration>,
-    /// The connection ends if the handshake takes longer. Default 10 s.
+    /// The connection ends if the handshake takes longer. The idle timeout does not count before the handshake
+    /// is complete. Default 30 s.
     pub handshake_timeout: Duration,
     /// Send a PING after this long without traffic, to keep the connection and NATs alive. Default: never.
     pub keep_alive_interval: Option<Duration>,
@@ -48,8 +91,12 @@ pub struct TransportConfig {
     /// Bytes that the application may have buffered for sending, sent and not acknowledged included.
     /// Default 16 MiB.
     pub send_window: u64,
-    /// The round-trip time that is assumed before the first measurement. Default 250 ms.
+    /// The round-trip time that is assumed before the first measurement; the first packet is repeated after two
+    /// and a half times as long. Ends that know each other to be far away should say so here. Default 100 ms, see
+    /// [`INITIAL_RTT`].
     pub initial_rtt: Duration,
+    /// How timers are derived from the round-trip time. Default [`TimerStyle::OncePerRtt`].
+    pub timers: TimerStyle,
     /// How long this end may delay an acknowledgement. Default 25 ms, at most 2^14 ms.
     pub max_ack_delay: Duration,
     /// Whether the ends may agree on how often to acknowledge (draft-ietf-quic-ack-frequency). Default true.
@@ -75,7 +122,7 @@ impl Default for TransportConfig {
     fn default() -> Self {
         Self {
             max_idle_timeout: Some(Duration::from_secs(30)),
-            handshake_timeout: Duration::from_secs(10),
+            handshake_timeout: Duration::from_secs(30),
             keep_alive_interval: None,
             max_concurrent_bidi_streams: 128,
             max_concurrent_uni_streams: 128,
@@ -84,7 +131,8 @@ impl Default for TransportConfig {
             receive_window: 3 << 19,
             receive_window_max: 48 << 20,
             send_window: 16 << 20,
-            initial_rtt: Duration::from_millis(250),
+            initial_rtt: INITIAL_RTT,
+            timers: TimerStyle::default(),
             max_ack_delay: Duration::from_millis(25),
             ack_frequency: true,
             congestion: CongestionControl::default(),
@@ -158,5 +206,14 @@ mod tests {
         assert_eq!(TransportConfig::default().validate(), Ok(()));
         let config = TransportConfig { initial_mtu: 500, ..TransportConfig::default() };
         assert_eq!(config.validate().unwrap_err().to_string(), "initial_mtu is under 1200 bytes");
+    }
+
+    #[test]
+    fn styles_of_timers_are_read_as_they_are_written() {
+        for style in [TimerStyle::OncePerRtt, TimerStyle::Classic] {
+            assert_eq!(style.to_string().parse(), Ok(style));
+        }
+        let error = "modern".parse::<TimerStyle>().unwrap_err().to_string();
+        assert_eq!(error, "\"modern\" is no style of timers: there are once-per-rtt and classic");
     }
 }

@@ -115,6 +115,16 @@ impl DeliveryRate {
         }
     }
 
+    /// Bytes delivered in all.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Bytes lost in all.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
     /// Notes a lost packet.
     pub(super) fn on_lost(&mut self, bytes: u64) {
         self.lost += bytes;

@@ -42,8 +42,30 @@ pub struct AckEvent<'a> {
     pub rtt_sample: Option<Duration>,
     /// What it says about the rate of delivery, if it says anything.
     pub rate: Option<RateSample>,
+    /// The state of delivery when the packet sent last of them was sent.
+    pub snapshot: DeliverySnapshot,
+    /// Bytes delivered on the tuple in all, those of this ACK frame included.
+    pub total_delivered: u64,
+    /// Bytes lost on the tuple in all, without those that this ACK frame shows to be lost.
+    pub total_lost: u64,
     /// The round-trip time of the tuple, `rtt_sample` included.
     pub rtt: &'a Rtt,
+}
+
+/// A packet was declared lost.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LostPacket {
+    /// Its size.
+    pub bytes: u64,
+    /// When it was sent.
+    pub sent_time: Instant,
+    /// The state of delivery when it was sent.
+    pub snapshot: DeliverySnapshot,
+    /// Bytes delivered on the tuple in all.
+    pub total_delivered: u64,
+    /// Bytes lost on the tuple in all, this packet included.
+    pub total_lost: u64,
 }
 
 /// Why a controller should slow down.

@@ -7,7 +7,8 @@ use fulmar_base::Instant;
 use super::delivery_rate::DeliveryRate;
 use super::pacer::Pacer;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, DeliverySnapshot, Sent, SpuriousLoss,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, DeliverySnapshot, LostPacket, Sent,
+    SpuriousLoss,
 };
 use crate::packet::SentPacket;
 use crate::path::Rtt;
@@ -136,6 +137,9 @@ impl Flow {
             app_limited: self.app_limited && !self.was_tested(sum.prior_in_flight),
             rtt_sample,
             rate: self.delivery.sample(now, rtt.min()),
+            snapshot: sum.newest.1,
+            total_delivered: self.delivery.delivered(),
+            total_lost: self.delivery.lost(),
             rtt,
         };
         self.controller.on_ack(now, &event);
@@ -143,7 +147,7 @@ impl Flow {
     }
 
     /// Notes a packet that was declared lost.
-    pub(crate) fn packet_lost(&mut self, packet: &SentPacket) {
+    pub(crate) fn packet_lost(&mut self, now: Instant, packet: &SentPacket) {
         let bytes = u64::from(packet.size);
         self.remove(bytes);
         // RFC 9000 §14.4: the loss of an MTU probe says nothing about congestion.
@@ -158,6 +162,14 @@ impl Flow {
             sum.newest = newest;
         }
         self.delivery.on_lost(bytes);
+        let lost = LostPacket {
+            bytes,
+            sent_time: packet.time_sent,
+            snapshot: packet.delivered,
+            total_delivered: self.delivery.delivered(),
+            total_lost: self.delivery.lost(),
+        };
+        self.controller.on_packet_lost(now, &lost);
     }
 
     /// Ends a detection of losses: tells the controller of the packets lost since the last call, after

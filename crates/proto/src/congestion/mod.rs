@@ -3,8 +3,9 @@
 //! Owns the [`Controller`] trait and its implementations, the pacer, and the sampling of the delivery
 //! rate. Knows no packet number space and no frame: events come in as sums over an ACK frame. A controller
 //! of one's own implements [`Controller`] and [`ControllerFactory`]. RFC 9002 §7, RFC 9438 (CUBIC),
-//! RFC 9406 (HyStart++).
+//! RFC 9406 (HyStart++), draft-ietf-ccwg-bbr (BBR).
 
+mod bbr;
 mod cubic;
 mod delivery_rate;
 mod events;
@@ -16,6 +17,8 @@ mod new_reno;
 mod pacer;
 mod recovery;
 #[cfg(test)]
+mod test_link;
+#[cfg(test)]
 mod test_path;
 
 use std::fmt::Debug;
@@ -23,9 +26,10 @@ use std::sync::Arc;
 
 use fulmar_base::Instant;
 
+pub use self::bbr::{Bbr, BbrConfig};
 pub use self::cubic::{Cubic, CubicConfig};
 pub use self::delivery_rate::{DeliverySnapshot, RateSample};
-pub use self::events::{AckEvent, Cause, CongestionEvent, Sent, SpuriousLoss};
+pub use self::events::{AckEvent, Cause, CongestionEvent, LostPacket, Sent, SpuriousLoss};
 pub use self::new_reno::{NewReno, NewRenoConfig};
 
 pub(crate) use self::flow::Flow;
@@ -43,6 +47,12 @@ pub trait Controller: Send + Debug {
 
     /// Packets were acknowledged.
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>);
+
+    /// One packet was lost. Called for each, before the call of [`Controller::on_congestion`] that sums them
+    /// up; for controllers that want to know what was in flight when that packet was sent.
+    fn on_packet_lost(&mut self, now: Instant, lost: &LostPacket) {
+        let _ = (now, lost);
+    }
 
     /// Packets were lost, or the peer reports that packets met congestion.
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent);
@@ -90,6 +100,8 @@ pub enum CongestionControl {
     NewReno(NewRenoConfig),
     /// CUBIC as in RFC 9438.
     Cubic(CubicConfig),
+    /// BBR version 3 as in draft-ietf-ccwg-bbr.
+    Bbr(BbrConfig),
     /// A controller from outside of this crate.
     Custom(Arc<dyn ControllerFactory>),
 }
@@ -105,6 +117,7 @@ impl ControllerFactory for CongestionControl {
         match self {
             Self::NewReno(config) => config.build(now, max_datagram_size),
             Self::Cubic(config) => config.build(now, max_datagram_size),
+            Self::Bbr(config) => config.build(now, max_datagram_size),
             Self::Custom(factory) => factory.build(now, max_datagram_size),
         }
     }

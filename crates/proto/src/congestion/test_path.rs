@@ -28,6 +28,9 @@ pub(super) fn ack(bytes: u64, sent: Instant, rtt: &Rtt) -> AckEvent<'_> {
         app_limited: false,
         rtt_sample: None,
         rate: None,
+        snapshot: DeliverySnapshot::NONE,
+        total_delivered: 0,
+        total_lost: 0,
         rtt,
     }
 }

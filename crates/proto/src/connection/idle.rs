@@ -8,22 +8,39 @@ use fulmar_base::{Instant, Timer};
 /// (RFC 9000 §10.1).
 const PROBES_MIN: u32 = 3;
 
+/// A silence is long after this time, and after so many round trips.
+const LONG_SILENCE: Duration = Duration::from_secs(5);
+const LONG_SILENCE_RTTS: u32 = 3;
+
 /// The idle timeout and keep-alive of a connection.
 #[derive(Debug)]
 pub(super) struct Idle {
     /// The smaller of both ends' timeouts; `None`: never.
     timeout: Option<Duration>,
     timer: Timer,
+    /// Whether the handshake is complete. Before, the handshake timeout decides alone: it may be far longer, for
+    /// a peer on another planet, or shorter.
+    established: bool,
     /// Whether something that elicits an answer was sent since something was last received.
     asked: bool,
+    /// When something was last received, or sent that elicits an answer.
+    last_activity: Instant,
     keep_alive: Option<Duration>,
     keep_alive_timer: Timer,
 }
 
 impl Idle {
     /// Starts with this end's own timeout; the peer's is not known yet.
-    pub(super) fn new(timeout: Option<Duration>, keep_alive: Option<Duration>) -> Self {
-        Self { timeout, timer: Timer::new(), asked: false, keep_alive, keep_alive_timer: Timer::new() }
+    pub(super) fn new(now: Instant, timeout: Option<Duration>, keep_alive: Option<Duration>) -> Self {
+        Self {
+            timeout,
+            timer: Timer::new(),
+            established: false,
+            asked: false,
+            last_activity: now,
+            keep_alive,
+            keep_alive_timer: Timer::new(),
+        }
     }
 
     /// The peer's timeout is known: the smaller one counts.
@@ -34,6 +51,12 @@ impl Idle {
         };
     }
 
+    /// The handshake is complete: silence counts from now on.
+    pub(super) fn on_established(&mut self, now: Instant, pto: Duration) {
+        self.established = true;
+        self.restart(now, pto);
+    }
+
     /// The timeout in force.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.timeout
@@ -42,19 +65,30 @@ impl Idle {
     /// A packet was received and authenticated.
     pub(super) fn on_received(&mut self, now: Instant, pto: Duration) {
         self.asked = false;
+        self.last_activity = now;
         self.restart(now, pto);
     }
 
     /// A packet that elicits an answer was sent. Only the first one after a reception counts: otherwise an end
     /// that keeps asking a dead peer would never give up.
     pub(super) fn on_ack_eliciting_sent(&mut self, now: Instant, pto: Duration) {
+        self.last_activity = now;
         if !self.asked {
             self.asked = true;
             self.restart(now, pto);
         }
     }
 
+    /// Whether nothing has happened for so long that the network may have changed meanwhile. Waiting for an
+    /// answer is no silence, however far the peer is.
+    pub(super) fn is_long_silent(&self, now: Instant, rtt_min: Duration) -> bool {
+        now.saturating_since(self.last_activity) > LONG_SILENCE.max(rtt_min * LONG_SILENCE_RTTS)
+    }
+
     fn restart(&mut self, now: Instant, pto: Duration) {
+        if !self.established {
+            return;
+        }
         match self.timeout {
             Some(timeout) => self.timer.set(now + timeout.max(pto * PROBES_MIN)),
             None => self.timer.cancel(),

@@ -181,8 +181,6 @@ impl Connection {
         let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
         let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
         let level = (side, version, aead);
-        let mut idle = Idle::new(transport.max_idle_timeout, transport.keep_alive_interval);
-        idle.on_received(now, tuple.rtt.pto_base());
         Self {
             side,
             version,
@@ -196,10 +194,10 @@ impl Connection {
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
-            idle,
+            idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
             close: None,
             undecryptable: Undecryptable::default(),
-            pto: PtoBackoff::default(),
+            pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
             handshake_acked: false,
@@ -391,6 +389,7 @@ impl Connection {
         if progress.complete {
             self.handshake.on_complete(now);
             self.lifecycle.move_to_established();
+            self.idle.on_established(now, self.pto_base());
             self.events.push_back(Event::Connected);
             if self.side.is_server() {
                 self.on_handshake_confirmed(now);

@@ -109,9 +109,13 @@ impl Connection {
                 tuple.flow.on_spurious(now, packet, &tuple.rtt);
             }
         }
+        // Whether the path has become narrower must be known before the losses are taken for congestion.
+        self.detect_black_hole(now, outcome);
         for (_, packet) in &outcome.lost {
             self.on_packet_lost(now, packet);
-            self.deliver(space, &packet.frames, Fate::Lost);
+            if !packet.repeated {
+                self.deliver(space, &packet.frames, Fate::Lost);
+            }
         }
         let tuple = &mut self.path.tuple;
         tuple.flow.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
@@ -135,22 +139,36 @@ impl Connection {
         }
     }
 
+    fn detect_black_hole(&mut self, now: Instant, outcome: &AckOutcome) {
+        let tuple = &mut self.path.tuple;
+        let lost = outcome.lost.iter().map(|(_, packet)| packet);
+        let mut fell = false;
+        for packet in lost.filter(|packet| packet.tuple == tuple.id && !packet.mtu_probe) {
+            fell |= tuple.mtud.on_packet_lost(now, packet.size, packet.time_sent);
+        }
+        if fell {
+            self.stats.black_holes += 1;
+            tuple.on_mtu_changed(now);
+        }
+    }
+
     fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
         let tuple = &mut self.path.tuple;
         if packet.tuple != tuple.id {
             return;
         }
-        tuple.flow.packet_lost(packet);
         if packet.mtu_probe {
+            tuple.flow.packet_lost(now, packet);
             tuple.mtud.on_probe_lost();
             return;
         }
+        if tuple.mtud.explains_loss(packet.size, packet.time_sent) {
+            tuple.flow.packet_discarded(packet);
+        } else {
+            tuple.flow.packet_lost(now, packet);
+        }
         self.stats.packets_lost += 1;
         self.stats.bytes_lost += u64::from(packet.size);
-        if tuple.mtud.on_packet_lost(now, packet.size, packet.time_sent) {
-            self.stats.black_holes += 1;
-            tuple.on_mtu_changed(now);
-        }
     }
 
     /// Takes all packets of a space out of flight, because its keys are gone or a Retry made them void.
@@ -286,9 +304,9 @@ impl Connection {
     /// Gives the next probe something useful to say: what the oldest packets said (RFC 9002 §6.2.4).
     fn queue_probe_data(&mut self, space: SpaceId) {
         let mut frames = Vec::new();
-        if let Some(space) = self.space(space) {
-            let oldest = space.unacked().filter(|(_, packet)| packet.ack_eliciting).take(PROBE_PACKETS);
-            frames.extend(oldest.flat_map(|(_, packet)| packet.frames.iter().cloned()));
+        if let Some(space) = self.space_mut(space) {
+            let oldest = space.take_for_probe().take(PROBE_PACKETS);
+            frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
         }
         self.deliver(space, &frames, Fate::Probed);
     }

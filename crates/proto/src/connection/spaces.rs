@@ -98,6 +98,11 @@ impl Probes {
         }
     }
 
+    /// Whether one more probe of application data is the last one.
+    pub(super) fn is_last(&self) -> bool {
+        self.data == 1
+    }
+
     pub(super) fn any(&self) -> bool {
         self.initial > 0 || self.handshake > 0 || self.data > 0
     }

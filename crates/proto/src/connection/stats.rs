@@ -28,6 +28,7 @@ pub(super) struct Counters {
     pub(super) ack_only_bytes: u64,
     pub(super) pto_count: u64,
     pub(super) black_holes: u64,
+    pub(super) cid_changes: u64,
     pub(super) cwnd_max: u64,
 }
 
@@ -67,6 +68,8 @@ pub struct ConnectionStats {
     pub pto_count: u64,
     /// How often the path stopped carrying datagrams of the size in use.
     pub black_holes: u64,
+    /// How often this end went over to another of the peer's connection IDs after a long silence.
+    pub cid_changes: u64,
     /// The name of the congestion controller.
     pub controller: &'static str,
     /// The state of the congestion controller.
@@ -130,6 +133,7 @@ impl Connection {
             ack_only_bytes: counters.ack_only_bytes,
             pto_count: counters.pto_count,
             black_holes: counters.black_holes,
+            cid_changes: counters.cid_changes,
             controller: tuple.flow.controller().name(),
             controller_state: tuple.flow.controller().state(),
             cwnd: tuple.flow.controller().window(),

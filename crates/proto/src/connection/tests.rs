@@ -3,12 +3,20 @@
 //! | file | what it tests |
 //! |---|---|
 //! | `ack_frequency` | what is agreed about acknowledgements |
+//! | `violations`, `parameters`, `packets`, `by_hand` | what a peer that breaks the protocol is told |
+//! | `floods` | what a peer that sends too much can reach |
+//! | `retry`, `key_update` | what only shows from within |
 //! | `starvation` | a handshake that has to wait for room in the congestion window |
-//! | `violations` | what a peer that breaks the protocol is told |
 
 #[path = "../../tests/pair/mod.rs"]
 mod pair;
 
 mod ack_frequency;
+mod by_hand;
+mod floods;
+mod key_update;
+mod packets;
+mod parameters;
+mod retry;
 mod starvation;
 mod violations;

@@ -72,6 +72,9 @@ impl Connection {
             self.close_on_error(now, error);
             return self.transmit_close(now, batch);
         }
+        if self.resumes_after_long_silence(now) && self.path.remote_cids.rotate(&mut self.endpoint_events) {
+            self.stats.cid_changes += 1;
+        }
         let ecn = self.path.tuple.ecn.codepoint();
         let segments_max = batch.max_segments().min(TRAIN_DATAGRAMS_MAX);
         let buffer = batch.room();
@@ -124,6 +127,17 @@ impl Connection {
         self.handshake.one_rtt_keys_mut().map_or(Ok(()), |keys| keys.maintain(now, pto))
     }
 
+    /// Whether this is a client that has something to say again after a long silence: an observer shall not
+    /// tell by the connection ID that it is still the same one (RFC 9000 §9.5). A PING that keeps the connection
+    /// alive resumes nothing.
+    fn resumes_after_long_silence(&self, now: Instant) -> bool {
+        self.side.is_client()
+            && self.idle.is_long_silent(now, self.path.tuple.rtt.min())
+            && self.handshake.is_confirmed()
+            && !self.path.space.has_ack_eliciting_in_flight()
+            && self.wants_any()
+    }
+
     /// What the next datagram may be used for.
     fn next_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
         if !self.has_credit() {
@@ -132,13 +146,9 @@ impl Connection {
         if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
             return Ok(Slot::Packets(Allowance::Probe));
         }
-        let blocked = if self.wants_any() {
-            match self.congestion_allows(now, self.path.tuple.mtu()) {
-                Ok(()) => return Ok(Slot::Packets(Allowance::Everything)),
-                Err(blocked) => blocked,
-            }
-        } else {
-            Blocked::NothingToSend
+        let blocked = match self.data_slot(now) {
+            Ok(slot) => return Ok(slot),
+            Err(blocked) => blocked,
         };
         let ack_due = |id: SpaceId| self.can_send(id) && self.space(id).is_some_and(|s| s.needs_ack(now));
         if SpaceId::ALL.into_iter().any(ack_due) {
@@ -150,10 +160,21 @@ impl Connection {
             };
             return Ok(Slot::Packets(allowance));
         }
-        if let Some(size) = self.mtu_probe_size(now) {
-            return Ok(Slot::MtuProbe(size));
-        }
         Err(blocked)
+    }
+
+    /// What the congestion window may be used for now.
+    fn data_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
+        // A probe for larger datagrams goes first, and data waits until there is room for it: a connection that is
+        // always busy would never send one otherwise.
+        if let Some(size) = self.mtu_probe_size(now) {
+            return self.congestion_allows(now, size).map(|()| Slot::MtuProbe(size));
+        }
+        if !self.wants_any() {
+            return Err(Blocked::NothingToSend);
+        }
+        let everything = Slot::Packets(Allowance::Everything);
+        self.congestion_allows(now, self.path.tuple.mtu()).map(|()| everything)
     }
 
     /// Whether the peer's address may be sent anything (RFC 9000 §8.1). Smaller datagrams might fit when a full
@@ -167,25 +188,27 @@ impl Connection {
     }
 
     fn congestion_allows(&mut self, now: Instant, size: u16) -> Result<(), Blocked> {
+        // A probe may leave when a packet of the usual size may: it is paid for afterwards.
+        let paced = u64::from(size.min(self.path.tuple.mtu()));
         let flow = &mut self.path.tuple.flow;
-        let size = u64::from(size);
-        if flow.window_left() < size {
+        if flow.window_left() < u64::from(size) {
             return Err(Blocked::Window);
         }
-        if flow.pacing_budget(now) < size {
-            let at = flow.pacing_time(now, size);
+        if flow.pacing_budget(now) < paced {
+            let at = flow.pacing_time(now, paced);
             self.pacing.set(at);
             return Err(Blocked::Pacer);
         }
         Ok(())
     }
 
+    /// The size of a probe for larger datagrams, if one is due and the window is ever large enough for it.
     fn mtu_probe_size(&mut self, now: Instant) -> Option<u16> {
         if !self.handshake.is_confirmed() {
             return None;
         }
         let size = self.path.tuple.mtud.poll_probe(now)?;
-        self.congestion_allows(now, size).ok().map(|()| size)
+        (u64::from(size) <= self.path.tuple.flow.controller().window()).then_some(size)
     }
 
     /// Whether there are keys to send packets of a space.
@@ -204,8 +227,11 @@ impl Connection {
             Slot::MtuProbe(size) => usize::from(size),
             Slot::Packets(_) | Slot::Close => {
                 let credit = usize::try_from(self.path.tuple.credit.available()).unwrap_or(usize::MAX);
-                // When nothing gets through, the path may have become narrower.
-                let narrow = self.pto.count() >= NARROW_PTOS;
+                // When nothing gets through, the path may have become narrower: of two probes one fits every
+                // path, and in the end all packets do. The full one that arrives shows that the path is as wide
+                // as ever.
+                let second_probe = slot == Slot::Packets(Allowance::Probe) && self.probes.is_last();
+                let narrow = second_probe || self.pto.count() >= NARROW_PTOS;
                 let mtu = if narrow { MTU_MIN } else { self.path.tuple.mtu() };
                 usize::from(mtu).min(credit)
             }
@@ -319,6 +345,7 @@ impl Connection {
             ack_eliciting: payload.ack_eliciting,
             in_flight,
             mtu_probe: matches!(slot, Slot::MtuProbe(_)),
+            repeated: false,
             ecn,
             delivered,
             frames: payload.frames,

@@ -120,6 +120,18 @@ impl OneRttKeys {
         self.generation & 1 == 1
     }
 
+    /// How often the keys were updated.
+    #[cfg(test)]
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Makes the next [`OneRttKeys::maintain`] that may do so initiate an update.
+    #[cfg(test)]
+    pub(crate) fn demand_update(&mut self) {
+        self.sending.sealed = self.suite().confidentiality_limit() / 2;
+    }
+
     /// Seals a packet as [`PacketKey::seal`] does and counts it.
     pub(crate) fn seal(&mut self, path: PathId, packet_number: u64, packet: &mut [u8], header_len: usize) {
         debug_assert!(

@@ -43,6 +43,8 @@ pub(crate) use key_phase::{OneRttKeys, OpenError};
 pub(crate) use keys::{DirectionKeys, Keys};
 pub use provider::restrict_suites;
 pub use reset::ResetKey;
+#[cfg(test)]
+pub(crate) use retry::retry_tag;
 pub(crate) use retry::verify_retry;
 pub(crate) use session::{KeyEvent, Level, Session};
 pub use tls_error::TlsError;

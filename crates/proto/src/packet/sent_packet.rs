@@ -72,6 +72,9 @@ pub(crate) struct SentPacket {
     pub(crate) in_flight: bool,
     /// Whether it probed for a larger datagram size: its loss says nothing about congestion (RFC 9000 §14.4).
     pub(crate) mtu_probe: bool,
+    /// Whether a probe repeats its frames: then their loss is the probe's to report, and reporting it here as
+    /// well would put another copy in flight beside the probe's.
+    pub(crate) repeated: bool,
     /// The ECN mark that it left with.
     pub(crate) ecn: Ecn,
     /// The state of delivery when it was sent, from `congestion::Flow::on_sent`.

@@ -32,6 +32,8 @@ pub(crate) struct MtuDiscovery {
     large_losses: u32,
     /// When the newest of the large packets that arrived was sent.
     newest_large: Option<Instant>,
+    /// When the size in use fell back last.
+    fell: Option<Instant>,
 }
 
 impl MtuDiscovery {
@@ -48,6 +50,7 @@ impl MtuDiscovery {
             next_search: None,
             large_losses: 0,
             newest_large: None,
+            fell: None,
         }
         .with_enabled(enabled)
     }
@@ -129,6 +132,9 @@ impl MtuDiscovery {
 
     /// A packet of `size` bytes, not a probe, that was sent at `sent` was lost. Returns true if the size in use
     /// fell back, because the path seems to have become narrower.
+    ///
+    /// The search begins anew at once, with one more probe of the old size: if the path was silent rather than
+    /// narrow, that restores it after a round trip.
     pub(crate) fn on_packet_lost(&mut self, now: Instant, size: u16, sent: Instant) -> bool {
         // A loss before a large packet that arrived is congestion: the path carries the size.
         let explained = self.newest_large.is_some_and(|newest| newest >= sent);
@@ -140,12 +146,19 @@ impl MtuDiscovery {
             return false;
         }
         self.large_losses = 0;
-        self.upper = self.current - 1;
+        self.fell = Some(now);
+        self.upper = self.current;
+        self.probing = Some((self.current, PROBES_PER_SIZE - 1));
         self.current = self.base;
-        self.probing = None;
         self.in_flight = false;
-        self.next_search = Some(now + SEARCH_INTERVAL / 10);
+        self.next_search = None;
         true
+    }
+
+    /// Whether the loss of such a packet says nothing about congestion: it was too large for a path on which the
+    /// size has fallen back since (RFC 8899 §4.4).
+    pub(crate) fn explains_loss(&self, size: u16, sent: Instant) -> bool {
+        size > self.base && self.fell.is_some_and(|fell| sent <= fell)
     }
 }
 
@@ -185,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_black_hole_falls_back_and_is_probed_again_later() {
+    fn a_black_hole_falls_back_and_is_probed_again() {
         let mut mtud = MtuDiscovery::new(1_200, 1_452, true);
         mtud.poll_probe(Instant::ZERO);
         mtud.on_probe_sent();
@@ -204,7 +217,21 @@ mod tests {
         let fell = (0..BLACK_HOLE_LOSSES).map(|_| mtud.on_packet_lost(Instant::ZERO, 1_452, at(60))).last();
         assert_eq!(fell, Some(true));
         assert_eq!(mtud.current(), 1_200);
+        assert!(mtud.explains_loss(1_452, at(0)) && !mtud.explains_loss(1_200, at(0)));
+        assert_eq!(mtud.poll_probe(at(100)), Some(1_452), "was it the size?");
+        mtud.on_probe_sent();
+        mtud.on_probe_lost();
+        assert_eq!(mtud.poll_probe(at(100)), Some(1_325), "one loss more is enough");
+    }
+
+    #[test]
+    fn a_path_that_was_only_silent_is_used_as_before_after_one_probe() {
+        let mut mtud = MtuDiscovery::new(1_200, 1_452, true);
+        mtud.on_probe_acked(1_452);
+        assert!((0..BLACK_HOLE_LOSSES).any(|_| mtud.on_packet_lost(Instant::ZERO, 1_452, Instant::ZERO)));
+        assert_eq!(mtud.poll_probe(Instant::ZERO), Some(1_452));
+        mtud.on_probe_sent();
+        assert_eq!(mtud.on_probe_acked(1_452), 1_452);
         assert_eq!(mtud.poll_probe(Instant::ZERO), None);
-        assert!(mtud.poll_probe(Instant::ZERO + SEARCH_INTERVAL).is_some());
     }
 }

@@ -162,6 +162,16 @@ impl RemoteCids {
         Ok(())
     }
 
+    /// Goes over to the next ID, so that what was sent under the old one cannot be linked to what follows
+    /// (RFC 9000 §5.1.2, §9.5). Returns false if the peer issued no other, or too many retirements are under way.
+    pub(crate) fn rotate(&mut self, events: &mut VecDeque<EndpointEventInner>) -> bool {
+        if self.retire_pending.len() + self.retire_in_flight.len() >= RETIREMENTS_MAX {
+            return false;
+        }
+        let Some(next) = self.ids.get(1).map(|next| next.sequence) else { return false };
+        self.retire_below(next, events).is_ok()
+    }
+
     /// Whether a retirement is waiting.
     pub(crate) fn wants_to_send(&self) -> bool {
         !self.retire_pending.is_empty()

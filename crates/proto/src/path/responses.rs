@@ -39,3 +39,23 @@ impl PathResponses {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fulmar_wire::Dialect;
+
+    use super::*;
+
+    #[test]
+    fn of_many_challenges_the_newest_are_answered() {
+        let mut responses = PathResponses::default();
+        for n in 0..100 {
+            responses.on_challenge([n; 8]);
+        }
+        let mut payload = [0; 1_000];
+        let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+        responses.write(&mut out);
+        assert_eq!(out.finish().len, RESPONSES_MAX * 9);
+        assert!(payload.windows(8).any(|bytes| bytes == [99; 8]) && !responses.wants_to_send());
+    }
+}

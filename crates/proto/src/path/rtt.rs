@@ -1,32 +1,90 @@
-//! The round-trip time of a tuple (RFC 9002 §5).
+//! The round-trip time of a tuple (RFC 9002 §5), with statistics that are kept once per round trip.
+//!
+//! RFC 9002 §5.3 feeds every sample into exponentially weighted means. That was made for one sample per round
+//! trip. With an ACK for every second packet there are hundreds: the weights then span a few milliseconds, the
+//! variance falls to the noise within one window, and the first ACK that comes a little late meets a probe
+//! timeout that is no longer than the round trip. So the samples of a round trip are collected, and only their
+//! sum counts: the mean of them moves the smoothed time, the farthest of them moves the variance. The number of
+//! ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002, for comparison.
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 
-/// The round-trip time that is assumed before the first sample (RFC 9002 §6.2.2): the first probe timeout
-/// is then one second.
-pub const INITIAL_RTT: Duration = Duration::from_millis(333);
+use crate::config::TimerStyle;
+
+/// The round-trip time that is assumed before the first sample: the first packet is repeated after 250 ms, which
+/// is this and three times the half of it. RFC 9002 §6.2.2 recommends 333 ms, for a first timeout of a second.
+///
+/// A short guess costs a repeated datagram where the round trip is longer, a long one costs the time where a
+/// packet was lost. `crates/lab/tests/handshake.rs` measures both.
+pub const INITIAL_RTT: Duration = Duration::from_millis(100);
 
 /// The finest timer that loss detection relies on (kGranularity, RFC 9002 §6.1.2).
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
+
+/// How many variances the probe timeout lies above the smoothed round-trip time. RFC 9002 §6.2.1 has 4; the
+/// variance of [`TimerStyle::OncePerRtt`] is made of the farthest sample of each round trip, which is more than
+/// the mean deviation.
+const VARIANCES: u32 = 3;
+const VARIANCES_CLASSIC: u32 = 4;
 
 /// Estimates of the round-trip time of one tuple.
 ///
 /// Loss detection, probe timeouts, pacing and congestion control read it; only [`Rtt::update`] changes it.
 #[derive(Debug, Clone)]
 pub struct Rtt {
+    style: TimerStyle,
     latest: Duration,
     smoothed: Duration,
     variance: Duration,
     min: Duration,
     first_sample: Option<Instant>,
+    period: Period,
+}
+
+/// The samples of a round trip. It ends when a packet that was sent after its start is acknowledged.
+///
+/// Sent, not acknowledged, is what counts: the packets that were already under way at the start would end a
+/// period with every ACK. Times are compared rather than packet numbers, because a tuple carries packets of
+/// several number spaces.
+#[derive(Debug, Clone, Copy)]
+struct Period {
+    start: Instant,
+    sum: Duration,
+    samples: u32,
+    /// The largest distance from the smoothed time.
+    farthest: Duration,
+}
+
+impl Period {
+    fn starting(start: Instant) -> Self {
+        Self { start, sum: Duration::ZERO, samples: 0, farthest: Duration::ZERO }
+    }
+
+    fn add(&mut self, sample: Duration, smoothed: Duration) {
+        self.sum = self.sum.saturating_add(sample);
+        self.samples = self.samples.saturating_add(1);
+        self.farthest = self.farthest.max(smoothed.abs_diff(sample));
+    }
+
+    fn mean(&self) -> Duration {
+        self.sum / self.samples.max(1)
+    }
 }
 
 impl Rtt {
     /// An estimate without samples. `initial` is a guess, [`INITIAL_RTT`] if nothing better is known.
-    pub fn new(initial: Duration) -> Self {
-        Self { latest: initial, smoothed: initial, variance: initial / 2, min: initial, first_sample: None }
+    pub fn new(initial: Duration, style: TimerStyle) -> Self {
+        Self {
+            style,
+            latest: initial,
+            smoothed: initial,
+            variance: initial / 2,
+            min: initial,
+            first_sample: None,
+            period: Period::starting(Instant::ZERO),
+        }
     }
 
     /// Takes a sample.
@@ -47,6 +105,7 @@ impl Rtt {
             self.min = sample;
             self.smoothed = sample;
             self.variance = sample / 2;
+            self.period = Period::starting(now);
             return;
         }
         // RFC 9002 §5.2: the minimum ignores the acknowledgement delay.
@@ -57,9 +116,29 @@ impl Rtt {
             Some(adjusted) if adjusted >= self.min => adjusted,
             _ => sample,
         };
-        // The variance is measured against the old mean (RFC 9002 errata 7539).
-        self.variance = (self.variance * 3 + self.smoothed.abs_diff(adjusted)) / 4;
-        self.smoothed = (self.smoothed * 7 + adjusted) / 8;
+        match self.style {
+            // The variance is measured against the old mean (RFC 9002 errata 7539).
+            TimerStyle::Classic => self.weigh(adjusted, self.smoothed.abs_diff(adjusted)),
+            TimerStyle::OncePerRtt => self.collect(now, sample, adjusted),
+        }
+    }
+
+    fn weigh(&mut self, sample: Duration, distance: Duration) {
+        self.variance = (self.variance * 3 + distance) / 4;
+        self.smoothed = (self.smoothed * 7 + sample) / 8;
+    }
+
+    fn collect(&mut self, now: Instant, sample: Duration, adjusted: Duration) {
+        self.period.add(adjusted, self.smoothed);
+        if adjusted > self.pto_base() {
+            // The timer is too short, and the packets under way now must not pay for it until the period ends.
+            self.variance = (adjusted - self.smoothed) / VARIANCES;
+        }
+        let newest_was_sent_after_start = self.period.start + sample <= now;
+        if newest_was_sent_after_start {
+            self.weigh(self.period.mean(), self.period.farthest);
+            self.period = Period::starting(now);
+        }
     }
 
     /// The latest sample, or the initial guess.
@@ -72,7 +151,8 @@ impl Rtt {
         self.smoothed
     }
 
-    /// The mean deviation (rttvar).
+    /// The deviation (rttvar): the mean of the largest one of each round trip, or with
+    /// [`TimerStyle::Classic`] of all.
     pub fn variance(&self) -> Duration {
         self.variance
     }
@@ -95,13 +175,17 @@ impl Rtt {
     /// The part of the probe timeout that the round-trip time explains (RFC 9002 §6.2.1), without the
     /// peer's acknowledgement delay.
     pub fn pto_base(&self) -> Duration {
-        self.smoothed + (self.variance * 4).max(GRANULARITY)
+        let variances = match self.style {
+            TimerStyle::Classic => VARIANCES_CLASSIC,
+            TimerStyle::OncePerRtt => VARIANCES,
+        };
+        self.smoothed + (self.variance * variances).max(GRANULARITY)
     }
 }
 
 impl Default for Rtt {
     fn default() -> Self {
-        Self::new(INITIAL_RTT)
+        Self::new(INITIAL_RTT, TimerStyle::default())
     }
 }
 

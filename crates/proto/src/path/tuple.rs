@@ -33,7 +33,7 @@ impl Tuple {
         now: Instant,
     ) -> Self {
         let mtu = config.initial_mtu;
-        let rtt = Rtt::new(config.initial_rtt);
+        let rtt = Rtt::new(config.initial_rtt, config.timers);
         Self {
             id,
             addrs,

@@ -211,7 +211,10 @@ impl LossDetector {
         // RFC 9000 §14.4: the loss of an MTU probe says nothing about congestion.
         if packet.ack_eliciting && sampled && !packet.mtu_probe {
             let start = *run.start.get_or_insert(packet.time_sent);
-            let duration = (cx.rtt.pto_base() + cx.max_ack_delay) * PERSISTENT_CONGESTION_THRESHOLD;
+            // RFC 9002 §7.6.1 has a formula of its own, whatever the probe timeout is made of.
+            let variances = (cx.rtt.variance() * 4).max(GRANULARITY);
+            let duration =
+                (cx.rtt.smoothed() + variances + cx.max_ack_delay) * PERSISTENT_CONGESTION_THRESHOLD;
             if packet.time_sent.saturating_since(start) > duration {
                 established = true;
                 // The next verdict needs another whole period.

@@ -177,7 +177,20 @@ impl NumberSpace {
         self.outstanding.ack_eliciting > 0
     }
 
-    /// The packets without a verdict, oldest first: what a probe may repeat (RFC 9002 §6.2.4).
+    /// The packets that a probe should repeat: the oldest that elicit an ACK and that no probe repeats yet
+    /// (RFC 9002 §6.2.4). From now on their probe answers for their frames.
+    pub(crate) fn take_for_probe(&mut self) -> impl Iterator<Item = &SentPacket> {
+        let repeatable = |packet: &SentPacket| packet.ack_eliciting && !packet.repeated;
+        self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(
+            |packet| {
+                packet.repeated = true;
+                &*packet
+            },
+        )
+    }
+
+    /// The packets without a verdict, oldest first.
+    #[cfg(test)]
     pub(crate) fn unacked(&self) -> impl Iterator<Item = (u64, &SentPacket)> {
         self.sent.iter()
     }

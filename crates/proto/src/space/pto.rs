@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::config::TimerStyle;
+
 /// The longest probe timeout is the idle timeout divided by this, so that a path that comes back is found
 /// while the connection still lives.
 const PROBES_PER_IDLE_TIMEOUT: u32 = 16;
@@ -14,15 +16,21 @@ const MAX_BACKOFF_EXPONENT: u32 = 16;
 /// The backoff is common to all spaces of a path: a timeout in one doubles the timeout of the others
 /// (RFC 9002 §6.2.1).
 ///
-/// Two deviations from the RFC, both on purpose. The second timeout is as long as the first: a single lost
+/// Two deviations from the RFC, both on purpose, and off with [`TimerStyle::Classic`]. The second timeout is as long as the first: a single lost
 /// packet is common, and a second probe at the same distance costs little. And the timeout stops growing at
 /// a sixteenth of the idle timeout, though never below one plain timeout.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PtoBackoff {
+    style: TimerStyle,
     count: u32,
 }
 
 impl PtoBackoff {
+    /// No timeout has passed.
+    pub(crate) fn new(style: TimerStyle) -> Self {
+        Self { style, count: 0 }
+    }
+
     /// The timeouts in a row.
     pub(crate) fn count(&self) -> u32 {
         self.count
@@ -44,6 +52,9 @@ impl PtoBackoff {
     /// application data, the longest delay the peer promised for acknowledgements. `idle_timeout` is the
     /// idle timeout in force, during the handshake the handshake timeout.
     pub(crate) fn delay(&self, plain: Duration, idle_timeout: Option<Duration>) -> Duration {
+        if self.style == TimerStyle::Classic {
+            return plain.saturating_mul(1 << self.count.min(MAX_BACKOFF_EXPONENT));
+        }
         let exponent = self.count.saturating_sub(1).min(MAX_BACKOFF_EXPONENT);
         let delay = plain.saturating_mul(1 << exponent);
         let cap = idle_timeout.map_or(Duration::MAX, |idle| idle / PROBES_PER_IDLE_TIMEOUT);

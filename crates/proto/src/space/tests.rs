@@ -97,6 +97,7 @@ fn packet(millis: u64) -> SentPacket {
         ack_eliciting: true,
         in_flight: true,
         mtu_probe: false,
+        repeated: false,
         ecn: Ecn::NotEct,
         delivered: DeliverySnapshot::NONE,
         frames: SentFrames::new(),

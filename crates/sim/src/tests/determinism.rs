@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Corrupt, Jitter, Loss, QueueLimit, Reorder};
+use crate::{
+    Aqm, Change, Corrupt, CrossTraffic, DualQ, Jitter, Loss, Policer, QueueLimit, Reorder, SuspendedSide,
+    Suspension, TrafficPattern,
+};
 
 fn rough() -> LinkConfig {
     LinkConfig {
@@ -19,14 +22,43 @@ fn rough() -> LinkConfig {
     }
 }
 
+/// What [`rough`] leaves out.
+fn busy() -> LinkConfig {
+    let on_mean = millis(5);
+    let pattern = TrafficPattern::RandomOnOff { on_mean, off_mean: on_mean };
+    let suspension = Suspension { duration: millis(20), side: SuspendedSide::Both };
+    let config = LinkConfig {
+        rate_bps: Some(20_000_000),
+        queue: QueueLimit { bytes: None, time: Some(millis(60)) },
+        aqm: Aqm::DualQ(DualQ { target: millis(2), ..DualQ::default() }),
+        policer: Some(Policer::packets(30_000_000, 10)),
+        cross_traffic: Some(CrossTraffic { pattern, ..CrossTraffic::steady(10_000_000) }),
+        delay: millis(7),
+        jitter: Jitter::Wifi { mean: millis(3) },
+        loss: Loss::GilbertElliottTimed {
+            good_mean: millis(50),
+            bad_mean: millis(5),
+            loss_good: 0.0,
+            loss_bad: 0.5,
+        },
+        ..LinkConfig::default()
+    };
+    // The cross traffic must end for the world to come to rest.
+    config
+        .suspended(Instant::from_millis(30), millis(100), 5, suspension)
+        .then(Instant::from_millis(400), Change::CrossTraffic(None))
+}
+
 fn run(seed: u64, config: LinkConfig) -> Vec<Delivery> {
     Line::new(seed, config).send_every(Duration::from_micros(500), 2_000, 1_000)
 }
 
 #[test]
 fn the_same_seed_gives_the_same_deliveries() {
-    assert_eq!(run(1, rough()), run(1, rough()));
-    assert_ne!(run(1, rough()), run(2, rough()));
+    for config in [rough(), busy()] {
+        assert_eq!(run(1, config.clone()), run(1, config.clone()));
+        assert_ne!(run(1, config.clone()), run(2, config));
+    }
 }
 
 #[test]
@@ -51,8 +83,8 @@ fn one_element_does_not_shift_the_draws_of_another() {
 
 #[test]
 fn how_far_the_caller_advances_changes_nothing() {
-    let collect = |step: Duration| {
-        let mut line = Line::new(4, rough());
+    let collect = |config: LinkConfig, step: Duration| {
+        let mut line = Line::new(4, config);
         for n in 0..50 {
             line.send(n, 500);
         }
@@ -64,7 +96,10 @@ fn how_far_the_caller_advances_changes_nothing() {
         }
         deliveries
     };
-    assert_eq!(collect(Duration::from_micros(17)), collect(Duration::from_secs(1)));
+    for config in [rough(), busy()] {
+        let [fine, coarse] = [Duration::from_micros(17), Duration::from_secs(1)];
+        assert_eq!(collect(config.clone(), fine), collect(config, coarse));
+    }
 }
 
 proptest! {

@@ -1,5 +1,7 @@
 //! Loss models.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::{Change, DropReason, Loss};
 
@@ -97,4 +99,35 @@ fn a_black_hole_opens_and_closes() {
     let mut line = Line::new(8, config);
     let arrived = numbers(&line.send_every(millis(1), 30, 10));
     assert_eq!(arrived, (0..10).chain(20..30).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_bad_time_takes_what_comes_in_it() {
+    // The shares and the lengths of the bad times are those of the time, however many packets there are.
+    for interval in [Duration::from_micros(500), millis(5)] {
+        let loss = Loss::GilbertElliottTimed {
+            good_mean: millis(900),
+            bad_mean: millis(100),
+            loss_good: 0.0,
+            loss_bad: 1.0,
+        };
+        let mut line = Line::new(11, LinkConfig { loss, ..LinkConfig::default() });
+        let count = 200_000;
+        let arrived = numbers(&line.send_every(interval, count, 10));
+        let share = 1.0 - arrived.len() as f64 / f64::from(count);
+        assert!((0.075..0.125).contains(&share), "{share} lost, one every {interval:?}");
+        let gaps: Vec<u32> =
+            arrived.windows(2).map(|pair| pair[1] - pair[0] - 1).filter(|gap| *gap > 0).collect();
+        let mean = interval * gaps.iter().sum::<u32>() / gaps.len() as u32;
+        assert!((millis(80)..millis(120)).contains(&mean), "a bad time takes {mean:?}");
+    }
+}
+
+#[test]
+fn a_black_hole_ends_and_what_was_lost_before_is_lost_again() {
+    let config = LinkConfig { loss: Loss::Listed(BTreeSet::from([2])), ..LinkConfig::default() };
+    let config = config.black_hole(Instant::from_millis(5), Instant::from_millis(8));
+    let mut line = Line::new(1, config);
+    // A model begins anew with each change: the third packet after the hole is lost again.
+    assert_eq!(numbers(&line.send_every(millis(1), 12, 10)), [0, 1, 3, 4, 8, 9, 11]);
 }

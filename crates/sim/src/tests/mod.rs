@@ -1,11 +1,17 @@
 //! Each element, seen from outside: packets go into a world and come out of it.
 
+mod aqm;
 mod bottleneck;
+mod cross_traffic;
 mod delay;
 mod determinism;
 mod loss;
 mod mangling;
+mod nodes;
+mod policer;
+mod recording;
 mod routing;
+mod suspension;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -34,6 +34,7 @@ impl Sender {
             ack_eliciting: true,
             in_flight: true,
             mtu_probe: false,
+            repeated: false,
             ecn: Ecn::NotEct,
             delivered,
             frames: SentFrames::new(),
@@ -49,7 +50,7 @@ impl Sender {
 
     fn lose(&mut self, now: Instant, packets: &[SentPacket]) {
         for packet in packets {
-            self.flow.packet_lost(packet);
+            self.flow.packet_lost(now, packet);
         }
         self.flow.end_loss(now, false, &self.rtt);
     }

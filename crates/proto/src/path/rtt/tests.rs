@@ -4,56 +4,134 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-fn sampled(samples: &[(u64, u64)], max_ack_delay: Option<Duration>) -> Rtt {
-    let mut rtt = Rtt::default();
+/// Samples of which each comes a round trip after the one before.
+fn sampled(style: TimerStyle, samples: &[(u64, u64)], max_ack_delay: Option<Duration>) -> Rtt {
+    let mut rtt = Rtt::new(INITIAL_RTT, style);
     for (i, &(sample, ack_delay)) in samples.iter().enumerate() {
-        rtt.update(Instant::from_millis(1_000 + i as u64), ms(sample), ms(ack_delay), max_ack_delay);
+        let now = Instant::from_millis(1_000 * (i as u64 + 1));
+        rtt.update(now, ms(sample), ms(ack_delay), max_ack_delay);
+    }
+    rtt
+}
+
+fn both(samples: &[(u64, u64)], max_ack_delay: Option<Duration>) -> [Rtt; 2] {
+    [TimerStyle::OncePerRtt, TimerStyle::Classic].map(|style| sampled(style, samples, max_ack_delay))
+}
+
+/// `round_trips` of 100 ms with `acks` in each, whose samples `sample` gives by the number of the ACK.
+fn with_acks(style: TimerStyle, round_trips: u64, acks: u64, sample: impl Fn(u64) -> Duration) -> Rtt {
+    let mut rtt = Rtt::new(INITIAL_RTT, style);
+    for number in 0..round_trips * acks {
+        let now = Instant::from_millis(1_000) + ms(100) * u32::try_from(number).unwrap() / acks as u32;
+        rtt.update(now, sample(number), Duration::ZERO, None);
     }
     rtt
 }
 
 #[test]
-fn the_first_probe_timeout_is_one_second() {
-    assert_eq!(Rtt::default().pto_base(), ms(999));
+fn the_first_packet_is_repeated_after_a_quarter_of_a_second() {
+    assert_eq!(Rtt::default().pto_base(), ms(250));
     assert!(!Rtt::default().has_sample());
+    assert_eq!(Rtt::new(ms(333), TimerStyle::Classic).pto_base(), ms(999), "RFC 9002 §6.2.2");
 }
 
 #[test]
 fn the_first_sample_replaces_the_guess_and_ignores_the_delay() {
-    let rtt = sampled(&[(80, 50)], None);
-    assert_eq!((rtt.smoothed(), rtt.variance(), rtt.min()), (ms(80), ms(40), ms(80)));
-    assert_eq!(rtt.first_sample(), Some(Instant::from_millis(1_000)));
+    for rtt in both(&[(80, 50)], None) {
+        assert_eq!((rtt.smoothed(), rtt.variance(), rtt.min()), (ms(80), ms(40), ms(80)));
+        assert_eq!(rtt.first_sample(), Some(Instant::from_millis(1_000)));
+    }
 }
 
 #[test]
 fn the_variance_is_measured_against_the_old_mean() {
-    let rtt = sampled(&[(80, 0), (160, 0)], None);
-    assert_eq!(rtt.variance(), (ms(40) * 3 + ms(80)) / 4);
-    assert_eq!(rtt.smoothed(), (ms(80) * 7 + ms(160)) / 8);
-    assert_eq!(rtt.latest(), ms(160));
+    for rtt in both(&[(80, 0), (160, 0)], None) {
+        assert_eq!(rtt.variance(), (ms(40) * 3 + ms(80)) / 4);
+        assert_eq!(rtt.smoothed(), (ms(80) * 7 + ms(160)) / 8);
+        assert_eq!(rtt.latest(), ms(160));
+    }
 }
 
 #[test]
 fn a_plausible_delay_is_subtracted() {
-    assert_eq!(sampled(&[(80, 0), (100, 20)], None).smoothed(), ms(80));
+    for rtt in both(&[(80, 0), (100, 20)], None) {
+        assert_eq!(rtt.smoothed(), ms(80));
+    }
 }
 
 #[test]
 fn a_delay_that_undercuts_the_minimum_is_ignored() {
-    let rtt = sampled(&[(80, 0), (96, 20)], None);
-    assert_eq!(rtt.smoothed(), ms(82));
-    assert_eq!(sampled(&[(80, 0), (88, 5_000)], None).smoothed(), ms(81));
+    for rtt in both(&[(80, 0), (96, 20)], None) {
+        assert_eq!(rtt.smoothed(), ms(82));
+    }
+    for rtt in both(&[(80, 0), (88, 5_000)], None) {
+        assert_eq!(rtt.smoothed(), ms(81));
+    }
 }
 
 #[test]
 fn the_promise_of_the_peer_bounds_the_delay() {
-    // 25 of the claimed 60 ms are believed.
-    let rtt = sampled(&[(80, 0), (185, 60)], Some(ms(25)));
-    assert_eq!(rtt.smoothed(), (ms(80) * 7 + ms(160)) / 8);
+    for rtt in both(&[(80, 0), (185, 60)], Some(ms(25))) {
+        assert_eq!(rtt.smoothed(), (ms(80) * 7 + ms(160)) / 8, "25 of the claimed 60 ms are believed");
+    }
 }
 
 #[test]
 fn a_steady_path_still_leaves_the_granularity() {
-    let rtt = sampled(&[(80, 0); 200], None);
-    assert_eq!(rtt.pto_base(), ms(81));
+    for rtt in both(&[(80, 0); 200], None) {
+        assert_eq!(rtt.pto_base(), ms(81));
+    }
+}
+
+#[test]
+fn the_number_of_acknowledgements_changes_nothing() {
+    // Each round trip has samples from 100 to 149 ms, ascending as while a queue fills.
+    let queue = |acks: u64| move |number: u64| ms(100) + ms(50) * (number % acks) as u32 / acks as u32;
+    let estimates = |style| [5, 50, 500].map(|acks| with_acks(style, 60, acks, queue(acks)));
+    let [few, some, many] = estimates(TimerStyle::OncePerRtt);
+    for rtt in [&some, &many] {
+        assert!(rtt.smoothed().abs_diff(few.smoothed()) < ms(10), "{few:?} {rtt:?}");
+        assert!(rtt.variance().abs_diff(few.variance()) < ms(10), "{few:?} {rtt:?}");
+    }
+    assert!(many.pto_base() > ms(150), "the timer covers what was seen: {many:?}");
+}
+
+#[test]
+fn the_variance_does_not_collapse_within_a_steady_round_trip() {
+    let after = |style| {
+        let mut rtt =
+            with_acks(style, 20, 100, |number| if number / 100 % 2 == 0 { ms(100) } else { ms(140) });
+        // A hundred equal samples of packets that were all sent before the first of them came.
+        for i in 0..100 {
+            rtt.update(Instant::from_millis(4_000 + i), ms(100), Duration::ZERO, None);
+        }
+        rtt
+    };
+    let (ours, classic) = (after(TimerStyle::OncePerRtt), after(TimerStyle::Classic));
+    assert!(ours.variance() > ms(15), "{ours:?}");
+    assert!(classic.variance() < ms(2), "{classic:?}");
+}
+
+#[test]
+fn a_sample_above_the_timer_raises_it_at_once() {
+    let mut rtt = with_acks(TimerStyle::OncePerRtt, 50, 10, |_| ms(100));
+    assert!(rtt.pto_base() < ms(102));
+    // The packet was sent before the period began, so that nothing ends here.
+    rtt.update(Instant::from_millis(5_991), ms(250), Duration::ZERO, None);
+    assert_eq!(rtt.pto_base(), ms(250));
+    assert_eq!(rtt.smoothed(), ms(100));
+}
+
+#[test]
+fn a_period_ends_with_a_packet_that_was_sent_after_its_start() {
+    let mut rtt = sampled(TimerStyle::OncePerRtt, &[(100, 0)], None);
+    let mut take = |at: u64, sample: u64| {
+        rtt.update(Instant::from_millis(at), ms(sample), Duration::ZERO, None);
+        rtt.smoothed()
+    };
+    // The period began at 1,000 ms; these packets were sent before.
+    assert_eq!(take(1_050, 120), ms(100));
+    assert_eq!(take(1_099, 140), ms(100));
+    // Sent at 1,000 ms: the mean of the three samples counts once.
+    assert_eq!(take(1_160, 160), (ms(100) * 7 + ms(140)) / 8);
 }

@@ -78,6 +78,7 @@ fn packet(time: u64) -> SentPacket {
         ack_eliciting: true,
         in_flight: true,
         mtu_probe: false,
+        repeated: false,
         ecn: Ecn::NotEct,
         delivered: DeliverySnapshot::NONE,
         frames: SentFrames::new(),

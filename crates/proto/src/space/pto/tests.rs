@@ -21,6 +21,18 @@ fn the_second_timeout_is_as_long_as_the_first_and_the_idle_timeout_caps() {
 }
 
 #[test]
+fn the_classic_timeout_doubles_each_time_and_without_a_cap() {
+    let mut backoff = PtoBackoff::new(TimerStyle::Classic);
+    let idle = Some(Duration::from_secs(30));
+    let delays = std::iter::repeat_with(|| {
+        let delay = backoff.delay(Duration::from_millis(250), idle).as_millis();
+        backoff.on_timeout();
+        delay
+    });
+    assert_eq!(delays.take(6).collect::<Vec<_>>(), [250, 500, 1_000, 2_000, 4_000, 8_000]);
+}
+
+#[test]
 fn the_cap_is_never_below_a_plain_timeout() {
     assert_eq!(series(3_000, Some(Duration::from_secs(30)), 4), [3_000; 4]);
 }

@@ -1,0 +1,163 @@
+//! The command line of `fulmar lab`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand, ValueEnum};
+use fulmar_lab::scenario::ControllerName;
+
+pub(crate) const LAB_EXAMPLES: &str = "\
+Examples:
+  fulmar lab list
+  fulmar lab run satellite/basic --controller cubic --json
+  fulmar lab run my.toml --set up.delay_ms=100 --set link.rate_mbps=50 --runs 20
+  fulmar lab check satellite
+  fulmar lab grid campaign.toml -o results.jsonl --shard 1/4
+
+A scenario is a TOML file: a link, two ends, a workload and goals (see scenarios/README.md). A run has the whole
+stack at both ends, with real TLS and real packets, in virtual time; the same seed gives the same packets.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Name all scenarios that are part of the program
+    List,
+    /// Run scenarios and print their figures
+    Run(LabRunArgs),
+    /// Run scenarios against their goals; exit status 1 if one is missed
+    Check(LabCheckArgs),
+    /// Run a scenario with every combination of some settings, controllers and seeds
+    Grid(LabGridArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabRunArgs {
+    /// Names of scenarios, or files
+    #[arg(value_name = "NAME|FILE.toml", required = true)]
+    pub(crate) scenarios: Vec<String>,
+
+    /// The congestion controller of both ends. Default: the scenario's, or that of the default configuration
+    #[arg(long, value_name = "NAME")]
+    pub(crate) controller: Option<ControllerArg>,
+
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Runs with this seed and those that follow it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) runs: u64,
+
+    /// Change a setting, named by its path in the file: `up.delay_ms=100`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabCheckArgs {
+    /// A section (S, D, W, R, C or its name), a scenario or a file. Without any: all that are part of the program
+    #[arg(value_name = "SECTION|NAME|FILE.toml")]
+    pub(crate) what: Vec<String>,
+
+    /// Check the goals of this controller only
+    #[arg(long, value_name = "NAME")]
+    pub(crate) controller: Option<ControllerArg>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabGridArgs {
+    /// The campaign: `scenario`, `controllers`, `seeds` and a table `[set]` of lists of values
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Where results are appended; what is in it already is not run again. Default: JSON lines to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// The form of the results. Default: that of the file's name, else JSON lines
+    #[arg(long, value_name = "FORM")]
+    pub(crate) format: Option<GridFormat>,
+
+    /// Do every n-th run only, from the i-th on: 1/4, 2/4, 3/4 and 4/4 are the whole
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    pub(crate) shard: Shard,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GridFormat {
+    /// One JSON object per line
+    Jsonl,
+    /// Comma-separated values with a header
+    Csv,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ControllerArg {
+    /// BBR version 3
+    Bbr,
+    /// CUBIC (RFC 9438)
+    Cubic,
+    /// NewReno (RFC 9002)
+    Newreno,
+    /// BBR version 1
+    Bbr1,
+    /// Prague, for L4S networks
+    Prague,
+}
+
+impl From<ControllerArg> for ControllerName {
+    fn from(argument: ControllerArg) -> Self {
+        match argument {
+            ControllerArg::Bbr => Self::Bbr,
+            ControllerArg::Cubic => Self::Cubic,
+            ControllerArg::Newreno => Self::Newreno,
+            ControllerArg::Bbr1 => Self::Bbr1,
+            ControllerArg::Prague => Self::Prague,
+        }
+    }
+}
+
+/// A part of a campaign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shard {
+    /// Counted from 0.
+    index: usize,
+    count: usize,
+}
+
+impl Shard {
+    /// Whether the run with this number, counted from 0, belongs to the part.
+    pub(crate) fn contains(self, number: usize) -> bool {
+        number % self.count == self.index
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match parts {
+            Some((index, count)) if (1..=count).contains(&index) => Ok(Self { index: index - 1, count }),
+            _ => Err(format!("`{text}` is no part: write for example 2/4")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shards_of_a_campaign_are_the_whole() {
+        let shards: Vec<Shard> = ["1/3", "2/3", "3/3"].iter().map(|text| text.parse().unwrap()).collect();
+        for number in 0..100 {
+            assert_eq!(shards.iter().filter(|shard| shard.contains(number)).count(), 1, "{number}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_shard_is_refused() {
+        for text in ["0/3", "4/3", "1", "1/0", "a/b", "-1/2"] {
+            assert!(text.parse::<Shard>().is_err(), "{text}");
+        }
+    }
+}

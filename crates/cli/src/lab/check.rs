@@ -1,0 +1,114 @@
+//! `fulmar lab check`.
+
+use fulmar_lab::Failure as LabFailure;
+use fulmar_lab::scenario::{Check, Figures, Row, RunError, Verdict};
+
+use super::args::LabCheckArgs;
+use super::{load, pool};
+use crate::failure::Failure;
+use crate::progress::Bars;
+use crate::report::Output;
+
+pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
+    let check = Check::new(load::scenarios(&args.what)?, args.controller.map(Into::into))?;
+    let rows = check.rows(&run_all(&check, output));
+    let table = Table::of(&rows);
+    if !output.is_json() && !rows.is_empty() {
+        output.print(&(), || table.header());
+    }
+    for (number, row) in rows.iter().enumerate() {
+        output.print(row, || table.line(number));
+    }
+    match rows.iter().filter(|row| row.verdict == Verdict::Missed).count() {
+        0 => Ok(()),
+        missed => Err(Failure::GoalsMissed(missed)),
+    }
+}
+
+fn run_all(check: &Check, output: Output) -> Vec<Result<Figures, RunError>> {
+    let tasks = check.tasks();
+    let bars = Bars::new(output.wants_bars());
+    let bar = bars.with_count(tasks.len() as u64);
+    let mut results: Vec<Option<Result<Figures, RunError>>> = tasks.iter().map(|_| None).collect();
+    pool::for_each(
+        tasks.len(),
+        |number| check.run(tasks[number]),
+        |number, result| {
+            results[number] = Some(result.unwrap_or_else(|panicked| {
+                let mut failure = LabFailure::panicked(tasks[number].seed());
+                failure.what = format!("panicked: {}", panicked.0);
+                Err(check.failed(tasks[number], failure))
+            }));
+            bar.inc(1);
+            true
+        },
+    );
+    bars.clear();
+    results.into_iter().flatten().collect()
+}
+
+/// The rows as text, with the widths of their columns.
+struct Table {
+    cells: Vec<[String; COLUMNS]>,
+    widths: [usize; COLUMNS],
+    notes: Vec<String>,
+}
+
+const COLUMNS: usize = 7;
+const HEADER: [&str; COLUMNS] =
+    ["scenario", "controller", "figure", "reference", "goal", "measured", "verdict"];
+/// The first columns that hold figures, which stand at the right.
+const FIGURES: std::ops::Range<usize> = 3..6;
+
+impl Table {
+    fn of(rows: &[Row]) -> Self {
+        let cells: Vec<_> = rows.iter().map(cells).collect();
+        let mut widths = HEADER.map(str::len);
+        for row in &cells {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.len());
+            }
+        }
+        let notes = rows.iter().map(|row| row.note.clone().unwrap_or_default()).collect();
+        Self { cells, widths, notes }
+    }
+
+    fn header(&self) -> String {
+        self.aligned(&HEADER.map(str::to_owned))
+    }
+
+    fn line(&self, number: usize) -> String {
+        let line = self.aligned(&self.cells[number]);
+        match self.notes[number].as_str() {
+            "" => line,
+            note => format!("{line}  {note}"),
+        }
+    }
+
+    fn aligned(&self, cells: &[String; COLUMNS]) -> String {
+        let columns = cells.iter().zip(self.widths).enumerate();
+        let padded = columns.map(|(column, (cell, width))| match FIGURES.contains(&column) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:width$}"),
+        });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    }
+}
+
+fn cells(row: &Row) -> [String; COLUMNS] {
+    let figure = |value: Option<f64>| match value {
+        None => "-".to_owned(),
+        Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
+        Some(value) => format!("{value:.3}"),
+    };
+    let verdict = if row.verdict == Verdict::Met { "met" } else { "missed" };
+    [
+        row.scenario.clone(),
+        row.controller.to_string(),
+        row.metric.as_str().to_owned(),
+        figure(row.reference),
+        figure(row.goal),
+        figure(row.measured),
+        verdict.to_owned(),
+    ]
+}

@@ -1,0 +1,66 @@
+//! `fulmar lab grid`.
+
+use std::fs;
+
+use fulmar_lab::scenario::{Grid, Point, Scenario};
+
+use super::args::LabGridArgs;
+use super::results::{GridLine, Results};
+use super::{load, pool};
+use crate::failure::Failure;
+use crate::progress::Bars;
+use crate::report::Output;
+
+pub(super) fn run(args: &LabGridArgs, output: Output) -> Result<(), Failure> {
+    let name = args.file.display().to_string();
+    let text = fs::read_to_string(&args.file).map_err(Failure::io(format!("cannot read {name}")))?;
+    let grid = Grid::parse(&name, &text)?;
+    let scenario = load::scenario(&grid.scenario)?;
+    let all = grid.points();
+    // A setting that makes no sense is told before anything runs.
+    for point in &all {
+        prepared(&scenario, point)?;
+    }
+    let format = args.format.unwrap_or_else(|| Results::format_of(args.out.as_deref()));
+    let mut results = match &args.out {
+        Some(path) => Results::to_file(path, format)?,
+        None => Results::to_stdout(format),
+    };
+    let mine = all.iter().enumerate().filter(|(number, _)| args.shard.contains(*number));
+    let points: Vec<&Point> = mine.map(|(_, point)| point).filter(|point| !results.has(point)).collect();
+    run_all(&scenario, &points, &mut results, output)
+}
+
+fn run_all(
+    scenario: &Scenario,
+    points: &[&Point],
+    results: &mut Results,
+    output: Output,
+) -> Result<(), Failure> {
+    let bars = Bars::new(output.wants_bars());
+    let bar = bars.with_count(points.len() as u64);
+    let (mut failed, mut written) = (0, Ok(()));
+    let task = |number: usize| {
+        let point = points[number];
+        let scenario = prepared(scenario, point).map_err(|error| error.to_string())?;
+        scenario.run(point.controller, point.seed).map_err(|error| error.to_string())
+    };
+    pool::for_each(points.len(), task, |number, result| {
+        let result = result.unwrap_or_else(|panicked| Err(format!("panicked: {}", panicked.0)));
+        failed += usize::from(result.is_err());
+        bar.inc(1);
+        written = results.add(&GridLine::new(points[number], result));
+        written.is_ok()
+    });
+    bars.clear();
+    written?;
+    if failed > 0 { Err(Failure::RunsFailed(failed)) } else { Ok(()) }
+}
+
+/// The scenario with the settings of a run.
+fn prepared(scenario: &Scenario, point: &Point) -> Result<Scenario, Failure> {
+    let assignments = point.assignments();
+    let scenario = scenario.with_settings(assignments.iter().map(String::as_str))?;
+    scenario.lab(scenario.controller_or_default(point.controller)?, point.seed)?;
+    Ok(scenario)
+}

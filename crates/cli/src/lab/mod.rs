@@ -1,0 +1,33 @@
+//! `fulmar lab`: scenarios in a simulated network.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `args` | the command line |
+//! | `load` | scenarios by name and from files |
+//! | `list`, `run`, `check`, `grid` | one command each |
+//! | `results` | where a campaign writes, and what it finds there |
+//! | `pool` | runs on all cores |
+
+pub(crate) mod args;
+mod check;
+mod grid;
+mod list;
+mod load;
+mod pool;
+mod results;
+mod run;
+
+use crate::failure::Failure;
+use crate::report::Output;
+
+use self::args::LabCommand;
+
+/// Runs a command of the lab.
+pub(crate) fn run(command: LabCommand, output: Output) -> Result<(), Failure> {
+    match command {
+        LabCommand::List => list::run(output),
+        LabCommand::Run(args) => run::run(&args, output),
+        LabCommand::Check(args) => check::run(&args, output),
+        LabCommand::Grid(args) => grid::run(&args, output),
+    }
+}

@@ -1,0 +1,94 @@
+//! Runs on all cores.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// Why a task has no result: it panicked, with this message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Panicked(pub(super) String);
+
+/// Does each of `count` tasks on some thread and hands its number and result to `done`, in the order in which
+/// they end. Stops early when `done` says so.
+pub(super) fn for_each<R: Send>(
+    count: usize,
+    task: impl Fn(usize) -> R + Sync,
+    mut done: impl FnMut(usize, Result<R, Panicked>) -> bool,
+) {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(count);
+    let next = AtomicUsize::new(0);
+    let (results, inbox) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (results, task, next) = (results.clone(), &task, &next);
+            scope.spawn(move || {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        break;
+                    }
+                    let result = panic::catch_unwind(AssertUnwindSafe(|| task(number)));
+                    // Nobody listens any more: the rest is not wanted.
+                    if results.send((number, result.map_err(|payload| Panicked::of(&*payload)))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(results);
+        while let Ok((number, result)) = inbox.recv() {
+            if !done(number, result) {
+                break;
+            }
+        }
+        drop(inbox);
+    });
+}
+
+impl Panicked {
+    fn of(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        Self(text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_is_done_once_whichever_panics() {
+        let mut seen = vec![0; 50];
+        for_each(
+            50,
+            |number| {
+                assert_ne!(number, 7, "seven");
+                number * 2
+            },
+            |number, result| {
+                seen[number] += 1;
+                match result {
+                    Ok(double) => assert_eq!(double, 2 * number),
+                    Err(Panicked(message)) => assert!(number == 7 && message.contains("seven")),
+                }
+                true
+            },
+        );
+        assert_eq!(seen, vec![1; 50]);
+    }
+
+    #[test]
+    fn whoever_has_enough_stops() {
+        let mut seen = 0;
+        for_each(
+            1_000_000,
+            |_| std::hint::black_box(0),
+            |_, _| {
+                seen += 1;
+                seen < 3
+            },
+        );
+        assert_eq!(seen, 3);
+    }
+}

@@ -1,0 +1,204 @@
+//! Where a campaign writes, and what it finds there.
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use fulmar_lab::scenario::{Figures, Point};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::args::GridFormat;
+use crate::failure::Failure;
+
+/// The results of a campaign, on their way to a file or to standard output.
+pub(super) struct Results {
+    place: String,
+    to: Box<dyn Write>,
+    format: GridFormat,
+    /// The runs whose results were there before.
+    known: BTreeSet<String>,
+    wants_header: bool,
+}
+
+/// A run of a campaign and what came out of it.
+#[derive(Debug, Serialize)]
+pub(super) struct GridLine {
+    id: String,
+    settings: serde_json::Map<String, Value>,
+    #[serde(flatten)]
+    figures: Option<Figures>,
+    error: Option<String>,
+}
+
+impl GridLine {
+    pub(super) fn new(point: &Point, result: Result<Figures, String>) -> Self {
+        let value = |value: &_| serde_json::to_value(value).unwrap_or(Value::Null);
+        let settings = point.settings.iter().map(|(key, setting)| (key.clone(), value(setting))).collect();
+        let (figures, error) = match result {
+            Ok(figures) => (Some(figures), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self { id: point.id(), settings, figures, error }
+    }
+}
+
+impl Results {
+    /// Standard output.
+    pub(super) fn to_stdout(format: GridFormat) -> Self {
+        let to = Box::new(io::stdout());
+        Self { place: "standard output".to_owned(), to, format, known: BTreeSet::new(), wants_header: true }
+    }
+
+    /// A file. What an interrupted campaign left in it stays, but for a line that was not finished.
+    pub(super) fn to_file(path: &PathBuf, format: GridFormat) -> Result<Self, Failure> {
+        let place = path.display().to_string();
+        let open = || -> io::Result<(File, BTreeSet<String>, bool)> {
+            let mut file =
+                OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+            let (known, end) = read_known(&file, format)?;
+            file.set_len(end)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok((file, known, end == 0))
+        };
+        let (file, known, wants_header) =
+            open().map_err(Failure::io(format!("cannot open the results {place}")))?;
+        Ok(Self { place, to: Box::new(file), format, known, wants_header })
+    }
+
+    /// The form that a file's name asks for.
+    pub(super) fn format_of(path: Option<&Path>) -> GridFormat {
+        match path.and_then(Path::extension) {
+            Some(extension) if extension.eq_ignore_ascii_case("csv") => GridFormat::Csv,
+            _ => GridFormat::Jsonl,
+        }
+    }
+
+    /// Whether the result of a run is there already.
+    pub(super) fn has(&self, point: &Point) -> bool {
+        self.known.contains(&point.id())
+    }
+
+    /// Adds a result.
+    pub(super) fn add(&mut self, line: &GridLine) -> Result<(), Failure> {
+        let text = match self.format {
+            GridFormat::Jsonl => {
+                serde_json::to_string(line).map(|json| json + "\n").map_err(io::Error::other)
+            }
+            GridFormat::Csv => self.csv(line),
+        };
+        let written = text.and_then(|text| self.to.write_all(text.as_bytes())).and_then(|()| self.to.flush());
+        written.map_err(Failure::io(format!("cannot write to {}", self.place)))
+    }
+
+    fn csv(&mut self, line: &GridLine) -> io::Result<String> {
+        // All lines have the same columns, those without figures too.
+        let mut columns = Vec::new();
+        let value = serde_json::to_value(line).map_err(io::Error::other)?;
+        columns.push(("id".to_owned(), value["id"].clone()));
+        for (key, setting) in &line.settings {
+            columns.push((key.clone(), setting.clone()));
+        }
+        for name in COLUMNS {
+            columns.push((
+                (*name).to_owned(),
+                value.pointer(&format!("/{}", name.replace('.', "/"))).cloned().unwrap_or(Value::Null),
+            ));
+        }
+        let mut text = String::new();
+        if std::mem::take(&mut self.wants_header) {
+            text.push_str(&csv_line(columns.iter().map(|(name, _)| name.clone())));
+        }
+        text.push_str(&csv_line(columns.iter().map(|(_, value)| match value {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })));
+        Ok(text)
+    }
+}
+
+/// The columns of a CSV line behind the settings; those of a side by their path.
+const COLUMNS: &[&str] = &[
+    "scenario",
+    "controller",
+    "seed",
+    "completion_s",
+    "bytes",
+    "client.packets_sent",
+    "client.packets_lost",
+    "client.packets_spurious",
+    "client.bytes_sent",
+    "client.ack_bytes",
+    "client.acks_sent",
+    "client.pto_count",
+    "client.rtt_min_ms",
+    "client.rtt_max_ms",
+    "client.cwnd_max",
+    "client.connections_accepted",
+    "server.packets_sent",
+    "server.packets_lost",
+    "server.packets_spurious",
+    "server.bytes_sent",
+    "server.ack_bytes",
+    "server.acks_sent",
+    "server.pto_count",
+    "server.rtt_min_ms",
+    "server.rtt_max_ms",
+    "server.cwnd_max",
+    "server.connections_accepted",
+    "trace_sha256",
+    "error",
+];
+
+/// Fields with commas, quotes or line ends are quoted (RFC 4180).
+fn csv_line(fields: impl Iterator<Item = String>) -> String {
+    let quoted = fields.map(|field| match field.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field,
+    });
+    quoted.collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// The runs whose results a file has, and where its last complete line ends.
+fn read_known(file: &File, format: GridFormat) -> io::Result<(BTreeSet<String>, u64)> {
+    let (mut known, mut end) = (BTreeSet::new(), 0);
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+        let text = String::from_utf8_lossy(&line);
+        let id = match format {
+            GridFormat::Jsonl => serde_json::from_str::<Value>(&text)
+                .ok()
+                .and_then(|value| value["id"].as_str().map(str::to_owned)),
+            GridFormat::Csv => Some(first_field(&text)),
+        };
+        known.extend(id);
+        end += line.len() as u64;
+        line.clear();
+    }
+    Ok((known, end))
+}
+
+/// The first field of a CSV line.
+fn first_field(line: &str) -> String {
+    match line.strip_prefix('"') {
+        None => line.trim_end().split(',').next().unwrap_or_default().to_owned(),
+        Some(rest) => {
+            // Two quotes stand for one; a single one ends the field.
+            let mut field = String::new();
+            let mut characters = rest.chars().peekable();
+            while let Some(character) = characters.next() {
+                if character == '"' && characters.next_if_eq(&'"').is_none() {
+                    break;
+                }
+                field.push(character);
+            }
+            field
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

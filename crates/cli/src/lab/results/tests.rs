@@ -1,0 +1,52 @@
+use std::fs;
+
+use fulmar_lab::scenario::{Grid, Point};
+
+use super::*;
+use crate::test_dir::TestDir;
+
+fn points() -> Vec<Point> {
+    let text = "scenario = \"x\"\nseeds = 3\n[set]\n\"link.loss\" = [\"none\"]\n";
+    Grid::parse("grid", text).unwrap().points()
+}
+
+fn add(results: &mut Results, point: &Point) {
+    results.add(&GridLine::new(point, Err("did not run, \"really\"".to_owned()))).unwrap();
+}
+
+#[test]
+fn what_is_in_the_file_is_known_and_a_line_that_was_cut_is_not() {
+    for format in [GridFormat::Jsonl, GridFormat::Csv] {
+        let dir = TestDir::new("results");
+        let path = dir.path().join("results");
+        let points = points();
+        let mut results = Results::to_file(&path, format).unwrap();
+        add(&mut results, &points[0]);
+        add(&mut results, &points[1]);
+        drop(results);
+        let complete = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &complete[..complete.len() - 5]).unwrap();
+
+        let mut results = Results::to_file(&path, format).unwrap();
+        let known: Vec<bool> = points.iter().map(|point| results.has(point)).collect();
+        assert_eq!(known, [true, false, false], "{format:?}");
+        add(&mut results, &points[1]);
+        drop(results);
+        assert_eq!(fs::read_to_string(&path).unwrap(), complete, "{format:?}");
+    }
+}
+
+#[test]
+fn a_csv_file_has_one_header_and_as_many_fields_in_each_line() {
+    let dir = TestDir::new("results");
+    let path = dir.path().join("results.csv");
+    let mut results = Results::to_file(&path, Results::format_of(Some(&path))).unwrap();
+    points().iter().for_each(|point| add(&mut results, point));
+    drop(results);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1 + 3);
+    assert!(lines[0].starts_with("id,link.loss,scenario,controller,seed,"), "{}", lines[0]);
+    assert!(lines[1].ends_with(",\"did not run, \"\"really\"\"\""), "{}", lines[1]);
+    assert_eq!(first_field(lines[1]), points()[0].id());
+}

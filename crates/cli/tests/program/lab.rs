@@ -1,0 +1,169 @@
+//! `fulmar lab`: names, figures, goals and campaigns, and that a run is the same everywhere.
+
+use std::fs;
+
+use fulmar_lab::scenario::{ControllerName, Scenario};
+use serde_json::Value;
+
+use crate::run::{finish, fulmar};
+use crate::test_dir::TestDir;
+
+/// What an object of `lab run --json` has.
+const RUN: [&str; 8] =
+    ["scenario", "controller", "seed", "completion_s", "bytes", "client", "server", "trace_sha256"];
+/// What each side of it has.
+const SIDE: [&str; 11] = [
+    "packets_sent",
+    "packets_lost",
+    "packets_spurious",
+    "bytes_sent",
+    "ack_bytes",
+    "acks_sent",
+    "pto_count",
+    "rtt_min_ms",
+    "rtt_max_ms",
+    "cwnd_max",
+    "connections_accepted",
+];
+/// What an object of `lab check --json` has.
+const ROW: [&str; 7] = ["scenario", "controller", "metric", "reference", "goal", "measured", "verdict"];
+
+/// A scenario with a goal that is met and one that is not.
+const SMALL: &str = r#"
+title = "A small download"
+[link]
+rate_mbps = 10
+delay_ms = 10
+[[connection]]
+download_bytes = 20_000
+[[goal]]
+controller = "cubic"
+goal = 1
+[[goal]]
+controller = "cubic"
+metric = "packets_sent"
+goal = 1
+"#;
+
+/// The object has these fields, and no others.
+#[track_caller]
+fn has_exactly(object: &Value, names: &[&str]) {
+    let mut found: Vec<&str> = object.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut names = names.to_vec();
+    found.sort_unstable();
+    names.sort_unstable();
+    assert_eq!(found, names);
+}
+
+#[test]
+fn all_scenarios_are_listed_wherever_the_program_runs() {
+    let dir = TestDir::new("lab-list");
+    let mut command = fulmar(&["lab", "list", "--json"]);
+    command.current_dir(dir.path());
+    let listed = finish(command).succeeded().objects();
+    let names: Vec<&str> = listed.iter().map(|object| object["name"].as_str().expect("a name")).collect();
+    assert_eq!(names, Scenario::builtin_names().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_run_has_its_figures_and_is_the_same_in_every_process() {
+    for (name, controller) in [
+        ("deep-space/minute", ControllerName::Cubic),
+        ("recovery/two-of-64", ControllerName::Newreno),
+        ("recovery/heavy-loss-exchanges", ControllerName::Cubic),
+        ("congestion/four-in-sequence-jitter", ControllerName::Cubic),
+        ("congestion/cubic-with-cubic", ControllerName::Newreno),
+    ] {
+        let arguments = ["lab", "run", name, "--controller", controller.as_str(), "--seed", "7", "--json"];
+        let objects = finish(fulmar(&arguments)).succeeded().objects();
+        assert_eq!(objects.len(), 1);
+        has_exactly(&objects[0], &RUN);
+        has_exactly(&objects[0]["client"], &SIDE);
+        has_exactly(&objects[0]["server"], &SIDE);
+        let scenario = Scenario::builtin(name).expect(name);
+        let here = [7, 7, 8].map(|seed| scenario.run(Some(controller), seed).expect(name).trace_sha256);
+        assert_eq!(objects[0]["trace_sha256"], here[0], "{name}");
+        assert_eq!(here[0], here[1], "{name}");
+        assert_ne!(here[0], here[2], "{name}");
+    }
+}
+
+#[test]
+fn runs_are_printed_in_the_order_of_their_seeds() {
+    let arguments = ["lab", "run", "deep-space/minute", "--seed", "5", "--runs", "6", "--json"];
+    let objects = finish(fulmar(&arguments)).succeeded().objects();
+    let seeds: Vec<u64> = objects.iter().map(|object| object["seed"].as_u64().expect("a seed")).collect();
+    assert_eq!(seeds, [5, 6, 7, 8, 9, 10]);
+}
+
+#[test]
+fn a_setting_changes_the_run() {
+    let time = |setting: &str| {
+        let arguments = ["lab", "run", "deep-space/long-rtt", "--set", setting, "--json"];
+        finish(fulmar(&arguments)).succeeded().objects()[0]["completion_s"].as_f64().expect("a time")
+    };
+    assert!(time("link.delay_ms=10") < time("link.delay_ms=300") / 2.0);
+}
+
+#[test]
+fn what_does_not_exist_is_wrong_usage() {
+    finish(fulmar(&["lab", "run", "mars/attacks"])).failed(2, &["mars/attacks", "fulmar lab list"]);
+    finish(fulmar(&["lab", "run", "deep-space/minute", "--set", "link.speed=1"]))
+        .failed(2, &["deep-space/minute", "unknown field `speed`"]);
+    let dir = TestDir::new("lab-usage");
+    let path = dir.path().join("typo.toml");
+    fs::write(&path, SMALL.replace("delay_ms", "dealy_ms")).expect("a file");
+    let path = path.to_str().expect("a path");
+    finish(fulmar(&["lab", "run", path])).failed(2, &["typo.toml:5: [link] dealy_ms: unknown field"]);
+}
+
+#[test]
+fn a_run_that_fails_says_so() {
+    let arguments = ["lab", "run", "deep-space/long-rtt", "--set", "link.loss=\"everything\"", "--json"];
+    let finished = finish(fulmar(&arguments));
+    assert!(finished.stdout().is_empty(), "{}", finished.stdout());
+    assert!(finished.stderr().contains("deep-space/long-rtt with"), "{}", finished.stderr());
+    assert!(finished.stderr().ends_with("fulmar: 1 runs failed\n"), "{}", finished.stderr());
+}
+
+#[test]
+fn a_check_has_a_row_for_each_goal_and_tells_of_a_missed_one() {
+    let dir = TestDir::new("lab-check");
+    let path = dir.path().join("small.toml");
+    fs::write(&path, SMALL).expect("a file");
+    let path = path.to_str().expect("a path");
+    let rows =
+        finish(fulmar(&["lab", "check", path, "--json"])).failed(1, &["1 goals were missed"]).objects();
+    rows.iter().for_each(|row| has_exactly(row, &ROW));
+    let verdicts: Vec<&str> = rows.iter().map(|row| row["verdict"].as_str().expect("a verdict")).collect();
+    assert_eq!(verdicts, ["met", "missed"]);
+    let table = finish(fulmar(&["lab", "check", path])).failed(1, &[]).stdout();
+    let first: Vec<&str> = table.lines().next().expect("a header").split_whitespace().collect();
+    assert_eq!(first, ["scenario", "controller", "figure", "reference", "goal", "measured", "verdict"]);
+}
+
+#[test]
+fn a_campaign_goes_on_where_it_was_interrupted_and_can_be_split() {
+    let dir = TestDir::new("lab-grid");
+    let file = |name: &str| dir.path().join(name).to_str().expect("a path").to_owned();
+    let campaign = file("campaign.toml");
+    let text = "scenario = \"deep-space/long-rtt\"\nseeds = 2\n[set]\n\"link.delay_ms\" = [10, 20]\n";
+    fs::write(&campaign, text).expect("a file");
+    let grid = |out: &str, shard: &str| {
+        finish(fulmar(&["lab", "grid", &campaign, "-o", out, "--shard", shard])).succeeded();
+        let text = fs::read_to_string(out).expect("results");
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let whole = grid(&file("whole.jsonl"), "1/1");
+    assert_eq!(whole.len(), 4);
+    fs::write(file("cut.jsonl"), format!("{}\n{}", whole[0], &whole[1][..40])).expect("a file");
+    assert_eq!(grid(&file("cut.jsonl"), "1/1"), whole);
+    let mut parts = grid(&file("part1.jsonl"), "1/2");
+    parts.extend(grid(&file("part2.jsonl"), "2/2"));
+    parts.sort();
+    assert_eq!(parts, whole);
+    let csv = grid(&file("whole.csv"), "1/1");
+    assert_eq!(csv.len(), 5);
+}

@@ -1,0 +1,62 @@
+use super::*;
+
+const SCENARIO: &str = r#"
+title = "A small download"
+runs = 2
+[link]
+rate_mbps = 10
+delay_ms = 10
+[[connection]]
+download_bytes = 20_000
+[[goal]]
+controller = "cubic"
+reference = 1.0
+goal = 0.5
+[[goal]]
+controller = "cubic"
+goal = 0.01
+[[goal]]
+controller = "newreno"
+metric = "completion_ratio"
+goal = 0.9
+[baseline]
+"link.delay_ms" = 20
+"#;
+
+fn rows(only: Option<ControllerName>) -> Vec<Row> {
+    let scenario = Scenario::parse("small", SCENARIO).unwrap();
+    let check = Check::new(vec![scenario], only).unwrap();
+    let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
+    check.rows(&results)
+}
+
+#[test]
+fn each_goal_gets_a_row_with_its_verdict() {
+    let rows = rows(None);
+    let verdicts: Vec<_> = rows.iter().map(|row| row.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Met, Verdict::Missed, Verdict::Met], "{rows:#?}");
+    // Handshake, request and answer take two round trips; the baseline's are twice as long.
+    let ratio = rows[2].measured.unwrap();
+    assert!((0.4..0.8).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_check_of_one_controller_leaves_the_others_out() {
+    let rows = rows(Some(ControllerName::Newreno));
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0].controller, ControllerName::Newreno);
+}
+
+#[test]
+fn a_run_that_fails_misses_its_goal_and_says_why() {
+    let text = SCENARIO.replace("[link]", "[link]\nloss = \"everything\"");
+    let scenario = Scenario::parse("dead", &text).unwrap();
+    let check = Check::new(vec![scenario], Some(ControllerName::Cubic)).unwrap();
+    let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
+    let rows = check.rows(&results);
+    assert_eq!((rows[0].measured, rows[0].verdict), (None, Verdict::Missed));
+    assert!(
+        rows[0].note.as_ref().unwrap().starts_with("2 runs failed, the first: dead with cubic, seed 1"),
+        "{rows:?}"
+    );
+}

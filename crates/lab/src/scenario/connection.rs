@@ -1,0 +1,124 @@
+//! The workload of a scenario file: `[[connection]]`.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::ControllerName;
+use super::values::{Count, Millis, Seconds};
+use crate::Workload;
+
+/// Bytes of a request for a download, if the file does not say.
+const REQUEST_BYTES: u64 = 100;
+
+/// A connection, or several ones one after another, and what is done with it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConnectionSpec {
+    /// Bytes that the client sends on each stream.
+    upload_bytes: Option<u64>,
+    /// Bytes that the server sends back on each stream.
+    pub(crate) download_bytes: Option<u64>,
+    #[serde(default = "one")]
+    streams: Count,
+    #[serde(default)]
+    order: Order,
+    pub(crate) datagrams: Option<DatagramSpec>,
+    /// When the connection starts.
+    #[serde(default)]
+    pub(crate) start_s: Seconds,
+    /// The client closes it so long after its handshake, whatever is under way.
+    pub(crate) stop_after_s: Option<Seconds>,
+    /// How many such connections there are, one after another.
+    #[serde(default = "one")]
+    pub(crate) repeat: Count,
+    /// The client's controller, if it is not the run's.
+    pub(crate) controller: Option<ControllerName>,
+    /// Whether completion does not wait for it.
+    #[serde(default)]
+    pub(crate) background: bool,
+}
+
+/// Unreliable datagrams at a steady pace.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DatagramSpec {
+    pub(crate) from: Sender,
+    pub(crate) count: Count,
+    pub(crate) bytes: u16,
+    interval_ms: Millis,
+    /// After this time a datagram is of no use; the share of those that came in time is a figure of the run.
+    pub(crate) deadline_ms: Option<Millis>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Sender {
+    Client,
+    Server,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    #[default]
+    Sequence,
+    Parallel,
+}
+
+fn one() -> Count {
+    Count(1)
+}
+
+impl ConnectionSpec {
+    /// What the client does.
+    pub(crate) fn client_workload(&self) -> Workload {
+        let (size, bidirectional) = match (self.upload_bytes, self.download_bytes) {
+            (upload, Some(_)) => (upload.unwrap_or(REQUEST_BYTES), 1.0),
+            (Some(upload), None) => (upload, 0.0),
+            (None, None) => (0, 0.0),
+        };
+        let has_streams = self.upload_bytes.is_some() || self.download_bytes.is_some();
+        let workload = Workload {
+            streams: if has_streams { self.streams.0 } else { 0 },
+            in_sequence: self.order == Order::Sequence,
+            bidirectional,
+            size: size..=size,
+            ..Workload::default()
+        };
+        self.with_datagrams(workload, Sender::Client)
+    }
+
+    /// What the server does.
+    pub(crate) fn server_workload(&self) -> Workload {
+        let reply = self.download_bytes.unwrap_or(0);
+        self.with_datagrams(Workload::replies(reply), Sender::Server)
+    }
+
+    fn with_datagrams(&self, workload: Workload, side: Sender) -> Workload {
+        match self.datagrams {
+            Some(datagrams) if datagrams.from == side => Workload {
+                datagrams: datagrams.count.0,
+                datagram_size: u64::from(datagrams.bytes)..=u64::from(datagrams.bytes),
+                datagram_interval: Some(datagrams.interval_ms.0),
+                ..workload
+            },
+            _ => workload,
+        }
+    }
+
+    /// After which time a datagram is of no use.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.datagrams?.deadline_ms.map(|deadline| deadline.0)
+    }
+
+    /// What makes no sense about this connection, seen alone.
+    pub(crate) fn problem(&self) -> Option<&'static str> {
+        let idle = self.upload_bytes.is_none() && self.download_bytes.is_none() && self.datagrams.is_none();
+        if idle {
+            return Some("a connection needs `upload_bytes`, `download_bytes` or `datagrams`");
+        }
+        let short = self.datagrams.is_some_and(|datagrams| datagrams.bytes < 8);
+        short.then_some("a datagram has at least 8 bytes, which hold its number")
+    }
+}

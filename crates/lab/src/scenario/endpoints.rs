@@ -1,0 +1,78 @@
+//! The configuration of the ends: `[endpoints]` for both, `[client]` and `[server]` for one.
+
+use fulmar_proto::{TimerStyle, TransportConfig};
+use serde::Deserialize;
+
+use super::values::{Millis, Seconds};
+
+/// Settings of an end, or of both, named like the fields of [`TransportConfig`]. What is not given keeps its
+/// default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EndpointSpec {
+    idle_timeout_s: Option<Seconds>,
+    handshake_timeout_s: Option<Seconds>,
+    keep_alive_s: Option<Seconds>,
+    initial_rtt_ms: Option<Millis>,
+    max_ack_delay_ms: Option<Millis>,
+    stream_receive_window: Option<u64>,
+    stream_receive_window_max: Option<u64>,
+    receive_window: Option<u64>,
+    receive_window_max: Option<u64>,
+    send_window: Option<u64>,
+    max_concurrent_bidi_streams: Option<u64>,
+    max_concurrent_uni_streams: Option<u64>,
+    initial_mtu: Option<u16>,
+    mtu_max: Option<u16>,
+    mtu_discovery: Option<bool>,
+    ecn: Option<bool>,
+    ack_frequency: Option<bool>,
+    timers: Option<TimersSpec>,
+}
+
+/// How timers are derived from the round-trip time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum TimersSpec {
+    OncePerRtt,
+    Classic,
+}
+
+impl EndpointSpec {
+    /// Changes what is given, and nothing else.
+    pub(crate) fn apply(self, config: &mut TransportConfig) {
+        config.max_idle_timeout = self.idle_timeout_s.map(|time| time.0).or(config.max_idle_timeout);
+        config.keep_alive_interval = self.keep_alive_s.map(|time| time.0).or(config.keep_alive_interval);
+        set(&mut config.handshake_timeout, self.handshake_timeout_s.map(|time| time.0));
+        set(&mut config.initial_rtt, self.initial_rtt_ms.map(|time| time.0));
+        set(&mut config.max_ack_delay, self.max_ack_delay_ms.map(|time| time.0));
+        set(&mut config.stream_receive_window, self.stream_receive_window);
+        set(&mut config.stream_receive_window_max, self.stream_receive_window_max);
+        set(&mut config.receive_window, self.receive_window);
+        set(&mut config.receive_window_max, self.receive_window_max);
+        set(&mut config.send_window, self.send_window);
+        set(&mut config.max_concurrent_bidi_streams, self.max_concurrent_bidi_streams);
+        set(&mut config.max_concurrent_uni_streams, self.max_concurrent_uni_streams);
+        set(&mut config.initial_mtu, self.initial_mtu);
+        set(&mut config.mtu_max, self.mtu_max);
+        set(&mut config.mtu_discovery, self.mtu_discovery);
+        set(&mut config.ecn, self.ecn);
+        set(&mut config.ack_frequency, self.ack_frequency);
+        set(&mut config.timers, self.timers.map(TimersSpec::style));
+    }
+}
+
+impl TimersSpec {
+    fn style(self) -> TimerStyle {
+        match self {
+            Self::OncePerRtt => TimerStyle::OncePerRtt,
+            Self::Classic => TimerStyle::Classic,
+        }
+    }
+}
+
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}

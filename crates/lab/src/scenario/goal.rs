@@ -1,0 +1,155 @@
+//! What a scenario is to reach: `[[goal]]`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ControllerName, Figures};
+
+/// What a goal without a figure of its own allows beyond the reference figure.
+const TOLERANCE: f64 = 1.02;
+
+/// A figure of a run that a goal is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Virtual time from the client's start to the last byte.
+    #[default]
+    CompletionS,
+    /// The same, divided by that of the scenario with the settings of its `[baseline]`.
+    CompletionRatio,
+    /// Packets that both sides declared lost.
+    PacketsLost,
+    /// Packets that both sides declared lost although they arrived.
+    PacketsSpurious,
+    /// Packets that both sides sent.
+    PacketsSent,
+    /// The most bytes in flight of any connection on either side.
+    BytesInFlightMax,
+    /// Connections that the server accepted.
+    ConnectionsAccepted,
+    /// Jain's index of the bytes that the connections moved: 1 if all moved the same.
+    JainIndex,
+    /// The smallest share that a connection had of the bytes of all.
+    ShareMin,
+    /// The one-way delay that half of the unreliable datagrams did not exceed.
+    DatagramDelayP50Ms,
+    /// The one-way delay that 99 % of the unreliable datagrams did not exceed.
+    DatagramDelayP99Ms,
+    /// The share of the unreliable datagrams that came before their deadline.
+    DatagramsInTime,
+    /// From the `repaired_at_s` of the scenario to the next packet that reaches its end.
+    ResumedAfterS,
+}
+
+/// How figures of several seeds become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Median,
+    Maximum,
+    Minimum,
+}
+
+/// What a run of a scenario with a controller is to reach.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// The controller; `None` for the one of the default configuration.
+    pub controller: Option<ControllerName>,
+    /// The figure.
+    #[serde(default)]
+    pub metric: Metric,
+    /// What another stack, or an earlier specification, reached.
+    pub reference: Option<f64>,
+    /// What is to be reached. Without it, the reference with a tolerance of 2 %.
+    pub goal: Option<f64>,
+}
+
+impl Metric {
+    /// The figure of a run; `None` if the run does not have it.
+    pub fn of(self, figures: &Figures) -> Option<f64> {
+        let sides = [&figures.client, &figures.server];
+        let sum = |figure: fn(&super::SideFigures) -> u64| sides.map(figure).iter().sum::<u64>() as f64;
+        let more = &figures.more;
+        match self {
+            Self::CompletionS | Self::CompletionRatio => figures.completion_s,
+            Self::PacketsLost => Some(sum(|side| side.packets_lost)),
+            Self::PacketsSpurious => Some(sum(|side| side.packets_spurious)),
+            Self::PacketsSent => Some(sum(|side| side.packets_sent)),
+            Self::BytesInFlightMax => Some(more.bytes_in_flight_max as f64),
+            Self::ConnectionsAccepted => Some(sum(|side| side.connections_accepted)),
+            Self::JainIndex => more.jain_index(),
+            Self::ShareMin => more.share_min(),
+            Self::DatagramDelayP50Ms => more.datagram_delay_ms(0.5),
+            Self::DatagramDelayP99Ms => more.datagram_delay_ms(0.99),
+            Self::DatagramsInTime => more.datagrams_in_time,
+            Self::ResumedAfterS => more.resumed_after_s,
+        }
+    }
+
+    /// The figures of several seeds as one: the median of times, the worst of what has a bound. `None` if a
+    /// run does not have the figure.
+    pub fn over_seeds(self, figures: &[Option<f64>]) -> Option<f64> {
+        let mut figures = figures.iter().copied().collect::<Option<Vec<f64>>>()?;
+        figures.sort_by(f64::total_cmp);
+        match self.over() {
+            Over::Minimum => figures.first().copied(),
+            Over::Maximum => figures.last().copied(),
+            Over::Median => median(&figures),
+        }
+    }
+
+    fn over(self) -> Over {
+        match self {
+            Self::CompletionS | Self::CompletionRatio => Over::Median,
+            Self::JainIndex | Self::ShareMin | Self::DatagramsInTime => Over::Minimum,
+            _ => Over::Maximum,
+        }
+    }
+
+    /// The name as it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CompletionS => "completion_s",
+            Self::CompletionRatio => "completion_ratio",
+            Self::PacketsLost => "packets_lost",
+            Self::PacketsSpurious => "packets_spurious",
+            Self::PacketsSent => "packets_sent",
+            Self::BytesInFlightMax => "bytes_in_flight_max",
+            Self::ConnectionsAccepted => "connections_accepted",
+            Self::JainIndex => "jain_index",
+            Self::ShareMin => "share_min",
+            Self::DatagramDelayP50Ms => "datagram_delay_p50_ms",
+            Self::DatagramDelayP99Ms => "datagram_delay_p99_ms",
+            Self::DatagramsInTime => "datagrams_in_time",
+            Self::ResumedAfterS => "resumed_after_s",
+        }
+    }
+}
+
+/// The middle of sorted figures; of an even number, the mean of the two in the middle.
+fn median(sorted: &[f64]) -> Option<f64> {
+    let upper = sorted.get(sorted.len() / 2)?;
+    let lower = sorted[(sorted.len() - 1) / 2];
+    Some((lower + upper) / 2.0)
+}
+
+impl Goal {
+    /// The figure that is to be reached.
+    pub fn limit(&self) -> Option<f64> {
+        self.goal.or_else(|| {
+            let factor = if self.metric.over() == Over::Minimum { 1.0 / TOLERANCE } else { TOLERANCE };
+            Some(self.reference? * factor)
+        })
+    }
+
+    /// Whether a measured figure reaches the goal. What could not be measured does not.
+    pub fn is_met(&self, measured: Option<f64>) -> bool {
+        let (Some(limit), Some(measured)) = (self.limit(), measured) else { return false };
+        match self.metric.over() {
+            Over::Minimum => measured >= limit,
+            Over::Median | Over::Maximum => measured <= limit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! The link of a scenario file: `[link]` for both directions, `[up]` and `[down]` for one, `[[schedule]]`.
+
+use fulmar_base::Instant;
+use fulmar_sim::{Change, Corrupt, Jitter, LinkConfig, Loss, QueueLimit, Reorder, Scheduled};
+use serde::Deserialize;
+
+use super::values::{Count, Mbps, Millis, Probability, Seconds};
+
+/// Settings of one direction of a link, or of both. What is not given keeps its value.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LinkSpec {
+    rate_mbps: Option<Mbps>,
+    delay_ms: Option<Millis>,
+    queue_ms: Option<Millis>,
+    queue_bytes: Option<u64>,
+    jitter: Option<JitterSpec>,
+    jitter_reorders: Option<bool>,
+    loss: Option<LossSpec>,
+    duplicate: Option<Probability>,
+    corrupt: Option<Probability>,
+    reorder: Option<ReorderSpec>,
+    mtu: Option<u16>,
+}
+
+/// A change of settings in the course of a run.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ScheduleSpec {
+    at_s: Seconds,
+    #[serde(default)]
+    direction: Direction,
+    set: LinkSpec,
+    repeat: Option<RepeatSpec>,
+}
+
+/// The same change again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RepeatSpec {
+    count: Count,
+    every_ms: Millis,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    Up,
+    Down,
+    #[default]
+    Both,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum JitterSpec {
+    None,
+    Uniform { max_ms: Millis },
+    Normal { mean_ms: Millis, deviation_ms: Millis },
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum LossSpec {
+    None,
+    Everything,
+    Uniform {
+        probability: Probability,
+    },
+    Capped {
+        probability: Probability,
+        run_max: Count,
+    },
+    Burst {
+        probability: Probability,
+        length_min: Count,
+        length_max: Count,
+    },
+    GilbertElliott {
+        to_bad: Probability,
+        to_good: Probability,
+        loss_good: Probability,
+        loss_bad: Probability,
+    },
+    Pattern {
+        period: Count,
+        offset: u32,
+        lost: u32,
+    },
+    Listed {
+        packets: Vec<u64>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum ReorderSpec {
+    None,
+    Time { probability: Probability, delay_max_ms: Millis },
+    Depth { probability: Probability, depth_max: Count, hold_max_ms: Millis },
+}
+
+impl LinkSpec {
+    /// These settings, and those of `base` where there are none.
+    fn over(&self, base: &Self) -> Self {
+        let (own, base) = (self.clone(), base.clone());
+        Self {
+            rate_mbps: own.rate_mbps.or(base.rate_mbps),
+            delay_ms: own.delay_ms.or(base.delay_ms),
+            queue_ms: own.queue_ms.or(base.queue_ms),
+            queue_bytes: own.queue_bytes.or(base.queue_bytes),
+            jitter: own.jitter.or(base.jitter),
+            jitter_reorders: own.jitter_reorders.or(base.jitter_reorders),
+            loss: own.loss.or(base.loss),
+            duplicate: own.duplicate.or(base.duplicate),
+            corrupt: own.corrupt.or(base.corrupt),
+            reorder: own.reorder.or(base.reorder),
+            mtu: own.mtu.or(base.mtu),
+        }
+    }
+
+    fn queue(&self) -> QueueLimit {
+        QueueLimit { bytes: self.queue_bytes, time: self.queue_ms.map(|time| time.0) }
+    }
+
+    fn config(&self) -> LinkConfig {
+        LinkConfig {
+            rate_bps: self.rate_mbps.map(|rate| rate.0),
+            queue: self.queue(),
+            delay: self.delay_ms.unwrap_or_default().0,
+            jitter: self.jitter.map_or(Jitter::None, JitterSpec::model),
+            jitter_reorders: self.jitter_reorders.unwrap_or(false),
+            loss: self.loss.as_ref().map_or(Loss::None, LossSpec::model),
+            duplicate: self.duplicate.unwrap_or_default().0,
+            corrupt: corrupt(self.corrupt.unwrap_or_default()),
+            reorder: self.reorder.map_or(Reorder::None, ReorderSpec::model),
+            mtu: self.mtu.map(usize::from),
+            ..LinkConfig::default()
+        }
+    }
+
+    /// A change for each setting that is given.
+    fn changes(&self) -> Vec<Change> {
+        let queue = (self.queue_ms.is_some() || self.queue_bytes.is_some()).then(|| self.queue());
+        let changes = [
+            self.rate_mbps.map(|rate| Change::Rate(Some(rate.0))),
+            self.delay_ms.map(|delay| Change::Delay(delay.0)),
+            queue.map(Change::Queue),
+            self.jitter.map(|jitter| Change::Jitter(jitter.model())),
+            self.loss.as_ref().map(|loss| Change::Loss(loss.model())),
+            self.duplicate.map(|probability| Change::Duplicate(probability.0)),
+            self.corrupt.map(|probability| Change::Corrupt(corrupt(probability))),
+            self.reorder.map(|reorder| Change::Reorder(reorder.model())),
+            self.mtu.map(|mtu| Change::Mtu(Some(usize::from(mtu)))),
+        ];
+        changes.into_iter().flatten().collect()
+    }
+
+    /// Whether a run depends on the seed because of these settings.
+    fn is_random(&self) -> bool {
+        let positive = |probability: Option<Probability>| probability.is_some_and(|p| p.0 > 0.0);
+        let loss = self.loss.as_ref().is_some_and(LossSpec::is_random);
+        let jitter = self.jitter.is_some_and(|jitter| jitter != JitterSpec::None);
+        let reorder = self.reorder.is_some_and(|reorder| reorder != ReorderSpec::None);
+        loss || jitter || reorder || positive(self.duplicate) || positive(self.corrupt)
+    }
+
+    /// Why these settings cannot be changed by a schedule, if so.
+    fn not_scheduled(&self) -> Option<&'static str> {
+        self.jitter_reorders.map(|_| "`jitter_reorders` cannot change in the course of a run")
+    }
+}
+
+/// The link of a scenario: what holds in both directions, and what holds in one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LinkSpecs<'a> {
+    pub(crate) both: &'a LinkSpec,
+    pub(crate) up: &'a LinkSpec,
+    pub(crate) down: &'a LinkSpec,
+    pub(crate) schedule: &'a [ScheduleSpec],
+}
+
+impl LinkSpecs<'_> {
+    /// The directions from the client and to it.
+    pub(crate) fn build(self) -> (LinkConfig, LinkConfig) {
+        let mut up = self.up.over(self.both).config();
+        let mut down = self.down.over(self.both).config();
+        for entry in self.schedule {
+            if entry.direction != Direction::Down {
+                up.schedule.extend(entry.scheduled());
+            }
+            if entry.direction != Direction::Up {
+                down.schedule.extend(entry.scheduled());
+            }
+        }
+        (up, down)
+    }
+
+    /// Whether a run depends on the seed because of the link.
+    pub(crate) fn is_random(self) -> bool {
+        let scheduled = self.schedule.iter().map(|entry| &entry.set);
+        [self.both, self.up, self.down].into_iter().chain(scheduled).any(LinkSpec::is_random)
+    }
+
+    /// The first entry of the schedule that makes no sense, by its number, and why.
+    pub(crate) fn problem(self) -> Option<(usize, &'static str)> {
+        self.schedule.iter().enumerate().find_map(|(number, entry)| Some((number, entry.problem()?)))
+    }
+}
+
+impl ScheduleSpec {
+    fn scheduled(&self) -> Vec<Scheduled> {
+        let repeat = self.repeat.unwrap_or(RepeatSpec { count: Count(1), every_ms: Millis::default() });
+        let times = (0..repeat.count.0).map(|turn| self.at_s.0 + repeat.every_ms.0 * turn);
+        let changes = self.set.changes();
+        let at = |time, change: &Change| Scheduled { at: Instant::ZERO + time, change: change.clone() };
+        times.flat_map(|time| changes.iter().map(move |change| at(time, change))).collect()
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        self.set.not_scheduled().or_else(|| self.set.changes().is_empty().then_some("`set` changes nothing"))
+    }
+}
+
+impl JitterSpec {
+    fn model(self) -> Jitter {
+        match self {
+            Self::None => Jitter::None,
+            Self::Uniform { max_ms } => Jitter::Uniform { max: max_ms.0 },
+            Self::Normal { mean_ms, deviation_ms } => {
+                Jitter::Normal { mean: mean_ms.0, deviation: deviation_ms.0 }
+            }
+        }
+    }
+}
+
+impl LossSpec {
+    fn model(&self) -> Loss {
+        match self {
+            Self::None => Loss::None,
+            Self::Everything => Loss::Everything,
+            Self::Uniform { probability } => Loss::Uniform { probability: probability.0 },
+            Self::Capped { probability, run_max } => {
+                Loss::Capped { probability: probability.0, run_max: run_max.0 }
+            }
+            Self::Burst { probability, length_min, length_max } => {
+                Loss::Burst { probability: probability.0, length: length_min.0..=length_max.0 }
+            }
+            Self::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => Loss::GilbertElliott {
+                to_bad: to_bad.0,
+                to_good: to_good.0,
+                loss_good: loss_good.0,
+                loss_bad: loss_bad.0,
+            },
+            Self::Pattern { period, offset, lost } => Loss::Pattern {
+                period: u64::from(period.0),
+                offset: u64::from(*offset),
+                lost: u64::from(*lost),
+            },
+            Self::Listed { packets } => Loss::Listed(packets.iter().copied().collect()),
+        }
+    }
+
+    fn is_random(&self) -> bool {
+        !matches!(self, Self::None | Self::Everything | Self::Pattern { .. } | Self::Listed { .. })
+    }
+}
+
+impl ReorderSpec {
+    fn model(self) -> Reorder {
+        match self {
+            Self::None => Reorder::None,
+            Self::Time { probability, delay_max_ms } => {
+                Reorder::ByTime { probability: probability.0, delay_max: delay_max_ms.0 }
+            }
+            Self::Depth { probability, depth_max, hold_max_ms } => Reorder::ByDepth {
+                probability: probability.0,
+                depth_max: depth_max.0,
+                hold_max: hold_max_ms.0,
+            },
+        }
+    }
+}
+
+/// One byte of each chosen packet is changed.
+fn corrupt(probability: Probability) -> Corrupt {
+    Corrupt { probability: probability.0, bytes_max: 1, replace: true }
+}

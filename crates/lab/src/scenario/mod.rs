@@ -1,0 +1,327 @@
+//! Scenarios: a link, two ends, a workload and goals, in a TOML file.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `mod` | [`Scenario`]: reading, validating, changing settings |
+//! | `link`, `endpoints`, `connection`, `goal` | the parts of a file, and what they become |
+//! | `values` | numbers with a unit or a range |
+//! | `error` | complaints that name file, line and field |
+//! | `controller` | controllers by name |
+//! | `builtin` | the scenarios that are part of the program |
+//! | `run`, `figures` | a run and what came out of it |
+//! | `check` | scenarios against their goals |
+//! | `grid` | campaigns: parameters x controllers x seeds |
+//!
+//! The format is described in `scenarios/README.md`.
+
+mod builtin;
+mod check;
+mod connection;
+mod controller;
+mod endpoints;
+mod error;
+mod figures;
+mod goal;
+mod grid;
+mod link;
+mod run;
+mod values;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::check::{Check, Row, Task, Verdict};
+pub use self::controller::ControllerName;
+pub use self::error::{Place, ScenarioError};
+pub use self::figures::{Figures, MoreFigures, SideFigures};
+pub use self::goal::{Goal, Metric};
+pub use self::grid::{Grid, Point};
+pub use self::run::RunError;
+
+use self::connection::ConnectionSpec;
+use self::endpoints::EndpointSpec;
+use self::link::{LinkSpec, LinkSpecs, ScheduleSpec};
+use self::values::{Count, Seconds};
+use crate::Workload;
+
+/// Seeds that a goal is checked with if the link leaves something to chance, and the file does not say.
+const RUNS_RANDOM: u32 = 20;
+
+/// The most connections that a scenario can have.
+const CONNECTIONS_MAX: u32 = 10_000;
+
+/// A scenario that makes sense.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    name: String,
+    text: String,
+    file: File,
+}
+
+/// A group of scenarios, named by a letter in the specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Section {
+    /// Satellite.
+    S,
+    /// Deep space and very long delay.
+    D,
+    /// Wi-Fi.
+    W,
+    /// Recovery.
+    R,
+    /// Congestion control.
+    C,
+}
+
+/// A scenario file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    title: String,
+    section: Option<Section>,
+    controller: Option<ControllerName>,
+    runs: Option<Count>,
+    limit_s: Option<Seconds>,
+    repaired_at_s: Option<Seconds>,
+    #[serde(default)]
+    link: LinkSpec,
+    #[serde(default)]
+    up: LinkSpec,
+    #[serde(default)]
+    down: LinkSpec,
+    #[serde(default)]
+    schedule: Vec<ScheduleSpec>,
+    #[serde(default)]
+    endpoints: EndpointSpec,
+    #[serde(default)]
+    client: EndpointSpec,
+    #[serde(default)]
+    server: EndpointSpec,
+    connection: Vec<ConnectionSpec>,
+    #[serde(default)]
+    goal: Vec<Goal>,
+    baseline: Option<BTreeMap<String, toml::Value>>,
+}
+
+impl Section {
+    /// All sections, in the order of the specification.
+    pub const ALL: [Self; 5] = [Self::S, Self::D, Self::W, Self::R, Self::C];
+
+    /// The folder of the section's files.
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::S => "satellite",
+            Self::D => "deep-space",
+            Self::W => "wifi",
+            Self::R => "recovery",
+            Self::C => "congestion",
+        }
+    }
+
+    /// The section with this letter or folder; upper and lower case are alike.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|section| {
+            name.eq_ignore_ascii_case(&format!("{section:?}")) || name.eq_ignore_ascii_case(section.folder())
+        })
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario. `name` is its name in figures and complaints.
+    ///
+    /// # Errors
+    /// The first thing in the text that makes no sense, with its place.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let file: File = toml::from_str(text).map_err(|error| ScenarioError::parsing(name, text, &error))?;
+        let scenario = Self { name: name.to_owned(), text: text.to_owned(), file };
+        scenario.validate()?;
+        Ok(scenario)
+    }
+
+    /// The scenario of this name that is part of the program.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn builtin(name: &str) -> Result<Self, ScenarioError> {
+        match builtin::FILES.iter().find(|(known, _)| *known == name) {
+            Some((name, text)) => Self::parse(name, text),
+            None => Err(ScenarioError::new(name, "no scenario has this name; `fulmar lab list` names all")),
+        }
+    }
+
+    /// The names of all scenarios that are part of the program, by section.
+    pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+        builtin::FILES.iter().map(|(name, _)| *name)
+    }
+
+    /// The scenario with other settings: `key=value`, where the key is the path in the file, such as
+    /// `up.delay_ms` or `connection.0.upload_bytes`, and the value is written as in the file.
+    ///
+    /// # Errors
+    /// The first setting that does not exist or makes no sense.
+    pub fn with_settings<'a>(
+        &self,
+        settings: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, ScenarioError> {
+        let mut table = self.table()?;
+        for setting in settings {
+            let (key, value) = setting
+                .split_once('=')
+                .ok_or_else(|| ScenarioError::new(&self.name, format!("`{setting}` is not `key=value`")))?;
+            set_path(&mut table, key.trim(), parse_value(value.trim()))
+                .map_err(|message| ScenarioError::new(&self.name, message))?;
+        }
+        self.reparse(&table, "changed settings")
+    }
+
+    /// The scenario with the settings of its `[baseline]`, which goals compare it with.
+    ///
+    /// # Errors
+    /// A setting that does not exist or makes no sense.
+    pub fn baseline(&self) -> Result<Option<Self>, ScenarioError> {
+        let Some(settings) = &self.file.baseline else { return Ok(None) };
+        let mut table = self.table()?;
+        table.remove("baseline");
+        table.remove("goal");
+        for (key, value) in settings {
+            set_path(&mut table, key, value.clone())
+                .map_err(|message| ScenarioError::about_field(&self.name, &self.text, key, message))?;
+        }
+        self.reparse(&table, "baseline").map(Some)
+    }
+
+    fn table(&self) -> Result<toml::Table, ScenarioError> {
+        self.text.parse().map_err(|error| ScenarioError::parsing(&self.name, &self.text, &error))
+    }
+
+    /// Reads a changed table. Its text is written anew, so a complaint that names a line says in which text.
+    fn reparse(&self, table: &toml::Table, what: &str) -> Result<Self, ScenarioError> {
+        let text =
+            toml::to_string(table).map_err(|error| ScenarioError::new(&self.name, error.to_string()))?;
+        let scenario = Self::parse(&format!("{} with {what}", self.name), &text)?;
+        Ok(Self { name: self.name.clone(), ..scenario })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is about, in a sentence.
+    pub fn title(&self) -> &str {
+        &self.file.title
+    }
+
+    /// The section that it belongs to, if any.
+    pub fn section(&self) -> Option<Section> {
+        self.file.section
+    }
+
+    /// What it is to reach.
+    pub fn goals(&self) -> &[Goal] {
+        &self.file.goal
+    }
+
+    /// The controller that it runs with if nobody names another; `None` if that has no name.
+    pub fn default_controller(&self) -> Option<ControllerName> {
+        self.file.controller.or_else(ControllerName::of_default_configuration)
+    }
+
+    /// How many seeds its goals are checked with.
+    pub fn runs(&self) -> u32 {
+        match self.file.runs {
+            Some(runs) => runs.0,
+            None if self.link().is_random() => RUNS_RANDOM,
+            None => 1,
+        }
+    }
+
+    fn link(&self) -> LinkSpecs<'_> {
+        let File { link: both, up, down, schedule, .. } = &self.file;
+        LinkSpecs { both, up, down, schedule }
+    }
+
+    /// What the server does with each connection.
+    fn server_workload(&self) -> Workload {
+        let workloads = self.file.connection.iter().map(ConnectionSpec::server_workload);
+        let nothing = Workload::replies(0);
+        workloads.filter(|workload| *workload != nothing).next().unwrap_or(nothing)
+    }
+
+    fn validate(&self) -> Result<(), ScenarioError> {
+        let in_table = |header: &str, number, message: &str| {
+            ScenarioError::about_table(&self.name, &self.text, header, number, message)
+        };
+        for (number, connection) in self.file.connection.iter().enumerate() {
+            let differs = connection.server_workload() != self.server_workload()
+                && (connection.download_bytes.is_some() || self.server_workload().datagrams > 0);
+            let differs = differs.then_some("the server sends the same on all connections");
+            if let Some(problem) = connection.problem().or(differs) {
+                return Err(in_table("[[connection]]", number, problem));
+            }
+        }
+        if let Some((number, problem)) = self.link().problem() {
+            return Err(in_table("[[schedule]]", number, problem));
+        }
+        for (number, goal) in self.file.goal.iter().enumerate() {
+            let problem = match goal {
+                Goal { reference: None, goal: None, .. } => "a goal needs `goal`, `reference` or both",
+                Goal { metric: Metric::CompletionRatio, .. } if self.file.baseline.is_none() => {
+                    "a completion_ratio needs a `[baseline]` to compare with"
+                }
+                _ => continue,
+            };
+            return Err(in_table("[[goal]]", number, problem));
+        }
+        let connections: u32 =
+            self.file.connection.iter().map(|spec| spec.repeat.0).fold(0, u32::saturating_add);
+        if !(1..=CONNECTIONS_MAX).contains(&connections) {
+            let message = format!("a scenario has 1 to {CONNECTIONS_MAX} connections, not {connections}");
+            return Err(ScenarioError::new(&self.name, message));
+        }
+        self.validate_configurations()
+    }
+
+    fn validate_configurations(&self) -> Result<(), ScenarioError> {
+        for config in [self.client_config(), self.server_config()] {
+            config.validate().map_err(|error| {
+                ScenarioError::about_field(&self.name, &self.text, error.field, error.to_string())
+            })?;
+        }
+        self.baseline().map(drop)
+    }
+}
+
+/// A value as in a file; what is none is taken as a string, so that `controller=bbr` needs no quotes.
+fn parse_value(text: &str) -> toml::Value {
+    let table = format!("value = {text}").parse::<toml::Table>().ok();
+    let value = table.and_then(|mut table| table.remove("value"));
+    value.unwrap_or_else(|| toml::Value::String(text.to_owned()))
+}
+
+/// Sets the value at a path such as `connection.0.streams`, and makes the tables on the way.
+fn set_path(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(), String> {
+    let Some((first, rest)) = path.split_once('.') else {
+        table.insert(path.to_owned(), value);
+        return Ok(());
+    };
+    let entry = table.entry(first).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+    match entry {
+        toml::Value::Table(table) => set_path(table, rest, value),
+        toml::Value::Array(entries) => {
+            let (index, rest) = rest.split_once('.').unwrap_or((rest, ""));
+            let count = entries.len();
+            let entry = index.parse().ok().and_then(|index: usize| entries.get_mut(index));
+            match entry {
+                Some(toml::Value::Table(table)) if !rest.is_empty() => set_path(table, rest, value),
+                Some(_) => Err(format!("`{path}` names no field")),
+                None => Err(format!("`{path}`: `{first}` has {count} entries, counted from 0")),
+            }
+        }
+        _ => Err(format!("`{path}`: `{first}` is not a table")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

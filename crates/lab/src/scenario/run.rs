@@ -1,0 +1,152 @@
+//! A run of a scenario.
+
+use std::sync::Arc;
+
+use fulmar_base::Instant;
+use fulmar_proto::{Side, TransportConfig};
+use thiserror::Error;
+
+use super::connection::ConnectionSpec;
+use super::figures::Measuring;
+use super::{ControllerName, Figures, Scenario, ScenarioError};
+use crate::{Close, Connecting, Failure, Lab, Limits};
+
+/// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
+const STEPS_MAX: u64 = 100_000_000;
+
+/// Why a run has no figures.
+#[derive(Debug, Clone, Error)]
+pub enum RunError {
+    /// The scenario cannot be run like that.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The run went wrong: a connection was lost or hung, or the stack misbehaved.
+    #[error("{scenario} with {controller}, {failure}")]
+    Failed {
+        /// The scenario.
+        scenario: String,
+        /// The controller.
+        controller: ControllerName,
+        /// What happened.
+        failure: Box<Failure>,
+    },
+}
+
+impl Scenario {
+    /// Runs the scenario once, in virtual time. `controller` is that of both ends, but for connections that
+    /// name their own; `None` takes the scenario's default.
+    ///
+    /// # Errors
+    /// This version does not have the controller, or the run went wrong.
+    pub fn run(&self, controller: Option<ControllerName>, seed: u64) -> Result<Figures, RunError> {
+        let controller = self.controller_or_default(controller)?;
+        let failed = |failure| RunError::Failed {
+            scenario: self.name.clone(),
+            controller,
+            failure: Box::new(failure),
+        };
+        let report = self.lab(controller, seed)?.run().map_err(failed)?;
+        let connections = || self.file.connection.iter().flat_map(repeated);
+        let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
+        let measuring = Measuring {
+            scenario: &self.name,
+            controller: controller.as_str(),
+            background: &background,
+            deadline: self.file.connection.iter().find_map(ConnectionSpec::deadline),
+            repaired_at: self.repaired_at(),
+        };
+        Ok(Figures::of(&report, measuring))
+    }
+
+    /// The whole run, ready to start.
+    ///
+    /// # Errors
+    /// This version does not have the controller.
+    pub fn lab(&self, controller: ControllerName, seed: u64) -> Result<Lab, ScenarioError> {
+        let (up, down) = self.link().build();
+        let congestion = self.congestion(controller)?;
+        let client = TransportConfig { congestion: congestion.clone(), ..self.client_config() };
+        let server = TransportConfig { congestion, ..self.server_config() };
+        let mut lab = Lab::new(seed).link(up, down).server(server).server_workload(self.server_workload());
+        let time = self.file.limit_s.map_or(Limits::default().time, |limit| limit.0);
+        lab = lab.limits(Limits { time, steps: STEPS_MAX });
+        if let Some(at) = self.repaired_at() {
+            lab = lab.watch_from(at);
+        }
+        for (spec, repetition) in self.file.connection.iter().flat_map(repeated) {
+            lab = lab.connection(self.connecting(spec, repetition, &client)?);
+        }
+        Ok(lab.client(client))
+    }
+
+    fn connecting(
+        &self,
+        spec: &ConnectionSpec,
+        repetition: u32,
+        client: &TransportConfig,
+    ) -> Result<Connecting, ScenarioError> {
+        let mut connecting = Connecting::new(spec.client_workload()).start(spec.start_s.0);
+        if repetition > 0 {
+            connecting = connecting.after_previous();
+        }
+        if let Some(stop) = spec.stop_after_s {
+            connecting = connecting.close(Close::After(Side::Client, stop.0));
+        }
+        if let Some(controller) = spec.controller {
+            let congestion = self.congestion(controller)?;
+            connecting = connecting.transport(Arc::new(TransportConfig { congestion, ..client.clone() }));
+        }
+        Ok(connecting)
+    }
+
+    /// The client's configuration, but for the controller.
+    pub(super) fn client_config(&self) -> TransportConfig {
+        self.configuration(self.file.client)
+    }
+
+    /// The server's configuration, but for the controller.
+    pub(super) fn server_config(&self) -> TransportConfig {
+        self.configuration(self.file.server)
+    }
+
+    fn configuration(&self, own: super::EndpointSpec) -> TransportConfig {
+        let mut config = TransportConfig::default();
+        self.file.endpoints.apply(&mut config);
+        own.apply(&mut config);
+        config
+    }
+
+    fn repaired_at(&self) -> Option<Instant> {
+        self.file.repaired_at_s.map(|at| Instant::ZERO + at.0)
+    }
+
+    /// The controller of a run.
+    ///
+    /// # Errors
+    /// None was named, and that of the default configuration has no name.
+    pub fn controller_or_default(
+        &self,
+        controller: Option<ControllerName>,
+    ) -> Result<ControllerName, ScenarioError> {
+        controller
+            .or_else(|| self.default_controller())
+            .ok_or_else(|| ScenarioError::new(&self.name, "no controller is named"))
+    }
+
+    fn congestion(
+        &self,
+        name: ControllerName,
+    ) -> Result<fulmar_proto::congestion::CongestionControl, ScenarioError> {
+        name.build().ok_or_else(|| {
+            ScenarioError::new(
+                &self.name,
+                format!("this version of Fulmar does not have the controller {name}"),
+            )
+        })
+    }
+}
+
+/// A connection as often as it is made, with the number of each repetition.
+fn repeated(spec: &ConnectionSpec) -> impl Iterator<Item = (&ConnectionSpec, u32)> {
+    (0..spec.repeat.0).map(move |repetition| (spec, repetition))
+}

@@ -1,0 +1,168 @@
+use super::*;
+
+const SCENARIO: &str = r#"title = "A small download"
+[link]
+rate_mbps = 10
+delay_ms = 10
+[down]
+rate_mbps = 2.5
+[[connection]]
+download_bytes = 20_000
+"#;
+
+fn complaint(text: &str) -> String {
+    Scenario::parse("file.toml", text).unwrap_err().to_string()
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_line_and_field() {
+    let changed = |from: &str, to: &str| SCENARIO.replace(from, to);
+    for (text, expected) in [
+        (changed("delay_ms = 10", "dealy_ms = 10"), "file.toml:4: [link] dealy_ms: unknown field `dealy_ms`"),
+        (changed("delay_ms = 10", "delay_ms = -1"), "file.toml:4: [link] delay_ms: a time is between 0 and"),
+        (changed("rate_mbps = 2.5", "rate_mbps = \"2\""), "file.toml:6: [down] rate_mbps: invalid type"),
+        (
+            changed("rate_mbps = 2.5", "loss = { uniform = { probability = 1.5 } }"),
+            "file.toml:6: [down] loss: a probability is between 0 and 1, not 1.5",
+        ),
+        (changed("[[connection]]", "[[conection]]"), "file.toml:7: [[conection]]: unknown field `conection`"),
+        (
+            changed("download_bytes = 20_000", "streams = 2"),
+            "file.toml:7: [[connection]]: a connection needs `upload_bytes`",
+        ),
+        (
+            format!("{SCENARIO}[endpoints]\ninitial_mtu = 100\n"),
+            "file.toml:10: [endpoints] initial_mtu: initial_mtu is under 1200 bytes",
+        ),
+        (
+            format!("{SCENARIO}[[schedule]]\nat_s = 1\nset = {{}}\n"),
+            "file.toml:9: [[schedule]]: `set` changes nothing",
+        ),
+        (
+            format!("{SCENARIO}[[goal]]\ngoal = 1\n[[goal]]\ncontroller = \"cubic\"\n"),
+            "file.toml:11: [[goal]]: a goal needs `goal`, `reference` or both",
+        ),
+        (
+            format!("{SCENARIO}[[goal]]\nmetric = \"completion_ratio\"\ngoal = 1\n"),
+            "file.toml:9: [[goal]]: a completion_ratio needs a `[baseline]`",
+        ),
+        (
+            format!("{SCENARIO}[[connection]]\nupload_bytes = 1\nrepeat = 10_000\n"),
+            "file.toml: a scenario has 1 to",
+        ),
+        (
+            format!("{SCENARIO}[[connection]]\ndownload_bytes = 1\n"),
+            "file.toml:9: [[connection]]: the server sends the same on all connections",
+        ),
+        (
+            "title = 'x'\nconnection = []\n".to_owned(),
+            "file.toml: a scenario has 1 to 10000 connections, not 0",
+        ),
+        ("title = ".to_owned(), "file.toml:1: title: "),
+    ] {
+        let complaint = complaint(&text);
+        assert!(complaint.starts_with(expected), "{complaint}\ninstead of {expected}");
+    }
+}
+
+#[test]
+fn one_direction_goes_before_both() {
+    let (up, down) = Scenario::parse("s", SCENARIO).unwrap().link().build();
+    assert_eq!((up.rate_bps, down.rate_bps), (Some(10_000_000), Some(2_500_000)));
+    assert_eq!(up.delay, down.delay);
+}
+
+#[test]
+fn a_schedule_can_repeat_a_change_in_one_direction() {
+    let schedule = "[[schedule]]\nat_s = 1\ndirection = \"up\"\nset = { delay_ms = 5 }\nrepeat = { count = 3, every_ms = 250 }\n";
+    let (up, down) = Scenario::parse("s", &format!("{SCENARIO}{schedule}")).unwrap().link().build();
+    let times: Vec<u64> = up.schedule.iter().map(|entry| entry.at.as_nanos() / 1_000_000).collect();
+    assert_eq!(times, [1_000, 1_250, 1_500]);
+    assert!(down.schedule.is_empty());
+}
+
+#[test]
+fn only_links_with_chance_are_checked_with_many_seeds() {
+    assert_eq!(Scenario::parse("s", SCENARIO).unwrap().runs(), 1);
+    let schedule = "[[schedule]]\nat_s = 1\nset = { loss = { uniform = { probability = 0.1 } } }\n";
+    assert_eq!(Scenario::parse("s", &format!("{SCENARIO}{schedule}")).unwrap().runs(), 20);
+    assert_eq!(Scenario::parse("s", &format!("runs = 7\n{SCENARIO}{schedule}")).unwrap().runs(), 7);
+}
+
+#[test]
+fn settings_change_by_their_path() {
+    let scenario = Scenario::parse("s", SCENARIO).unwrap();
+    let settings =
+        ["up.rate_mbps=1", "connection.0.streams=3", "controller=newreno", "link.loss=\"everything\""];
+    let changed = scenario.with_settings(settings).unwrap();
+    assert_eq!(changed.link().build().0.rate_bps, Some(1_000_000));
+    assert_eq!(changed.file.connection[0].client_workload().streams, 3);
+    assert_eq!(changed.default_controller(), Some(ControllerName::Newreno));
+    assert_eq!(changed.name(), "s");
+    for (setting, expected) in [
+        ("up.rate", "s: `up.rate` is not `key=value`"),
+        ("connection.1.streams=1", "s: `connection.1.streams`: `connection` has 1 entries, counted from 0"),
+        ("title.x=1", "s: `title.x`: `title` is not a table"),
+    ] {
+        assert_eq!(scenario.with_settings([setting]).unwrap_err().to_string(), expected);
+    }
+    let error = scenario.with_settings(["up.rate=1"]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("s with changed settings:") && error.contains("unknown field `rate`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_controller_that_does_not_exist_is_named() {
+    let missing = ControllerName::ALL.into_iter().find(|name| name.build().is_none());
+    let Some(missing) = missing else { return };
+    let error = Scenario::parse("s", SCENARIO).unwrap().run(Some(missing), 1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("s: this version of Fulmar does not have the controller {missing}")
+    );
+}
+
+#[test]
+fn a_run_has_the_figures_of_both_sides() {
+    let figures = Scenario::parse("s", SCENARIO).unwrap().run(None, 1).unwrap();
+    // 2.5 Mbit/s take 64 ms for the data alone, and two round trips come before the last byte.
+    assert!((0.1..0.3).contains(&figures.completion_s.unwrap()), "{figures:?}");
+    assert_eq!((figures.bytes, figures.server.connections_accepted), (20_100, 1));
+    let side = &figures.client;
+    assert!(side.acks_sent > 0 && side.ack_bytes >= 5 * side.acks_sent && side.ack_bytes < side.bytes_sent);
+    assert!(side.rtt_min_ms >= Some(20.0) && side.rtt_max_ms >= side.rtt_min_ms, "{side:?}");
+    assert!(figures.server.cwnd_max >= 12_000 && figures.more.bytes_in_flight_max > 0);
+}
+
+#[test]
+fn connections_in_sequence_do_not_overlap() {
+    let repeated = Scenario::parse("s", &SCENARIO.replace("20_000", "20_000\nrepeat = 3")).unwrap();
+    let one = Scenario::parse("s", SCENARIO).unwrap().run(None, 1).unwrap();
+    let three = repeated.run(None, 1).unwrap();
+    assert_eq!(three.server.connections_accepted, 3);
+    assert!(three.completion_s.unwrap() > 2.9 * one.completion_s.unwrap(), "{three:?}");
+}
+
+#[test]
+fn streams_in_sequence_take_a_round_trip_each() {
+    let times = ["sequence", "parallel"].map(|order| {
+        let text = SCENARIO.replace("20_000", &format!("1_000\nstreams = 10\norder = \"{order}\""));
+        Scenario::parse("s", &text).unwrap().run(None, 1).unwrap().completion_s.unwrap()
+    });
+    // Nine more round trips of 20 ms.
+    assert!(times[0] - times[1] > 0.15, "{times:?}");
+}
+
+#[test]
+fn datagrams_keep_their_pace_and_their_deadline() {
+    let datagrams =
+        "datagrams = { from = \"server\", count = 50, bytes = 200, interval_ms = 20, deadline_ms = 15 }";
+    let text = SCENARIO.replace("download_bytes = 20_000", datagrams);
+    let figures = Scenario::parse("s", &text).unwrap().run(None, 1).unwrap();
+    assert_eq!(figures.more.datagram_delays.len(), 50);
+    assert_eq!(figures.more.datagrams_in_time, Some(1.0));
+    let delay = figures.more.datagram_delay_ms(0.5).unwrap();
+    assert!((10.0..12.0).contains(&delay), "{delay}");
+}

@@ -1,0 +1,212 @@
+//! The window and the pacing rate that follow from the model and the state.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+use super::startup::STARTUP_GAIN;
+use super::units::{percent, rate, volume};
+use super::{Bbr, Phase};
+use crate::congestion::window_after_mtu_change;
+
+/// The pace is this share of the bandwidth (100 - BBR.PacingMarginPercent), in hundredths, so that queues shrink.
+const PACING_PERCENT: u64 = 99;
+
+/// The smallest window, in packets (BBR.MinPipeCwnd).
+const MIN_PIPE_PACKETS: u64 = 4;
+
+/// The round-trip time that is assumed for the first pace.
+const FIRST_RTT: Duration = Duration::from_millis(1);
+
+/// The pacer of this crate hands out what the rate gives in a millisecond; below that it would be woken too often.
+const QUANTUM_TIME: Duration = Duration::from_millis(1);
+
+/// So many quanta are in flight at least (BBR.offload_budget): one that leaves, one under way, and one that the
+/// other side has not acknowledged yet. On very short paths this and not the bandwidth-delay product fills the pipe.
+const QUANTA: u64 = 3;
+
+/// The window, the pace, and how they are used.
+#[derive(Debug, Clone)]
+pub(super) struct Control {
+    pub(super) window: u64,
+    /// Bytes per second.
+    pub(super) pacing_rate: u64,
+    /// The size of a full packet.
+    pub(super) packet: u64,
+    initial_window: u64,
+    /// The last window that neither PROBE_RTT nor losses made smaller.
+    prior_window: Option<u64>,
+    /// When everything in flight was lost, until something arrives that was sent later.
+    pub(super) timed_out: Option<Instant>,
+    /// Whether the whole window was used, in this round and in the last one.
+    limited: bool,
+    was_limited: bool,
+    /// Whether the pace follows a measured bandwidth.
+    measured: bool,
+}
+
+impl Control {
+    pub(super) fn new(window: u64, max_datagram_size: u16) -> Self {
+        Self {
+            window,
+            pacing_rate: percent(rate(window, FIRST_RTT), STARTUP_GAIN),
+            packet: u64::from(max_datagram_size),
+            initial_window: window,
+            prior_window: None,
+            timed_out: None,
+            limited: false,
+            was_limited: false,
+            measured: false,
+        }
+    }
+
+    pub(super) fn on_sent(&mut self, in_flight: u64) {
+        self.limited |= in_flight + self.packet > self.window;
+    }
+
+    pub(super) fn begin_round(&mut self) {
+        self.was_limited = std::mem::take(&mut self.limited);
+    }
+
+    /// Whether the window was fully used at some time of the last round (C.is_cwnd_limited).
+    pub(super) fn is_limited(&self) -> bool {
+        self.limited || self.was_limited
+    }
+
+    pub(super) fn min_pipe(&self) -> u64 {
+        MIN_PIPE_PACKETS * self.packet
+    }
+
+    pub(super) fn set_packet(&mut self, max_datagram_size: u16) {
+        let old = u16::try_from(self.packet).unwrap_or(u16::MAX);
+        self.window = window_after_mtu_change(self.window, old, max_datagram_size);
+        self.packet = u64::from(max_datagram_size);
+    }
+}
+
+impl Bbr {
+    /// UpdateControlParameters of the draft.
+    pub(super) fn update_control(&mut self, newly_acked: u64) {
+        self.set_pacing_rate(self.pacing_gain());
+        self.set_window(newly_acked);
+    }
+
+    /// HandleRestartFromIdle of the draft.
+    pub(super) fn restart_from_idle(&mut self, now: Instant) {
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        if self.phase.is_probe_bw() {
+            self.set_pacing_rate(100);
+        } else if self.phase == Phase::ProbeRtt {
+            self.check_probe_rtt_done(now);
+        }
+    }
+
+    /// The gain of the pace in hundredths.
+    pub(super) fn pacing_gain(&self) -> u64 {
+        match self.phase {
+            Phase::Startup => self.startup_gain(),
+            Phase::Drain => 50,
+            Phase::ProbeDown => 90,
+            Phase::ProbeCruise | Phase::ProbeRefill | Phase::ProbeRtt => 100,
+            Phase::ProbeUp => 125,
+        }
+    }
+
+    /// The gain of the window in hundredths.
+    pub(super) fn window_gain(&self) -> u64 {
+        match self.phase {
+            Phase::ProbeUp => 225,
+            Phase::ProbeRtt => 50,
+            _ => 200,
+        }
+    }
+
+    fn set_pacing_rate(&mut self, gain: u64) {
+        if self.bandwidth() == 0 {
+            self.set_first_pacing_rate();
+            return;
+        }
+        let rate = percent(percent(self.bandwidth(), gain), PACING_PERCENT);
+        if self.full.reached || rate > self.control.pacing_rate || !self.control.measured {
+            self.control.pacing_rate = rate.max(1);
+        }
+        self.control.measured = true;
+    }
+
+    /// Without a sample of the bandwidth: the initial window in a round trip.
+    fn set_first_pacing_rate(&mut self) {
+        if let Some(rtt) = self.min_rtt.get() {
+            let bandwidth = rate(self.control.initial_window, rtt.max(FIRST_RTT));
+            self.control.pacing_rate = percent(bandwidth, STARTUP_GAIN);
+        }
+    }
+
+    /// So many hundredths of the bandwidth-delay product.
+    pub(super) fn bdp(&self, gain: u64) -> u64 {
+        match self.min_rtt.get() {
+            Some(rtt) => percent(volume(self.bandwidth(), rtt), gain),
+            None => self.control.initial_window,
+        }
+    }
+
+    /// So many hundredths of the bandwidth-delay product, but enough to keep the machinery busy.
+    pub(super) fn inflight(&self, gain: u64) -> u64 {
+        self.quantized(self.bdp(gain))
+    }
+
+    fn quantized(&self, inflight: u64) -> u64 {
+        let quantum = volume(self.bandwidth(), QUANTUM_TIME).max(2 * self.control.packet);
+        // A quantum of two packets needs no reserve beyond the smallest window.
+        let budget = if quantum > self.control.min_pipe() { QUANTA * quantum } else { quantum };
+        let inflight = inflight.max(budget).max(self.control.min_pipe());
+        if self.phase == Phase::ProbeUp { inflight + 2 * self.control.packet } else { inflight }
+    }
+
+    fn max_inflight(&self) -> u64 {
+        self.quantized(self.bdp(self.window_gain()).saturating_add(self.aggregation.extra()))
+    }
+
+    fn set_window(&mut self, newly_acked: u64) {
+        if self.control.timed_out.is_some() {
+            // Until something arrives again, the flight that was lost as a whole must not be repeated at once.
+            return;
+        }
+        let max_inflight = self.max_inflight();
+        let control = &mut self.control;
+        let grown = control.window.saturating_add(newly_acked);
+        if self.full.reached {
+            control.window = grown.min(max_inflight);
+        } else if control.window < max_inflight || self.delivered < control.initial_window {
+            control.window = grown;
+        }
+        let cap = self.volume_cap();
+        self.control.window = self.control.window.max(self.control.min_pipe()).min(cap);
+    }
+
+    /// What losses and PROBE_RTT allow in flight (BoundCwndForProbeRTT, BoundCwndForModel).
+    fn volume_cap(&self) -> u64 {
+        let long = self.losses.long_inflight.unwrap_or(u64::MAX);
+        let cap = match self.phase {
+            Phase::Startup | Phase::Drain => u64::MAX,
+            Phase::ProbeDown | Phase::ProbeRefill | Phase::ProbeUp => long,
+            Phase::ProbeCruise => self.inflight_with_headroom(),
+            Phase::ProbeRtt => self.inflight_with_headroom().min(self.probe_rtt_window()),
+        };
+        cap.min(self.losses.short_inflight.unwrap_or(u64::MAX)).max(self.control.min_pipe())
+    }
+
+    /// Remembers the window before something makes it small.
+    pub(super) fn save_window(&mut self) {
+        let window = self.control.window;
+        let modulated = self.phase == Phase::ProbeRtt || self.control.timed_out.is_some();
+        let prior = self.control.prior_window.filter(|_| modulated);
+        self.control.prior_window = Some(prior.map_or(window, |prior| prior.max(window)));
+    }
+
+    pub(super) fn restore_window(&mut self) {
+        if let Some(prior) = self.control.prior_window {
+            self.control.window = self.control.window.max(prior);
+        }
+    }
+}

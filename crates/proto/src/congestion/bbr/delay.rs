@@ -1,0 +1,81 @@
+//! A rise of the delay that is not jitter.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+/// So many groups of samples must agree.
+const GROUPS: usize = 8;
+
+/// Samples within this part of the round-trip time, in these bounds, are a group, and the smallest of
+/// them counts: where acknowledgements come in bunches, the packets that waited for the others are delayed by
+/// that and by no queue.
+const GROUP_DIVISOR: u32 = 32;
+const MIN_GROUP: Duration = Duration::from_millis(1);
+const MAX_GROUP: Duration = Duration::from_millis(20);
+
+/// A rise is at least so large: less is the granularity of timers and of acknowledgements.
+const MIN_RISE: Duration = Duration::from_millis(4);
+
+/// A rise is at least this part of the round-trip time, but on long paths [`MAX_RISE`] is enough.
+const RTT_DIVISOR: u32 = 4;
+const MAX_RISE: Duration = Duration::from_millis(50);
+
+/// A rise is at least so many times the usual difference of two groups in a row. A queue that fills changes
+/// them little by little, a radio link throws them about.
+const JITTER_FACTOR: u32 = 4;
+
+/// The usual difference is a mean that forgets with this weight.
+const JITTER_WEIGHT: u32 = 8;
+
+/// The latest samples of the round-trip time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DelayWatch {
+    /// The smallest sample of each group; without the one that is open.
+    groups: [Duration; GROUPS],
+    count: usize,
+    open: Option<Group>,
+    jitter: Duration,
+}
+
+/// A group of samples.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    start: Instant,
+    min: Duration,
+}
+
+impl DelayWatch {
+    /// Takes a sample; `base` is the smallest round-trip time.
+    pub(super) fn on_sample(&mut self, now: Instant, sample: Duration, base: Duration) {
+        let length = (base / GROUP_DIVISOR).clamp(MIN_GROUP, MAX_GROUP);
+        match &mut self.open {
+            Some(group) if now < group.start + length => group.min = group.min.min(sample),
+            _ => {
+                if let Some(group) = self.open.replace(Group { start: now, min: sample }) {
+                    self.close(group.min);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, min: Duration) {
+        if self.count > 0 {
+            let last = self.groups[(self.count - 1) % GROUPS];
+            self.jitter = (self.jitter * (JITTER_WEIGHT - 1) + last.abs_diff(min)) / JITTER_WEIGHT;
+        }
+        self.groups[self.count % GROUPS] = min;
+        self.count += 1;
+    }
+
+    /// The smallest of the latest samples, once there are enough.
+    pub(super) fn recent_min(&self) -> Option<Duration> {
+        self.groups.iter().min().copied().filter(|_| self.count >= GROUPS)
+    }
+
+    /// Whether the latest samples all exceed `base` so much that a queue has grown.
+    pub(super) fn has_risen(&self, base: Duration) -> bool {
+        let rise = (base / RTT_DIVISOR).clamp(MIN_RISE, MAX_RISE).max(self.jitter * JITTER_FACTOR);
+        self.recent_min().is_some_and(|recent| recent > base + rise)
+    }
+}

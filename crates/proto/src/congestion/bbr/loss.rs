@@ -1,0 +1,221 @@
+//! What losses change in the model, and how that is undone when they were none.
+
+use fulmar_base::Instant;
+
+use super::units::percent;
+use super::{Bbr, Phase, Sample};
+use crate::congestion::{CongestionEvent, LostPacket};
+
+/// The share of what is in flight that may be lost while probing (BBR.LossThresh), in hundredths.
+const LOSS_PERCENT: u64 = 2;
+
+/// What is left after a round with losses, at least (BBR.Beta), in hundredths.
+const BETA_PERCENT: u64 = 70;
+
+/// The bounds that losses set and the signals of the current round.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Losses {
+    /// The bandwidth that is safe for now, if losses have shown one (BBR.bw_shortterm).
+    pub(super) short_bandwidth: Option<u64>,
+    /// The flight that is safe for now (BBR.inflight_shortterm).
+    pub(super) short_inflight: Option<u64>,
+    /// The flight that a probe found to be too much (BBR.inflight_longterm).
+    pub(super) long_inflight: Option<u64>,
+    /// The maxima of the current round (BBR.bw_latest, BBR.inflight_latest).
+    bandwidth_latest: u64,
+    pub(super) inflight_latest: u64,
+    /// Whether there were losses in the round.
+    pub(super) in_round: bool,
+    /// How many times losses were found in it.
+    pub(super) events_in_round: u32,
+    /// The round ends when a packet is acknowledged that was sent after so much was delivered.
+    round_end: u64,
+    /// Whether the last acknowledgement began a round.
+    pub(super) round_started: bool,
+    /// The state that losses ended (BBR.undo_state).
+    pub(super) undo_phase: Option<Phase>,
+    undo_bandwidth: Option<u64>,
+    undo_short_inflight: Option<u64>,
+    undo_long_inflight: Option<u64>,
+}
+
+impl Losses {
+    /// Forgets the short-term bounds.
+    pub(super) fn reset_short_term(&mut self) {
+        self.short_bandwidth = None;
+        self.short_inflight = None;
+    }
+
+    /// Forgets the signals of the round.
+    pub(super) fn reset_signals(&mut self) {
+        self.in_round = false;
+        self.events_in_round = 0;
+        self.bandwidth_latest = 0;
+        self.inflight_latest = 0;
+    }
+}
+
+impl Sample {
+    /// Whether more of the flight was lost than a probe may lose (IsInflightTooHigh).
+    pub(super) fn inflight_too_high(&self) -> bool {
+        self.lost > percent(self.tx_in_flight, LOSS_PERCENT)
+    }
+}
+
+impl Bbr {
+    /// UpdateLatestDeliverySignals of the draft.
+    pub(super) fn update_latest_signals(&mut self, rs: &Sample) {
+        let losses = &mut self.losses;
+        losses.bandwidth_latest = losses.bandwidth_latest.max(rs.delivery_rate.unwrap_or(0));
+        losses.inflight_latest = losses.inflight_latest.max(rs.delivered);
+        losses.round_started = rs.prior_delivered >= losses.round_end;
+        if losses.round_started {
+            losses.round_end = self.delivered;
+        }
+    }
+
+    /// AdvanceLatestDeliverySignals of the draft, and the end of the round of losses.
+    pub(super) fn advance_latest_signals(&mut self, rs: &Sample) {
+        if self.losses.round_started {
+            self.losses.bandwidth_latest = rs.delivery_rate.unwrap_or(0);
+            self.losses.inflight_latest = rs.delivered;
+            self.losses.in_round = false;
+            self.losses.events_in_round = 0;
+        }
+    }
+
+    /// Once per round with losses, when nothing was probed: adapts to what the path delivered in it.
+    pub(super) fn update_lower_bounds(&mut self) {
+        let max_bandwidth = self.max_bandwidth.get();
+        let losses = &mut self.losses;
+        if !losses.round_started || !losses.in_round || self.phase.accelerates() {
+            return;
+        }
+        let bandwidth = percent(losses.short_bandwidth.unwrap_or(max_bandwidth), BETA_PERCENT);
+        losses.short_bandwidth = Some(bandwidth.max(losses.bandwidth_latest));
+        let inflight = percent(losses.short_inflight.unwrap_or(self.control.window), BETA_PERCENT);
+        losses.short_inflight = Some(inflight.max(losses.inflight_latest));
+    }
+
+    /// HandleLostPacket of the draft.
+    pub(super) fn handle_lost_packet(&mut self, now: Instant, lost: &LostPacket) {
+        if !self.recovery.covers(lost.sent_time) {
+            self.recovery.enter(now);
+            self.save_state();
+        }
+        self.recovery.on_lost(lost.bytes);
+        self.note_loss();
+        if !self.cycle.probe_sample {
+            return;
+        }
+        let tx_in_flight = u64::from(lost.snapshot.in_flight);
+        let lost_since = lost.total_lost.saturating_sub(lost.snapshot.lost);
+        if lost_since > percent(tx_in_flight, LOSS_PERCENT) {
+            let in_flight = inflight_at_loss(tx_in_flight, lost_since, lost.bytes);
+            self.handle_inflight_too_high(now, in_flight, lost.snapshot.app_limited);
+        }
+    }
+
+    /// Marks are congestion as losses are (RFC 3168; the draft leaves the answer open but demands one): a round
+    /// with marks is a round with losses, and a probe that is marked more than it may lose went too high.
+    pub(super) fn handle_marks(&mut self, now: Instant, marked: u64, event: &CongestionEvent) {
+        if !self.recovery.covers(event.largest_sent_time) {
+            self.recovery.enter(now);
+            self.save_state();
+        }
+        self.recovery.make_final();
+        self.note_loss();
+        self.losses.events_in_round += 1;
+        let in_flight = u64::from(event.snapshot.in_flight);
+        let too_high = marked * self.control.packet > percent(in_flight, LOSS_PERCENT);
+        if self.cycle.probe_sample && too_high {
+            self.handle_inflight_too_high(now, in_flight, event.snapshot.app_limited);
+        }
+    }
+
+    fn note_loss(&mut self) {
+        if !self.losses.in_round {
+            self.losses.round_end = self.delivered;
+        }
+        self.losses.in_round = true;
+    }
+
+    /// HandleInflightTooHigh of the draft: what was in flight at the loss is the new long-term bound.
+    fn handle_inflight_too_high(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
+        self.cycle.too_high = true;
+        // One reaction to each probe.
+        self.cycle.probe_sample = false;
+        if !app_limited {
+            let target = self.bdp(100).min(self.control.window);
+            self.losses.long_inflight = Some(in_flight.max(percent(target, BETA_PERCENT)));
+        }
+        if self.phase == Phase::ProbeUp {
+            self.losses.undo_phase = Some(Phase::ProbeUp);
+            self.start_probe_down(now);
+        }
+    }
+
+    /// The flight was lost as a whole (RFC 9002 §7.6): a single packet more than is in flight, until something
+    /// arrives again (OnEnterRTO).
+    pub(super) fn enter_timeout_recovery(&mut self, now: Instant, in_flight: u64) {
+        self.save_window();
+        self.control.window = in_flight + self.control.packet;
+        self.control.timed_out = Some(now);
+    }
+
+    /// What was sent after losses has arrived: the window is what it was before.
+    pub(super) fn leave_recovery(&mut self, rs: &Sample) {
+        if self.control.timed_out.is_some_and(|since| rs.sent_time > since) {
+            self.control.timed_out = None;
+            self.restore_window();
+        }
+    }
+
+    /// SaveStateUponLoss of the draft.
+    fn save_state(&mut self) {
+        self.save_window();
+        let losses = &mut self.losses;
+        losses.undo_phase = None;
+        losses.undo_bandwidth = losses.short_bandwidth;
+        losses.undo_short_inflight = losses.short_inflight;
+        losses.undo_long_inflight = losses.long_inflight;
+    }
+
+    /// HandleSpuriousLossDetection of the draft: all losses of a recovery have arrived after all.
+    pub(super) fn undo_losses(&mut self) {
+        self.control.timed_out = None;
+        self.restore_window();
+        self.full.restart(0);
+        let losses = &mut self.losses;
+        losses.in_round = false;
+        losses.events_in_round = 0;
+        losses.short_bandwidth = larger_bound(losses.short_bandwidth, losses.undo_bandwidth);
+        losses.short_inflight = larger_bound(losses.short_inflight, losses.undo_short_inflight);
+        losses.long_inflight = larger_bound(losses.long_inflight, losses.undo_long_inflight);
+        match losses.undo_phase.take() {
+            Some(Phase::Startup) if self.phase != Phase::Startup => {
+                self.full.reached = false;
+                if self.phase != Phase::ProbeRtt {
+                    self.enter_startup();
+                }
+            }
+            Some(Phase::ProbeUp) if !matches!(self.phase, Phase::ProbeUp | Phase::ProbeRtt) => {
+                self.start_probe_refill();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The larger of two bounds; none is larger than any.
+fn larger_bound(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    Some(one?.max(other?))
+}
+
+/// How much was in flight when the losses came to be too many (BBRInflightAtLoss): the part `p` of the lost
+/// packet for which `lost_before + p` is the tolerated share of `in_flight_before + p`.
+fn inflight_at_loss(tx_in_flight: u64, lost: u64, bytes: u64) -> u64 {
+    let before = tx_in_flight.saturating_sub(bytes);
+    let tolerated = percent(before, LOSS_PERCENT).saturating_sub(lost.saturating_sub(bytes));
+    before + tolerated * 100 / (100 - LOSS_PERCENT)
+}

@@ -1,0 +1,313 @@
+//! BBR version 3 (draft-ietf-ccwg-bbr): a model of the path instead of a reaction to loss.
+//!
+//! The model is the largest bandwidth and the smallest round-trip time seen lately; the window and the pacing
+//! rate follow from it. A state machine tests the model: it sends faster for a while to see whether there is
+//! more bandwidth, and slower to see whether the round-trip time is smaller without a queue.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `bandwidth` | the maximum filter of the bandwidth, and the search for a plateau |
+//! | `min_rtt` | the minimum round-trip time and when it is due to be measured |
+//! | `rounds` | round trips counted in packets |
+//! | `aggregation` | how much more than expected is acknowledged at once |
+//! | `delay`, `train` | a rise of the delay; the capacity shown by the first packets |
+//! | `startup` | the states STARTUP and DRAIN |
+//! | `probe_bw`, `probe_rtt` | the other states |
+//! | `loss` | what losses change in the model, and the undoing of it |
+//! | `control` | the window and the pacing rate that follow |
+//!
+//! Where this departs from the draft, the place says so and why. The departures are: a rise of delay ends
+//! STARTUP and the probing for bandwidth; on long paths the first packets show the capacity; the measurement of
+//! the round-trip time is rarer on long paths and spared where the queue is empty; a stop of the path is no
+//! aggregation; the budget for offloading is that of this crate's pacer.
+
+mod aggregation;
+mod bandwidth;
+mod control;
+mod delay;
+mod loss;
+mod min_rtt;
+mod probe_bw;
+mod probe_rtt;
+mod rounds;
+mod startup;
+mod train;
+mod units;
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+pub(super) use self::aggregation::{Aggregation, AggregationInput};
+use self::bandwidth::{FullPipe, MaxBandwidth};
+use self::control::Control;
+use self::delay::DelayWatch;
+use self::loss::Losses;
+pub(super) use self::min_rtt::MinRtt;
+use self::probe_bw::Cycle;
+use self::probe_rtt::ProbeRtt;
+pub(super) use self::rounds::Rounds;
+use self::startup::Startup;
+use super::recovery::Recovery;
+use super::{
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, Sent, SpuriousLoss,
+    initial_window, minimum_window,
+};
+
+/// The options of [`Bbr`].
+#[derive(Debug, Clone, Default)]
+pub struct BbrConfig {
+    /// The initial window in bytes; without one, RFC 9002 §7.2 decides.
+    pub initial_window: Option<u64>,
+}
+
+impl ControllerFactory for BbrConfig {
+    fn build(&self, now: Instant, max_datagram_size: u16) -> Box<dyn Controller> {
+        Box::new(Bbr::new(self, now, max_datagram_size))
+    }
+}
+
+/// Sends at the rate of the bottleneck, with as little queue as it can.
+#[derive(Debug, Clone)]
+pub struct Bbr {
+    phase: Phase,
+    rounds: Rounds,
+    max_bandwidth: MaxBandwidth,
+    full: FullPipe,
+    min_rtt: MinRtt,
+    delay: DelayWatch,
+    aggregation: Aggregation,
+    startup: Startup,
+    cycle: Cycle,
+    probe_rtt: ProbeRtt,
+    losses: Losses,
+    recovery: Recovery,
+    control: Control,
+    /// Bytes delivered on the tuple in all.
+    delivered: u64,
+    /// Whether the flow restarts from idle (BBR.idle_restart).
+    idle_restart: bool,
+}
+
+/// The states of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Doubles the rate in each round until the path is full.
+    Startup,
+    /// Empties the queue that STARTUP made.
+    Drain,
+    /// Sends slower, to empty the queue and to leave room for others.
+    ProbeDown,
+    /// Sends as fast as the path delivers.
+    ProbeCruise,
+    /// Fills the path, without a queue, before more is tried.
+    ProbeRefill,
+    /// Sends faster, to see whether there is more bandwidth.
+    ProbeUp,
+    /// Keeps little in flight, to measure the round-trip time without a queue.
+    ProbeRtt,
+}
+
+impl Phase {
+    /// Whether this is one of the four states that probe for bandwidth (PROBE_BW).
+    fn is_probe_bw(self) -> bool {
+        matches!(self, Self::ProbeDown | Self::ProbeCruise | Self::ProbeRefill | Self::ProbeUp)
+    }
+
+    /// Whether what is sent now tests for more bandwidth: losses then say that it was too much.
+    fn accelerates(self) -> bool {
+        matches!(self, Self::Startup | Self::ProbeRefill | Self::ProbeUp)
+    }
+}
+
+/// What an ACK frame says, in the terms of the draft (RS).
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    now: Instant,
+    /// Bytes per second, if the frame says anything about it.
+    delivery_rate: Option<u64>,
+    /// Bytes delivered since the newest acknowledged packet was sent.
+    delivered: u64,
+    /// Bytes delivered before it was sent.
+    prior_delivered: u64,
+    /// Bytes lost since it was sent.
+    lost: u64,
+    /// Bytes in flight when it was sent.
+    tx_in_flight: u64,
+    app_limited: bool,
+    newly_acked: u64,
+    /// When it was sent.
+    sent_time: Instant,
+    /// Bytes in flight after the frame.
+    in_flight: u64,
+    rtt: Option<Duration>,
+}
+
+impl Bbr {
+    /// A controller in STARTUP.
+    pub fn new(config: &BbrConfig, now: Instant, max_datagram_size: u16) -> Self {
+        let window = config.initial_window.unwrap_or_else(|| initial_window(max_datagram_size));
+        Self {
+            phase: Phase::Startup,
+            rounds: Rounds::default(),
+            max_bandwidth: MaxBandwidth::default(),
+            full: FullPipe::default(),
+            min_rtt: MinRtt::new(now),
+            delay: DelayWatch::default(),
+            aggregation: Aggregation::new(now),
+            startup: Startup::default(),
+            cycle: Cycle::new(now),
+            probe_rtt: ProbeRtt::default(),
+            losses: Losses::default(),
+            recovery: Recovery::default(),
+            control: Control::new(window.max(minimum_window(max_datagram_size)), max_datagram_size),
+            delivered: 0,
+            idle_restart: false,
+        }
+    }
+
+    fn sample(&self, now: Instant, ack: &AckEvent<'_>) -> Sample {
+        Sample {
+            now,
+            delivery_rate: ack.rate.map(|rate| rate.delivery_rate),
+            delivered: ack.total_delivered.saturating_sub(ack.snapshot.delivered),
+            prior_delivered: ack.snapshot.delivered,
+            lost: ack.total_lost.saturating_sub(ack.snapshot.lost),
+            tx_in_flight: u64::from(ack.snapshot.in_flight),
+            app_limited: ack.snapshot.app_limited || self.probe_rtt.limited(ack.snapshot.delivered),
+            newly_acked: ack.acked_bytes,
+            sent_time: ack.largest_sent_time,
+            in_flight: ack.bytes_in_flight,
+            rtt: ack.rtt_sample,
+        }
+    }
+
+    /// UpdateModelAndState of the draft, in its order.
+    fn update_model_and_state(&mut self, rs: &Sample) {
+        self.update_latest_signals(rs);
+        self.update_bandwidth(rs);
+        self.update_lower_bounds();
+        self.update_aggregation(rs);
+        self.check_full_bandwidth(rs);
+        self.check_startup_done(rs);
+        self.check_drain_done(rs);
+        self.update_probe_bw(rs);
+        self.min_rtt.on_sample(rs.now, rs.rtt);
+        self.check_probe_rtt(rs);
+        self.advance_latest_signals(rs);
+    }
+
+    fn update_bandwidth(&mut self, rs: &Sample) {
+        if self.rounds.on_ack(rs.prior_delivered, self.delivered) {
+            self.cycle.rounds_since_up += 1;
+            self.control.begin_round();
+        }
+        if let Some(rate) = rs.delivery_rate {
+            self.max_bandwidth.on_sample(rate, rs.app_limited);
+        }
+    }
+
+    fn update_aggregation(&mut self, rs: &Sample) {
+        let input = AggregationInput {
+            bandwidth: self.bandwidth(),
+            acked_bytes: rs.newly_acked,
+            sent_time: rs.sent_time,
+            min_rtt: self.min_rtt.get().unwrap_or_default(),
+            window: self.control.window,
+            round: self.rounds.count(),
+            full: self.full.reached,
+        };
+        self.aggregation.on_ack(rs.now, &input);
+    }
+
+    fn check_full_bandwidth(&mut self, rs: &Sample) {
+        if let Some(rate) = rs.delivery_rate {
+            let growth = self.growth_percent();
+            self.full.on_sample(rate, self.rounds.started(), rs.app_limited, growth);
+        }
+    }
+
+    /// The bandwidth of the model in bytes per second (BBR.bw).
+    fn bandwidth(&self) -> u64 {
+        let long_term = self.max_bandwidth.get().max(self.train_bandwidth());
+        self.losses.short_bandwidth.map_or(long_term, |short| short.min(long_term))
+    }
+
+    fn begin_round(&mut self) {
+        self.rounds.restart(self.delivered);
+    }
+}
+
+impl Controller for Bbr {
+    fn on_sent(&mut self, now: Instant, sent: &Sent) {
+        if sent.bytes_in_flight == sent.bytes && sent.app_limited {
+            self.restart_from_idle(now);
+        }
+        self.control.on_sent(sent.bytes_in_flight);
+    }
+
+    fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        self.delivered = ack.total_delivered;
+        let rs = self.sample(now, ack);
+        if let Some(rtt) = rs.rtt {
+            self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));
+        }
+        self.update_model_and_state(&rs);
+        self.leave_recovery(&rs);
+        self.update_control(rs.newly_acked);
+    }
+
+    fn on_packet_lost(&mut self, now: Instant, lost: &LostPacket) {
+        self.delivered = lost.total_delivered;
+        self.handle_lost_packet(now, lost);
+    }
+
+    fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
+        match event.cause {
+            Cause::Loss => self.losses.events_in_round += 1,
+            Cause::Ecn { ce } => self.handle_marks(now, ce, event),
+        }
+        if event.persistent {
+            self.enter_timeout_recovery(now, event.bytes_in_flight);
+        }
+        self.update_control(0);
+    }
+
+    fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
+        if self.recovery.on_spurious(spurious.bytes, spurious.sent_time) {
+            self.undo_losses();
+            self.update_control(0);
+        }
+    }
+
+    fn on_mtu(&mut self, max_datagram_size: u16) {
+        self.control.set_packet(max_datagram_size);
+    }
+
+    fn window(&self) -> u64 {
+        self.control.window
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        Some(self.control.pacing_rate)
+    }
+
+    fn state(&self) -> &'static str {
+        match self.phase {
+            Phase::Startup => "startup",
+            Phase::Drain => "drain",
+            Phase::ProbeDown => "probe down",
+            Phase::ProbeCruise => "probe cruise",
+            Phase::ProbeRefill => "probe refill",
+            Phase::ProbeUp => "probe up",
+            Phase::ProbeRtt => "probe rtt",
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! PROBE_RTT: little in flight for a moment, so that the queue is empty and the round-trip time shows.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+use super::probe_bw::AckPhase;
+use super::{Bbr, Phase, Sample};
+
+/// How long the flight is kept small (BBR.ProbeRTTDuration).
+const DURATION: Duration = Duration::from_millis(200);
+
+/// The share of the bandwidth-delay product that stays in flight (BBR.ProbeRTTCwndGain), in hundredths.
+const WINDOW_PERCENT: u64 = 50;
+
+/// The state of PROBE_RTT.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ProbeRtt {
+    /// When it may end, once the flight is small.
+    done: Option<Instant>,
+    round_done: bool,
+    /// Packets sent when between so much and so much was delivered show a rate that was limited here.
+    limited: Option<(u64, u64)>,
+}
+
+impl ProbeRtt {
+    /// Whether a packet sent when `delivered` bytes had been delivered was held back by PROBE_RTT.
+    pub(super) fn limited(&self, delivered: u64) -> bool {
+        self.limited.is_some_and(|(from, to)| (from..=to).contains(&delivered))
+    }
+}
+
+impl Bbr {
+    pub(super) fn check_probe_rtt(&mut self, rs: &Sample) {
+        if self.phase != Phase::ProbeRtt && self.min_rtt.expired() && !self.idle_restart {
+            self.enter_probe_rtt();
+        }
+        if self.phase == Phase::ProbeRtt {
+            self.handle_probe_rtt(rs);
+        }
+        if self.idle_restart && self.min_rtt.expired() {
+            // Silence has emptied the queue as well as PROBE_RTT would.
+            self.min_rtt.on_probed(rs.now);
+        }
+        self.idle_restart = false;
+    }
+
+    fn enter_probe_rtt(&mut self) {
+        self.save_window();
+        self.phase = Phase::ProbeRtt;
+        self.probe_rtt =
+            ProbeRtt { done: None, round_done: false, limited: Some((self.delivered, self.delivered)) };
+        self.cycle.ack_phase = AckPhase::ProbeStopping;
+        self.begin_round();
+    }
+
+    fn handle_probe_rtt(&mut self, rs: &Sample) {
+        if let Some((_, to)) = &mut self.probe_rtt.limited {
+            *to = self.delivered + rs.in_flight;
+        }
+        if self.probe_rtt.done.is_none() {
+            if rs.in_flight <= self.probe_rtt_window() {
+                self.probe_rtt.done = Some(rs.now + DURATION);
+                self.probe_rtt.round_done = false;
+                self.begin_round();
+            }
+            return;
+        }
+        self.probe_rtt.round_done |= self.rounds.started();
+        if self.probe_rtt.round_done {
+            self.check_probe_rtt_done(rs.now);
+        }
+    }
+
+    pub(super) fn check_probe_rtt_done(&mut self, now: Instant) {
+        if self.probe_rtt.done.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.min_rtt.on_probed(now);
+        self.restore_window();
+        self.losses.reset_short_term();
+        if self.full.reached {
+            // The clock of the probing for bandwidth begins anew, and the queue is empty already.
+            self.start_probe_down(now);
+            self.start_probe_cruise();
+        } else {
+            self.enter_startup();
+        }
+    }
+
+    /// The window in PROBE_RTT.
+    pub(super) fn probe_rtt_window(&self) -> u64 {
+        self.bdp(WINDOW_PERCENT).max(self.control.min_pipe())
+    }
+}

@@ -1,0 +1,163 @@
+//! What losses change, and what undoes it.
+
+use super::*;
+
+fn packet() -> u64 {
+    u64::from(SIZE)
+}
+
+/// The loss of a packet that left with `in_flight` bytes, the `count`-th since it was sent.
+fn lost(path: &Path, in_flight: u64, count: u64) -> LostPacket {
+    LostPacket {
+        bytes: packet(),
+        sent_time: path.transfer.now,
+        snapshot: DeliverySnapshot { in_flight: in_flight as u32, ..DeliverySnapshot::NONE },
+        total_delivered: path.look(|bbr| bbr.delivered),
+        total_lost: count * packet(),
+    }
+}
+
+fn congestion(path: &Path, persistent: bool) -> CongestionEvent {
+    CongestionEvent {
+        cause: Cause::Loss,
+        lost_bytes: packet(),
+        lost_packets: 1,
+        largest_sent_time: path.transfer.now,
+        snapshot: DeliverySnapshot::NONE,
+        persistent,
+        bytes_in_flight: 0,
+    }
+}
+
+/// Loses `count` packets of a flight at once, and says whether the flight is lost as a whole.
+fn lose(path: &mut Path, in_flight: u64, count: u64, persistent: bool) {
+    let now = path.transfer.now;
+    let mut handle = Watched(path.bbr.clone());
+    for n in 1..=count {
+        handle.on_packet_lost(now, &lost(path, in_flight, n));
+    }
+    handle.on_congestion(now, &congestion(path, persistent));
+}
+
+/// The packets that were lost arrive.
+fn arrive(path: &mut Path, count: u64) {
+    let now = path.transfer.now;
+    for _ in 0..count {
+        Watched(path.bbr.clone()).on_spurious_loss(now, &SpuriousLoss { bytes: packet(), sent_time: now });
+    }
+}
+
+#[test]
+fn loss_in_probe_up_lowers_the_bound_and_ends_the_probe() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeUp);
+    Watched(path.bbr.clone()).with(|bbr| bbr.losses.long_inflight = Some(400 * packet()));
+    let target = path.look(|bbr| bbr.bdp(100).min(bbr.window()));
+    // One packet of 100 is tolerated, the third is not.
+    lose(&mut path, 100 * packet(), 1, false);
+    assert_eq!(path.phase(), Phase::ProbeUp);
+    lose(&mut path, 100 * packet(), 3, false);
+    path.look(|bbr| {
+        assert_eq!(bbr.phase, Phase::ProbeDown);
+        assert!(bbr.cycle.too_high);
+        let bound = bbr.losses.long_inflight.expect("it was set");
+        assert!((98 * packet()..=100 * packet()).contains(&bound), "{bound}");
+        assert!(bound >= target * 7 / 10);
+    });
+}
+
+#[test]
+fn the_bound_is_not_lowered_below_the_beta_of_the_target() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeUp);
+    let target = path.look(|bbr| bbr.bdp(100).min(bbr.window()));
+    lose(&mut path, 5 * packet(), 1, false);
+    assert_eq!(path.look(|bbr| bbr.losses.long_inflight), Some(units::percent(target, 70)));
+}
+
+#[test]
+fn a_spurious_fast_recovery_is_undone() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeUp);
+    let window = path.transfer.flow.controller().window();
+    lose(&mut path, 50 * packet(), 4, false);
+    assert_eq!(path.phase(), Phase::ProbeDown);
+    assert!(path.look(|bbr| bbr.losses.long_inflight.is_some()));
+    arrive(&mut path, 3);
+    assert_eq!(path.phase(), Phase::ProbeDown, "one loss was real as yet");
+    arrive(&mut path, 1);
+    path.look(|bbr| {
+        assert_eq!(bbr.phase, Phase::ProbeRefill, "the probe begins again");
+        assert_eq!(bbr.losses.long_inflight, None);
+        assert_eq!(bbr.losses.short_inflight, None);
+        assert!(!bbr.losses.in_round);
+    });
+    assert!(path.transfer.flow.controller().window() >= window.min(path.look(|bbr| bbr.bdp(200))));
+}
+
+#[test]
+fn a_spurious_end_of_startup_is_undone() {
+    let mut path = Path::new(Link::new(100, 20, 50));
+    path.transfer.run_until(Duration::from_millis(100), |_| false);
+    lose(&mut path, 50 * packet(), 2, false);
+    Watched(path.bbr.clone()).with(|bbr| {
+        bbr.losses.undo_phase = Some(Phase::Startup);
+        bbr.full.set_full();
+        bbr.phase = Phase::Drain;
+    });
+    arrive(&mut path, 2);
+    assert_eq!(path.phase(), Phase::Startup);
+    assert!(!path.look(|bbr| bbr.full.reached));
+}
+
+#[test]
+fn a_spurious_timeout_is_undone() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeCruise);
+    let window = path.transfer.flow.controller().window();
+    lose(&mut path, 50 * packet(), 10, true);
+    assert_eq!(path.transfer.flow.controller().window(), packet());
+    arrive(&mut path, 10);
+    assert!(path.transfer.flow.controller().window() >= window * 9 / 10);
+    assert_eq!(path.phase(), Phase::ProbeCruise);
+}
+
+#[test]
+fn after_a_timeout_the_window_returns_with_the_first_arrival() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeCruise);
+    let window = path.transfer.flow.controller().window();
+    lose(&mut path, 50 * packet(), 10, true);
+    path.until(seconds(2), |bbr| bbr.control.timed_out.is_none());
+    assert!(path.transfer.flow.controller().window() >= window / 2);
+}
+
+#[test]
+fn reordering_does_not_end_in_a_smaller_model() {
+    let link = Link { detour: Some((20, Duration::from_millis(3))), ..Link::new(50, 20, 200) };
+    let mut path = Path::new(link);
+    path.transfer.run_until(seconds(2), |_| false);
+    assert!(path.transfer.packets_spurious > 0);
+    assert!(path.utilization(seconds(3)) >= 95);
+}
+
+#[test]
+fn random_loss_below_the_threshold_costs_little() {
+    let mut path = Path::new(Link { loss: Some(100), ..Link::new(50, 50, 100) });
+    path.until(seconds(5), |bbr| bbr.phase.is_probe_bw());
+    let utilization = path.utilization(seconds(20));
+    assert!(utilization >= 85, "{utilization}");
+}
+
+#[test]
+fn marks_end_a_probe_as_losses_do() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeUp);
+    let snapshot = DeliverySnapshot { in_flight: 50 * u32::from(SIZE), ..DeliverySnapshot::NONE };
+    let event =
+        CongestionEvent { cause: Cause::Ecn { ce: 5 }, lost_bytes: 0, snapshot, ..congestion(&path, false) };
+    let now = path.transfer.now;
+    Watched(path.bbr.clone()).on_congestion(now, &event);
+    assert_eq!(path.phase(), Phase::ProbeDown);
+    assert!(path.look(|bbr| bbr.losses.long_inflight.is_some() && bbr.cycle.too_high));
+}

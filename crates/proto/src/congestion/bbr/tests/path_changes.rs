@@ -1,0 +1,79 @@
+//! Paths that are narrow, and paths that change.
+
+use super::*;
+
+#[test]
+fn a_bandwidth_delay_product_below_a_packet_is_managed() {
+    // 64 kbit/s and 20 ms: 160 bytes.
+    let link = Link { bytes_per_second: 8_000, ..Link::new(1, 10, 2_000) };
+    let mut path = Path::new(link);
+    path.until(seconds(60), |bbr| bbr.phase.is_probe_bw());
+    assert!(path.utilization(seconds(60)) >= 95);
+    assert!(path.look(|bbr| bbr.window() >= bbr.control.min_pipe()));
+    path.until(seconds(60), |bbr| bbr.phase == Phase::ProbeCruise);
+    let pace = path.look(|bbr| bbr.control.pacing_rate);
+    assert!((7_000..=9_000).contains(&pace), "{pace}");
+}
+
+#[test]
+fn ten_times_the_bandwidth_is_found() {
+    let mut path = Path::new(Link::new(10, 20, 100));
+    path.until_phase(Phase::ProbeCruise);
+    path.link.borrow_mut().bytes_per_second *= 10;
+    path.until(seconds(8), |bbr| bbr.max_bandwidth.get() > 11_250_000);
+    assert!(path.utilization(seconds(5)) >= 90);
+}
+
+#[test]
+fn ten_times_the_bandwidth_is_found_above_a_bound() {
+    // A short queue sets the long-term bound; it is raised exponentially.
+    let mut path = Path::new(Link::new(10, 20, 5));
+    path.until(seconds(30), |bbr| bbr.losses.long_inflight.is_some());
+    path.link.borrow_mut().bytes_per_second *= 10;
+    path.link.borrow_mut().queue = Duration::from_millis(20);
+    path.until(seconds(15), |bbr| bbr.max_bandwidth.get() > 11_250_000);
+}
+
+#[test]
+fn a_tenth_of_the_bandwidth_is_accepted() {
+    let mut path = Path::new(Link::new(100, 20, 40));
+    path.until_phase(Phase::ProbeCruise);
+    path.link.borrow_mut().bytes_per_second /= 10;
+    path.until(seconds(1), |bbr| bbr.losses.short_bandwidth.is_some_and(|bandwidth| bandwidth < 9_000_000));
+    path.until(seconds(15), |bbr| bbr.max_bandwidth.get() < 1_400_000);
+    assert!(path.utilization(seconds(5)) >= 90);
+}
+
+#[test]
+fn a_policer_is_obeyed() {
+    // 10 Mbit/s with a bucket of 20 kB and no queue.
+    let mut path = Path::new(Link { policer: Some(20_000), ..Link::new(10, 10, 20) });
+    path.until(seconds(10), |bbr| bbr.phase.is_probe_bw());
+    path.until(seconds(10), |bbr| {
+        bbr.losses.short_bandwidth.is_some() && bbr.losses.short_inflight.is_some()
+    });
+    path.transfer.run_until(seconds(2), |_| false);
+    let (lost, acked) = (path.transfer.packets_lost, path.transfer.packets_acked);
+    assert!(path.utilization(seconds(20)) >= 90);
+    let (lost, acked) = (path.transfer.packets_lost - lost, path.transfer.packets_acked - acked);
+    assert!(lost * 100 < acked * 4, "{lost} lost, {acked} acknowledged");
+}
+
+#[test]
+fn a_stop_neither_shrinks_nor_inflates_the_model() {
+    let mut path = Path::new(Link::new(10, 3, 260));
+    path.until_phase(Phase::ProbeCruise);
+    path.transfer.run_until(seconds(1), |_| false);
+    let (bandwidth, window) = path.look(|bbr| (bbr.max_bandwidth.get(), bbr.window()));
+    for _ in 0..6 {
+        path.link.borrow_mut().stopped_until = path.transfer.now + Duration::from_millis(250);
+        path.transfer.run_until(Duration::from_millis(260), |_| false);
+    }
+    // Within one round trip after the last stop.
+    assert!(path.utilization(Duration::from_millis(500)) >= 95);
+    path.look(|bbr| {
+        assert!(bbr.max_bandwidth.get() >= bandwidth * 95 / 100, "{bandwidth}");
+        assert!(bbr.max_bandwidth.get() <= bandwidth * 110 / 100, "{}", bbr.max_bandwidth.get());
+        assert!(bbr.window() <= 2 * window, "{} after {window}", bbr.window());
+    });
+}

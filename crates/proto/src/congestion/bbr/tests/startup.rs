@@ -1,0 +1,123 @@
+//! STARTUP and DRAIN.
+
+use super::*;
+
+/// 100 Mbit/s and a round trip of 2 ms: a queue that STARTUP makes is below what counts as a rise of the delay.
+fn short() -> Link {
+    Link::new(100, 1, 50)
+}
+
+#[test]
+fn startup_ends_at_a_plateau() {
+    let mut path = Path::new(short());
+    path.until_phase(Phase::Drain);
+    let (reached, bandwidth) = path.look(|bbr| (bbr.full.reached && bbr.full.now, bbr.max_bandwidth.get()));
+    assert!(reached);
+    assert!((12_250_000..=12_750_000).contains(&bandwidth), "{bandwidth}");
+    assert_eq!(path.transfer.packets_lost, 0);
+}
+
+#[test]
+fn startup_ends_when_the_delay_rises() {
+    // 10 Mbit/s, 40 ms: a queue of a whole round trip, which the plateau would take, is never made.
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::Drain);
+    let smallest = path.look(|bbr| bbr.delay.recent_min()).expect("there were samples");
+    assert!(smallest < Duration::from_millis(62), "{smallest:?}");
+    path.until_phase(Phase::ProbeCruise);
+    let bandwidth = path.look(|bbr| bbr.max_bandwidth.get());
+    assert!(bandwidth > 1_200_000, "DRAIN completes the measurement: {bandwidth}");
+}
+
+#[test]
+fn startup_ends_on_loss_when_application_limited() {
+    // 25 of 100 Mbit/s, one packet in ten lost: about ten in each round.
+    let link = Link { loss: Some(10), ..Link::new(100, 20, 50) };
+    let mut path = Path::with_application(link, Duration::from_micros(400));
+    path.until_phase(Phase::Drain);
+    path.look(|bbr| {
+        assert!(bbr.full.reached && bbr.full.now);
+        assert_eq!(bbr.losses.undo_phase, Some(Phase::Startup));
+        assert!(bbr.losses.long_inflight.is_some());
+    });
+}
+
+#[test]
+fn startup_never_ends_when_application_limited_without_loss() {
+    let mut path = Path::with_application(Link::new(100, 20, 50), Duration::from_millis(5));
+    assert!(
+        !path.transfer.run_until(seconds(30), |transfer| transfer.flow.controller().state() != "startup")
+    );
+}
+
+#[test]
+fn drain_ends_on_inflight() {
+    let mut path = Path::new(short());
+    path.until_phase(Phase::Drain);
+    assert_eq!(path.look(Bbr::pacing_gain), 50);
+    let target = path.look(|bbr| bbr.inflight(100));
+    assert!(path.transfer.flow.bytes_in_flight() > target, "there is a queue to drain");
+    path.until(seconds(1), |bbr| bbr.phase != Phase::Drain);
+    assert!(path.phase().is_probe_bw());
+    assert!(path.transfer.flow.bytes_in_flight() <= path.look(|bbr| bbr.inflight(100)) + 2 * u64::from(SIZE));
+}
+
+#[test]
+fn drain_ends_on_time() {
+    let mut path = Path::new(short());
+    path.until_phase(Phase::Drain);
+    // The rate that is left is less than that of DRAIN, so that the queue does not shrink.
+    path.link.borrow_mut().bytes_per_second /= 3;
+    let start = path.look(|bbr| bbr.rounds.count());
+    path.until(seconds(5), |bbr| bbr.phase != Phase::Drain);
+    path.look(|bbr| {
+        assert_eq!(bbr.rounds.count(), start + 4);
+        assert!(bbr.phase.is_probe_bw());
+    });
+    assert!(path.transfer.flow.bytes_in_flight() > path.look(|bbr| bbr.inflight(100)));
+}
+
+#[test]
+fn probe_rtt_during_startup_returns_to_startup() {
+    let mut path = Path::with_application(Link::new(100, 20, 50), Duration::from_millis(5));
+    path.transfer.run_until(seconds(1), |_| false);
+    // A longer path: no sample confirms the minimum any more.
+    path.link.borrow_mut().one_way += Duration::from_millis(5);
+    path.until(seconds(10), |bbr| bbr.phase == Phase::ProbeRtt);
+    assert!(!path.look(|bbr| bbr.full.reached));
+    path.until(seconds(1), |bbr| bbr.phase != Phase::ProbeRtt);
+    assert_eq!(path.phase(), Phase::Startup);
+}
+
+#[test]
+fn startup_finds_the_bandwidth_of_a_link_with_aggregation() {
+    // ACKs come in bunches of 20 ms, on a round trip of 20 ms.
+    let link = Link { ack_slot: Some(Duration::from_millis(20)), ..Link::new(50, 10, 100) };
+    let mut path = Path::new(link);
+    path.until_phase(Phase::ProbeCruise);
+    let bandwidth = path.look(|bbr| bbr.max_bandwidth.get());
+    assert!((5_600_000..=6_600_000).contains(&bandwidth), "{bandwidth}");
+    path.look(|bbr| {
+        assert!(bbr.aggregation.extra() > 0);
+        assert!(bbr.window() > bbr.bdp(200), "{} against {}", bbr.window(), bbr.bdp(200));
+    });
+}
+
+#[test]
+fn a_long_path_is_at_its_rate_within_three_round_trips() {
+    // 10 Mbit/s over a satellite: 75 kB for each 60 ms, from 1.8 s on.
+    let mut path = Path::new(Link::new(10, 300, 600));
+    path.transfer.run_until(Duration::from_millis(1_800), |_| false);
+    assert!(path.utilization(seconds(2)) >= 95);
+    assert_eq!(path.transfer.packets_lost, 0);
+}
+
+#[test]
+fn a_satellite_link_is_filled_without_an_overshoot() {
+    // 250 Mbit/s and 100 MB: 3.2 s, and four of the one-way delays.
+    let link = Link::new(250, 300, 600).shared();
+    let mut transfer = Transfer::new(&BbrConfig::default(), &link, 80_000);
+    let time = transfer.run();
+    assert!(time < Duration::from_millis(4_600), "{time:?}");
+    assert!(transfer.packets_lost <= 200, "{}", transfer.packets_lost);
+}

@@ -1,0 +1,115 @@
+//! Two connections without endpoints, so that each part of the handshake can be made by hand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use fulmar_base::{Instant, Rng};
+use fulmar_wire::{ConnectionId, Side, TransportParameters, Version};
+
+use super::super::parameters::local_parameters;
+use super::super::{Connection, ConnectionSetup};
+use super::pair::{CLIENT, SERVER, client_tls, large_chain, server_tls_with};
+use crate::config::{EndpointConfig, TransportConfig};
+use crate::crypto::{AeadBackend, ResetKey, Session};
+use crate::datagram::{Datagram, Ecn, FourTuple, TransmitBatch};
+use crate::{ConnectionError, Event};
+
+pub(super) const ORIGINAL_DCID: [u8; 8] = [0xd0; 8];
+pub(super) const CLIENT_CID: [u8; 8] = [0xc1; 8];
+pub(super) const SERVER_CID: [u8; 8] = [0x5e; 8];
+
+pub(super) fn cid(bytes: [u8; 8]) -> ConnectionId {
+    ConnectionId::new(&bytes).unwrap()
+}
+
+fn setup(side: Side, now: Instant) -> ConnectionSetup {
+    let (local, remote, addr) = match side {
+        Side::Client => (CLIENT_CID, ORIGINAL_DCID, SERVER),
+        Side::Server => (SERVER_CID, CLIENT_CID, CLIENT),
+    };
+    ConnectionSetup {
+        side,
+        version: Version::V1,
+        local_cid: cid(local),
+        remote_cid: cid(remote),
+        addrs: FourTuple { remote: addr.parse().unwrap(), local_ip: None },
+        endpoint: Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32]))),
+        transport: Arc::new(TransportConfig::default()),
+        aead: AeadBackend::default(),
+        rng: Rng::from_u64(side.is_server().into()),
+        now,
+    }
+}
+
+/// A client that tells of itself what `change` and `raw`, encoded parameters that are added, make of it.
+pub(super) fn client(now: Instant, change: impl FnOnce(&mut TransportParameters), raw: &[u8]) -> Connection {
+    let setup = setup(Side::Client, now);
+    let mut parameters = local_parameters(&setup, None);
+    change(&mut parameters);
+    let bytes = [&parameters.write(Side::Client, None), raw].concat();
+    let name = "localhost".try_into().unwrap();
+    let session = Session::client(&client_tls(), Version::V1, name, bytes, setup.aead).unwrap();
+    let mut connection = Connection::new(setup, session, cid(ORIGINAL_DCID));
+    connection.handshake.drive();
+    connection
+}
+
+/// A server for a client whose Initial packets go to `dcid`; otherwise like [`client`].
+pub(super) fn server(
+    now: Instant,
+    dcid: ConnectionId,
+    change: impl FnOnce(&mut TransportParameters),
+    raw: &[u8],
+) -> Connection {
+    let setup = setup(Side::Server, now);
+    let mut parameters = local_parameters(&setup, Some(dcid));
+    change(&mut parameters);
+    let bytes = [&parameters.write(Side::Server, None), raw].concat();
+    // The server's flight is so large that the client has keys before it has everything.
+    let tls = server_tls_with(large_chain(4_000));
+    let session = Session::server(&tls, Version::V1, bytes, setup.aead).unwrap();
+    Connection::new(setup, session, dcid)
+}
+
+/// Hands a datagram to a connection, as if it came from its peer.
+pub(super) fn deliver(to: &mut Connection, now: Instant, payload: &[u8]) {
+    let datagram =
+        Datagram { addrs: to.path.tuple.addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) };
+    to.handle_datagram(now, datagram);
+}
+
+/// Takes the datagrams out that a connection has to send.
+pub(super) fn sent(from: &mut Connection, now: Instant) -> Vec<Vec<u8>> {
+    let mut batch = TransmitBatch::new(1);
+    let mut out = Vec::new();
+    while let Some(transmit) = from.poll_transmit(now, &mut batch) {
+        out.push(batch.bytes()[..transmit.len].to_vec());
+    }
+    out
+}
+
+/// Exchanges datagrams for ten round trips of a millisecond.
+pub(super) fn exchange(client: &mut Connection, server: &mut Connection, mut now: Instant) -> Instant {
+    for _ in 0..10 {
+        pass(client, server, now);
+        pass(server, client, now);
+        now += Duration::from_millis(1);
+    }
+    now
+}
+
+fn pass(from: &mut Connection, to: &mut Connection, now: Instant) {
+    from.handle_timeout(now);
+    for datagram in sent(from, now) {
+        deliver(to, now, &datagram);
+    }
+}
+
+/// Why a connection was lost, if it was.
+pub(super) fn lost(connection: &mut Connection) -> Option<ConnectionError> {
+    std::iter::from_fn(|| connection.poll_event()).find_map(|event| match event {
+        Event::ConnectionLost { reason } => Some(reason),
+        _ => None,
+    })
+}

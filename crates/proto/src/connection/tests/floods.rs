@@ -1,0 +1,84 @@
+//! Frames in such numbers that only their work or their answers could hurt.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use fulmar_wire::{Frame, PathChallenge, Side, VarInt, Writer};
+
+use super::super::SpaceId;
+use super::super::dispatch::FrameContext;
+use super::pair::{End, Pair};
+use super::violations::encode;
+use crate::TransportError;
+use crate::datagram::Ecn;
+
+/// Hands the payload of the next authentic packet to one end.
+fn receive(end: &mut End, payload: &Bytes, now: crate::Instant) -> Result<(), TransportError> {
+    let connection = end.conn();
+    let dst = connection.local_cid;
+    let cx = FrameContext { now, space: SpaceId::DATA, dst, payload, generation: 0 };
+    let number = connection.path.space.largest_received().map_or(0, |n| n + 1);
+    connection.handle_payload(&cx, number, Ecn::NotEct)
+}
+
+#[test]
+fn a_flood_of_challenges_is_answered_by_one_full_datagram() {
+    let mut pair = Pair::connected();
+    let now = pair.now;
+    let payload: Vec<u8> =
+        (0..100).flat_map(|n| encode(&Frame::PathChallenge(PathChallenge { data: [n; 8] }))).collect();
+    let payload = Bytes::from(payload);
+    for _ in 0..1_000 {
+        receive(&mut pair.server, &payload, now).unwrap();
+    }
+    let before = pair.server.sent.len();
+    pair.run_for(Duration::from_millis(1));
+    // RFC 9000 §8.2.2: the answer shows that the path carries such datagrams.
+    let [answer] = &pair.server.sent[before..] else {
+        panic!("{} datagrams", pair.server.sent.len() - before)
+    };
+    assert_eq!(answer.len(), 1_200);
+}
+
+/// An ACK of as many single packets as a payload holds, from `largest` down.
+fn ack_with_ranges(largest: u64, ranges: u64) -> Bytes {
+    let mut bytes = vec![0; 1_400];
+    let mut w = Writer::new(&mut bytes);
+    let varint = |value| VarInt::try_from(value).unwrap();
+    w.put_u8(2);
+    w.put_varint(varint(largest));
+    w.put_varint(VarInt::ZERO);
+    w.put_varint(varint(ranges));
+    w.put_varint(VarInt::ZERO);
+    for _ in 0..2 * ranges {
+        // A gap of one packet, then a range of one.
+        w.put_varint(VarInt::ZERO);
+    }
+    let len = w.len();
+    bytes.truncate(len);
+    bytes.into()
+}
+
+#[test]
+fn ten_thousand_acknowledgements_with_many_ranges() {
+    let mut pair = Pair::connected();
+    pair.transfer(Side::Client, 3_000_000, Duration::from_secs(20));
+    pair.run_for(Duration::from_secs(1));
+    let now = pair.now;
+    let stats = pair.client.conn().stats();
+    let sent = pair.client.sent.len();
+    let largest = pair.client.conn().path.space.largest_acked().unwrap();
+    // As many ranges as fit without one that names a skipped packet number, which is refused.
+    let acks = (1..=600).rev().map(|ranges| ack_with_ranges(largest, ranges));
+    let ack = acks.into_iter().find(|ack| receive(&mut pair.client, ack, now).is_ok()).unwrap();
+    assert!(ack.len() > 500);
+    for _ in 0..10_000 {
+        receive(&mut pair.client, &ack, now).unwrap();
+    }
+    pair.run_for(Duration::from_millis(100));
+    let after = pair.client.conn().stats();
+    assert_eq!(pair.client.sent.len(), sent, "acknowledgements are not acknowledged");
+    assert_eq!((after.packets_lost, after.packets_spurious), (stats.packets_lost, stats.packets_spurious));
+    assert_eq!(after.cwnd, stats.cwnd, "what was acknowledged before is no news");
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
+}

@@ -1,0 +1,75 @@
+//! New keys in a running transfer (RFC 9001 §6).
+
+use std::time::Duration;
+
+use fulmar_base::Rng;
+use fulmar_wire::Side;
+
+use super::pair::{Pair, Setup};
+
+fn demand_update(pair: &mut Pair, side: Side) {
+    pair.end(side).conn().handshake.one_rtt_keys_mut().unwrap().demand_update();
+}
+
+fn generation(pair: &mut Pair, side: Side) -> u64 {
+    pair.end(side).conn().handshake.one_rtt_keys().unwrap().generation()
+}
+
+/// Delays datagrams by up to 20 ms, so that they overtake each other, and loses one of 30.
+fn reorder(pair: &mut Pair) {
+    for side in [Side::Client, Side::Server] {
+        let mut rng = Rng::from_u64(side.is_server().into());
+        pair.end(side).wire = Box::new(move |mut flying| {
+            flying.at += Duration::from_micros(rng.below(20_000));
+            if rng.below(30) == 0 { Vec::new() } else { vec![flying] }
+        });
+    }
+}
+
+#[test]
+fn updates_of_either_end_in_a_transfer_with_reordering() {
+    for initiators in [vec![Side::Client], vec![Side::Server], vec![Side::Client, Side::Server]] {
+        let mut pair = Setup::default().connect();
+        reorder(&mut pair);
+        for round in 1..=5 {
+            for &side in &initiators {
+                demand_update(&mut pair, side);
+            }
+            pair.transfer(Side::Client, 200_000, Duration::from_secs(20));
+            pair.transfer(Side::Server, 200_000, Duration::from_secs(20));
+            pair.run_for(Duration::from_secs(2));
+            for side in [Side::Client, Side::Server] {
+                assert!(generation(&mut pair, side) >= round, "{initiators:?}, round {round}");
+                // Keys are kept for as long as packets can be late.
+                assert_eq!(pair.end(side).conn().stats().packets_unauthenticated, 0);
+            }
+        }
+        assert_eq!(generation(&mut pair, Side::Client), generation(&mut pair, Side::Server));
+    }
+}
+
+#[test]
+fn an_update_while_the_other_end_is_silent() {
+    let mut pair = Setup::default().connect();
+    demand_update(&mut pair, Side::Client);
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!((generation(&mut pair, Side::Client), generation(&mut pair, Side::Server)), (1, 1));
+    pair.transfer(Side::Server, 10_000, Duration::from_secs(1));
+}
+
+#[test]
+fn an_update_waits_for_the_end_of_the_last() {
+    let mut pair = Setup::default().connect();
+    demand_update(&mut pair, Side::Client);
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_millis(1));
+    demand_update(&mut pair, Side::Client);
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!(generation(&mut pair, Side::Client), 1, "the first is not confirmed");
+    pair.run_for(Duration::from_secs(1));
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!((generation(&mut pair, Side::Client), generation(&mut pair, Side::Server)), (2, 2));
+}

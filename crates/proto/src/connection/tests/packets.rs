@@ -1,0 +1,148 @@
+//! Packets that are authentic and yet not taken.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use fulmar_wire::{
+    CloseCode, ConnectionClose, ConnectionId, Dialect, Frame, FrameType, PacketKind, PathId, Side,
+    TransportErrorCode, Version,
+};
+
+use super::by_hand::{
+    CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, deliver, exchange, lost, sent, server,
+};
+use crate::ConnectionError;
+use crate::crypto::{AeadBackend, Keys};
+use crate::packet::{HeaderFields, OpenPacket, Sealer};
+
+/// A packet with these frames and padding, `len` bytes long.
+fn packet(
+    keys: &Keys,
+    kind: PacketKind,
+    (dst, src): (ConnectionId, ConnectionId),
+    number: u64,
+    frames: &[Frame<'_>],
+    len: usize,
+) -> Vec<u8> {
+    let mut buffer = vec![0; 1_500];
+    let header = HeaderFields::Long { kind, version: Version::V1, dst, src, token: &[] };
+    let limit = buffer.len();
+    let name = (PathId::ZERO, number);
+    let mut packet = OpenPacket::begin(&mut buffer, 0, limit, &header, name, None).unwrap();
+    let mut writer = packet.frames(&mut buffer, limit, Dialect::SinglePath);
+    for frame in frames {
+        assert!(writer.write_untracked(frame));
+    }
+    let payload = writer.finish();
+    packet.end_payload(&mut buffer, &payload);
+    packet.pad_until(&mut buffer, len);
+    let len = packet.seal(&mut buffer, Sealer::Early(&keys.local));
+    buffer.truncate(len);
+    buffer
+}
+
+fn close<'a>() -> Frame<'a> {
+    let code = CloseCode::Transport { code: TransportErrorCode::INTERNAL_ERROR, frame: FrameType::PADDING };
+    Frame::ConnectionClose(ConnectionClose { code, reason: &[] })
+}
+
+/// An Initial packet that ends the connection of the server that takes it.
+fn closing_initial(src: [u8; 8], number: u64, len: usize) -> Vec<u8> {
+    let keys = Keys::initial(Version::V1, &cid(ORIGINAL_DCID), Side::Client, AeadBackend::default());
+    packet(&keys, PacketKind::Initial, (cid(ORIGINAL_DCID), cid(src)), number, &[close()], len)
+}
+
+#[test]
+fn an_initial_packet_in_a_small_datagram() {
+    // RFC 9000 §14.1.
+    let now = Instant::from_millis(1);
+    let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
+    deliver(&mut server, now, &closing_initial(CLIENT_CID, 0, 1_199));
+    assert_eq!(lost(&mut server), None);
+    deliver(&mut server, now, &closing_initial(CLIENT_CID, 0, 1_200));
+    assert!(matches!(lost(&mut server), Some(ConnectionError::ConnectionClosed { .. })));
+}
+
+#[test]
+fn a_packet_with_another_source_than_the_first() {
+    // RFC 9000 §7.2.
+    let now = Instant::from_millis(1);
+    let mut client = client(now, |_| {}, &[]);
+    let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
+    deliver(&mut server, now, &sent(&mut client, now)[0]);
+    deliver(&mut server, now, &closing_initial([9; 8], 10, 1_200));
+    assert_eq!(lost(&mut server), None);
+    deliver(&mut server, now, &closing_initial(CLIENT_CID, 10, 1_200));
+    assert!(matches!(lost(&mut server), Some(ConnectionError::ConnectionClosed { .. })));
+}
+
+#[test]
+fn a_packet_to_another_connection_id_than_the_first_of_its_datagram() {
+    // RFC 9000 §12.2.
+    let now = Instant::from_millis(1);
+    let mut client = client(now, |_| {}, &[]);
+    let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
+    let now = exchange(&mut client, &mut server, now);
+    client.ping();
+    let [ping] = &sent(&mut client, now)[..] else { panic!("no ping") };
+    let keys = Keys::initial(Version::V1, &cid(ORIGINAL_DCID), Side::Client, AeadBackend::default());
+    let first =
+        |dst| packet(&keys, PacketKind::Handshake, (cid(dst), cid(CLIENT_CID)), 0, &[Frame::Ping], 100);
+    let received = server.stats().packets_received;
+    deliver(&mut server, now, &[first(ORIGINAL_DCID), ping.clone()].concat());
+    assert_eq!(server.stats().packets_received, received);
+    deliver(&mut server, now, &[first(SERVER_CID), ping.clone()].concat());
+    assert_eq!(server.stats().packets_received, received + 1);
+}
+
+#[test]
+fn packets_that_waited_for_keys_after_one_that_closed() {
+    let now = Instant::from_millis(1);
+    let mut client = client(now, |_| {}, &[]);
+    let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
+    for datagram in sent(&mut client, now) {
+        deliver(&mut server, now, &datagram);
+    }
+    let flight = sent(&mut server, now);
+    let keys = server.handshake.handshake_keys().unwrap();
+    for number in 50..60 {
+        let ids = (cid(CLIENT_CID), cid(SERVER_CID));
+        deliver(&mut client, now, &packet(keys, PacketKind::Handshake, ids, number, &[close()], 100));
+    }
+    assert_eq!(lost(&mut client), None, "they wait");
+    for datagram in flight {
+        deliver(&mut client, now, &datagram);
+    }
+    let events: Vec<_> = std::iter::from_fn(|| client.poll_event()).collect();
+    assert_eq!(events.len(), 1, "{events:?}");
+    client.handle_timeout(now + Duration::from_secs(10));
+    assert!(client.is_drained());
+}
+
+#[test]
+fn the_answer_to_a_handshake_packet_without_data_ends_the_probes_for_credit() {
+    // RFC 9002 §6.2.2.1: whatever is acknowledged in a Handshake packet, the server has validated the address.
+    let now = Instant::from_millis(1);
+    let mut client = client(now, |_| {}, &[]);
+    let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
+    for datagram in sent(&mut client, now) {
+        deliver(&mut server, now, &datagram);
+    }
+    // Only the start of the server's flight arrives: the client has Handshake keys and nothing to say with them.
+    for datagram in sent(&mut server, now) {
+        if client.handshake.handshake_keys().is_none() {
+            deliver(&mut client, now, &datagram);
+        }
+    }
+    assert!(client.handshake.handshake_keys().is_some() && !client.handshake.is_complete());
+    sent(&mut client, now);
+    let (at, _) = client.pto_deadline().unwrap();
+    client.handle_timeout(at);
+    for datagram in sent(&mut client, at) {
+        deliver(&mut server, at, &datagram);
+    }
+    assert!(!client.peer_validated_address());
+    let answers = sent(&mut server, at);
+    deliver(&mut client, at, &answers[0]);
+    assert!(client.peer_validated_address());
+}
