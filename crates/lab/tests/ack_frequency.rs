@@ -58,7 +58,9 @@ impl Upload {
             send_window: window,
             ..TransportConfig::default()
         };
-        let server = TransportConfig { ack_frequency: self.ack_frequency, ..client.clone() };
+        // The server's probes for larger datagrams would fill a narrow way back, which is to carry ACKs alone.
+        let server =
+            TransportConfig { ack_frequency: self.ack_frequency, mtu_discovery: false, ..client.clone() };
         let lab = Lab::new(1)
             .link(self.up, self.down)
             .client(client)
@@ -158,9 +160,9 @@ fn a_satellite_with_a_narrow_way_back() {
     let (agreed, plain) = (link().run(), link().without().run());
     agreed.print("satellite");
     plain.print("satellite, every second packet");
-    // The way back carries the ACKs as they come: nothing waits there longer than a few packets take.
+    // The way back carries the ACKs as they come: nothing waits there longer than 20 ms.
     assert!(agreed.return_share(down) < 0.1, "{}", agreed.return_share(down));
-    assert!(agreed.down.queue_bytes_max < 3_000, "{}", agreed.down.queue_bytes_max);
+    assert!(agreed.down.queue_bytes_max < 7_500, "{}", agreed.down.queue_bytes_max);
     assert_eq!(agreed.down.packets_dropped_in_all(), 0);
     assert!(agreed.thinning() > 20.0, "{}", agreed.thinning());
     assert!(agreed.delay_max <= 10 * MILLISECOND, "{:?}", agreed.delay_max);
@@ -175,7 +177,7 @@ fn asymmetric_links() {
         let (agreed, plain) = (link().run(), link().without().run());
         agreed.print("asymmetric");
         plain.print("asymmetric, every second packet");
-        assert!(agreed.return_share(down) < 0.8, "{}", agreed.return_share(down));
+        assert!(agreed.return_share(down) < 0.4, "{}", agreed.return_share(down));
         assert_eq!(agreed.down.packets_dropped_in_all(), 0);
         assert!(plain.return_share(down) > 0.95, "{}", plain.return_share(down));
         assert!(agreed.seconds < plain.seconds, "{} s, {} s", agreed.seconds, plain.seconds);

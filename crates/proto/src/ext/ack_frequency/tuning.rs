@@ -168,13 +168,14 @@ fn packets_in_window(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
     bytes / u64::from(figures.mtu.max(1))
 }
 
-/// Where the round trip has grown, the return path may be what holds the ACKs up: then it is not asked for
-/// more of them than it has carried. A quarter of the longer round trip is no harm in any case.
+/// Where the round trip has grown, the return path may be what holds the ACKs up: then it is asked for a third
+/// less of them than it has carried, time after time, so that its queue drains. A quarter of the longer round
+/// trip is no harm in any case, and where the gap brings the ACKs, not the delay, this changes nothing.
 fn return_path_delay(min_rtt: Duration, smoothed: Duration, observed: &Observed) -> Duration {
     if smoothed * 2 <= min_rtt * 3 {
         return Duration::ZERO;
     }
-    observed.interval.min(smoothed / ACKS_PER_ROUND).min(DELAY_MAX_CONGESTED)
+    (observed.interval * 3 / 2).min(smoothed / ACKS_PER_ROUND).min(DELAY_MAX_CONGESTED)
 }
 
 #[cfg(test)]
