@@ -116,8 +116,11 @@ fn overtaken_packets_are_not_all_sent_again() {
     let reorder = Reorder::ByDepth { probability: 0.1, depth_max: 2, hold_max: Duration::from_millis(20) };
     let report = upload(2 * MEGABYTE, LinkConfig { reorder, ..link() }, link());
     assert!(report.up.packets_reordered > 50, "{report}");
-    // RFC 9002 §6.1.1: a packet counts as lost when three later ones were acknowledged.
-    assert!(stats(client(&report)).packets_lost < report.up.packets_reordered / 2, "{report}");
+    // RFC 9002 §6.1.1: a packet counts as lost when three later ones were acknowledged. What the queue dropped was
+    // lost indeed.
+    let taken_for_lost =
+        stats(client(&report)).packets_lost.saturating_sub(report.up.packets_dropped_in_all());
+    assert!(taken_for_lost < report.up.packets_reordered / 2, "{report}");
 }
 
 #[test]
