@@ -25,22 +25,3 @@ fn each_probe_of_a_server_tells_that_the_handshake_is_done() {
     assert!(pair.server.conn().stats().pto_count > 0);
     assert!(pair.client.events.iter().any(|event| matches!(event, Event::HandshakeConfirmed)));
 }
-
-#[test]
-fn the_probes_of_one_timeout_carry_all_that_a_client_waits_for() {
-    let mut pair = Pair::new(TransportConfig::default(), TransportConfig::default());
-    // The answer of the server is lost, in Initial and in Handshake packets.
-    pair.server.mute = true;
-    pair.run_for(Duration::from_millis(7));
-    pair.server.mute = false;
-    pair.client.mute = true;
-    // Of what follows, two datagrams get through.
-    let mut passed = 0;
-    pair.server.wire = Box::new(move |datagram| {
-        passed += 1;
-        if passed <= 2 { vec![datagram] } else { Vec::new() }
-    });
-    pair.run_for(Duration::from_secs(5));
-    assert!(pair.server.conn().stats().pto_count > 0);
-    assert!(pair.client.is_connected());
-}

@@ -351,24 +351,17 @@ impl Connection {
     }
 
     /// Gives the next probe something useful to say: what the oldest packets said (RFC 9002 §6.2.4).
-    ///
-    /// Before the handshake is confirmed, what the other spaces have in flight goes along: the peer may have the
-    /// keys of one of them only.
-    pub(super) fn queue_probe_data(&mut self, space: SpaceId) {
-        let alone = self.handshake.is_confirmed();
-        for id in SpaceId::ALL {
-            if id != space && (alone || !self.can_send(id)) {
-                continue;
-            }
-            let mut frames = Vec::new();
-            if let Some(space) = self.space_mut(id) {
-                let oldest = space.take_for_probe().take(PROBE_PACKETS);
-                frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
-            }
-            self.deliver(id, &frames, Fate::Probed);
+    fn queue_probe_data(&mut self, space: SpaceId) {
+        let mut frames = Vec::new();
+        if let Some(space) = self.space_mut(space) {
+            let oldest = space.take_for_probe().take(PROBE_PACKETS);
+            frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
         }
-        // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
-        self.handshake.on_done_lost();
+        self.deliver(space, &frames, Fate::Probed);
+        if space.is_data() {
+            // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
+            self.handshake.on_done_lost();
+        }
     }
 }
 

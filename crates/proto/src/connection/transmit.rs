@@ -143,11 +143,7 @@ impl Connection {
         if !self.has_credit() {
             return Err(Blocked::Credit);
         }
-        if let Some(space) = self.probe_due() {
-            if !self.handshake.is_confirmed() && !self.wants_to_send(space) {
-                // A lost probe costs a handshake much more than the same bytes twice.
-                self.queue_probe_data(space);
-            }
+        if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
             return Ok(Slot::Packets(Allowance::Probe));
         }
         let blocked = match self.data_slot(now) {
@@ -165,13 +161,6 @@ impl Connection {
             return Ok(Slot::Packets(allowance));
         }
         Err(blocked)
-    }
-
-    fn probe_due(&self) -> Option<SpaceId> {
-        if !self.probes.any() {
-            return None;
-        }
-        SpaceId::ALL.into_iter().find(|&space| self.probes.is_due(space) && self.can_send(space))
     }
 
     /// What the congestion window may be used for now.
