@@ -14,8 +14,7 @@ fn idle_after(timeout: Duration) -> TransportConfig {
 
 #[test]
 fn a_mute_server_ends_in_a_handshake_timeout() {
-    let config = TransportConfig { handshake_timeout: Duration::from_secs(10), ..TransportConfig::default() };
-    let mut pair = Pair::new(config.clone(), config);
+    let mut pair = Pair::new(TransportConfig::default(), TransportConfig::default());
     pair.server.mute = true;
     pair.run_for(Duration::from_secs(29));
     assert_eq!(pair.lost(Side::Client), None);
