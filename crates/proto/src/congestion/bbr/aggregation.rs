@@ -13,10 +13,6 @@ const HALF_FILTER_ROUNDS: u64 = 5;
 const STOP_ROUND_TRIPS: u32 = 3;
 const MIN_STOP: Duration = Duration::from_millis(50);
 
-/// The excess is at most what the bandwidth delivers in this time. While the estimate of the bandwidth still rises,
-/// everything is an excess over it: on a long path that would be more than the path holds.
-const MAX_TIME: Duration = Duration::from_millis(100);
-
 /// The excess of acknowledgements over what the bandwidth explains (BBR.extra_acked).
 #[derive(Debug, Clone)]
 pub(super) struct Aggregation {
@@ -93,8 +89,7 @@ impl Aggregation {
         }
         let expected = volume(input.bandwidth, now.saturating_since(self.interval_start));
         self.delivered += input.acked_bytes;
-        let limit = volume(input.bandwidth, MAX_TIME).min(input.window);
-        self.remember(self.delivered.saturating_sub(expected).min(limit), input);
+        self.remember(self.delivered.saturating_sub(expected).min(input.window), input);
     }
 
     fn remember(&mut self, extra: u64, input: &AggregationInput) {

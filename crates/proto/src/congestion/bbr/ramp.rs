@@ -86,7 +86,7 @@ impl Ramp {
             estimate.valid &= now <= estimate.valid_until;
             return None;
         }
-        let rate = self.train.on_ack(now, ack.largest_sent_time, ack.acked_bytes, packet, rtt)?;
+        let rate = self.train.on_ack(now, ack.largest_sent_time, ack.acked_bytes, packet)?;
         let estimate = self.estimate.get_or_insert(Estimate {
             rate,
             open_until: now + rtt / 4,
@@ -95,7 +95,6 @@ impl Ramp {
             valid_until: now + rtt * 2 + rtt / 8,
             valid: true,
         });
-        // The last packet of a train may be acknowledged late, and then spoils the mean.
         estimate.rate = estimate.rate.max(rate);
         Some(volume(estimate.rate, rtt))
     }

@@ -41,15 +41,13 @@ impl PacketTrain {
     /// until now, in bytes per second.
     ///
     /// As for samples of the delivery rate, the longer of the times of sending and of acknowledging counts:
-    /// no estimate is above the rate of sending. Nor is it above what the delay shows: a peer that could not
-    /// read the packets at once acknowledges them together, but then all of them later than `min_rtt`.
+    /// no estimate is above the rate of sending.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
         sent: Instant,
         acked_bytes: u64,
         packet: u64,
-        min_rtt: Duration,
     ) -> Option<u64> {
         let Some(first) = self.first.filter(|first| sent.saturating_since(first.sent) <= MAX_SEND_TIME)
         else {
@@ -60,7 +58,6 @@ impl PacketTrain {
         self.bytes += acked_bytes;
         self.acks += 1;
         let time = now.saturating_since(first.acked).max(sent.saturating_since(first.sent));
-        let time = time.max(now.saturating_since(first.sent + min_rtt));
         if self.bytes < MIN_PACKETS * packet || self.acks < MIN_ACKS || time < MIN_TIME {
             return None;
         }
