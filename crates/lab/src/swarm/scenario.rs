@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::congestion::{CongestionControl, CubicConfig, NewRenoConfig};
+use fulmar_proto::congestion::{Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig};
 use fulmar_proto::{Side, TimerStyle, TransportConfig};
 use fulmar_sim::{Change, Corrupt, Jitter, LinkConfig, Loss, QueueLimit, Reorder};
 
@@ -22,8 +22,11 @@ pub(super) fn draw(seed: u64) -> Lab {
     let back = if dice.0.chance(0.5) { base.clone() } else { dice.link(Some(&base)) };
     let mtu = [&base, &back].into_iter().filter_map(|link| link.mtu).min().unwrap_or(MTU.1 as usize);
     let pauses = dice.0.chance(0.4);
-    let client = dice.transport(mtu, pauses);
-    let server = dice.transport(mtu, false);
+    let timers = [dice.timers(), dice.timers()];
+    // Probes of the classic timers are twice as far apart each time, so that some losses take minutes.
+    let patience = if timers.contains(&TimerStyle::Classic) { 10 } else { 1 };
+    let client = dice.transport(mtu, pauses, timers[0], patience);
+    let server = dice.transport(mtu, false, timers[1], patience);
     let mut lab = Lab::new(seed).link(base, back).client(client).server(server);
     lab = lab.server_workload(dice.workload(pauses));
     for number in 0..dice.between(1, 4) {
@@ -133,8 +136,18 @@ impl Dice {
         }
     }
 
-    fn transport(&mut self, mtu: usize, keep_alive: bool) -> TransportConfig {
-        let idle = self.millis(20_000, 90_000);
+    fn timers(&mut self) -> TimerStyle {
+        if self.0.chance(0.8) { TimerStyle::OncePerRtt } else { TimerStyle::Classic }
+    }
+
+    fn transport(
+        &mut self,
+        mtu: usize,
+        keep_alive: bool,
+        timers: TimerStyle,
+        patience: u32,
+    ) -> TransportConfig {
+        let idle = self.millis(20_000, 90_000) * patience;
         let mtu_max = self.between(MTU.0, MTU.1) as u16;
         let initial_mtu =
             if self.0.chance(0.2) { mtu.min(usize::from(mtu_max)) as u16 } else { MTU.0 as u16 };
@@ -142,7 +155,7 @@ impl Dice {
         let receive_window = self.magnitude(8_192, 2 << 20);
         TransportConfig {
             max_idle_timeout: Some(idle),
-            handshake_timeout: Duration::from_secs(60),
+            handshake_timeout: Duration::from_secs(60) * patience,
             // Where applications rest, silence alone must not end the connection.
             keep_alive_interval: keep_alive.then_some(idle / 4),
             max_concurrent_bidi_streams: self.magnitude(1, 100),
@@ -153,12 +166,14 @@ impl Dice {
             receive_window_max: receive_window << self.0.below(6),
             send_window: self.magnitude(2_048, 4 << 20),
             initial_rtt: self.millis(10, 1_000),
-            timers: if self.0.chance(0.8) { TimerStyle::OncePerRtt } else { TimerStyle::Classic },
+            timers,
             max_ack_delay: self.millis(0, 100),
             ack_frequency: self.0.chance(0.7),
-            congestion: match self.0.chance(0.5) {
-                true => CongestionControl::NewReno(NewRenoConfig::default()),
-                false => CongestionControl::Cubic(CubicConfig::default()),
+            congestion: match self.0.below(6) {
+                0 | 1 => CongestionControl::NewReno(NewRenoConfig::default()),
+                2 | 3 => CongestionControl::Cubic(CubicConfig::default()),
+                4 => CongestionControl::Bbr(BbrConfig::default()),
+                _ => CongestionControl::Bbr1(Bbr1Config::default()),
             },
             initial_mtu,
             mtu_max,

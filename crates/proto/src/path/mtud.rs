@@ -13,6 +13,10 @@ const SEARCH_INTERVAL: Duration = Duration::from_secs(600);
 /// So many losses of large packets in a row, with none acknowledged between, are taken for a black hole.
 const BLACK_HOLE_LOSSES: u32 = 6;
 
+/// A probe lets so many datagrams with data go first; then data waits for it, or a connection that is always busy
+/// would never send one.
+const PATIENCE: u32 = 10;
+
 /// The datagram size of a tuple: a binary search between a size that works and one that does not.
 #[derive(Debug)]
 pub(crate) struct MtuDiscovery {
@@ -28,6 +32,8 @@ pub(crate) struct MtuDiscovery {
     /// A size that is being probed and how many probes of it were lost.
     probing: Option<(u16, u8)>,
     in_flight: bool,
+    /// Datagrams that went before the probe that is due.
+    passed_over: u32,
     next_search: Option<Instant>,
     large_losses: u32,
     /// When the newest of the large packets that arrived was sent.
@@ -47,6 +53,7 @@ impl MtuDiscovery {
             upper: limit,
             probing: None,
             in_flight: false,
+            passed_over: 0,
             next_search: None,
             large_losses: 0,
             newest_large: None,
@@ -99,6 +106,17 @@ impl MtuDiscovery {
     /// The probe left.
     pub(crate) fn on_probe_sent(&mut self) {
         self.in_flight = true;
+        self.passed_over = 0;
+    }
+
+    /// A datagram with data went before the probe that is due.
+    pub(crate) fn on_passed_over(&mut self) {
+        self.passed_over = self.passed_over.saturating_add(1);
+    }
+
+    /// Whether data has to wait for the probe that is due.
+    pub(crate) fn is_impatient(&self) -> bool {
+        self.passed_over >= PATIENCE
     }
 
     /// A probe arrived. Returns the new size.
