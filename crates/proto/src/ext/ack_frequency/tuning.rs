@@ -77,6 +77,12 @@ impl Observed {
         let rate = u128::from(bytes) * 1_000_000_000 / nanos;
         Self { rate: u64::try_from(rate).unwrap_or(u64::MAX), interval: elapsed / acks.max(1) }
     }
+
+    /// The bytes that are delivered in `time`.
+    fn bytes_in(&self, time: Duration) -> u64 {
+        let bytes = u128::from(self.rate) * time.as_nanos() / 1_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
 }
 
 /// What the peer is asked for.
@@ -103,9 +109,12 @@ impl Request {
             // The delay cannot guarantee an ACK in time for the window, so the gap has to.
             gap = gap.min(GAP_MAX);
         }
+        let return_delay = return_path_delay(min_rtt, smoothed, observed);
+        // The packets of that time, or the gap would bring ACKs before the delay does.
+        gap = gap.max((observed.bytes_in(return_delay) / u64::from(figures.mtu.max(1))).min(GAP_MAX));
         Self {
             gap,
-            max_ack_delay: delay.max(return_path_delay(min_rtt, smoothed, observed)),
+            max_ack_delay: delay.max(return_delay),
             // Draft §9: an ACK before a packet can be declared lost is of no use, a later one delays that.
             reordering_threshold: figures.packet_threshold,
         }
@@ -159,10 +168,7 @@ fn gap_min(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
 /// needs, so there the rate decides.
 fn packets_in_window(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
     let bytes = match figures.paces {
-        true => {
-            let nanos = u128::from(observed.rate) * figures.rtt.min().as_nanos();
-            figures.window.min(u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX))
-        }
+        true => figures.window.min(observed.bytes_in(figures.rtt.min())),
         false => figures.window,
     };
     bytes / u64::from(figures.mtu.max(1))
