@@ -1,6 +1,7 @@
 //! The link of a scenario file: `[link]` for both directions, `[up]` and `[down]` for one, `[[schedule]]`.
 
 use fulmar_base::Instant;
+use fulmar_proto::Side;
 use fulmar_sim::{
     Aqm, Change, CoDel, Corrupt, DualQ, EcnPath, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
     Scheduled, SuspendedSide, Suspension,
@@ -108,11 +109,35 @@ struct PolicerSpec {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Direction {
+pub(crate) enum Direction {
     Up,
     Down,
     #[default]
     Both,
+}
+
+/// A stop of the link that the schedule foresees, or a series of them without much between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LinkEvent {
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+    direction: Direction,
+}
+
+impl LinkEvent {
+    #[cfg(test)]
+    pub(crate) fn between(start: Instant, end: Instant) -> Self {
+        Self { start, end, direction: Direction::Both }
+    }
+
+    /// Whether it stops packets from this side.
+    pub(crate) fn concerns(self, sender: Side) -> bool {
+        match self.direction {
+            Direction::Both => true,
+            Direction::Up => sender.is_client(),
+            Direction::Down => sender.is_server(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -272,6 +297,13 @@ impl LinkSpecs<'_> {
         (up, down)
     }
 
+    /// The stops, in the order of their beginning.
+    pub(crate) fn events(self) -> Vec<LinkEvent> {
+        let mut events: Vec<LinkEvent> = self.schedule.iter().filter_map(ScheduleSpec::event).collect();
+        events.sort_by_key(|event| event.start);
+        events
+    }
+
     /// Whether a run depends on the seed because of the link.
     pub(crate) fn is_random(self) -> bool {
         let scheduled = self.schedule.iter().map(|entry| &entry.set);
@@ -292,6 +324,15 @@ impl ScheduleSpec {
         let changes: Vec<Change> = self.set.changes().into_iter().chain(suspension).collect();
         let at = |time, change: &Change| Scheduled { at: Instant::ZERO + time, change: change.clone() };
         times.flat_map(|time| changes.iter().map(move |change| at(time, change))).collect()
+    }
+
+    /// The stop that it makes; a repeated one lasts from the first beginning to the last end.
+    fn event(&self) -> Option<LinkEvent> {
+        let suspend = self.suspend?;
+        let start = Instant::ZERO + self.at_s.0;
+        let series =
+            self.repeat.map_or(std::time::Duration::ZERO, |repeat| repeat.every_ms.0 * (repeat.count.0 - 1));
+        Some(LinkEvent { start, end: start + series + suspend.duration_ms.0, direction: self.direction })
     }
 
     fn problem(&self) -> Option<&'static str> {
