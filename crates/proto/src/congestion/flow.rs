@@ -29,6 +29,8 @@ pub(crate) struct Flow {
     lost: Option<LostSum>,
     /// When the newest packet acknowledged by the last ACK frame was sent, and the state then.
     last_acked: (Instant, DeliverySnapshot),
+    /// By the last sample, in bytes per second.
+    delivery_rate: u64,
 }
 
 /// The packets that one ACK frame acknowledges.
@@ -67,6 +69,7 @@ impl Flow {
             acked: None,
             lost: None,
             last_acked: (now, DeliverySnapshot::NONE),
+            delivery_rate: 0,
         }
     }
 
@@ -128,6 +131,8 @@ impl Flow {
     pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, rtt: &Rtt) {
         let Some(sum) = self.acked.take() else { return };
         self.last_acked = sum.newest;
+        let rate = self.delivery.sample(now, rtt.min());
+        self.delivery_rate = rate.as_ref().map_or(self.delivery_rate, |sample| sample.delivery_rate);
         let event = AckEvent {
             acked_bytes: sum.bytes,
             acked_packets: sum.packets,
@@ -136,7 +141,7 @@ impl Flow {
             bytes_in_flight: self.bytes_in_flight,
             app_limited: self.app_limited && !self.was_tested(sum.prior_in_flight),
             rtt_sample,
-            rate: self.delivery.sample(now, rtt.min()),
+            rate,
             snapshot: sum.newest.1,
             total_delivered: self.delivery.delivered(),
             total_lost: self.delivery.lost(),
@@ -241,6 +246,11 @@ impl Flow {
     /// The pacing rate in bytes per second.
     pub(crate) fn pacing_rate(&self) -> u64 {
         self.pacer.rate()
+    }
+
+    /// The rate at which packets were acknowledged, by the last sample, in bytes per second; 0 before it.
+    pub(crate) fn delivery_rate(&self) -> u64 {
+        self.delivery_rate
     }
 
     fn remove(&mut self, bytes: u64) {

@@ -10,6 +10,7 @@ use super::write_order::Allowance;
 use crate::config::MTU_MIN;
 use crate::congestion::DeliverySnapshot;
 use crate::datagram::{Ecn, Transmit, TransmitBatch};
+use crate::log::LogEvent;
 use crate::packet::{HeaderFields, OpenPacket, Payload, Sealer, SentFrame, SentPacket};
 
 /// Datagrams in one train at most, so that one connection does not keep the others waiting and the clock of
@@ -34,7 +35,7 @@ enum Slot {
 
 /// Why no more datagrams are sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Blocked {
+pub(super) enum Blocked {
     /// There is nothing to send.
     NothingToSend,
     /// The congestion window is full.
@@ -112,6 +113,7 @@ impl Connection {
         if let Some(blocked) = blocked {
             self.path.tuple.flow.end_round(blocked == Blocked::NothingToSend);
         }
+        self.note_figures(now, blocked);
         if count == 0 {
             return None;
         }
@@ -299,7 +301,9 @@ impl Connection {
         };
         let name = (self.path.id, number);
         let mut packet = OpenPacket::begin(buffer, start, limit, &header, name, largest_acked)?;
-        let mut frames = packet.frames(buffer, limit, self.dialect);
+        // Taken out while the frames are written, so that their owners can be borrowed.
+        let mut log = self.log.take();
+        let mut frames = packet.frames(buffer, limit, self.dialect).noted_in(now, log.as_deref_mut());
         match slot {
             Slot::Packets(allowance) => self.write_frames(now, space, allowance, &mut frames),
             Slot::MtuProbe(_) if space.is_data() => {
@@ -314,10 +318,9 @@ impl Connection {
                 }
             }
         }
-        if frames.is_empty() {
-            return None;
-        }
-        let payload = frames.finish();
+        let payload = (!frames.is_empty()).then(|| frames.finish());
+        self.log = log;
+        let payload = payload?;
         packet.end_payload(buffer, &payload);
         Some(PendingPacket { space, packet, payload })
     }
@@ -354,6 +357,7 @@ impl Connection {
             delivered,
             frames: payload.frames,
         };
+        self.note_sent(now, space, number, &record);
         self.record_sent(now, space, number, record);
     }
 
@@ -366,6 +370,11 @@ impl Connection {
         if let Some(sealer) = sealer {
             packet.seal(buffer, sealer);
         }
+    }
+
+    fn note_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: &SentPacket) {
+        let SentPacket { size, ack_eliciting, mtu_probe, ecn, .. } = *record;
+        self.note(now, LogEvent::PacketSent { space, number, size, ack_eliciting, mtu_probe, ecn });
     }
 
     fn record_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: SentPacket) {

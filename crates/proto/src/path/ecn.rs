@@ -1,6 +1,7 @@
 //! Whether a tuple carries ECN marks (RFC 9000 §13.4.2 and appendix A.4).
 
 use crate::datagram::Ecn;
+use crate::log::EcnState;
 use crate::space::EcnFeedback;
 
 /// How many packets are sent with a mark before the first answer decides.
@@ -29,6 +30,16 @@ impl EcnValidation {
     pub(crate) fn new(enabled: bool) -> Self {
         let state = if enabled { State::Testing } else { State::Failed };
         Self { state, sent: 0 }
+    }
+
+    /// What is known, for the log.
+    pub(crate) fn state(&self) -> EcnState {
+        match self.state {
+            State::Testing => EcnState::Testing,
+            State::Unknown => EcnState::Unknown,
+            State::Capable => EcnState::Capable,
+            State::Failed => EcnState::Failed,
+        }
     }
 
     /// The codepoint for the next packet.
