@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds ngtcp2's HTTP/0.9 programs (gtlsh09client, gtlsh09server) from the sources of Debian's backports, into the directory
-# given. Needs a Debian system with a C++20 compiler, libgnutls28-dev and pkg-config; installs nothing.
+# Builds ngtcp2's HTTP/0.9 programs (gtlsh09client, gtlsh09server) from the sources of Debian's backports into a directory.
+# Needs a Debian system with a C++20 compiler, dpkg-dev, libgnutls28-dev and pkg-config; installs nothing.
 set -euo pipefail
 out=${1:?usage: build.sh DIR}
 release=${DEBIAN_RELEASE:-bookworm}
@@ -38,7 +38,8 @@ make -s -j"$jobs" -C third-party >>"$work/make.log" 2>&1
 # Only the HTTP/3 programs are built with GnuTLS; those for HTTP/0.9 consist of the same parts but for one file.
 cp examples/h09client.cc examples/client.cc
 cp examples/h09server.cc examples/server.cc
-make -s -j"$jobs" -C examples gtlsclient gtlsserver >>"$work/make.log" 2>&1
+make -s -j"$jobs" -C examples gtlsclient gtlsserver CPPFLAGS="-I$work/ngtcp2/third-party" \
+    LIBS="$work/ngtcp2/third-party/libhttp-parser.la" >>"$work/make.log" 2>&1
 cp examples/gtlsclient "$out/gtlsh09client"
 cp examples/gtlsserver "$out/gtlsh09server"
 rm -rf "$work"
