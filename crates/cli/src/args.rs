@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::duration::parse_duration;
+use crate::interop::args::{INTEROP_EXAMPLES, InteropCommand};
 use crate::lab::args::{LAB_EXAMPLES, LabCommand};
 use crate::size::parse_size;
 use crate::tls::Fingerprint;
@@ -83,6 +84,12 @@ pub(crate) enum Command {
     Perf {
         #[command(subcommand)]
         command: PerfCommand,
+    },
+    /// Be an endpoint of the QUIC interop runner, which says in environment variables what to do
+    #[command(after_help = INTEROP_EXAMPLES)]
+    Interop {
+        #[command(subcommand)]
+        command: InteropCommand,
     },
     /// Run scenarios in a simulated network, in virtual time
     #[command(after_help = LAB_EXAMPLES)]
