@@ -140,7 +140,7 @@ impl Transfer {
             sender: NumberSpace::new(AckPolicy::default(), &mut rng),
             flow: Flow::new(Instant::ZERO, control, SIZE, &rtt),
             rtt,
-            pto: PtoBackoff::default(),
+            pto: PtoBackoff::new(Default::default()),
             outcome: AckOutcome::default(),
             packets_left: packets,
             receiver: NumberSpace::new(AckPolicy::default(), &mut rng),
@@ -297,7 +297,7 @@ impl Transfer {
             self.outcome.clear();
             self.detect_lost();
         } else if self.sender.pto_deadline(self.pto_delay()).is_some_and(|at| at <= self.now) {
-            self.pto.on_timeout();
+            self.pto.on_timeout(self.now);
             self.send_packet();
         }
     }

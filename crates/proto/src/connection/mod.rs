@@ -268,6 +268,7 @@ impl Connection {
     /// See [`SendDatagramError`].
     pub fn send_datagram(&mut self, data: Bytes, drop_oldest: bool) -> Result<(), SendDatagramError> {
         let room = self.datagram_room();
+        self.path.tuple.mtud.want();
         self.datagrams.send(data, drop_oldest, room)
     }
 

@@ -92,7 +92,7 @@ impl Connection {
             if matches!(slot, Slot::MtuProbe(_)) && count > 0 {
                 break None;
             }
-            let size = self.datagram_size(slot).min(segment.unwrap_or(usize::MAX));
+            let size = self.datagram_size(now, slot).min(segment.unwrap_or(usize::MAX));
             if len + size > buffer.len() {
                 break None;
             }
@@ -148,6 +148,9 @@ impl Connection {
         }
         if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
             return Ok(Slot::Packets(Allowance::Probe));
+        }
+        if self.probes.is_reminder_due() && self.can_send(SpaceId::DATA) {
+            return Ok(Slot::Packets(Allowance::Reminder));
         }
         let blocked = match self.data_slot(now) {
             Ok(slot) => return Ok(slot),
@@ -229,7 +232,7 @@ impl Connection {
         }
     }
 
-    fn datagram_size(&self, slot: Slot) -> usize {
+    fn datagram_size(&self, now: Instant, slot: Slot) -> usize {
         match slot {
             Slot::MtuProbe(size) => usize::from(size),
             Slot::Packets(_) | Slot::Close => {
@@ -238,7 +241,9 @@ impl Connection {
                 // path, and in the end all packets do. The full one that arrives shows that the path is as wide
                 // as ever.
                 let second_probe = slot == Slot::Packets(Allowance::Probe) && self.probes.is_last();
-                let narrow = second_probe || self.pto.count() >= NARROW_PTOS;
+                // An unreliable datagram cannot be cut.
+                let late = !self.datagrams.wants_to_send() && self.is_ack_late(now);
+                let narrow = second_probe || late || self.pto.count() >= NARROW_PTOS;
                 let mtu = if narrow { MTU_MIN } else { self.path.tuple.mtu() };
                 usize::from(mtu).min(credit)
             }
@@ -346,6 +351,9 @@ impl Connection {
             true => tuple.flow.on_sent(now, number, size),
             false => DeliverySnapshot::NONE,
         };
+        if space.is_data() && !padded && usize::from(size) + SEGMENT_SLACK >= usize::from(tuple.mtu()) {
+            tuple.mtud.want();
+        }
         let record = SentPacket {
             time_sent: now,
             size,
@@ -420,7 +428,7 @@ impl Connection {
         if !pending || !self.has_credit() {
             return None;
         }
-        let size = self.datagram_size(Slot::Close);
+        let size = self.datagram_size(now, Slot::Close);
         let buffer = &mut batch.room()[..size];
         let datagram = self.build_datagram(now, Slot::Close, Ecn::NotEct, buffer);
         if let Some(close) = &mut self.close {

@@ -17,6 +17,8 @@ const ACK_DELAY_EXPONENT: u8 = 3;
 pub(super) enum Allowance {
     /// Acknowledgements only: they are not subject to congestion control.
     AcksOnly,
+    /// A PING alone, with the acknowledgements that there are.
+    Reminder,
     /// Everything.
     Everything,
     /// Everything, and at least a PING.
@@ -52,14 +54,17 @@ impl Connection {
         if allowance == Allowance::AcksOnly {
             return;
         }
-        let must_ask = allowance == Allowance::Probe && self.probes.is_due(space);
+        let reminds = allowance == Allowance::Reminder && space.is_data();
+        let must_ask = reminds || (allowance == Allowance::Probe && self.probes.is_due(space));
         match space {
             SpaceId::Data(_) => {
                 if must_ask && self.ack_frequency.as_ref().is_some_and(|extension| extension.may_ask()) {
                     // Whatever the probe says, its acknowledgement is waited for.
                     out.write_untracked(&Frame::ImmediateAck);
                 }
-                self.write_data_frames(out);
+                if !reminds {
+                    self.write_data_frames(out);
+                }
             }
             _ => self.handshake.write(space.level(), out),
         }
