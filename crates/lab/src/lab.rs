@@ -38,6 +38,7 @@ pub struct Lab {
     pub(crate) limits: Limits,
     pub(crate) watch_from: Option<Instant>,
     pub(crate) watched_sender: Option<Side>,
+    pub(crate) remember_paths: bool,
 }
 
 /// A connection that the client makes.
@@ -134,6 +135,7 @@ impl Lab {
             limits: Limits::default(),
             watch_from: None,
             watched_sender: None,
+            remember_paths: false,
         }
     }
 
@@ -196,6 +198,13 @@ impl Lab {
     #[must_use]
     pub fn watch_packets_of(self, sender: Side) -> Self {
         Self { watched_sender: Some(sender), ..self }
+    }
+
+    /// Each connection starts, at both ends, with the congestion control parameters that the one before it has
+    /// learned (RFC 9959).
+    #[must_use]
+    pub fn remember_paths(self) -> Self {
+        Self { remember_paths: true, ..self }
     }
 
     /// The world at its beginning, to be driven by hand.

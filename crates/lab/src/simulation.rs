@@ -63,11 +63,13 @@ impl Simulation {
         crate::crypto::seed(lab.seed);
         let mut rng = Rng::from_u64(lab.seed);
         let mut world = World::new(rng.u64());
+        let remember_paths = lab.remember_paths;
         let mut end = |side: Side, address: [u8; 4], port, server, workload| {
             let address = SocketAddr::from((address, port));
             let node = world.add_node([address.ip()]);
             let config = lab.endpoint_config(side);
-            End { node, host: Host::new(side, address, config, server, workload, rng.fork()) }
+            let host = Host::new(side, address, config, server, workload, rng.fork());
+            End { node, host: host.remember_paths(remember_paths) }
         };
         let server = Some(server_config.clone());
         let ends = [

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{ConfigError, TransportConfig};
+use crate::congestion::SavedPath;
 use crate::crypto::AeadBackend;
 
 /// How a client makes connections.
@@ -11,13 +12,14 @@ pub struct ClientConfig {
     pub(crate) tls: Arc<rustls::ClientConfig>,
     pub(crate) transport: Arc<TransportConfig>,
     pub(crate) aead: AeadBackend,
+    pub(crate) saved_path: Option<SavedPath>,
 }
 
 impl ClientConfig {
     /// Connections with this TLS configuration, which must allow TLS 1.3 and name at least one ALPN protocol
     /// that the server knows.
     pub fn new(tls: Arc<rustls::ClientConfig>) -> Self {
-        Self { tls, transport: Arc::default(), aead: AeadBackend::default() }
+        Self { tls, transport: Arc::default(), aead: AeadBackend::default(), saved_path: None }
     }
 
     /// Uses another transport configuration.
@@ -28,6 +30,15 @@ impl ClientConfig {
         transport.validate()?;
         self.transport = transport;
         Ok(self)
+    }
+
+    /// Lets the next connection start with what an earlier one to the same peer knew of the path
+    /// ([`Connection::congestion_parameters`](crate::Connection::congestion_parameters), RFC 9959). A set of parameters
+    /// is for one connection: a configuration that has one should be used once.
+    #[must_use]
+    pub fn with_saved_path(mut self, saved: SavedPath) -> Self {
+        self.saved_path = Some(saved);
+        self
     }
 
     /// Uses another implementation of packet protection.

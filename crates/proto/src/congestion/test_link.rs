@@ -230,7 +230,9 @@ impl Transfer {
             }
             self.send_packet();
         }
-        self.flow.end_round(self.packets_left == 0);
+        if self.flow.end_round(self.now, self.packets_left == 0, &self.rtt) {
+            self.send();
+        }
     }
 
     fn send_packet(&mut self) {

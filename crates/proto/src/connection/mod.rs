@@ -31,6 +31,7 @@ mod log;
 mod parameters;
 mod receive;
 mod recovery;
+mod resume;
 mod spaces;
 mod stats;
 mod timers;

@@ -111,12 +111,13 @@ impl Connection {
                 break None;
             }
         };
-        if let Some(blocked) = blocked {
-            self.path.tuple.flow.end_round(blocked == Blocked::NothingToSend);
-        }
+        let tuple = &mut self.path.tuple;
+        let resumes = blocked
+            .is_some_and(|blocked| tuple.flow.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt));
         self.note_figures(now, blocked);
         if count == 0 {
-            return None;
+            // The window has grown in between, which happens once in the life of a tuple.
+            return if resumes { self.poll_transmit(now, batch) } else { None };
         }
         self.path.tuple.ecn.on_sent(ecn, count as u64);
         batch.set_len(len);

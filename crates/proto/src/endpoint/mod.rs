@@ -248,7 +248,10 @@ impl Endpoint {
             now,
         };
         let local_cid = setup.local_cid;
-        let connection = Connection::client(setup, &config.tls, name).map_err(ConnectError::Tls)?;
+        let mut connection = Connection::client(setup, &config.tls, name).map_err(ConnectError::Tls)?;
+        if let Some(saved) = &config.saved_path {
+            connection.resume_congestion(saved.clone());
+        }
         Ok((self.register(&[local_cid]), connection))
     }
 
