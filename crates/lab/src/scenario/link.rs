@@ -3,7 +3,7 @@
 use fulmar_base::Instant;
 use fulmar_proto::Side;
 use fulmar_sim::{
-    Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
+    Aqm, Change, CoDel, Corrupt, DualQ, EcnPath, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
     Scheduled, SuspendedSide, Suspension,
 };
 use serde::Deserialize;
@@ -26,6 +26,7 @@ pub(crate) struct LinkSpec {
     duplicate: Option<Probability>,
     corrupt: Option<Probability>,
     reorder: Option<ReorderSpec>,
+    ecn_path: Option<EcnPathSpec>,
     mtu: Option<u16>,
 }
 
@@ -71,9 +72,31 @@ enum SuspendedSpec {
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum AqmSpec {
     DropTail,
-    Red { min_bytes: u64, max_bytes: u64 },
+    Red {
+        min_bytes: u64,
+        max_bytes: u64,
+        #[serde(default)]
+        probability_max: Option<Probability>,
+        #[serde(default)]
+        weight: Option<Probability>,
+        #[serde(default)]
+        ecn: bool,
+    },
     CoDel,
     DualQ,
+}
+
+/// What becomes of ECN codepoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum EcnPathSpec {
+    Keep,
+    Bleach,
+    Drop,
+    Swap,
+    Downgrade,
+    MarkAll,
+    HideCongestion,
 }
 
 /// A leaky bucket in front of the queue.
@@ -185,6 +208,7 @@ impl LinkSpec {
             duplicate: own.duplicate.or(base.duplicate),
             corrupt: own.corrupt.or(base.corrupt),
             reorder: own.reorder.or(base.reorder),
+            ecn_path: own.ecn_path.or(base.ecn_path),
             mtu: own.mtu.or(base.mtu),
         }
     }
@@ -206,6 +230,7 @@ impl LinkSpec {
             duplicate: self.duplicate.unwrap_or_default().0,
             corrupt: corrupt(self.corrupt.unwrap_or_default()),
             reorder: self.reorder.map_or(Reorder::None, ReorderSpec::model),
+            ecn_path: self.ecn_path.map_or(EcnPath::Keep, EcnPathSpec::model),
             mtu: self.mtu.map(usize::from),
             ..LinkConfig::default()
         }
@@ -225,6 +250,7 @@ impl LinkSpec {
             self.duplicate.map(|probability| Change::Duplicate(probability.0)),
             self.corrupt.map(|probability| Change::Corrupt(corrupt(probability))),
             self.reorder.map(|reorder| Change::Reorder(reorder.model())),
+            self.ecn_path.map(|path| Change::EcnPath(path.model())),
             self.mtu.map(|mtu| Change::Mtu(Some(usize::from(mtu)))),
         ];
         changes.into_iter().flatten().collect()
@@ -345,9 +371,31 @@ impl AqmSpec {
     fn model(self) -> Aqm {
         match self {
             Self::DropTail => Aqm::DropTail,
-            Self::Red { min_bytes, max_bytes } => Aqm::Red(Red::between(min_bytes, max_bytes)),
+            Self::Red { min_bytes, max_bytes, probability_max, weight, ecn } => {
+                let red = Red::between(min_bytes, max_bytes);
+                Aqm::Red(Red {
+                    probability_max: probability_max.map_or(red.probability_max, |p| p.0),
+                    weight: weight.map_or(red.weight, |weight| weight.0),
+                    ecn,
+                    ..red
+                })
+            }
             Self::CoDel => Aqm::CoDel(CoDel::default()),
             Self::DualQ => Aqm::DualQ(DualQ::default()),
+        }
+    }
+}
+
+impl EcnPathSpec {
+    fn model(self) -> EcnPath {
+        match self {
+            Self::Keep => EcnPath::Keep,
+            Self::Bleach => EcnPath::Bleach,
+            Self::Drop => EcnPath::Drop,
+            Self::Swap => EcnPath::Swap,
+            Self::Downgrade => EcnPath::Downgrade,
+            Self::MarkAll => EcnPath::MarkAll,
+            Self::HideCongestion => EcnPath::HideCongestion,
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::congestion::{Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig};
+use fulmar_proto::congestion::{
+    Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
+};
 use fulmar_proto::{Side, TimerStyle, TransportConfig};
 use fulmar_sim::{
     Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
@@ -236,11 +238,12 @@ impl Dice {
             timers,
             max_ack_delay: self.millis(0, 100),
             ack_frequency: self.0.chance(0.7),
-            congestion: match self.0.below(6) {
+            congestion: match self.0.below(7) {
                 0 | 1 => CongestionControl::NewReno(NewRenoConfig::default()),
                 2 | 3 => CongestionControl::Cubic(CubicConfig::default()),
                 4 => CongestionControl::Bbr(BbrConfig::default()),
-                _ => CongestionControl::Bbr1(Bbr1Config::default()),
+                5 => CongestionControl::Bbr1(Bbr1Config::default()),
+                _ => CongestionControl::Prague(PragueConfig::default()),
             },
             initial_mtu,
             mtu_max,
@@ -248,6 +251,7 @@ impl Dice {
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
             ecn: self.0.chance(0.5),
+            log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
         }
     }
 
