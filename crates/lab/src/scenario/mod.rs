@@ -268,6 +268,11 @@ impl Scenario {
         }
     }
 
+    /// Bytes of streams that the ends are to move, as far as nobody cuts them short.
+    pub fn bytes(&self) -> u64 {
+        self.file.connection.iter().map(ConnectionSpec::bytes).fold(0, u64::saturating_add)
+    }
+
     fn link(&self) -> LinkSpecs<'_> {
         let File { link: both, up, down, schedule, .. } = &self.file;
         LinkSpecs { both, up, down, schedule }
