@@ -12,9 +12,10 @@
 //! | `transmit` | datagrams out |
 //! | `write_order` | **the list** of writers in the order of their priority |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
+//! | `migration` | which addresses are used, and whether they work |
 //! | `recovery` | acknowledgements, losses, probe timeouts |
 //! | `timers` | when to wake, and why |
-//! | `idle`, `close` | silence and the end |
+//! | `idle`, `vigil`, `close` | silence and the end |
 //! | `stats` | figures |
 //!
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
@@ -27,6 +28,7 @@ mod dispatch;
 mod handshake;
 mod idle;
 mod lifecycle;
+mod migration;
 mod parameters;
 mod receive;
 mod recovery;
@@ -35,6 +37,7 @@ mod stats;
 mod timers;
 mod transmit;
 mod undecryptable;
+mod vigil;
 mod write_order;
 
 use std::collections::VecDeque;
@@ -47,6 +50,7 @@ use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{CloseCode, ConnectionId, Dialect, FrameType, Side, TransportParameters, VarInt, Version};
 use rustls::pki_types::{CertificateDer, ServerName};
 
+pub use self::migration::MigrateError;
 pub use self::spaces::SpaceId;
 pub use self::stats::ConnectionStats;
 pub use self::timers::TimerReason;
@@ -59,6 +63,7 @@ use self::parameters::local_parameters;
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
+use self::vigil::Vigil;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
@@ -66,7 +71,7 @@ use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
 use crate::ext::AckFrequency;
-use crate::path::{Path, Tuple, TupleId};
+use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
 
@@ -114,6 +119,7 @@ pub struct Connection {
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
     idle: Idle,
+    vigil: Vigil,
     close: Option<Close>,
     undecryptable: Undecryptable,
 
@@ -124,6 +130,8 @@ pub struct Connection {
     probes: Probes,
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
+    /// The address that the server prefers, while it is being tried.
+    preferred: Option<SocketAddr>,
     pacing: Timer,
     /// The memory of the last ACK's outcome, reused.
     outcome: AckOutcome,
@@ -179,7 +187,11 @@ impl Connection {
             handshake: Some(space(AckPolicy::IMMEDIATE)),
         };
         let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
-        let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
+        let mut path_rng = rng.fork();
+        let credit = AddressCredit::new(side.is_client());
+        let mut tuple = Tuple::new(TupleId(0), addrs, credit, &transport, now, &mut path_rng);
+        // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
+        tuple.validated = true;
         let level = (side, version, aead);
         Self {
             side,
@@ -190,17 +202,19 @@ impl Connection {
             lifecycle: Lifecycle::new(),
             handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
             spaces,
-            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, rng.fork()),
+            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, path_rng),
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
             idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
+            vigil: Vigil::default(),
             close: None,
             undecryptable: Undecryptable::default(),
             pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
             handshake_acked: false,
+            preferred: None,
             pacing: Timer::new(),
             outcome: AckOutcome::default(),
             events: VecDeque::new(),
@@ -404,6 +418,7 @@ impl Connection {
         self.discard_space(now, SpaceId::Initial);
         self.discard_space(now, SpaceId::Handshake);
         self.events.push_back(Event::HandshakeConfirmed);
+        self.try_preferred_address(now);
     }
 
     /// The peer broke the protocol: say so and end.
@@ -447,6 +462,7 @@ impl Connection {
 
     fn stop_components(&mut self) {
         self.idle.stop();
+        self.vigil.stop();
         self.handshake.stop();
         self.pacing.cancel();
         self.undecryptable.clear();
