@@ -6,6 +6,7 @@
 mod cases;
 pub(crate) mod certs;
 mod files;
+mod network;
 mod peers;
 mod relay;
 mod table;

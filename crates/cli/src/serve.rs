@@ -5,7 +5,7 @@ mod files;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fulmar::{Incoming, ReadError, RecvStream, SendStream, VarInt, WriteError};
+use fulmar::{Endpoint, Incoming, ReadError, RecvStream, SendStream, VarInt, WriteError};
 use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
 
@@ -18,6 +18,7 @@ use crate::signal::interrupted;
 use crate::tls::Identity;
 
 use self::files::Source;
+pub(crate) use self::files::root as served_directory;
 
 /// The port where none is given.
 const DEFAULT_PORT: u16 = 4433;
@@ -54,28 +55,33 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());
-        let site = Arc::new(Site { root, files: Semaphore::new(FILES_MAX) });
-        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let mut end = std::pin::pin!(interrupted());
-        loop {
-            tokio::select! {
-                incoming = endpoint.accept() => match incoming {
-                    Some(incoming) => admit(incoming, &site, &connections),
-                    None => break,
-                },
-                result = &mut end => {
-                    result.map_err(Failure::io("cannot wait for signals"))?;
-                    break;
-                }
-            }
-        }
-        endpoint.close(CLOSE_DONE, b"the server is stopping");
-        net::farewell(&endpoint).await;
-        Ok(())
+        serve_until_interrupted(&endpoint, root).await
     });
     // A read from a slow disk must not hold up the end.
     runtime.shutdown_background();
     result
+}
+
+/// Serves the files below `root`, which is canonical, to whoever connects to `endpoint`.
+pub(crate) async fn serve_until_interrupted(endpoint: &Endpoint, root: PathBuf) -> Result<(), Failure> {
+    let site = Arc::new(Site { root, files: Semaphore::new(FILES_MAX) });
+    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut end = std::pin::pin!(interrupted());
+    loop {
+        tokio::select! {
+            incoming = endpoint.accept() => match incoming {
+                Some(incoming) => admit(incoming, &site, &connections),
+                None => break,
+            },
+            result = &mut end => {
+                result.map_err(Failure::io("cannot wait for signals"))?;
+                break;
+            }
+        }
+    }
+    endpoint.close(CLOSE_DONE, b"the server is stopping");
+    net::farewell(endpoint).await;
+    Ok(())
 }
 
 /// Starts to serve a connection, if there is room for it.

@@ -39,6 +39,7 @@ pub struct Lab {
     pub(crate) watch_from: Option<Instant>,
     pub(crate) nat: Option<NatConfig>,
     pub(crate) shifts: Vec<(Duration, Shift)>,
+    pub(crate) watched_sender: Option<Side>,
 }
 
 /// What changes the client's address.
@@ -145,6 +146,7 @@ impl Lab {
             watch_from: None,
             nat: None,
             shifts: Vec::new(),
+            watched_sender: None,
         }
     }
 
@@ -216,6 +218,12 @@ impl Lab {
         self.shifts.push((at, shift));
         self.shifts.sort_by_key(|(at, _)| *at);
         self
+    }
+
+    /// Reports when which packet of this side reached its end.
+    #[must_use]
+    pub fn watch_packets_of(self, sender: Side) -> Self {
+        Self { watched_sender: Some(sender), ..self }
     }
 
     /// The world at its beginning, to be driven by hand.

@@ -24,6 +24,7 @@
 //! | `space` | a packet number space: acknowledgements, loss detection; knows no path and no tuple |
 //! | `path` | paths and tuples: connection IDs, addresses, round-trip time, ECN, datagram size |
 //! | `congestion` | controllers, the pacer, the delivery rate |
+//! | `log` | the memory of a connection: what it did and saw lately |
 //! | `ext` | extensions, each in a component of its own |
 //! | `streams`, `datagrams` | the data of the application |
 //! | `reliable` | patterns of reliable delivery, of which components hold fields |
@@ -46,6 +47,7 @@ mod endpoint;
 mod error;
 mod events;
 mod ext;
+pub mod log;
 mod packet;
 mod path;
 mod reliable;

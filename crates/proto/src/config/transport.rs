@@ -76,6 +76,9 @@ pub enum SpinBit {
 /// The smallest UDP payload that every QUIC path carries (RFC 9000 §14).
 pub(crate) const MTU_MIN: u16 = 1_200;
 
+/// The largest log of a connection: 2 GiB.
+const LOG_ENTRIES_MAX: usize = 1 << 26;
+
 /// How a connection behaves, on either side.
 #[derive(Debug, Clone)]
 pub struct TransportConfig {
@@ -133,8 +136,12 @@ pub struct TransportConfig {
     pub follow_preferred_address: bool,
     /// Whether packets tell observers the round-trip time. Default [`SpinBit::MostPaths`].
     pub spin_bit: SpinBit,
-    /// Whether packets carry ECT(0), as long as the path proves to preserve it (RFC 9000 §13.4). Default true.
+    /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
+    /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
+    /// How many entries of 32 bytes the log of the connection keeps, see
+    /// [`Connection::log`](crate::Connection::log); the memory is taken when the connection begins. Default 0: no log.
+    pub log_entries: usize,
 }
 
 impl Default for TransportConfig {
@@ -164,6 +171,7 @@ impl Default for TransportConfig {
             follow_preferred_address: true,
             spin_bit: SpinBit::default(),
             ecn: true,
+            log_entries: 0,
         }
     }
 }
@@ -208,6 +216,7 @@ impl TransportConfig {
         check(self.mtu_max >= self.initial_mtu, "mtu_max", "under initial_mtu")?;
         check(self.mtu_max <= 65_000, "mtu_max", "over 65,000 bytes")?;
         check(self.max_ack_delay < Duration::from_millis(1 << 14), "max_ack_delay", "2^14 ms or more")?;
+        check(self.log_entries <= LOG_ENTRIES_MAX, "log_entries", "more than 2^26")?;
         check(!self.initial_rtt.is_zero(), "initial_rtt", "zero")?;
         check(!self.handshake_timeout.is_zero(), "handshake_timeout", "zero")?;
         check(self.max_idle_timeout != Some(Duration::ZERO), "max_idle_timeout", "zero; use None for never")?;

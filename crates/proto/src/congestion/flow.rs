@@ -29,6 +29,8 @@ pub(crate) struct Flow {
     lost: Option<LostSum>,
     /// When the newest packet acknowledged by the last ACK frame was sent, and the state then.
     last_acked: (Instant, DeliverySnapshot),
+    /// By the last sample, in bytes per second.
+    delivery_rate: u64,
 }
 
 /// The packets that one ACK frame acknowledges.
@@ -58,8 +60,10 @@ impl Flow {
     ) -> Self {
         let controller = factory.build(now, max_datagram_size);
         let rate = pacing_rate(&*controller, rtt);
+        let mut pacer = Pacer::new(now, rate, max_datagram_size);
+        pacer.set_burst(now, controller.burst());
         Self {
-            pacer: Pacer::new(now, rate, max_datagram_size),
+            pacer,
             controller,
             delivery: DeliveryRate::new(now),
             bytes_in_flight: 0,
@@ -67,6 +71,7 @@ impl Flow {
             acked: None,
             lost: None,
             last_acked: (now, DeliverySnapshot::NONE),
+            delivery_rate: 0,
         }
     }
 
@@ -125,18 +130,22 @@ impl Flow {
     }
 
     /// Ends an ACK frame: tells the controller of the packets acknowledged since the last call.
-    pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, rtt: &Rtt) {
+    /// `ce` more of them met congestion.
+    pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, ce: u64, rtt: &Rtt) {
         let Some(sum) = self.acked.take() else { return };
         self.last_acked = sum.newest;
+        let rate = self.delivery.sample(now, rtt.min());
+        self.delivery_rate = rate.as_ref().map_or(self.delivery_rate, |sample| sample.delivery_rate);
         let event = AckEvent {
             acked_bytes: sum.bytes,
             acked_packets: sum.packets,
+            ce_packets: ce,
             largest_sent_time: sum.newest.0,
             prior_in_flight: sum.prior_in_flight,
             bytes_in_flight: self.bytes_in_flight,
             app_limited: self.app_limited && !self.was_tested(sum.prior_in_flight),
             rtt_sample,
-            rate: self.delivery.sample(now, rtt.min()),
+            rate,
             snapshot: sum.newest.1,
             total_delivered: self.delivery.delivered(),
             total_lost: self.delivery.lost(),
@@ -248,6 +257,11 @@ impl Flow {
         self.pacer.rate()
     }
 
+    /// The rate at which packets were acknowledged, by the last sample, in bytes per second; 0 before it.
+    pub(crate) fn delivery_rate(&self) -> u64 {
+        self.delivery_rate
+    }
+
     fn remove(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.bytes_in_flight, "a packet leaves the flight once");
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);
@@ -263,6 +277,7 @@ impl Flow {
 
     fn refresh_rate(&mut self, now: Instant, rtt: &Rtt) {
         self.pacer.set_rate(now, pacing_rate(&*self.controller, rtt));
+        self.pacer.set_burst(now, self.controller.burst());
     }
 }
 

@@ -16,7 +16,7 @@
 //! | `recovery` | acknowledgements, losses, probe timeouts |
 //! | `timers` | when to wake, and why |
 //! | `idle`, `vigil`, `close` | silence and the end |
-//! | `stats` | figures |
+//! | `stats`, `log` | figures; what is noted in the log |
 //!
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
 //! values back.
@@ -28,6 +28,7 @@ mod dispatch;
 mod handshake;
 mod idle;
 mod lifecycle;
+mod log;
 mod migration;
 mod parameters;
 mod receive;
@@ -71,6 +72,7 @@ use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
 use crate::ext::AckFrequency;
+use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
@@ -139,6 +141,7 @@ pub struct Connection {
     events: VecDeque<Event>,
     endpoint_events: VecDeque<EndpointEventInner>,
     stats: Counters,
+    log: Option<Box<ConnectionLog>>,
 }
 
 impl Connection {
@@ -220,6 +223,7 @@ impl Connection {
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),
             stats: Counters::default(),
+            log: (transport.log_entries > 0).then(|| Box::new(ConnectionLog::new(transport.log_entries))),
             config: transport,
             rng,
         }
@@ -403,6 +407,7 @@ impl Connection {
         if progress.complete {
             self.handshake.on_complete(now);
             self.lifecycle.move_to_established();
+            self.note(now, LogEvent::State(ConnectionState::Established));
             self.idle.on_established(now, self.pto_base());
             self.events.push_back(Event::Connected);
             if self.side.is_server() {
@@ -414,6 +419,7 @@ impl Connection {
     }
 
     fn on_handshake_confirmed(&mut self, now: Instant) {
+        self.note(now, LogEvent::State(ConnectionState::Confirmed));
         self.path.tuple.credit.validate();
         self.discard_space(now, SpaceId::Initial);
         self.discard_space(now, SpaceId::Handshake);
@@ -437,6 +443,7 @@ impl Connection {
     }
 
     fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
+        self.note(now, LogEvent::State(ConnectionState::Closing));
         self.close = Some(Close::new(code, reason));
         self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components();
@@ -444,6 +451,7 @@ impl Connection {
 
     /// The peer has closed, or has forgotten the connection.
     fn drain(&mut self, now: Instant, reason: ConnectionError) {
+        self.note(now, LogEvent::State(ConnectionState::Draining));
         let was_open = self.lifecycle.is_open();
         self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components();
@@ -453,7 +461,8 @@ impl Connection {
     }
 
     /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).
-    fn abandon(&mut self, reason: ConnectionError) {
+    fn abandon(&mut self, now: Instant, reason: ConnectionError) {
+        self.note(now, LogEvent::State(ConnectionState::TimedOut));
         self.lifecycle.move_to_drained();
         self.stop_components();
         self.events.push_back(Event::ConnectionLost { reason });

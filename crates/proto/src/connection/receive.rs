@@ -18,6 +18,7 @@ use crate::datagram::{Datagram, Ecn};
 use crate::endpoint::trailing_token;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
+use crate::log::LogEvent;
 
 /// A packet whose header protection is off.
 struct Unprotected {
@@ -117,6 +118,7 @@ impl Connection {
         bytes: BytesMut,
         arrival: Arrival<'_>,
     ) -> bool {
+        let size = bytes.len() as u16;
         let result = match &packet.kind {
             ProtectedKind::Initial { .. } => {
                 self.handle_protected(now, SpaceId::Initial, packet, bytes, arrival)
@@ -137,11 +139,13 @@ impl Connection {
             Ok(()) => true,
             Err(Drop::Silently) => {
                 self.stats.packets_dropped += 1;
+                self.note(now, LogEvent::PacketDropped { unauthenticated: false, size });
                 false
             }
             Err(Drop::Kept) => false,
             Err(Drop::Unauthenticated) => {
                 self.stats.packets_unauthenticated += 1;
+                self.note(now, LogEvent::PacketDropped { unauthenticated: true, size });
                 false
             }
             Err(Drop::Close(error)) => {
@@ -175,6 +179,7 @@ impl Connection {
             let kept = waits && self.undecryptable.keep(level, packet, &bytes, arrival.ecn);
             return Err(if kept { Drop::Kept } else { Drop::Silently });
         }
+        let size = bytes.len() as u16;
         let opened = self.open(space, &packet, &mut bytes)?;
         if self.space(space).is_none_or(|s| s.is_duplicate(opened.number)) {
             return Err(Drop::Silently);
@@ -194,7 +199,10 @@ impl Connection {
                 self.path.tuple.spin.on_received(opened.spin, self.side);
             }
         }
-        self.handle_payload(&cx, opened.number, arrival.ecn).map_err(Drop::Close)
+        let number = opened.number;
+        let result = self.handle_payload(&cx, number, arrival.ecn);
+        self.note(now, LogEvent::PacketReceived { space, number, size, ecn: arrival.ecn });
+        result.map_err(Drop::Close)
     }
 
     /// Whether a packet with a long header has the version and the source of the handshake.
@@ -322,6 +330,9 @@ impl Connection {
             }
             ack_eliciting |= frame.is_ack_eliciting();
             moves_path |= !frame.is_probing();
+            if let Some(log) = &mut self.log {
+                log.push_frame(cx.now, &frame);
+            }
             let frame_type = frame.frame_type();
             self.dispatch(frame, cx).map_err(|error| match error.frame {
                 None => error.with_frame(frame_type),

@@ -13,6 +13,7 @@ use super::spaces::SpaceId;
 use crate::config::TimerStyle;
 use crate::error::TransportError;
 use crate::ext::AckFigures;
+use crate::log::LogEvent;
 use crate::packet::SentPacket;
 use crate::space::{AckOutcome, LossContext, RttSample};
 
@@ -99,26 +100,29 @@ impl Connection {
             self.deliver(space, &packet.frames, Fate::Acked);
         }
         for tuple in self.path.others_mut() {
-            tuple.flow.end_ack(now, None, &tuple.rtt);
+            tuple.flow.end_ack(now, None, 0, &tuple.rtt);
         }
         let tuple = &mut self.path.tuple;
         let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
-        tuple.flow.end_ack(now, sample.map(|sample| sample.rtt), &tuple.rtt);
-        if let Some(feedback) = outcome.ecn {
-            let ce = tuple.ecn.on_feedback(feedback);
-            if ce > 0 {
-                tuple.flow.on_ce(now, ce, &tuple.rtt);
-            }
+        let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
+        tuple.flow.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
+        if ce > 0 {
+            tuple.flow.on_ce(now, ce, &tuple.rtt);
         }
-        for (_, packet) in &outcome.spurious {
+        for (number, packet) in &outcome.spurious {
             self.stats.packets_spurious += 1;
+            if let Some(log) = &mut self.log {
+                log.push(now, LogEvent::PacketSpurious { space, number: *number, size: packet.size });
+            }
             if packet.tuple == tuple.id {
                 tuple.flow.on_spurious(now, packet, &tuple.rtt);
             }
         }
         // Whether the path has become narrower must be known before the losses are taken for congestion.
         self.detect_black_hole(now, outcome);
-        for (_, packet) in &outcome.lost {
+        for (number, packet) in &outcome.lost {
+            let SentPacket { size, mtu_probe, .. } = *packet;
+            self.note(now, LogEvent::PacketLost { space, number: *number, size, mtu_probe });
             self.on_packet_lost(now, packet);
             if !packet.repeated {
                 self.deliver(space, &packet.frames, Fate::Lost);
@@ -133,6 +137,7 @@ impl Connection {
             // What was sent again meanwhile need not be sent once more.
             self.deliver(space, &packet.frames, Fate::Acked);
         }
+        self.note_figures(now, None);
     }
 
     fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
@@ -322,6 +327,7 @@ impl Connection {
         self.stats.pto_count += 1;
         self.pto.on_timeout();
         self.pto_base_time = now;
+        self.note(now, LogEvent::ProbeTimeout { space, count: self.pto.count() });
         // Without an RTT sample the timeout is a guess, and may well be too short: one probe is enough.
         let probes = if self.path.tuple.rtt.has_sample() { PROBES } else { 1 };
         for id in SpaceId::ALL {

@@ -5,6 +5,7 @@ use fulmar_base::Instant;
 use super::Connection;
 use super::spaces::SpaceId;
 use crate::events::ConnectionError;
+use crate::log::{ConnectionState, LogEvent};
 
 /// Why a connection wants to be woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,15 +63,16 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Instant) {
         if !self.lifecycle.is_open() {
             if self.lifecycle.on_timeout(now) {
+                self.note(now, LogEvent::State(ConnectionState::Drained));
                 self.on_drained();
             }
             return;
         }
         if self.idle.on_timeout(now) {
-            return self.abandon(ConnectionError::TimedOut);
+            return self.abandon(now, ConnectionError::TimedOut);
         }
         if self.handshake.on_timeout(now) {
-            return self.abandon(ConnectionError::HandshakeTimedOut);
+            return self.abandon(now, ConnectionError::HandshakeTimedOut);
         }
         // What is in flight asks the peer already, and its probes go on asking; a PING would only add to it.
         let asked = self.path.tuple.flow.bytes_in_flight() > 0;
@@ -86,6 +88,7 @@ impl Connection {
             self.on_path_timeout(now);
         }
         if self.loss_deadline().is_some_and(|at| at <= now) {
+            self.note(now, LogEvent::LossTimeout);
             self.on_loss_timeout(now);
         } else if let Some((_, space)) = self.pto_deadline().filter(|(at, _)| *at <= now) {
             self.on_pto(now, space);

@@ -10,6 +10,7 @@ use super::write_order::Allowance;
 use crate::config::MTU_MIN;
 use crate::congestion::DeliverySnapshot;
 use crate::datagram::{Ecn, Transmit, TransmitBatch};
+use crate::log::LogEvent;
 use crate::packet::{HeaderFields, OpenPacket, Payload, Sealer, SentFrame, SentFrames, SentPacket};
 use crate::path::Tuple;
 
@@ -42,7 +43,7 @@ enum Slot {
 
 /// Why no more datagrams are sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Blocked {
+pub(super) enum Blocked {
     /// There is nothing to send.
     NothingToSend,
     /// The congestion window is full.
@@ -87,7 +88,8 @@ impl Connection {
         if let Some(transmit) = self.transmit_elsewhere(now, batch) {
             return Some(transmit);
         }
-        let ecn = self.path.tuple.ecn.codepoint();
+        let tuple = &self.path.tuple;
+        let ecn = tuple.ecn.codepoint(tuple.flow.controller().ecn_codepoint());
         let segments_max = batch.max_segments().min(TRAIN_DATAGRAMS_MAX);
         let buffer = batch.room();
         let (mut len, mut segment, mut count) = (0, None, 0);
@@ -125,10 +127,11 @@ impl Connection {
         if let Some(blocked) = blocked {
             self.path.tuple.flow.end_round(blocked == Blocked::NothingToSend);
         }
+        self.note_figures(now, blocked);
         if count == 0 {
             return None;
         }
-        self.path.tuple.ecn.on_sent(count as u64);
+        self.path.tuple.ecn.on_sent(ecn, count as u64);
         batch.set_len(len);
         let segment_size = segment.filter(|_| count > 1);
         Some(Transmit { addrs: self.path.tuple.addrs, ecn, len, segment_size })
@@ -332,7 +335,9 @@ impl Connection {
         };
         let name = (self.path.id, number);
         let mut packet = OpenPacket::begin(buffer, start, limit, &header, name, largest_acked)?;
-        let mut frames = packet.frames(buffer, limit, self.dialect);
+        // Taken out while the frames are written, so that their owners can be borrowed.
+        let mut log = self.log.take();
+        let mut frames = packet.frames(buffer, limit, self.dialect).noted_in(now, log.as_deref_mut());
         match slot {
             Slot::Packets(allowance) => self.write_frames(now, space, allowance, &mut frames),
             Slot::MtuProbe(_) if space.is_data() => {
@@ -347,10 +352,9 @@ impl Connection {
                 }
             }
         }
-        if frames.is_empty() {
-            return None;
-        }
-        let payload = frames.finish();
+        let payload = (!frames.is_empty()).then(|| frames.finish());
+        self.log = log;
+        let payload = payload?;
         packet.end_payload(buffer, &payload);
         Some(PendingPacket { space, packet, payload })
     }
@@ -391,6 +395,7 @@ impl Connection {
             delivered,
             frames: payload.frames,
         };
+        self.note_sent(now, space, number, &record);
         self.record_sent(now, space, number, record);
     }
 
@@ -403,6 +408,11 @@ impl Connection {
         if let Some(sealer) = sealer {
             packet.seal(buffer, sealer);
         }
+    }
+
+    fn note_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: &SentPacket) {
+        let SentPacket { size, ack_eliciting, mtu_probe, ecn, .. } = *record;
+        self.note(now, LogEvent::PacketSent { space, number, size, ack_eliciting, mtu_probe, ecn });
     }
 
     fn record_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: SentPacket) {

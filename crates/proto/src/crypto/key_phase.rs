@@ -121,7 +121,6 @@ impl OneRttKeys {
     }
 
     /// How often the keys were updated.
-    #[cfg(test)]
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }

@@ -1,8 +1,10 @@
 //! The payload of the packet that is being built.
 
+use fulmar_base::Instant;
 use fulmar_wire::{AckEncoder, AckWritten, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
 
 use super::{SentFrame, SentFrames};
+use crate::log::{ConnectionLog, LogEvent};
 
 /// Writes frames into the payload of one packet and records a token for each.
 ///
@@ -15,6 +17,7 @@ pub(crate) struct FrameWriter<'a> {
     ack_eliciting: bool,
     fills_datagram: bool,
     moves_path: bool,
+    log: Option<(Instant, &'a mut ConnectionLog)>,
 }
 
 /// What a [`FrameWriter`] wrote.
@@ -39,7 +42,13 @@ impl<'a> FrameWriter<'a> {
             ack_eliciting: false,
             fills_datagram: false,
             moves_path: false,
+            log: None,
         }
+    }
+
+    /// Notes the frames in a log, too.
+    pub(crate) fn noted_in(self, now: Instant, log: Option<&'a mut ConnectionLog>) -> Self {
+        Self { log: log.map(|log| (now, log)), ..self }
     }
 
     /// Bytes that are left in this packet.
@@ -69,6 +78,9 @@ impl<'a> FrameWriter<'a> {
             return false;
         }
         frame.encode(self.dialect, &mut self.writer);
+        if let Some((now, log)) = &mut self.log {
+            log.push_frame(*now, frame);
+        }
         self.ack_eliciting |= frame.is_ack_eliciting();
         self.moves_path |= !frame.is_probing();
         // RFC 9000 §8.2.1, §8.2.2: they prove that the path carries such datagrams.
@@ -91,6 +103,9 @@ impl<'a> FrameWriter<'a> {
         let written = ack.encode_within(self.dialect, &mut self.writer)?;
         self.moves_path = true;
         self.frames.push(SentFrame::Ack { largest: written.largest });
+        if let Some((now, log)) = &mut self.log {
+            log.push_ack(*now, ack, written.ranges);
+        }
         Some(written)
     }
 
@@ -131,6 +146,7 @@ impl<'a> FrameWriter<'a> {
         fill(self.writer.reserve(len));
         self.ack_eliciting = true;
         self.moves_path = true;
+        self.note(LogEvent::Stream { id, offset, len: len as u16, fin });
         self.frames.push(SentFrame::Stream { id, offset, len: len as u32, fin });
         Some(len)
     }
@@ -155,8 +171,15 @@ impl<'a> FrameWriter<'a> {
         fill(self.writer.reserve(len));
         self.ack_eliciting = true;
         self.moves_path = true;
+        self.note(LogEvent::Crypto { offset, len: len as u16 });
         self.frames.push(SentFrame::Crypto { offset, len: len as u32 });
         Some(len)
+    }
+
+    fn note(&mut self, event: LogEvent) {
+        if let Some((now, log)) = &mut self.log {
+            log.push(*now, event);
+        }
     }
 
     /// Ends the payload.
