@@ -141,6 +141,20 @@ impl Host {
         self.address
     }
 
+    /// Its socket is bound to another address from now on, and its connections move there. Returns how many of
+    /// them refused.
+    pub(crate) fn rebind(&mut self, now: Instant, address: SocketAddr) -> usize {
+        self.address = address;
+        let mut refused = 0;
+        for (number, session) in self.sessions.iter_mut().enumerate() {
+            if !session.connection.is_closed() {
+                refused += usize::from(session.connection.migrate(now, None).is_err());
+                self.dirty.insert(number);
+            }
+        }
+        refused
+    }
+
     /// Its endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -233,7 +247,7 @@ impl Host {
 
     /// A packet arrived.
     pub(crate) fn receive(&mut self, packet: &Packet, outbox: &mut Outbox<'_>) -> Result<(), String> {
-        let addrs = FourTuple { remote: packet.source, local_ip: None };
+        let addrs = FourTuple { remote: packet.source, local_ip: Some(packet.destination.ip()) };
         let ecn = Ecn::from_bits(packet.ecn.bits());
         let datagram = Datagram { addrs, ecn, payload: BytesMut::from(packet.payload.as_slice()) };
         match self.endpoint.handle_datagram(outbox.now, datagram, &mut self.batch) {
@@ -263,7 +277,7 @@ impl Host {
         if transmit.len > to.payload.len() {
             return Err(format!("an answer of {} bytes to {}", transmit.len, to.payload.len()));
         }
-        outbox.send(self.address, transmit.addrs.remote, transmit.ecn, self.batch.bytes());
+        outbox.send(to.destination, transmit.addrs.remote, transmit.ecn, self.batch.bytes());
         Ok(())
     }
 
@@ -412,6 +426,7 @@ impl Session {
         if segment < SMALL_SEGMENT && bytes.len() > segment * SMALL_SEGMENTS_MAX {
             return Err(format!("a train of {} bytes in datagrams of {segment}", bytes.len()));
         }
+        let from = SocketAddr::new(transmit.addrs.local_ip.unwrap_or(from.ip()), from.port());
         for datagram in bytes.chunks(segment) {
             check_initial_size(self.connection.side(), datagram)?;
             outbox.send(from, transmit.addrs.remote, transmit.ecn, datagram);

@@ -36,6 +36,7 @@
 #[cfg(test)]
 extern crate self as fulmar_proto;
 
+mod cids;
 mod config;
 pub mod congestion;
 mod connection;
@@ -53,17 +54,18 @@ mod reliable;
 mod space;
 mod streams;
 
+pub use cids::{CidGenerator, EmptyCids, QuicLb, QuicLbConfig, QuicLbError, RandomCids, WorkerCids};
 pub use config::{
-    CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, ServerConfig, TimerStyle,
-    TransportConfig, UnknownTimerStyle,
+    ClientConfig, ConfigError, EndpointConfig, ServerConfig, SpinBit, TimerStyle, TransportConfig,
+    UnknownTimerStyle,
 };
-pub use connection::{Connection, ConnectionStats, SpaceId, TimerReason};
+pub use connection::{Connection, ConnectionStats, MigrateError, SpaceId, TimerReason};
 pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, restrict_suites};
 pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 pub use datagrams::{DatagramStats, SendDatagramError};
 pub use endpoint::{AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, Route};
 pub use error::TransportError;
-pub use events::{ConnectionError, EndpointEvent, Event};
+pub use events::{ConnectionError, EndpointEvent, Event, PathEvent};
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
     ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters,

@@ -7,7 +7,7 @@ mod endpoint;
 mod peers;
 mod transport;
 
-pub use endpoint::{CidGenerator, EndpointConfig, RandomCids};
+pub use endpoint::EndpointConfig;
 pub use peers::{ClientConfig, ServerConfig};
 pub(crate) use transport::MTU_MIN;
-pub use transport::{ConfigError, TimerStyle, TransportConfig, UnknownTimerStyle};
+pub use transport::{ConfigError, SpinBit, TimerStyle, TransportConfig, UnknownTimerStyle};

@@ -299,6 +299,11 @@ impl Flow {
         }
     }
 
+    /// The fate of what is in flight will not be reported, because it left from another address.
+    pub(crate) fn forget_flight(&mut self) {
+        self.bytes_in_flight = 0;
+    }
+
     /// The largest size of a datagram changed.
     pub(crate) fn on_mtu(&mut self, now: Instant, max_datagram_size: u16, rtt: &Rtt) {
         self.controller.on_mtu(max_datagram_size);

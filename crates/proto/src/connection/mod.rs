@@ -12,9 +12,10 @@
 //! | `transmit` | datagrams out |
 //! | `write_order` | **the list** of writers in the order of their priority |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
+//! | `migration` | which addresses are used, and whether they work |
 //! | `recovery` | acknowledgements, losses, probe timeouts |
 //! | `timers` | when to wake, and why |
-//! | `idle`, `close` | silence and the end |
+//! | `idle`, `vigil`, `close` | silence and the end |
 //! | `stats`, `log` | figures; what is noted in the log |
 //!
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
@@ -28,6 +29,7 @@ mod handshake;
 mod idle;
 mod lifecycle;
 mod log;
+mod migration;
 mod parameters;
 mod receive;
 mod recovery;
@@ -37,6 +39,7 @@ mod stats;
 mod timers;
 mod transmit;
 mod undecryptable;
+mod vigil;
 mod write_order;
 
 use std::collections::VecDeque;
@@ -49,6 +52,7 @@ use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{CloseCode, ConnectionId, Dialect, FrameType, Side, TransportParameters, VarInt, Version};
 use rustls::pki_types::{CertificateDer, ServerName};
 
+pub use self::migration::MigrateError;
 pub use self::spaces::SpaceId;
 pub use self::stats::ConnectionStats;
 pub use self::timers::TimerReason;
@@ -61,6 +65,7 @@ use self::parameters::local_parameters;
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
+use self::vigil::Vigil;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
@@ -69,7 +74,7 @@ use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
 use crate::ext::AckFrequency;
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
-use crate::path::{Path, Tuple, TupleId};
+use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
 
@@ -117,6 +122,7 @@ pub struct Connection {
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
     idle: Idle,
+    vigil: Vigil,
     close: Option<Close>,
     undecryptable: Undecryptable,
 
@@ -127,6 +133,8 @@ pub struct Connection {
     probes: Probes,
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
+    /// The address that the server prefers, while it is being tried.
+    preferred: Option<SocketAddr>,
     pacing: Timer,
     /// The memory of the last ACK's outcome, reused.
     outcome: AckOutcome,
@@ -183,7 +191,11 @@ impl Connection {
             handshake: Some(space(AckPolicy::IMMEDIATE)),
         };
         let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
-        let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
+        let mut path_rng = rng.fork();
+        let credit = AddressCredit::new(side.is_client());
+        let mut tuple = Tuple::new(TupleId(0), addrs, credit, &transport, now, &mut path_rng);
+        // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
+        tuple.validated = true;
         let level = (side, version, aead);
         Self {
             side,
@@ -194,17 +206,19 @@ impl Connection {
             lifecycle: Lifecycle::new(),
             handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
             spaces,
-            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, rng.fork()),
+            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, path_rng),
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
             idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
+            vigil: Vigil::default(),
             close: None,
             undecryptable: Undecryptable::default(),
             pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
             handshake_acked: false,
+            preferred: None,
             pacing: Timer::new(),
             outcome: AckOutcome::default(),
             events: VecDeque::new(),
@@ -412,6 +426,7 @@ impl Connection {
         self.discard_space(now, SpaceId::Initial);
         self.discard_space(now, SpaceId::Handshake);
         self.events.push_back(Event::HandshakeConfirmed);
+        self.try_preferred_address(now);
     }
 
     /// The peer broke the protocol: say so and end.
@@ -458,6 +473,7 @@ impl Connection {
 
     fn stop_components(&mut self) {
         self.idle.stop();
+        self.vigil.stop();
         self.handshake.stop();
         self.pacing.cancel();
         self.undecryptable.clear();

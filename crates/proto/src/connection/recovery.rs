@@ -80,7 +80,9 @@ impl Connection {
         // RFC 9002 §5.3: the delay of the handshake's acknowledgements means nothing.
         let ack_delay = if space.is_data() { sample.ack_delay } else { Duration::ZERO };
         let max_ack_delay = self.handshake.is_confirmed().then(|| self.peer_max_ack_delay());
-        self.path.tuple.rtt.update(now, sample.rtt, ack_delay, max_ack_delay);
+        if let Some(tuple) = self.path.tuple_mut(sample.tuple) {
+            tuple.rtt.update(now, sample.rtt, ack_delay, max_ack_delay);
+        }
     }
 
     fn detect_lost(&mut self, now: Instant, space: SpaceId, outcome: &mut AckOutcome) {
@@ -100,9 +102,13 @@ impl Connection {
         // Whether the path has become narrower must be known before the losses are taken for congestion, and
         // what was too large must be out of flight before the controller looks.
         self.detect_black_hole(now, outcome);
+        for tuple in self.path.others_mut() {
+            tuple.flow.end_ack(now, None, 0, &tuple.rtt);
+        }
         let tuple = &mut self.path.tuple;
+        let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
         let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
-        tuple.flow.end_ack(now, outcome.rtt_sample.map(|sample| sample.rtt), ce, &tuple.rtt);
+        tuple.flow.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
         if ce > 0 {
             tuple.flow.on_ce(now, ce, &tuple.rtt);
         }
@@ -123,6 +129,9 @@ impl Connection {
                 self.deliver(space, &packet.frames, Fate::Lost);
             }
         }
+        for tuple in self.path.others_mut() {
+            tuple.flow.end_loss(now, false, &tuple.rtt);
+        }
         let tuple = &mut self.path.tuple;
         tuple.flow.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
@@ -133,10 +142,8 @@ impl Connection {
     }
 
     fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
-        let tuple = &mut self.path.tuple;
-        if !packet.in_flight || packet.tuple != tuple.id {
-            return;
-        }
+        // What left over a tuple that is gone counts for none.
+        let Some(tuple) = self.path.tuple_mut(packet.tuple).filter(|_| packet.in_flight) else { return };
         tuple.flow.packet_acked(packet);
         if packet.mtu_probe {
             tuple.mtud.on_probe_acked(packet.size);
@@ -167,10 +174,7 @@ impl Connection {
     }
 
     fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
-        let tuple = &mut self.path.tuple;
-        if packet.tuple != tuple.id {
-            return;
-        }
+        let Some(tuple) = self.path.tuple_mut(packet.tuple) else { return };
         if packet.mtu_probe {
             tuple.flow.packet_lost(now, packet);
             tuple.mtud.on_probe_lost();

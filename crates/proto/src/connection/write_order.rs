@@ -19,6 +19,8 @@ pub(super) enum Allowance {
     AcksOnly,
     /// A PING alone, with the acknowledgements that there are.
     Reminder,
+    /// What concerns the tuple itself, and acknowledgements: for a tuple that may send no more than that.
+    PathOnly,
     /// Everything.
     Everything,
     /// Everything, and at least a PING.
@@ -31,7 +33,7 @@ impl Connection {
         match space {
             SpaceId::Data(_) => {
                 self.handshake.wants_to_send_done()
-                    || self.path.responses.wants_to_send()
+                    || self.path.tuple.wants_to_send()
                     || self.handshake.wants_to_send(space.level())
                     || self.path.remote_cids.wants_to_send()
                     || self.path.local_cids.wants_to_send()
@@ -50,8 +52,12 @@ impl Connection {
         allowance: Allowance,
         out: &mut FrameWriter<'_>,
     ) {
+        if space.is_data() && allowance != Allowance::AcksOnly {
+            // First of all: nothing else gets through before the tuple has proven itself.
+            self.path.tuple.write(now, &mut self.path.rng, out);
+        }
         self.write_ack(now, space, allowance, out);
-        if allowance == Allowance::AcksOnly {
+        if matches!(allowance, Allowance::AcksOnly | Allowance::PathOnly) {
             return;
         }
         let reminds = allowance == Allowance::Reminder && space.is_data();
@@ -68,7 +74,9 @@ impl Connection {
             }
             _ => self.handshake.write(space.level(), out),
         }
-        if (must_ask || self.ping_is_useful(space, out)) && !out.is_ack_eliciting() {
+        // A probe is also to show where this end is.
+        let is_asking = out.is_ack_eliciting() && (out.moves_path() || !must_ask);
+        if (must_ask || self.ping_is_useful(space, out)) && !is_asking {
             out.write(&Frame::Ping, SentFrame::Ping);
         }
     }
@@ -96,7 +104,6 @@ impl Connection {
         let room = self.datagram_room();
         // Short frames that end a state of waiting come first; streams last, as they fill whatever is left.
         self.handshake.write_done(out);
-        self.path.responses.write(out);
         self.handshake.write(SpaceId::DATA.level(), out);
         self.path.remote_cids.write(out);
         self.path.local_cids.write(out);

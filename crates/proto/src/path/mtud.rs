@@ -122,6 +122,11 @@ impl MtuDiscovery {
         self.passed_over = 0;
     }
 
+    /// What is under way will not be heard of: a probe is sent anew.
+    pub(crate) fn forget_flight(&mut self) {
+        self.in_flight = false;
+    }
+
     /// A datagram with data went before the probe that is due.
     pub(crate) fn on_passed_over(&mut self) {
         self.passed_over = self.passed_over.saturating_add(1);
