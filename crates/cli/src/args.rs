@@ -303,6 +303,8 @@ pub(crate) enum CongestionName {
     Bbr,
     /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control)
     Bbr1,
+    /// Prague, for L4S networks (draft-briscoe-iccrg-prague-congestion-control)
+    Prague,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -64,6 +64,7 @@ impl Transport {
                 CongestionName::Cubic => CongestionControl::Cubic(Default::default()),
                 CongestionName::Bbr => CongestionControl::Bbr(Default::default()),
                 CongestionName::Bbr1 => CongestionControl::Bbr1(Default::default()),
+                CongestionName::Prague => CongestionControl::Prague(Default::default()),
             },
             max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
             handshake_timeout: args.handshake_timeout,

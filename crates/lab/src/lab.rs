@@ -37,6 +37,7 @@ pub struct Lab {
     pub(crate) connections: Vec<Connecting>,
     pub(crate) limits: Limits,
     pub(crate) watch_from: Option<Instant>,
+    pub(crate) watched_sender: Option<Side>,
 }
 
 /// A connection that the client makes.
@@ -132,6 +133,7 @@ impl Lab {
             connections: Vec::new(),
             limits: Limits::default(),
             watch_from: None,
+            watched_sender: None,
         }
     }
 
@@ -188,6 +190,12 @@ impl Lab {
     #[must_use]
     pub fn watch_from(self, at: Instant) -> Self {
         Self { watch_from: Some(at), ..self }
+    }
+
+    /// Reports when which packet of this side reached its end.
+    #[must_use]
+    pub fn watch_packets_of(self, sender: Side) -> Self {
+        Self { watched_sender: Some(sender), ..self }
     }
 
     /// The world at its beginning, to be driven by hand.

@@ -10,7 +10,7 @@ use fulmar_sim::{Delivery, LinkId, NodeId, Packet, World};
 
 use crate::host::Outbox;
 use crate::lab::{Close, Connecting, Lab, Limits};
-use crate::report::{ConnectionReport, SideReport};
+use crate::report::ConnectionReport;
 use crate::{Application, Failure, Host, RunReport, Session, Trace, Workload, checkers};
 
 /// How often something may happen at one instant: on a link without delay that is a whole conversation.
@@ -33,6 +33,9 @@ pub struct Simulation {
     limits: Limits,
     watch_from: Option<Instant>,
     first_watched: Option<Instant>,
+    /// The side whose packets are watched, and which of them arrived when.
+    watched_sender: Option<Side>,
+    arrivals: Vec<(Instant, u32)>,
     steps: u64,
     steps_at_once: u64,
 }
@@ -83,6 +86,8 @@ impl Simulation {
             limits: lab.limits,
             watch_from: lab.watch_from,
             first_watched: None,
+            watched_sender: lab.watched_sender,
+            arrivals: Vec::new(),
             steps: 0,
             steps_at_once: 0,
         })
@@ -264,6 +269,9 @@ impl Simulation {
             self.first_watched = Some(delivery.at);
         }
         let end = usize::from(delivery.node == self.ends[1].node);
+        if self.watched_sender.is_some_and(|sender| index(sender) != end) {
+            self.arrivals.push((delivery.at, delivery.packet.payload.len() as u32));
+        }
         self.with_outbox(end, |host, outbox| host.receive(&delivery.packet, outbox))
     }
 
@@ -378,18 +386,16 @@ impl Simulation {
     }
 
     fn report(&self) -> RunReport {
-        let connections =
-            self.client().sessions().iter().enumerate().map(|(number, session)| ConnectionReport {
-                client: SideReport::of(session),
-                server: self
-                    .peer_of(number)
-                    .map_or_else(SideReport::default, |peer| SideReport::of(&self.server().sessions()[peer])),
-            });
+        let connections = self.client().sessions().iter().enumerate().map(|(number, session)| {
+            let server = self.peer_of(number).map(|peer| &self.server().sessions()[peer]);
+            ConnectionReport::of(session, server)
+        });
         RunReport {
             seed: self.seed,
             trace: self.trace.clone().finish(),
             duration: self.now() - Instant::ZERO,
             steps: self.steps,
+            arrivals: self.arrivals.clone(),
             first_watched: self.first_watched,
             connections: connections.collect(),
             server_sessions: self.server().sessions().len(),

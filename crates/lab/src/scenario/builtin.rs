@@ -17,6 +17,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "satellite/small",
     "satellite/small-uplink",
     "satellite/download",
+    "satellite/geo-start",
     "deep-space/minute",
     "deep-space/minute-bulk",
     "deep-space/minute-requests",
@@ -31,6 +32,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "wifi/suspension-long",
     "wifi/bad",
     "wifi/fade",
+    "wifi/ten-minutes",
     "recovery/suspended-path",
     "recovery/black-hole",
     "recovery/mtu-drop",
@@ -55,6 +57,15 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "congestion/fairness",
     "congestion/fairness-bbr-cubic-1-bdp",
     "congestion/fairness-bbr-cubic-5-bdp",
+    "congestion/drop-and-back",
+    "congestion/low-and-up",
+    "congestion/black-hole",
+    "congestion/asymmetric-satellite",
+    "congestion/wifi-suspension",
+    "congestion/media-100m",
+    "congestion/media-suspension",
+    "congestion/media-wifi",
+    "congestion/media-10m",
 ];
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
-use super::{ControllerName, Figures, Scenario, ScenarioError};
+use super::{ControllerName, Figures, Scenario, ScenarioError, Watched};
 use crate::{Close, Connecting, Failure, Lab, Limits};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
@@ -48,12 +48,16 @@ impl Scenario {
         let report = self.lab(controller, seed)?.run().map_err(failed)?;
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
+        let (up, down) = self.link().build();
         let measuring = Measuring {
             scenario: &self.name,
             controller: controller.as_str(),
             background: &background,
             deadline: self.file.connection.iter().find_map(ConnectionSpec::deadline),
             repaired_at: self.repaired_at(),
+            events: &self.link().events(),
+            watched: self.file.watch.map(Watched::sender),
+            links: [&up, &down],
         };
         Ok(Figures::of(&report, measuring))
     }
@@ -70,6 +74,9 @@ impl Scenario {
         let mut lab = Lab::new(seed).link(up, down).server(server).server_workload(self.server_workload());
         let time = self.file.limit_s.map_or(Limits::default().time, |limit| limit.0);
         lab = lab.limits(Limits { time, steps: STEPS_MAX });
+        if let Some(watched) = self.file.watch {
+            lab = lab.watch_packets_of(watched.sender());
+        }
         if let Some(at) = self.repaired_at() {
             lab = lab.watch_from(at);
         }

@@ -117,7 +117,8 @@ pub struct TransportConfig {
     pub datagram_receive_buffer: Option<usize>,
     /// Bytes of outgoing unreliable datagrams that wait for the network. Default 1 MiB.
     pub datagram_send_buffer: usize,
-    /// Whether packets carry ECT(0), as long as the path proves to preserve it (RFC 9000 §13.4). Default true.
+    /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
+    /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
     /// How many entries of 32 bytes the log of the connection keeps, see
     /// [`Connection::log`](crate::Connection::log); the memory is taken when the connection begins. Default 0: no log.

@@ -60,8 +60,10 @@ impl Flow {
     ) -> Self {
         let controller = factory.build(now, max_datagram_size);
         let rate = pacing_rate(&*controller, rtt);
+        let mut pacer = Pacer::new(now, rate, max_datagram_size);
+        pacer.set_burst(now, controller.burst());
         Self {
-            pacer: Pacer::new(now, rate, max_datagram_size),
+            pacer,
             controller,
             delivery: DeliveryRate::new(now),
             bytes_in_flight: 0,
@@ -128,7 +130,8 @@ impl Flow {
     }
 
     /// Ends an ACK frame: tells the controller of the packets acknowledged since the last call.
-    pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, rtt: &Rtt) {
+    /// `ce` more of them met congestion.
+    pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, ce: u64, rtt: &Rtt) {
         let Some(sum) = self.acked.take() else { return };
         self.last_acked = sum.newest;
         let rate = self.delivery.sample(now, rtt.min());
@@ -136,6 +139,7 @@ impl Flow {
         let event = AckEvent {
             acked_bytes: sum.bytes,
             acked_packets: sum.packets,
+            ce_packets: ce,
             largest_sent_time: sum.newest.0,
             prior_in_flight: sum.prior_in_flight,
             bytes_in_flight: self.bytes_in_flight,
@@ -268,6 +272,7 @@ impl Flow {
 
     fn refresh_rate(&mut self, now: Instant, rtt: &Rtt) {
         self.pacer.set_rate(now, pacing_rate(&*self.controller, rtt));
+        self.pacer.set_burst(now, self.controller.burst());
     }
 }
 

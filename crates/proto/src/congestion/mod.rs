@@ -3,7 +3,8 @@
 //! Owns the [`Controller`] trait and its implementations, the pacer, and the sampling of the delivery
 //! rate. Knows no packet number space and no frame: events come in as sums over an ACK frame. A controller
 //! of one's own implements [`Controller`] and [`ControllerFactory`]. RFC 9002 §7, RFC 9438 (CUBIC),
-//! RFC 9406 (HyStart++), draft-ietf-ccwg-bbr (BBR).
+//! RFC 9406 (HyStart++), draft-ietf-ccwg-bbr (BBR),
+//! draft-briscoe-iccrg-prague-congestion-control (Prague).
 
 mod bbr;
 mod bbr1;
@@ -16,6 +17,7 @@ mod hystart;
 mod link_tests;
 mod new_reno;
 mod pacer;
+mod prague;
 mod recovery;
 #[cfg(test)]
 mod test_link;
@@ -33,8 +35,10 @@ pub use self::cubic::{Cubic, CubicConfig};
 pub use self::delivery_rate::{DeliverySnapshot, RateSample};
 pub use self::events::{AckEvent, Cause, CongestionEvent, LostPacket, Sent, SpuriousLoss};
 pub use self::new_reno::{NewReno, NewRenoConfig};
+pub use self::prague::{Prague, PragueConfig};
 
 pub(crate) use self::flow::Flow;
+use crate::datagram::Ecn;
 
 /// A congestion controller: one tuple's window.
 ///
@@ -77,9 +81,22 @@ pub trait Controller: Send + Debug {
         None
     }
 
+    /// The bytes that may leave at once after silence; with `None` they are the ten packets of the initial window,
+    /// or what the rate gives in two milliseconds.
+    fn burst(&self) -> Option<u64> {
+        None
+    }
+
     /// The slow start threshold in bytes, if there is one and it was set.
     fn ssthresh(&self) -> Option<u64> {
         None
+    }
+
+    /// The ECN codepoint with which packets leave, as long as the path proves to keep it (RFC 9000 §13.4): ECT(0),
+    /// or ECT(1) for a controller that reacts to marks as RFC 9331 §4 demands. `NotEct` asks for no marks; so does
+    /// `Ce`, which is for routers to set.
+    fn ecn_codepoint(&self) -> Ecn {
+        Ecn::Ect0
     }
 
     /// The state in a word or two, for logs and statistics.
@@ -106,6 +123,8 @@ pub enum CongestionControl {
     Bbr(BbrConfig),
     /// BBR version 1 as in draft-cardwell-iccrg-bbr-congestion-control-00.
     Bbr1(Bbr1Config),
+    /// Prague as in draft-briscoe-iccrg-prague-congestion-control, for L4S networks.
+    Prague(PragueConfig),
     /// A controller from outside of this crate.
     Custom(Arc<dyn ControllerFactory>),
 }
@@ -123,6 +142,7 @@ impl ControllerFactory for CongestionControl {
             Self::Cubic(config) => config.build(now, max_datagram_size),
             Self::Bbr1(config) => config.build(now, max_datagram_size),
             Self::Bbr(config) => config.build(now, max_datagram_size),
+            Self::Prague(config) => config.build(now, max_datagram_size),
             Self::Custom(factory) => factory.build(now, max_datagram_size),
         }
     }

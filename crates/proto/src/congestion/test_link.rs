@@ -307,7 +307,7 @@ impl Transfer {
         self.sender.detect_lost(self.now, &cx, &mut self.outcome);
         let outcome = &self.outcome;
         outcome.acked.iter().for_each(|(_, packet)| self.flow.packet_acked(packet));
-        self.flow.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), &self.rtt);
+        self.flow.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), 0, &self.rtt);
         outcome.lost.iter().for_each(|(_, packet)| self.flow.packet_lost(self.now, packet));
         self.flow.end_loss(self.now, outcome.persistent_congestion, &self.rtt);
         for (_, packet) in &outcome.spurious {

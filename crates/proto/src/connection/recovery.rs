@@ -98,12 +98,10 @@ impl Connection {
             self.deliver(space, &packet.frames, Fate::Acked);
         }
         let tuple = &mut self.path.tuple;
-        tuple.flow.end_ack(now, outcome.rtt_sample.map(|sample| sample.rtt), &tuple.rtt);
-        if let Some(feedback) = outcome.ecn {
-            let ce = tuple.ecn.on_feedback(feedback);
-            if ce > 0 {
-                tuple.flow.on_ce(now, ce, &tuple.rtt);
-            }
+        let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
+        tuple.flow.end_ack(now, outcome.rtt_sample.map(|sample| sample.rtt), ce, &tuple.rtt);
+        if ce > 0 {
+            tuple.flow.on_ce(now, ce, &tuple.rtt);
         }
         for (number, packet) in &outcome.spurious {
             self.stats.packets_spurious += 1;

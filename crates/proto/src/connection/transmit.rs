@@ -76,7 +76,8 @@ impl Connection {
         if self.resumes_after_long_silence(now) && self.path.remote_cids.rotate(&mut self.endpoint_events) {
             self.stats.cid_changes += 1;
         }
-        let ecn = self.path.tuple.ecn.codepoint();
+        let tuple = &self.path.tuple;
+        let ecn = tuple.ecn.codepoint(tuple.flow.controller().ecn_codepoint());
         let segments_max = batch.max_segments().min(TRAIN_DATAGRAMS_MAX);
         let buffer = batch.room();
         let (mut len, mut segment, mut count) = (0, None, 0);
@@ -117,7 +118,7 @@ impl Connection {
         if count == 0 {
             return None;
         }
-        self.path.tuple.ecn.on_sent(count as u64);
+        self.path.tuple.ecn.on_sent(ecn, count as u64);
         batch.set_len(len);
         let segment_size = segment.filter(|_| count > 1);
         Some(Transmit { addrs: self.path.tuple.addrs, ecn, len, segment_size })

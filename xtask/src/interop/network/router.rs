@@ -256,7 +256,9 @@ impl Course {
 #[derive(Debug, Clone, Copy)]
 enum Event {
     /// The NAT forgets its flows, and will again after this time.
-    Rebind { every: Duration },
+    Rebind {
+        every: Duration,
+    },
     LoseEverything,
     LoseAsBefore,
 }

@@ -45,7 +45,7 @@ impl Sender {
         for packet in packets {
             self.flow.packet_acked(packet);
         }
-        self.flow.end_ack(now, Some(Duration::from_millis(50)), &self.rtt);
+        self.flow.end_ack(now, Some(Duration::from_millis(50)), 0, &self.rtt);
     }
 
     fn lose(&mut self, now: Instant, packets: &[SentPacket]) {

@@ -19,9 +19,7 @@ fn packet(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn headers_are_read() {
-    for (from, to) in
-        [("10.0.0.1:1000", "10.0.0.2:443"), ("[fd00::1]:1000", "[fd00::2]:443")]
-    {
+    for (from, to) in [("10.0.0.1:1000", "10.0.0.2:443"), ("[fd00::1]:1000", "[fd00::2]:443")] {
         let bytes = packet(from, to, b"hello");
         let parsed = IpPacket::parse(&bytes).unwrap();
         assert_eq!((parsed.from().to_string(), parsed.to().to_string()), (from.to_owned(), to.to_owned()));
