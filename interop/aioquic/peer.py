@@ -7,6 +7,7 @@ with the bytes of the file and ends the stream. The command line is that of the 
 import argparse
 import asyncio
 import os
+import ssl
 import sys
 from urllib.parse import urlsplit
 
@@ -191,7 +192,7 @@ async def run_client(arguments):
 
     def config():
         result = configuration(True, arguments)
-        result.verify_mode = False
+        result.verify_mode = ssl.CERT_NONE
         if arguments.testcase == "chacha20":
             result.cipher_suites = [CipherSuite.CHACHA20_POLY1305_SHA256]
         result.session_ticket = ticket

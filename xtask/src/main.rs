@@ -39,6 +39,9 @@ enum Task {
     Bench(bench::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
+    /// One end of a TCP connection that competes in an interop case.
+    #[command(hide = true)]
+    Load(interop::LoadOptions),
     /// Check which crate may use which, and where unsafe code is forbidden.
     Layers,
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Task::Interop(options) => interop::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Swarm(options) => swarm::run(&options),
+        Task::Load(options) => interop::run_load(&options),
         Task::Layers => layers::run(),
     };
     match result {

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use fulmar_wire::{
-    ConnectionId, Dialect, Frame, ProtectedKind, ProtectedPacket, Side, Version, frames,
-};
+use fulmar_wire::{ConnectionId, Dialect, Frame, ProtectedKind, ProtectedPacket, Side, Version, frames};
 
 use super::keys::{Opened, PacketKeys};
 use super::{Content, KeyLog};
@@ -56,7 +54,9 @@ impl Tracked {
     /// How long the connection ID of a packet with a short header is, if it is one of this connection's.
     pub(super) fn short_cid_len(&self, from: Side, packet: &[u8]) -> Option<usize> {
         let ids = self.ids[index(!from)].iter().filter(|cid| !cid.is_empty());
-        ids.map(ConnectionId::as_bytes).find(|cid| packet.get(1..).is_some_and(|rest| rest.starts_with(cid))).map(<[u8]>::len)
+        ids.map(ConnectionId::as_bytes)
+            .find(|cid| packet.get(1..).is_some_and(|rest| rest.starts_with(cid)))
+            .map(<[u8]>::len)
     }
 
     /// How long the connection IDs of the receiver of `from`'s packets are.
@@ -193,7 +193,7 @@ impl Tracked {
 }
 
 /// The first `len` bytes of a stream of which pieces are known, or as many as there are without a gap.
-pub(super) fn contiguous(pieces: &BTreeMap<u64, Vec<u8>>, len: usize) -> Vec<u8> {
+pub(in super::super) fn contiguous(pieces: &BTreeMap<u64, Vec<u8>>, len: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = Vec::new();
     for (offset, piece) in pieces {
         let Some(known) = (bytes.len() as u64).checked_sub(*offset) else { break };
@@ -209,4 +209,3 @@ pub(super) fn contiguous(pieces: &BTreeMap<u64, Vec<u8>>, len: usize) -> Vec<u8>
 fn index(side: Side) -> usize {
     usize::from(side.is_server())
 }
-

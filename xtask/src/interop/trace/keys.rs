@@ -7,12 +7,12 @@ use ring::hkdf::{self, HKDF_SHA256, HKDF_SHA384, KeyType, Prk, Salt};
 
 const TAG_LEN: usize = 16;
 const SALT_V1: [u8; 20] = [
-    0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb,
-    0x7f, 0x0a,
+    0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc,
+    0xbb, 0x7f, 0x0a,
 ];
 const SALT_V2: [u8; 20] = [
-    0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d, 0xcb, 0xf9, 0xbd,
-    0x2e, 0xd9,
+    0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d, 0xcb, 0xf9,
+    0xbd, 0x2e, 0xd9,
 ];
 
 /// The cipher suites of QUIC.
@@ -86,7 +86,7 @@ impl PacketKeys {
         let salt = if version == Version::V2 { &SALT_V2 } else { &SALT_V1 };
         let initial = Salt::new(HKDF_SHA256, salt).extract(dcid);
         ["client in", "server in"].map(|label| {
-            let secret = expand(&initial, label, HKDF_SHA256, Prk::from);
+            let secret = expand(&initial, label, HKDF_SHA256, |okm| Prk::from(okm));
             Self::new(Suite::Aes128, version, secret, true)
         })
     }
@@ -94,13 +94,15 @@ impl PacketKeys {
     /// Keys from a secret of a key log, for each suite to which it can belong.
     pub(super) fn from_secret(version: Version, secret: &[u8]) -> Vec<Self> {
         let suites = Suite::of_secret(secret.len()).iter();
-        suites.map(|suite| Self::new(*suite, version, Prk::new_less_safe(suite.hash(), secret), true)).collect()
+        suites
+            .map(|suite| Self::new(*suite, version, Prk::new_less_safe(suite.hash(), secret), true))
+            .collect()
     }
 
     /// The keys of the next phase (RFC 9001 §6.1), which have no header protection of their own.
     pub(super) fn next(&self) -> Self {
         let label = if self.version == Version::V2 { "quicv2 ku" } else { "quic ku" };
-        let secret = expand(&self.secret, label, self.suite.hash(), Prk::from);
+        let secret = expand(&self.secret, label, self.suite.hash(), |okm| Prk::from(okm));
         Self::new(self.suite, self.version, secret, false)
     }
 
@@ -160,7 +162,12 @@ impl KeyType for Length {
 }
 
 /// HKDF-Expand-Label with an empty context (RFC 8446 §7.1).
-fn expand<L: KeyType, T>(secret: &Prk, label: &str, length: L, take: impl FnOnce(hkdf::Okm<'_, L>) -> T) -> T {
+fn expand<L: KeyType, T>(
+    secret: &Prk,
+    label: &str,
+    length: L,
+    take: impl FnOnce(hkdf::Okm<'_, L>) -> T,
+) -> T {
     let len = (length.len() as u16).to_be_bytes();
     let label = [b"tls13 ", label.as_bytes()].concat();
     let info: [&[u8]; 4] = [&len, &[label.len() as u8], &label, &[0]];

@@ -8,13 +8,14 @@ mod key_log;
 mod keys;
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use fulmar_wire::{
-    ConnectionId, Dialect, Frame, PacketKind, ProtectedKind, ProtectedPacket, Side, Version, frames, read_packet,
+    ConnectionId, Dialect, Frame, PacketKind, ProtectedKind, ProtectedPacket, Side, Version, frames,
+    read_packet,
 };
 
 use self::connection::Tracked;
+pub(super) use self::connection::contiguous;
 pub(super) use self::key_log::KeyLog;
 use super::network::Seen;
 
@@ -29,7 +30,6 @@ pub(super) enum Kind {
 /// A packet, as far as it could be read.
 #[derive(Debug, Clone)]
 pub(super) struct QuicPacket {
-    pub(super) at: Duration,
     pub(super) from: Side,
     /// The client's address, as this end of the network saw it.
     pub(super) client: SocketAddr,
@@ -104,7 +104,6 @@ impl Observer<'_> {
                 self.connections[index].see(seen.from, client, &header, bytes, self.key_log)
             });
             self.packets.push(QuicPacket {
-                at: seen.at,
                 from: seen.from,
                 client,
                 server,
@@ -133,12 +132,7 @@ impl Observer<'_> {
         read_packet(bytes, known.or_else(by_address).unwrap_or(0)).ok()
     }
 
-    fn connection_of(
-        &mut self,
-        from: Side,
-        client: SocketAddr,
-        header: &ProtectedPacket,
-    ) -> Option<usize> {
+    fn connection_of(&mut self, from: Side, client: SocketAddr, header: &ProtectedPacket) -> Option<usize> {
         let found = self.connections.iter().rposition(|tracked| tracked.owns(from, header));
         if found.is_some() {
             return found;
