@@ -42,6 +42,9 @@ enum Task {
     Determinism(determinism::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
+    /// One end of a TCP connection that competes in an interop case.
+    #[command(hide = true)]
+    Load(interop::LoadOptions),
     /// Check which crate may use which, and where unsafe code is forbidden.
     Layers,
 }
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         Task::Determinism(options) => determinism::run(&options),
         Task::Swarm(options) => swarm::run(&options),
+        Task::Load(options) => interop::run_load(&options),
         Task::Layers => layers::run(),
     };
     match result {
