@@ -26,6 +26,7 @@
 //! | `congestion` | controllers, the pacer, the delivery rate |
 //! | `ext` | extensions, each in a component of its own |
 //! | `streams`, `datagrams` | the data of the application |
+//! | `sessions` | what a client remembers of servers |
 //! | `reliable` | patterns of reliable delivery, of which components hold fields |
 //! | `crypto` | everything that knows a secret |
 //! | `config` | everything that can be configured |
@@ -48,18 +49,21 @@ mod ext;
 mod packet;
 mod path;
 mod reliable;
+mod sessions;
 mod space;
 mod streams;
 
 pub use config::{
-    CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, ServerConfig, TimerStyle,
-    TransportConfig, UnknownTimerStyle,
+    AddressValidation, CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, RetryPolicy,
+    ServerConfig, TimerStyle, TransportConfig, UnknownTimerStyle,
 };
 pub use connection::{Connection, ConnectionStats, SpaceId, TimerReason};
-pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, restrict_suites};
+pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, TokenKeys, TokenKeysError, restrict_suites};
 pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 pub use datagrams::{DatagramStats, SendDatagramError};
-pub use endpoint::{AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, Route};
+pub use endpoint::{
+    AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, RetryError, Route,
+};
 pub use error::TransportError;
 pub use events::{ConnectionError, EndpointEvent, Event};
 pub use fulmar_base::{Instant, Rng};
@@ -68,6 +72,7 @@ pub use fulmar_wire::{
     VarInt, Version,
 };
 pub use path::{INITIAL_RTT, Rtt, TupleId};
+pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, StreamEvent, StreamStats, Streams,
     WriteError,

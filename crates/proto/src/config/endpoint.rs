@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fulmar_base::Rng;
 use fulmar_wire::{ConnectionId, ResetToken, Version};
@@ -60,6 +61,10 @@ pub struct EndpointConfig {
     pub max_incoming: usize,
     /// Bytes of early packets that are kept for one waiting attempt; later ones are dropped. Default 16 KiB.
     pub max_incoming_bytes: usize,
+    /// The time of [`Instant::ZERO`](crate::Instant::ZERO), since the beginning of 1970: tokens that outlive a
+    /// process are dated by it. Default zero, which is as good as the truth as long as it is the same for all
+    /// servers that share keys.
+    pub epoch: Duration,
 }
 
 impl EndpointConfig {
@@ -71,6 +76,7 @@ impl EndpointConfig {
             versions: vec![Version::V1],
             max_incoming: 1_024,
             max_incoming_bytes: 16 << 10,
+            epoch: Duration::ZERO,
         }
     }
 
