@@ -259,10 +259,16 @@ impl Host {
                 session.connection.handle_datagram(outbox.now, datagram);
             }
             Route::Incoming(incoming) => {
+                let validated = incoming.is_validated();
                 let accepted = self.endpoint.accept(outbox.now, incoming);
                 let (handle, connection) = accepted.map_err(|error| format!("cannot accept: {error}"))?;
                 let workload = self.workload.clone();
                 let number = self.add_session(outbox.now, handle, connection, workload);
+                if let Some(amplification) =
+                    self.sessions[number].amplification.as_mut().filter(|_| validated)
+                {
+                    amplification.validate();
+                }
                 self.sessions[number].note_received(packet, &self.config);
             }
             Route::Reply(transmit) => self.reply(&transmit, packet, outbox)?,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{ConfigError, TransportConfig};
+use super::{AddressValidation, ConfigError, TransportConfig};
 use crate::congestion::SavedPath;
 use crate::crypto::AeadBackend;
+use crate::sessions::SessionStore;
 
 /// How a client makes connections.
 #[derive(Debug, Clone)]
@@ -13,13 +14,15 @@ pub struct ClientConfig {
     pub(crate) transport: Arc<TransportConfig>,
     pub(crate) aead: AeadBackend,
     pub(crate) saved_path: Option<SavedPath>,
+    pub(crate) sessions: Option<Arc<SessionStore>>,
 }
 
 impl ClientConfig {
     /// Connections with this TLS configuration, which must allow TLS 1.3 and name at least one ALPN protocol
     /// that the server knows.
     pub fn new(tls: Arc<rustls::ClientConfig>) -> Self {
-        Self { tls, transport: Arc::default(), aead: AeadBackend::default(), saved_path: None }
+        let aead = AeadBackend::default();
+        Self { tls, transport: Arc::default(), aead, saved_path: None, sessions: None }
     }
 
     /// Uses another transport configuration.
@@ -41,6 +44,14 @@ impl ClientConfig {
         self
     }
 
+    /// Remembers servers, so that later connections begin faster. Without a store nothing is remembered, whatever
+    /// the TLS configuration says.
+    #[must_use]
+    pub fn with_sessions(mut self, sessions: Arc<SessionStore>) -> Self {
+        self.sessions = Some(sessions);
+        self
+    }
+
     /// Uses another implementation of packet protection.
     #[must_use]
     pub fn with_aead(mut self, aead: AeadBackend) -> Self {
@@ -55,12 +66,18 @@ pub struct ServerConfig {
     pub(crate) tls: Arc<rustls::ServerConfig>,
     pub(crate) transport: Arc<TransportConfig>,
     pub(crate) aead: AeadBackend,
+    pub(crate) validation: AddressValidation,
 }
 
 impl ServerConfig {
     /// Connections with this TLS configuration, which must allow TLS 1.3.
     pub fn new(tls: Arc<rustls::ServerConfig>) -> Self {
-        Self { tls, transport: Arc::default(), aead: AeadBackend::default() }
+        Self {
+            tls,
+            transport: Arc::default(),
+            aead: AeadBackend::default(),
+            validation: AddressValidation::default(),
+        }
     }
 
     /// Uses another transport configuration.
@@ -78,5 +95,15 @@ impl ServerConfig {
     pub fn with_aead(mut self, aead: AeadBackend) -> Self {
         self.aead = aead;
         self
+    }
+
+    /// Validates addresses in another way: when clients are sent a Retry, which tokens are accepted.
+    ///
+    /// # Errors
+    /// The first field that makes no sense.
+    pub fn with_address_validation(mut self, validation: AddressValidation) -> Result<Self, ConfigError> {
+        validation.validate()?;
+        self.validation = validation;
+        Ok(self)
     }
 }

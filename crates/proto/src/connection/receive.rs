@@ -299,7 +299,7 @@ impl Connection {
         }
         if space == SpaceId::Handshake && self.side.is_server() {
             // RFC 9000 §8.1, RFC 9001 §4.9.1: a Handshake packet proves the address, and ends Initial packets.
-            self.path.tuple.credit.validate();
+            self.on_address_validated();
             self.discard_space(now, SpaceId::Initial);
         }
         self.note_return_of_path(now);

@@ -34,6 +34,7 @@ impl Connection {
             SpaceId::Data(_) => {
                 self.handshake.wants_to_send_done()
                     || self.path.tuple.wants_to_send()
+                    || self.address_tokens.wants_to_send()
                     || self.handshake.wants_to_send(space.level())
                     || self.path.remote_cids.wants_to_send()
                     || self.path.local_cids.wants_to_send()
@@ -105,6 +106,7 @@ impl Connection {
         // Short frames that end a state of waiting come first; streams last, as they fill whatever is left.
         self.handshake.write_done(out);
         self.handshake.write(SpaceId::DATA.level(), out);
+        self.address_tokens.write(out);
         self.path.remote_cids.write(out);
         self.path.local_cids.write(out);
         if let Some(extension) = self.ack_frequency.as_mut().filter(|extension| extension.wants_to_send())
