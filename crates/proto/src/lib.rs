@@ -57,8 +57,10 @@ pub use config::{
     AddressValidation, CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, RetryPolicy,
     ServerConfig, TimerStyle, TransportConfig, UnknownTimerStyle,
 };
-pub use connection::{Connection, ConnectionStats, SpaceId, TimerReason};
-pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, TokenKeys, TokenKeysError, restrict_suites};
+pub use connection::{Connection, ConnectionStats, EarlyData, SpaceId, TimerReason};
+pub use crypto::{
+    AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError, restrict_suites,
+};
 pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 pub use datagrams::{DatagramStats, SendDatagramError};
 pub use endpoint::{

@@ -180,6 +180,7 @@ impl Dice {
             mtu_discovery: self.0.chance(0.8),
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
+            key_update: fulmar_proto::KeyUpdatePolicy::default(),
             ecn: self.0.chance(0.5),
         }
     }
