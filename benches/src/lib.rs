@@ -92,6 +92,12 @@ impl Default for Pair {
 impl Pair {
     /// Connects a client to a server.
     pub fn new() -> Self {
+        Self::with_log(0)
+    }
+
+    /// Connects a client to a server, each of which keeps a log of so many entries.
+    pub fn with_log(log_entries: usize) -> Self {
+        let transport = Arc::new(TransportConfig { log_entries, ..TransportConfig::default() });
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
         let cert = made.cert.der().clone();
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -112,14 +118,17 @@ impl Pair {
             .with_root_certificates(roots)
             .with_no_client_auth();
         client.alpn_protocols = vec![ALPN.to_vec()];
+        let server_config = ServerConfig::new(Arc::new(server))
+            .with_transport(transport.clone())
+            .expect("a valid configuration");
         let mut pair = Self {
             now: Instant::from_millis(1),
             client: Side::new("127.0.0.1:1000", None),
-            server: Side::new("127.0.0.1:443", Some(Arc::new(ServerConfig::new(Arc::new(server))))),
+            server: Side::new("127.0.0.1:443", Some(Arc::new(server_config))),
             chunk: Bytes::from(vec![7; 64 * 1024]),
         };
         let config = ClientConfig::new(Arc::new(client))
-            .with_transport(Arc::new(TransportConfig::default()))
+            .with_transport(transport)
             .expect("a valid configuration");
         let addrs = FourTuple { remote: pair.server.addr, local_ip: None };
         let connected = pair.client.endpoint.connect(pair.now, &config, addrs, "localhost");

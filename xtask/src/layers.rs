@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),
     ("fulmar-cli", &["fulmar", "fulmar-lab"]),
-    ("xtask", &["fulmar-base", "fulmar-lab"]),
+    ("xtask", &["fulmar-base", "fulmar-wire", "fulmar-sim", "fulmar-lab"]),
 ];
 
 /// The crates that may contain unsafe code: system calls and vector instructions.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::duration::parse_duration;
+use crate::interop::args::{INTEROP_EXAMPLES, InteropCommand};
 use crate::lab::args::{LAB_EXAMPLES, LabCommand};
 use crate::size::parse_size;
 use crate::tls::Fingerprint;
@@ -83,6 +84,12 @@ pub(crate) enum Command {
     Perf {
         #[command(subcommand)]
         command: PerfCommand,
+    },
+    /// Be an endpoint of the QUIC interop runner, which says in environment variables what to do
+    #[command(after_help = INTEROP_EXAMPLES)]
+    Interop {
+        #[command(subcommand)]
+        command: InteropCommand,
     },
     /// Run scenarios in a simulated network, in virtual time
     #[command(after_help = LAB_EXAMPLES)]
@@ -306,6 +313,8 @@ pub(crate) enum CongestionName {
     Bbr,
     /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control)
     Bbr1,
+    /// Prague, for L4S networks (draft-briscoe-iccrg-prague-congestion-control)
+    Prague,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -34,12 +34,14 @@ pub mod swarm;
 mod trace;
 mod workload;
 
-pub use application::{Application, Messages, Receiving, ReceivingEnd, Sending, SendingEnd, SendingFate};
+pub use application::{
+    Application, Frames, Messages, Receiving, ReceivingEnd, Sending, SendingEnd, SendingFate,
+};
 pub use checkers::agreement;
 pub use content::Content;
 pub use host::{Host, Peaks, Session};
-pub use lab::{Close, Connecting, Lab, Limits};
+pub use lab::{Close, Connecting, Lab, Limits, Shift};
 pub use report::{ConnectionReport, Failure, RunReport, SideReport};
 pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};
-pub use workload::Workload;
+pub use workload::{MediaStream, Workload};

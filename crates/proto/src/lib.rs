@@ -24,6 +24,7 @@
 //! | `space` | a packet number space: acknowledgements, loss detection; knows no path and no tuple |
 //! | `path` | paths and tuples: connection IDs, addresses, round-trip time, ECN, datagram size |
 //! | `congestion` | controllers, the pacer, the delivery rate |
+//! | `log` | the memory of a connection: what it did and saw lately |
 //! | `ext` | extensions, each in a component of its own |
 //! | `streams`, `datagrams` | the data of the application |
 //! | `sessions` | what a client remembers of servers |
@@ -36,6 +37,7 @@
 #[cfg(test)]
 extern crate self as fulmar_proto;
 
+mod cids;
 mod config;
 pub mod congestion;
 mod connection;
@@ -46,6 +48,7 @@ mod endpoint;
 mod error;
 mod events;
 mod ext;
+pub mod log;
 mod packet;
 mod path;
 mod reliable;
@@ -53,11 +56,12 @@ mod sessions;
 mod space;
 mod streams;
 
+pub use cids::{CidGenerator, EmptyCids, QuicLb, QuicLbConfig, QuicLbError, RandomCids, WorkerCids};
 pub use config::{
-    AddressValidation, CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, RetryPolicy,
-    ServerConfig, TimerStyle, TransportConfig, UnknownTimerStyle,
+    AddressValidation, ClientConfig, ConfigError, EndpointConfig, RetryPolicy, ServerConfig, SpinBit,
+    TimerStyle, TransportConfig, UnknownTimerStyle,
 };
-pub use connection::{Connection, ConnectionStats, EarlyData, SpaceId, TimerReason};
+pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, SpaceId, TimerReason};
 pub use crypto::{
     AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError, restrict_suites,
 };
@@ -67,7 +71,7 @@ pub use endpoint::{
     AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, RetryError, Route,
 };
 pub use error::TransportError;
-pub use events::{ConnectionError, EndpointEvent, Event};
+pub use events::{ConnectionError, EndpointEvent, Event, PathEvent};
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
     ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters,

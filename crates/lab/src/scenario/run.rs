@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
-use super::{ControllerName, Figures, Scenario, ScenarioError};
+use super::{ControllerName, Figures, Scenario, ScenarioError, Watched};
 use crate::{Close, Connecting, Failure, Lab, Limits};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
@@ -45,15 +45,32 @@ impl Scenario {
             controller,
             failure: Box::new(failure),
         };
-        let report = self.lab(controller, seed)?.run().map_err(failed)?;
+        let mut report = self.lab(controller, seed)?.run().map_err(failed)?;
+        let mut start = Instant::ZERO;
+        if self.file.seeded {
+            // The first connection has only prepared the others.
+            report.connections.remove(0);
+            report.server_sessions -= 1;
+            start = report
+                .connections
+                .iter()
+                .filter_map(|connection| connection.client.started)
+                .min()
+                .unwrap_or(start);
+        }
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
+        let (up, down) = self.link().build();
         let measuring = Measuring {
             scenario: &self.name,
             controller: controller.as_str(),
             background: &background,
             deadline: self.file.connection.iter().find_map(ConnectionSpec::deadline),
             repaired_at: self.repaired_at(),
+            start,
+            events: &self.link().events(),
+            watched: self.file.watch.map(Watched::sender),
+            links: [&up, &down],
         };
         Ok(Figures::of(&report, measuring))
     }
@@ -70,11 +87,21 @@ impl Scenario {
         let mut lab = Lab::new(seed).link(up, down).server(server).server_workload(self.server_workload());
         let time = self.file.limit_s.map_or(Limits::default().time, |limit| limit.0);
         lab = lab.limits(Limits { time, steps: STEPS_MAX });
+        if let Some(watched) = self.file.watch {
+            lab = lab.watch_packets_of(watched.sender());
+        }
         if let Some(at) = self.repaired_at() {
             lab = lab.watch_from(at);
         }
-        for (spec, repetition) in self.file.connection.iter().flat_map(repeated) {
-            lab = lab.connection(self.connecting(spec, repetition, &client)?);
+        if self.file.seeded
+            && let Some(first) = self.file.connection.first()
+        {
+            lab = lab.remember_paths().connection(self.connecting(first, 0, &client)?);
+        }
+        for (number, (spec, repetition)) in self.file.connection.iter().flat_map(repeated).enumerate() {
+            let connecting = self.connecting(spec, repetition, &client)?;
+            let waits = self.file.seeded && number == 0;
+            lab = lab.connection(if waits { connecting.after_previous() } else { connecting });
         }
         Ok(lab.client(client))
     }

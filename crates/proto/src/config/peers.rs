@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{AddressValidation, ConfigError, TransportConfig};
 use rustls::server::ServerSessionMemoryCache;
 
+use crate::congestion::SavedPath;
 use crate::crypto::{AeadBackend, SealedTickets, TokenKeys};
 use crate::sessions::SessionStore;
 
@@ -14,6 +15,7 @@ pub struct ClientConfig {
     pub(crate) tls: Arc<rustls::ClientConfig>,
     pub(crate) transport: Arc<TransportConfig>,
     pub(crate) aead: AeadBackend,
+    pub(crate) saved_path: Option<SavedPath>,
     pub(crate) sessions: Option<Arc<SessionStore>>,
     pub(crate) early_data: bool,
 }
@@ -22,13 +24,8 @@ impl ClientConfig {
     /// Connections with this TLS configuration, which must allow TLS 1.3 and name at least one ALPN protocol
     /// that the server knows.
     pub fn new(tls: Arc<rustls::ClientConfig>) -> Self {
-        Self {
-            tls,
-            transport: Arc::default(),
-            aead: AeadBackend::default(),
-            sessions: None,
-            early_data: false,
-        }
+        let aead = AeadBackend::default();
+        Self { tls, transport: Arc::default(), aead, saved_path: None, sessions: None, early_data: false }
     }
 
     /// Uses another transport configuration.
@@ -39,6 +36,15 @@ impl ClientConfig {
         transport.validate()?;
         self.transport = transport;
         Ok(self)
+    }
+
+    /// Lets the next connection start with what an earlier one to the same peer knew of the path
+    /// ([`Connection::congestion_parameters`](crate::Connection::congestion_parameters), RFC 9959). A set of parameters
+    /// is for one connection: a configuration that has one should be used once.
+    #[must_use]
+    pub fn with_saved_path(mut self, saved: SavedPath) -> Self {
+        self.saved_path = Some(saved);
+        self
     }
 
     /// Remembers servers, so that later connections begin faster. Without a store nothing is remembered, whatever

@@ -62,8 +62,23 @@ impl FromStr for TimerStyle {
     }
 }
 
+/// Whether observers may measure the round-trip time by the spin bit (RFC 9000 §17.4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum SpinBit {
+    /// No path spins: the bit has a random value on each.
+    Off,
+    /// One path in sixteen, drawn at random, does not spin, so that those who switch it off do not stand out.
+    #[default]
+    MostPaths,
+    /// Every path spins.
+    EveryPath,
+}
+
 /// The smallest UDP payload that every QUIC path carries (RFC 9000 §14).
 pub(crate) const MTU_MIN: u16 = 1_200;
+
+/// The largest log of a connection: 2 GiB.
+const LOG_ENTRIES_MAX: usize = 1 << 26;
 
 /// How a connection behaves, on either side.
 #[derive(Debug, Clone)]
@@ -117,8 +132,19 @@ pub struct TransportConfig {
     pub datagram_send_buffer: usize,
     /// When keys are updated (RFC 9001 §6). Default: only before the limit of the AEAD.
     pub key_update: KeyUpdatePolicy,
-    /// Whether packets carry ECT(0), as long as the path proves to preserve it (RFC 9000 §13.4). Default true.
+    /// Whether the peer may move to another address by its own choice. What a NAT does to its address is followed
+    /// in any case. Default true.
+    pub migration: bool,
+    /// Whether a client moves to the address that its server prefers (RFC 9000 §9.6). Default true.
+    pub follow_preferred_address: bool,
+    /// Whether packets tell observers the round-trip time. Default [`SpinBit::MostPaths`].
+    pub spin_bit: SpinBit,
+    /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
+    /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
+    /// How many entries of 32 bytes the log of the connection keeps, see
+    /// [`Connection::log`](crate::Connection::log); the memory is taken when the connection begins. Default 0: no log.
+    pub log_entries: usize,
 }
 
 impl Default for TransportConfig {
@@ -145,7 +171,11 @@ impl Default for TransportConfig {
             datagram_receive_buffer: Some(1 << 20),
             datagram_send_buffer: 1 << 20,
             key_update: KeyUpdatePolicy::default(),
+            migration: true,
+            follow_preferred_address: true,
+            spin_bit: SpinBit::default(),
             ecn: true,
+            log_entries: 0,
         }
     }
 }
@@ -192,6 +222,7 @@ impl TransportConfig {
         check(self.max_ack_delay < Duration::from_millis(1 << 14), "max_ack_delay", "2^14 ms or more")?;
         let KeyUpdatePolicy { packets, bytes } = self.key_update;
         check(packets != Some(0) && bytes != Some(0), "key_update", "zero; use None for never")?;
+        check(self.log_entries <= LOG_ENTRIES_MAX, "log_entries", "more than 2^26")?;
         check(!self.initial_rtt.is_zero(), "initial_rtt", "zero")?;
         check(!self.handshake_timeout.is_zero(), "handshake_timeout", "zero")?;
         check(self.max_idle_timeout != Some(Duration::ZERO), "max_idle_timeout", "zero; use None for never")?;

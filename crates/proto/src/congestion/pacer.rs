@@ -43,12 +43,15 @@ pub(super) struct Pacer {
     updated: Instant,
     /// Whether the sender waits for tokens.
     waiting: bool,
+    /// What may leave at once after silence, if the controller says.
+    burst: Option<u64>,
 }
 
 impl Pacer {
     /// A full bucket.
     pub(super) fn new(now: Instant, rate: u64, max_datagram_size: u16) -> Self {
-        let mut pacer = Self { rate, max_datagram_size, tokens: 0, updated: now, waiting: false };
+        let mut pacer =
+            Self { rate, max_datagram_size, tokens: 0, updated: now, waiting: false, burst: None };
         pacer.tokens = scaled(pacer.capacity());
         pacer
     }
@@ -64,6 +67,17 @@ impl Pacer {
     pub(super) fn set_rate(&mut self, now: Instant, rate: u64) {
         self.refill(now);
         self.rate = rate;
+    }
+
+    /// Changes how many bytes may leave at once after silence; two full packets at least. Without a value, the
+    /// rate and the initial window decide.
+    pub(super) fn set_burst(&mut self, now: Instant, burst: Option<u64>) {
+        if self.burst == burst {
+            return;
+        }
+        self.refill(now);
+        self.burst = burst;
+        self.tokens = self.tokens.min(scaled(self.capacity()));
     }
 
     /// The rate in bytes per second.
@@ -117,8 +131,12 @@ impl Pacer {
 
     /// The most bytes that the bucket holds.
     fn capacity(&self) -> u64 {
-        let time = if self.waiting { LATENESS } else { BURST_TIME };
-        let train = BURST_PACKETS * self.packet();
+        let train = self.burst.map_or(BURST_PACKETS * self.packet(), |burst| burst.max(2 * self.packet()));
+        let time = match (self.waiting, self.burst) {
+            (true, _) => LATENESS,
+            (false, None) => BURST_TIME,
+            (false, Some(_)) => Duration::ZERO,
+        };
         bytes_in(time, self.rate).clamp(train, MAX_CAPACITY)
     }
 }

@@ -10,6 +10,7 @@ use fulmar_wire::{
 };
 
 use super::Connection;
+use super::migration::Detour;
 use super::spaces::SpaceId;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
@@ -26,6 +27,8 @@ pub(super) struct FrameContext<'a> {
     pub(super) payload: &'a Bytes,
     /// The generation of the 1-RTT keys that opened the packet.
     pub(super) generation: u64,
+    /// Where the packet came from, if it has not taken the tuple in use.
+    pub(super) detour: Option<&'a Detour>,
 }
 
 impl Connection {
@@ -63,19 +66,18 @@ impl Connection {
             }
             Frame::Datagram(datagram) => self.datagrams.on_datagram(&datagram, cx.payload),
             Frame::NewConnectionId(new) => {
-                self.path.remote_cids.on_new_connection_id(&new, &mut self.endpoint_events)
+                self.path.remote_cids.on_new_connection_id(&new, &mut self.endpoint_events)?;
+                self.path.on_cids_changed(&mut self.endpoint_events);
+                Ok(())
             }
             Frame::RetireConnectionId(retire) => {
                 self.path.local_cids.on_retire(retire.sequence.get(), &cx.dst, &mut self.endpoint_events)
             }
             Frame::PathChallenge(challenge) => {
-                self.path.responses.on_challenge(challenge.data);
+                self.on_path_challenge(cx, challenge.data);
                 Ok(())
             }
-            Frame::PathResponse(_) => {
-                // RFC 9000 §19.18: no challenge was sent on this path.
-                Err(TransportError::protocol_violation("an answer to a challenge that was never sent"))
-            }
+            Frame::PathResponse(response) => self.on_path_response(cx.now, response.data),
             Frame::NewToken(token) => self.on_new_token(&token),
             Frame::HandshakeDone => self.on_handshake_done(cx.now),
             Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request),

@@ -14,10 +14,11 @@
 //! | `transmit` | datagrams out |
 //! | `write_order` | **the list** of writers in the order of their priority |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
+//! | `migration` | which addresses are used, and whether they work |
 //! | `recovery` | acknowledgements, losses, probe timeouts |
 //! | `timers` | when to wake, and why |
-//! | `idle`, `close` | silence and the end |
-//! | `stats` | figures |
+//! | `idle`, `vigil`, `close` | silence and the end |
+//! | `stats`, `log` | figures; what is noted in the log |
 //!
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
 //! values back.
@@ -31,15 +32,19 @@ mod early_data;
 mod handshake;
 mod idle;
 mod lifecycle;
+mod log;
+mod migration;
 mod parameters;
 mod receive;
 mod recovery;
+mod resume;
 mod spaces;
 mod stats;
 mod timers;
 mod transmit;
 mod undecryptable;
 mod versions;
+mod vigil;
 mod write_order;
 
 use std::collections::VecDeque;
@@ -54,6 +59,7 @@ use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName};
 
 pub use self::early_data::EarlyData;
+pub use self::migration::MigrateError;
 pub use self::spaces::SpaceId;
 pub use self::stats::ConnectionStats;
 pub use self::timers::TimerReason;
@@ -70,6 +76,7 @@ use self::stats::Counters;
 use self::undecryptable::Undecryptable;
 use self::versions::{ClientVersions, FirstFlight, ServerVersions};
 pub(crate) use self::versions::{random_cid, reserved};
+use self::vigil::Vigil;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
@@ -78,7 +85,8 @@ use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
 use crate::ext::AckFrequency;
-use crate::path::{Path, Tuple, TupleId};
+use crate::log::{ConnectionLog, ConnectionState, LogEvent};
+use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
@@ -154,6 +162,7 @@ pub struct Connection {
     /// What is remembered of the server, and will be (clients only).
     sessions: Option<Arc<SessionView>>,
     idle: Idle,
+    vigil: Vigil,
     close: Option<Close>,
     undecryptable: Undecryptable,
 
@@ -164,6 +173,8 @@ pub struct Connection {
     probes: Probes,
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
+    /// The address that the server prefers, while it is being tried.
+    preferred: Option<SocketAddr>,
     pacing: Timer,
     /// The memory of the last ACK's outcome, reused.
     outcome: AckOutcome,
@@ -171,6 +182,7 @@ pub struct Connection {
     events: VecDeque<Event>,
     endpoint_events: VecDeque<EndpointEventInner>,
     stats: Counters,
+    log: Option<Box<ConnectionLog>>,
 }
 
 impl Connection {
@@ -252,7 +264,11 @@ impl Connection {
             handshake: Some(space(AckPolicy::IMMEDIATE)),
         };
         let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
-        let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
+        let mut path_rng = rng.fork();
+        let credit = AddressCredit::new(side.is_client());
+        let mut tuple = Tuple::new(TupleId(0), addrs, credit, &transport, now, &mut path_rng);
+        // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
+        tuple.validated = true;
         let level = (side, version, aead);
         Self {
             side,
@@ -268,7 +284,7 @@ impl Connection {
             lifecycle: Lifecycle::new(),
             handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
             spaces,
-            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, rng.fork()),
+            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, path_rng),
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
@@ -276,17 +292,20 @@ impl Connection {
             issuer: None,
             sessions: None,
             idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
+            vigil: Vigil::default(),
             close: None,
             undecryptable: Undecryptable::default(),
             pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
             handshake_acked: false,
+            preferred: None,
             pacing: Timer::new(),
             outcome: AckOutcome::default(),
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),
             stats: Counters::default(),
+            log: (transport.log_entries > 0).then(|| Box::new(ConnectionLog::new(transport.log_entries))),
             config: transport,
             rng,
         }
@@ -345,6 +364,7 @@ impl Connection {
     /// See [`SendDatagramError`].
     pub fn send_datagram(&mut self, data: Bytes, drop_oldest: bool) -> Result<(), SendDatagramError> {
         let room = self.datagram_room();
+        self.path.tuple.mtud.want();
         self.datagrams.send(data, drop_oldest, room)
     }
 
@@ -496,6 +516,7 @@ impl Connection {
             self.handshake.on_complete(now);
             self.handshake.set_key_update(self.config.key_update);
             self.lifecycle.move_to_established();
+            self.note(now, LogEvent::State(ConnectionState::Established));
             self.idle.on_established(now, self.pto_base());
             self.events.push_back(Event::Connected);
             if self.side.is_server() {
@@ -533,10 +554,12 @@ impl Connection {
     }
 
     fn on_handshake_confirmed(&mut self, now: Instant) {
+        self.note(now, LogEvent::State(ConnectionState::Confirmed));
         self.on_address_validated();
         self.discard_space(now, SpaceId::Initial);
         self.discard_space(now, SpaceId::Handshake);
         self.events.push_back(Event::HandshakeConfirmed);
+        self.try_preferred_address(now);
     }
 
     /// The peer broke the protocol: say so and end.
@@ -555,6 +578,7 @@ impl Connection {
     }
 
     fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
+        self.note(now, LogEvent::State(ConnectionState::Closing));
         self.close = Some(Close::new(code, reason));
         self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components();
@@ -562,6 +586,7 @@ impl Connection {
 
     /// The peer has closed, or has forgotten the connection.
     fn drain(&mut self, now: Instant, reason: ConnectionError) {
+        self.note(now, LogEvent::State(ConnectionState::Draining));
         let was_open = self.lifecycle.is_open();
         self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components();
@@ -571,7 +596,8 @@ impl Connection {
     }
 
     /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).
-    fn abandon(&mut self, reason: ConnectionError) {
+    fn abandon(&mut self, now: Instant, reason: ConnectionError) {
+        self.note(now, LogEvent::State(ConnectionState::TimedOut));
         self.lifecycle.move_to_drained();
         self.stop_components();
         self.events.push_back(Event::ConnectionLost { reason });
@@ -580,6 +606,7 @@ impl Connection {
 
     fn stop_components(&mut self) {
         self.idle.stop();
+        self.vigil.stop();
         self.handshake.stop();
         self.pacing.cancel();
         self.undecryptable.clear();

@@ -11,20 +11,22 @@ use super::Connection;
 use super::dispatch::FrameContext;
 use super::early_data::EarlyData;
 use super::lifecycle::State;
+use super::migration::Detour;
 use super::spaces::SpaceId;
-use super::versions::random_cid;
 use crate::config::MTU_MIN;
 use crate::crypto::{Level, OpenError, verify_retry};
 use crate::datagram::{Datagram, Ecn};
 use crate::endpoint::trailing_token;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
+use crate::log::LogEvent;
 
 /// A packet whose header protection is off.
 struct Unprotected {
     number: u64,
     header_len: usize,
     key_phase: bool,
+    spin: bool,
     reserved_bits_are_zero: bool,
 }
 
@@ -34,6 +36,16 @@ struct OpenedPacket {
     payload: Bytes,
     /// The generation of the keys (1-RTT only).
     generation: u64,
+    /// The spin bit (1-RTT only).
+    spin: bool,
+}
+
+/// How a packet came.
+#[derive(Debug, Clone, Copy)]
+struct Arrival<'a> {
+    ecn: Ecn,
+    /// From where, if it has not taken the tuple in use.
+    detour: Option<&'a Detour>,
 }
 
 /// Whether a packet carries early data.
@@ -70,14 +82,19 @@ impl Connection {
         }
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += datagram.payload.len() as u64;
-        if datagram.addrs.remote != self.path.tuple.addrs.remote {
-            // Migration was declined in our transport parameters (RFC 9000 §9, disable_active_migration).
-            self.stats.packets_dropped += 1;
-            return;
+        let mut detour = None;
+        if self.path.tuple.addrs.is_taken_by(&datagram.addrs) {
+            self.path.tuple.credit.on_received(datagram.payload.len() as u64);
+        } else {
+            detour = self.detour_of(&datagram);
+            if detour.is_none() {
+                self.stats.packets_dropped += 1;
+                return;
+            }
         }
-        self.path.tuple.credit.on_received(datagram.payload.len() as u64);
         let reset_token = trailing_token(&datagram.payload);
-        let authenticated = self.handle_packets(now, datagram.payload, datagram.ecn);
+        let arrival = Arrival { ecn: datagram.ecn, detour: detour.as_ref() };
+        let authenticated = self.handle_packets(now, datagram.payload, arrival);
         // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
         if !authenticated && reset_token.is_some_and(|token| self.path.remote_cids.is_reset_token(&token)) {
             self.drain(now, ConnectionError::Reset);
@@ -85,7 +102,7 @@ impl Connection {
     }
 
     /// Takes the packets of a datagram one after the other. Returns whether one of them was authentic.
-    fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, ecn: Ecn) -> bool {
+    fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, arrival: Arrival<'_>) -> bool {
         let mut authenticated = false;
         let cid_len = self.path.local_cids.cid_len();
         // RFC 9000 §14.1: a server discards Initial packets in smaller datagrams.
@@ -103,19 +120,28 @@ impl Connection {
                 self.stats.packets_dropped += 1;
                 continue;
             }
-            authenticated |= self.handle_packet(now, packet, bytes, ecn);
+            authenticated |= self.handle_packet(now, packet, bytes, arrival);
         }
         authenticated
     }
 
     /// Takes one packet. Returns whether it was authentic.
-    fn handle_packet(&mut self, now: Instant, packet: ProtectedPacket, bytes: BytesMut, ecn: Ecn) -> bool {
+    fn handle_packet(
+        &mut self,
+        now: Instant,
+        packet: ProtectedPacket,
+        bytes: BytesMut,
+        arrival: Arrival<'_>,
+    ) -> bool {
+        let size = bytes.len() as u16;
         let result = match &packet.kind {
-            ProtectedKind::Initial { .. } => self.handle_protected(now, SpaceId::Initial, packet, bytes, ecn),
-            ProtectedKind::Handshake { .. } => {
-                self.handle_protected(now, SpaceId::Handshake, packet, bytes, ecn)
+            ProtectedKind::Initial { .. } => {
+                self.handle_protected(now, SpaceId::Initial, packet, bytes, arrival)
             }
-            ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, ecn),
+            ProtectedKind::Handshake { .. } => {
+                self.handle_protected(now, SpaceId::Handshake, packet, bytes, arrival)
+            }
+            ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, arrival),
             ProtectedKind::Retry { token, .. } => self.on_retry(&packet, &bytes, token.clone()),
             ProtectedKind::VersionNegotiation { versions } => {
                 self.on_version_negotiation(now, &packet, &bytes[versions.clone()]);
@@ -123,17 +149,21 @@ impl Connection {
             }
             // RFC 9001 §4.6: only clients send early data.
             ProtectedKind::ZeroRtt { .. } if self.side.is_client() => Err(Drop::Silently),
-            ProtectedKind::ZeroRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, ecn),
+            ProtectedKind::ZeroRtt { .. } => {
+                self.handle_protected(now, SpaceId::DATA, packet, bytes, arrival)
+            }
         };
         match result {
             Ok(()) => true,
             Err(Drop::Silently) => {
                 self.stats.packets_dropped += 1;
+                self.note(now, LogEvent::PacketDropped { unauthenticated: false, size });
                 false
             }
             Err(Drop::Kept) => false,
             Err(Drop::Unauthenticated) => {
                 self.stats.packets_unauthenticated += 1;
+                self.note(now, LogEvent::PacketDropped { unauthenticated: true, size });
                 false
             }
             Err(Drop::Close(error)) => {
@@ -149,7 +179,7 @@ impl Connection {
         space: SpaceId,
         packet: ProtectedPacket,
         mut bytes: BytesMut,
-        ecn: Ecn,
+        arrival: Arrival<'_>,
     ) -> Result<(), Drop> {
         if packet.version.is_some() && !self.is_of_this_handshake(&packet) {
             return Err(Drop::Silently);
@@ -167,9 +197,10 @@ impl Connection {
             // The keys are still to come, or are gone. Those of early data come with those of the handshake.
             let level = if is_early(&packet) { Level::Handshake } else { space.level() };
             let waits = level > Level::Initial && !self.has_had_keys(level);
-            let kept = waits && self.undecryptable.keep(level, packet, &bytes, ecn);
+            let kept = waits && self.undecryptable.keep(level, packet, &bytes, arrival.ecn);
             return Err(if kept { Drop::Kept } else { Drop::Silently });
         }
+        let size = bytes.len() as u16;
         let opened = self.open(space, &packet, &mut bytes)?;
         if self.side.is_client() && space == SpaceId::Initial {
             self.follow_version(&packet);
@@ -185,8 +216,18 @@ impl Connection {
             dst: packet.dst,
             payload: &opened.payload,
             generation: opened.generation,
+            detour: arrival.detour,
         };
-        self.handle_payload(&cx, opened.number, ecn).map_err(Drop::Close)
+        if space.is_data() && arrival.detour.is_none() {
+            self.path.peer_dst = packet.dst;
+            if self.path.space.largest_received().is_none_or(|largest| largest < opened.number) {
+                self.path.tuple.spin.on_received(opened.spin, self.side);
+            }
+        }
+        let number = opened.number;
+        let result = self.handle_payload(&cx, number, arrival.ecn);
+        self.note(now, LogEvent::PacketReceived { space, number, size, ecn: arrival.ecn });
+        result.map_err(Drop::Close)
     }
 
     /// Whether a packet with a long header has the version and the source of the handshake.
@@ -228,7 +269,7 @@ impl Connection {
         bytes: &mut BytesMut,
     ) -> Result<OpenedPacket, Drop> {
         let header = self.unprotect(space, packet, bytes)?;
-        let Unprotected { number, header_len, key_phase, .. } = header;
+        let Unprotected { number, header_len, key_phase, spin, .. } = header;
         let (len, generation) = match space {
             SpaceId::Data(_) if is_early(packet) => {
                 let keys = self.handshake.early_keys().ok_or(Drop::Silently)?;
@@ -256,7 +297,7 @@ impl Connection {
         }
         let mut payload = bytes.split_off(header_len);
         payload.truncate(len);
-        Ok(OpenedPacket { number, payload: payload.freeze(), generation })
+        Ok(OpenedPacket { number, payload: payload.freeze(), generation, spin })
     }
 
     fn unprotect(
@@ -287,6 +328,7 @@ impl Connection {
             number: packet_number::decode(largest, bits.truncated_pn, bits.pn_len),
             header_len: pn_offset + bits.pn_len,
             key_phase: bits.key_phase(),
+            spin: bits.spin(),
             reserved_bits_are_zero: bits.reserved_bits_are_zero(),
         })
     }
@@ -313,7 +355,11 @@ impl Connection {
             self.discard_space(now, SpaceId::Initial);
         }
         self.note_return_of_path(now);
-        self.idle.on_received(now, self.pto_base());
+        let pto = self.pto_base();
+        self.idle.on_received(now, pto);
+        if self.side.is_client() {
+            self.vigil.on_received(now, self.path.tuple.rtt.smoothed(), pto);
+        }
     }
 
     pub(super) fn handle_payload(
@@ -326,7 +372,7 @@ impl Connection {
             // RFC 9000 §12.4.
             return Err(TransportError::protocol_violation("a packet without frames"));
         }
-        let mut ack_eliciting = false;
+        let (mut ack_eliciting, mut moves_path) = (false, false);
         for frame in frames(cx.payload, self.dialect) {
             let frame = frame?;
             if !frame.is_permitted_in(cx.kind) {
@@ -334,6 +380,10 @@ impl Connection {
                     .with_frame(frame.frame_type()));
             }
             ack_eliciting |= frame.is_ack_eliciting();
+            moves_path |= !frame.is_probing();
+            if let Some(log) = &mut self.log {
+                log.push_frame(cx.now, &frame);
+            }
             let frame_type = frame.frame_type();
             self.dispatch(frame, cx).map_err(|error| match error.frame {
                 None => error.with_frame(frame_type),
@@ -343,8 +393,12 @@ impl Connection {
                 return Ok(());
             }
         }
-        if let Some(space) = self.space_mut(cx.space) {
-            space.on_received(cx.now, number, ack_eliciting, ecn);
+        let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
+        let is_newest = space.largest_received().is_none_or(|largest| largest < number);
+        space.on_received(cx.now, number, ack_eliciting, ecn);
+        // RFC 9000 §9.3: a packet that is older than others may have left before the peer moved.
+        if let Some(detour) = cx.detour.filter(|_| moves_path && is_newest) {
+            self.on_peer_moved(cx, detour);
         }
         Ok(())
     }
@@ -356,7 +410,15 @@ impl Connection {
         let number = self.path.space.largest_received().map_or(0, |largest| largest + 1);
         let dst = self.local_cid;
         let kind = fulmar_wire::PacketKind::OneRtt;
-        let cx = FrameContext { now, space: SpaceId::DATA, kind, dst, payload: &payload, generation: 0 };
+        let cx = FrameContext {
+            now,
+            space: SpaceId::DATA,
+            kind,
+            dst,
+            payload: &payload,
+            generation: 0,
+            detour: None,
+        };
         if self.lifecycle.is_open()
             && let Err(error) = self.handle_payload(&cx, number, Ecn::NotEct)
         {
@@ -375,7 +437,8 @@ impl Connection {
             if !self.lifecycle.is_open() {
                 return;
             }
-            self.handle_packet(now, waiting.packet, waiting.bytes, waiting.ecn);
+            let arrival = Arrival { ecn: waiting.ecn, detour: None };
+            self.handle_packet(now, waiting.packet, waiting.bytes, arrival);
         }
     }
 
@@ -391,44 +454,6 @@ impl Connection {
         let another = self.client_versions.as_ref().and_then(|versions| versions.choose_again(&offered));
         if another.is_none_or(|version| self.begin_anew(version).is_none()) {
             self.drain(now, ConnectionError::VersionMismatch);
-        }
-    }
-
-    /// Begins the handshake anew with another version (RFC 9368 §2.1).
-    fn begin_anew(&mut self, version: Version) -> Option<()> {
-        let (versions, first_flight) = self.client_versions.as_mut().zip(self.first_flight.as_mut())?;
-        if let Some(sessions) = &self.sessions {
-            sessions.set_version(version);
-        }
-        let session = first_flight.session(version, &self.known_versions, &mut self.rng).ok()?;
-        versions.on_second_attempt(version);
-        self.give_up_early_data();
-        let dcid = random_cid(&mut self.rng);
-        self.version = version;
-        self.original_version = version;
-        self.handshake.restart(session, version, dcid);
-        self.path.remote_cids.replace_handshake_cid(dcid);
-        self.forget_sent(SpaceId::Initial);
-        self.undecryptable.clear();
-        self.handshake.drive();
-        Some(())
-    }
-
-    /// The server may have gone over to another version, for which there must be keys then.
-    fn expect_other_version(&mut self, packet: &ProtectedPacket) {
-        if let Some(version) = packet.version.filter(|version| *version != self.version)
-            && self.version == self.original_version
-            && self.handshake.handshake_keys().is_none()
-        {
-            self.handshake.expect_version(version);
-        }
-    }
-
-    /// An authentic packet of another version came: the server has gone over to it (RFC 9369 §4.1).
-    fn follow_version(&mut self, packet: &ProtectedPacket) {
-        if let Some(version) = packet.version.filter(|version| *version != self.version) {
-            self.handshake.switch_version(version);
-            self.on_version(version);
         }
     }
 

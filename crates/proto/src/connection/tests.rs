@@ -6,6 +6,7 @@
 //! | `floods` | what a peer that sends too much can reach |
 //! | `retry`, `key_update` | what only shows from within |
 //! | `ack_frequency` | what is agreed about acknowledgements |
+//! | `log` | what the log tells |
 //! | `starvation` | a handshake that has to wait for room in the congestion window |
 
 #[path = "../../tests/pair/mod.rs"]
@@ -15,6 +16,7 @@ mod ack_frequency;
 mod by_hand;
 mod floods;
 mod key_update;
+mod log;
 mod packets;
 mod parameters;
 mod retry;

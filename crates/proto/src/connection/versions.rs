@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use fulmar_base::Rng;
 use fulmar_wire::{
-    ConnectionId, FrameType, Side, TransportErrorCode, TransportParameters, Version, VersionInformation,
+    ConnectionId, FrameType, ProtectedPacket, Side, TransportErrorCode, TransportParameters, Version,
+    VersionInformation,
 };
 use rustls::pki_types::ServerName;
 
+use super::Connection;
 use super::parameters::circumstances;
+use super::spaces::SpaceId;
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::error::TransportError;
 
@@ -177,6 +180,46 @@ impl FirstFlight {
 impl std::fmt::Debug for FirstFlight {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FirstFlight").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Begins the handshake anew with another version (RFC 9368 §2.1).
+    pub(super) fn begin_anew(&mut self, version: Version) -> Option<()> {
+        let (versions, first_flight) = self.client_versions.as_mut().zip(self.first_flight.as_mut())?;
+        if let Some(sessions) = &self.sessions {
+            sessions.set_version(version);
+        }
+        let session = first_flight.session(version, &self.known_versions, &mut self.rng).ok()?;
+        versions.on_second_attempt(version);
+        self.give_up_early_data();
+        let dcid = random_cid(&mut self.rng);
+        self.version = version;
+        self.original_version = version;
+        self.handshake.restart(session, version, dcid);
+        self.path.remote_cids.replace_handshake_cid(dcid);
+        self.forget_sent(SpaceId::Initial);
+        self.undecryptable.clear();
+        self.handshake.drive();
+        Some(())
+    }
+
+    /// The server may have gone over to another version, for which there must be keys then.
+    pub(super) fn expect_other_version(&mut self, packet: &ProtectedPacket) {
+        if let Some(version) = packet.version.filter(|version| *version != self.version)
+            && self.version == self.original_version
+            && self.handshake.handshake_keys().is_none()
+        {
+            self.handshake.expect_version(version);
+        }
+    }
+
+    /// An authentic packet of another version came: the server has gone over to it (RFC 9369 §4.1).
+    pub(super) fn follow_version(&mut self, packet: &ProtectedPacket) {
+        if let Some(version) = packet.version.filter(|version| *version != self.version) {
+            self.handshake.switch_version(version);
+            self.on_version(version);
+        }
     }
 }
 

@@ -356,8 +356,11 @@ impl Endpoint {
         };
         let local_cid = setup.local_cid;
         let sessions = config.sessions.clone().map(|store| SessionView::new(store, server, setup.version));
-        let connection = Connection::client(setup, &config.tls, name, sessions, config.early_data)
+        let mut connection = Connection::client(setup, &config.tls, name, sessions, config.early_data)
             .map_err(ConnectError::Tls)?;
+        if let Some(saved) = &config.saved_path {
+            connection.resume_congestion(saved.clone());
+        }
         Ok((self.register(&[local_cid]), connection))
     }
 

@@ -1,6 +1,7 @@
 //! Whether a tuple carries ECN marks (RFC 9000 §13.4.2 and appendix A.4).
 
 use crate::datagram::Ecn;
+use crate::log::EcnState;
 use crate::space::EcnFeedback;
 
 /// How many packets are sent with a mark before the first answer decides.
@@ -31,17 +32,27 @@ impl EcnValidation {
         Self { state, sent: 0 }
     }
 
-    /// The codepoint for the next packet.
-    pub(crate) fn codepoint(&self) -> Ecn {
+    /// What is known, for the log.
+    pub(crate) fn state(&self) -> EcnState {
         match self.state {
-            State::Testing | State::Capable => Ecn::Ect0,
-            State::Unknown | State::Failed => Ecn::NotEct,
+            State::Testing => EcnState::Testing,
+            State::Unknown => EcnState::Unknown,
+            State::Capable => EcnState::Capable,
+            State::Failed => EcnState::Failed,
         }
     }
 
-    /// `packets` were sent with the codepoint.
-    pub(crate) fn on_sent(&mut self, packets: u64) {
-        if self.codepoint() == Ecn::NotEct {
+    /// The codepoint for the next packet, where the congestion controller asks for `wanted`.
+    pub(crate) fn codepoint(&self, wanted: Ecn) -> Ecn {
+        match (self.state, wanted) {
+            (State::Testing | State::Capable, Ecn::Ect0 | Ecn::Ect1) => wanted,
+            _ => Ecn::NotEct,
+        }
+    }
+
+    /// `packets` were sent with `codepoint`.
+    pub(crate) fn on_sent(&mut self, codepoint: Ecn, packets: u64) {
+        if codepoint == Ecn::NotEct {
             return;
         }
         self.sent += packets;
@@ -82,26 +93,35 @@ mod tests {
     #[test]
     fn a_path_that_keeps_marks_is_used() {
         let mut ecn = EcnValidation::new(true);
-        ecn.on_sent(TEST_PACKETS);
-        assert_eq!(ecn.codepoint(), Ecn::NotEct);
+        ecn.on_sent(Ecn::Ect0, TEST_PACKETS);
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct);
         assert_eq!(ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 4 }), 0);
-        assert_eq!(ecn.codepoint(), Ecn::Ect0);
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0);
         assert_eq!(ecn.on_feedback(EcnFeedback::Valid { ce: 2, validated: 4 }), 2);
+    }
+
+    #[test]
+    fn the_controller_chooses_the_mark_and_may_choose_none() {
+        let ecn = EcnValidation::new(true);
+        assert_eq!(ecn.codepoint(Ecn::Ect1), Ecn::Ect1);
+        assert_eq!(ecn.codepoint(Ecn::NotEct), Ecn::NotEct);
+        assert_eq!(ecn.codepoint(Ecn::Ce), Ecn::NotEct, "congestion is for routers to mark");
+        assert_eq!(EcnValidation::new(false).codepoint(Ecn::Ect1), Ecn::NotEct);
     }
 
     #[test]
     fn a_path_that_lies_or_swallows_marked_packets_is_not() {
         let mut lying = EcnValidation::new(true);
-        lying.on_sent(1);
+        lying.on_sent(Ecn::Ect0, 1);
         lying.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
         lying.on_feedback(EcnFeedback::Invalid);
-        assert_eq!(lying.codepoint(), Ecn::NotEct);
+        assert_eq!(lying.codepoint(Ecn::Ect0), Ecn::NotEct);
         assert_eq!(lying.on_feedback(EcnFeedback::Valid { ce: 3, validated: 1 }), 0);
 
         let mut swallowing = EcnValidation::new(true);
-        swallowing.on_sent(TEST_PACKETS);
+        swallowing.on_sent(Ecn::Ect0, TEST_PACKETS);
         swallowing.on_persistent_loss();
         swallowing.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
-        assert_eq!(swallowing.codepoint(), Ecn::NotEct);
+        assert_eq!(swallowing.codepoint(Ecn::Ect0), Ecn::NotEct);
     }
 }

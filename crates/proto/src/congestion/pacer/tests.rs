@@ -111,3 +111,19 @@ fn a_window_per_round_trip_and_a_quarter_more() {
     assert!(Pacer::new(at(0), u64::MAX, SIZE).budget(Instant::FAR_FUTURE) >= 10_000_000);
     assert_eq!(Pacer::new(at(0), 0, SIZE).budget(at(1)), 10 * PACKET);
 }
+
+#[test]
+fn a_controller_may_ask_for_shorter_trains_after_silence() {
+    let rate = 12_500_000;
+    let mut pacer = Pacer::new(at(1), rate, SIZE);
+    pacer.set_burst(at(1), Some(5 * PACKET));
+    assert_eq!(pacer.budget(at(1)), 5 * PACKET);
+    assert_eq!(pacer.budget(at(1_000)), 5 * PACKET);
+    pacer.set_burst(at(1_000), Some(0));
+    assert_eq!(pacer.budget(at(1_000)), 2 * PACKET, "two packets are one acknowledgement");
+    let sent = (0..100).map(|_| PACKET).sum::<u64>();
+    pacer.on_sent(at(1_000), sent);
+    // Who waits for the pacer is owed what came together meanwhile.
+    pacer.next_time(at(1_000), PACKET);
+    assert!(pacer.budget(at(1_014)) > 2 * PACKET);
+}

@@ -16,14 +16,8 @@ use crate::datagram::Ecn;
 fn receive(end: &mut End, payload: &Bytes, now: crate::Instant) -> Result<(), TransportError> {
     let connection = end.conn();
     let dst = connection.local_cid;
-    let cx = FrameContext {
-        now,
-        space: SpaceId::DATA,
-        kind: fulmar_wire::PacketKind::OneRtt,
-        dst,
-        payload,
-        generation: 0,
-    };
+    let kind = fulmar_wire::PacketKind::OneRtt;
+    let cx = FrameContext { now, space: SpaceId::DATA, kind, dst, payload, generation: 0, detour: None };
     let number = connection.path.space.largest_received().map_or(0, |n| n + 1);
     connection.handle_payload(&cx, number, Ecn::NotEct)
 }

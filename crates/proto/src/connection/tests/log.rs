@@ -1,0 +1,97 @@
+//! What the log tells of a transfer, against what the figures of the connection say.
+
+use std::time::Duration;
+
+use fulmar_base::Rng;
+use fulmar_wire::Side;
+
+use super::pair::{Pair, Setup};
+use crate::TransportConfig;
+use crate::log::{ConnectionState, LogEntry, LogEvent};
+
+const BYTES: usize = 300_000;
+
+/// A transfer on a wire that loses one datagram of 15, with logs of so many entries.
+fn transfer(log_entries: usize) -> Pair {
+    let config = || TransportConfig { log_entries, ..TransportConfig::default() };
+    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
+    let mut rng = Rng::from_u64(3);
+    pair.end(Side::Client).wire =
+        Box::new(move |flying| if rng.below(15) == 0 { Vec::new() } else { vec![flying] });
+    pair.transfer(Side::Client, BYTES, Duration::from_secs(20));
+    pair
+}
+
+fn entries(pair: &mut Pair, side: Side) -> Vec<LogEntry> {
+    pair.end(side).conn().log().unwrap().iter().copied().collect()
+}
+
+fn count(entries: &[LogEntry], wanted: impl Fn(&LogEvent) -> bool) -> u64 {
+    entries.iter().filter(|entry| wanted(&entry.event)).count() as u64
+}
+
+#[test]
+fn the_log_agrees_with_the_figures() {
+    let mut pair = transfer(1 << 16);
+    for side in [Side::Client, Side::Server] {
+        let entries = entries(&mut pair, side);
+        let stats = pair.end(side).conn().stats();
+        let sent = count(&entries, |event| matches!(event, LogEvent::PacketSent { .. }));
+        let received = count(&entries, |event| matches!(event, LogEvent::PacketReceived { .. }));
+        let lost = count(&entries, |event| matches!(event, LogEvent::PacketLost { mtu_probe: false, .. }));
+        assert_eq!((sent, received), (stats.packets_sent, stats.packets_received), "{side:?}");
+        assert_eq!(lost, stats.packets_lost, "{side:?}");
+        assert!(entries.is_sorted_by_key(|entry| entry.at));
+        let last = |wanted: fn(&LogEvent) -> Option<u64>| {
+            entries.iter().rev().find_map(|entry| wanted(&entry.event))
+        };
+        let window = last(|event| match event {
+            LogEvent::Window { window, .. } => Some(*window),
+            _ => None,
+        });
+        assert_eq!(window, Some(stats.cwnd));
+    }
+    let stats = pair.end(Side::Client).conn().stats();
+    assert!(stats.packets_lost > 3, "{} losses show little", stats.packets_lost);
+}
+
+#[test]
+fn every_byte_of_a_stream_is_in_the_log_of_both_ends() {
+    let mut pair = transfer(1 << 16);
+    let bytes = |entries: &[LogEntry]| -> u64 {
+        let streams = entries.iter().filter_map(|entry| match entry.event {
+            LogEvent::Stream { len, .. } => Some(u64::from(len)),
+            _ => None,
+        });
+        streams.sum()
+    };
+    let (client, server) = (entries(&mut pair, Side::Client), entries(&mut pair, Side::Server));
+    assert!(bytes(&server) >= BYTES as u64);
+    assert!(bytes(&client) > bytes(&server), "what was lost was sent again");
+}
+
+#[test]
+fn without_a_wish_there_is_no_log_and_nothing_else_is_different() {
+    let (mut with, mut without) = (transfer(64), transfer(0));
+    assert!(without.end(Side::Client).conn().log().is_none());
+    let sent = |pair: &mut Pair| pair.end(Side::Client).conn().stats().packets_sent;
+    assert_eq!(sent(&mut with), sent(&mut without));
+    let log = with.end(Side::Client).conn().log().unwrap();
+    assert_eq!(log.len(), 64);
+    assert!(log.overwritten() > 0);
+}
+
+#[test]
+fn the_end_is_noted() {
+    let mut pair = transfer(1 << 16);
+    let now = pair.now;
+    pair.client.conn().close(now, 7u32.into(), bytes::Bytes::new());
+    pair.run_for(Duration::from_secs(2));
+    let state = |state| move |event: &LogEvent| *event == LogEvent::State(state);
+    let client = entries(&mut pair, Side::Client);
+    assert_eq!(count(&client, state(ConnectionState::Established)), 1);
+    assert_eq!(count(&client, state(ConnectionState::Closing)), 1);
+    let server = entries(&mut pair, Side::Server);
+    assert_eq!(count(&server, |event| *event == LogEvent::Close { application: true, code: 7 }), 1);
+    assert_eq!(count(&server, state(ConnectionState::Draining)), 1);
+}

@@ -1,0 +1,172 @@
+//! The memory of a connection: what it did and saw lately, in a ring of small entries.
+//!
+//! Owns the entries and the ring. It must not know what an entry is for: qlog files, plots and dumps are made of it
+//! elsewhere, and later. The ring is allocated once; an entry costs a copy of 32 bytes. Without a log
+//! (`TransportConfig::log_entries` is 0) each place that would note something asks one question.
+
+mod event;
+
+use fulmar_base::Instant;
+use fulmar_wire::{AckEncoder, Frame};
+
+pub use self::event::{ACK_RANGES_MAX, BlockedReason, ConnectionState, EcnState, LogEntry, LogEvent};
+
+/// The latest entries of a connection, oldest first. When the ring is full, the oldest is overwritten.
+#[derive(Debug)]
+pub struct ConnectionLog {
+    entries: Vec<LogEntry>,
+    capacity: usize,
+    /// Where the next entry goes, once the ring is full: there is the oldest.
+    next: usize,
+    overwritten: u64,
+    seen: Figures,
+}
+
+/// What is noted when it is different from the last time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Figures {
+    pub(crate) window: (u64, u64),
+    pub(crate) ssthresh: Option<u64>,
+    pub(crate) rates: (u64, u64),
+    /// Latest and smoothed.
+    pub(crate) rtt: (u64, u64),
+    /// Smallest and variance.
+    pub(crate) rtt_bounds: (u64, u64),
+    pub(crate) phase: &'static str,
+    pub(crate) mtu: u16,
+    pub(crate) ecn: Option<EcnState>,
+    pub(crate) key_generation: u64,
+    pub(crate) peer: Option<([u8; 16], u16)>,
+    pub(crate) blocked: Option<BlockedReason>,
+}
+
+impl ConnectionLog {
+    /// A log of so many entries, at least one.
+    pub(crate) fn new(capacity: usize) -> Self {
+        let capacity = capacity.max(1);
+        Self {
+            entries: Vec::with_capacity(capacity),
+            capacity,
+            next: 0,
+            overwritten: 0,
+            seen: Figures::default(),
+        }
+    }
+
+    /// The entries, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &LogEntry> {
+        let (newer, older) = self.entries.split_at(self.next);
+        older.iter().chain(newer)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing was noted.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many entries fit.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// How many entries were overwritten since the last [`ConnectionLog::drain_into`].
+    pub fn overwritten(&self) -> u64 {
+        self.overwritten
+    }
+
+    /// Moves all entries to `out`, oldest first, and returns how many were overwritten before they could be.
+    pub fn drain_into(&mut self, out: &mut Vec<LogEntry>) -> u64 {
+        out.extend(self.iter());
+        self.entries.clear();
+        self.next = 0;
+        std::mem::take(&mut self.overwritten)
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, at: Instant, event: LogEvent) {
+        let entry = LogEntry { at, event };
+        if self.entries.len() < self.capacity {
+            self.entries.push(entry);
+            return;
+        }
+        self.entries[self.next] = entry;
+        self.next += 1;
+        if self.next == self.capacity {
+            self.next = 0;
+        }
+        self.overwritten += 1;
+    }
+
+    /// Notes a frame, with the ranges if it is an ACK.
+    pub(crate) fn push_frame(&mut self, at: Instant, frame: &Frame<'_>) {
+        if let Some(event) = LogEvent::of_frame(frame) {
+            self.push(at, event);
+        }
+        if let Frame::Ack(ack) = frame {
+            for range in ack.ranges().take(ACK_RANGES_MAX) {
+                self.push(at, LogEvent::AckRange { first: *range.start(), last: *range.end() });
+            }
+        }
+    }
+
+    /// Notes an ACK of which the newest `ranges` were written.
+    pub(crate) fn push_ack(&mut self, at: Instant, ack: &AckEncoder<'_>, ranges: usize) {
+        self.push(at, LogEvent::ack(ack.delay, ack.ecn));
+        for range in ack.ranges.iter().rev().take(ranges.min(ACK_RANGES_MAX)) {
+            self.push(at, LogEvent::AckRange { first: range.start, last: range.end - 1 });
+        }
+    }
+
+    /// Notes what is different from the last time.
+    pub(crate) fn note(&mut self, at: Instant, now: &Figures) {
+        let was = std::mem::replace(&mut self.seen, *now);
+        if was == *now {
+            return;
+        }
+        if was.rtt != now.rtt {
+            self.push(at, LogEvent::Rtt { latest: now.rtt.0, smoothed: now.rtt.1 });
+        }
+        if was.rtt_bounds != now.rtt_bounds {
+            self.push(at, LogEvent::RttBounds { min: now.rtt_bounds.0, variance: now.rtt_bounds.1 });
+        }
+        if was.window != now.window {
+            self.push(at, LogEvent::Window { window: now.window.0, in_flight: now.window.1 });
+        }
+        if was.rates != now.rates {
+            self.push(at, LogEvent::Rates { pacing: now.rates.0, delivery: now.rates.1 });
+        }
+        self.note_rare(at, &was, now);
+    }
+
+    fn note_rare(&mut self, at: Instant, was: &Figures, now: &Figures) {
+        if was.ssthresh != now.ssthresh {
+            self.push(at, LogEvent::SlowStartThreshold(now.ssthresh));
+        }
+        if was.phase != now.phase {
+            self.push(at, LogEvent::Phase(now.phase));
+        }
+        if was.mtu != now.mtu {
+            self.push(at, LogEvent::Mtu(now.mtu));
+        }
+        if was.key_generation != now.key_generation {
+            self.push(at, LogEvent::KeyGeneration(now.key_generation));
+        }
+        if let Some(state) = now.ecn.filter(|_| was.ecn != now.ecn) {
+            self.push(at, LogEvent::EcnState(state));
+        }
+        if let Some((ip, port)) = now.peer.filter(|_| was.peer != now.peer) {
+            self.push(at, LogEvent::PeerAddress { ip, port });
+        }
+        if let Some(reason) = now.blocked.filter(|_| was.blocked != now.blocked) {
+            self.push(at, LogEvent::Blocked(reason));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

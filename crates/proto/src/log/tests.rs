@@ -1,0 +1,58 @@
+use super::*;
+
+fn mtu(log: &ConnectionLog) -> Vec<u16> {
+    log.iter()
+        .map(|entry| match entry.event {
+            LogEvent::Mtu(mtu) => mtu,
+            other => panic!("{other:?} was not put in"),
+        })
+        .collect()
+}
+
+#[test]
+fn the_oldest_entries_are_overwritten_and_counted() {
+    let mut log = ConnectionLog::new(3);
+    for number in 1..=5 {
+        log.push(Instant::from_millis(number), LogEvent::Mtu(number as u16));
+    }
+    assert_eq!(mtu(&log), [3, 4, 5]);
+    assert_eq!((log.len(), log.capacity(), log.overwritten()), (3, 3, 2));
+}
+
+#[test]
+fn a_drained_log_starts_anew() {
+    let mut log = ConnectionLog::new(3);
+    let mut out = Vec::new();
+    for number in 1..=4 {
+        log.push(Instant::ZERO, LogEvent::Mtu(number));
+    }
+    assert_eq!(log.drain_into(&mut out), 1);
+    assert!(log.is_empty());
+    log.push(Instant::ZERO, LogEvent::Mtu(9));
+    assert_eq!((log.drain_into(&mut out), out.len()), (0, 4));
+    let last = out.last().map(|entry| entry.event);
+    assert_eq!(last, Some(LogEvent::Mtu(9)));
+}
+
+#[test]
+fn the_memory_is_taken_once() {
+    let mut log = ConnectionLog::new(1_000);
+    let (before, memory) = (log.entries.as_ptr(), log.entries.capacity());
+    for number in 0..5_000 {
+        log.push(Instant::ZERO, LogEvent::Mtu(number));
+    }
+    assert_eq!((log.entries.as_ptr(), log.entries.capacity()), (before, memory));
+}
+
+#[test]
+fn figures_are_noted_when_they_are_different() {
+    let mut log = ConnectionLog::new(100);
+    let mut figures = Figures { window: (12_000, 0), phase: "slow start", ..Figures::default() };
+    log.note(Instant::ZERO, &figures);
+    log.note(Instant::ZERO, &figures);
+    assert_eq!(log.len(), 2, "window and phase, once");
+    figures.window.1 = 1_200;
+    log.note(Instant::from_millis(1), &figures);
+    let last = log.iter().last().map(|entry| entry.event);
+    assert_eq!(last, Some(LogEvent::Window { window: 12_000, in_flight: 1_200 }));
+}
