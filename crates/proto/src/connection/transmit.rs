@@ -256,7 +256,8 @@ impl Connection {
             SpaceId::Initial => self.handshake.initial_keys().is_some(),
             SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
             SpaceId::Data(_) => {
-                self.handshake.one_rtt_keys().is_some() && self.handshake.peer_parameters().is_some()
+                (self.handshake.one_rtt_keys().is_some() && self.handshake.peer_parameters().is_some())
+                    || self.sends_early_data()
             }
         }
     }
@@ -326,6 +327,13 @@ impl Connection {
         let limit = buffer.len();
         let dst = self.path.remote_cids.active();
         let header = match space {
+            SpaceId::Data(_) if self.sends_early_data() => HeaderFields::Long {
+                kind: PacketKind::ZeroRtt,
+                version: self.original_version,
+                dst,
+                src: self.local_cid,
+                token: &[],
+            },
             SpaceId::Data(_) => HeaderFields::Short {
                 dst,
                 spin: self.path.tuple.spin.bit(),
@@ -412,6 +420,7 @@ impl Connection {
         let sealer = match space {
             SpaceId::Initial => self.handshake.initial_keys().map(|keys| Sealer::Early(&keys.local)),
             SpaceId::Handshake => self.handshake.handshake_keys().map(|keys| Sealer::Early(&keys.local)),
+            SpaceId::Data(_) if self.sends_early_data() => self.handshake.early_keys().map(Sealer::Early),
             SpaceId::Data(_) => self.handshake.one_rtt_keys_mut().map(Sealer::OneRtt),
         };
         if let Some(sealer) = sealer {
