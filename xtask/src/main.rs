@@ -10,6 +10,7 @@
 )]
 
 mod bench;
+mod determinism;
 mod interop;
 mod layers;
 mod process;
@@ -37,6 +38,8 @@ enum Task {
     Interop(interop::Options),
     /// Measure a download side by side with quinn's.
     Bench(bench::Options),
+    /// Check that the same seed gives the same packets in every process and every build.
+    Determinism(determinism::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
     /// One end of a TCP connection that competes in an interop case.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Interop(options) => interop::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Determinism(options) => determinism::run(&options),
         Task::Swarm(options) => swarm::run(&options),
         Task::Load(options) => interop::run_load(&options),
         Task::Layers => layers::run(),

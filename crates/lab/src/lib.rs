@@ -40,7 +40,7 @@ pub use application::{
 pub use checkers::agreement;
 pub use content::Content;
 pub use host::{Host, Peaks, Session};
-pub use lab::{Close, Connecting, Lab, Limits};
+pub use lab::{Close, Connecting, Lab, Limits, Shift};
 pub use report::{ConnectionReport, Failure, RunReport, SideReport};
 pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};
