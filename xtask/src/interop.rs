@@ -8,7 +8,7 @@ pub(crate) mod certs;
 mod files;
 mod network;
 mod peers;
-mod relay;
+pub(crate) mod relay;
 mod table;
 
 use std::time::Instant;
