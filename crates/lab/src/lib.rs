@@ -40,6 +40,7 @@ pub use application::{
 };
 pub use checkers::agreement;
 pub use content::Content;
+pub use fulmar_proto::Side;
 pub use host::{Host, Peaks, Session};
 pub use lab::{Close, Connecting, Lab, Limits};
 pub use report::{ConnectionReport, Failure, RunReport, SideReport};
