@@ -1,34 +1,25 @@
 //! What one side sees of a run, as a file for Wireshark: its packets, and the secrets that open them.
 
 use std::fmt::Write as _;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fulmar_base::Instant;
 use fulmar_proto::Side;
-use fulmar_sim::{InterfaceId, Packet, PcapNg};
+use fulmar_sim::{Packet, PcapNg};
 use rustls::KeyLog;
 
-/// Why writing cannot fail.
-const IN_MEMORY: &str = "memory takes everything";
-
-/// A capture file that grows with the run.
+/// What a capture file is made of when the run is over.
 #[derive(Debug)]
 pub(crate) struct Capture {
     side: Side,
-    file: PcapNg<Vec<u8>>,
-    interface: InterfaceId,
     secrets: Arc<Secrets>,
+    packets: Vec<(Instant, Packet)>,
 }
 
-/// Secrets that TLS gave out and that are not in the file yet, in the format of NSS key logs.
+/// Secrets that TLS gave out, in the format of NSS key logs.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets(Mutex<String>);
-
-impl Secrets {
-    fn take(&self) -> String {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 impl KeyLog for Secrets {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
@@ -40,28 +31,31 @@ impl KeyLog for Secrets {
 }
 
 impl Capture {
-    /// An empty file of what `side` sends and receives; `secrets` are those of the client.
+    /// Of what `side` sends and receives; `secrets` are those of the client.
     pub(crate) fn new(side: Side, secrets: Arc<Secrets>) -> Self {
-        let mut file = PcapNg::new(Vec::new()).expect(IN_MEMORY);
-        let interface = file.interface(if side.is_client() { "client" } else { "server" }).expect(IN_MEMORY);
-        Self { side, file, interface, secrets }
+        Self { side, secrets, packets: Vec::new() }
     }
 
     /// A host sent a packet, or got one.
     pub(crate) fn on_packet(&mut self, host: Side, at: Instant, packet: &Packet) {
-        if host != self.side {
-            return;
+        if host == self.side {
+            self.packets.push((at, packet.clone()));
         }
-        // Wireshark uses secrets for what follows them in the file.
-        let secrets = self.secrets.take();
-        if !secrets.is_empty() {
-            self.file.secrets(&secrets).expect(IN_MEMORY);
-        }
-        self.file.packet(self.interface, at, packet).expect(IN_MEMORY);
     }
 
-    /// The whole file. Secrets that no packet followed are left out.
-    pub(crate) fn finish(self) -> Vec<u8> {
-        self.file.finish().expect(IN_MEMORY)
+    /// The file.
+    pub(crate) fn finish(&self) -> Vec<u8> {
+        self.write().expect("memory takes everything")
+    }
+
+    fn write(&self) -> io::Result<Vec<u8>> {
+        let mut file = PcapNg::new(Vec::new())?;
+        let interface = file.interface(if self.side.is_client() { "client" } else { "server" })?;
+        // Wireshark gives a connection up at the first packet that it has no secret for, so all of them come first.
+        file.secrets(&self.secrets.0.lock().unwrap_or_else(PoisonError::into_inner))?;
+        for (at, packet) in &self.packets {
+            file.packet(interface, *at, packet)?;
+        }
+        file.finish()
     }
 }

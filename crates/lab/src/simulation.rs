@@ -188,7 +188,7 @@ impl Simulation {
         self.run_until(self.limits.time, Self::is_over)?;
         self.check_end().map_err(|what| self.failure(&what))?;
         let report = self.report();
-        Ok(RunReport { capture: self.capture.map(Capture::finish), ..report })
+        Ok(RunReport { capture: self.capture.as_ref().map(Capture::finish), ..report })
     }
 
     /// Whether all planned connections have come and gone.
