@@ -48,6 +48,9 @@ enum Task {
     Sockets(sockets::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
+    /// One end of a TCP connection that competes in an interop case.
+    #[command(hide = true)]
+    Load(interop::LoadOptions),
     /// Check which crate may use which, and where unsafe code is forbidden.
     Layers,
 }
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Task::Relay(options) => relay::run(&options),
         Task::Sockets(options) => sockets::run(&options),
         Task::Swarm(options) => swarm::run(&options),
+        Task::Load(options) => interop::run_load(&options),
         Task::Layers => layers::run(),
     };
     match result {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_proto::{ConfigError, ResetKey, Side, TransportConfig, Version};
-use fulmar_sim::LinkConfig;
+use fulmar_sim::{LinkConfig, NatConfig};
 
 use crate::capture::Secrets;
 use crate::{Failure, RunReport, Simulation, Workload};
@@ -38,8 +38,20 @@ pub struct Lab {
     pub(crate) connections: Vec<Connecting>,
     pub(crate) limits: Limits,
     pub(crate) watch_from: Option<Instant>,
+    pub(crate) nat: Option<NatConfig>,
+    pub(crate) shifts: Vec<(Duration, Shift)>,
     pub(crate) watched_sender: Option<Side>,
     pub(crate) capture: Option<Side>,
+    pub(crate) remember_paths: bool,
+}
+
+/// What changes the client's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shift {
+    /// The NAT before the client forgets its mappings; neither the client nor the server is told.
+    Rebinding,
+    /// The client moves to another address of its own, and its connections with it.
+    Move,
 }
 
 /// A connection that the client makes.
@@ -135,8 +147,11 @@ impl Lab {
             connections: Vec::new(),
             limits: Limits::default(),
             watch_from: None,
+            nat: None,
+            shifts: Vec::new(),
             watched_sender: None,
             capture: None,
+            remember_paths: false,
         }
     }
 
@@ -195,6 +210,21 @@ impl Lab {
         Self { watch_from: Some(at), ..self }
     }
 
+    /// Puts a NAT between the client and the link.
+    #[must_use]
+    pub fn nat(self, nat: NatConfig) -> Self {
+        Self { nat: Some(nat), ..self }
+    }
+
+    /// Changes the client's address so long after the beginning of the run, or later, when every connection that
+    /// has begun has completed its handshake: until then both ends rely on their addresses (RFC 9000 §9).
+    #[must_use]
+    pub fn shift(mut self, at: Duration, shift: Shift) -> Self {
+        self.shifts.push((at, shift));
+        self.shifts.sort_by_key(|(at, _)| *at);
+        self
+    }
+
     /// Reports when which packet of this side reached its end.
     #[must_use]
     pub fn watch_packets_of(self, sender: Side) -> Self {
@@ -205,6 +235,13 @@ impl Lab {
     #[must_use]
     pub fn capture_at(self, side: Side) -> Self {
         Self { capture: Some(side), ..self }
+    }
+
+    /// Each connection starts, at both ends, with the congestion control parameters that the one before it has
+    /// learned (RFC 9959).
+    #[must_use]
+    pub fn remember_paths(self) -> Self {
+        Self { remember_paths: true, ..self }
     }
 
     /// The world at its beginning, to be driven by hand.

@@ -42,7 +42,7 @@ pub use checkers::agreement;
 pub use content::Content;
 pub use fulmar_proto::Side;
 pub use host::{Host, Peaks, Session};
-pub use lab::{Close, Connecting, Lab, Limits};
+pub use lab::{Close, Connecting, Lab, Limits, Shift};
 pub use report::{ConnectionReport, Failure, RunReport, SideReport};
 pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};

@@ -210,6 +210,7 @@ impl Application {
             Event::Stream(event) => self.on_stream_event(now, connection, event)?,
             Event::DatagramReceived => self.messages.receive(now, self.key, connection)?,
             Event::DatagramsUnblocked => self.plan(now, Task::SendMessage),
+            Event::Path(_) => {}
         }
         Ok(())
     }

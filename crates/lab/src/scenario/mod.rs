@@ -86,6 +86,9 @@ struct File {
     runs: Option<Count>,
     limit_s: Option<Seconds>,
     repaired_at_s: Option<Seconds>,
+    /// Whether an earlier connection with the same workload has seen the path; only the others are measured.
+    #[serde(default)]
+    seeded: bool,
     watch: Option<Watched>,
     #[serde(default)]
     link: LinkSpec,

@@ -40,8 +40,8 @@ impl Scenario {
     /// This version does not have the controller, or the run went wrong.
     pub fn run(&self, controller: Option<ControllerName>, seed: u64) -> Result<Figures, RunError> {
         let controller = self.controller_or_default(controller)?;
-        let report = self.report(controller, self.lab(controller, seed)?)?;
-        Ok(self.figures(controller, &report))
+        let mut report = self.report(controller, self.lab(controller, seed)?)?;
+        Ok(self.figures(controller, &mut report))
     }
 
     /// Like [`run`](Self::run), with the packets that `side` sent and received: a pcapng file with the secrets that
@@ -56,8 +56,9 @@ impl Scenario {
         side: Side,
     ) -> Result<(Figures, Vec<u8>), RunError> {
         let controller = self.controller_or_default(controller)?;
-        let report = self.report(controller, self.lab(controller, seed)?.capture_at(side))?;
-        Ok((self.figures(controller, &report), report.capture.unwrap_or_default()))
+        let mut report = self.report(controller, self.lab(controller, seed)?.capture_at(side))?;
+        let packets = report.capture.take().unwrap_or_default();
+        Ok((self.figures(controller, &mut report), packets))
     }
 
     fn report(&self, controller: ControllerName, lab: Lab) -> Result<RunReport, RunError> {
@@ -69,7 +70,19 @@ impl Scenario {
         lab.run().map_err(failed)
     }
 
-    fn figures(&self, controller: ControllerName, report: &RunReport) -> Figures {
+    fn figures(&self, controller: ControllerName, report: &mut RunReport) -> Figures {
+        let mut start = Instant::ZERO;
+        if self.file.seeded {
+            // The first connection has only prepared the others.
+            report.connections.remove(0);
+            report.server_sessions -= 1;
+            start = report
+                .connections
+                .iter()
+                .filter_map(|connection| connection.client.started)
+                .min()
+                .unwrap_or(start);
+        }
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
         let (up, down) = self.link().build();
@@ -79,6 +92,7 @@ impl Scenario {
             background: &background,
             deadline: self.file.connection.iter().find_map(ConnectionSpec::deadline),
             repaired_at: self.repaired_at(),
+            start,
             events: &self.link().events(),
             watched: self.file.watch.map(Watched::sender),
             links: [&up, &down],
@@ -104,8 +118,15 @@ impl Scenario {
         if let Some(at) = self.repaired_at() {
             lab = lab.watch_from(at);
         }
-        for (spec, repetition) in self.file.connection.iter().flat_map(repeated) {
-            lab = lab.connection(self.connecting(spec, repetition, &client)?);
+        if self.file.seeded
+            && let Some(first) = self.file.connection.first()
+        {
+            lab = lab.remember_paths().connection(self.connecting(first, 0, &client)?);
+        }
+        for (number, (spec, repetition)) in self.file.connection.iter().flat_map(repeated).enumerate() {
+            let connecting = self.connecting(spec, repetition, &client)?;
+            let waits = self.file.seeded && number == 0;
+            lab = lab.connection(if waits { connecting.after_previous() } else { connecting });
         }
         Ok(lab.client(client))
     }

@@ -256,6 +256,7 @@ impl Dice {
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
+            ..TransportConfig::default()
         }
     }
 

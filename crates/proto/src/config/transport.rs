@@ -61,6 +61,18 @@ impl FromStr for TimerStyle {
     }
 }
 
+/// Whether observers may measure the round-trip time by the spin bit (RFC 9000 §17.4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum SpinBit {
+    /// No path spins: the bit has a random value on each.
+    Off,
+    /// One path in sixteen, drawn at random, does not spin, so that those who switch it off do not stand out.
+    #[default]
+    MostPaths,
+    /// Every path spins.
+    EveryPath,
+}
+
 /// The smallest UDP payload that every QUIC path carries (RFC 9000 §14).
 pub(crate) const MTU_MIN: u16 = 1_200;
 
@@ -117,6 +129,13 @@ pub struct TransportConfig {
     pub datagram_receive_buffer: Option<usize>,
     /// Bytes of outgoing unreliable datagrams that wait for the network. Default 1 MiB.
     pub datagram_send_buffer: usize,
+    /// Whether the peer may move to another address by its own choice. What a NAT does to its address is followed
+    /// in any case. Default true.
+    pub migration: bool,
+    /// Whether a client moves to the address that its server prefers (RFC 9000 §9.6). Default true.
+    pub follow_preferred_address: bool,
+    /// Whether packets tell observers the round-trip time. Default [`SpinBit::MostPaths`].
+    pub spin_bit: SpinBit,
     /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
     /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
@@ -148,6 +167,9 @@ impl Default for TransportConfig {
             mtu_discovery: true,
             datagram_receive_buffer: Some(1 << 20),
             datagram_send_buffer: 1 << 20,
+            migration: true,
+            follow_preferred_address: true,
+            spin_bit: SpinBit::default(),
             ecn: true,
             log_entries: 0,
         }

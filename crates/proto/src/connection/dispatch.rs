@@ -9,6 +9,7 @@ use fulmar_wire::{
 };
 
 use super::Connection;
+use super::migration::Detour;
 use super::spaces::SpaceId;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
@@ -24,6 +25,8 @@ pub(super) struct FrameContext<'a> {
     pub(super) payload: &'a Bytes,
     /// The generation of the 1-RTT keys that opened the packet.
     pub(super) generation: u64,
+    /// Where the packet came from, if it has not taken the tuple in use.
+    pub(super) detour: Option<&'a Detour>,
 }
 
 impl Connection {
@@ -57,19 +60,18 @@ impl Connection {
             }
             Frame::Datagram(datagram) => self.datagrams.on_datagram(&datagram, cx.payload),
             Frame::NewConnectionId(new) => {
-                self.path.remote_cids.on_new_connection_id(&new, &mut self.endpoint_events)
+                self.path.remote_cids.on_new_connection_id(&new, &mut self.endpoint_events)?;
+                self.path.on_cids_changed(&mut self.endpoint_events);
+                Ok(())
             }
             Frame::RetireConnectionId(retire) => {
                 self.path.local_cids.on_retire(retire.sequence.get(), &cx.dst, &mut self.endpoint_events)
             }
             Frame::PathChallenge(challenge) => {
-                self.path.responses.on_challenge(challenge.data);
+                self.on_path_challenge(cx, challenge.data);
                 Ok(())
             }
-            Frame::PathResponse(_) => {
-                // RFC 9000 §19.18: no challenge was sent on this path.
-                Err(TransportError::protocol_violation("an answer to a challenge that was never sent"))
-            }
+            Frame::PathResponse(response) => self.on_path_response(cx.now, response.data),
             Frame::NewToken(token) => self.on_new_token(&token),
             Frame::HandshakeDone => self.on_handshake_done(cx.now),
             Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request),
@@ -109,12 +111,14 @@ impl Connection {
         Ok(())
     }
 
-    fn on_new_token(&mut self, _token: &NewToken<'_>) -> Result<(), TransportError> {
+    fn on_new_token(&mut self, frame: &NewToken<'_>) -> Result<(), TransportError> {
         if self.side.is_server() {
             // RFC 9000 §19.7.
             return Err(TransportError::protocol_violation("a client sent a token"));
         }
-        // Tokens are of use to clients that resume; this one forgets them.
+        if let Some(sessions) = &self.sessions {
+            sessions.add_token(frame.token);
+        }
         Ok(())
     }
 

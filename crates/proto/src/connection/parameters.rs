@@ -1,7 +1,7 @@
 //! The transport parameters of both ends (RFC 9000 §7.4, §18).
 
 use fulmar_base::Instant;
-use fulmar_wire::{ConnectionId, TransportParameters, VarInt};
+use fulmar_wire::{ConnectionId, NewConnectionId, PathId, TransportParameters, VarInt};
 
 use super::{Connection, ConnectionSetup};
 use crate::datagrams::local_frame_max;
@@ -10,16 +10,22 @@ use crate::ext::AckFrequency;
 use crate::path::REMOTE_CIDS_MAX;
 use crate::streams::InitialLimits;
 
-/// What this end tells; a server repeats the connection ID that the client made up, `original_dcid`.
-pub(super) fn local_parameters(
-    setup: &ConnectionSetup,
-    original_dcid: Option<ConnectionId>,
-) -> TransportParameters {
+/// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
+pub(super) struct OfServer {
+    /// The one that the client made up.
+    pub(super) original_dcid: ConnectionId,
+    /// The one of the Retry that the client followed.
+    pub(super) retry_scid: Option<ConnectionId>,
+}
+
+/// What this end tells; `cids` are a server's.
+pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) -> TransportParameters {
     let transport = &setup.transport;
     let limits = transport.streams().initial_limits();
     let frame_max = local_frame_max(transport.datagram_receive_buffer);
     TransportParameters {
-        original_dcid,
+        original_dcid: cids.as_ref().map(|cids| cids.original_dcid),
+        retry_scid: cids.and_then(|cids| cids.retry_scid),
         max_idle_timeout: transport.max_idle_timeout,
         stateless_reset_token: setup.side.is_server().then(|| setup.endpoint.reset_token(&setup.local_cid)),
         initial_max_data: VarInt::saturating(limits.max_data),
@@ -30,8 +36,7 @@ pub(super) fn local_parameters(
         initial_max_streams_uni: VarInt::saturating(limits.max_streams_uni),
         max_ack_delay: transport.max_ack_delay,
         min_ack_delay: transport.min_ack_delay(),
-        // Packets from a new address are dropped, see `receive`.
-        disable_active_migration: true,
+        disable_active_migration: !transport.migration,
         active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
         initial_scid: Some(setup.local_cid),
         max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),
@@ -54,10 +59,22 @@ impl Connection {
         });
         self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
         let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
+        self.path.mtu_limit = mtu_limit;
         self.path.tuple.mtud.on_peer_limit(mtu_limit);
         self.path.tuple.on_mtu_changed(now);
         if let Some(token) = parameters.stateless_reset_token {
             self.path.remote_cids.set_handshake_token(token, &mut self.endpoint_events);
+        }
+        if let Some(preferred) = parameters.preferred_address {
+            // RFC 9000 §5.1.1: its connection ID has sequence number 1.
+            let issued = NewConnectionId {
+                path: PathId::ZERO,
+                sequence: VarInt::from_u32(1),
+                retire_prior_to: VarInt::ZERO,
+                cid: preferred.cid,
+                reset_token: preferred.reset_token,
+            };
+            self.path.remote_cids.on_new_connection_id(&issued, &mut self.endpoint_events)?;
         }
         self.ack_frequency = self.config.min_ack_delay().map(|min| AckFrequency::new(min, &parameters));
         let cid_limit = parameters.active_connection_id_limit.get();

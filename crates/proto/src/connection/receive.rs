@@ -10,6 +10,7 @@ use fulmar_wire::{
 use super::Connection;
 use super::dispatch::FrameContext;
 use super::lifecycle::State;
+use super::migration::Detour;
 use super::spaces::SpaceId;
 use crate::config::MTU_MIN;
 use crate::crypto::{Level, OpenError, verify_retry};
@@ -24,6 +25,7 @@ struct Unprotected {
     number: u64,
     header_len: usize,
     key_phase: bool,
+    spin: bool,
     reserved_bits_are_zero: bool,
 }
 
@@ -33,6 +35,16 @@ struct OpenedPacket {
     payload: Bytes,
     /// The generation of the keys (1-RTT only).
     generation: u64,
+    /// The spin bit (1-RTT only).
+    spin: bool,
+}
+
+/// How a packet came.
+#[derive(Debug, Clone, Copy)]
+struct Arrival<'a> {
+    ecn: Ecn,
+    /// From where, if it has not taken the tuple in use.
+    detour: Option<&'a Detour>,
 }
 
 /// Why a packet is dropped, or not taken now. That is no error: anyone can send anything.
@@ -55,14 +67,19 @@ impl Connection {
         }
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += datagram.payload.len() as u64;
-        if datagram.addrs.remote != self.path.tuple.addrs.remote {
-            // Migration was declined in our transport parameters (RFC 9000 §9, disable_active_migration).
-            self.stats.packets_dropped += 1;
-            return;
+        let mut detour = None;
+        if self.path.tuple.addrs.is_taken_by(&datagram.addrs) {
+            self.path.tuple.credit.on_received(datagram.payload.len() as u64);
+        } else {
+            detour = self.detour_of(&datagram);
+            if detour.is_none() {
+                self.stats.packets_dropped += 1;
+                return;
+            }
         }
-        self.path.tuple.credit.on_received(datagram.payload.len() as u64);
         let reset_token = trailing_token(&datagram.payload);
-        let authenticated = self.handle_packets(now, datagram.payload, datagram.ecn);
+        let arrival = Arrival { ecn: datagram.ecn, detour: detour.as_ref() };
+        let authenticated = self.handle_packets(now, datagram.payload, arrival);
         // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
         if !authenticated && reset_token.is_some_and(|token| self.path.remote_cids.is_reset_token(&token)) {
             self.drain(now, ConnectionError::Reset);
@@ -70,7 +87,7 @@ impl Connection {
     }
 
     /// Takes the packets of a datagram one after the other. Returns whether one of them was authentic.
-    fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, ecn: Ecn) -> bool {
+    fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, arrival: Arrival<'_>) -> bool {
         let mut authenticated = false;
         let cid_len = self.path.local_cids.cid_len();
         // RFC 9000 §14.1: a server discards Initial packets in smaller datagrams.
@@ -88,20 +105,28 @@ impl Connection {
                 self.stats.packets_dropped += 1;
                 continue;
             }
-            authenticated |= self.handle_packet(now, packet, bytes, ecn);
+            authenticated |= self.handle_packet(now, packet, bytes, arrival);
         }
         authenticated
     }
 
     /// Takes one packet. Returns whether it was authentic.
-    fn handle_packet(&mut self, now: Instant, packet: ProtectedPacket, bytes: BytesMut, ecn: Ecn) -> bool {
+    fn handle_packet(
+        &mut self,
+        now: Instant,
+        packet: ProtectedPacket,
+        bytes: BytesMut,
+        arrival: Arrival<'_>,
+    ) -> bool {
         let size = bytes.len() as u16;
         let result = match &packet.kind {
-            ProtectedKind::Initial { .. } => self.handle_protected(now, SpaceId::Initial, packet, bytes, ecn),
-            ProtectedKind::Handshake { .. } => {
-                self.handle_protected(now, SpaceId::Handshake, packet, bytes, ecn)
+            ProtectedKind::Initial { .. } => {
+                self.handle_protected(now, SpaceId::Initial, packet, bytes, arrival)
             }
-            ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, ecn),
+            ProtectedKind::Handshake { .. } => {
+                self.handle_protected(now, SpaceId::Handshake, packet, bytes, arrival)
+            }
+            ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, arrival),
             ProtectedKind::Retry { token, .. } => self.on_retry(&packet, &bytes, token.clone()),
             ProtectedKind::VersionNegotiation { versions } => {
                 self.on_version_negotiation(now, &packet, &bytes[versions.clone()]);
@@ -136,7 +161,7 @@ impl Connection {
         space: SpaceId,
         packet: ProtectedPacket,
         mut bytes: BytesMut,
-        ecn: Ecn,
+        arrival: Arrival<'_>,
     ) -> Result<(), Drop> {
         if packet.version.is_some() && !self.is_of_this_handshake(&packet) {
             return Err(Drop::Silently);
@@ -151,7 +176,7 @@ impl Connection {
             // The keys are still to come, or are gone.
             let level = space.level();
             let waits = level > Level::Initial && !self.has_had_keys(level);
-            let kept = waits && self.undecryptable.keep(level, packet, &bytes, ecn);
+            let kept = waits && self.undecryptable.keep(level, packet, &bytes, arrival.ecn);
             return Err(if kept { Drop::Kept } else { Drop::Silently });
         }
         let size = bytes.len() as u16;
@@ -166,10 +191,17 @@ impl Connection {
             dst: packet.dst,
             payload: &opened.payload,
             generation: opened.generation,
+            detour: arrival.detour,
         };
+        if space.is_data() && arrival.detour.is_none() {
+            self.path.peer_dst = packet.dst;
+            if self.path.space.largest_received().is_none_or(|largest| largest < opened.number) {
+                self.path.tuple.spin.on_received(opened.spin, self.side);
+            }
+        }
         let number = opened.number;
-        let result = self.handle_payload(&cx, number, ecn);
-        self.note(now, LogEvent::PacketReceived { space, number, size, ecn });
+        let result = self.handle_payload(&cx, number, arrival.ecn);
+        self.note(now, LogEvent::PacketReceived { space, number, size, ecn: arrival.ecn });
         result.map_err(Drop::Close)
     }
 
@@ -202,7 +234,7 @@ impl Connection {
         bytes: &mut BytesMut,
     ) -> Result<OpenedPacket, Drop> {
         let header = self.unprotect(space, packet, bytes)?;
-        let Unprotected { number, header_len, key_phase, .. } = header;
+        let Unprotected { number, header_len, key_phase, spin, .. } = header;
         let (len, generation) = match space {
             SpaceId::Data(path) => {
                 let keys = self.handshake.one_rtt_keys_mut().ok_or(Drop::Silently)?;
@@ -225,7 +257,7 @@ impl Connection {
         }
         let mut payload = bytes.split_off(header_len);
         payload.truncate(len);
-        Ok(OpenedPacket { number, payload: payload.freeze(), generation })
+        Ok(OpenedPacket { number, payload: payload.freeze(), generation, spin })
     }
 
     fn unprotect(
@@ -252,6 +284,7 @@ impl Connection {
             number: packet_number::decode(largest, bits.truncated_pn, bits.pn_len),
             header_len: pn_offset + bits.pn_len,
             key_phase: bits.key_phase(),
+            spin: bits.spin(),
             reserved_bits_are_zero: bits.reserved_bits_are_zero(),
         })
     }
@@ -266,11 +299,15 @@ impl Connection {
         }
         if space == SpaceId::Handshake && self.side.is_server() {
             // RFC 9000 §8.1, RFC 9001 §4.9.1: a Handshake packet proves the address, and ends Initial packets.
-            self.path.tuple.credit.validate();
+            self.on_address_validated();
             self.discard_space(now, SpaceId::Initial);
         }
         self.note_return_of_path(now);
-        self.idle.on_received(now, self.pto_base());
+        let pto = self.pto_base();
+        self.idle.on_received(now, pto);
+        if self.side.is_client() {
+            self.vigil.on_received(now, self.path.tuple.rtt.smoothed(), pto);
+        }
     }
 
     pub(super) fn handle_payload(
@@ -284,7 +321,7 @@ impl Connection {
             return Err(TransportError::protocol_violation("a packet without frames"));
         }
         let kind = cx.space.packet_kind();
-        let mut ack_eliciting = false;
+        let (mut ack_eliciting, mut moves_path) = (false, false);
         for frame in frames(cx.payload, self.dialect) {
             let frame = frame?;
             if !frame.is_permitted_in(kind) {
@@ -292,6 +329,7 @@ impl Connection {
                     .with_frame(frame.frame_type()));
             }
             ack_eliciting |= frame.is_ack_eliciting();
+            moves_path |= !frame.is_probing();
             if let Some(log) = &mut self.log {
                 log.push_frame(cx.now, &frame);
             }
@@ -304,8 +342,12 @@ impl Connection {
                 return Ok(());
             }
         }
-        if let Some(space) = self.space_mut(cx.space) {
-            space.on_received(cx.now, number, ack_eliciting, ecn);
+        let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
+        let is_newest = space.largest_received().is_none_or(|largest| largest < number);
+        space.on_received(cx.now, number, ack_eliciting, ecn);
+        // RFC 9000 §9.3: a packet that is older than others may have left before the peer moved.
+        if let Some(detour) = cx.detour.filter(|_| moves_path && is_newest) {
+            self.on_peer_moved(cx, detour);
         }
         Ok(())
     }
@@ -316,7 +358,8 @@ impl Connection {
     pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: Bytes) {
         let number = self.path.space.largest_received().map_or(0, |largest| largest + 1);
         let dst = self.local_cid;
-        let cx = FrameContext { now, space: SpaceId::DATA, dst, payload: &payload, generation: 0 };
+        let cx =
+            FrameContext { now, space: SpaceId::DATA, dst, payload: &payload, generation: 0, detour: None };
         if self.lifecycle.is_open()
             && let Err(error) = self.handle_payload(&cx, number, Ecn::NotEct)
         {
@@ -335,7 +378,8 @@ impl Connection {
             if !self.lifecycle.is_open() {
                 return;
             }
-            self.handle_packet(now, waiting.packet, waiting.bytes, waiting.ecn);
+            let arrival = Arrival { ecn: waiting.ecn, detour: None };
+            self.handle_packet(now, waiting.packet, waiting.bytes, arrival);
         }
     }
 

@@ -29,6 +29,9 @@ pub(super) struct Counters {
     pub(super) pto_count: u64,
     pub(super) black_holes: u64,
     pub(super) cid_changes: u64,
+    pub(super) migrations: u64,
+    pub(super) paths_validated: u64,
+    pub(super) paths_failed: u64,
     pub(super) cwnd_max: u64,
 }
 
@@ -70,6 +73,12 @@ pub struct ConnectionStats {
     pub black_holes: u64,
     /// How often this end went over to another of the peer's connection IDs after a long silence.
     pub cid_changes: u64,
+    /// How often the connection went over to other addresses, because one of the ends has moved.
+    pub migrations: u64,
+    /// How many addresses have proven themselves, that of the handshake not included.
+    pub paths_validated: u64,
+    /// How many addresses have not.
+    pub paths_failed: u64,
     /// The name of the congestion controller.
     pub controller: &'static str,
     /// The state of the congestion controller.
@@ -134,6 +143,9 @@ impl Connection {
             pto_count: counters.pto_count,
             black_holes: counters.black_holes,
             cid_changes: counters.cid_changes,
+            migrations: counters.migrations,
+            paths_validated: counters.paths_validated,
+            paths_failed: counters.paths_failed,
             controller: tuple.flow.controller().name(),
             controller_state: tuple.flow.controller().state(),
             cwnd: tuple.flow.controller().window(),

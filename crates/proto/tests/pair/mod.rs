@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{
-    ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple, Instant, ReadError, ResetKey,
-    ServerConfig, Side, StreamId, TransportConfig, Version,
+    AddressValidation, ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple, Instant,
+    ReadError, ResetKey, ServerConfig, SessionStore, Side, StreamId, TransportConfig, Version,
 };
 
 pub use certificates::{
@@ -46,6 +46,8 @@ pub struct Setup {
     pub server_tls: rustls::ServerConfig,
     pub server_name: &'static str,
     pub client_versions: Vec<Version>,
+    pub validation: AddressValidation,
+    pub sessions: Option<Arc<SessionStore>>,
     pub answer: Answer,
     /// Decides the connection IDs.
     pub seed: u8,
@@ -60,6 +62,8 @@ impl Default for Setup {
             server_tls: server_tls(),
             server_name: "localhost",
             client_versions: vec![Version::V1],
+            validation: AddressValidation::default(),
+            sessions: None,
             answer: Answer::Accept,
             seed: 0,
         }
@@ -73,8 +77,12 @@ impl Setup {
         let client_endpoint = EndpointConfig { versions: self.client_versions, ..endpoint(1) };
         let server =
             ServerConfig::new(Arc::new(self.server_tls)).with_transport(Arc::new(self.server)).unwrap();
-        let client =
+        let server = server.with_address_validation(self.validation).unwrap();
+        let mut client =
             ClientConfig::new(Arc::new(self.client_tls)).with_transport(Arc::new(self.client)).unwrap();
+        if let Some(sessions) = self.sessions {
+            client = client.with_sessions(sessions);
+        }
         let mut pair = Pair {
             now: Instant::from_millis(1),
             client: End::new(Side::Client, CLIENT, None, client_endpoint, self.seed),

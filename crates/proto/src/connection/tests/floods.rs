@@ -16,7 +16,7 @@ use crate::datagram::Ecn;
 fn receive(end: &mut End, payload: &Bytes, now: crate::Instant) -> Result<(), TransportError> {
     let connection = end.conn();
     let dst = connection.local_cid;
-    let cx = FrameContext { now, space: SpaceId::DATA, dst, payload, generation: 0 };
+    let cx = FrameContext { now, space: SpaceId::DATA, dst, payload, generation: 0, detour: None };
     let number = connection.path.space.largest_received().map_or(0, |n| n + 1);
     connection.handle_payload(&cx, number, Ecn::NotEct)
 }
