@@ -99,6 +99,9 @@ impl Connection {
         }
         let tuple = &mut self.path.tuple;
         let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
+        if !outcome.acked.is_empty() {
+            tuple.ecn.on_progress();
+        }
         tuple.flow.end_ack(now, outcome.rtt_sample.map(|sample| sample.rtt), ce, &tuple.rtt);
         if ce > 0 {
             tuple.flow.on_ce(now, ce, &tuple.rtt);
