@@ -8,6 +8,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::hystart::HyStart;
+use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
@@ -61,6 +62,7 @@ pub struct Cubic {
     fast_convergence: bool,
     recovery: Recovery,
     hystart: HyStart,
+    rate: RateWatch,
     /// When the application began to leave the window unused, if it does.
     limited_since: Option<Instant>,
     state: Curve,
@@ -140,6 +142,7 @@ impl Cubic {
             fast_convergence: config.fast_convergence,
             recovery: Recovery::default(),
             hystart: HyStart::new(),
+            rate: RateWatch::new(),
             limited_since: None,
             undo: state.clone(),
             state,
@@ -183,8 +186,18 @@ impl Cubic {
         state.window += u64::try_from(growth).unwrap_or(u64::MAX).min(target - window);
     }
 
+    /// The window is large enough: congestion avoidance goes on from it.
+    fn hold(&mut self) {
+        if self.in_slow_start() {
+            self.state.ssthresh = Some(self.state.window);
+            self.state.prior_window = self.state.window;
+            self.state.plateau = None;
+        }
+    }
+
     fn react(&mut self, now: Instant) {
         self.recovery.enter(now);
+        self.rate.restart(now);
         self.undo = self.state.clone();
         self.limited_since = None;
         let state = &mut self.state;
@@ -209,6 +222,11 @@ impl Controller for Cubic {
             }
         } else if self.recovery.holds(ack.largest_sent_time) {
             // RFC 9002 §7.3.2: the window stays as it is in recovery.
+        } else if !self.rate.may_grow(now, ack, self.in_slow_start()) {
+            self.hold();
+            if self.state.stage.is_some() {
+                self.limited_since.get_or_insert(now);
+            }
         } else if self.in_slow_start() {
             self.grow_in_slow_start(now, ack);
         } else {
@@ -260,7 +278,7 @@ impl Controller for Cubic {
                 state.plateau = None;
                 state.stage = None;
             }
-            ResumeStep::Recovered { ssthresh } => state.ssthresh = Some(ssthresh.max(state.window)),
+            ResumeStep::SlowStartUpTo { ssthresh } => state.ssthresh = Some(ssthresh.max(state.window)),
         }
     }
 

@@ -152,6 +152,11 @@ impl Flow {
         self.capacity.get().filter(|&bytes| bytes >= least)
     }
 
+    /// Whether the path was full when its capacity was measured.
+    pub(crate) fn is_full(&self) -> bool {
+        self.capacity.is_full()
+    }
+
     /// The phase of careful resume, if there is one.
     pub(crate) fn resume_state(&self) -> Option<&'static str> {
         self.resume.as_ref().map(CarefulResume::state)

@@ -21,7 +21,7 @@ const CONSERVATIVE_ROUNDS: u32 = 5;
 const CONSERVATIVE_DIVISOR: u64 = 4;
 
 /// Up to this round-trip time delay comes from the scheduling of threads, not from a queue.
-const MEANINGLESS_RTT: Duration = Duration::from_micros(128);
+pub(super) const MEANINGLESS_RTT: Duration = Duration::from_micros(128);
 
 /// How the window may grow in slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,6 +20,7 @@ mod link_tests;
 mod new_reno;
 mod pacer;
 mod prague;
+mod rate_watch;
 mod recovery;
 mod saved_path;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use fulmar_base::Instant;
 
 use super::hystart::HyStart;
+use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
@@ -34,6 +35,7 @@ pub struct NewReno {
     /// The window and the threshold before the last reaction.
     undo: (u64, Option<u64>),
     hystart: HyStart,
+    rate: RateWatch,
 }
 
 impl NewReno {
@@ -48,6 +50,7 @@ impl NewReno {
             recovery: Recovery::default(),
             undo: (window, None),
             hystart: HyStart::new(),
+            rate: RateWatch::new(),
         }
     }
 
@@ -66,6 +69,7 @@ impl NewReno {
 
     fn react(&mut self, now: Instant) {
         self.recovery.enter(now);
+        self.rate.restart(now);
         self.undo = (self.window, self.ssthresh);
         // RFC 9002 §7.3.2 and appendix B.1: kLossReductionFactor is one half.
         self.window = (self.window / 2).max(minimum_window(self.max_datagram_size));
@@ -82,7 +86,11 @@ impl Controller for NewReno {
         if ack.app_limited || self.recovery.holds(ack.largest_sent_time) {
             return;
         }
-        if self.in_slow_start() {
+        let slow_start = self.in_slow_start();
+        if !self.rate.may_grow(now, ack, slow_start) {
+            // The window that is left is the threshold, so that congestion avoidance goes on from it.
+            self.ssthresh = Some(self.ssthresh.map_or(self.window, |ssthresh| ssthresh.min(self.window)));
+        } else if slow_start {
             self.hystart.grow(now, ack, &mut self.window, &mut self.ssthresh);
         } else {
             self.grow_in_congestion_avoidance(ack);
@@ -126,7 +134,7 @@ impl Controller for NewReno {
                 self.window = self.window.min(window).max(smallest);
                 self.ssthresh = Some(self.window);
             }
-            ResumeStep::Recovered { ssthresh } => self.ssthresh = Some(ssthresh.max(self.window)),
+            ResumeStep::SlowStartUpTo { ssthresh } => self.ssthresh = Some(ssthresh.max(self.window)),
         }
     }
 
