@@ -144,6 +144,10 @@ impl Flow {
         };
         self.controller.on_ack(now, &event);
         self.refresh_rate(now, rtt);
+        let train = self.controller.take_train();
+        if train > 0 {
+            self.pacer.lend(now, train);
+        }
     }
 
     /// Notes a packet that was declared lost.

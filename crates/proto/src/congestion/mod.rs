@@ -16,11 +16,14 @@ mod hystart;
 mod link_tests;
 mod new_reno;
 mod pacer;
+mod ramp;
 mod recovery;
+mod slow_start;
 #[cfg(test)]
 mod test_link;
 #[cfg(test)]
 mod test_path;
+mod train;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -75,6 +78,13 @@ pub trait Controller: Send + Debug {
     /// the window and the smoothed round-trip time.
     fn pacing_rate(&self) -> Option<u64> {
         None
+    }
+
+    /// Bytes that should leave as a train now: at once, ahead of the pace, and followed by a pause that pays for
+    /// them. Asked after each ACK frame and handed out once. A train shows the capacity of a path by how it is spaced
+    /// on arrival.
+    fn take_train(&mut self) -> u64 {
+        0
     }
 
     /// The slow start threshold in bytes, if there is one and it was set.
