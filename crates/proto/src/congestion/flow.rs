@@ -224,6 +224,10 @@ impl Flow {
         let step = self.resume.as_mut().and_then(|resume| resume.on_ack(now, sent, in_flight, rtt));
         self.follow(now, step);
         self.refresh_rate(now, rtt);
+        let train = self.controller.take_train();
+        if train > 0 {
+            self.pacer.lend(now, train);
+        }
     }
 
     /// Notes a packet that was declared lost.
