@@ -21,6 +21,8 @@ fn the_scenario_and_the_campaign_of_the_guide_run() {
     assert_eq!(points.len(), 2 * 2 * 3 * 50);
     for point in &points[..50] {
         let assignments = point.assignments();
-        scenario.with_settings(assignments.iter().map(String::as_str)).unwrap_or_else(|error| panic!("{error}"));
+        scenario
+            .with_settings(assignments.iter().map(String::as_str))
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 }
