@@ -277,6 +277,7 @@ impl Dice {
             mtu_discovery: self.0.chance(0.8),
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
+            key_update: fulmar_proto::KeyUpdatePolicy::default(),
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
             ..TransportConfig::default()
