@@ -1,5 +1,6 @@
 //! What a seed stands for.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
@@ -8,11 +9,11 @@ use fulmar_proto::congestion::{
 };
 use fulmar_proto::{Side, TimerStyle, TransportConfig};
 use fulmar_sim::{
-    Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
-    Scheduled, SuspendedSide, Suspension,
+    Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, NatConfig, Policer, QueueLimit, Red,
+    Reorder, Scheduled, SuspendedSide, Suspension,
 };
 
-use crate::{Close, Connecting, Lab, MediaStream, Workload};
+use crate::{Close, Connecting, Lab, MediaStream, Shift, Workload};
 
 /// Keeps what is drawn here apart from what is drawn in the run.
 const SALT: u64 = 0x5ca1_ab1e_0000_0000;
@@ -30,7 +31,9 @@ pub(super) fn draw(seed: u64) -> Lab {
     let timers = [dice.timers(), dice.timers()];
     // Probes of the classic timers are twice as far apart each time, so that some losses take minutes.
     let patience = if timers.contains(&TimerStyle::Classic) { 10 } else { 1 };
-    let client = dice.transport(mtu, pauses, timers[0], patience);
+    // A client that only waits would never tell the server its new address.
+    let has_nat = dice.0.chance(0.2);
+    let client = dice.transport(mtu, pauses || has_nat, timers[0], patience);
     let server = dice.transport(mtu, false, timers[1], patience);
     // What the ends take for granted from the start still has to fit.
     let mtu_min = client.initial_mtu.max(server.initial_mtu);
@@ -50,6 +53,9 @@ pub(super) fn draw(seed: u64) -> Lab {
         }
     }
     let mut lab = Lab::new(seed).link(base, back).client(client).server(server);
+    if has_nat {
+        lab = dice.with_nat(lab);
+    }
     lab = lab.server_workload(dice.workload(pauses));
     for number in 0..dice.between(1, 4) {
         let start = if number == 0 { Duration::ZERO } else { dice.millis(0, 2_000) };
@@ -194,6 +200,23 @@ impl Dice {
         let (first, every) = (self.millis(0, 2_000), suspension.duration + self.millis(0, 1_000));
         let times = (0..self.between(1, 6) as u32).map(|number| Instant::ZERO + first + every * number);
         times.map(|at| Scheduled { at, change: Change::Suspend(suspension) }).collect()
+    }
+
+    /// Puts a NAT before the client that forgets its mappings now and then; the client itself may move, too.
+    fn with_nat(&mut self, mut lab: Lab) -> Lab {
+        let [first, second] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let kind = match self.0.below(3) {
+            0 => NatConfig::full_cone(first),
+            1 => NatConfig::restricted_cone(first),
+            _ => NatConfig::port_restricted_cone(first),
+        };
+        let addresses = if self.0.chance(0.5) { vec![first] } else { vec![first, second] };
+        lab = lab.nat(NatConfig { addresses, ..kind });
+        for _ in 0..self.between(1, 4) {
+            let shift = if self.0.chance(0.7) { Shift::Rebinding } else { Shift::Move };
+            lab = lab.shift(self.millis(0, 5_000), shift);
+        }
+        lab
     }
 
     /// Frames of audio or video for some seconds.
