@@ -55,6 +55,11 @@ impl ClientConfig {
         self
     }
 
+    /// What servers are remembered in.
+    pub fn sessions(&self) -> Option<&Arc<SessionStore>> {
+        self.sessions.as_ref()
+    }
+
     /// Offers early data (0-RTT) to servers with which a session can be resumed: what the application sends before the
     /// handshake is complete leaves with the first packets. An attacker can record it and send it to the server again, so
     /// nothing must be sent so early that does harm when it arrives twice (RFC 9001 §9.2). Needs a session store.
