@@ -54,7 +54,12 @@ pub(crate) struct Transport {
 impl Default for Transport {
     /// What users of the library get who configure nothing.
     fn default() -> Self {
-        Self { config: Arc::default(), aead: AeadBackend::preferred() }
+        Self {
+            config: Arc::default(),
+            aead: AeadBackend::preferred(),
+            versions: vec![Version::V1, Version::V2],
+            initial_version: None,
+        }
     }
 }
 
@@ -182,7 +187,8 @@ impl Dialer {
         protocol: &'static str,
         transport: &TransportArgs,
     ) -> Result<Self, Failure> {
-        let (config, refusal) = client_config(trust, cipher, protocol, Transport::from_args(transport)?)?;
+        let transport = Transport::from_args(transport)?;
+        let (config, refusal) = client_config(trust, cipher, protocol, transport.clone())?;
         let addresses = resolve(server).await?;
         let mut endpoints = Vec::new();
         for any in
