@@ -6,7 +6,7 @@ use super::{AddressValidation, ConfigError, TransportConfig};
 use rustls::server::ServerSessionMemoryCache;
 
 use crate::congestion::SavedPath;
-use crate::crypto::{AeadBackend, SealedTickets, TokenKeys};
+use crate::crypto::{AeadBackend, TokenKeys, sealed_tickets};
 use crate::sessions::SessionStore;
 
 /// How a client makes connections.
@@ -139,7 +139,7 @@ impl ServerConfig {
     #[must_use]
     pub fn with_sealed_tickets(mut self, keys: TokenKeys) -> Self {
         let tls = Arc::make_mut(&mut self.tls);
-        tls.ticketer = Arc::new(SealedTickets { keys, random: tls.crypto_provider().secure_random });
+        tls.ticketer = sealed_tickets(keys, tls.crypto_provider().secure_random);
         tls.max_early_data_size = 0;
         self
     }
