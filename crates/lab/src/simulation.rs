@@ -79,7 +79,7 @@ impl Simulation {
         crate::crypto::seed(lab.seed);
         let mut rng = Rng::from_u64(lab.seed);
         let mut world = World::new(rng.u64());
-        let remember_paths = lab.remember_paths;
+        let (remember_paths, early_data) = (lab.remember_paths, lab.early_data);
         let mut end = |side: Side, address: [u8; 4], port, server, workload| {
             let address = SocketAddr::from((address, port));
             // A client has further addresses to move to.
@@ -88,7 +88,7 @@ impl Simulation {
             let node = world.add_node(std::iter::once(address.ip()).chain(others));
             let config = lab.endpoint_config(side);
             let host = Host::new(side, address, config, server, workload, rng.fork());
-            End { node, host: host.remember_paths(remember_paths) }
+            End { node, host: host.remember_paths(remember_paths).early_data(early_data) }
         };
         let server = Some(server_config.clone());
         let ends = [

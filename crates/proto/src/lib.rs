@@ -63,7 +63,8 @@ pub use config::{
 };
 pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, SpaceId, TimerReason};
 pub use crypto::{
-    AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError, restrict_suites,
+    AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError,
+    restrict_suites, sealed_tickets,
 };
 pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 pub use datagrams::{DatagramStats, SendDatagramError};

@@ -7,7 +7,7 @@ use fulmar_base::{Instant, Rng};
 use fulmar_proto::congestion::{
     Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
 };
-use fulmar_proto::{Side, TimerStyle, TransportConfig};
+use fulmar_proto::{KeyUpdatePolicy, RetryPolicy, Side, TimerStyle, TransportConfig, Version};
 use fulmar_sim::{
     Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, NatConfig, Policer, QueueLimit, Red,
     Reorder, Scheduled, SuspendedSide, Suspension,
@@ -57,6 +57,7 @@ pub(super) fn draw(seed: u64) -> Lab {
         lab = dice.with_nat(lab);
     }
     lab = lab.server_workload(dice.workload(pauses));
+    lab = dice.beginnings(lab);
     for number in 0..dice.between(1, 4) {
         let start = if number == 0 { Duration::ZERO } else { dice.millis(0, 2_000) };
         lab = lab.connection(Connecting::new(dice.workload(pauses)).start(start).close(dice.close()));
@@ -232,6 +233,30 @@ impl Dice {
         if self.0.chance(0.15) { vec![media] } else { Vec::new() }
     }
 
+    /// How connections begin: the versions, what the server wants proven, what is left of earlier connections.
+    fn beginnings(&mut self, lab: Lab) -> Lab {
+        let versions = match self.0.below(4) {
+            0 => vec![Version::V2, Version::V1],
+            1 => vec![Version::V1, Version::V2],
+            2 => vec![Version::V2],
+            _ => vec![Version::V1],
+        };
+        let first = versions[self.0.below(versions.len() as u64) as usize];
+        let retry = if self.0.chance(0.2) { RetryPolicy::Always } else { RetryPolicy::default() };
+        let lab = lab.client_versions(versions).initial_version(first).retry(retry);
+        match self.0.below(4) {
+            0 => lab.resume(),
+            1 => lab.early_data(),
+            _ => lab,
+        }
+    }
+
+    fn key_update(&mut self) -> KeyUpdatePolicy {
+        let packets = self.0.chance(0.2).then(|| self.magnitude(20, 5_000));
+        let bytes = self.0.chance(0.1).then(|| self.magnitude(10_000, 1_000_000));
+        KeyUpdatePolicy { packets, bytes }
+    }
+
     fn timers(&mut self) -> TimerStyle {
         if self.0.chance(0.8) { TimerStyle::OncePerRtt } else { TimerStyle::Classic }
     }
@@ -277,7 +302,7 @@ impl Dice {
             mtu_discovery: self.0.chance(0.8),
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
-            key_update: fulmar_proto::KeyUpdatePolicy::default(),
+            key_update: self.key_update(),
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
             ..TransportConfig::default()

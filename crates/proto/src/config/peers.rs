@@ -6,7 +6,7 @@ use super::{AddressValidation, ConfigError, TransportConfig};
 use rustls::server::ServerSessionMemoryCache;
 
 use crate::congestion::SavedPath;
-use crate::crypto::{AeadBackend, SealedTickets, TokenKeys};
+use crate::crypto::{AeadBackend, TokenKeys, sealed_tickets};
 use crate::sessions::SessionStore;
 
 /// How a client makes connections.
@@ -53,6 +53,11 @@ impl ClientConfig {
     pub fn with_sessions(mut self, sessions: Arc<SessionStore>) -> Self {
         self.sessions = Some(sessions);
         self
+    }
+
+    /// What servers are remembered in.
+    pub fn sessions(&self) -> Option<&Arc<SessionStore>> {
+        self.sessions.as_ref()
     }
 
     /// Offers early data (0-RTT) to servers with which a session can be resumed: what the application sends before the
@@ -134,7 +139,7 @@ impl ServerConfig {
     #[must_use]
     pub fn with_sealed_tickets(mut self, keys: TokenKeys) -> Self {
         let tls = Arc::make_mut(&mut self.tls);
-        tls.ticketer = Arc::new(SealedTickets { keys, random: tls.crypto_provider().secure_random });
+        tls.ticketer = sealed_tickets(keys, tls.crypto_provider().secure_random);
         tls.max_early_data_size = 0;
         self
     }
