@@ -191,7 +191,8 @@ impl Simulation {
             let is_over =
                 |session: &Session| session.connection().is_closed() || session.application().is_confirmed();
             let server = self.peer_of(client).map(|server| &self.server().sessions()[server]);
-            is_over(&clients[client]) && (clients[client].connection().is_closed() || server.is_some_and(is_over))
+            is_over(&clients[client])
+                && (clients[client].connection().is_closed() || server.is_some_and(is_over))
         })
     }
 

@@ -88,8 +88,7 @@ fn a_connection_lives_through_a_thousand_moves_each_under_a_fresh_connection_id(
         assert_eq!(lab.move_client(), 0, "there is a spare connection ID");
     }
     lab.run_for(rtt * 10)?;
-    let [client, server] =
-        [lab.client(), lab.server()].map(|host| host.sessions()[0].connection().stats());
+    let [client, server] = [lab.client(), lab.server()].map(|host| host.sessions()[0].connection().stats());
     assert_eq!((client.migrations, server.migrations), (1_000, 1_000));
     assert_eq!((client.paths_failed, server.paths_failed), (0, 0));
     Ok(())

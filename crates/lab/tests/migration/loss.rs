@@ -9,7 +9,8 @@ use fulmar_sim::{LinkConfig, Loss};
 use super::run::{link, two_addresses};
 
 #[test]
-fn transfers_end_well_however_often_the_address_changes_on_a_link_that_loses_packets() -> Result<(), Failure> {
+fn transfers_end_well_however_often_the_address_changes_on_a_link_that_loses_packets() -> Result<(), Failure>
+{
     let rtt = Duration::from_millis(30);
     for seed in 0..12 {
         let lossy = LinkConfig { loss: Loss::Uniform { probability: 0.05 }, ..link(rtt) };

@@ -26,7 +26,12 @@ pub(crate) fn link(rtt: Duration) -> LinkConfig {
 }
 
 /// A connection behind a NAT over which one side sends, which is done with its handshake and its slow start.
-pub(crate) fn loaded(seed: u64, sender: Side, link: &LinkConfig, nat: NatConfig) -> Result<Simulation, Failure> {
+pub(crate) fn loaded(
+    seed: u64,
+    sender: Side,
+    link: &LinkConfig,
+    nat: NatConfig,
+) -> Result<Simulation, Failure> {
     let (client, server) = match sender {
         Side::Client => (Workload::upload(MUCH), Workload::default()),
         Side::Server => (Workload::requests(1, 100), Workload::replies(MUCH)),
@@ -61,7 +66,11 @@ pub(crate) fn read(lab: &Simulation, reader: Side) -> u64 {
 }
 
 /// Lets the time pass and returns the longest time in which `reader` could read nothing new.
-pub(crate) fn longest_stall(lab: &mut Simulation, reader: Side, duration: Duration) -> Result<Duration, Failure> {
+pub(crate) fn longest_stall(
+    lab: &mut Simulation,
+    reader: Side,
+    duration: Duration,
+) -> Result<Duration, Failure> {
     const STEP: Duration = Duration::from_millis(1);
     let end = lab.now() + duration;
     let (mut last, mut since, mut longest): (u64, Instant, Duration) =

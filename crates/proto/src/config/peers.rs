@@ -1,5 +1,6 @@
 //! How connections of a client and of a server are made.
 
+use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 
 use super::{ConfigError, TransportConfig};
@@ -44,12 +45,14 @@ pub struct ServerConfig {
     pub(crate) tls: Arc<rustls::ServerConfig>,
     pub(crate) transport: Arc<TransportConfig>,
     pub(crate) aead: AeadBackend,
+    /// Where clients are asked to move to.
+    pub(crate) preferred: (Option<SocketAddrV4>, Option<SocketAddrV6>),
 }
 
 impl ServerConfig {
     /// Connections with this TLS configuration, which must allow TLS 1.3.
     pub fn new(tls: Arc<rustls::ServerConfig>) -> Self {
-        Self { tls, transport: Arc::default(), aead: AeadBackend::default() }
+        Self { tls, transport: Arc::default(), aead: AeadBackend::default(), preferred: (None, None) }
     }
 
     /// Uses another transport configuration.
@@ -66,6 +69,15 @@ impl ServerConfig {
     #[must_use]
     pub fn with_aead(mut self, aead: AeadBackend) -> Self {
         self.aead = aead;
+        self
+    }
+
+    /// Asks clients to move to another address of this server after the handshake, of which they choose one by its
+    /// family (RFC 9000 §9.6): from an address that many servers share, to one of this server alone. Datagrams to
+    /// these addresses must reach the same endpoint.
+    #[must_use]
+    pub fn with_preferred_address(mut self, v4: Option<SocketAddrV4>, v6: Option<SocketAddrV6>) -> Self {
+        self.preferred = (v4, v6);
         self
     }
 }

@@ -358,7 +358,8 @@ impl Connection {
     pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: Bytes) {
         let number = self.path.space.largest_received().map_or(0, |largest| largest + 1);
         let dst = self.local_cid;
-        let cx = FrameContext { now, space: SpaceId::DATA, dst, payload: &payload, generation: 0, detour: None };
+        let cx =
+            FrameContext { now, space: SpaceId::DATA, dst, payload: &payload, generation: 0, detour: None };
         if self.lifecycle.is_open()
             && let Err(error) = self.handle_payload(&cx, number, Ecn::NotEct)
         {

@@ -7,13 +7,16 @@
 //! RFC 8999; RFC 9000 §5.2 (matching packets to connections), §6 (version negotiation), §10.3 (stateless reset).
 
 mod incoming;
+mod reset_limit;
 mod stateless;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fulmar_base::{HashKey, Instant, KeyedMap, Rng};
 use fulmar_wire::{
-    ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, read_packet,
+    ConnectionId, HeaderError, PreferredAddress, ProtectedKind, ProtectedPacket, ResetToken, Side, Version,
+    read_packet,
 };
 use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use slab::Slab;
@@ -21,6 +24,7 @@ use thiserror::Error;
 
 pub use incoming::Incoming;
 use incoming::WaitingRoom;
+use reset_limit::ResetLimit;
 pub(crate) use stateless::trailing_token;
 
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
@@ -74,6 +78,9 @@ pub enum ConnectError {
     /// The TLS configuration cannot be used.
     #[error("{0}")]
     Tls(TlsError),
+    /// The endpoint uses no connection IDs, and has a connection to this address already.
+    #[error("without connection IDs there can be one connection to an address only")]
+    AddressInUse,
 }
 
 /// Why a connection could not be accepted.
@@ -85,6 +92,9 @@ pub enum AcceptError {
     /// The TLS configuration cannot be used.
     #[error("{0}")]
     Tls(TlsError),
+    /// The endpoint uses no connection IDs, and has a connection to this address already.
+    #[error("without connection IDs there can be one connection to an address only")]
+    AddressInUse,
 }
 
 /// What the endpoint remembers of a connection, to forget it completely.
@@ -92,6 +102,8 @@ pub enum AcceptError {
 struct Registered {
     cids: Vec<ConnectionId>,
     reset_tokens: Vec<ResetToken>,
+    /// Where the peer is, if the connection has no connection IDs.
+    remote: Option<SocketAddr>,
 }
 
 /// The room of all connections of one socket, for both roles.
@@ -103,6 +115,9 @@ pub struct Endpoint {
     connections: Slab<Registered>,
     by_cid: KeyedMap<ConnectionId, ConnectionHandle>,
     by_reset_token: KeyedMap<ResetToken, ConnectionHandle>,
+    /// The connections without connection IDs, by the address of the peer.
+    by_remote: KeyedMap<SocketAddr, ConnectionHandle>,
+    reset_limit: ResetLimit,
     waiting: WaitingRoom,
 }
 
@@ -114,11 +129,13 @@ impl Endpoint {
         let key = HashKey::new(&mut rng);
         Self {
             waiting: WaitingRoom::new(&config, key),
+            reset_limit: ResetLimit::new(config.max_stateless_resets),
             config,
             server,
             connections: Slab::new(),
             by_cid: KeyedMap::new(key),
             by_reset_token: KeyedMap::new(key),
+            by_remote: KeyedMap::new(key),
             rng,
         }
     }
@@ -135,9 +152,8 @@ impl Endpoint {
 
     /// Decides what is to be done with a datagram. An answer is written to `reply`.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
-        let _ = now;
         match read_packet(&datagram.payload, self.config.cid_generator.cid_len()) {
-            Ok(packet) => self.route(packet, datagram, reply),
+            Ok(packet) => self.route(now, packet, datagram, reply),
             Err(HeaderError::UnsupportedVersion(cids)) => {
                 self.negotiate(&datagram, cids.dst(&datagram.payload), cids.src(&datagram.payload), reply)
             }
@@ -145,15 +161,25 @@ impl Endpoint {
         }
     }
 
-    fn route(&mut self, packet: ProtectedPacket, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
-        if let Some(&handle) = self.by_cid.get(&packet.dst) {
+    fn route(
+        &mut self,
+        now: Instant,
+        packet: ProtectedPacket,
+        datagram: Datagram,
+        reply: &mut TransmitBatch,
+    ) -> Route {
+        let known = match packet.dst.is_empty() {
+            true => self.by_remote.get(&datagram.addrs.remote),
+            false => self.by_cid.get(&packet.dst),
+        };
+        if let Some(&handle) = known {
             return Route::Connection(handle, datagram);
         }
         match packet.kind {
             ProtectedKind::Initial { .. } => self.handle_initial(packet, datagram, reply),
             ProtectedKind::OneRtt { .. } => match self.route_reset(datagram) {
                 Ok(route) => route,
-                Err(datagram) => self.reset(&packet.dst, &datagram, reply),
+                Err(datagram) => self.reset(now, &packet.dst, &datagram, reply),
             },
             _ => Route::Dropped(DropReason::UnknownConnection),
         }
@@ -212,7 +238,20 @@ impl Endpoint {
         Route::Reply(stateless::answer(datagram, len))
     }
 
-    fn reset(&mut self, dst: &ConnectionId, datagram: &Datagram, reply: &mut TransmitBatch) -> Route {
+    fn reset(
+        &mut self,
+        now: Instant,
+        dst: &ConnectionId,
+        datagram: &Datagram,
+        reply: &mut TransmitBatch,
+    ) -> Route {
+        // Without connection IDs, one token would end the connections of all peers.
+        if dst.is_empty() {
+            return Route::Dropped(DropReason::UnknownConnection);
+        }
+        if !self.reset_limit.take(now) {
+            return Route::Dropped(DropReason::Overloaded);
+        }
         let token = self.config.reset_token(dst);
         match stateless::write_reset(&mut self.rng, token, datagram.payload.len(), reply) {
             Some(len) => Route::Reply(stateless::answer(datagram, len)),
@@ -238,6 +277,7 @@ impl Endpoint {
             side: Side::Client,
             version: self.config.versions.first().copied().unwrap_or(Version::V1),
             local_cid: self.config.cid_generator.generate(&mut self.rng),
+            preferred_address: None,
             // RFC 9000 §7.2: at least 8 unpredictable bytes.
             remote_cid: random_cid(&mut self.rng),
             addrs,
@@ -248,8 +288,11 @@ impl Endpoint {
             now,
         };
         let local_cid = setup.local_cid;
+        if local_cid.is_empty() && self.by_remote.contains_key(&addrs.remote) {
+            return Err(ConnectError::AddressInUse);
+        }
         let connection = Connection::client(setup, &config.tls, name).map_err(ConnectError::Tls)?;
-        Ok((self.register(&[local_cid]), connection))
+        Ok((self.register(&[local_cid], addrs.remote), connection))
     }
 
     /// Accepts a connection. It has already seen the datagrams that arrived so far.
@@ -265,10 +308,16 @@ impl Endpoint {
         let Some(server) = self.server.clone() else {
             return Err(AcceptError::NotAServer);
         };
+        let local_cid = self.config.cid_generator.generate(&mut self.rng);
+        if local_cid.is_empty() && self.by_remote.contains_key(&incoming.addrs.remote) {
+            return Err(AcceptError::AddressInUse);
+        }
+        let preferred_address = self.preferred_address(&server);
         let setup = ConnectionSetup {
             side: Side::Server,
             version: incoming.version,
-            local_cid: self.config.cid_generator.generate(&mut self.rng),
+            local_cid,
+            preferred_address,
             remote_cid: incoming.src,
             addrs: incoming.addrs,
             endpoint: self.config.clone(),
@@ -277,10 +326,12 @@ impl Endpoint {
             rng: self.rng.fork(),
             now,
         };
-        let local_cid = setup.local_cid;
         let mut connection =
             Connection::server(setup, &server.tls, incoming.dst).map_err(AcceptError::Tls)?;
-        let handle = self.register(&[local_cid, incoming.dst]);
+        let handle = self.register(&[local_cid, incoming.dst], incoming.addrs.remote);
+        if let Some(preferred) = preferred_address {
+            self.add_cid(handle, preferred.cid);
+        }
         for datagram in datagrams {
             connection.handle_datagram(now, datagram);
         }
@@ -300,8 +351,26 @@ impl Endpoint {
         self.waiting.leave(&incoming);
     }
 
-    fn register(&mut self, cids: &[ConnectionId]) -> ConnectionHandle {
-        let handle = ConnectionHandle(self.connections.insert(Registered::default()));
+    /// The address where a server would rather be, with a connection ID for it (RFC 9000 §9.6).
+    fn preferred_address(&mut self, server: &ServerConfig) -> Option<PreferredAddress> {
+        let (v4, v6) = server.preferred;
+        if (v4.is_none() && v6.is_none()) || self.config.cid_generator.cid_len() == 0 {
+            return None;
+        }
+        let cid = self.config.cid_generator.generate(&mut self.rng);
+        Some(PreferredAddress { v4, v6, cid, reset_token: self.config.reset_token(&cid) })
+    }
+
+    fn register(&mut self, cids: &[ConnectionId], remote: SocketAddr) -> ConnectionHandle {
+        let mut registered = Registered::default();
+        if self.config.cid_generator.cid_len() == 0 {
+            registered.remote = Some(remote);
+        }
+        let by_remote = registered.remote;
+        let handle = ConnectionHandle(self.connections.insert(registered));
+        if let Some(remote) = by_remote {
+            self.by_remote.insert(remote, handle);
+        }
         for &cid in cids {
             self.add_cid(handle, cid);
         }
@@ -309,7 +378,7 @@ impl Endpoint {
     }
 
     fn add_cid(&mut self, handle: ConnectionHandle, cid: ConnectionId) {
-        if let Some(registered) = self.connections.get_mut(handle.0) {
+        if let Some(registered) = self.connections.get_mut(handle.0).filter(|_| !cid.is_empty()) {
             registered.cids.push(cid);
             self.by_cid.insert(cid, handle);
         }
@@ -347,6 +416,9 @@ impl Endpoint {
         };
         for cid in registered.cids {
             self.by_cid.remove(&cid);
+        }
+        if let Some(remote) = registered.remote {
+            self.by_remote.remove(&remote);
         }
         for token in registered.reset_tokens {
             self.by_reset_token.remove(&token);

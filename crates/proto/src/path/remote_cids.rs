@@ -138,7 +138,9 @@ impl RemoteCids {
     pub(crate) fn is_reset_token(&self, token: &ResetToken) -> bool {
         // Every token is compared, so that the time tells nothing about which one matched. RFC 9000 §10.3.1: the
         // tokens of IDs that were never used do not count.
-        self.ids.iter().fold(false, |found, id| found | (id.used & id.reset_token.is_some_and(|t| t == *token)))
+        self.ids
+            .iter()
+            .fold(false, |found, id| found | (id.used & id.reset_token.is_some_and(|t| t == *token)))
     }
 
     /// The peer issued an ID (RFC 9000 §19.15).

@@ -64,9 +64,8 @@ mod tests {
 
     #[test]
     fn one_path_in_sixteen_is_silent_and_all_are_where_spinning_is_off() {
-        let spinning = |policy| {
-            (0..1_600).filter(|&seed| Spin::new(policy, &mut Rng::from_u64(seed)).spins).count()
-        };
+        let spinning =
+            |policy| (0..1_600).filter(|&seed| Spin::new(policy, &mut Rng::from_u64(seed)).spins).count();
         assert!((1_450..1_550).contains(&spinning(SpinBit::MostPaths)));
         assert_eq!((spinning(SpinBit::Off), spinning(SpinBit::EveryPath)), (0, 1_600));
         let mut off = Spin::new(SpinBit::Off, &mut Rng::from_u64(3));

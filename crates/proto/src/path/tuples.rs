@@ -79,7 +79,8 @@ impl Path {
     /// Removes the tuples of which nothing is expected any more, now that the one in use has proven itself.
     pub(crate) fn forget_idle_others(&mut self, events: &mut Events) {
         self.fallback = None;
-        while let Some(index) = self.others.iter().position(|t| t.validation.is_none() && !t.wants_to_send()) {
+        while let Some(index) = self.others.iter().position(|t| t.validation.is_none() && !t.wants_to_send())
+        {
             self.forget_other(index, events);
         }
     }
