@@ -10,6 +10,7 @@
 )]
 
 mod bench;
+mod determinism;
 mod interop;
 mod layers;
 mod process;
@@ -37,8 +38,13 @@ enum Task {
     Interop(interop::Options),
     /// Measure a download side by side with quinn's.
     Bench(bench::Options),
+    /// Check that the same seed gives the same packets in every process and every build.
+    Determinism(determinism::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
+    /// One end of a TCP connection that competes in an interop case.
+    #[command(hide = true)]
+    Load(interop::LoadOptions),
     /// Check which crate may use which, and where unsafe code is forbidden.
     Layers,
 }
@@ -47,7 +53,9 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Interop(options) => interop::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Determinism(options) => determinism::run(&options),
         Task::Swarm(options) => swarm::run(&options),
+        Task::Load(options) => interop::run_load(&options),
         Task::Layers => layers::run(),
     };
     match result {

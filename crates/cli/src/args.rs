@@ -136,6 +136,16 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "HEX64", value_parser = parse_key)]
     pub(crate) reset_key: Option<[u8; 32]>,
 
+    /// Whether clients must prove their address before they are served (a Retry, one more round trip): `auto` asks
+    /// while more than 256 handshakes are under way
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) retry: RetryWhen,
+
+    /// The keys that seal address tokens, one on each line as 64 hexadecimal digits, the current one first. Servers
+    /// with the same keys accept each other's tokens. The file is read again when it changes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_keys: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
 }
@@ -305,6 +315,13 @@ pub(crate) enum CongestionName {
     Bbr1,
     /// Prague, for L4S networks (draft-briscoe-iccrg-prague-congestion-control)
     Prague,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RetryWhen {
+    Always,
+    Auto,
+    Never,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar::{
-    AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connection, ConnectionError,
-    Endpoint, EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig, TransportConfig,
-    VarInt,
+    AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connection,
+    ConnectionError, Endpoint, EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig,
+    TransportConfig, VarInt,
 };
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -95,15 +95,23 @@ pub(crate) struct Listen<'a> {
     pub(crate) protocol: &'static str,
     pub(crate) transport: &'a Transport,
     pub(crate) reset_key: Option<[u8; 32]>,
+    pub(crate) validation: AddressValidation,
 }
 
 impl Listen<'_> {
+    /// How connections are taken.
+    pub(crate) fn config(&self) -> Result<ServerConfig, Failure> {
+        let tls = tls::server_config(self.identity, self.protocol)?;
+        ServerConfig::new(tls)
+            .with_aead(self.transport.aead)
+            .with_transport(self.transport.config.clone())
+            .and_then(|config| config.with_address_validation(self.validation.clone()))
+            .map_err(unusable)
+    }
+
     /// Binds the socket, and tells the address it really has. Needs a runtime.
     pub(crate) fn bind(&self) -> Result<(Endpoint, Listening), Failure> {
-        let tls = tls::server_config(self.identity, self.protocol)?;
-        let config =
-            ServerConfig::new(tls).with_transport(self.transport.config.clone()).map_err(unusable)?;
-        let config = config.with_aead(self.transport.aead);
+        let config = self.config()?;
         let bind = |addr: SocketAddr| {
             let builder = Endpoint::builder().server_config(config.clone());
             match &self.reset_key {

@@ -51,6 +51,8 @@ pub struct Host {
     workload: Workload,
     datagrams_dropped: u64,
     replies_sent: u64,
+    /// Whether a connection starts with what the one before it knew of the path.
+    remembers_paths: bool,
 }
 
 /// A connection with its application, kept after its end for the report.
@@ -126,7 +128,12 @@ impl Host {
             workload,
             datagrams_dropped: 0,
             replies_sent: 0,
+            remembers_paths: false,
         }
+    }
+
+    pub(crate) fn remember_paths(self, remembers_paths: bool) -> Self {
+        Self { remembers_paths, ..self }
     }
 
     /// The address of its one socket.
@@ -215,10 +222,14 @@ impl Host {
         &mut self,
         now: Instant,
         handle: ConnectionHandle,
-        connection: Connection,
+        mut connection: Connection,
         workload: Workload,
     ) -> usize {
         let number = self.sessions.len();
+        let last = self.sessions.last().filter(|_| self.remembers_paths);
+        if let Some(saved) = last.and_then(|session| session.connection.congestion_parameters()) {
+            connection.resume_congestion(saved);
+        }
         self.by_handle.insert(handle, number);
         self.dirty.insert(number);
         self.sessions.push(Session {
@@ -248,10 +259,16 @@ impl Host {
                 session.connection.handle_datagram(outbox.now, datagram);
             }
             Route::Incoming(incoming) => {
+                let validated = incoming.is_validated();
                 let accepted = self.endpoint.accept(outbox.now, incoming);
                 let (handle, connection) = accepted.map_err(|error| format!("cannot accept: {error}"))?;
                 let workload = self.workload.clone();
                 let number = self.add_session(outbox.now, handle, connection, workload);
+                if let Some(amplification) =
+                    self.sessions[number].amplification.as_mut().filter(|_| validated)
+                {
+                    amplification.validate();
+                }
                 self.sessions[number].note_received(packet, &self.config);
             }
             Route::Reply(transmit) => self.reply(&transmit, packet, outbox)?,

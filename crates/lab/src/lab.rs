@@ -40,6 +40,7 @@ pub struct Lab {
     pub(crate) nat: Option<NatConfig>,
     pub(crate) shifts: Vec<(Duration, Shift)>,
     pub(crate) watched_sender: Option<Side>,
+    pub(crate) remember_paths: bool,
 }
 
 /// What changes the client's address.
@@ -147,6 +148,7 @@ impl Lab {
             nat: None,
             shifts: Vec::new(),
             watched_sender: None,
+            remember_paths: false,
         }
     }
 
@@ -224,6 +226,13 @@ impl Lab {
     #[must_use]
     pub fn watch_packets_of(self, sender: Side) -> Self {
         Self { watched_sender: Some(sender), ..self }
+    }
+
+    /// Each connection starts, at both ends, with the congestion control parameters that the one before it has
+    /// learned (RFC 9959).
+    #[must_use]
+    pub fn remember_paths(self) -> Self {
+        Self { remember_paths: true, ..self }
     }
 
     /// The world at its beginning, to be driven by hand.

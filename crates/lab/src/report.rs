@@ -63,6 +63,8 @@ pub struct SideReport {
     pub datagrams_received: u64,
     /// When the application read first.
     pub first_read: Option<Instant>,
+    /// When the connection began on this side.
+    pub started: Option<Instant>,
     /// When the application read last: bytes of a stream, or its end.
     pub last_read: Option<Instant>,
     /// When each unreliable datagram was given to the connection, by index.
@@ -122,6 +124,7 @@ impl SideReport {
             datagrams_sent: application.messages().sent(),
             datagrams_received: application.messages().received(),
             first_read: application.first_read(),
+            started: Some(session.started()),
             last_read: application.last_read(),
             datagram_times_sent: application.messages().times_sent().to_vec(),
             datagram_times_received: application.messages().times_received().to_vec(),

@@ -73,6 +73,7 @@ impl Simulation {
         crate::crypto::seed(lab.seed);
         let mut rng = Rng::from_u64(lab.seed);
         let mut world = World::new(rng.u64());
+        let remember_paths = lab.remember_paths;
         let mut end = |side: Side, address: [u8; 4], port, server, workload| {
             let address = SocketAddr::from((address, port));
             // A client has further addresses to move to.
@@ -80,7 +81,8 @@ impl Simulation {
             let others = others.take(if side.is_client() { usize::from(CLIENT_ADDRESSES) } else { 0 });
             let node = world.add_node(std::iter::once(address.ip()).chain(others));
             let config = lab.endpoint_config(side);
-            End { node, host: Host::new(side, address, config, server, workload, rng.fork()) }
+            let host = Host::new(side, address, config, server, workload, rng.fork());
+            End { node, host: host.remember_paths(remember_paths) }
         };
         let server = Some(server_config.clone());
         let ends = [
@@ -185,20 +187,18 @@ impl Simulation {
         }
     }
 
+    /// Whether both ends of every connection that has begun know that its handshake is confirmed, or have forgotten
+    /// it.
     fn are_handshakes_over(&self) -> bool {
+        let is_over = |session: &Session| {
+            session.connection().is_drained()
+                || (session.application().is_confirmed() && !session.connection().is_closed())
+        };
         let clients = self.client().sessions();
         (0..clients.len()).all(|client| {
-            let is_over =
-                |session: &Session| session.connection().is_closed() || session.application().is_confirmed();
             let server = self.peer_of(client).map(|server| &self.server().sessions()[server]);
-            is_over(&clients[client])
-                && (clients[client].connection().is_closed() || server.is_some_and(is_over))
+            is_over(&clients[client]) && server.map_or(clients[client].connection().is_drained(), is_over)
         })
-    }
-
-    /// The server forgets everything but its keys and its configuration.
-    pub fn restart_server(&mut self) {
-        self.ends[1].host.restart(Some(self.server_config.clone()));
     }
 
     /// The client sends bytes that are no connection's.

@@ -167,6 +167,8 @@ pub(crate) enum EndpointEventInner {
     ResetTokenLearned(ResetToken),
     /// The token's connection ID was retired.
     ResetTokenForgotten(ResetToken),
+    /// The peer has proven its address: the connection is half open no more.
+    AddressValidated,
     /// The connection is over.
     Drained,
 }

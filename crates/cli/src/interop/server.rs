@@ -7,6 +7,8 @@ use crate::failure::Failure;
 use crate::hq;
 use crate::net::{self, Listen, Transport};
 use crate::report::Output;
+use fulmar::AddressValidation;
+
 use crate::serve::{serve_until_interrupted, served_directory};
 use crate::tls::Identity;
 
@@ -28,10 +30,11 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
             protocol: hq::PROTOCOL,
             transport: &transport,
             reset_key: None,
+            validation: AddressValidation::default(),
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());
-        serve_until_interrupted(&endpoint, root).await
+        serve_until_interrupted(&endpoint, root, || Ok(())).await
     });
     runtime.shutdown_background();
     result

@@ -38,7 +38,8 @@ impl Frames {
         self.made.len() as u64 == u64::from(self.media.frames)
     }
 
-    /// Makes the next frame, which waits in `sending` until the connection takes it.
+    /// Makes the next frame, which waits in `sending` until the connection takes it. There are no frames before the peer
+    /// allows a stream for them.
     pub(super) fn send(
         &mut self,
         now: Instant,
@@ -48,9 +49,8 @@ impl Frames {
         if self.all_sent() {
             return Ok(Pace::Wait);
         }
-        let id = match self.stream {
-            Some(id) => id,
-            None => self.open(connection, sending)?,
+        let Some(id) = self.open(connection, sending)? else {
+            return Ok(Pace::Rest(self.media.interval));
         };
         let sending = sending.get_mut(&id).ok_or("a stream of frames is not known")?;
         let end = sending.grow(self.media.frame_bytes(self.made.len() as u32));
@@ -58,12 +58,16 @@ impl Frames {
         Ok(if self.all_sent() { Pace::Wait } else { Pace::Rest(self.media.interval) })
     }
 
+    /// The stream, which is opened if it is not yet and the peer allows.
     fn open(
         &mut self,
         connection: &mut Connection,
         sending: &mut BTreeMap<StreamId, Sending>,
-    ) -> Result<StreamId, String> {
-        let id = connection.streams().open(Dir::Uni).ok_or("the peer allows no stream for frames")?;
+    ) -> Result<Option<StreamId>, String> {
+        if self.stream.is_some() {
+            return Ok(self.stream);
+        }
+        let Some(id) = connection.streams().open(Dir::Uni) else { return Ok(None) };
         connection
             .streams()
             .send(id)
@@ -71,6 +75,6 @@ impl Frames {
             .map_err(|error| format!("stream {id} gets no priority: {error}"))?;
         sending.insert(id, Sending::growing(id, self.media.total_bytes()));
         self.stream = Some(id);
-        Ok(id)
+        Ok(self.stream)
     }
 }

@@ -18,6 +18,9 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "satellite/small-uplink",
     "satellite/download",
     "satellite/geo-start",
+    "satellite/seeded",
+    "satellite/second-connection",
+    "satellite/second-connection-100ms",
     "deep-space/minute",
     "deep-space/minute-bulk",
     "deep-space/minute-requests",
@@ -66,6 +69,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "congestion/media-suspension",
     "congestion/media-wifi",
     "congestion/media-10m",
+    "congestion/satellite-seeded",
 ];
 
 #[cfg(test)]

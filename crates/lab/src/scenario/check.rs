@@ -208,16 +208,18 @@ fn row(
     own: &[&Result<Figures, RunError>],
     other: Option<&[&Result<Figures, RunError>]>,
 ) -> Row {
-    let over = |results: &[&Result<Figures, RunError>]| {
-        let figures = results.iter().map(|result| goal.metric.of(result.as_ref().ok()?));
-        goal.metric.over_seeds(&figures.collect::<Vec<_>>())
-    };
-    let measured = match other {
-        Some(other) => over(own).zip(over(other)).map(|(own, other)| own / other),
-        None => over(own),
-    };
-    let all = own.iter().chain(other.unwrap_or_default());
-    let failures: Vec<_> = all.filter_map(|result| result.as_ref().err()).collect();
+    let figure = |result: &Result<Figures, RunError>| goal.metric.of(result.as_ref().ok()?);
+    let mut failures: Vec<_> = own.iter().filter_map(|result| result.as_ref().err()).collect();
+    let mut measured = goal.metric.over_seeds(&own.iter().map(|result| figure(result)).collect::<Vec<_>>());
+    if let Some(other) = other {
+        // Whatever does not come to its end is later than whatever does.
+        let times = other.iter().map(|result| figure(result).or(Some(f64::INFINITY)));
+        let compared = goal.metric.over_seeds(&times.collect::<Vec<_>>()).filter(|time| time.is_finite());
+        measured = measured.zip(compared).map(|(own, other)| own / other);
+        if compared.is_none() {
+            failures.extend(other.iter().filter_map(|result| result.as_ref().err()));
+        }
+    }
     Row {
         scenario: scenario.name().to_owned(),
         controller,

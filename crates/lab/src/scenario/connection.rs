@@ -120,6 +120,15 @@ impl ConnectionSpec {
     }
 
     /// The workload with what this side sends beside the streams of requests.
+    /// Bytes of streams that both sides send, on all repetitions.
+    pub(crate) fn bytes(&self) -> u64 {
+        let (client, server) = (self.client_workload(), self.server_workload());
+        let streams =
+            u64::from(client.streams).saturating_mul(client.size.end().saturating_add(*server.reply.end()));
+        let media = client.media.iter().chain(&server.media).map(MediaStream::total_bytes).sum();
+        streams.saturating_add(media).saturating_mul(u64::from(self.repeat.0))
+    }
+
     fn with_extras(&self, workload: Workload, side: Sender) -> Workload {
         let media = self.media.iter().filter(|media| media.from == side).map(MediaSpec::model).collect();
         let workload = Workload { media, times_reads: !self.media.is_empty(), ..workload };

@@ -142,6 +142,8 @@ pub(crate) struct Measuring<'a> {
     pub(crate) deadline: Option<Duration>,
     /// When the link is repaired.
     pub(crate) repaired_at: Option<Instant>,
+    /// When the first connection that counts began.
+    pub(crate) start: Instant,
     /// The stops of the link.
     pub(crate) events: &'a [LinkEvent],
     /// Whose packets are watched.
@@ -156,7 +158,7 @@ impl Figures {
         let foreground = connections.iter().zip(measuring.background).filter(|(_, background)| !**background);
         let last_read =
             foreground.flat_map(|(connection, _)| sides(connection)).filter_map(|side| side.last_read).max();
-        let completion_s = last_read.map(Instant::as_secs_f64);
+        let completion_s = last_read.map(|at| (at - measuring.start).as_secs_f64());
         let client = SideFigures::of(connections.iter().map(|connection| &connection.client), 0);
         let accepted = report.server_sessions as u64;
         let server = SideFigures::of(connections.iter().map(|connection| &connection.server), accepted);

@@ -86,6 +86,9 @@ struct File {
     runs: Option<Count>,
     limit_s: Option<Seconds>,
     repaired_at_s: Option<Seconds>,
+    /// Whether an earlier connection with the same workload has seen the path; only the others are measured.
+    #[serde(default)]
+    seeded: bool,
     watch: Option<Watched>,
     #[serde(default)]
     link: LinkSpec,
@@ -263,6 +266,11 @@ impl Scenario {
             None if self.link().is_random() => RUNS_RANDOM,
             None => 1,
         }
+    }
+
+    /// Bytes of streams that the ends are to move, as far as nobody cuts them short.
+    pub fn bytes(&self) -> u64 {
+        self.file.connection.iter().map(ConnectionSpec::bytes).fold(0, u64::saturating_add)
     }
 
     fn link(&self) -> LinkSpecs<'_> {

@@ -45,7 +45,19 @@ impl Scenario {
             controller,
             failure: Box::new(failure),
         };
-        let report = self.lab(controller, seed)?.run().map_err(failed)?;
+        let mut report = self.lab(controller, seed)?.run().map_err(failed)?;
+        let mut start = Instant::ZERO;
+        if self.file.seeded {
+            // The first connection has only prepared the others.
+            report.connections.remove(0);
+            report.server_sessions -= 1;
+            start = report
+                .connections
+                .iter()
+                .filter_map(|connection| connection.client.started)
+                .min()
+                .unwrap_or(start);
+        }
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
         let (up, down) = self.link().build();
@@ -55,6 +67,7 @@ impl Scenario {
             background: &background,
             deadline: self.file.connection.iter().find_map(ConnectionSpec::deadline),
             repaired_at: self.repaired_at(),
+            start,
             events: &self.link().events(),
             watched: self.file.watch.map(Watched::sender),
             links: [&up, &down],
@@ -80,8 +93,15 @@ impl Scenario {
         if let Some(at) = self.repaired_at() {
             lab = lab.watch_from(at);
         }
-        for (spec, repetition) in self.file.connection.iter().flat_map(repeated) {
-            lab = lab.connection(self.connecting(spec, repetition, &client)?);
+        if self.file.seeded
+            && let Some(first) = self.file.connection.first()
+        {
+            lab = lab.remember_paths().connection(self.connecting(first, 0, &client)?);
+        }
+        for (number, (spec, repetition)) in self.file.connection.iter().flat_map(repeated).enumerate() {
+            let connecting = self.connecting(spec, repetition, &client)?;
+            let waits = self.file.seeded && number == 0;
+            lab = lab.connection(if waits { connecting.after_previous() } else { connecting });
         }
         Ok(lab.client(client))
     }

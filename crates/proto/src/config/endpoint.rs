@@ -1,6 +1,7 @@
 //! How an endpoint behaves, whatever its connections do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fulmar_wire::{ConnectionId, ResetToken, Version};
 
@@ -24,6 +25,10 @@ pub struct EndpointConfig {
     /// How many stateless resets are sent in a second at most; further packets without a connection are ignored.
     /// Default 200.
     pub max_stateless_resets: u32,
+    /// The time of [`Instant::ZERO`](crate::Instant::ZERO), since the beginning of 1970: tokens that outlive a
+    /// process are dated by it. Default zero, which is as good as the truth as long as it is the same for all
+    /// servers that share keys.
+    pub epoch: Duration,
 }
 
 impl EndpointConfig {
@@ -36,6 +41,7 @@ impl EndpointConfig {
             max_incoming: 1_024,
             max_incoming_bytes: 16 << 10,
             max_stateless_resets: 200,
+            epoch: Duration::ZERO,
         }
     }
 

@@ -10,8 +10,8 @@ use fulmar_base::{Instant, Rng};
 use super::bbr::{DelayWatch, FullPipe, MinRtt, Ramp, Rounds, percent, rate, volume};
 use super::recovery::Recovery;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, Sent, SpuriousLoss, initial_window,
-    window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
+    initial_window, window_after_mtu_change,
 };
 
 /// The gain that doubles the rate in a round, 2 / ln 2 (BBRHighGain), and its inverse, in hundredths.
@@ -311,6 +311,24 @@ impl Controller for Bbr1 {
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
         if self.recovery.on_spurious(spurious.bytes, spurious.sent_time) && self.timed_out.take().is_some() {
             self.window = self.window.max(self.prior_window);
+        }
+    }
+
+    fn on_resume(&mut self, _now: Instant, step: ResumeStep) {
+        match step {
+            ResumeStep::Jump { window, rtt } if self.phase == Phase::Startup => {
+                self.pacing_rate = self.pacing_rate.max(rate(window, rtt));
+                self.window = self.window.max(2 * window);
+            }
+            ResumeStep::Retreat { window } => {
+                if self.phase == Phase::Startup {
+                    self.full.set_full();
+                    self.phase = Phase::Drain;
+                }
+                self.recovery.make_final();
+                self.window = self.window.min(window).max(MIN_PIPE_PACKETS * self.packet);
+            }
+            _ => {}
         }
     }
 

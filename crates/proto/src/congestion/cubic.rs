@@ -10,8 +10,8 @@ use fulmar_base::Instant;
 use super::hystart::HyStart;
 use super::recovery::Recovery;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, Sent, SpuriousLoss, initial_window,
-    minimum_window, window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
+    initial_window, minimum_window, window_after_mtu_change,
 };
 
 /// The window after a loss, in tenths (beta, RFC 9438 §4.6).
@@ -240,6 +240,27 @@ impl Controller for Cubic {
         if restores && self.state.window < self.state.prior_window {
             self.state = self.undo.clone();
             self.recovery.release();
+        }
+    }
+
+    fn on_resume(&mut self, now: Instant, step: ResumeStep) {
+        let (smallest, state) = (minimum_window(self.max_datagram_size), &mut self.state);
+        match step {
+            ResumeStep::Jump { window, .. } => state.window = state.window.max(window),
+            ResumeStep::Settle { window } => state.window = state.window.min(window).max(smallest),
+            ResumeStep::Retreat { window } => {
+                if !self.recovery.covers(now) {
+                    self.recovery.enter(now);
+                }
+                self.recovery.make_final();
+                state.window = state.window.min(window).max(smallest);
+                state.ssthresh = Some(state.window);
+                // The window of the jump is nothing to return to.
+                state.prior_window = state.window;
+                state.plateau = None;
+                state.stage = None;
+            }
+            ResumeStep::Recovered { ssthresh } => state.ssthresh = Some(ssthresh.max(state.window)),
         }
     }
 

@@ -8,6 +8,8 @@
 
 mod bbr;
 mod bbr1;
+mod capacity;
+mod careful_resume;
 mod cubic;
 mod delivery_rate;
 mod events;
@@ -19,6 +21,7 @@ mod new_reno;
 mod pacer;
 mod prague;
 mod recovery;
+mod saved_path;
 #[cfg(test)]
 mod test_link;
 #[cfg(test)]
@@ -31,11 +34,13 @@ use fulmar_base::Instant;
 
 pub use self::bbr::{Bbr, BbrConfig};
 pub use self::bbr1::{Bbr1, Bbr1Config};
+pub use self::careful_resume::ResumeStep;
 pub use self::cubic::{Cubic, CubicConfig};
 pub use self::delivery_rate::{DeliverySnapshot, RateSample};
 pub use self::events::{AckEvent, Cause, CongestionEvent, LostPacket, Sent, SpuriousLoss};
 pub use self::new_reno::{NewReno, NewRenoConfig};
 pub use self::prague::{Prague, PragueConfig};
+pub use self::saved_path::{SAVED_PATH_LIFETIME, SavedPath};
 
 pub(crate) use self::flow::Flow;
 use crate::datagram::Ecn;
@@ -67,6 +72,12 @@ pub trait Controller: Send + Debug {
     /// that kind, the controller should undo it.
     fn on_spurious_loss(&mut self, now: Instant, spurious: &SpuriousLoss) {
         let _ = (now, spurious);
+    }
+
+    /// The flow resumes what an earlier connection knew of the path (RFC 9959). A controller that ignores this starts
+    /// as always.
+    fn on_resume(&mut self, now: Instant, step: ResumeStep) {
+        let _ = (now, step);
     }
 
     /// The largest size of a datagram changed, in bytes of UDP payload.

@@ -5,8 +5,8 @@ use fulmar_base::Instant;
 use super::hystart::HyStart;
 use super::recovery::Recovery;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, Sent, SpuriousLoss, initial_window,
-    minimum_window, window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
+    initial_window, minimum_window, window_after_mtu_change,
 };
 
 /// The options of [`NewReno`].
@@ -110,6 +110,23 @@ impl Controller for NewReno {
             self.window = self.window.max(window);
             self.ssthresh = ssthresh;
             self.recovery.release();
+        }
+    }
+
+    fn on_resume(&mut self, now: Instant, step: ResumeStep) {
+        let smallest = minimum_window(self.max_datagram_size);
+        match step {
+            ResumeStep::Jump { window, .. } => self.window = self.window.max(window),
+            ResumeStep::Settle { window } => self.window = self.window.min(window).max(smallest),
+            ResumeStep::Retreat { window } => {
+                if !self.recovery.covers(now) {
+                    self.recovery.enter(now);
+                }
+                self.recovery.make_final();
+                self.window = self.window.min(window).max(smallest);
+                self.ssthresh = Some(self.window);
+            }
+            ResumeStep::Recovered { ssthresh } => self.ssthresh = Some(ssthresh.max(self.window)),
         }
     }
 

@@ -111,12 +111,14 @@ impl Connection {
         Ok(())
     }
 
-    fn on_new_token(&mut self, _token: &NewToken<'_>) -> Result<(), TransportError> {
+    fn on_new_token(&mut self, frame: &NewToken<'_>) -> Result<(), TransportError> {
         if self.side.is_server() {
             // RFC 9000 §19.7.
             return Err(TransportError::protocol_violation("a client sent a token"));
         }
-        // Tokens are of use to clients that resume; this one forgets them.
+        if let Some(sessions) = &self.sessions {
+            sessions.add_token(frame.token);
+        }
         Ok(())
     }
 

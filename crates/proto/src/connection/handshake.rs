@@ -42,7 +42,7 @@ pub(super) struct Handshake {
     handshake: Option<Keys>,
     one_rtt: Option<OneRttKeys>,
     pub(super) cids: HandshakeCids,
-    /// The token that a Retry demands in Initial packets.
+    /// The token in Initial packets: of an earlier connection, or that of a Retry.
     token: Vec<u8>,
     peer_parameters: Option<TransportParameters>,
     complete: bool,
@@ -176,6 +176,11 @@ impl Handshake {
         self.token = token.to_vec();
         self.initial = Some(Keys::initial(version, &scid, self.side, aead));
         self.streams[Level::Initial as usize].resend_unacked();
+    }
+
+    /// Initial packets carry a token of an earlier connection.
+    pub(super) fn set_token(&mut self, token: Vec<u8>) {
+        self.token = token;
     }
 
     pub(super) fn token(&self) -> &[u8] {

@@ -5,6 +5,7 @@
 //! | `mod` | struct [`Connection`]: construction and its public methods |
 //! | `lifecycle` | handshaking, established, closing, draining, drained |
 //! | `handshake`, `crypto_stream` | TLS, keys |
+//! | `address_tokens` | tokens for later connections |
 //! | `parameters` | the transport parameters of both ends |
 //! | `spaces` | the packet number spaces of the handshake; probes |
 //! | `receive`, `undecryptable` | a datagram in |
@@ -21,6 +22,7 @@
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
 //! values back.
 
+mod address_tokens;
 mod close;
 mod crypto_stream;
 mod delivery;
@@ -33,6 +35,7 @@ mod migration;
 mod parameters;
 mod receive;
 mod recovery;
+mod resume;
 mod spaces;
 mod stats;
 mod timers;
@@ -51,6 +54,7 @@ use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{
     CloseCode, ConnectionId, Dialect, FrameType, PreferredAddress, Side, TransportParameters, VarInt, Version,
 };
+use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName};
 
 pub use self::migration::MigrateError;
@@ -58,11 +62,12 @@ pub use self::spaces::SpaceId;
 pub use self::stats::ConnectionStats;
 pub use self::timers::TimerReason;
 
+use self::address_tokens::AddressTokens;
 use self::close::Close;
 use self::handshake::{Handshake, Progress};
 use self::idle::Idle;
 use self::lifecycle::Lifecycle;
-use self::parameters::local_parameters;
+use self::parameters::{OfServer, local_parameters};
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
@@ -71,11 +76,13 @@ use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
+use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
 use crate::ext::AckFrequency;
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
+use crate::sessions::SessionView;
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
 
@@ -95,6 +102,20 @@ pub(crate) struct ConnectionSetup {
     pub(crate) aead: AeadBackend,
     pub(crate) rng: Rng,
     pub(crate) now: Instant,
+}
+
+/// How a server came to accept a connection.
+pub(crate) struct Admission {
+    /// Where the client sent the packet that was accepted: its Initial keys are made of it.
+    pub(crate) first_dcid: ConnectionId,
+    /// Where the client sent its very first packet; another ID if it has followed a Retry.
+    pub(crate) original_dcid: ConnectionId,
+    /// The ID that the Retry gave it, if it has.
+    pub(crate) retry_scid: Option<ConnectionId>,
+    /// Whether the address is proven.
+    pub(crate) validated: bool,
+    /// Makes the tokens for the client's later connections.
+    pub(crate) issuer: Arc<TokenIssuer>,
 }
 
 /// A QUIC connection as a state machine without I/O.
@@ -124,6 +145,11 @@ pub struct Connection {
     streams: Streams,
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
+    address_tokens: AddressTokens,
+    /// Makes tokens for the client (servers only).
+    issuer: Option<Arc<TokenIssuer>>,
+    /// What is remembered of the server, and will be (clients only).
+    sessions: Option<Arc<SessionView>>,
     idle: Idle,
     vigil: Vigil,
     close: Option<Close>,
@@ -149,30 +175,48 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A client's connection; its first packets are ready to be sent.
+    /// A client's connection; its first packets are ready to be sent. `sessions` is what is remembered of the
+    /// server.
     pub(crate) fn client(
         mut setup: ConnectionSetup,
         tls: &rustls::ClientConfig,
         name: ServerName<'static>,
+        sessions: Option<Arc<SessionView>>,
     ) -> Result<Self, TlsError> {
         let parameters = local_parameters(&setup, None).write(setup.side, Some(&mut setup.rng));
-        let session = Session::client(tls, setup.version, name, parameters, setup.aead)?;
+        let mut tls = tls.clone();
+        // RFC 9369 §5: what rustls would remember by itself is not kept apart by the version of QUIC.
+        tls.resumption = match &sessions {
+            Some(sessions) => Resumption::store(sessions.clone()),
+            None => Resumption::disabled(),
+        };
+        let session = Session::client(&tls, setup.version, name, parameters, setup.aead)?;
         let original_dcid = setup.remote_cid;
         let mut connection = Self::new(setup, session, original_dcid);
+        if let Some(token) = sessions.as_ref().and_then(|sessions| sessions.take_token()) {
+            connection.handshake.set_token(token);
+        }
+        connection.sessions = sessions;
         connection.handshake.drive();
         Ok(connection)
     }
 
-    /// A server's connection for a client that sent its first packet to `original_dcid`.
+    /// A server's connection.
     pub(crate) fn server(
         mut setup: ConnectionSetup,
         tls: &rustls::ServerConfig,
-        original_dcid: ConnectionId,
+        admission: Admission,
     ) -> Result<Self, TlsError> {
-        let parameters =
-            local_parameters(&setup, Some(original_dcid)).write(setup.side, Some(&mut setup.rng));
+        let Admission { first_dcid, original_dcid, retry_scid, validated, issuer } = admission;
+        let cids = OfServer { original_dcid, retry_scid };
+        let parameters = local_parameters(&setup, Some(cids)).write(setup.side, Some(&mut setup.rng));
         let session = Session::server(tls, setup.version, parameters, setup.aead)?;
-        Ok(Self::new(setup, session, original_dcid))
+        let mut connection = Self::new(setup, session, first_dcid);
+        connection.issuer = Some(issuer);
+        if validated {
+            connection.path.tuple.credit.validate();
+        }
+        Ok(connection)
     }
 
     fn new(setup: ConnectionSetup, session: Session, original_dcid: ConnectionId) -> Self {
@@ -218,6 +262,9 @@ impl Connection {
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
+            address_tokens: AddressTokens::default(),
+            issuer: None,
+            sessions: None,
             idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
             vigil: Vigil::default(),
             close: None,
@@ -291,6 +338,7 @@ impl Connection {
     /// See [`SendDatagramError`].
     pub fn send_datagram(&mut self, data: Bytes, drop_oldest: bool) -> Result<(), SendDatagramError> {
         let room = self.datagram_room();
+        self.path.tuple.mtud.want();
         self.datagrams.send(data, drop_oldest, room)
     }
 
@@ -309,6 +357,19 @@ impl Connection {
     pub(super) fn datagram_room(&self) -> usize {
         let overhead = 1 + self.path.remote_cids.active().len() + 4 + crate::crypto::TAG_LEN;
         usize::from(self.path.tuple.mtu()) - overhead
+    }
+
+    /// What an earlier connection left in the session store about the path to this server, see
+    /// [`Connection::set_path_memory`].
+    pub fn path_memory(&self) -> Option<Vec<u8>> {
+        self.sessions.as_ref()?.path()
+    }
+
+    /// Leaves up to 256 bytes about the path for later connections to this server, if there is a session store.
+    pub fn set_path_memory(&self, bytes: Vec<u8>) {
+        if let Some(sessions) = &self.sessions {
+            sessions.set_path(bytes);
+        }
     }
 
     /// Asks the peer for an acknowledgement, to see whether it is there.
@@ -420,6 +481,7 @@ impl Connection {
             self.idle.on_established(now, self.pto_base());
             self.events.push_back(Event::Connected);
             if self.side.is_server() {
+                self.give_address_tokens(now);
                 self.on_handshake_confirmed(now);
             }
         }
@@ -427,9 +489,26 @@ impl Connection {
         Ok(())
     }
 
+    /// The peer has proven that it receives what is sent to its address.
+    fn on_address_validated(&mut self) {
+        if !self.path.tuple.credit.is_validated() {
+            self.path.tuple.credit.validate();
+            self.endpoint_events.push_back(EndpointEventInner::AddressValidated);
+        }
+    }
+
+    /// Gives the client tokens with which it can prove its address in later connections (RFC 9000 §8.1.3).
+    fn give_address_tokens(&mut self, now: Instant) {
+        let Some(issuer) = &self.issuer else { return };
+        let host = self.path.tuple.addrs.remote.ip();
+        for _ in 0..issuer.per_connection() {
+            self.address_tokens.give(issuer.new_token(&mut self.rng, now, self.version, host));
+        }
+    }
+
     fn on_handshake_confirmed(&mut self, now: Instant) {
         self.note(now, LogEvent::State(ConnectionState::Confirmed));
-        self.path.tuple.credit.validate();
+        self.on_address_validated();
         self.discard_space(now, SpaceId::Initial);
         self.discard_space(now, SpaceId::Handshake);
         self.events.push_back(Event::HandshakeConfirmed);

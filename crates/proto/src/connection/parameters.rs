@@ -10,18 +10,24 @@ use crate::ext::AckFrequency;
 use crate::path::REMOTE_CIDS_MAX;
 use crate::streams::InitialLimits;
 
-/// What this end tells; a server repeats the connection ID that the client made up, `original_dcid`.
-pub(super) fn local_parameters(
-    setup: &ConnectionSetup,
-    original_dcid: Option<ConnectionId>,
-) -> TransportParameters {
+/// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
+pub(super) struct OfServer {
+    /// The one that the client made up.
+    pub(super) original_dcid: ConnectionId,
+    /// The one of the Retry that the client followed.
+    pub(super) retry_scid: Option<ConnectionId>,
+}
+
+/// What this end tells; `cids` are a server's.
+pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) -> TransportParameters {
     let transport = &setup.transport;
     let limits = transport.streams().initial_limits();
     let frame_max = local_frame_max(transport.datagram_receive_buffer);
     // Without connection IDs, a token would be the same for all peers.
     let has_token = setup.side.is_server() && !setup.local_cid.is_empty();
     TransportParameters {
-        original_dcid,
+        original_dcid: cids.as_ref().map(|cids| cids.original_dcid),
+        retry_scid: cids.and_then(|cids| cids.retry_scid),
         max_idle_timeout: transport.max_idle_timeout,
         stateless_reset_token: has_token.then(|| setup.endpoint.reset_token(&setup.local_cid)),
         initial_max_data: VarInt::saturating(limits.max_data),

@@ -31,6 +31,9 @@ const CHALLENGE_LEN: u64 = 1 + 4 + 9 + 16;
 /// Room for an acknowledgement beside a challenge.
 const ACK_ROOM: u64 = 12;
 
+/// Without words for the application, a packet that closes has fewer bytes.
+const CLOSE_CREDIT: u64 = 60;
+
 /// What the next datagram is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
@@ -105,7 +108,7 @@ impl Connection {
             if count > 0 && (matches!(slot, Slot::MtuProbe(_)) || self.path.tuple.wants_to_send()) {
                 break None;
             }
-            let size = self.datagram_size(slot).min(segment.unwrap_or(usize::MAX));
+            let size = self.datagram_size(now, slot).min(segment.unwrap_or(usize::MAX));
             if len + size > buffer.len() {
                 break None;
             }
@@ -124,12 +127,13 @@ impl Connection {
                 break None;
             }
         };
-        if let Some(blocked) = blocked {
-            self.path.tuple.flow.end_round(blocked == Blocked::NothingToSend);
-        }
+        let tuple = &mut self.path.tuple;
+        let resumes = blocked
+            .is_some_and(|blocked| tuple.flow.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt));
         self.note_figures(now, blocked);
         if count == 0 {
-            return None;
+            // The window has grown in between, which happens once in the life of a tuple.
+            return if resumes { self.poll_transmit(now, batch) } else { None };
         }
         self.path.tuple.ecn.on_sent(ecn, count as u64);
         batch.set_len(len);
@@ -161,6 +165,9 @@ impl Connection {
         }
         if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
             return Ok(Slot::Packets(Allowance::Probe));
+        }
+        if self.probes.is_reminder_due() && self.can_send(SpaceId::DATA) {
+            return Ok(Slot::Packets(Allowance::Reminder));
         }
         let blocked = match self.data_slot(now) {
             Ok(slot) => return Ok(slot),
@@ -257,7 +264,7 @@ impl Connection {
         }
     }
 
-    fn datagram_size(&self, slot: Slot) -> usize {
+    fn datagram_size(&self, now: Instant, slot: Slot) -> usize {
         match slot {
             Slot::MtuProbe(size) => usize::from(size),
             Slot::Packets(_) | Slot::Close => {
@@ -266,7 +273,9 @@ impl Connection {
                 // path, and in the end all packets do. The full one that arrives shows that the path is as wide
                 // as ever.
                 let second_probe = slot == Slot::Packets(Allowance::Probe) && self.probes.is_last();
-                let narrow = second_probe || self.pto.count() >= NARROW_PTOS;
+                // An unreliable datagram cannot be cut.
+                let late = !self.datagrams.wants_to_send() && self.is_ack_late(now);
+                let narrow = second_probe || late || self.pto.count() >= NARROW_PTOS;
                 let mtu = if narrow { MTU_MIN } else { self.path.tuple.mtu() };
                 if slot == Slot::Packets(Allowance::PathOnly) && credit < usize::from(MTU_MIN) {
                     // What is left of a small credit is for a repetition.
@@ -383,6 +392,9 @@ impl Connection {
             true => tuple.flow.on_sent(now, number, size),
             false => DeliverySnapshot::NONE,
         };
+        if space.is_data() && !padded && usize::from(size) + SEGMENT_SLACK >= usize::from(tuple.mtu()) {
+            tuple.mtud.want();
+        }
         let record = SentPacket {
             time_sent: now,
             size,
@@ -510,10 +522,11 @@ impl Connection {
     /// (RFC 9000 §10.2.3).
     fn transmit_close(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
         let pending = self.close.as_ref().is_some_and(|close| close.is_pending());
-        if !pending || !self.has_credit() {
+        let least = if self.handshake.is_confirmed() { CLOSE_CREDIT } else { u64::from(MTU_MIN) };
+        if !pending || self.path.tuple.credit.available() < least {
             return None;
         }
-        let size = self.datagram_size(Slot::Close);
+        let size = self.datagram_size(now, Slot::Close);
         let buffer = &mut batch.room()[..size];
         let datagram = self.build_datagram(now, Slot::Close, Ecn::NotEct, buffer);
         if let Some(close) = &mut self.close {

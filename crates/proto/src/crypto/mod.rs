@@ -19,6 +19,7 @@
 //! | [`provider`] | rustls providers restricted to chosen cipher suites |
 //! | [`retry`] | the integrity tag of Retry packets |
 //! | [`reset`] | stateless reset tokens |
+//! | [`token`] | sealed tokens for the validation of addresses, and their keys |
 //!
 //! It must not know packets, spaces or streams: a packet is a slice with a header length, CRYPTO data is
 //! bytes in order.
@@ -35,6 +36,7 @@ mod retry;
 mod secret_capture;
 mod session;
 mod tls_error;
+mod token;
 mod version;
 
 pub(crate) use aead::TAG_LEN;
@@ -43,11 +45,11 @@ pub(crate) use key_phase::{OneRttKeys, OpenError};
 pub(crate) use keys::{DirectionKeys, Keys};
 pub use provider::restrict_suites;
 pub use reset::ResetKey;
-#[cfg(test)]
-pub(crate) use retry::retry_tag;
-pub(crate) use retry::verify_retry;
+pub(crate) use retry::{retry_tag, verify_retry};
 pub(crate) use session::{KeyEvent, Level, Session};
 pub use tls_error::TlsError;
+pub(crate) use token::{OpenedToken, SALT_LEN};
+pub use token::{TokenKeys, TokenKeysError};
 
 #[cfg(test)]
 mod vectors;

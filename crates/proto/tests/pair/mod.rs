@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{
-    CidGenerator, ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple, Instant, RandomCids,
-    ReadError, ResetKey, ServerConfig, Side, StreamId, TransportConfig, Version,
+    AddressValidation, CidGenerator, ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple,
+    Instant, RandomCids, ReadError, ResetKey, ServerConfig, SessionStore, Side, StreamId, TransportConfig,
+    Version,
 };
 
 pub use certificates::{
@@ -52,6 +53,8 @@ pub struct Setup {
     pub preferred: Option<SocketAddr>,
     pub client_cids: Arc<dyn CidGenerator>,
     pub server_cids: Arc<dyn CidGenerator>,
+    pub validation: AddressValidation,
+    pub sessions: Option<Arc<SessionStore>>,
     pub answer: Answer,
     /// Decides the connection IDs.
     pub seed: u8,
@@ -69,6 +72,8 @@ impl Default for Setup {
             preferred: None,
             client_cids: Arc::new(RandomCids::new(8)),
             server_cids: Arc::new(RandomCids::new(8)),
+            validation: AddressValidation::default(),
+            sessions: None,
             answer: Answer::Accept,
             seed: 0,
         }
@@ -89,8 +94,12 @@ impl Setup {
             Some(SocketAddr::V6(v6)) => server.with_preferred_address(None, Some(v6)),
             None => server,
         };
-        let client =
+        let server = server.with_address_validation(self.validation).unwrap();
+        let mut client =
             ClientConfig::new(Arc::new(self.client_tls)).with_transport(Arc::new(self.client)).unwrap();
+        if let Some(sessions) = self.sessions {
+            client = client.with_sessions(sessions);
+        }
         let mut pair = Pair {
             now: Instant::from_millis(1),
             client: End::new(Side::Client, CLIENT, None, client_endpoint, self.seed),

@@ -20,7 +20,6 @@ use crate::Result;
 
 pub(super) use self::capture::{Capture, Place, Seen};
 pub(super) use self::conditions::{Blackhole, Conditions, Direction, Rebinding};
-pub(super) use self::ip::IpPacket;
 use self::namespace::Namespace;
 use self::router::Router;
 

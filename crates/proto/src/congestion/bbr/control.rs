@@ -42,7 +42,7 @@ pub(super) struct Control {
     limited: bool,
     was_limited: bool,
     /// Whether the pace follows a measured bandwidth.
-    measured: bool,
+    pub(super) measured: bool,
 }
 
 impl Control {

@@ -15,6 +15,7 @@
 //! | `startup` | the states STARTUP and DRAIN |
 //! | `probe_bw`, `probe_rtt` | the other states |
 //! | `loss` | what losses change in the model, and the undoing of it |
+//! | `resume` | careful resume |
 //! | `control` | the window and the pacing rate that follow |
 //!
 //! Where this departs from the draft, the place says so and why. The departures are: a rise of delay ends
@@ -31,6 +32,7 @@ mod min_rtt;
 mod probe_bw;
 mod probe_rtt;
 mod ramp;
+mod resume;
 mod rounds;
 mod startup;
 mod train;
@@ -55,8 +57,8 @@ use self::startup::Startup;
 pub(super) use self::units::{percent, rate, volume};
 use super::recovery::Recovery;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, Sent, SpuriousLoss,
-    initial_window, minimum_window,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,
+    SpuriousLoss, initial_window, minimum_window,
 };
 
 /// The options of [`Bbr`].
@@ -284,6 +286,10 @@ impl Controller for Bbr {
             self.undo_losses();
             self.update_control(0);
         }
+    }
+
+    fn on_resume(&mut self, now: Instant, step: ResumeStep) {
+        self.follow_resume(now, step);
     }
 
     fn on_mtu(&mut self, max_datagram_size: u16) {

@@ -94,7 +94,7 @@ impl Bbr {
         }
     }
 
-    fn enter_drain(&mut self) {
+    pub(super) fn enter_drain(&mut self) {
         self.phase = Phase::Drain;
         self.startup.drain_start = self.rounds.count();
     }

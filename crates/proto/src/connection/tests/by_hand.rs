@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{ConnectionId, Side, TransportParameters, Version};
 
-use super::super::parameters::local_parameters;
+use super::super::parameters::{OfServer, local_parameters};
 use super::super::{Connection, ConnectionSetup};
 use super::pair::{CLIENT, SERVER, client_tls, large_chain, server_tls_with};
 use crate::config::{EndpointConfig, TransportConfig};
@@ -64,7 +64,7 @@ pub(super) fn server(
     raw: &[u8],
 ) -> Connection {
     let setup = setup(Side::Server, now);
-    let mut parameters = local_parameters(&setup, Some(dcid));
+    let mut parameters = local_parameters(&setup, Some(OfServer { original_dcid: dcid, retry_scid: None }));
     change(&mut parameters);
     let bytes = [&parameters.write(Side::Server, None), raw].concat();
     // The server's flight is so large that the client has keys before it has everything.
