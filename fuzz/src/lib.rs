@@ -34,6 +34,10 @@ impl Host {
         }
     }
 
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
     /// Takes a datagram from `remote`.
     pub fn receive(&mut self, now: Instant, remote: SocketAddr, payload: &[u8]) {
         let addrs = FourTuple { remote, local_ip: None };

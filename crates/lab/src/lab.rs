@@ -307,8 +307,8 @@ impl Lab {
         if let Some(secrets) = secrets {
             tls.key_log = secrets;
         }
-        let config = fulmar_proto::ClientConfig::new(Arc::new(tls))
-            .with_transport(Arc::new(self.client.clone()))?;
+        let config =
+            fulmar_proto::ClientConfig::new(Arc::new(tls)).with_transport(Arc::new(self.client.clone()))?;
         if !self.resume {
             return Ok(config);
         }

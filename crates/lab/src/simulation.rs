@@ -194,14 +194,17 @@ impl Simulation {
         }
     }
 
+    /// Whether both ends of every connection that has begun know that its handshake is confirmed, or have forgotten
+    /// it.
     fn are_handshakes_over(&self) -> bool {
+        let is_over = |session: &Session| {
+            session.connection().is_drained()
+                || (session.application().is_confirmed() && !session.connection().is_closed())
+        };
         let clients = self.client().sessions();
         (0..clients.len()).all(|client| {
-            let is_over =
-                |session: &Session| session.connection().is_closed() || session.application().is_confirmed();
             let server = self.peer_of(client).map(|server| &self.server().sessions()[server]);
-            is_over(&clients[client])
-                && (clients[client].connection().is_closed() || server.is_some_and(is_over))
+            is_over(&clients[client]) && server.map_or(clients[client].connection().is_drained(), is_over)
         })
     }
 

@@ -84,3 +84,7 @@ pub use streams::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, StreamEvent, StreamStats, Streams,
     WriteError,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/connection-ids.md")]
+struct ConnectionIdsDocument;

@@ -62,7 +62,7 @@ pub(super) fn draw(seed: u64) -> Lab {
         let start = if number == 0 { Duration::ZERO } else { dice.millis(0, 2_000) };
         lab = lab.connection(Connecting::new(dice.workload(pauses)).start(start).close(dice.close()));
     }
-    lab
+    dice.shifts(lab)
 }
 
 /// The slowest link, in bits per second, that a policer can stand in front of.
@@ -332,6 +332,26 @@ impl Dice {
             pause: if pauses { self.0.unit() * 0.3 } else { 0.0 },
             pause_max: self.millis(1, 300),
         }
+    }
+
+    /// Some clients are behind a NAT that forgets, some move.
+    fn shifts(&mut self, mut lab: Lab) -> Lab {
+        let shift = match self.0.below(10) {
+            0 => Shift::Rebinding,
+            1 => Shift::Move,
+            _ => return lab,
+        };
+        if shift == Shift::Rebinding || self.0.chance(0.5) {
+            let addresses = (1..=self.between(1, 3)).map(|n| IpAddr::from([192, 0, 2, n as u8])).collect();
+            lab = lab.nat(NatConfig { addresses, ..NatConfig::port_restricted_cone([192, 0, 2, 1].into()) });
+        }
+        // Through a NAT that has forgotten its client only the client can find the way.
+        let idle = lab.client.max_idle_timeout.unwrap_or(Duration::from_secs(30));
+        lab.client.keep_alive_interval.get_or_insert(idle / 8);
+        for _ in 0..self.between(1, 6) {
+            lab = lab.shift(self.millis(0, 5_000), shift);
+        }
+        lab
     }
 
     fn close(&mut self) -> Close {

@@ -1,5 +1,6 @@
 //! How connections of a client and of a server are made.
 
+use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 
 use super::{AddressValidation, ConfigError, TransportConfig};
@@ -83,6 +84,8 @@ pub struct ServerConfig {
     pub(crate) tls: Arc<rustls::ServerConfig>,
     pub(crate) transport: Arc<TransportConfig>,
     pub(crate) aead: AeadBackend,
+    /// Where clients are asked to move to.
+    pub(crate) preferred: (Option<SocketAddrV4>, Option<SocketAddrV6>),
     pub(crate) validation: AddressValidation,
 }
 
@@ -93,6 +96,7 @@ impl ServerConfig {
             tls,
             transport: Arc::default(),
             aead: AeadBackend::default(),
+            preferred: (None, None),
             validation: AddressValidation::default(),
         }
     }
@@ -141,6 +145,15 @@ impl ServerConfig {
         let tls = Arc::make_mut(&mut self.tls);
         tls.ticketer = sealed_tickets(keys, tls.crypto_provider().secure_random);
         tls.max_early_data_size = 0;
+        self
+    }
+
+    /// Asks clients to move to another address of this server after the handshake, of which they choose one by its
+    /// family (RFC 9000 §9.6): from an address that many servers share, to one of this server alone. Datagrams to
+    /// these addresses must reach the same endpoint.
+    #[must_use]
+    pub fn with_preferred_address(mut self, v4: Option<SocketAddrV4>, v6: Option<SocketAddrV6>) -> Self {
+        self.preferred = (v4, v6);
         self
     }
 

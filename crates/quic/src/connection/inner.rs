@@ -152,6 +152,20 @@ impl Inner {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// The endpoint has another socket.
+    pub(crate) fn on_rebound(self: &Arc<Self>) {
+        let mut state = self.lock();
+        if state.error.is_some() {
+            return;
+        }
+        let now = state.advance(clock::now());
+        if state.proto.migrate(now, None).is_err() {
+            // Then it looks like a NAT's doing, and the peer should see it soon.
+            state.proto.ping();
+        }
+        self.release(state);
+    }
+
     /// Notes why the connection is over, if that is new, and wakes everybody who waits for it.
     pub(crate) fn terminate(&self, state: &mut State, reason: ConnectionError, wakers: &mut Vec<Waker>) {
         state.error.get_or_insert(reason);
