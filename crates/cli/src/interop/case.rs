@@ -18,15 +18,20 @@ pub(super) struct Case {
     pub(super) course: Course,
     /// The only cipher suite that a client offers.
     pub(super) cipher: Option<Cipher>,
+    /// Whether a server validates every address with a Retry.
+    pub(super) retry: bool,
 }
 
 impl Case {
     /// The case of a name. The runner asks for one that does not exist first, to see whether an endpoint knows its limits.
     pub(super) fn named(name: &str) -> Result<Self, Failure> {
-        let plain = Self { course: Course::Together, cipher: None };
+        let plain = Self { course: Course::Together, cipher: None, retry: false };
         Ok(match name {
             // What these are about happens in the network, or without being asked for.
-            "handshake"
+            "ecn"
+            | "keyupdate"
+            | "connectionmigration"
+            | "handshake"
             | "transfer"
             | "longrtt"
             | "multiplexing"
@@ -39,6 +44,7 @@ impl Case {
             | "goodput"
             | "crosstraffic" => plain,
             "handshakeloss" | "multiconnect" => Self { course: Course::OneByOne, ..plain },
+            "retry" => Self { retry: true, ..plain },
             "chacha20" => Self { cipher: Some(Cipher::Chacha20), ..plain },
             _ => return Err(Failure::UnsupportedCase(name.to_owned())),
         })
