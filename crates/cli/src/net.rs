@@ -64,6 +64,13 @@ impl Default for Transport {
 }
 
 impl Transport {
+    /// The default, but with new keys after so many packets.
+    pub(crate) fn with_key_update_after(packets: u64) -> Self {
+        let key_update = KeyUpdatePolicy { packets: Some(packets), ..KeyUpdatePolicy::default() };
+        let config = TransportConfig { key_update, ..TransportConfig::default() };
+        Self { config: Arc::new(config), ..Self::default() }
+    }
+
     /// Fails if the options contradict each other.
     pub(crate) fn from_args(args: &TransportArgs) -> Result<Self, Failure> {
         let default = TransportConfig::default();
