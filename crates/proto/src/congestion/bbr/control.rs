@@ -7,7 +7,7 @@ use fulmar_base::Instant;
 use super::startup::STARTUP_GAIN;
 use super::units::{percent, rate, volume};
 use super::{Bbr, Phase};
-use crate::congestion::window_after_mtu_change;
+use crate::congestion::{minimum_window, window_after_mtu_change};
 
 /// The pace is this share of the bandwidth (100 - BBR.PacingMarginPercent), in hundredths, so that queues shrink.
 const PACING_PERCENT: u64 = 99;
@@ -80,6 +80,11 @@ impl Control {
 
     pub(super) fn min_pipe(&self) -> u64 {
         MIN_PIPE_PACKETS * self.packet
+    }
+
+    /// The window that persistent congestion leaves (RFC 9002 §7.6.2).
+    pub(super) fn smallest(&self) -> u64 {
+        minimum_window(u16::try_from(self.packet).unwrap_or(u16::MAX))
     }
 
     pub(super) fn set_packet(&mut self, max_datagram_size: u16) {

@@ -156,10 +156,10 @@ impl Bbr {
     }
 
     /// The flight was lost as a whole (RFC 9002 §7.6): a single packet more than is in flight, until something
-    /// arrives again (OnEnterRTO).
+    /// arrives again (OnEnterRTO). But no window is smaller than two packets (RFC 9002 §7.2).
     pub(super) fn enter_timeout_recovery(&mut self, now: Instant, in_flight: u64) {
         self.save_window();
-        self.control.window = in_flight + self.control.packet;
+        self.control.window = (in_flight + self.control.packet).max(self.control.smallest());
         self.control.timed_out = Some(now);
     }
 
