@@ -98,8 +98,9 @@ pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::{
     AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
-    ConnectionStats, DatagramStats, Dir, EndpointConfig, FrameType, RandomCids, ResetKey, RetryPolicy,
-    ServerConfig, SessionFileError, SessionStore, Side, StreamId, StreamStats, TlsError, TokenKeys,
-    TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version, restrict_suites,
+    ConnectionStats, DatagramStats, Dir, EndpointConfig, FrameType, Instant, RandomCids, ResetKey,
+    RetryPolicy, ServerConfig, SessionFileError, SessionStore, Side, StreamId, StreamStats, TlsError,
+    TokenKeys, TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
+    restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, SocketStats};
