@@ -16,6 +16,7 @@ use fulmar_proto::{
 };
 use fulmar_sim::{NodeId, Packet, World};
 
+use crate::capture::Capture;
 use crate::checkers::{Amplification, Flight};
 use crate::{Application, Trace, Workload};
 
@@ -97,6 +98,9 @@ pub(crate) struct Outbox<'a> {
     pub(crate) node: NodeId,
     pub(crate) world: &'a mut World,
     pub(crate) trace: &'a mut Trace,
+    /// The host that sends, and the file that its packets go to.
+    pub(crate) side: Side,
+    pub(crate) capture: &'a mut Option<Capture>,
 }
 
 impl Outbox<'_> {
@@ -104,6 +108,9 @@ impl Outbox<'_> {
         let payload = self.world.buffers().copy_of(payload);
         let packet = Packet::new(source, destination, fulmar_sim::Ecn::from_bits(ecn.bits()), payload);
         self.trace.on_sent(self.now, &packet);
+        if let Some(capture) = self.capture {
+            capture.on_packet(self.side, self.now, &packet);
+        }
         self.world.send(self.node, packet);
     }
 }

@@ -9,6 +9,7 @@ use fulmar_proto::{
 };
 use fulmar_sim::{LinkConfig, NatConfig};
 
+use crate::capture::Secrets;
 use crate::{Failure, RunReport, Simulation, Workload};
 
 /// A client and a server, the link between them, and what they do. The seed decides everything that is left to
@@ -42,6 +43,7 @@ pub struct Lab {
     pub(crate) nat: Option<NatConfig>,
     pub(crate) shifts: Vec<(Duration, Shift)>,
     pub(crate) watched_sender: Option<Side>,
+    pub(crate) capture: Option<Side>,
     pub(crate) remember_paths: bool,
     pub(crate) initial_version: Option<Version>,
     pub(crate) retry: RetryPolicy,
@@ -154,6 +156,7 @@ impl Lab {
             nat: None,
             shifts: Vec::new(),
             watched_sender: None,
+            capture: None,
             remember_paths: false,
             initial_version: None,
             retry: RetryPolicy::default(),
@@ -262,6 +265,12 @@ impl Lab {
         Self { watched_sender: Some(sender), ..self }
     }
 
+    /// Keeps the packets that this side sends and receives, with the secrets that open them, for the report.
+    #[must_use]
+    pub fn capture_at(self, side: Side) -> Self {
+        Self { capture: Some(side), ..self }
+    }
+
     /// Each connection starts, at both ends, with the congestion control parameters that the one before it has
     /// learned (RFC 9959).
     #[must_use]
@@ -289,9 +298,17 @@ impl Lab {
         }
     }
 
-    pub(crate) fn client_config(&self) -> Result<fulmar_proto::ClientConfig, ConfigError> {
-        let tls = Arc::new(crate::crypto::client_config(&[ALPN]));
-        let config = fulmar_proto::ClientConfig::new(tls).with_transport(Arc::new(self.client.clone()))?;
+    /// The secrets of its connections go to `secrets`, if it is given.
+    pub(crate) fn client_config(
+        &self,
+        secrets: Option<Arc<Secrets>>,
+    ) -> Result<fulmar_proto::ClientConfig, ConfigError> {
+        let mut tls = crate::crypto::client_config(&[ALPN]);
+        if let Some(secrets) = secrets {
+            tls.key_log = secrets;
+        }
+        let config =
+            fulmar_proto::ClientConfig::new(Arc::new(tls)).with_transport(Arc::new(self.client.clone()))?;
         if !self.resume {
             return Ok(config);
         }

@@ -93,6 +93,8 @@ pub use error::{
 };
 pub use stream::{Chunk, RecvStream, SendStream};
 
+/// Congestion controllers, and what one of your own implements: see the example `controller`.
+pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::{
     AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,

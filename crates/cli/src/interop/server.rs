@@ -1,5 +1,7 @@
 //! The server of a test case.
 
+use fulmar::AddressValidation;
+
 use super::args::InteropServerArgs;
 use super::case::Case;
 use crate::args::IdentityArgs;
@@ -7,8 +9,6 @@ use crate::failure::Failure;
 use crate::hq;
 use crate::net::{self, Listen, Transport};
 use crate::report::Output;
-use fulmar::AddressValidation;
-
 use crate::serve::{serve_until_interrupted, served_directory};
 use crate::tls::Identity;
 

@@ -59,6 +59,9 @@ pub(super) fn draw(seed: u64) -> Lab {
     lab
 }
 
+/// The slowest link, in bits per second, that a policer can stand in front of.
+const POLICED_MIN: u64 = 4_000_000;
+
 struct Dice(Rng);
 
 impl Dice {
@@ -173,11 +176,12 @@ impl Dice {
         }
     }
 
-    /// A bucket that lets at least a quarter of the rate through, and the first flight of a handshake.
+    /// A bucket that lets at least half of the rate through, and the first flights of some handshakes. On a slow link it
+    /// would starve one of several connections until it is given up.
     fn policer(&mut self, rate_bps: Option<u64>) -> Option<Policer> {
         let rate = rate_bps.unwrap_or(1_000_000_000);
-        let policer = Policer::packets(self.between(rate / 4, rate), self.between(8, 64));
-        self.0.chance(0.1).then_some(policer)
+        let policer = Policer::packets(self.between(rate / 2, rate), self.between(16, 64));
+        self.0.chance(0.1).then_some(policer).filter(|_| rate >= POLICED_MIN)
     }
 
     /// Some stops of a radio, one after another.

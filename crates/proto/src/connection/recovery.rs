@@ -108,6 +108,9 @@ impl Connection {
         let tuple = &mut self.path.tuple;
         let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
         let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
+        if !outcome.acked.is_empty() {
+            tuple.ecn.on_progress();
+        }
         tuple.flow.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
         if ce > 0 {
             tuple.flow.on_ce(now, ce, &tuple.rtt);

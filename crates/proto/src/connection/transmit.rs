@@ -21,6 +21,9 @@ const TRAIN_DATAGRAMS_MAX: usize = 64;
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
 const NARROW_PTOS: u32 = 2;
 
+/// Larger datagrams are searched for while so many full ones are in flight.
+const PROBE_FLIGHT: u64 = 2;
+
 /// The room in a full datagram that may be too small for one more frame.
 const SEGMENT_SLACK: usize = 64;
 
@@ -244,6 +247,11 @@ impl Connection {
     /// The size of a probe for larger datagrams, if one is due and the window is ever large enough for it.
     fn mtu_probe_size(&mut self, now: Instant) -> Option<u16> {
         if !self.handshake.is_confirmed() {
+            return None;
+        }
+        // An end that sends little gains nothing from larger datagrams, and on a narrow way back a probe would hold up
+        // the acknowledgements of the peer's first flight, whose spacing is to show the capacity of the path.
+        if self.path.tuple.flow.bytes_in_flight() < PROBE_FLIGHT * u64::from(self.path.tuple.mtu()) {
             return None;
         }
         let size = self.path.tuple.mtud.poll_probe(now)?;
