@@ -35,9 +35,11 @@ jobs=${JOBS:-$(nproc)}
 make -s -j"$jobs" -C lib >"$work/make.log" 2>&1
 make -s -j"$jobs" -C crypto >>"$work/make.log" 2>&1
 make -s -j"$jobs" -C third-party >>"$work/make.log" 2>&1
-# Only the HTTP/3 programs are built with GnuTLS; those for HTTP/0.9 consist of the same parts but for one file.
+# Only the HTTP/3 programs are built with GnuTLS; those for HTTP/0.9 have the same parts but for one file and the name of the
+# protocol.
 cp examples/h09client.cc examples/client.cc
 cp examples/h09server.cc examples/server.cc
+sed -i 's/H3_ALPN_V1/HQ_ALPN_V1/g' examples/tls_*_gnutls.cc
 make -s -j"$jobs" -C examples gtlsclient gtlsserver CPPFLAGS="-I$work/ngtcp2/third-party" \
     LIBS="$work/ngtcp2/third-party/libhttp-parser.la" >>"$work/make.log" 2>&1
 cp examples/gtlsclient "$out/gtlsh09client"

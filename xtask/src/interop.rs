@@ -10,7 +10,7 @@ mod emulated;
 mod files;
 mod network;
 mod peers;
-mod relay;
+pub(crate) mod relay;
 mod table;
 mod trace;
 

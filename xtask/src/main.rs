@@ -15,6 +15,8 @@ mod interop;
 mod layers;
 mod process;
 mod programs;
+mod relay;
+mod sockets;
 mod swarm;
 
 use std::process::ExitCode;
@@ -40,6 +42,10 @@ enum Task {
     Bench(bench::Options),
     /// Check that the same seed gives the same packets in every process and every build.
     Determinism(determinism::Options),
+    /// Join real sockets by a link in user space.
+    Relay(relay::Options),
+    /// Measure downloads over real sockets through such a link.
+    Sockets(sockets::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
     /// One end of a TCP connection that competes in an interop case.
@@ -54,6 +60,8 @@ fn main() -> ExitCode {
         Task::Interop(options) => interop::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Determinism(options) => determinism::run(&options),
+        Task::Relay(options) => relay::run(&options),
+        Task::Sockets(options) => sockets::run(&options),
         Task::Swarm(options) => swarm::run(&options),
         Task::Load(options) => interop::run_load(&options),
         Task::Layers => layers::run(),

@@ -62,6 +62,9 @@ pub(crate) enum Failure {
     /// A scenario cannot be run as asked.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
+    /// A run in the lab went wrong.
+    #[error("{0}")]
+    Run(String),
     /// Runs in the lab went wrong; a sentence about each was printed.
     #[error("{0} runs failed")]
     RunsFailed(usize),

@@ -15,13 +15,14 @@
 //! | `scenario` | scenario files: reading, running, checking against goals |
 //! | `swarm` | a random scenario for each seed |
 //! | `crypto` | TLS with seeded randomness, a fixed certificate and a fixed time |
-//! | `trace` | the fingerprint of a run |
+//! | `trace`, `capture` | the fingerprint of a run; its packets for Wireshark |
 //!
 //! **Invariant**: a run depends on its scenario and its seed only. No clock, no randomness of the operating
 //! system, no thread.
 #![forbid(unsafe_code)]
 
 mod application;
+mod capture;
 mod checkers;
 mod content;
 pub mod crypto;
@@ -39,6 +40,7 @@ pub use application::{
 };
 pub use checkers::agreement;
 pub use content::Content;
+pub use fulmar_proto::Side;
 pub use host::{Host, Peaks, Session};
 pub use lab::{Close, Connecting, Lab, Limits, Shift};
 pub use report::{ConnectionReport, Failure, RunReport, SideReport};

@@ -23,6 +23,8 @@ pub struct RunReport {
     pub steps: u64,
     /// The packets that reached their end in the direction that was to be watched: when, and how many bytes each.
     pub arrivals: Vec<(Instant, u32)>,
+    /// What a side saw, as a pcapng file, if that was asked for.
+    pub capture: Option<Vec<u8>>,
     /// When the first packet reached its end after the time that was to be watched from.
     pub first_watched: Option<Instant>,
     /// The connections, in the order in which the client made them.

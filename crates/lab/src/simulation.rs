@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use fulmar_base::{Instant, Rng};
 use fulmar_proto::{ClientConfig, ConfigError, Connection, ConnectionError, ServerConfig, Side, VarInt};
 use fulmar_sim::{Delivery, LinkConfig, LinkId, NodeId, Packet, World};
 
+use crate::capture::{Capture, Secrets};
 use crate::host::Outbox;
 use crate::lab::{Close, Connecting, Lab, Limits, Shift};
 use crate::report::ConnectionReport;
@@ -43,6 +45,7 @@ pub struct Simulation {
     limits: Limits,
     watch_from: Option<Instant>,
     first_watched: Option<Instant>,
+    capture: Option<Capture>,
     /// The side whose packets are watched, and which of them arrived when.
     watched_sender: Option<Side>,
     arrivals: Vec<(Instant, u32)>,
@@ -68,12 +71,15 @@ struct Planned {
 
 impl Simulation {
     pub(crate) fn new(mut lab: Lab) -> Result<Self, ConfigError> {
-        let (client_config, server_config) = (lab.client_config()?, lab.server_config()?);
+        let secrets = lab.capture.map(|side| (side, Arc::<Secrets>::default()));
+        let log = secrets.as_ref().map(|(_, secrets)| secrets.clone());
+        let (client_config, server_config) = (lab.client_config(log)?, lab.server_config()?);
+        let capture = secrets.map(|(side, secrets)| Capture::new(side, secrets));
         let planned = plan(std::mem::take(&mut lab.connections), &client_config)?;
         crate::crypto::seed(lab.seed);
         let mut rng = Rng::from_u64(lab.seed);
         let mut world = World::new(rng.u64());
-        let remember_paths = lab.remember_paths;
+        let (remember_paths, early_data) = (lab.remember_paths, lab.early_data);
         let mut end = |side: Side, address: [u8; 4], port, server, workload| {
             let address = SocketAddr::from((address, port));
             // A client has further addresses to move to.
@@ -82,7 +88,7 @@ impl Simulation {
             let node = world.add_node(std::iter::once(address.ip()).chain(others));
             let config = lab.endpoint_config(side);
             let host = Host::new(side, address, config, server, workload, rng.fork());
-            End { node, host: host.remember_paths(remember_paths) }
+            End { node, host: host.remember_paths(remember_paths).early_data(early_data) }
         };
         let server = Some(server_config.clone());
         let ends = [
@@ -112,6 +118,7 @@ impl Simulation {
             limits: lab.limits,
             watch_from: lab.watch_from,
             first_watched: None,
+            capture,
             watched_sender: lab.watched_sender,
             arrivals: Vec::new(),
             steps: 0,
@@ -247,7 +254,8 @@ impl Simulation {
     pub fn run(mut self) -> Result<RunReport, Failure> {
         self.run_until(self.limits.time, Self::is_over)?;
         self.check_end().map_err(|what| self.failure(&what))?;
-        Ok(self.report())
+        let report = self.report();
+        Ok(RunReport { capture: self.capture.as_ref().map(Capture::finish), ..report })
     }
 
     /// Whether all planned connections have come and gone.
@@ -342,6 +350,9 @@ impl Simulation {
         if self.watched_sender.is_some_and(|sender| index(sender) != end) {
             self.arrivals.push((delivery.at, delivery.packet.payload.len() as u32));
         }
+        if let Some(capture) = &mut self.capture {
+            capture.on_packet(SIDES[end], delivery.at, &delivery.packet);
+        }
         self.with_outbox(end, |host, outbox| host.receive(&delivery.packet, outbox))
     }
 
@@ -354,10 +365,11 @@ impl Simulation {
         end: usize,
         action: impl FnOnce(&mut Host, &mut Outbox<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
-        let Self { world, trace, ends, .. } = self;
+        let Self { world, trace, ends, capture, .. } = self;
         let End { node, host } = &mut ends[end];
         let now = world.now();
-        action(host, &mut Outbox { now, node: *node, world, trace })
+        let side = SIDES[end];
+        action(host, &mut Outbox { now, node: *node, world, trace, side, capture })
     }
 
     /// When a connection is to be cut short.
@@ -466,6 +478,7 @@ impl Simulation {
             duration: self.now() - Instant::ZERO,
             steps: self.steps,
             arrivals: self.arrivals.clone(),
+            capture: None,
             first_watched: self.first_watched,
             connections: connections.collect(),
             server_sessions: self.server().sessions().len(),
@@ -517,6 +530,9 @@ fn lost_as(session: &Session, what: &str) -> String {
         None => what.to_owned(),
     }
 }
+
+/// The sides by the index of their ends.
+const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 fn index(side: Side) -> usize {
     usize::from(side.is_server())

@@ -61,8 +61,11 @@ pub use config::{
     AddressValidation, ClientConfig, ConfigError, EndpointConfig, RetryPolicy, ServerConfig, SpinBit,
     TimerStyle, TransportConfig, UnknownTimerStyle,
 };
-pub use connection::{Connection, ConnectionStats, MigrateError, SpaceId, TimerReason};
-pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, TokenKeys, TokenKeysError, restrict_suites};
+pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, SpaceId, TimerReason};
+pub use crypto::{
+    AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError,
+    restrict_suites, sealed_tickets,
+};
 pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 pub use datagrams::{DatagramStats, SendDatagramError};
 pub use endpoint::{

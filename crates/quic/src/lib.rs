@@ -93,13 +93,15 @@ pub use error::{
 };
 pub use stream::{Chunk, RecvStream, SendStream};
 
+/// Congestion controllers, and what one of your own implements: see the example `controller`.
+pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::{
     AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
-    ConnectionStats, DatagramStats, Dir, EmptyCids, EndpointConfig, FrameType, QuicLb, QuicLbConfig,
-    QuicLbError, RandomCids, ResetKey, RetryPolicy, ServerConfig, SessionFileError, SessionStore, Side,
-    SpinBit, StreamId, StreamStats, TlsError, TokenKeys, TokenKeysError, TransportConfig, TransportError,
-    TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
+    ConnectionStats, DatagramStats, Dir, EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy,
+    QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetKey, RetryPolicy, ServerConfig, SessionFileError,
+    SessionStore, Side, SpinBit, StreamId, StreamStats, TlsError, TokenKeys, TokenKeysError, TransportConfig,
+    TransportError, TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, SocketStats};
 

@@ -6,8 +6,8 @@ use bytes::BytesMut;
 use fulmar_base::Instant;
 use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig};
 use fulmar_proto::{
-    ClientConfig, Connection, Datagram, Dir, Ecn, Endpoint, EndpointConfig, Event, FourTuple, ReadError,
-    ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
+    ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, Event,
+    FourTuple, ReadError, ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
 };
 use fulmar_sim::Packet;
 
@@ -25,6 +25,7 @@ pub(crate) struct FulmarEnd {
     batch: TransmitBatch,
     /// The client's configuration, until it has connected.
     to_connect: Option<ClientConfig>,
+    handle: Option<ConnectionHandle>,
     connection: Option<Connection>,
     application: Application<StreamId>,
     connected: bool,
@@ -55,6 +56,7 @@ impl FulmarEnd {
             endpoint: Endpoint::new(config, server, seed_bytes(seed)),
             batch: TransmitBatch::new(SEGMENTS_MAX),
             to_connect,
+            handle: None,
             connection: None,
             application: Application::new(wanted),
             connected: false,
@@ -68,7 +70,10 @@ impl FulmarEnd {
         let Some(config) = self.to_connect.take() else { return };
         let addrs = FourTuple { remote: server_address(), local_ip: None };
         match self.endpoint.connect(now, &config, addrs, fulmar_lab::crypto::SERVER_NAME) {
-            Ok((_, connection)) => self.connection = Some(connection),
+            Ok((handle, connection)) => {
+                self.handle = Some(handle);
+                self.connection = Some(connection);
+            }
             Err(error) => self.failure = Some(format!("Fulmar cannot connect: {error}")),
         }
     }
@@ -112,7 +117,10 @@ impl End for FulmarEnd {
                 }
             }
             Route::Incoming(incoming) => match self.endpoint.accept(now, incoming) {
-                Ok((_, connection)) => self.connection = Some(connection),
+                Ok((handle, connection)) => {
+                    self.handle = Some(handle);
+                    self.connection = Some(connection);
+                }
                 Err(error) => self.failure = Some(format!("Fulmar cannot accept: {error}")),
             },
             Route::Reply(transmit) => {
@@ -141,7 +149,11 @@ impl End for FulmarEnd {
             }
             let Some(connection) = &mut self.connection else { return };
             let handle_due = connection.poll_timeout().is_some_and(|(at, _)| at <= now);
-            while connection.poll_endpoint_event().is_some() {}
+            while let Some(event) = connection.poll_endpoint_event()
+                && let Some(handle) = self.handle
+            {
+                self.endpoint.handle_event(handle, event);
+            }
             if !sent && !handle_due {
                 return;
             }

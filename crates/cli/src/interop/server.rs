@@ -1,5 +1,7 @@
 //! The server of a test case.
 
+use fulmar::AddressValidation;
+
 use super::args::InteropServerArgs;
 use super::case::Case;
 use crate::args::IdentityArgs;
@@ -7,8 +9,6 @@ use crate::failure::Failure;
 use crate::hq;
 use crate::net::{self, Listen, Transport};
 use crate::report::Output;
-use fulmar::AddressValidation;
-
 use crate::serve::{serve_until_interrupted, served_directory};
 use crate::tls::Identity;
 
@@ -31,6 +31,8 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
             transport: &transport,
             reset_key: None,
             validation: AddressValidation::default(),
+            sealed_tickets: None,
+            early_data: true,
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());

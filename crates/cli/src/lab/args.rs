@@ -50,6 +50,31 @@ pub(crate) struct LabRunArgs {
     /// Change a setting, named by its path in the file: `up.delay_ms=100`
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+
+    /// Write what a side sent and received to this file, with the TLS secrets, for Wireshark. For one run only
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// The side whose packets are written
+    #[arg(long, value_name = "SIDE", default_value = "client", requires = "pcap")]
+    pub(crate) pcap_at: SideArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SideArg {
+    /// The client
+    Client,
+    /// The server
+    Server,
+}
+
+impl From<SideArg> for fulmar_lab::Side {
+    fn from(argument: SideArg) -> Self {
+        match argument {
+            SideArg::Client => Self::Client,
+            SideArg::Server => Self::Server,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
 use super::{ControllerName, Figures, Scenario, ScenarioError, Watched};
-use crate::{Close, Connecting, Failure, Lab, Limits};
+use crate::{Close, Connecting, Failure, Lab, Limits, RunReport};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
 const STEPS_MAX: u64 = 100_000_000;
@@ -40,12 +40,37 @@ impl Scenario {
     /// This version does not have the controller, or the run went wrong.
     pub fn run(&self, controller: Option<ControllerName>, seed: u64) -> Result<Figures, RunError> {
         let controller = self.controller_or_default(controller)?;
+        let mut report = self.report(controller, self.lab(controller, seed)?)?;
+        Ok(self.figures(controller, &mut report))
+    }
+
+    /// Like [`run`](Self::run), with the packets that `side` sent and received: a pcapng file with the secrets that
+    /// open them.
+    ///
+    /// # Errors
+    /// As of `run`.
+    pub fn run_with_capture(
+        &self,
+        controller: Option<ControllerName>,
+        seed: u64,
+        side: Side,
+    ) -> Result<(Figures, Vec<u8>), RunError> {
+        let controller = self.controller_or_default(controller)?;
+        let mut report = self.report(controller, self.lab(controller, seed)?.capture_at(side))?;
+        let packets = report.capture.take().unwrap_or_default();
+        Ok((self.figures(controller, &mut report), packets))
+    }
+
+    fn report(&self, controller: ControllerName, lab: Lab) -> Result<RunReport, RunError> {
         let failed = |failure| RunError::Failed {
             scenario: self.name.clone(),
             controller,
             failure: Box::new(failure),
         };
-        let mut report = self.lab(controller, seed)?.run().map_err(failed)?;
+        lab.run().map_err(failed)
+    }
+
+    fn figures(&self, controller: ControllerName, report: &mut RunReport) -> Figures {
         let mut start = Instant::ZERO;
         if self.file.seeded {
             // The first connection has only prepared the others.
@@ -72,7 +97,7 @@ impl Scenario {
             watched: self.file.watch.map(Watched::sender),
             links: [&up, &down],
         };
-        Ok(Figures::of(&report, measuring))
+        Figures::of(report, measuring)
     }
 
     /// The whole run, ready to start.

@@ -7,7 +7,7 @@ use fulmar_base::{Instant, Rng};
 use fulmar_proto::congestion::{
     Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
 };
-use fulmar_proto::{Side, TimerStyle, TransportConfig};
+use fulmar_proto::{KeyUpdatePolicy, RetryPolicy, Side, TimerStyle, TransportConfig, Version};
 use fulmar_sim::{
     Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, NatConfig, Policer, QueueLimit, Red,
     Reorder, Scheduled, SuspendedSide, Suspension,
@@ -31,7 +31,9 @@ pub(super) fn draw(seed: u64) -> Lab {
     let timers = [dice.timers(), dice.timers()];
     // Probes of the classic timers are twice as far apart each time, so that some losses take minutes.
     let patience = if timers.contains(&TimerStyle::Classic) { 10 } else { 1 };
-    let client = dice.transport(mtu, pauses, timers[0], patience);
+    // A client that only waits would never tell the server its new address.
+    let has_nat = dice.0.chance(0.2);
+    let client = dice.transport(mtu, pauses || has_nat, timers[0], patience);
     let server = dice.transport(mtu, false, timers[1], patience);
     // What the ends take for granted from the start still has to fit.
     let mtu_min = client.initial_mtu.max(server.initial_mtu);
@@ -51,13 +53,20 @@ pub(super) fn draw(seed: u64) -> Lab {
         }
     }
     let mut lab = Lab::new(seed).link(base, back).client(client).server(server);
+    if has_nat {
+        lab = dice.with_nat(lab);
+    }
     lab = lab.server_workload(dice.workload(pauses));
+    lab = dice.beginnings(lab);
     for number in 0..dice.between(1, 4) {
         let start = if number == 0 { Duration::ZERO } else { dice.millis(0, 2_000) };
         lab = lab.connection(Connecting::new(dice.workload(pauses)).start(start).close(dice.close()));
     }
     dice.shifts(lab)
 }
+
+/// The slowest link, in bits per second, that a policer can stand in front of.
+const POLICED_MIN: u64 = 4_000_000;
 
 struct Dice(Rng);
 
@@ -173,11 +182,12 @@ impl Dice {
         }
     }
 
-    /// A bucket that lets at least a quarter of the rate through, and the first flight of a handshake.
+    /// A bucket that lets at least half of the rate through, and the first flights of some handshakes. On a slow link it
+    /// would starve one of several connections until it is given up.
     fn policer(&mut self, rate_bps: Option<u64>) -> Option<Policer> {
         let rate = rate_bps.unwrap_or(1_000_000_000);
-        let policer = Policer::packets(self.between(rate / 4, rate), self.between(8, 64));
-        self.0.chance(0.1).then_some(policer)
+        let policer = Policer::packets(self.between(rate / 2, rate), self.between(16, 64));
+        self.0.chance(0.1).then_some(policer).filter(|_| rate >= POLICED_MIN)
     }
 
     /// Some stops of a radio, one after another.
@@ -193,6 +203,23 @@ impl Dice {
         times.map(|at| Scheduled { at, change: Change::Suspend(suspension) }).collect()
     }
 
+    /// Puts a NAT before the client that forgets its mappings now and then; the client itself may move, too.
+    fn with_nat(&mut self, mut lab: Lab) -> Lab {
+        let [first, second] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let kind = match self.0.below(3) {
+            0 => NatConfig::full_cone(first),
+            1 => NatConfig::restricted_cone(first),
+            _ => NatConfig::port_restricted_cone(first),
+        };
+        let addresses = if self.0.chance(0.5) { vec![first] } else { vec![first, second] };
+        lab = lab.nat(NatConfig { addresses, ..kind });
+        for _ in 0..self.between(1, 4) {
+            let shift = if self.0.chance(0.7) { Shift::Rebinding } else { Shift::Move };
+            lab = lab.shift(self.millis(0, 5_000), shift);
+        }
+        lab
+    }
+
     /// Frames of audio or video for some seconds.
     fn media(&mut self) -> Vec<MediaStream> {
         let media = MediaStream {
@@ -204,6 +231,30 @@ impl Dice {
             priority: self.between(0, 4) as i32 - 2,
         };
         if self.0.chance(0.15) { vec![media] } else { Vec::new() }
+    }
+
+    /// How connections begin: the versions, what the server wants proven, what is left of earlier connections.
+    fn beginnings(&mut self, lab: Lab) -> Lab {
+        let versions = match self.0.below(4) {
+            0 => vec![Version::V2, Version::V1],
+            1 => vec![Version::V1, Version::V2],
+            2 => vec![Version::V2],
+            _ => vec![Version::V1],
+        };
+        let first = versions[self.0.below(versions.len() as u64) as usize];
+        let retry = if self.0.chance(0.2) { RetryPolicy::Always } else { RetryPolicy::default() };
+        let lab = lab.client_versions(versions).initial_version(first).retry(retry);
+        match self.0.below(4) {
+            0 => lab.resume(),
+            1 => lab.early_data(),
+            _ => lab,
+        }
+    }
+
+    fn key_update(&mut self) -> KeyUpdatePolicy {
+        let packets = self.0.chance(0.2).then(|| self.magnitude(20, 5_000));
+        let bytes = self.0.chance(0.1).then(|| self.magnitude(10_000, 1_000_000));
+        KeyUpdatePolicy { packets, bytes }
     }
 
     fn timers(&mut self) -> TimerStyle {
@@ -251,6 +302,7 @@ impl Dice {
             mtu_discovery: self.0.chance(0.8),
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
+            key_update: self.key_update(),
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
             ..TransportConfig::default()

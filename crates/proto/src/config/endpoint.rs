@@ -16,8 +16,11 @@ pub struct EndpointConfig {
     pub reset_key: ResetKey,
     /// Makes connection IDs. Default: 8 random bytes.
     pub cid_generator: Arc<dyn CidGenerator>,
-    /// The versions that are accepted and offered, the preferred one first. Default: version 1.
+    /// The versions that are accepted and offered, the preferred one first. A server goes over to the one that its
+    /// client likes best (RFC 9368). Default: version 1, then version 2.
     pub versions: Vec<Version>,
+    /// The version of a client's first packets, if that is not the preferred one. Default `None`.
+    pub initial_version: Option<Version>,
     /// How many connection attempts may wait to be accepted; later ones are dropped. Default 1024.
     pub max_incoming: usize,
     /// Bytes of early packets that are kept for one waiting attempt; later ones are dropped. Default 16 KiB.
@@ -37,7 +40,8 @@ impl EndpointConfig {
         Self {
             reset_key,
             cid_generator: Arc::new(RandomCids::new(8)),
-            versions: vec![Version::V1],
+            versions: vec![Version::V1, Version::V2],
+            initial_version: None,
             max_incoming: 1_024,
             max_incoming_bytes: 16 << 10,
             max_stateless_resets: 200,

@@ -4,8 +4,10 @@ use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 
 use super::{AddressValidation, ConfigError, TransportConfig};
+use rustls::server::ServerSessionMemoryCache;
+
 use crate::congestion::SavedPath;
-use crate::crypto::AeadBackend;
+use crate::crypto::{AeadBackend, TokenKeys, sealed_tickets};
 use crate::sessions::SessionStore;
 
 /// How a client makes connections.
@@ -16,6 +18,7 @@ pub struct ClientConfig {
     pub(crate) aead: AeadBackend,
     pub(crate) saved_path: Option<SavedPath>,
     pub(crate) sessions: Option<Arc<SessionStore>>,
+    pub(crate) early_data: bool,
 }
 
 impl ClientConfig {
@@ -23,7 +26,7 @@ impl ClientConfig {
     /// that the server knows.
     pub fn new(tls: Arc<rustls::ClientConfig>) -> Self {
         let aead = AeadBackend::default();
-        Self { tls, transport: Arc::default(), aead, saved_path: None, sessions: None }
+        Self { tls, transport: Arc::default(), aead, saved_path: None, sessions: None, early_data: false }
     }
 
     /// Uses another transport configuration.
@@ -50,6 +53,20 @@ impl ClientConfig {
     #[must_use]
     pub fn with_sessions(mut self, sessions: Arc<SessionStore>) -> Self {
         self.sessions = Some(sessions);
+        self
+    }
+
+    /// What servers are remembered in.
+    pub fn sessions(&self) -> Option<&Arc<SessionStore>> {
+        self.sessions.as_ref()
+    }
+
+    /// Offers early data (0-RTT) to servers with which a session can be resumed: what the application sends before the
+    /// handshake is complete leaves with the first packets. An attacker can record it and send it to the server again, so
+    /// nothing must be sent so early that does harm when it arrives twice (RFC 9001 §9.2). Needs a session store.
+    #[must_use]
+    pub fn with_early_data(mut self, early_data: bool) -> Self {
+        self.early_data = early_data;
         self
     }
 
@@ -107,6 +124,36 @@ impl ServerConfig {
     #[must_use]
     pub fn with_preferred_address(mut self, v4: Option<SocketAddrV4>, v6: Option<SocketAddrV6>) -> Self {
         self.preferred = (v4, v6);
+        self
+    }
+
+    /// Takes early data (0-RTT) of clients that resume a session, or takes it no more. A session is kept in the memory of
+    /// this server, serves one connection, and takes early data only within a minute of when its client says it does, so
+    /// that early data which somebody has recorded is not taken a second time by this server (RFC 8446 §8.1, §8.3). The
+    /// application still has to expect that it was sent to other servers as well.
+    #[must_use]
+    pub fn with_early_data(mut self, early_data: bool) -> Self {
+        let tls = Arc::make_mut(&mut self.tls);
+        tls.max_early_data_size = if early_data { u32::MAX } else { 0 };
+        self
+    }
+
+    /// Keeps up to `sessions_max` TLS sessions in memory, for clients that resume; the oldest goes first. This is the
+    /// default, with rustls' own number of 256.
+    #[must_use]
+    pub fn with_stored_sessions(mut self, sessions_max: usize) -> Self {
+        let tls = Arc::make_mut(&mut self.tls);
+        tls.session_storage = ServerSessionMemoryCache::new(sessions_max);
+        self
+    }
+
+    /// Gives TLS sessions to the clients as sealed tickets and keeps none. Servers with the same keys resume each
+    /// other's sessions; none of them takes early data, as nobody could tell that a ticket was used before.
+    #[must_use]
+    pub fn with_sealed_tickets(mut self, keys: TokenKeys) -> Self {
+        let tls = Arc::make_mut(&mut self.tls);
+        tls.ticketer = sealed_tickets(keys, tls.crypto_provider().secure_random);
+        tls.max_early_data_size = 0;
         self
     }
 

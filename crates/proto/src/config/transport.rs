@@ -8,6 +8,7 @@ use fulmar_wire::VarInt;
 use thiserror::Error;
 
 use crate::congestion::CongestionControl;
+use crate::crypto::KeyUpdatePolicy;
 use crate::ext::MIN_ACK_DELAY;
 use crate::path::INITIAL_RTT;
 use crate::streams::StreamsConfig;
@@ -129,6 +130,8 @@ pub struct TransportConfig {
     pub datagram_receive_buffer: Option<usize>,
     /// Bytes of outgoing unreliable datagrams that wait for the network. Default 1 MiB.
     pub datagram_send_buffer: usize,
+    /// When keys are updated (RFC 9001 §6). Default: only before the limit of the AEAD.
+    pub key_update: KeyUpdatePolicy,
     /// Whether the peer may move to another address by its own choice. What a NAT does to its address is followed
     /// in any case. Default true.
     pub migration: bool,
@@ -167,6 +170,7 @@ impl Default for TransportConfig {
             mtu_discovery: true,
             datagram_receive_buffer: Some(1 << 20),
             datagram_send_buffer: 1 << 20,
+            key_update: KeyUpdatePolicy::default(),
             migration: true,
             follow_preferred_address: true,
             spin_bit: SpinBit::default(),
@@ -216,6 +220,8 @@ impl TransportConfig {
         check(self.mtu_max >= self.initial_mtu, "mtu_max", "under initial_mtu")?;
         check(self.mtu_max <= 65_000, "mtu_max", "over 65,000 bytes")?;
         check(self.max_ack_delay < Duration::from_millis(1 << 14), "max_ack_delay", "2^14 ms or more")?;
+        let KeyUpdatePolicy { packets, bytes } = self.key_update;
+        check(packets != Some(0) && bytes != Some(0), "key_update", "zero; use None for never")?;
         check(self.log_entries <= LOG_ENTRIES_MAX, "log_entries", "more than 2^26")?;
         check(!self.initial_rtt.is_zero(), "initial_rtt", "zero")?;
         check(!self.handshake_timeout.is_zero(), "handshake_timeout", "zero")?;

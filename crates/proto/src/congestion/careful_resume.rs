@@ -53,7 +53,7 @@ pub enum ResumeStep {
         window: u64,
     },
     /// The packets of the jump have left the path: slow start may go on up to `ssthresh`.
-    Recovered {
+    SlowStartUpTo {
         /// In bytes.
         ssthresh: u64,
     },
@@ -178,11 +178,13 @@ impl CarefulResume {
             }
             Phase::Validating { last_sent } if sent >= last_sent => {
                 self.phase = Phase::Normal;
-                None
+                // A departure: the RFC lets slow start go on without a bound. What filled the path an hour ago fills
+                // it now, and the doubling beyond that would be lost.
+                self.saved.full.then_some(ResumeStep::SlowStartUpTo { ssthresh: self.saved.window })
             }
             Phase::SafeRetreat { last_sent } if sent >= last_sent => {
                 self.phase = Phase::Normal;
-                Some(ResumeStep::Recovered { ssthresh: (self.pipe / RETREAT_DIVISOR).max(1) })
+                Some(ResumeStep::SlowStartUpTo { ssthresh: (self.pipe / RETREAT_DIVISOR).max(1) })
             }
             _ => None,
         }

@@ -152,6 +152,11 @@ impl Flow {
         self.capacity.get().filter(|&bytes| bytes >= least)
     }
 
+    /// Whether the path was full when its capacity was measured.
+    pub(crate) fn is_full(&self) -> bool {
+        self.capacity.is_full()
+    }
+
     /// The phase of careful resume, if there is one.
     pub(crate) fn resume_state(&self) -> Option<&'static str> {
         self.resume.as_ref().map(CarefulResume::state)
@@ -219,6 +224,10 @@ impl Flow {
         let step = self.resume.as_mut().and_then(|resume| resume.on_ack(now, sent, in_flight, rtt));
         self.follow(now, step);
         self.refresh_rate(now, rtt);
+        let train = self.controller.take_train();
+        if train > 0 {
+            self.pacer.lend(now, train);
+        }
     }
 
     /// Notes a packet that was declared lost.

@@ -20,12 +20,16 @@ mod link_tests;
 mod new_reno;
 mod pacer;
 mod prague;
+mod ramp;
+mod rate_watch;
 mod recovery;
 mod saved_path;
+mod slow_start;
 #[cfg(test)]
 mod test_link;
 #[cfg(test)]
 mod test_path;
+mod train;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -96,6 +100,13 @@ pub trait Controller: Send + Debug {
     /// or what the rate gives in two milliseconds.
     fn burst(&self) -> Option<u64> {
         None
+    }
+
+    /// Bytes that should leave as a train now: at once, ahead of the pace, and followed by a pause that pays for
+    /// them. Asked after each ACK frame and handed out once. A train shows the capacity of a path by how it is spaced
+    /// on arrival.
+    fn take_train(&mut self) -> u64 {
+        0
     }
 
     /// The slow start threshold in bytes, if there is one and it was set.

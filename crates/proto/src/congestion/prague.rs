@@ -14,6 +14,7 @@ use fulmar_base::Instant;
 
 use self::marks::{Marks, Round};
 use super::hystart::HyStart;
+use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
@@ -63,6 +64,7 @@ pub struct Prague {
     /// The window and the threshold before the last reaction to a loss.
     undo: (u64, Option<u64>),
     hystart: HyStart,
+    rate: RateWatch,
     /// Rounds of congestion avoidance.
     rounds: u32,
     smoothed_rtt: Duration,
@@ -83,6 +85,7 @@ impl Prague {
             recovery: Recovery::default(),
             undo: (window, None),
             hystart: HyStart::new(),
+            rate: RateWatch::new(),
             rounds: 0,
             smoothed_rtt: Duration::ZERO,
         }
@@ -146,6 +149,7 @@ impl Prague {
         let recent = self.reacted.filter(|(at, _)| now.saturating_since(*at) <= self.smoothed_rtt);
         let before = recent.map_or(self.window, |(_, window)| window.max(self.window));
         self.recovery.enter(now);
+        self.rate.restart(now);
         self.undo = (self.window, self.ssthresh);
         self.set_window((before / 2).min(self.window));
     }
@@ -173,7 +177,11 @@ impl Controller for Prague {
         if ack.app_limited || self.recovery.holds(ack.largest_sent_time) {
             return;
         }
-        if self.in_slow_start() {
+        let slow_start = self.in_slow_start();
+        if !self.rate.may_grow(now, ack, slow_start) {
+            // The window that is left is the threshold, so that congestion avoidance goes on from it.
+            self.ssthresh = Some(self.ssthresh.map_or(self.window, |ssthresh| ssthresh.min(self.window)));
+        } else if slow_start {
             self.hystart.grow(now, ack, &mut self.window, &mut self.ssthresh);
         } else {
             self.grow_in_congestion_avoidance(ack);
@@ -216,7 +224,7 @@ impl Controller for Prague {
                 self.window = self.window.min(window).max(smallest);
                 self.ssthresh = Some(self.window);
             }
-            ResumeStep::Recovered { ssthresh } => self.ssthresh = Some(ssthresh.max(self.window)),
+            ResumeStep::SlowStartUpTo { ssthresh } => self.ssthresh = Some(ssthresh.max(self.window)),
         }
     }
 

@@ -22,6 +22,8 @@ pub struct SavedPath {
     pub local: Option<IpAddr>,
     /// The bytes that the path delivered in a round trip (`saved_cwnd`).
     pub window: u64,
+    /// Whether the path was full then. If not, it may carry more than that.
+    pub full: bool,
     /// The smallest round-trip time (`saved_rtt`).
     pub rtt: Duration,
     /// How long this is still good for.
@@ -58,6 +60,7 @@ impl SavedPath {
                 }
             }
         }
+        bytes.push(u8::from(self.full));
         bytes.extend(self.window.to_be_bytes());
         for time in [self.rtt, self.lifetime] {
             bytes.extend(u64::try_from(time.as_micros()).unwrap_or(u64::MAX).to_be_bytes());
@@ -70,10 +73,15 @@ impl SavedPath {
         let (&VERSION, mut rest) = bytes.split_first()? else { return None };
         let remote = take_address(&mut rest)??;
         let local = take_address(&mut rest)?;
+        let full = match take::<1>(&mut rest)? {
+            [0] => false,
+            [1] => true,
+            _ => return None,
+        };
         let window = take_number(&mut rest)?;
         let rtt = Duration::from_micros(take_number(&mut rest)?);
         let lifetime = Duration::from_micros(take_number(&mut rest)?);
-        (rest.is_empty() && !rtt.is_zero()).then_some(Self { remote, local, window, rtt, lifetime })
+        (rest.is_empty() && !rtt.is_zero()).then_some(Self { remote, local, window, full, rtt, lifetime })
     }
 }
 
@@ -105,7 +113,14 @@ mod tests {
 
     fn saved(remote: IpAddr, local: Option<IpAddr>) -> SavedPath {
         let rtt = Duration::from_micros(612_345);
-        SavedPath { remote, local, window: 18_000_000, rtt, lifetime: SAVED_PATH_LIFETIME }
+        SavedPath {
+            remote,
+            local,
+            window: 18_000_000,
+            full: local.is_some(),
+            rtt,
+            lifetime: SAVED_PATH_LIFETIME,
+        }
     }
 
     const V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));

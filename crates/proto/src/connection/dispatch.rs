@@ -5,7 +5,8 @@
 use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{
-    AckFrequency, ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, TransportErrorCode,
+    AckFrequency, ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, PacketKind,
+    TransportErrorCode,
 };
 
 use super::Connection;
@@ -19,6 +20,7 @@ use crate::streams::RecvContext;
 pub(super) struct FrameContext<'a> {
     pub(super) now: Instant,
     pub(super) space: SpaceId,
+    pub(super) kind: PacketKind,
     /// The connection ID that the packet was sent to.
     pub(super) dst: ConnectionId,
     /// The payload that the frame is part of: data in it is kept as slices of it.
@@ -32,7 +34,11 @@ pub(super) struct FrameContext<'a> {
 impl Connection {
     /// Hands a frame to its owner.
     pub(super) fn dispatch(&mut self, frame: Frame<'_>, cx: &FrameContext<'_>) -> Result<(), TransportError> {
-        let stream_cx = RecvContext { now: cx.now, rtt: self.path.tuple.rtt.smoothed() };
+        let stream_cx = RecvContext {
+            now: cx.now,
+            rtt: self.path.tuple.rtt.smoothed(),
+            early: cx.kind == PacketKind::ZeroRtt,
+        };
         match frame {
             Frame::Padding | Frame::Ping => Ok(()),
             Frame::Ack(ack) => self.on_ack(cx, &ack),

@@ -5,6 +5,7 @@
 //! | `mod` | struct [`Connection`]: construction and its public methods |
 //! | `lifecycle` | handshaking, established, closing, draining, drained |
 //! | `handshake`, `crypto_stream` | TLS, keys |
+//! | `versions`, `early_data` | which version is spoken; what is sent before the handshake is complete |
 //! | `address_tokens` | tokens for later connections |
 //! | `parameters` | the transport parameters of both ends |
 //! | `spaces` | the packet number spaces of the handshake; probes |
@@ -27,6 +28,7 @@ mod close;
 mod crypto_stream;
 mod delivery;
 mod dispatch;
+mod early_data;
 mod handshake;
 mod idle;
 mod lifecycle;
@@ -41,6 +43,7 @@ mod stats;
 mod timers;
 mod transmit;
 mod undecryptable;
+mod versions;
 mod vigil;
 mod write_order;
 
@@ -57,6 +60,7 @@ use fulmar_wire::{
 use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName};
 
+pub use self::early_data::EarlyData;
 pub use self::migration::MigrateError;
 pub use self::spaces::SpaceId;
 pub use self::stats::ConnectionStats;
@@ -64,6 +68,7 @@ pub use self::timers::TimerReason;
 
 use self::address_tokens::AddressTokens;
 use self::close::Close;
+use self::early_data::RememberedLimits;
 use self::handshake::{Handshake, Progress};
 use self::idle::Idle;
 use self::lifecycle::Lifecycle;
@@ -71,6 +76,8 @@ use self::parameters::{OfServer, local_parameters};
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
+use self::versions::{ClientVersions, FirstFlight, ServerVersions};
+pub(crate) use self::versions::{random_cid, reserved};
 use self::vigil::Vigil;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
@@ -130,7 +137,15 @@ pub(crate) struct Admission {
 pub struct Connection {
     side: Side,
     version: Version,
-    aead: AeadBackend,
+    /// The version of the client's first packets.
+    original_version: Version,
+    /// All that this end knows, the best first.
+    known_versions: Vec<Version>,
+    client_versions: Option<ClientVersions>,
+    /// What a client begins anew with, until it has heard of the server.
+    first_flight: Option<Box<FirstFlight>>,
+    early_data: EarlyData,
+    remembered: Option<RememberedLimits>,
     /// The source connection ID of long headers.
     local_cid: ConnectionId,
     /// How frames are encoded; multipath would change it.
@@ -182,36 +197,51 @@ impl Connection {
         tls: &rustls::ClientConfig,
         name: ServerName<'static>,
         sessions: Option<Arc<SessionView>>,
+        early_data: bool,
     ) -> Result<Self, TlsError> {
-        let parameters = local_parameters(&setup, None).write(setup.side, Some(&mut setup.rng));
         let mut tls = tls.clone();
+        tls.enable_early_data = early_data;
         // RFC 9369 §5: what rustls would remember by itself is not kept apart by the version of QUIC.
         tls.resumption = match &sessions {
             Some(sessions) => Resumption::store(sessions.clone()),
             None => Resumption::disabled(),
         };
-        let session = Session::client(&tls, setup.version, name, parameters, setup.aead)?;
-        let original_dcid = setup.remote_cid;
+        let parameters = local_parameters(&setup, None);
+        let mut first_flight = FirstFlight { tls, name, parameters, aead: setup.aead };
+        let known = setup.endpoint.versions.clone();
+        let session = first_flight.session(setup.version, &known, &mut setup.rng)?;
+        let (original_dcid, version) = (setup.remote_cid, setup.version);
         let mut connection = Self::new(setup, session, original_dcid);
+        connection.client_versions = Some(ClientVersions::new(known, version));
+        connection.first_flight = Some(Box::new(first_flight));
         if let Some(token) = sessions.as_ref().and_then(|sessions| sessions.take_token()) {
             connection.handshake.set_token(token);
         }
         connection.sessions = sessions;
         connection.handshake.drive();
+        connection.offer_early_data();
         Ok(connection)
     }
 
     /// A server's connection.
     pub(crate) fn server(
         mut setup: ConnectionSetup,
-        tls: &rustls::ServerConfig,
+        tls: &Arc<rustls::ServerConfig>,
         admission: Admission,
     ) -> Result<Self, TlsError> {
         let Admission { first_dcid, original_dcid, retry_scid, validated, issuer } = admission;
         let cids = OfServer { original_dcid, retry_scid };
-        let parameters = local_parameters(&setup, Some(cids)).write(setup.side, Some(&mut setup.rng));
-        let session = Session::server(tls, setup.version, parameters, setup.aead)?;
+        let mut versions = ServerVersions {
+            tls: tls.clone(),
+            parameters: local_parameters(&setup, Some(cids)),
+            known: setup.endpoint.versions.clone(),
+            original: setup.version,
+            aead: setup.aead,
+            rng: setup.rng.fork(),
+        };
+        let session = versions.session(setup.version)?;
         let mut connection = Self::new(setup, session, first_dcid);
+        connection.handshake.set_negotiation(versions);
         connection.issuer = Some(issuer);
         if validated {
             connection.path.tuple.credit.validate();
@@ -244,7 +274,7 @@ impl Connection {
         let mut tuple = Tuple::new(TupleId(0), addrs, credit, &transport, now, &mut path_rng);
         // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
         tuple.validated = true;
-        let mut path = Path::new(data, local_cid, remote_cid, tuple, endpoint, path_rng);
+        let mut path = Path::new(data, local_cid, remote_cid, tuple, endpoint.clone(), path_rng);
         if let Some(preferred) = preferred_address {
             path.local_cids.add_preferred(preferred.cid);
         }
@@ -252,7 +282,12 @@ impl Connection {
         Self {
             side,
             version,
-            aead,
+            original_version: version,
+            known_versions: endpoint.versions.clone(),
+            client_versions: None,
+            first_flight: None,
+            early_data: EarlyData::Unused,
+            remembered: None,
             local_cid,
             dialect: Dialect::SinglePath,
             lifecycle: Lifecycle::new(),
@@ -372,6 +407,15 @@ impl Connection {
         }
     }
 
+    /// Changes the keys of application data as soon as the protocol allows it: when the handshake is confirmed and the last
+    /// change was acknowledged a while ago (RFC 9001 §6).
+    pub fn update_keys(&mut self) {
+        if let Some(keys) = self.handshake.one_rtt_keys_mut() {
+            keys.demand_update();
+            self.ping();
+        }
+    }
+
     /// Asks the peer for an acknowledgement, to see whether it is there.
     pub fn ping(&mut self) {
         self.probes.demand_one(SpaceId::DATA);
@@ -471,11 +515,15 @@ impl Connection {
 
     /// The handshake has moved on.
     fn on_handshake_progress(&mut self, now: Instant, progress: Progress) -> Result<(), TransportError> {
+        if let Some(version) = progress.version {
+            self.on_version(version);
+        }
         if progress.parameters {
             self.on_peer_parameters(now)?;
         }
         if progress.complete {
             self.handshake.on_complete(now);
+            self.handshake.set_key_update(self.config.key_update);
             self.lifecycle.move_to_established();
             self.note(now, LogEvent::State(ConnectionState::Established));
             self.idle.on_established(now, self.pto_base());
@@ -503,6 +551,14 @@ impl Connection {
         let host = self.path.tuple.addrs.remote.ip();
         for _ in 0..issuer.per_connection() {
             self.address_tokens.give(issuer.new_token(&mut self.rng, now, self.version, host));
+        }
+    }
+
+    /// Another version than that of the first packets is spoken from now on.
+    fn on_version(&mut self, version: Version) {
+        self.version = version;
+        if let Some(sessions) = &self.sessions {
+            sessions.set_version(version);
         }
     }
 

@@ -1,14 +1,16 @@
 //! The transport parameters of both ends (RFC 9000 §7.4, §18).
 
 use fulmar_base::Instant;
-use fulmar_wire::{ConnectionId, NewConnectionId, PathId, TransportParameters, VarInt};
+use fulmar_wire::{ConnectionId, NewConnectionId, PathId, TransportParameters, VarInt, Version};
 
+use super::early_data::stream_limits;
+use super::versions::check_client;
 use super::{Connection, ConnectionSetup};
+use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
 use crate::ext::AckFrequency;
 use crate::path::REMOTE_CIDS_MAX;
-use crate::streams::InitialLimits;
 
 /// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
 pub(super) struct OfServer {
@@ -47,19 +49,40 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
     }
 }
 
+/// What the sessions of a server depend on that speaks of itself with these parameters: the versions, that of the
+/// client's first packets and the one in use, and the limits that a client remembers (RFC 9000 §7.4.1).
+pub(super) fn circumstances(
+    original: Version,
+    version: Version,
+    parameters: &TransportParameters,
+) -> Circumstances {
+    let remembered = [
+        parameters.initial_max_data,
+        parameters.initial_max_stream_data_bidi_local,
+        parameters.initial_max_stream_data_bidi_remote,
+        parameters.initial_max_stream_data_uni,
+        parameters.initial_max_streams_bidi,
+        parameters.initial_max_streams_uni,
+        parameters.active_connection_id_limit,
+        parameters.max_datagram_frame_size.unwrap_or(VarInt::ZERO),
+    ];
+    let limits: Vec<u8> = remembered.iter().flat_map(|limit| limit.get().to_be_bytes()).collect();
+    let in_version = |version: Version| [&version.0.to_be_bytes()[..], &limits].concat();
+    Circumstances { now: in_version(original), later: in_version(version) }
+}
+
 impl Connection {
     /// The peer's parameters have come: every component learns what concerns it.
     pub(super) fn on_peer_parameters(&mut self, now: Instant) -> Result<(), TransportError> {
         let parameters = self.handshake.read_parameters()?.clone();
+        let information = parameters.version_information.as_ref();
+        match &self.client_versions {
+            Some(versions) => versions.check(self.version, information)?,
+            None => check_client(self.original_version, information)?,
+        }
+        self.conclude_early_data(&parameters)?;
         self.idle.negotiate(parameters.max_idle_timeout);
-        self.streams.apply_peer_limits(&InitialLimits {
-            max_data: parameters.initial_max_data.get(),
-            max_stream_data_bidi_local: parameters.initial_max_stream_data_bidi_local.get(),
-            max_stream_data_bidi_remote: parameters.initial_max_stream_data_bidi_remote.get(),
-            max_stream_data_uni: parameters.initial_max_stream_data_uni.get(),
-            max_streams_bidi: parameters.initial_max_streams_bidi.get(),
-            max_streams_uni: parameters.initial_max_streams_uni.get(),
-        });
+        self.streams.apply_peer_limits(&stream_limits(&parameters));
         self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
         let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
         self.path.mtu_limit = mtu_limit;

@@ -14,7 +14,7 @@ use crate::config::TimerStyle;
 use crate::error::TransportError;
 use crate::ext::AckFigures;
 use crate::log::LogEvent;
-use crate::packet::SentPacket;
+use crate::packet::{SentFrames, SentPacket};
 use crate::space::{AckOutcome, LossContext, RttSample};
 
 impl Connection {
@@ -108,6 +108,9 @@ impl Connection {
         let tuple = &mut self.path.tuple;
         let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
         let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
+        if !outcome.acked.is_empty() {
+            tuple.ecn.on_progress();
+        }
         tuple.flow.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
         if ce > 0 {
             tuple.flow.on_ce(now, ce, &tuple.rtt);
@@ -188,17 +191,21 @@ impl Connection {
         self.stats.bytes_lost += u64::from(packet.size);
     }
 
-    /// Takes all packets of a space out of flight, because its keys are gone or a Retry made them void.
-    pub(super) fn forget_sent(&mut self, space: SpaceId) {
+    /// Takes all packets of a space out of flight, because its keys are gone or a Retry made them void. Returns the
+    /// tokens of their frames.
+    pub(super) fn forget_sent(&mut self, space: SpaceId) -> Vec<SentFrames> {
         let mut forgotten = Vec::new();
         if let Some(space) = self.space_mut(space) {
             forgotten.extend(space.discard());
         }
+        let mut frames = Vec::new();
         for (_, packet) in forgotten {
             if packet.in_flight && packet.tuple == self.path.tuple.id {
                 self.path.tuple.flow.packet_discarded(&packet);
             }
+            frames.push(packet.frames);
         }
+        frames
     }
 
     /// The peer's keys of a handshake level are not needed any more (RFC 9001 §4.9).
@@ -310,8 +317,9 @@ impl Connection {
         if self.config.timers == TimerStyle::Classic || self.pto.count() > 0 || !rtt.has_sample() {
             return None;
         }
-        let usual = rtt.latest().max(rtt.smoothed()) + rtt.jitter();
-        Some(self.path.space.oldest_unacked()? + usual + self.peer_max_ack_delay())
+        // The steps between samples show the delays of acknowledgements as well, if there were any.
+        let uneven = rtt.jitter().max(self.peer_max_ack_delay());
+        Some(self.path.space.oldest_unacked()? + rtt.latest().max(rtt.smoothed()) + uneven)
     }
 
     /// When a probe is due although nothing is in flight that could be probed.

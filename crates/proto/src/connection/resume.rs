@@ -13,6 +13,7 @@ impl Connection {
             remote: tuple.addrs.remote.ip(),
             local: tuple.addrs.local_ip,
             window: tuple.flow.capacity()?,
+            full: tuple.flow.is_full(),
             rtt: tuple.rtt.min(),
             lifetime: SAVED_PATH_LIFETIME,
         })

@@ -111,6 +111,10 @@ pub struct ConnectionStats {
     pub cipher_suite: Option<CipherSuite>,
     /// The key exchange group, once it is negotiated.
     pub key_exchange: Option<String>,
+    /// How often the keys of application data were changed, by either end.
+    pub key_updates: u64,
+    /// Whether TLS has resumed an earlier session.
+    pub resumed: bool,
     /// The QUIC version.
     pub version: Version,
     /// Figures of the streams.
@@ -162,6 +166,8 @@ impl Connection {
             handshake_duration: self.handshake.duration(),
             cipher_suite: session.suite(),
             key_exchange: session.key_exchange().map(|group| format!("{group:?}")),
+            key_updates: self.handshake.one_rtt_keys().map_or(0, |keys| keys.generation()),
+            resumed: session.is_resumed(),
             version: self.version,
             streams: self.streams.stats(),
             datagrams: self.datagrams.stats(),

@@ -21,6 +21,9 @@ const TRAIN_DATAGRAMS_MAX: usize = 64;
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
 const NARROW_PTOS: u32 = 2;
 
+/// Larger datagrams are searched for while so many full ones are in flight.
+const PROBE_FLIGHT: u64 = 2;
+
 /// The room in a full datagram that may be too small for one more frame.
 const SEGMENT_SLACK: usize = 64;
 
@@ -249,6 +252,11 @@ impl Connection {
         if !self.handshake.is_confirmed() {
             return None;
         }
+        // An end that sends little gains nothing from larger datagrams, and on a narrow way back a probe would hold up
+        // the acknowledgements of the peer's first flight, whose spacing is to show the capacity of the path.
+        if self.path.tuple.flow.bytes_in_flight() < PROBE_FLIGHT * u64::from(self.path.tuple.mtu()) {
+            return None;
+        }
         let size = self.path.tuple.mtud.poll_probe(now)?;
         (u64::from(size) <= self.path.tuple.flow.controller().window()).then_some(size)
     }
@@ -259,7 +267,8 @@ impl Connection {
             SpaceId::Initial => self.handshake.initial_keys().is_some(),
             SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
             SpaceId::Data(_) => {
-                self.handshake.one_rtt_keys().is_some() && self.handshake.peer_parameters().is_some()
+                (self.handshake.one_rtt_keys().is_some() && self.handshake.peer_parameters().is_some())
+                    || self.sends_early_data()
             }
         }
     }
@@ -329,6 +338,13 @@ impl Connection {
         let limit = buffer.len();
         let dst = self.path.remote_cids.active();
         let header = match space {
+            SpaceId::Data(_) if self.sends_early_data() => HeaderFields::Long {
+                kind: PacketKind::ZeroRtt,
+                version: self.original_version,
+                dst,
+                src: self.local_cid,
+                token: &[],
+            },
             SpaceId::Data(_) => HeaderFields::Short {
                 dst,
                 spin: self.path.tuple.spin.bit(),
@@ -415,6 +431,7 @@ impl Connection {
         let sealer = match space {
             SpaceId::Initial => self.handshake.initial_keys().map(|keys| Sealer::Early(&keys.local)),
             SpaceId::Handshake => self.handshake.handshake_keys().map(|keys| Sealer::Early(&keys.local)),
+            SpaceId::Data(_) if self.sends_early_data() => self.handshake.early_keys().map(Sealer::Early),
             SpaceId::Data(_) => self.handshake.one_rtt_keys_mut().map(Sealer::OneRtt),
         };
         if let Some(sealer) = sealer {

@@ -33,7 +33,7 @@ pub(crate) use tokens::TokenIssuer;
 use tokens::{TokenJudge, TokenVerdict};
 
 use crate::config::{ClientConfig, EndpointConfig, RetryPolicy, ServerConfig};
-use crate::connection::{Admission, Connection, ConnectionSetup};
+use crate::connection::{Admission, Connection, ConnectionSetup, random_cid};
 use crate::crypto::TlsError;
 use crate::datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 use crate::events::{EndpointEvent, EndpointEventInner};
@@ -376,7 +376,7 @@ impl Endpoint {
         let server = ServerKey { name: server_name.to_ascii_lowercase(), port: addrs.remote.port() };
         let setup = ConnectionSetup {
             side: Side::Client,
-            version: self.config.versions.first().copied().unwrap_or(Version::V1),
+            version: self.first_version(config, &server),
             local_cid: self.config.cid_generator.generate(&mut self.rng),
             preferred_address: None,
             // RFC 9000 §7.2: at least 8 unpredictable bytes.
@@ -393,12 +393,20 @@ impl Endpoint {
             return Err(ConnectError::AddressInUse);
         }
         let sessions = config.sessions.clone().map(|store| SessionView::new(store, server, setup.version));
-        let mut connection =
-            Connection::client(setup, &config.tls, name, sessions).map_err(ConnectError::Tls)?;
+        let mut connection = Connection::client(setup, &config.tls, name, sessions, config.early_data)
+            .map_err(ConnectError::Tls)?;
         if let Some(saved) = &config.saved_path {
             connection.resume_congestion(saved.clone());
         }
         Ok((self.register(&[local_cid], addrs.remote), connection))
+    }
+
+    /// The version of a client's first packets: one in which a session can be resumed, or else the configured one.
+    fn first_version(&self, config: &ClientConfig, server: &ServerKey) -> Version {
+        let versions = &self.config.versions;
+        let resumed = config.sessions.as_ref().and_then(|store| store.version_of_session(server, versions));
+        let first = resumed.or(self.config.initial_version).or(versions.first().copied());
+        first.unwrap_or(Version::V1)
     }
 
     /// Accepts a connection. It has already seen the datagrams that arrived so far.
@@ -572,9 +580,4 @@ impl Endpoint {
             self.by_reset_token.remove(&token);
         }
     }
-}
-
-/// A connection ID that nobody can guess, for a client's first packets.
-fn random_cid(rng: &mut Rng) -> ConnectionId {
-    ConnectionId::new(&rng.bytes::<8>()).unwrap_or(ConnectionId::EMPTY)
 }

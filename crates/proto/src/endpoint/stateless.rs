@@ -8,6 +8,7 @@ use fulmar_wire::{
 };
 
 use super::incoming::FirstPacket;
+use crate::connection::reserved;
 use crate::crypto::{AeadBackend, Keys, retry_tag};
 use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
 
@@ -60,7 +61,7 @@ pub(super) fn write_version_negotiation(
 ) -> usize {
     // A reserved version among the real ones keeps clients honest (RFC 9000 §6.3).
     let mut offered = versions.to_vec();
-    offered.push(Version(0x0a0a_0a0a | (rng.u64() as u32 & 0xf0f0_f0f0)));
+    offered.push(reserved(rng));
     let mut packet = Vec::new();
     write_version_negotiation_packet(&mut packet, rng.u64() as u8, src, dst, &offered);
     reply.room()[..packet.len()].copy_from_slice(&packet);

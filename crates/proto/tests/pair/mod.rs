@@ -53,6 +53,9 @@ pub struct Setup {
     pub preferred: Option<SocketAddr>,
     pub client_cids: Arc<dyn CidGenerator>,
     pub server_cids: Arc<dyn CidGenerator>,
+    pub initial_version: Option<Version>,
+    pub server_versions: Vec<Version>,
+    pub early_data: bool,
     pub validation: AddressValidation,
     pub sessions: Option<Arc<SessionStore>>,
     pub answer: Answer,
@@ -72,6 +75,9 @@ impl Default for Setup {
             preferred: None,
             client_cids: Arc::new(RandomCids::new(8)),
             server_cids: Arc::new(RandomCids::new(8)),
+            initial_version: None,
+            server_versions: vec![Version::V1],
+            early_data: false,
             validation: AddressValidation::default(),
             sessions: None,
             answer: Answer::Accept,
@@ -84,9 +90,11 @@ impl Setup {
     /// Both ends, of which the client's first datagrams are ready to be sent.
     pub fn dial(self) -> Pair {
         let endpoint = |key: u8| EndpointConfig::new(ResetKey::new(&[key; 32]));
-        let client_endpoint =
-            EndpointConfig { versions: self.client_versions, cid_generator: self.client_cids, ..endpoint(1) };
-        let server_endpoint = EndpointConfig { cid_generator: self.server_cids, ..endpoint(2) };
+        let (versions, initial_version) = (self.client_versions, self.initial_version);
+        let cid_generator = self.client_cids;
+        let client_endpoint = EndpointConfig { versions, initial_version, cid_generator, ..endpoint(1) };
+        let (versions, cid_generator) = (self.server_versions, self.server_cids);
+        let server_endpoint = EndpointConfig { versions, cid_generator, ..endpoint(2) };
         let server =
             ServerConfig::new(Arc::new(self.server_tls)).with_transport(Arc::new(self.server)).unwrap();
         let server = match self.preferred {
@@ -98,7 +106,7 @@ impl Setup {
         let mut client =
             ClientConfig::new(Arc::new(self.client_tls)).with_transport(Arc::new(self.client)).unwrap();
         if let Some(sessions) = self.sessions {
-            client = client.with_sessions(sessions);
+            client = client.with_sessions(sessions).with_early_data(self.early_data);
         }
         let mut pair = Pair {
             now: Instant::from_millis(1),

@@ -48,6 +48,7 @@ pub(crate) struct State {
 /// What tasks wait for that concerns the whole connection. All who wait for an event are woken by it and look again.
 #[derive(Default)]
 pub(crate) struct Changed {
+    pub(crate) connected: Notify,
     pub(crate) closed: Notify,
     /// The peer opened a stream of this direction.
     pub(crate) accept: [Notify; 2],
@@ -59,7 +60,7 @@ pub(crate) struct Changed {
 
 impl Changed {
     fn all(&self) -> impl Iterator<Item = &Notify> {
-        [&self.closed, &self.datagram_received, &self.datagrams_unblocked]
+        [&self.connected, &self.closed, &self.datagram_received, &self.datagrams_unblocked]
             .into_iter()
             .chain(&self.accept)
             .chain(&self.open)
@@ -179,6 +180,7 @@ impl Inner {
             match event {
                 Event::Connected => {
                     state.is_connected = true;
+                    self.changed.connected.notify_waiters();
                     wakers.extend(state.connecting.take());
                 }
                 Event::ConnectionLost { reason } => self.terminate(state, reason, wakers),

@@ -15,6 +15,7 @@ fn saved() -> SavedPath {
         remote: IpAddr::V4(Ipv4Addr::LOCALHOST),
         local: None,
         window: SAVED,
+        full: true,
         rtt: Duration::from_millis(100),
         lifetime: Duration::from_secs(60),
     }
@@ -60,7 +61,8 @@ fn a_jump_that_arrives_is_over_with_its_last_packet() {
     assert_eq!(resume.state(), "validating");
     assert_eq!(resume.on_ack(at(250), at(150), SAVED / 4, &rtt(100)), None);
     assert!(!resume.is_over());
-    assert_eq!(resume.on_ack(at(290), at(190), 0, &rtt(100)), None);
+    let step = resume.on_ack(at(290), at(190), 0, &rtt(100));
+    assert_eq!(step, Some(ResumeStep::SlowStartUpTo { ssthresh: SAVED }), "the path was full with that");
     assert!(resume.is_over());
 }
 
@@ -85,7 +87,7 @@ fn congestion_after_the_jump_is_a_retreat_to_half_of_what_arrived() {
         resume.on_arrived(10 * PACKET, at(190));
         assert_eq!(resume.on_ack(at(280), at(180), 0, &rtt(100)), None);
         let step = resume.on_ack(at(290), at(190), 0, &rtt(100));
-        assert_eq!(step, Some(ResumeStep::Recovered { ssthresh: (INITIAL + 18 * PACKET) / 2 }));
+        assert_eq!(step, Some(ResumeStep::SlowStartUpTo { ssthresh: (INITIAL + 18 * PACKET) / 2 }));
         assert!(resume.is_over());
     }
 }

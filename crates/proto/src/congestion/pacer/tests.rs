@@ -127,3 +127,27 @@ fn a_controller_may_ask_for_shorter_trains_after_silence() {
     pacer.next_time(at(1_000), PACKET);
     assert!(pacer.budget(at(1_014)) > 2 * PACKET);
 }
+
+#[test]
+fn a_train_leaves_at_once_and_is_paid_for_by_a_pause() {
+    let mut pacer = Pacer::new(Instant::ZERO, 1_000_000, 1_000);
+    let now = Instant::from_millis(1_000);
+    pacer.on_sent(now, pacer.clone().budget(now));
+    pacer.lend(now, 100_000);
+    for _ in 0..100 {
+        assert!(pacer.budget(now) >= 1_000);
+        pacer.on_sent(now, 1_000);
+    }
+    // 100 kB at 1 MB/s are a tenth of a second, and the packet that comes next takes a millisecond more.
+    assert_eq!(pacer.budget(now), 0);
+    assert_eq!(pacer.next_time(now, 1_000), now + Duration::from_millis(101));
+    assert_eq!(pacer.budget(now + Duration::from_millis(101)), 1_000);
+}
+
+#[test]
+fn what_a_high_rate_has_saved_up_does_not_leave_at_a_low_one() {
+    let mut pacer = Pacer::new(Instant::ZERO, 100_000_000, 1_000);
+    assert_eq!(pacer.budget(Instant::ZERO), 200_000);
+    pacer.set_rate(Instant::ZERO, 10_000);
+    assert_eq!(pacer.budget(Instant::ZERO), 10_000);
+}

@@ -16,7 +16,8 @@ use crate::datagram::Ecn;
 fn receive(end: &mut End, payload: &Bytes, now: crate::Instant) -> Result<(), TransportError> {
     let connection = end.conn();
     let dst = connection.local_cid;
-    let cx = FrameContext { now, space: SpaceId::DATA, dst, payload, generation: 0, detour: None };
+    let kind = fulmar_wire::PacketKind::OneRtt;
+    let cx = FrameContext { now, space: SpaceId::DATA, kind, dst, payload, generation: 0, detour: None };
     let number = connection.path.space.largest_received().map_or(0, |n| n + 1);
     connection.handle_payload(&cx, number, Ecn::NotEct)
 }
@@ -62,14 +63,16 @@ fn ack_with_ranges(largest: u64, ranges: u64) -> Bytes {
 #[test]
 fn ten_thousand_acknowledgements_with_many_ranges() {
     let mut pair = Pair::connected();
-    pair.transfer(Side::Client, 3_000_000, Duration::from_secs(20));
+    pair.transfer(Side::Client, 12_000_000, Duration::from_secs(60));
     pair.run_for(Duration::from_secs(1));
     let now = pair.now;
     let stats = pair.client.conn().stats();
     let sent = pair.client.sent.len();
     let largest = pair.client.conn().path.space.largest_acked().unwrap();
     // As many ranges as fit without one that names a skipped packet number, which is refused.
-    let acks = (1..=600).rev().map(|ranges| ack_with_ranges(largest, ranges));
+    let acks = (0..200).flat_map(|back| {
+        (300..=600).rev().step_by(20).map(move |ranges| ack_with_ranges(largest - 20 * back, ranges))
+    });
     let ack = acks.into_iter().find(|ack| receive(&mut pair.client, ack, now).is_ok()).unwrap();
     assert!(ack.len() > 500);
     for _ in 0..10_000 {
