@@ -20,7 +20,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-proto", &["fulmar-base", "fulmar-wire", "fulmar-fec"]),
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),
-    ("fulmar-cli", &["fulmar", "fulmar-lab"]),
+    ("fulmar-plot", &["fulmar-base", "fulmar-proto"]),
+    ("fulmar-cli", &["fulmar", "fulmar-lab", "fulmar-plot"]),
     ("xtask", &["fulmar-base", "fulmar-lab"]),
 ];
 

@@ -37,6 +37,7 @@ pub struct Lab {
     pub(crate) connections: Vec<Connecting>,
     pub(crate) limits: Limits,
     pub(crate) watch_from: Option<Instant>,
+    pub(crate) log_entries: usize,
 }
 
 /// A connection that the client makes.
@@ -132,6 +133,7 @@ impl Lab {
             connections: Vec::new(),
             limits: Limits::default(),
             watch_from: None,
+            log_entries: 0,
         }
     }
 
@@ -188,6 +190,19 @@ impl Lab {
     #[must_use]
     pub fn watch_from(self, at: Instant) -> Self {
         Self { watch_from: Some(at), ..self }
+    }
+
+    /// Records what the ends note, up to so many entries each, and the course of the link:
+    /// [`RunReport::recording`]. That changes nothing in the run.
+    #[must_use]
+    pub fn recorded(mut self, log_entries: usize) -> Self {
+        self.log_entries = log_entries;
+        self.client.log_entries = log_entries;
+        self.server.log_entries = log_entries;
+        for own in self.connections.iter_mut().filter_map(|connecting| connecting.transport.as_mut()) {
+            Arc::make_mut(own).log_entries = log_entries;
+        }
+        self
     }
 
     /// The world at its beginning, to be driven by hand.

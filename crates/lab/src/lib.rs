@@ -38,8 +38,9 @@ pub use application::{Application, Messages, Receiving, ReceivingEnd, Sending, S
 pub use checkers::agreement;
 pub use content::Content;
 pub use host::{Host, Peaks, Session};
+pub use fulmar_sim::LinkTrace;
 pub use lab::{Close, Connecting, Lab, Limits};
-pub use report::{ConnectionReport, Failure, RunReport, SideReport};
+pub use report::{ConnectionLogs, ConnectionReport, Failure, Recording, RunReport, SideReport};
 pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};
 pub use workload::Workload;

@@ -10,11 +10,14 @@ use fulmar_sim::{Delivery, LinkId, NodeId, Packet, World};
 
 use crate::host::Outbox;
 use crate::lab::{Close, Connecting, Lab, Limits};
-use crate::report::{ConnectionReport, SideReport};
+use crate::report::{ConnectionLogs, ConnectionReport, Recording, SideReport};
 use crate::{Application, Failure, Host, RunReport, Session, Trace, Workload, checkers};
 
 /// How often something may happen at one instant: on a link without delay that is a whole conversation.
 const STEPS_AT_ONCE_MAX: u64 = 200_000;
+
+/// How often the queue of a link is recorded.
+const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The code and the words that close connections in the lab.
 const CLOSE_CODE: u32 = 77;
@@ -72,6 +75,9 @@ impl Simulation {
             end(Side::Server, [10, 0, 0, 2], 443, server, lab.server_workload.clone()),
         ];
         let link = world.add_link(ends[0].node, ends[1].node, lab.up, lab.down);
+        if lab.log_entries > 0 {
+            ends.iter().for_each(|end| world.record(link, end.node, QUEUE_INTERVAL));
+        }
         Ok(Self {
             seed: lab.seed,
             world,
@@ -395,7 +401,26 @@ impl Simulation {
             server_sessions: self.server().sessions().len(),
             up: self.link_stats(Side::Client).clone(),
             down: self.link_stats(Side::Server).clone(),
+            recording: self.recording(),
         }
+    }
+
+    fn recording(&self) -> Option<Recording> {
+        let trace = |end: usize| self.world.link_trace(self.link, self.ends[end].node).cloned();
+        let (up, down) = (trace(0)?, trace(1)?);
+        let numbers = 0..self.client().sessions().len();
+        Some(Recording { connections: numbers.map(|number| self.logs(number)).collect(), up, down })
+    }
+
+    /// What both ends of a connection noted.
+    fn logs(&self, client: usize) -> ConnectionLogs {
+        let server = self.peer_of(client).map(|peer| &self.server().sessions()[peer]);
+        let client = Some(&self.client().sessions()[client]);
+        let [(client, lost), (server, lost_too)] = [client, server].map(|session| {
+            let log = session.and_then(|session| session.connection().log());
+            log.map_or_else(Default::default, |log| (log.iter().copied().collect(), log.overwritten()))
+        });
+        ConnectionLogs { client, server, overwritten: lost + lost_too }
     }
 }
 

@@ -9,10 +9,16 @@ use thiserror::Error;
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
 use super::{ControllerName, Figures, Scenario, ScenarioError};
-use crate::{Close, Connecting, Failure, Lab, Limits};
+use crate::{Close, Connecting, Failure, Lab, Limits, Recording};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
 const STEPS_MAX: u64 = 100_000_000;
+
+/// Entries of the logs of all connections of one side together: the memory of those that are never written is not
+/// taken. A transfer of 100 MB notes about half a million.
+const LOG_ENTRIES: usize = 1 << 22;
+/// Entries of each log at least.
+const LOG_ENTRIES_MIN: usize = 1 << 10;
 
 /// Why a run has no figures.
 #[derive(Debug, Clone, Error)]
@@ -39,13 +45,39 @@ impl Scenario {
     /// # Errors
     /// This version does not have the controller, or the run went wrong.
     pub fn run(&self, controller: Option<ControllerName>, seed: u64) -> Result<Figures, RunError> {
+        self.run_lab(controller, seed, |lab| lab).map(|(figures, _)| figures)
+    }
+
+    /// Runs the scenario as [`Scenario::run`] does, and records its course. The recording changes no figure.
+    ///
+    /// # Errors
+    /// See [`Scenario::run`].
+    pub fn run_recorded(
+        &self,
+        controller: Option<ControllerName>,
+        seed: u64,
+    ) -> Result<(Figures, Recording), RunError> {
+        let connections: u32 = self.file.connection.iter().map(|spec| spec.repeat.0).sum();
+        let entries = (LOG_ENTRIES / connections.max(1) as usize).max(LOG_ENTRIES_MIN);
+        let (figures, recording) = self.run_lab(controller, seed, |lab| lab.recorded(entries))?;
+        let nothing = || ScenarioError::new(&self.name, "the run was not recorded");
+        Ok((figures, recording.ok_or_else(nothing)?))
+    }
+
+    fn run_lab(
+        &self,
+        controller: Option<ControllerName>,
+        seed: u64,
+        prepare: impl FnOnce(Lab) -> Lab,
+    ) -> Result<(Figures, Option<Recording>), RunError> {
         let controller = self.controller_or_default(controller)?;
         let failed = |failure| RunError::Failed {
             scenario: self.name.clone(),
             controller,
             failure: Box::new(failure),
         };
-        let report = self.lab(controller, seed)?.run().map_err(failed)?;
+        let mut report = prepare(self.lab(controller, seed)?).run().map_err(failed)?;
+        let recording = report.recording.take();
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
         let measuring = Measuring {
@@ -55,7 +87,7 @@ impl Scenario {
             deadline: self.file.connection.iter().find_map(ConnectionSpec::deadline),
             repaired_at: self.repaired_at(),
         };
-        Ok(Figures::of(&report, measuring))
+        Ok((Figures::of(&report, measuring), recording))
     }
 
     /// The whole run, ready to start.

@@ -181,6 +181,7 @@ impl Dice {
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
             ecn: self.0.chance(0.5),
+            log_entries: 0,
         }
     }
 
