@@ -21,7 +21,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),
     ("fulmar-plot", &["fulmar-base", "fulmar-proto"]),
-    ("fulmar-cli", &["fulmar", "fulmar-lab", "fulmar-plot"]),
+    ("fulmar-qlog", &["fulmar-base", "fulmar-proto", "fulmar-plot", "fulmar-lab"]),
+    ("fulmar-cli", &["fulmar", "fulmar-lab", "fulmar-plot", "fulmar-qlog"]),
     ("xtask", &["fulmar-base", "fulmar-lab"]),
 ];
 

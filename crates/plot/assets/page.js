@@ -6,10 +6,10 @@ const page = document.getElementById("page");
 const CHARTS = [
   { title: "Time and sequence", unit: "bytes", text: "bytes sent, in the order of their first departure", height: 340, series: [
     { key: "sent", label: "sent", kind: "dot", color: 0, size: 3 },
-    { key: "acked", label: "acknowledged up to", kind: "step", color: 2 },
-    { key: "resent", label: "sent again", kind: "dot", color: 1, size: 5 },
     { key: "lost", label: "declared lost", kind: "cross", color: -1 },
+    { key: "resent", label: "sent again", kind: "dot", color: 1, size: 4 },
     { key: "spurious", label: "lost in error", kind: "dot", color: 3, size: 6 },
+    { key: "acked", label: "acknowledged up to", kind: "step", color: 2, width: 1.75 },
   ] },
   { title: "Congestion window and bytes in flight", unit: "bytes", text: "strip: state of the controller", height: 260, phases: true, series: [
     { key: "window", label: "congestion window", kind: "step", color: 0, width: 2 },
@@ -100,8 +100,8 @@ function styled(spec, lane, several) {
     series.points = { show: true, size: spec.size, width: 0, stroke: color, fill: color };
   }
   if (spec.kind === "cross") {
-    series.paths = cross(4);
-    series.width = 1.75;
+    series.paths = cross(3);
+    series.width = 1.25;
     if (several) series.stroke = color;
   }
   if (several && (spec.key === "in_flight" || spec.key === "rtt_latest" || spec.key === "delivery")) { series.alpha = 0.55; series.width = 1; }

@@ -112,7 +112,8 @@ impl Page {
 
     fn data(&self) -> PageData<'_> {
         let lanes = || self.runs.iter().flat_map(|run| &run.lanes);
-        let series: usize = lanes().map(|lane| lane.series().iter().filter(|(.., s)| !s.is_empty()).count()).sum();
+        let series: usize =
+            lanes().map(|lane| lane.series().iter().filter(|(.., s)| !s.is_empty()).count()).sum();
         let columns = (POINTS_TARGET / 4 / series.max(1)) as u64;
         let columns = columns.clamp(*COLUMNS.start(), *COLUMNS.end());
         let runs = self.runs.iter().map(|run| run.data(columns)).collect();

@@ -119,7 +119,9 @@ mod tests {
                 ));
             }
         }
-        text.push_str("{\"settings\":{\"loss\":1},\"scenario\":\"s\",\"controller\":\"bbr\",\"error\":\"hangs\"}\n");
+        text.push_str(
+            "{\"settings\":{\"loss\":1},\"scenario\":\"s\",\"controller\":\"bbr\",\"error\":\"hangs\"}\n",
+        );
         Results::parse(&text).unwrap()
     }
 

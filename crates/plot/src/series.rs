@@ -49,8 +49,7 @@ impl Points {
             return self.0.clone();
         }
         let width = u128::from(to.saturating_sub(from)) + 1;
-        let column =
-            |point: &Point| u128::from(point.at.saturating_sub(from)) * u128::from(buckets) / width;
+        let column = |point: &Point| u128::from(point.at.saturating_sub(from)) * u128::from(buckets) / width;
         let columns = self.0.chunk_by(|a, b| column(a) == column(b));
         columns.flat_map(extremes).collect()
     }

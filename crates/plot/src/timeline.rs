@@ -166,7 +166,8 @@ impl Timeline {
 
     /// The keys of the space are gone, and with them its packets.
     pub fn space_discarded(&mut self, space: SpaceKey) {
-        let keys: Vec<_> = self.outstanding.range((space, 0)..=(space, u64::MAX)).map(|(key, _)| *key).collect();
+        let keys: Vec<_> =
+            self.outstanding.range((space, 0)..=(space, u64::MAX)).map(|(key, _)| *key).collect();
         for key in keys {
             if let Some(packet) = self.outstanding.remove(&key).filter(|packet| !packet.lost) {
                 self.counted_in_flight = self.counted_in_flight.saturating_sub(packet.size);
@@ -245,7 +246,10 @@ impl Timeline {
 
     /// Whether nothing is known that could be drawn.
     pub fn is_empty(&self) -> bool {
-        self.sent.is_empty() && self.window.is_empty() && self.rtt_latest.is_empty() && self.in_flight.is_empty()
+        self.sent.is_empty()
+            && self.window.is_empty()
+            && self.rtt_latest.is_empty()
+            && self.in_flight.is_empty()
     }
 
     /// Where a packet lies in the time-sequence chart.

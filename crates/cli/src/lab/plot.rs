@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use fulmar_lab::scenario::{Figures, SideFigures};
 use fulmar_lab::Recording;
+use fulmar_lab::scenario::{Figures, SideFigures};
 use fulmar_plot::{Lane, Page, Points, Run, Timeline};
 
 use crate::failure::Failure;
@@ -22,7 +22,8 @@ pub(super) fn write(path: &Path, runs: Vec<Run>) -> Result<(), Failure> {
         ([scenario], _) => format!("{scenario}: {} runs", runs.len()),
         _ => format!("{} runs", runs.len()),
     };
-    let subtitle = "Fulmar in the lab: both ends in virtual time, the same for everyone who repeats it".to_owned();
+    let subtitle =
+        "Fulmar in the lab: both ends in virtual time, the same for everyone who repeats it".to_owned();
     let page = Page { title, subtitle, runs };
     let action = format!("cannot write {}", path.display());
     fs::write(path, page.html()).map_err(Failure::io(action))
@@ -91,10 +92,19 @@ fn facts(figures: &Figures, recording: &Recording) -> Vec<(String, String)> {
     if let (Some(min), Some(max)) = (side.rtt_min_ms, side.rtt_max_ms) {
         fact("round-trip time", format!("{min:.1} to {max:.1} ms"));
     }
-    fact("largest window", format!("{:.1} kB", side.cwnd_max as f64 / 1e3));
+    fact("largest window", in_bytes(side.cwnd_max));
     let overwritten: u64 = recording.connections.iter().map(|logs| logs.overwritten).sum();
     if overwritten > 0 {
         fact("log entries without room", overwritten.to_string());
     }
     facts
+}
+
+/// A number of bytes that is easy to read.
+fn in_bytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
 }

@@ -15,8 +15,7 @@ const STDIN: &str = "-";
 pub(super) fn run(args: &LabReportArgs) -> Result<(), Failure> {
     let name = args.results.display().to_string();
     let text = read(&args.results).map_err(Failure::io(format!("cannot read {name}")))?;
-    let results =
-        Results::parse(&text).map_err(|error| Failure::Usage(format!("{name}, {error}")))?;
+    let results = Results::parse(&text).map_err(|error| Failure::Usage(format!("{name}, {error}")))?;
     let title = match args.results.file_name() {
         Some(file) if name != STDIN => format!("Results of {}", file.to_string_lossy()),
         _ => "Results".to_owned(),

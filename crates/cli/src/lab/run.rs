@@ -26,21 +26,25 @@ pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
     let jobs = jobs(args)?;
     let mut printer = Printer::new(jobs.len(), output);
     let mut drawn: Vec<Option<Run>> = jobs.iter().map(|_| None).collect();
-    pool::for_each(jobs.len(), |number| jobs[number].run(args.plot.is_some()), |number, result| {
-        let result = match result {
-            Ok(result) => result.map_err(|error| error.to_string()),
-            Err(panicked) => {
-                let Job { scenario, seed, .. } = &jobs[number];
-                Err(format!("{}, seed {seed}: panicked: {}", scenario.name(), panicked.0))
-            }
-        };
-        let result = result.map(|(figures, run)| {
-            drawn[number] = run;
-            figures
-        });
-        printer.on_result(number, result);
-        true
-    });
+    pool::for_each(
+        jobs.len(),
+        |number| jobs[number].run(args.plot.is_some()),
+        |number, result| {
+            let result = match result {
+                Ok(result) => result.map_err(|error| error.to_string()),
+                Err(panicked) => {
+                    let Job { scenario, seed, .. } = &jobs[number];
+                    Err(format!("{}, seed {seed}: panicked: {}", scenario.name(), panicked.0))
+                }
+            };
+            let result = result.map(|(figures, run)| {
+                drawn[number] = run;
+                figures
+            });
+            printer.on_result(number, result);
+            true
+        },
+    );
     if let Some(path) = &args.plot {
         plot::write(path, drawn.into_iter().flatten().collect())?;
     }

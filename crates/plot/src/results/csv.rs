@@ -36,9 +36,9 @@ fn row(
             _ if column < scenario => row.settings.push((name.clone(), field)),
             _ if field.is_empty() => {}
             _ => {
-                let number: f64 = field
-                    .parse()
-                    .map_err(|_| error(line, format!("`{}` in the column {name} is no number", shown(&field))))?;
+                let number: f64 = field.parse().map_err(|_| {
+                    error(line, format!("`{}` in the column {name} is no number", shown(&field)))
+                })?;
                 row.figures.insert(name.clone(), number);
             }
         }

@@ -40,7 +40,13 @@ impl Positions {
     }
 
     /// Calls `found` for each contiguous place of the bytes: start, end, and whether they had left before.
-    pub(super) fn place(&mut self, stream: u64, offset: u64, len: u64, mut found: impl FnMut(u64, u64, bool)) {
+    pub(super) fn place(
+        &mut self,
+        stream: u64,
+        offset: u64,
+        len: u64,
+        mut found: impl FnMut(u64, u64, bool),
+    ) {
         let end = offset.saturating_add(len.min(FRAME_BYTES_MAX));
         let mut at = offset;
         while at < end {

@@ -57,7 +57,13 @@ fn bytes_of_several_streams_lie_in_the_order_in_which_they_left() {
     ];
     timeline.packet_sent(ms(0), (DATA, 0), 1_100, true, &frames);
     // Half of it was sent before.
-    timeline.packet_sent(ms(1), (DATA, 1), 1_100, true, &[SentFrameInfo::Stream { id: 4, offset: 200, len: 200 }]);
+    timeline.packet_sent(
+        ms(1),
+        (DATA, 1),
+        1_100,
+        true,
+        &[SentFrameInfo::Stream { id: 4, offset: 200, len: 200 }],
+    );
     assert_eq!(values(&timeline.sent), [500, 800, 1_000, 1_100]);
     assert_eq!(values(&timeline.resent), [800]);
     timeline.packet_lost(ms(2), DATA, 0);

@@ -209,8 +209,7 @@ impl Connection {
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),
             stats: Counters::default(),
-            log: (transport.log_entries > 0)
-                .then(|| Box::new(ConnectionLog::new(transport.log_entries))),
+            log: (transport.log_entries > 0).then(|| Box::new(ConnectionLog::new(transport.log_entries))),
             config: transport,
             rng,
         }

@@ -9,9 +9,7 @@ mod event;
 use fulmar_base::Instant;
 use fulmar_wire::{AckEncoder, Frame};
 
-pub use self::event::{
-    ACK_RANGES_MAX, BlockedReason, ConnectionState, EcnState, LogEntry, LogEvent,
-};
+pub use self::event::{ACK_RANGES_MAX, BlockedReason, ConnectionState, EcnState, LogEntry, LogEvent};
 
 /// The latest entries of a connection, oldest first. When the ring is full, the oldest is overwritten.
 #[derive(Debug)]
