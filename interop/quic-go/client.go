@@ -22,7 +22,12 @@ type client struct {
 	connection *quic.Conn
 	outDir     string
 	report     *report
+	// ticket is closed when there is a session to resume; nil if nobody waits for one.
+	ticket chan struct{}
 }
+
+// ticketPatience is how long to wait for a session to resume.
+const ticketPatience = 5 * time.Second
 
 func runClient(arguments []string) (*report, error) {
 	flags := newFlagSet("client")
@@ -32,6 +37,7 @@ func runClient(arguments []string) (*report, error) {
 	outDir := flags.String("out", "", "directory for the files; without it they are read and dropped")
 	parallel := flags.Int("parallel", 100, "requests under way at once")
 	idle := flags.Duration("idle", 30*time.Second, "idle timeout")
+	testcase := flags.String("testcase", "transfer", "multiconnect, resumption and zerortt divide the URLs among connections")
 	hold := flags.Duration("hold", 0, "keep the connection open this long after the last file")
 	_ = flags.Parse(arguments) // The flag set exits on errors.
 
@@ -47,16 +53,76 @@ func runClient(arguments []string) (*report, error) {
 	if err != nil {
 		return report.finish(), err
 	}
+	keys, err := keyLog()
+	if err != nil {
+		return report.finish(), err
+	}
+	tlsConfig.KeyLogWriter = keys
 	config := quicConfig(*idle)
 	config.HandshakeIdleTimeout = max(*idle, 10*time.Second)
-	connection, err := quic.DialAddr(context.Background(), host, tlsConfig, config)
-	if err != nil {
-		return report.finish(), fmt.Errorf("no connection: %w", err)
+	tickets := newTicketCache()
+	if *testcase == "resumption" || *testcase == "zerortt" {
+		tlsConfig.ClientSessionCache = tickets
 	}
-	report.handshakeDone(connection.ConnectionState())
-	client := &client{connection: connection, outDir: *outDir, report: report}
-	err = client.run(paths, max(*parallel, 1), *hold)
-	return report.finish(), err
+	for number, part := range divide(paths, *testcase) {
+		early := *testcase == "zerortt" && number > 0
+		connection, err := dial(host, tlsConfig, config, early)
+		if err != nil {
+			return report.finish(), fmt.Errorf("no connection: %w", err)
+		}
+		if !early {
+			report.handshakeDone(connection.ConnectionState())
+		}
+		client := &client{connection: connection, outDir: *outDir, report: report}
+		if tlsConfig.ClientSessionCache != nil && number == 0 {
+			client.ticket = tickets.arrived
+		}
+		if err := client.run(part, max(*parallel, 1), *hold); err != nil {
+			return report.finish(), err
+		}
+	}
+	return report.finish(), nil
+}
+
+// divide tells which files go over which connection.
+func divide(paths []string, testcase string) [][]string {
+	switch testcase {
+	case "multiconnect":
+		var parts [][]string
+		for _, path := range paths {
+			parts = append(parts, []string{path})
+		}
+		return parts
+	case "resumption", "zerortt":
+		return [][]string{paths[:1], paths[1:]}
+	default:
+		return [][]string{paths}
+	}
+}
+
+func dial(host string, tlsConfig *tls.Config, config *quic.Config, early bool) (*quic.Conn, error) {
+	if early {
+		return quic.DialAddrEarly(context.Background(), host, tlsConfig, config)
+	}
+	return quic.DialAddr(context.Background(), host, tlsConfig, config)
+}
+
+// ticketCache tells when there is a session to resume.
+type ticketCache struct {
+	tls.ClientSessionCache
+	arrived chan struct{}
+	once    sync.Once
+}
+
+func newTicketCache() *ticketCache {
+	return &ticketCache{ClientSessionCache: tls.NewLRUClientSessionCache(1), arrived: make(chan struct{})}
+}
+
+func (c *ticketCache) Put(key string, state *tls.ClientSessionState) {
+	c.ClientSessionCache.Put(key, state)
+	if state != nil {
+		c.once.Do(func() { close(c.arrived) })
+	}
 }
 
 // parseURLs gives the one host and port that all URLs name, and their paths.
@@ -101,6 +167,13 @@ func clientTLS(insecure bool, caFile string) (*tls.Config, error) {
 func (c *client) run(paths []string, parallel int, hold time.Duration) error {
 	if err := c.getAll(paths, parallel); err != nil {
 		return err
+	}
+	if c.ticket != nil {
+		select {
+		case <-c.ticket:
+		case <-time.After(ticketPatience):
+			return errors.New("the server sent no ticket")
+		}
 	}
 	if hold > 0 {
 		select {

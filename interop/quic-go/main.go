@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -53,6 +54,15 @@ func main() {
 // newFlagSet gives the flags of one role; a wrong command line ends the program.
 func newFlagSet(role string) *flag.FlagSet {
 	return flag.NewFlagSet("fulmar-peer-go "+role, flag.ExitOnError)
+}
+
+// keyLog opens the file to which the environment wants the TLS secrets to be appended; nil for none.
+func keyLog() (io.Writer, error) {
+	name := os.Getenv("SSLKEYLOGFILE")
+	if name == "" {
+		return nil, nil
+	}
+	return os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 }
 
 // quicConfig holds what both roles set alike.

@@ -61,7 +61,12 @@ func runServer(arguments []string) (*report, error) {
 	if *retry {
 		transport.VerifySourceAddress = func(net.Addr) bool { return true }
 	}
+	keys, err := keyLog()
+	if err != nil {
+		return report.finish(), err
+	}
 	tlsConfig := &tls.Config{
+		KeyLogWriter: keys,
 		Certificates: []tls.Certificate{certificate},
 		NextProtos:   []string{alpn},
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -69,7 +74,9 @@ func runServer(arguments []string) (*report, error) {
 			return nil, nil
 		},
 	}
-	listener, err := transport.Listen(tlsConfig, quicConfig(*idle))
+	config := quicConfig(*idle)
+	config.Allow0RTT = true
+	listener, err := transport.ListenEarly(tlsConfig, config)
 	if err != nil {
 		return report.finish(), err
 	}
@@ -108,7 +115,7 @@ func parseResetKey(digits string) (*quic.StatelessResetKey, error) {
 }
 
 // serve accepts connections until the program is told to stop.
-func (s *server) serve(ctx context.Context, listener *quic.Listener) error {
+func (s *server) serve(ctx context.Context, listener *quic.EarlyListener) error {
 	for {
 		connection, err := listener.Accept(ctx)
 		if ctx.Err() != nil {
@@ -117,12 +124,19 @@ func (s *server) serve(ctx context.Context, listener *quic.Listener) error {
 		if err != nil {
 			return err
 		}
-		s.report.handshakeDone(connection.ConnectionState())
 		go s.serveConnection(connection)
 	}
 }
 
 func (s *server) serveConnection(connection *quic.Conn) {
+	go func() {
+		// With 0-RTT, requests may come before the handshake is complete.
+		select {
+		case <-connection.HandshakeComplete():
+			s.report.handshakeDone(connection.ConnectionState())
+		case <-connection.Context().Done():
+		}
+	}()
 	for {
 		stream, err := connection.AcceptStream(context.Background())
 		if err != nil {

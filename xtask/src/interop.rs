@@ -1,20 +1,28 @@
 //! `cargo xtask interop`: Fulmar and strangers talk over real sockets.
 //!
-//! Each case runs a server and a client as processes of their own with a relay between them, for each pair of
-//! peers and in both roles. The cases follow those of the QUIC interop runner.
+//! Each case runs a server and a client as processes of their own, for pairs of peers and in both roles. There are two networks:
+//! on loopback, where a relay between the two delays and drops, and which needs no privileges; and [`network`], one of namespaces
+//! and TUN devices with the whole list of the public QUIC interop runner, which needs root.
 
 mod cases;
 pub(crate) mod certs;
+mod emulated;
 mod files;
+mod network;
 mod peers;
-mod relay;
+pub(crate) mod relay;
 mod table;
+mod trace;
 
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use clap::ValueEnum;
 
 use self::cases::{Case, Stage};
+pub(crate) use self::emulated::{LoadOptions, run_load};
 use self::peers::{Pair, Peer, Programs};
 use self::table::{Outcome, Verdict};
 use crate::{Result, programs};
@@ -22,13 +30,25 @@ use crate::{Result, programs};
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only the pairs with this peer; `self-check` lets the strangers talk to each other.
+    /// Only the pairs with these peers; on loopback `self-check` lets the strangers talk to each other.
+    #[arg(long = "peer", value_delimiter = ',')]
+    peers: Vec<PeerChoice>,
+    /// Only these cases.
+    #[arg(long = "case", value_delimiter = ',')]
+    cases: Vec<String>,
+    /// Only this network.
     #[arg(long)]
-    peer: Option<PeerChoice>,
-    /// Only this case.
+    network: Option<NetworkChoice>,
+    /// Only what takes little time, and only peers whose programs come from the registries of Rust and Go.
     #[arg(long)]
-    case: Option<Case>,
-    /// Print one line of JSON for each result instead of the table.
+    quick: bool,
+    /// How many cases of the emulated network run at the same time.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=16))]
+    jobs: u16,
+    /// Use this program `fulmar` instead of building one.
+    #[arg(long)]
+    fulmar: Option<PathBuf>,
+    /// Print one line of JSON for each result instead of the tables.
     #[arg(long)]
     json: bool,
 }
@@ -38,19 +58,69 @@ enum PeerChoice {
     Fulmar,
     Quinn,
     QuicGo,
+    Aioquic,
+    Ngtcp2,
     SelfCheck,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum NetworkChoice {
+    Loopback,
+    Emulated,
 }
 
 /// Runs the chosen cases. Only real failures are errors, a skipped case is none.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let pairs = pairs(options.peer);
-    let cases: Vec<Case> = Case::value_variants()
-        .iter()
-        .copied()
-        .filter(|case| options.case.is_none_or(|only| only == *case))
-        .collect();
-    let programs = Programs::build(&pairs)?;
-    let stage = Stage::prepare(&programs::scratch_dir("interop")?, programs)?;
+    options.check_case_names()?;
+    let dir = programs::scratch_dir("interop")?;
+    let mut failures = 0;
+    let mut total = 0;
+    if options.network != Some(NetworkChoice::Emulated) {
+        let (failed, of) = run_loopback(options, &dir)?;
+        failures += failed;
+        total += of;
+    }
+    if options.network != Some(NetworkChoice::Loopback) {
+        let (failed, of) = run_emulated(options, &dir)?;
+        failures += failed;
+        total += of;
+    }
+    match failures {
+        0 => Ok(()),
+        failures => Err(format!("{failures} of {total} cases failed").into()),
+    }
+}
+
+impl Options {
+    /// A name that no network knows is a mistake.
+    fn check_case_names(&self) -> Result<()> {
+        let is_known = |name: &String| {
+            Case::from_str(name, false).is_ok() || emulated::Case::from_str(name, false).is_ok()
+        };
+        match self.cases.iter().find(|name| !is_known(name)) {
+            Some(name) => Err(format!("there is no case {name}").into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The chosen ones of the cases of a network.
+    fn choose<C: ValueEnum + Copy>(&self) -> Vec<C> {
+        if self.cases.is_empty() {
+            return C::value_variants().to_vec();
+        }
+        self.cases.iter().filter_map(|name| C::from_str(name, false).ok()).collect()
+    }
+}
+
+/// Gives how many cases failed, of how many.
+fn run_loopback(options: &Options, dir: &Path) -> Result<(usize, usize)> {
+    let pairs = loopback_pairs(&options.peers);
+    let cases: Vec<Case> = options.choose();
+    if pairs.is_empty() || cases.is_empty() {
+        return Ok((0, 0));
+    }
+    let programs = Programs::build(&pairs, options.fulmar.as_deref())?;
+    let stage = Stage::prepare(dir, programs)?;
     let mut outcomes = Vec::new();
     for case in &cases {
         for pair in &pairs {
@@ -66,10 +136,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if !options.json {
         println!("{}", table::render(&cases, &pairs, &outcomes));
     }
-    match outcomes.iter().filter(|outcome| outcome.is_failure()).count() {
-        0 => Ok(()),
-        failures => Err(format!("{failures} of {} cases failed", outcomes.len()).into()),
-    }
+    Ok((outcomes.iter().filter(|outcome| outcome.is_failure()).count(), outcomes.len()))
 }
 
 fn run_case(stage: &Stage, case: Case, pair: Pair) -> Outcome {
@@ -84,16 +151,128 @@ fn run_case(stage: &Stage, case: Case, pair: Pair) -> Outcome {
     Outcome { case, pair, verdict, seconds: start.elapsed().as_secs_f64() }
 }
 
-/// Who meets whom: Fulmar itself and every stranger in both roles, or the strangers among themselves.
-fn pairs(choice: Option<PeerChoice>) -> Vec<Pair> {
+/// Who meets whom on loopback: Fulmar itself and the strangers in both roles, or the strangers among themselves.
+fn loopback_pairs(choices: &[PeerChoice]) -> Vec<Pair> {
     const FULMAR: Peer = Peer::Fulmar;
-    let both = |a, b| [Pair { server: a, client: b }, Pair { server: b, client: a }];
-    let alone = [Pair { server: FULMAR, client: FULMAR }];
-    match choice {
-        None => [&alone[..], &both(FULMAR, Peer::Quinn), &both(FULMAR, Peer::QuicGo)].concat(),
-        Some(PeerChoice::Fulmar) => alone.into(),
-        Some(PeerChoice::Quinn) => both(FULMAR, Peer::Quinn).into(),
-        Some(PeerChoice::QuicGo) => both(FULMAR, Peer::QuicGo).into(),
-        Some(PeerChoice::SelfCheck) => both(Peer::Quinn, Peer::QuicGo).into(),
+    let both = |a, b| vec![Pair { server: a, client: b }, Pair { server: b, client: a }];
+    let all = [PeerChoice::Fulmar, PeerChoice::Quinn, PeerChoice::QuicGo];
+    let choices = if choices.is_empty() { &all[..] } else { choices };
+    choices
+        .iter()
+        .flat_map(|choice| match choice {
+            PeerChoice::Fulmar => vec![Pair { server: FULMAR, client: FULMAR }],
+            PeerChoice::Quinn => both(FULMAR, Peer::Quinn),
+            PeerChoice::QuicGo => both(FULMAR, Peer::QuicGo),
+            PeerChoice::SelfCheck => both(Peer::Quinn, Peer::QuicGo),
+            PeerChoice::Aioquic | PeerChoice::Ngtcp2 => Vec::new(),
+        })
+        .collect()
+}
+
+/// Gives how many cases failed, of how many.
+fn run_emulated(options: &Options, dir: &Path) -> Result<(usize, usize)> {
+    let strangers = emulated_strangers(options);
+    let pairs = emulated_pairs(&strangers);
+    let mut cases: Vec<emulated::Case> = options.choose();
+    if options.quick && options.cases.is_empty() {
+        cases = emulated::Case::QUICK.to_vec();
     }
+    if pairs.is_empty() || cases.is_empty() {
+        return Ok((0, 0));
+    }
+    if let Some(reason) = network::obstacle() {
+        eprintln!("the cases on the emulated network are skipped: {reason}");
+        return Ok((0, 0));
+    }
+    let programs = emulated::Programs::prepare(&strangers, &dir.join("peers"), options.fulmar.as_deref())?;
+    let stage = emulated::Stage::prepare(dir, programs)?;
+    let outcomes = run_in_parallel(options, &stage, &cases, &pairs);
+    if !options.json {
+        println!("{}", emulated::render(&cases, &pairs, &outcomes));
+    }
+    Ok((outcomes.iter().filter(|outcome| outcome.is_failure()).count(), outcomes.len()))
+}
+
+/// Runs each case for each pair, several at a time.
+fn run_in_parallel(
+    options: &Options,
+    stage: &emulated::Stage,
+    cases: &[emulated::Case],
+    pairs: &[emulated::Pair],
+) -> Vec<emulated::Outcome> {
+    let work: Vec<_> = cases.iter().flat_map(|case| pairs.iter().map(|pair| (*case, *pair))).collect();
+    let next = AtomicUsize::new(0);
+    let outcomes = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((case, pair)) = work.get(number) else { return };
+                    let outcome = run_emulated_case(stage, *case, *pair, number);
+                    if options.json {
+                        println!("{}", outcome.to_json());
+                    } else {
+                        eprintln!("{}", outcome.to_line());
+                    }
+                    outcomes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(outcome);
+                }
+            });
+        }
+    });
+    outcomes.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn run_emulated_case(
+    stage: &emulated::Stage,
+    case: emulated::Case,
+    pair: emulated::Pair,
+    number: usize,
+) -> emulated::Outcome {
+    let start = Instant::now();
+    let verdict = match stage.obstacle(case, pair) {
+        Some(reason) => emulated::Verdict::Skip(reason),
+        None => match stage.run(case, pair, number) {
+            Ok(None) => emulated::Verdict::Pass,
+            Ok(Some(kbit_per_s)) => emulated::Verdict::Measured(kbit_per_s),
+            Err(error) => emulated::Verdict::Fail(error.to_string()),
+        },
+    };
+    emulated::Outcome { case, pair, verdict, seconds: start.elapsed().as_secs_f64() }
+}
+
+/// The peers that are to meet Fulmar, itself among them.
+fn emulated_strangers(options: &Options) -> Vec<emulated::Peer> {
+    use emulated::Peer;
+    if options.peers.is_empty() {
+        return match options.quick {
+            true => vec![Peer::Fulmar, Peer::Quinn, Peer::QuicGo],
+            false => Peer::value_variants().to_vec(),
+        };
+    }
+    options
+        .peers
+        .iter()
+        .filter_map(|choice| match choice {
+            PeerChoice::Fulmar => Some(Peer::Fulmar),
+            PeerChoice::Quinn => Some(Peer::Quinn),
+            PeerChoice::QuicGo => Some(Peer::QuicGo),
+            PeerChoice::Aioquic => Some(Peer::Aioquic),
+            PeerChoice::Ngtcp2 => Some(Peer::Ngtcp2),
+            PeerChoice::SelfCheck => None,
+        })
+        .collect()
+}
+
+fn emulated_pairs(strangers: &[emulated::Peer]) -> Vec<emulated::Pair> {
+    use emulated::{Pair, Peer};
+    strangers
+        .iter()
+        .flat_map(|&peer| match peer {
+            Peer::Fulmar => vec![Pair { server: peer, client: peer }],
+            _ => {
+                vec![Pair { server: Peer::Fulmar, client: peer }, Pair { server: peer, client: Peer::Fulmar }]
+            }
+        })
+        .collect()
 }

@@ -10,10 +10,13 @@
 )]
 
 mod bench;
+mod determinism;
 mod interop;
 mod layers;
 mod process;
 mod programs;
+mod relay;
+mod sockets;
 mod swarm;
 
 use std::process::ExitCode;
@@ -37,8 +40,17 @@ enum Task {
     Interop(interop::Options),
     /// Measure a download side by side with quinn's.
     Bench(bench::Options),
+    /// Check that the same seed gives the same packets in every process and every build.
+    Determinism(determinism::Options),
+    /// Join real sockets by a link in user space.
+    Relay(relay::Options),
+    /// Measure downloads over real sockets through such a link.
+    Sockets(sockets::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
+    /// One end of a TCP connection that competes in an interop case.
+    #[command(hide = true)]
+    Load(interop::LoadOptions),
     /// Check which crate may use which, and where unsafe code is forbidden.
     Layers,
 }
@@ -47,7 +59,11 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Interop(options) => interop::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Determinism(options) => determinism::run(&options),
+        Task::Relay(options) => relay::run(&options),
+        Task::Sockets(options) => sockets::run(&options),
         Task::Swarm(options) => swarm::run(&options),
+        Task::Load(options) => interop::run_load(&options),
         Task::Layers => layers::run(),
     };
     match result {

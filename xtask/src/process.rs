@@ -42,6 +42,11 @@ impl Process {
         Ok(Self { child, stdout, stderr })
     }
 
+    /// The number under which the system knows the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the address that a server announces as `listening on ADDR` or as `"listening": "ADDR"`.
     pub(crate) fn listening(&mut self, patience: Duration) -> Result<String> {
         let deadline = Instant::now() + patience;

@@ -21,12 +21,17 @@ pub(crate) fn scratch_dir(task: &str) -> Result<PathBuf> {
 
 /// Builds the program `fulmar` and gives its path.
 pub(crate) fn build_fulmar() -> Result<PathBuf> {
-    build_with_cargo(&repository().join("Cargo.toml"), "fulmar-cli", "fulmar")
+    build_with_cargo(&repository().join("Cargo.toml"), "fulmar-cli", "fulmar", "release")
+}
+
+/// Builds the program `fulmar` with debug assertions and few optimisations, and gives its path.
+pub(crate) fn build_fulmar_for_debugging() -> Result<PathBuf> {
+    build_with_cargo(&repository().join("Cargo.toml"), "fulmar-cli", "fulmar", "dev")
 }
 
 /// Builds the peer over quinn and gives its path.
 pub(crate) fn build_quinn_peer() -> Result<PathBuf> {
-    build_with_cargo(&repository().join("interop/Cargo.toml"), "quinn-peer", "fulmar-peer-quinn")
+    build_with_cargo(&repository().join("interop/Cargo.toml"), "quinn-peer", "fulmar-peer-quinn", "release")
 }
 
 /// Builds the peer over quic-go and gives its path; `None` where there is no Go.
@@ -49,11 +54,12 @@ pub(crate) fn build_go_peer() -> Result<Option<PathBuf>> {
 }
 
 /// Cargo itself says where it left the program, wherever the target directory may be.
-fn build_with_cargo(manifest: &Path, package: &str, program: &str) -> Result<PathBuf> {
+fn build_with_cargo(manifest: &Path, package: &str, program: &str, profile: &str) -> Result<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .args([
             "build",
-            "--release",
+            "--profile",
+            profile,
             "--quiet",
             "--message-format=json-render-diagnostics",
             "--package",

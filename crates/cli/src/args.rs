@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::duration::parse_duration;
+use crate::interop::args::{INTEROP_EXAMPLES, InteropCommand};
 use crate::lab::args::{LAB_EXAMPLES, LabCommand};
 use crate::size::parse_size;
 use crate::tls::Fingerprint;
@@ -84,6 +85,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PerfCommand,
     },
+    /// Be an endpoint of the QUIC interop runner, which says in environment variables what to do
+    #[command(after_help = INTEROP_EXAMPLES)]
+    Interop {
+        #[command(subcommand)]
+        command: InteropCommand,
+    },
     /// Run scenarios in a simulated network, in virtual time
     #[command(after_help = LAB_EXAMPLES)]
     Lab {
@@ -128,6 +135,16 @@ pub(crate) struct ServeArgs {
     /// the connections of its predecessor; without it the key is random
     #[arg(long, value_name = "HEX64", value_parser = parse_key)]
     pub(crate) reset_key: Option<[u8; 32]>,
+
+    /// Whether clients must prove their address before they are served (a Retry, one more round trip): `auto` asks
+    /// while more than 256 handshakes are under way
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) retry: RetryWhen,
+
+    /// The keys that seal address tokens, one on each line as 64 hexadecimal digits, the current one first. Servers
+    /// with the same keys accept each other's tokens. The file is read again when it changes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_keys: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
@@ -296,6 +313,15 @@ pub(crate) enum CongestionName {
     Bbr,
     /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control)
     Bbr1,
+    /// Prague, for L4S networks (draft-briscoe-iccrg-prague-congestion-control)
+    Prague,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RetryWhen {
+    Always,
+    Auto,
+    Never,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -9,6 +9,8 @@ use fulmar_lab::scenario::ScenarioError;
 const EXIT_FAILURE: u8 = 1;
 /// Exit code of a command that was asked for something impossible; the parser of the command line uses it too.
 const EXIT_USAGE: u8 = 2;
+/// Exit code of an endpoint that does not support a test case, as the QUIC interop runner wants it.
+const EXIT_UNSUPPORTED: u8 = 127;
 /// Exit code of an interrupted command, as shells have it: 128 and the number of the signal.
 const EXIT_INTERRUPTED: u8 = 130;
 
@@ -60,12 +62,18 @@ pub(crate) enum Failure {
     /// A scenario cannot be run as asked.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
+    /// A run in the lab went wrong.
+    #[error("{0}")]
+    Run(String),
     /// Runs in the lab went wrong; a sentence about each was printed.
     #[error("{0} runs failed")]
     RunsFailed(usize),
     /// Goals of scenarios were not reached; the table was printed.
     #[error("{0} goals were missed")]
     GoalsMissed(usize),
+    /// A test case of the QUIC interop runner that this program does not know.
+    #[error("the test case {0:?} is not supported")]
+    UnsupportedCase(String),
     /// Sentences about each part of the work have been printed already.
     #[error("{0} of the files could not be fetched")]
     AlreadyTold(usize),
@@ -86,6 +94,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Scenario(_) => EXIT_USAGE,
+            Self::UnsupportedCase(_) => EXIT_UNSUPPORTED,
             Self::Interrupted => EXIT_INTERRUPTED,
             _ => EXIT_FAILURE,
         }

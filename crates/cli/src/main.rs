@@ -22,6 +22,7 @@ mod duration;
 mod failure;
 mod get;
 mod hq;
+mod interop;
 mod lab;
 mod logging;
 mod net;
@@ -61,6 +62,7 @@ fn run(command: Command, output: Output) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(&args, output),
         Command::Serve(args) => serve::run(&args, output),
         Command::Get(args) => get::run(args, output),
+        Command::Interop { command } => interop::run(command, output),
         Command::Lab { command } => lab::run(command, output),
         Command::Perf { command: PerfCommand::Server(args) } => perf::server::run(&args, output),
         Command::Perf { command: PerfCommand::Client(args) } => perf::client::run(args, output),

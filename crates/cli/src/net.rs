@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar::{
-    AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connection, ConnectionError,
-    Endpoint, EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig, TransportConfig,
-    VarInt,
+    AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connection,
+    ConnectionError, Endpoint, EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig,
+    TransportConfig, VarInt,
 };
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -47,6 +47,13 @@ pub(crate) struct Transport {
     aead: AeadBackend,
 }
 
+impl Default for Transport {
+    /// What users of the library get who configure nothing.
+    fn default() -> Self {
+        Self { config: Arc::default(), aead: AeadBackend::preferred() }
+    }
+}
+
 impl Transport {
     /// Fails if the options contradict each other.
     pub(crate) fn from_args(args: &TransportArgs) -> Result<Self, Failure> {
@@ -57,6 +64,7 @@ impl Transport {
                 CongestionName::Cubic => CongestionControl::Cubic(Default::default()),
                 CongestionName::Bbr => CongestionControl::Bbr(Default::default()),
                 CongestionName::Bbr1 => CongestionControl::Bbr1(Default::default()),
+                CongestionName::Prague => CongestionControl::Prague(Default::default()),
             },
             max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
             handshake_timeout: args.handshake_timeout,
@@ -87,15 +95,23 @@ pub(crate) struct Listen<'a> {
     pub(crate) protocol: &'static str,
     pub(crate) transport: &'a Transport,
     pub(crate) reset_key: Option<[u8; 32]>,
+    pub(crate) validation: AddressValidation,
 }
 
 impl Listen<'_> {
+    /// How connections are taken.
+    pub(crate) fn config(&self) -> Result<ServerConfig, Failure> {
+        let tls = tls::server_config(self.identity, self.protocol)?;
+        ServerConfig::new(tls)
+            .with_aead(self.transport.aead)
+            .with_transport(self.transport.config.clone())
+            .and_then(|config| config.with_address_validation(self.validation.clone()))
+            .map_err(unusable)
+    }
+
     /// Binds the socket, and tells the address it really has. Needs a runtime.
     pub(crate) fn bind(&self) -> Result<(Endpoint, Listening), Failure> {
-        let tls = tls::server_config(self.identity, self.protocol)?;
-        let config =
-            ServerConfig::new(tls).with_transport(self.transport.config.clone()).map_err(unusable)?;
-        let config = config.with_aead(self.transport.aead);
+        let config = self.config()?;
         let bind = |addr: SocketAddr| {
             let builder = Endpoint::builder().server_config(config.clone());
             match &self.reset_key {
@@ -137,10 +153,7 @@ impl Dialer {
         protocol: &'static str,
         transport: &TransportArgs,
     ) -> Result<Self, Failure> {
-        let (tls, refusal) = tls::client_config(trust, cipher, protocol)?;
-        let transport = Transport::from_args(transport)?;
-        let config = ClientConfig::new(tls).with_transport(transport.config).map_err(unusable)?;
-        let config = config.with_aead(transport.aead);
+        let (config, refusal) = client_config(trust, cipher, protocol, Transport::from_args(transport)?)?;
         let addresses = resolve(server).await?;
         let mut endpoints = Vec::new();
         for any in
@@ -215,6 +228,18 @@ impl Dialer {
     }
 }
 
+/// What connections need that begin here. Why a certificate was refused can be read from the `Refusal`.
+pub(crate) fn client_config(
+    trust: &TrustArgs,
+    cipher: Option<Cipher>,
+    protocol: &'static str,
+    transport: Transport,
+) -> Result<(ClientConfig, Refusal), Failure> {
+    let (tls, refusal) = tls::client_config(trust, cipher, protocol)?;
+    let config = ClientConfig::new(tls).with_transport(transport.config).map_err(unusable)?;
+    Ok((config.with_aead(transport.aead), refusal))
+}
+
 /// Completes the handshake with a client.
 pub(crate) async fn accept(incoming: Incoming) -> Result<Connection, Failure> {
     let peer = incoming.remote_address().to_string();
@@ -231,7 +256,7 @@ pub(crate) async fn farewell(endpoint: &Endpoint) {
 }
 
 /// The addresses of `server`, the system's favourite first.
-async fn resolve(server: &Authority) -> Result<Vec<SocketAddr>, Failure> {
+pub(crate) async fn resolve(server: &Authority) -> Result<Vec<SocketAddr>, Failure> {
     let no_address = |error| Failure::NoAddress { host: server.host.clone(), error };
     let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await.map_err(no_address)?;
     let mut addresses: Vec<SocketAddr> = Vec::new();

@@ -1,11 +1,13 @@
 //! `fulmar serve`: the files of a directory over HTTP/0.9.
 
 mod files;
+mod validation;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use fulmar::{Incoming, ReadError, RecvStream, SendStream, VarInt, WriteError};
+use fulmar::{Endpoint, Incoming, ReadError, RecvStream, SendStream, VarInt, WriteError};
 use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
 
@@ -18,6 +20,8 @@ use crate::signal::interrupted;
 use crate::tls::Identity;
 
 use self::files::Source;
+pub(crate) use self::files::root as served_directory;
+use self::validation::Validation;
 
 /// The port where none is given.
 const DEFAULT_PORT: u16 = 4433;
@@ -25,6 +29,8 @@ const DEFAULT_PORT: u16 = 4433;
 const CONNECTIONS_MAX: usize = 4096;
 /// How many files are open at once; further requests wait for their turn.
 const FILES_MAX: usize = 256;
+/// How often it is looked whether the keys of tokens have changed.
+const KEYS_INTERVAL: Duration = Duration::from_secs(5);
 /// How much of a request is read at once, in bytes.
 const READ_MAX: usize = hq::REQUEST_MAX;
 
@@ -44,38 +50,59 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     let identity = Identity::from_args(&args.identity)?;
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
-        let listen = Listen {
+        let mut validation = Validation::from_args(args)?;
+        let mut listen = Listen {
             addr: args.listen,
             default_port: DEFAULT_PORT,
             identity: &identity,
             protocol: hq::PROTOCOL,
             transport: &transport,
             reset_key: args.reset_key,
+            validation: validation.config(),
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());
-        let site = Arc::new(Site { root, files: Semaphore::new(FILES_MAX) });
-        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let mut end = std::pin::pin!(interrupted());
-        loop {
-            tokio::select! {
-                incoming = endpoint.accept() => match incoming {
-                    Some(incoming) => admit(incoming, &site, &connections),
-                    None => break,
-                },
-                result = &mut end => {
-                    result.map_err(Failure::io("cannot wait for signals"))?;
-                    break;
-                }
+        serve_until_interrupted(&endpoint, root, || {
+            if validation.has_changed() {
+                listen.validation = validation.config();
+                endpoint.set_server_config(Some(listen.config()?));
             }
-        }
-        endpoint.close(CLOSE_DONE, b"the server is stopping");
-        net::farewell(&endpoint).await;
-        Ok(())
+            Ok(())
+        })
+        .await
     });
     // A read from a slow disk must not hold up the end.
     runtime.shutdown_background();
     result
+}
+
+/// Serves the files below `root`, which is canonical, to whoever connects to `endpoint`, and calls `look_again` every
+/// [`KEYS_INTERVAL`].
+pub(crate) async fn serve_until_interrupted(
+    endpoint: &Endpoint,
+    root: PathBuf,
+    mut look_again: impl FnMut() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let site = Arc::new(Site { root, files: Semaphore::new(FILES_MAX) });
+    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut end = std::pin::pin!(interrupted());
+    let mut interval = tokio::time::interval(KEYS_INTERVAL);
+    loop {
+        tokio::select! {
+            incoming = endpoint.accept() => match incoming {
+                Some(incoming) => admit(incoming, &site, &connections),
+                None => break,
+            },
+            _ = interval.tick() => look_again()?,
+            result = &mut end => {
+                result.map_err(Failure::io("cannot wait for signals"))?;
+                break;
+            }
+        }
+    }
+    endpoint.close(CLOSE_DONE, b"the server is stopping");
+    net::farewell(endpoint).await;
+    Ok(())
 }
 
 /// Starts to serve a connection, if there is room for it.

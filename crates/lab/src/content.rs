@@ -22,21 +22,68 @@ impl Content {
 
     /// Writes the bytes at `offset` into `out`.
     pub fn fill(self, offset: u64, out: &mut [u8]) {
-        for (byte, expected) in out.iter_mut().zip(self.from(offset)) {
-            *byte = expected;
+        let (head, body) = out.split_at_mut(out.len().min(to_next_word(offset)));
+        head.copy_from_slice(self.part(offset, head.len()).bytes());
+        let first = offset.div_ceil(WORD);
+        let mut words = body.chunks_exact_mut(WORD as usize);
+        let mut index = first;
+        for word in &mut words {
+            word.copy_from_slice(&self.word(index));
+            index += 1;
         }
+        let tail = words.into_remainder();
+        tail.copy_from_slice(self.part(index * WORD, tail.len()).bytes());
     }
 
     /// The offset of the first byte of `data`, which is said to be at `offset`, that is not what was sent.
     pub fn first_difference(self, offset: u64, data: &[u8]) -> Option<u64> {
-        let differs = data.iter().zip(self.from(offset)).position(|(byte, expected)| *byte != expected);
+        let (head, body) = data.split_at(data.len().min(to_next_word(offset)));
+        let first = offset.div_ceil(WORD);
+        let words = body.chunks_exact(WORD as usize);
+        let tail = words.remainder();
+        let tail_at = (first + words.len() as u64) * WORD;
+        let same = head == self.part(offset, head.len()).bytes()
+            && words.zip(first..).all(|(word, index)| word == self.word(index))
+            && tail == self.part(tail_at, tail.len()).bytes();
+        if same { None } else { self.find_difference(offset, data) }
+    }
+
+    /// Looks byte by byte.
+    fn find_difference(self, offset: u64, data: &[u8]) -> Option<u64> {
+        let expected = (offset..).map(|at| self.word(at / WORD)[(at % WORD) as usize]);
+        let differs = data.iter().zip(expected).position(|(byte, expected)| *byte != expected);
         differs.map(|position| offset + position as u64)
     }
 
-    /// The bytes from `offset` on, without end.
-    fn from(self, offset: u64) -> impl Iterator<Item = u8> {
-        let words = (offset / 8..).flat_map(move |index| mix(self.0 ^ index).to_le_bytes());
-        words.skip((offset % 8) as usize)
+    /// Bytes of the word that `offset` is in, from there on. They end in it.
+    fn part(self, offset: u64, len: usize) -> Part {
+        Part { word: self.word(offset / WORD), start: (offset % WORD) as usize, len }
+    }
+
+    /// Eight bytes. No two words of a stream are alike, since a multiplication by an odd number is a permutation.
+    fn word(self, index: u64) -> [u8; 8] {
+        (self.0 ^ index).wrapping_mul(0xd6e8_feb8_6659_fd93).to_le_bytes()
+    }
+}
+
+/// The bytes that are made at once.
+const WORD: u64 = 8;
+
+/// How many bytes come before the next whole word.
+fn to_next_word(offset: u64) -> usize {
+    (offset.next_multiple_of(WORD) - offset) as usize
+}
+
+/// Some bytes of a word.
+struct Part {
+    word: [u8; 8],
+    start: usize,
+    len: usize,
+}
+
+impl Part {
+    fn bytes(&self) -> &[u8] {
+        &self.word[self.start..self.start + self.len]
     }
 }
 

@@ -16,6 +16,7 @@ use fulmar_proto::{
 };
 use fulmar_sim::{NodeId, Packet, World};
 
+use crate::capture::Capture;
 use crate::checkers::{Amplification, Flight};
 use crate::{Application, Trace, Workload};
 
@@ -51,6 +52,8 @@ pub struct Host {
     workload: Workload,
     datagrams_dropped: u64,
     replies_sent: u64,
+    /// Whether a connection starts with what the one before it knew of the path.
+    remembers_paths: bool,
 }
 
 /// A connection with its application, kept after its end for the report.
@@ -91,6 +94,9 @@ pub(crate) struct Outbox<'a> {
     pub(crate) node: NodeId,
     pub(crate) world: &'a mut World,
     pub(crate) trace: &'a mut Trace,
+    /// The host that sends, and the file that its packets go to.
+    pub(crate) side: Side,
+    pub(crate) capture: &'a mut Option<Capture>,
 }
 
 impl Outbox<'_> {
@@ -98,6 +104,9 @@ impl Outbox<'_> {
         let payload = self.world.buffers().copy_of(payload);
         let packet = Packet::new(source, destination, fulmar_sim::Ecn::from_bits(ecn.bits()), payload);
         self.trace.on_sent(self.now, &packet);
+        if let Some(capture) = self.capture {
+            capture.on_packet(self.side, self.now, &packet);
+        }
         self.world.send(self.node, packet);
     }
 }
@@ -126,12 +135,31 @@ impl Host {
             workload,
             datagrams_dropped: 0,
             replies_sent: 0,
+            remembers_paths: false,
         }
+    }
+
+    pub(crate) fn remember_paths(self, remembers_paths: bool) -> Self {
+        Self { remembers_paths, ..self }
     }
 
     /// The address of its one socket.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Its socket is bound to another address from now on, and its connections move there. Returns how many of
+    /// them refused.
+    pub(crate) fn rebind(&mut self, now: Instant, address: SocketAddr) -> usize {
+        self.address = address;
+        let mut refused = 0;
+        for (number, session) in self.sessions.iter_mut().enumerate() {
+            if !session.connection.is_closed() {
+                refused += usize::from(session.connection.migrate(now, None).is_err());
+                self.dirty.insert(number);
+            }
+        }
+        refused
     }
 
     /// Its endpoint.
@@ -201,10 +229,14 @@ impl Host {
         &mut self,
         now: Instant,
         handle: ConnectionHandle,
-        connection: Connection,
+        mut connection: Connection,
         workload: Workload,
     ) -> usize {
         let number = self.sessions.len();
+        let last = self.sessions.last().filter(|_| self.remembers_paths);
+        if let Some(saved) = last.and_then(|session| session.connection.congestion_parameters()) {
+            connection.resume_congestion(saved);
+        }
         self.by_handle.insert(handle, number);
         self.dirty.insert(number);
         self.sessions.push(Session {
@@ -222,7 +254,7 @@ impl Host {
 
     /// A packet arrived.
     pub(crate) fn receive(&mut self, packet: &Packet, outbox: &mut Outbox<'_>) -> Result<(), String> {
-        let addrs = FourTuple { remote: packet.source, local_ip: None };
+        let addrs = FourTuple { remote: packet.source, local_ip: Some(packet.destination.ip()) };
         let ecn = Ecn::from_bits(packet.ecn.bits());
         let datagram = Datagram { addrs, ecn, payload: BytesMut::from(packet.payload.as_slice()) };
         match self.endpoint.handle_datagram(outbox.now, datagram, &mut self.batch) {
@@ -234,10 +266,16 @@ impl Host {
                 session.connection.handle_datagram(outbox.now, datagram);
             }
             Route::Incoming(incoming) => {
+                let validated = incoming.is_validated();
                 let accepted = self.endpoint.accept(outbox.now, incoming);
                 let (handle, connection) = accepted.map_err(|error| format!("cannot accept: {error}"))?;
                 let workload = self.workload.clone();
                 let number = self.add_session(outbox.now, handle, connection, workload);
+                if let Some(amplification) =
+                    self.sessions[number].amplification.as_mut().filter(|_| validated)
+                {
+                    amplification.validate();
+                }
                 self.sessions[number].note_received(packet, &self.config);
             }
             Route::Reply(transmit) => self.reply(&transmit, packet, outbox)?,
@@ -252,7 +290,7 @@ impl Host {
         if transmit.len > to.payload.len() {
             return Err(format!("an answer of {} bytes to {}", transmit.len, to.payload.len()));
         }
-        outbox.send(self.address, transmit.addrs.remote, transmit.ecn, self.batch.bytes());
+        outbox.send(to.destination, transmit.addrs.remote, transmit.ecn, self.batch.bytes());
         Ok(())
     }
 
@@ -401,6 +439,7 @@ impl Session {
         if segment < SMALL_SEGMENT && bytes.len() > segment * SMALL_SEGMENTS_MAX {
             return Err(format!("a train of {} bytes in datagrams of {segment}", bytes.len()));
         }
+        let from = SocketAddr::new(transmit.addrs.local_ip.unwrap_or(from.ip()), from.port());
         for datagram in bytes.chunks(segment) {
             check_initial_size(self.connection.side(), datagram)?;
             outbox.send(from, transmit.addrs.remote, transmit.ecn, datagram);

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_proto::{ConfigError, ResetKey, Side, TransportConfig, Version};
-use fulmar_sim::LinkConfig;
+use fulmar_sim::{LinkConfig, NatConfig};
 
+use crate::capture::Secrets;
 use crate::{Failure, RunReport, Simulation, Workload};
 
 /// A client and a server, the link between them, and what they do. The seed decides everything that is left to
@@ -38,6 +39,20 @@ pub struct Lab {
     pub(crate) limits: Limits,
     pub(crate) watch_from: Option<Instant>,
     pub(crate) log_entries: usize,
+    pub(crate) nat: Option<NatConfig>,
+    pub(crate) shifts: Vec<(Duration, Shift)>,
+    pub(crate) watched_sender: Option<Side>,
+    pub(crate) capture: Option<Side>,
+    pub(crate) remember_paths: bool,
+}
+
+/// What changes the client's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shift {
+    /// The NAT before the client forgets its mappings; neither the client nor the server is told.
+    Rebinding,
+    /// The client moves to another address of its own, and its connections with it.
+    Move,
 }
 
 /// A connection that the client makes.
@@ -134,6 +149,11 @@ impl Lab {
             limits: Limits::default(),
             watch_from: None,
             log_entries: 0,
+            nat: None,
+            shifts: Vec::new(),
+            watched_sender: None,
+            capture: None,
+            remember_paths: false,
         }
     }
 
@@ -205,6 +225,40 @@ impl Lab {
         self
     }
 
+    /// Puts a NAT between the client and the link.
+    #[must_use]
+    pub fn nat(self, nat: NatConfig) -> Self {
+        Self { nat: Some(nat), ..self }
+    }
+
+    /// Changes the client's address so long after the beginning of the run, or later, when every connection that
+    /// has begun has completed its handshake: until then both ends rely on their addresses (RFC 9000 §9).
+    #[must_use]
+    pub fn shift(mut self, at: Duration, shift: Shift) -> Self {
+        self.shifts.push((at, shift));
+        self.shifts.sort_by_key(|(at, _)| *at);
+        self
+    }
+
+    /// Reports when which packet of this side reached its end.
+    #[must_use]
+    pub fn watch_packets_of(self, sender: Side) -> Self {
+        Self { watched_sender: Some(sender), ..self }
+    }
+
+    /// Keeps the packets that this side sends and receives, with the secrets that open them, for the report.
+    #[must_use]
+    pub fn capture_at(self, side: Side) -> Self {
+        Self { capture: Some(side), ..self }
+    }
+
+    /// Each connection starts, at both ends, with the congestion control parameters that the one before it has
+    /// learned (RFC 9959).
+    #[must_use]
+    pub fn remember_paths(self) -> Self {
+        Self { remember_paths: true, ..self }
+    }
+
     /// The world at its beginning, to be driven by hand.
     ///
     /// # Errors
@@ -225,9 +279,16 @@ impl Lab {
         }
     }
 
-    pub(crate) fn client_config(&self) -> Result<fulmar_proto::ClientConfig, ConfigError> {
-        let tls = Arc::new(crate::crypto::client_config(&[ALPN]));
-        fulmar_proto::ClientConfig::new(tls).with_transport(Arc::new(self.client.clone()))
+    /// The secrets of its connections go to `secrets`, if it is given.
+    pub(crate) fn client_config(
+        &self,
+        secrets: Option<Arc<Secrets>>,
+    ) -> Result<fulmar_proto::ClientConfig, ConfigError> {
+        let mut tls = crate::crypto::client_config(&[ALPN]);
+        if let Some(secrets) = secrets {
+            tls.key_log = secrets;
+        }
+        fulmar_proto::ClientConfig::new(Arc::new(tls)).with_transport(Arc::new(self.client.clone()))
     }
 
     pub(crate) fn server_config(&self) -> Result<fulmar_proto::ServerConfig, ConfigError> {

@@ -15,13 +15,14 @@
 //! | `scenario` | scenario files: reading, running, checking against goals |
 //! | `swarm` | a random scenario for each seed |
 //! | `crypto` | TLS with seeded randomness, a fixed certificate and a fixed time |
-//! | `trace` | the fingerprint of a run |
+//! | `trace`, `capture` | the fingerprint of a run; its packets for Wireshark |
 //!
 //! **Invariant**: a run depends on its scenario and its seed only. No clock, no randomness of the operating
 //! system, no thread.
 #![forbid(unsafe_code)]
 
 mod application;
+mod capture;
 mod checkers;
 mod content;
 pub mod crypto;
@@ -34,13 +35,16 @@ pub mod swarm;
 mod trace;
 mod workload;
 
-pub use application::{Application, Messages, Receiving, ReceivingEnd, Sending, SendingEnd, SendingFate};
+pub use application::{
+    Application, Frames, Messages, Receiving, ReceivingEnd, Sending, SendingEnd, SendingFate,
+};
 pub use checkers::agreement;
 pub use content::Content;
+pub use fulmar_proto::Side;
 pub use fulmar_sim::{LinkConfig, LinkTrace};
 pub use host::{Host, Peaks, Session};
-pub use lab::{Close, Connecting, Lab, Limits};
+pub use lab::{Close, Connecting, Lab, Limits, Shift};
 pub use report::{ConnectionLogs, ConnectionReport, Failure, Recording, RunReport, SideReport};
 pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};
-pub use workload::Workload;
+pub use workload::{MediaStream, Workload};

@@ -22,6 +22,10 @@ pub struct RunReport {
     pub duration: Duration,
     /// How often the time stopped because something happened.
     pub steps: u64,
+    /// The packets that reached their end in the direction that was to be watched: when, and how many bytes each.
+    pub arrivals: Vec<(Instant, u32)>,
+    /// What a side saw, as a pcapng file, if that was asked for.
+    pub capture: Option<Vec<u8>>,
     /// When the first packet reached its end after the time that was to be watched from.
     pub first_watched: Option<Instant>,
     /// The connections, in the order in which the client made them.
@@ -84,12 +88,18 @@ pub struct SideReport {
     pub datagrams_sent: u64,
     /// Unreliable datagrams that the application got.
     pub datagrams_received: u64,
+    /// When the application read first.
+    pub first_read: Option<Instant>,
+    /// When the connection began on this side.
+    pub started: Option<Instant>,
     /// When the application read last: bytes of a stream, or its end.
     pub last_read: Option<Instant>,
     /// When each unreliable datagram was given to the connection, by index.
     pub datagram_times_sent: Vec<Instant>,
     /// Which unreliable datagrams arrived, and when, in the order of arrival.
     pub datagram_times_received: Vec<(u64, Instant)>,
+    /// For each stream of frames of the peer, from the time of each frame until it was read.
+    pub frame_delays: Vec<Vec<Duration>>,
     /// The largest values of some figures.
     pub peaks: Peaks,
     /// Why the connection ended.
@@ -111,6 +121,22 @@ pub struct Failure {
     pub state: String,
 }
 
+impl ConnectionReport {
+    pub(crate) fn of(client: &Session, server: Option<&Session>) -> Self {
+        let Some(server) = server else {
+            return Self { client: SideReport::of(client), server: SideReport::default() };
+        };
+        let frame_delays = |from: &Session, to: &Session| {
+            let frames = from.application().frames().iter();
+            frames.map(|frames| frames.delays(to.application().receiving())).collect()
+        };
+        Self {
+            client: SideReport { frame_delays: frame_delays(server, client), ..SideReport::of(client) },
+            server: SideReport { frame_delays: frame_delays(client, server), ..SideReport::of(server) },
+        }
+    }
+}
+
 impl SideReport {
     pub(crate) fn of(session: &Session) -> Self {
         let application = session.application();
@@ -124,9 +150,12 @@ impl SideReport {
             bytes_read: receiving.values().map(|receiving| receiving.bytes()).sum(),
             datagrams_sent: application.messages().sent(),
             datagrams_received: application.messages().received(),
+            first_read: application.first_read(),
+            started: Some(session.started()),
             last_read: application.last_read(),
             datagram_times_sent: application.messages().times_sent().to_vec(),
             datagram_times_received: application.messages().times_received().to_vec(),
+            frame_delays: Vec::new(),
             peaks: session.peaks(),
             end: application.lost().map(ToString::to_string).unwrap_or_default(),
             stats: Some(session.connection().stats()),

@@ -1,16 +1,19 @@
 //! The loop: packets arrive, hosts act, the time goes on.
 
-use std::net::SocketAddr;
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{ClientConfig, ConfigError, Connection, ConnectionError, ServerConfig, Side, VarInt};
-use fulmar_sim::{Delivery, LinkId, NodeId, Packet, World};
+use fulmar_sim::{Delivery, LinkConfig, LinkId, NodeId, Packet, World};
 
+use crate::capture::{Capture, Secrets};
 use crate::host::Outbox;
-use crate::lab::{Close, Connecting, Lab, Limits};
-use crate::report::{ConnectionLogs, ConnectionReport, Recording, SideReport};
+use crate::lab::{Close, Connecting, Lab, Limits, Shift};
+use crate::report::{ConnectionLogs, ConnectionReport, Recording};
 use crate::{Application, Failure, Host, RunReport, Session, Trace, Workload, checkers};
 
 /// How often something may happen at one instant: on a link without delay that is a whole conversation.
@@ -18,6 +21,9 @@ const STEPS_AT_ONCE_MAX: u64 = 200_000;
 
 /// How often the queue of a link is recorded.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
+
+/// How many addresses a client has to move to, one after another.
+const CLIENT_ADDRESSES: u8 = 4;
 
 /// The code and the words that close connections in the lab.
 const CLOSE_CODE: u32 = 77;
@@ -29,13 +35,23 @@ pub struct Simulation {
     seed: u64,
     world: World,
     link: LinkId,
+    /// The nodes at the ends of the link.
+    link_ends: [NodeId; 2],
+    nat: Option<NodeId>,
     ends: [End; 2],
+    /// Changes of the client's address that are to come.
+    shifts: VecDeque<(Instant, Shift)>,
+    moves: u16,
     server_config: ServerConfig,
     planned: Vec<Planned>,
     trace: Trace,
     limits: Limits,
     watch_from: Option<Instant>,
     first_watched: Option<Instant>,
+    capture: Option<Capture>,
+    /// The side whose packets are watched, and which of them arrived when.
+    watched_sender: Option<Side>,
+    arrivals: Vec<(Instant, u32)>,
     steps: u64,
     steps_at_once: u64,
 }
@@ -58,37 +74,59 @@ struct Planned {
 
 impl Simulation {
     pub(crate) fn new(mut lab: Lab) -> Result<Self, ConfigError> {
-        let (client_config, server_config) = (lab.client_config()?, lab.server_config()?);
+        let secrets = lab.capture.map(|side| (side, Arc::<Secrets>::default()));
+        let log = secrets.as_ref().map(|(_, secrets)| secrets.clone());
+        let (client_config, server_config) = (lab.client_config(log)?, lab.server_config()?);
+        let capture = secrets.map(|(side, secrets)| Capture::new(side, secrets));
         let planned = plan(std::mem::take(&mut lab.connections), &client_config)?;
         crate::crypto::seed(lab.seed);
         let mut rng = Rng::from_u64(lab.seed);
         let mut world = World::new(rng.u64());
+        let remember_paths = lab.remember_paths;
         let mut end = |side: Side, address: [u8; 4], port, server, workload| {
             let address = SocketAddr::from((address, port));
-            let node = world.add_node([address.ip()]);
+            // A client has further addresses to move to.
+            let others = (1..=CLIENT_ADDRESSES).map(|n| IpAddr::from([10, 1, 0, n]));
+            let others = others.take(if side.is_client() { usize::from(CLIENT_ADDRESSES) } else { 0 });
+            let node = world.add_node(std::iter::once(address.ip()).chain(others));
             let config = lab.endpoint_config(side);
-            End { node, host: Host::new(side, address, config, server, workload, rng.fork()) }
+            let host = Host::new(side, address, config, server, workload, rng.fork());
+            End { node, host: host.remember_paths(remember_paths) }
         };
         let server = Some(server_config.clone());
         let ends = [
             end(Side::Client, [10, 0, 0, 1], 1_000, None, Workload::default()),
             end(Side::Server, [10, 0, 0, 2], 443, server, lab.server_workload.clone()),
         ];
-        let link = world.add_link(ends[0].node, ends[1].node, lab.up, lab.down);
-        if lab.log_entries > 0 {
-            ends.iter().for_each(|end| world.record(link, end.node, QUEUE_INTERVAL));
+        let nat = lab.nat.map(|nat| world.add_nat(nat));
+        if let Some(nat) = nat {
+            let inside = world.add_link(ends[0].node, nat, LinkConfig::default(), LinkConfig::default());
+            world.add_default_route(ends[0].node, inside);
         }
+        let link_ends = [nat.unwrap_or(ends[0].node), ends[1].node];
+        let link = world.add_link(link_ends[0], link_ends[1], lab.up, lab.down);
+        if lab.log_entries > 0 {
+            link_ends.iter().for_each(|end| world.record(link, *end, QUEUE_INTERVAL));
+        }
+        let shifts = lab.shifts.iter().map(|(at, shift)| (Instant::ZERO + *at, *shift)).collect();
         Ok(Self {
             seed: lab.seed,
             world,
             link,
+            link_ends,
+            nat,
             ends,
+            shifts,
+            moves: 0,
             server_config,
             planned,
             trace: Trace::default(),
             limits: lab.limits,
             watch_from: lab.watch_from,
             first_watched: None,
+            capture,
+            watched_sender: lab.watched_sender,
+            arrivals: Vec::new(),
             steps: 0,
             steps_at_once: 0,
         })
@@ -127,7 +165,50 @@ impl Simulation {
 
     /// What happened to the packets from one side to the other.
     pub fn link_stats(&self, from: Side) -> &fulmar_sim::LinkStats {
-        self.world.stats(self.link, self.ends[index(from)].node)
+        self.world.stats(self.link, self.link_ends[index(from)])
+    }
+
+    /// The NAT forgets its mappings. Without a NAT nothing happens.
+    pub fn rebind_nat(&mut self) {
+        if let Some(nat) = self.nat {
+            self.world.rebind(nat);
+        }
+    }
+
+    /// The client moves to its next address, and its connections with it. Returns how many of them refused.
+    pub fn move_client(&mut self) -> usize {
+        self.moves += 1;
+        let last = (self.moves - 1) % u16::from(CLIENT_ADDRESSES) + 1;
+        let address = SocketAddr::from(([10, 1, 0, last as u8], 1_000 + self.moves));
+        let now = self.now();
+        self.ends[0].host.rebind(now, address)
+    }
+
+    /// Changes the client's address, if it is time and no handshake is under way.
+    fn shift_client(&mut self) {
+        while let Some(&(at, shift)) = self.shifts.front() {
+            if at > self.now() || !self.are_handshakes_over() {
+                return;
+            }
+            self.shifts.pop_front();
+            match shift {
+                Shift::Rebinding => self.rebind_nat(),
+                Shift::Move => {
+                    self.move_client();
+                }
+            }
+        }
+    }
+
+    fn are_handshakes_over(&self) -> bool {
+        let clients = self.client().sessions();
+        (0..clients.len()).all(|client| {
+            let is_over =
+                |session: &Session| session.connection().is_closed() || session.application().is_confirmed();
+            let server = self.peer_of(client).map(|server| &self.server().sessions()[server]);
+            is_over(&clients[client])
+                && (clients[client].connection().is_closed() || server.is_some_and(is_over))
+        })
     }
 
     /// The server forgets everything but its keys and its configuration.
@@ -181,7 +262,8 @@ impl Simulation {
     pub fn run(mut self) -> Result<RunReport, Failure> {
         self.run_until(self.limits.time, Self::is_over)?;
         self.check_end().map_err(|what| self.failure(&what))?;
-        Ok(self.report())
+        let report = self.report();
+        Ok(RunReport { capture: self.capture.as_ref().map(Capture::finish), ..report })
     }
 
     /// Whether all planned connections have come and gone.
@@ -208,6 +290,7 @@ impl Simulation {
                 self.service(end)?;
             }
             self.close_connections();
+            self.shift_client();
             for end in [0, 1] {
                 self.service(end)?;
             }
@@ -233,8 +316,10 @@ impl Simulation {
         // A cut that is due and was not made waits for the server to know of the connection.
         let cuts = self.planned.iter().filter_map(|planned| self.cut_time(planned));
         let cuts = cuts.filter(|at| *at > self.now());
+        let now = self.now();
+        let shifts = self.shifts.front().map(|(at, _)| *at).filter(|at| *at > now);
         let wakes = self.ends.iter().filter_map(|end| end.host.next_wake());
-        let next = starts.chain(cuts).chain(wakes).min().unwrap_or(Instant::FAR_FUTURE);
+        let next = starts.chain(cuts).chain(shifts).chain(wakes).min().unwrap_or(Instant::FAR_FUTURE);
         let before = self.now();
         if self.world.advance(next.clamp(before, end)) > before {
             self.steps_at_once = 0;
@@ -270,6 +355,12 @@ impl Simulation {
             self.first_watched = Some(delivery.at);
         }
         let end = usize::from(delivery.node == self.ends[1].node);
+        if self.watched_sender.is_some_and(|sender| index(sender) != end) {
+            self.arrivals.push((delivery.at, delivery.packet.payload.len() as u32));
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.on_packet(SIDES[end], delivery.at, &delivery.packet);
+        }
         self.with_outbox(end, |host, outbox| host.receive(&delivery.packet, outbox))
     }
 
@@ -282,10 +373,11 @@ impl Simulation {
         end: usize,
         action: impl FnOnce(&mut Host, &mut Outbox<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
-        let Self { world, trace, ends, .. } = self;
+        let Self { world, trace, ends, capture, .. } = self;
         let End { node, host } = &mut ends[end];
         let now = world.now();
-        action(host, &mut Outbox { now, node: *node, world, trace })
+        let side = SIDES[end];
+        action(host, &mut Outbox { now, node: *node, world, trace, side, capture })
     }
 
     /// When a connection is to be cut short.
@@ -384,18 +476,17 @@ impl Simulation {
     }
 
     fn report(&self) -> RunReport {
-        let connections =
-            self.client().sessions().iter().enumerate().map(|(number, session)| ConnectionReport {
-                client: SideReport::of(session),
-                server: self
-                    .peer_of(number)
-                    .map_or_else(SideReport::default, |peer| SideReport::of(&self.server().sessions()[peer])),
-            });
+        let connections = self.client().sessions().iter().enumerate().map(|(number, session)| {
+            let server = self.peer_of(number).map(|peer| &self.server().sessions()[peer]);
+            ConnectionReport::of(session, server)
+        });
         RunReport {
             seed: self.seed,
             trace: self.trace.clone().finish(),
             duration: self.now() - Instant::ZERO,
             steps: self.steps,
+            arrivals: self.arrivals.clone(),
+            capture: None,
             first_watched: self.first_watched,
             connections: connections.collect(),
             server_sessions: self.server().sessions().len(),
@@ -406,7 +497,7 @@ impl Simulation {
     }
 
     fn recording(&self) -> Option<Recording> {
-        let trace = |end: usize| self.world.link_trace(self.link, self.ends[end].node).cloned();
+        let trace = |end: usize| self.world.link_trace(self.link, self.link_ends[end]).cloned();
         let (up, down) = (trace(0)?, trace(1)?);
         let numbers = 0..self.client().sessions().len();
         Some(Recording { connections: numbers.map(|number| self.logs(number)).collect(), up, down })
@@ -466,6 +557,9 @@ fn lost_as(session: &Session, what: &str) -> String {
         None => what.to_owned(),
     }
 }
+
+/// The sides by the index of their ends.
+const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 fn index(side: Side) -> usize {
     usize::from(side.is_server())

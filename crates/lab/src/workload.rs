@@ -37,10 +37,47 @@ pub struct Workload {
     pub datagram_size: RangeInclusive<u64>,
     /// The time from one unreliable datagram to the next; `None` sends them as fast as the connection takes them.
     pub datagram_interval: Option<Duration>,
+    /// Streams of frames that this side sends, as of audio and video; each is a unidirectional stream of its own.
+    pub media: Vec<MediaStream>,
+    /// Whether the time of each read is kept, which tells the delays of the peer's frames.
+    pub times_reads: bool,
     /// The probability that the application rests after it opened a stream, or wrote or read a piece.
     pub pause: f64,
     /// The longest rest.
     pub pause_max: Duration,
+}
+
+/// Frames at a steady pace. Each is given to the stream as soon as its time has come, however much of those before
+/// it still waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MediaStream {
+    /// The time from one frame to the next.
+    pub interval: Duration,
+    /// How many there are.
+    pub frames: u32,
+    /// The bytes of a frame.
+    pub bytes: u64,
+    /// Every so many frames, from the first one on, there is a larger one; `None` for none.
+    pub key_every: Option<u32>,
+    /// The bytes of such a frame.
+    pub key_bytes: u64,
+    /// The priority of the stream. Streams of other kinds begin with 0.
+    pub priority: i32,
+}
+
+impl MediaStream {
+    /// The bytes of the frame with this number, counted from 0.
+    pub fn frame_bytes(&self, number: u32) -> u64 {
+        match self.key_every {
+            Some(every) if number.is_multiple_of(every.max(1)) => self.key_bytes,
+            _ => self.bytes,
+        }
+    }
+
+    /// The bytes of all frames together.
+    pub fn total_bytes(&self) -> u64 {
+        (0..self.frames).map(|number| self.frame_bytes(number)).sum()
+    }
 }
 
 impl Default for Workload {
@@ -61,6 +98,8 @@ impl Default for Workload {
             datagrams: 0,
             datagram_size: 0..=0,
             datagram_interval: None,
+            media: Vec::new(),
+            times_reads: false,
             pause: 0.0,
             pause_max: Duration::ZERO,
         }

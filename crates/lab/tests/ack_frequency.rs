@@ -58,9 +58,7 @@ impl Upload {
             send_window: window,
             ..TransportConfig::default()
         };
-        // The server's probes for larger datagrams would fill a narrow way back, which is to carry ACKs alone.
-        let server =
-            TransportConfig { ack_frequency: self.ack_frequency, mtu_discovery: false, ..client.clone() };
+        let server = TransportConfig { ack_frequency: self.ack_frequency, ..client.clone() };
         let lab = Lab::new(1)
             .link(self.up, self.down)
             .client(client)

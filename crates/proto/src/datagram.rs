@@ -13,6 +13,15 @@ pub struct FourTuple {
     pub local_ip: Option<IpAddr>,
 }
 
+impl FourTuple {
+    /// Whether a datagram that arrived with the addresses `arrived` has taken this path. Where this end left the
+    /// choice of its address to the kernel, every address fits.
+    pub(crate) fn is_taken_by(&self, arrived: &Self) -> bool {
+        self.remote == arrived.remote
+            && (self.local_ip == arrived.local_ip || self.local_ip.is_none() || arrived.local_ip.is_none())
+    }
+}
+
 /// The ECN codepoint of an IP packet (RFC 3168 §5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]

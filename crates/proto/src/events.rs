@@ -7,6 +7,7 @@ use fulmar_wire::{CloseCode, ConnectionId, FrameType, ResetToken, TransportError
 use thiserror::Error;
 
 use crate::crypto::TlsError;
+use crate::datagram::FourTuple;
 use crate::{StreamEvent, TransportError};
 
 /// Something that the application may want to know.
@@ -27,6 +28,30 @@ pub enum Event {
     DatagramReceived,
     /// There is room again for outgoing unreliable datagrams.
     DatagramsUnblocked,
+    /// Something happened to the addresses of the connection.
+    Path(PathEvent),
+}
+
+/// Something that happened to the addresses of a connection (RFC 9000 §9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathEvent {
+    /// Packets take another way from now on, because one of the ends has moved.
+    Moved {
+        /// The addresses until now.
+        from: FourTuple,
+        /// The addresses from now on.
+        to: FourTuple,
+    },
+    /// The peer was seen to receive there.
+    Validated {
+        /// The addresses.
+        addrs: FourTuple,
+    },
+    /// Nothing came back from there in time.
+    Failed {
+        /// The addresses.
+        addrs: FourTuple,
+    },
 }
 
 /// Why a connection ended.
@@ -142,6 +167,8 @@ pub(crate) enum EndpointEventInner {
     ResetTokenLearned(ResetToken),
     /// The token's connection ID was retired.
     ResetTokenForgotten(ResetToken),
+    /// The peer has proven its address: the connection is half open no more.
+    AddressValidated,
     /// The connection is over.
     Drained,
 }

@@ -27,6 +27,7 @@
 //! | `log` | the memory of a connection: what it did and saw lately |
 //! | `ext` | extensions, each in a component of its own |
 //! | `streams`, `datagrams` | the data of the application |
+//! | `sessions` | what a client remembers of servers |
 //! | `reliable` | patterns of reliable delivery, of which components hold fields |
 //! | `crypto` | everything that knows a secret |
 //! | `config` | everything that can be configured |
@@ -36,6 +37,7 @@
 #[cfg(test)]
 extern crate self as fulmar_proto;
 
+mod cids;
 mod config;
 pub mod congestion;
 mod connection;
@@ -50,26 +52,33 @@ pub mod log;
 mod packet;
 mod path;
 mod reliable;
+mod sessions;
 mod space;
 mod streams;
 
+pub use cids::{CidGenerator, EmptyCids, QuicLb, QuicLbConfig, QuicLbError, RandomCids, WorkerCids};
 pub use config::{
-    CidGenerator, ClientConfig, ConfigError, EndpointConfig, RandomCids, ServerConfig, TimerStyle,
-    TransportConfig, UnknownTimerStyle,
+    AddressValidation, ClientConfig, ConfigError, EndpointConfig, RetryPolicy, ServerConfig, SpinBit,
+    TimerStyle, TransportConfig, UnknownTimerStyle,
 };
-pub use connection::{Connection, ConnectionStats, SpaceId, TimerReason};
-pub use crypto::{AeadBackend, CipherSuite, ResetKey, TlsError, restrict_suites};
+pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, SpaceId, TimerReason};
+pub use crypto::{
+    AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError, restrict_suites,
+};
 pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 pub use datagrams::{DatagramStats, SendDatagramError};
-pub use endpoint::{AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, Route};
+pub use endpoint::{
+    AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, RetryError, Route,
+};
 pub use error::TransportError;
-pub use events::{ConnectionError, EndpointEvent, Event};
+pub use events::{ConnectionError, EndpointEvent, Event, PathEvent};
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
     ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters,
     VarInt, Version,
 };
 pub use path::{INITIAL_RTT, Rtt, TupleId};
+pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, StreamEvent, StreamStats, Streams,
     WriteError,

@@ -16,6 +16,13 @@ fn epoch() -> std::time::Instant {
     *EPOCH.get_or_init(std::time::Instant::now)
 }
 
+/// The time of [`Instant::ZERO`] since the beginning of 1970: what outlives the process is dated by the time of day.
+#[allow(clippy::disallowed_methods, reason = "this is where the clock is read")]
+pub(crate) fn unix_epoch() -> Duration {
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    since_1970.unwrap_or_default().saturating_sub(now().saturating_since(Instant::ZERO))
+}
+
 /// The time now.
 pub(crate) fn now() -> Instant {
     Instant::ZERO + epoch().elapsed()

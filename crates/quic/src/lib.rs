@@ -93,11 +93,13 @@ pub use error::{
 };
 pub use stream::{Chunk, RecvStream, SendStream};
 
+/// Congestion controllers, and what one of your own implements: see the example `controller`.
+pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::{
-    AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError, ConnectionStats,
-    DatagramStats, Dir, EndpointConfig, FrameType, RandomCids, ResetKey, ServerConfig, Side, StreamId,
-    StreamStats, TlsError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
-    restrict_suites,
+    AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
+    ConnectionStats, DatagramStats, Dir, EndpointConfig, FrameType, RandomCids, ResetKey, RetryPolicy,
+    ServerConfig, SessionFileError, SessionStore, Side, StreamId, StreamStats, TlsError, TokenKeys,
+    TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version, restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, SocketStats};

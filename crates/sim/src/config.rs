@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use crate::{Aqm, Corrupt, CrossTraffic, Jitter, Loss, Policer, QueueLimit, Reorder, Suspension};
+use crate::{Aqm, Corrupt, CrossTraffic, EcnPath, Jitter, Loss, Policer, QueueLimit, Reorder, Suspension};
 
 /// One direction of a link. The default is a perfect one: unlimited, immediate, nothing is lost.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,6 +33,8 @@ pub struct LinkConfig {
     pub corrupt: Corrupt,
     /// Which packets are held back while later ones pass.
     pub reorder: Reorder,
+    /// What becomes of ECN codepoints.
+    pub ecn_path: EcnPath,
     /// The largest payload in bytes that fits the link; `None` for no limit.
     pub mtu: Option<usize>,
     /// New values at later times, in any order. Of those with the same time, the last one holds.
@@ -99,6 +101,8 @@ pub enum Change {
     Corrupt(Corrupt),
     /// [`LinkConfig::reorder`]. What is already held back is released as it would have been.
     Reorder(Reorder),
+    /// [`LinkConfig::ecn_path`]. What travels already is treated when it arrives.
+    EcnPath(EcnPath),
     /// [`LinkConfig::mtu`]. Packets that already passed the entry of the link are not affected.
     Mtu(Option<usize>),
     /// [`LinkConfig::aqm`]. What waits goes over to the new discipline, which begins in its initial state.

@@ -23,12 +23,14 @@ pub enum DropReason {
     Policed,
     /// Active queue management chose the packet, as a signal to its sender.
     Aqm,
+    /// The packet had an ECN codepoint, and the path drops such packets.
+    Ecn,
 }
 
 impl DropReason {
     /// All reasons, in the order of their values.
-    pub const ALL: [Self; 6] =
-        [Self::TooLarge, Self::QueueFull, Self::Lost, Self::Overflow, Self::Policed, Self::Aqm];
+    pub const ALL: [Self; 7] =
+        [Self::TooLarge, Self::QueueFull, Self::Lost, Self::Overflow, Self::Policed, Self::Aqm, Self::Ecn];
 }
 
 /// One thing that a link does to packets.

@@ -22,6 +22,7 @@
 //! | `corrupt` | changes bytes of an original or of a copy | [`LinkConfig::corrupt`] |
 //! | `reorder` | holds a packet back while others pass | [`LinkConfig::reorder`] |
 //! | `delay` | propagation and jitter; keeps the order unless told otherwise | [`LinkConfig::delay`], [`LinkConfig::jitter`] |
+//! | `ecn_path` | changes ECN codepoints or drops packets that have one | [`LinkConfig::ecn_path`] |
 //! | `suspension` | holds what arrives while receiving is suspended | [`Change::Suspend`] |
 //!
 //! Rates, limits and the MTU count bytes of the UDP payload. [`LinkConfig::schedule`] changes any value at a
@@ -46,7 +47,7 @@
 //! | `pipe` | one direction of a link: its elements, schedule and statistics |
 //! | `element` | the trait of all elements and what they may do |
 //! | `config` | [`LinkConfig`] and [`Change`] |
-//! | `mtu`, `policer`, `cross_traffic`, `bottleneck`, `loss`, `duplicate`, `corrupt`, `reorder`, `delay`, `suspension` | one element each |
+//! | `mtu`, `policer`, `cross_traffic`, `bottleneck`, `loss`, `duplicate`, `corrupt`, `reorder`, `delay`, `ecn_path`, `suspension` | one element each |
 //! | `aqm` | the disciplines of a bottleneck's queue: drop tail, RED, CoDel, DualQ |
 //! | `jitter`, `weather`, `chance` | what is added to a delay; a state that changes with time; distributions |
 //! | `packet`, `pool`, `stats`, `trace` | a datagram under way, spare buffers, counters, recordings |
@@ -85,6 +86,7 @@ mod corrupt;
 mod cross_traffic;
 mod delay;
 mod duplicate;
+mod ecn_path;
 mod element;
 mod jitter;
 mod loss;
@@ -107,6 +109,7 @@ pub use aqm::{Aqm, CoDel, DualQ, QueueLimit, Red};
 pub use config::{Change, LinkConfig, Scheduled};
 pub use corrupt::Corrupt;
 pub use cross_traffic::{CrossTraffic, TrafficPattern};
+pub use ecn_path::EcnPath;
 pub use element::{Context, DropReason, Element};
 pub use jitter::Jitter;
 pub use loss::Loss;

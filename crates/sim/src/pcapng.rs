@@ -101,14 +101,33 @@ impl<W: Write> PcapNg<W> {
     pub fn packet(&mut self, interface: InterfaceId, at: Instant, packet: &Packet) -> io::Result<()> {
         let longest = usize::from(u16::MAX) - UDP_HEADER - IPV4_HEADER;
         let payload = &packet.payload[..packet.payload.len().min(longest)];
+        self.enhanced_packet(interface, at, |body| {
+            put_headers(body, packet, payload);
+            body.extend(payload);
+        })
+    }
+
+    /// Adds a whole IP packet that was seen at `at`.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn ip_packet(&mut self, interface: InterfaceId, at: Instant, packet: &[u8]) -> io::Result<()> {
+        self.enhanced_packet(interface, at, |body| body.extend(packet))
+    }
+
+    fn enhanced_packet(
+        &mut self,
+        interface: InterfaceId,
+        at: Instant,
+        put: impl FnOnce(&mut Vec<u8>),
+    ) -> io::Result<()> {
         let nanos = at.as_nanos();
         self.body.extend(interface.0.to_le_bytes());
         self.body.extend(((nanos >> 32) as u32).to_le_bytes());
         self.body.extend((nanos as u32).to_le_bytes());
         let lengths_at = self.body.len();
         self.body.extend([0; 8]);
-        put_headers(&mut self.body, packet, payload);
-        self.body.extend(payload);
+        put(&mut self.body);
         let captured = length(self.body.len() - lengths_at - 8).to_le_bytes();
         self.body[lengths_at..lengths_at + 4].copy_from_slice(&captured);
         self.body[lengths_at + 4..lengths_at + 8].copy_from_slice(&captured);

@@ -10,6 +10,7 @@ use crate::corrupt::Corruption;
 use crate::cross_traffic::{CrossSink, CrossSource};
 use crate::delay::Delay;
 use crate::duplicate::Duplicate;
+use crate::ecn_path::EcnTreatment;
 use crate::loss::Lossy;
 use crate::mtu::Mtu;
 use crate::policer::Policing;
@@ -69,6 +70,7 @@ impl Pipe {
             Box::new(Corruption(config.corrupt)),
             Box::new(Reordering::new(config.reorder)),
             Box::new(Delay::new(config.delay, config.jitter, config.jitter_reorders)),
+            Box::new(EcnTreatment(config.ecn_path)),
             Box::new(Hold::default()),
         ];
         Self::with_elements(elements, config.schedule, rng)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, VarInt};
+use quinn::{ClientConfig, Connecting, Connection, ConnectionError, Endpoint, VarInt};
 use rustls::CipherSuite;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
@@ -43,6 +43,10 @@ pub(crate) struct Options {
     /// Keep the connection open this long after the last file.
     #[arg(long, default_value = "0s", value_parser = parse_duration)]
     hold: Duration,
+    /// What to do besides fetching: a test case of the interop runner. `multiconnect`, `resumption` and `zerortt` divide the
+    /// URLs among connections, `keyupdate` changes the keys after the handshake.
+    #[arg(long, default_value = "transfer")]
+    testcase: String,
     /// `https://HOST:PORT/path`, all of one server.
     #[arg(required = true)]
     urls: Vec<String>,
@@ -58,16 +62,52 @@ pub(crate) async fn run(options: Options, report: Report) -> anyhow::Result<()> 
     if options.chacha20 {
         report.offered(&[CipherSuite::TLS13_CHACHA20_POLY1305_SHA256]);
     }
-    let (endpoint, connection) = connect(&host, config).await?;
-    report.handshake_done();
-    get_all(&connection, paths, &options, &report).await?;
-    hold(&connection, options.hold, &report).await?;
-    close(&endpoint, &connection).await;
+    for (number, paths) in divide(paths, &options.testcase).into_iter().enumerate() {
+        let early = options.testcase == "zerortt" && number > 0;
+        let (endpoint, connection) = match early {
+            true => connect_early(&host, config.clone()).await?,
+            false => connect(&host, config.clone()).await?,
+        };
+        report.handshake_done();
+        if options.testcase == "keyupdate" {
+            connection.force_key_update();
+        }
+        get_all(&connection, paths, &options, &report).await?;
+        hold(&connection, options.hold, &report).await?;
+        close(&endpoint, &connection).await;
+    }
     Ok(())
+}
+
+/// Which files go over which connection.
+fn divide(mut paths: Vec<String>, testcase: &str) -> Vec<Vec<String>> {
+    match testcase {
+        "multiconnect" => paths.into_iter().map(|path| vec![path]).collect(),
+        "resumption" | "zerortt" => {
+            let rest = paths.split_off(1);
+            vec![paths, rest]
+        }
+        _ => vec![paths],
+    }
 }
 
 /// Connects to `HOST:PORT` from a socket of the same address family.
 pub(crate) async fn connect(host: &str, config: ClientConfig) -> anyhow::Result<(Endpoint, Connection)> {
+    let (endpoint, connecting) = start(host, config)?;
+    let connection = connecting.await.context("no connection")?;
+    Ok((endpoint, connection))
+}
+
+/// As [`connect`], but the connection can be used at once, with the secrets of an earlier one.
+async fn connect_early(host: &str, config: ClientConfig) -> anyhow::Result<(Endpoint, Connection)> {
+    let (endpoint, connecting) = start(host, config)?;
+    match connecting.into_0rtt() {
+        Ok((connection, _accepted)) => Ok((endpoint, connection)),
+        Err(_) => bail!("there is no session for 0-RTT"),
+    }
+}
+
+fn start(host: &str, config: ClientConfig) -> anyhow::Result<(Endpoint, Connecting)> {
     let addresses: Vec<SocketAddr> = host.to_socket_addrs()?.collect();
     // The servers of the interop cases listen on one address, and a name may have one of each family.
     let ipv4 = addresses.iter().find(|address| address.is_ipv4());
@@ -79,8 +119,7 @@ pub(crate) async fn connect(host: &str, config: ClientConfig) -> anyhow::Result<
     let (name, _port) = host.rsplit_once(':').context("the port is missing")?;
     let endpoint = Endpoint::client(local)?;
     let connecting = endpoint.connect_with(config, address, name.trim_matches(['[', ']']))?;
-    let connection = connecting.await.context("no connection")?;
-    Ok((endpoint, connection))
+    Ok((endpoint, connecting))
 }
 
 /// Closes and gives the endpoint a moment to tell the server, but not the whole draining period.

@@ -51,6 +51,8 @@ pub(crate) fn client_config(
         Trust::Authority(file) => builder.with_root_certificates(roots(file)?).with_no_client_auth(),
     };
     tls.alpn_protocols = vec![alpn.to_vec()];
+    tls.key_log = Arc::new(rustls::KeyLogFile::new());
+    tls.enable_early_data = true;
     let crypto = QuicClientConfig::with_initial(Arc::new(tls), initial_suite)?;
     let mut config = ClientConfig::new(Arc::new(crypto));
     config.version(VERSION_1).transport_config(Arc::new(transport));
@@ -74,6 +76,9 @@ pub(crate) fn server_config(
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(resolver));
     tls.alpn_protocols = vec![alpn.to_vec()];
+    tls.key_log = Arc::new(rustls::KeyLogFile::new());
+    // QUIC knows no other value than this and none (RFC 9001 §4.6.1).
+    tls.max_early_data_size = u32::MAX;
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     config.transport_config(Arc::new(transport));
     Ok(config)

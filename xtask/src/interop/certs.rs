@@ -10,7 +10,7 @@ use rcgen::{
 use crate::Result;
 
 /// The names and addresses that the servers of the cases have.
-const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+const NAMES: [&str; 6] = ["localhost", "127.0.0.1", "::1", "server4", "server6", "server46"];
 /// Length of the long chain, as the amplification case of the interop runner has it.
 pub(crate) const LONG_CHAIN_LEN: usize = 9;
 /// What a certificate of the long chain carries as ballast, so that the chain exceeds [`LONG_CHAIN_BYTES_MIN`].

@@ -67,11 +67,12 @@ pub(super) struct Programs {
 
 impl Programs {
     /// Builds what `pairs` need. A peer whose language is not installed stays away.
-    pub(super) fn build(pairs: &[Pair]) -> Result<Self> {
+    pub(super) fn build(pairs: &[Pair], fulmar: Option<&Path>) -> Result<Self> {
         let needs = |peer| pairs.iter().any(|pair| pair.server == peer || pair.client == peer);
         let mut programs = Self::default();
         if needs(Peer::Fulmar) {
-            programs.fulmar = Some(programs::build_fulmar()?);
+            let built = fulmar.map_or_else(programs::build_fulmar, |program| Ok(program.to_owned()));
+            programs.fulmar = Some(built?);
         }
         if needs(Peer::Quinn) {
             programs.quinn = Some(programs::build_quinn_peer()?);

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::link::Queue;
-pub(super) use self::link::{Link, Loss, Rate};
+pub(crate) use self::link::{Link, Loss, Rate};
 #[cfg(test)]
 pub(super) use self::traffic::Amplification;
 pub(super) use self::traffic::Traffic;
@@ -26,20 +26,20 @@ const DATAGRAM_BYTES_MAX: usize = 65_535;
 
 /// What happens to datagrams on their way.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Conditions {
-    pub(super) to_server: Link,
-    pub(super) to_client: Link,
+pub(crate) struct Conditions {
+    pub(crate) to_server: Link,
+    pub(crate) to_client: Link,
 }
 
 impl Conditions {
     /// The same link in both directions.
-    pub(super) fn symmetric(link: Link) -> Self {
+    pub(crate) fn symmetric(link: Link) -> Self {
         Self { to_server: link.clone(), to_client: link }
     }
 }
 
 /// A running relay; it ends when dropped.
-pub(super) struct Relay {
+pub(crate) struct Relay {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -56,7 +56,7 @@ struct Shared {
 
 impl Relay {
     /// Starts a relay to `server`, with an address of the same host.
-    pub(super) fn start(server: SocketAddr, conditions: Conditions) -> io::Result<Self> {
+    pub(crate) fn start(server: SocketAddr, conditions: Conditions) -> io::Result<Self> {
         let host: IpAddr = server.ip();
         let shared = Arc::new(Shared {
             front: UdpSocket::bind((host, 0))?,
@@ -76,7 +76,7 @@ impl Relay {
     }
 
     /// Where the client has to send.
-    pub(super) fn address(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.shared.front.local_addr()
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fulmar::{Connection, Endpoint, ReadError, RecvStream, SendStream, WriteError};
+use fulmar::{AddressValidation, Connection, Endpoint, ReadError, RecvStream, SendStream, WriteError};
 use tokio::sync::oneshot;
 
 use super::Progress;
@@ -69,6 +69,7 @@ impl Server {
                 protocol: PROTOCOL,
                 transport: &self.transport,
                 reset_key: None,
+            validation: AddressValidation::default(),
             };
             let (endpoint, listening) = listen.bind()?;
             // If the watcher is gone, so is the client, and that is seen below.

@@ -27,7 +27,8 @@ use crate::signal::interrupted;
 use crate::size::Size;
 
 use self::fetch::Fetcher;
-use self::url::Url;
+pub(crate) use self::name::local_names;
+pub(crate) use self::url::Url;
 
 /// How many files of one connection are fetched at once. The server may allow fewer streams; then the others wait.
 const PARALLEL_MAX: usize = 64;
@@ -83,7 +84,7 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
 fn plan(urls: &[String]) -> Result<BTreeMap<Authority, Vec<Item>>, Failure> {
     let urls =
         urls.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
-    let names = name::local_names(&urls).map_err(Failure::Usage)?;
+    let names = local_names(&urls).map_err(Failure::Usage)?;
     let mut groups: BTreeMap<Authority, Vec<Item>> = BTreeMap::new();
     for (url, name) in urls.into_iter().zip(names) {
         groups.entry(url.authority.clone()).or_default().push(Item { url, name });

@@ -10,7 +10,7 @@ pub(super) const NAME_MAX: usize = 255;
 
 /// A name for each URL: the last segment of its path. Where that name is taken by an earlier URL, `.2`, `.3` and
 /// so on are added.
-pub(super) fn local_names(urls: &[Url]) -> Result<Vec<String>, String> {
+pub(crate) fn local_names(urls: &[Url]) -> Result<Vec<String>, String> {
     let mut taken = BTreeSet::new();
     let mut names = Vec::with_capacity(urls.len());
     for url in urls {

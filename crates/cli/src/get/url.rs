@@ -10,15 +10,15 @@ const DEFAULT_PORT: u16 = 443;
 
 /// What to ask for, and whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Url {
-    pub(super) authority: Authority,
+pub(crate) struct Url {
+    pub(crate) authority: Authority,
     /// The path, beginning with a slash, and the query if there is one; percent-encoded as far as a request line
     /// needs it.
-    pub(super) target: String,
+    pub(crate) target: String,
 }
 
 impl Url {
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let in_url = |why: String| format!("`{text}`: {why}");
         let scheme = "https://";
         let rest = match text.get(..scheme.len()) {

@@ -56,6 +56,14 @@ pub(crate) struct LabRunArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
+    /// Write what a side sent and received to this file, with the TLS secrets, for Wireshark. For one run only
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// The side whose packets are written
+    #[arg(long, value_name = "SIDE", default_value = "client", requires = "pcap")]
+    pub(crate) pcap_at: SideArg,
+
     /// Run everything with this setting, too, to compare: `endpoints.timers=classic`. Several are one change
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) compare: Vec<String>,
@@ -63,6 +71,23 @@ pub(crate) struct LabRunArgs {
     /// Write a page with charts of the runs, which opens in a browser without a network
     #[arg(long, value_name = "FILE.html")]
     pub(crate) plot: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SideArg {
+    /// The client
+    Client,
+    /// The server
+    Server,
+}
+
+impl From<SideArg> for fulmar_lab::Side {
+    fn from(argument: SideArg) -> Self {
+        match argument {
+            SideArg::Client => Self::Client,
+            SideArg::Server => Self::Server,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

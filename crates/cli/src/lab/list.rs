@@ -17,6 +17,8 @@ struct Listed<'a> {
     controller: Option<ControllerName>,
     /// How many seeds `fulmar lab check` takes.
     runs: u32,
+    /// Bytes of streams that a run is to move.
+    bytes: u64,
     goals: &'a [Goal],
 }
 
@@ -37,6 +39,7 @@ impl<'a> Listed<'a> {
             title: scenario.title(),
             controller: scenario.default_controller(),
             runs: scenario.runs(),
+            bytes: scenario.bytes(),
             goals: scenario.goals(),
         }
     }

@@ -6,10 +6,12 @@
 //! | `load` | scenarios by name and from files |
 //! | `list`, `run`, `check`, `grid`, `report` | one command each |
 //! | `plot` | the page of runs |
+//! | `capture` | a run as a file for Wireshark |
 //! | `results` | where a campaign writes, and what it finds there |
 //! | `pool` | runs on all cores |
 
 pub(crate) mod args;
+mod capture;
 mod check;
 mod grid;
 mod list;
@@ -29,7 +31,10 @@ use self::args::LabCommand;
 pub(crate) fn run(command: LabCommand, output: Output) -> Result<(), Failure> {
     match command {
         LabCommand::List => list::run(output),
-        LabCommand::Run(args) => run::run(&args, output),
+        LabCommand::Run(args) => match &args.pcap {
+            Some(path) => capture::run(&args, path, output),
+            None => run::run(&args, output),
+        },
         LabCommand::Check(args) => check::run(&args, output),
         LabCommand::Grid(args) => grid::run(&args, output),
         LabCommand::Report(args) => report::run(&args),

@@ -126,7 +126,7 @@ impl Printer {
 }
 
 /// A run for people.
-fn text(figures: &Figures) -> String {
+pub(super) fn text(figures: &Figures) -> String {
     let completion = figures.completion_s.map_or("nothing arrived".to_owned(), |time| format!("{time:.3} s"));
     let Figures { scenario, controller, seed, bytes, trace_sha256, .. } = figures;
     format!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use fulmar::{Incoming, ReadError, RecvStream, SendStream, WriteError};
+use fulmar::{AddressValidation, Incoming, ReadError, RecvStream, SendStream, WriteError};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
@@ -71,6 +71,7 @@ pub(crate) fn run(args: &PerfServerArgs, output: Output) -> Result<(), Failure> 
             protocol: PROTOCOL,
             transport: &transport,
             reset_key: None,
+            validation: AddressValidation::default(),
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());

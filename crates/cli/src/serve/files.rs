@@ -13,7 +13,7 @@ use crate::failure::Failure;
 const BLOCK_BYTES: u64 = 256 << 10;
 
 /// The directory to serve, as the file system knows it.
-pub(super) fn root(dir: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn root(dir: &Path) -> Result<PathBuf, Failure> {
     let cannot = || format!("cannot serve {}", dir.display());
     let root = dir.canonicalize().map_err(Failure::io(cannot()))?;
     if root.is_dir() { Ok(root) } else { Err(Failure::Usage(format!("{}: it is no directory", cannot()))) }

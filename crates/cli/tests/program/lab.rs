@@ -9,8 +9,19 @@ use crate::run::{finish, fulmar};
 use crate::test_dir::TestDir;
 
 /// What an object of `lab run --json` has.
-const RUN: [&str; 8] =
-    ["scenario", "controller", "seed", "completion_s", "bytes", "client", "server", "trace_sha256"];
+const RUN: [&str; 11] = [
+    "scenario",
+    "controller",
+    "seed",
+    "completion_s",
+    "bytes",
+    "client",
+    "server",
+    "up",
+    "down",
+    "metrics",
+    "trace_sha256",
+];
 /// What each side of it has.
 const SIDE: [&str; 11] = [
     "packets_sent",
@@ -166,4 +177,54 @@ fn a_campaign_goes_on_where_it_was_interrupted_and_can_be_split() {
     assert_eq!(parts, whole);
     let csv = grid(&file("whole.csv"), "1/1");
     assert_eq!(csv.len(), 5);
+}
+
+#[test]
+fn several_scenarios_run_with_one_command() {
+    let dir = TestDir::new("lab-several");
+    let path = dir.path().join("small.toml");
+    fs::write(&path, SMALL).expect("a file");
+    let path = path.to_str().expect("a path");
+    let arguments = ["lab", "run", "deep-space/minute", path, "--controller", "cubic", "--json"];
+    let objects = finish(fulmar(&arguments)).succeeded().objects();
+    let names: Vec<&str> =
+        objects.iter().map(|object| object["scenario"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["deep-space/minute", path]);
+    assert!(objects.iter().all(|object| object["controller"] == "cubic"));
+}
+
+#[test]
+fn a_capture_holds_the_secrets_and_changes_nothing() {
+    let dir = TestDir::new("lab-pcap");
+    let path = dir.path().join("run.pcapng");
+    let path = path.to_str().expect("a path");
+    let run = |more: &[&str]| {
+        let arguments = [&["lab", "run", "deep-space/long-rtt", "--json"], more].concat();
+        finish(fulmar(&arguments)).succeeded().objects().remove(0)
+    };
+    let (plain, captured) = (run(&[]), run(&["--pcap", path]));
+    assert_eq!(plain["trace_sha256"], captured["trace_sha256"]);
+    let file = fs::read(path).expect("a capture");
+    let has = |text: &str| file.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(has("CLIENT_HANDSHAKE_TRAFFIC_SECRET") && has("SERVER_TRAFFIC_SECRET_0"));
+    // A megabyte came, and the client saw it.
+    assert!(file.len() > 1_000_000, "{}", file.len());
+    let both = ["lab", "run", "deep-space/minute", "deep-space/mars", "--pcap", path];
+    finish(fulmar(&both)).failed(2, &["--pcap writes one run"]);
+}
+
+#[test]
+fn a_campaign_as_csv_has_a_column_for_each_setting() {
+    let dir = TestDir::new("lab-csv");
+    let campaign = dir.path().join("campaign.toml");
+    let text = "scenario = \"deep-space/long-rtt\"\nseeds = 1\n[set]\n\"link.delay_ms\" = [10, 20]\n";
+    fs::write(&campaign, text).expect("a file");
+    let campaign = campaign.to_str().expect("a path");
+    let table = finish(fulmar(&["lab", "grid", campaign, "--format", "csv"])).succeeded().stdout();
+    let mut lines = table.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    assert_eq!(header[..2], ["id", "link.delay_ms"]);
+    let hash = header.iter().position(|name| *name == "trace_sha256").expect("a column");
+    let hashes: Vec<&str> = lines.map(|line| line.split(',').nth(hash).expect("a field")).collect();
+    assert!(hashes.len() == 2 && hashes[0] != hashes[1] && hashes[0].len() == 64, "{hashes:?}");
 }

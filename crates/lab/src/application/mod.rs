@@ -10,7 +10,9 @@
 //! | `sending` | one direction of a stream, at its source |
 //! | `receiving` | one direction of a stream, at its end |
 //! | `messages` | unreliable datagrams |
+//! | `frames` | streams of frames at a steady pace |
 
+mod frames;
 mod messages;
 mod receiving;
 mod sending;
@@ -21,6 +23,7 @@ use std::time::Duration;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{Connection, ConnectionError, Dir, Event, Side, StreamEvent, StreamId};
 
+pub use self::frames::Frames;
 pub use self::messages::Messages;
 pub use self::receiving::{Receiving, ReceivingEnd};
 pub use self::sending::{Sending, SendingEnd, SendingFate};
@@ -50,10 +53,13 @@ pub struct Application {
     waits_to_open: Option<Dir>,
     /// The stream that this side opened last.
     last_opened: Option<StreamId>,
+    first_read: Option<Instant>,
     last_read: Option<Instant>,
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
     messages: Messages,
+    /// One for each stream of frames of the workload.
+    frames: Vec<Frames>,
     /// What is to be done, by time and then in the order in which it was decided.
     tasks: BTreeSet<(Instant, u64, Task)>,
     tasks_made: u64,
@@ -65,6 +71,7 @@ enum Task {
     Write(StreamId),
     Read(StreamId),
     SendMessage,
+    SendFrame(usize),
 }
 
 /// Whether a stream task is over for now, or wants to go on after a rest.
@@ -83,6 +90,7 @@ impl Application {
             side,
             streams_to_open: workload.streams,
             messages: Messages::new(side, workload.datagrams),
+            frames: workload.media.iter().copied().map(Frames::new).collect(),
             workload,
             rng,
             key: None,
@@ -90,6 +98,7 @@ impl Application {
             lost: None,
             waits_to_open: None,
             last_opened: None,
+            first_read: None,
             last_read: None,
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
@@ -128,6 +137,16 @@ impl Application {
         &self.messages
     }
 
+    /// The streams of frames that this side sends.
+    pub fn frames(&self) -> &[Frames] {
+        &self.frames
+    }
+
+    /// When something was read first.
+    pub fn first_read(&self) -> Option<Instant> {
+        self.first_read
+    }
+
     /// When something was read last: bytes of a stream, or its end.
     pub fn last_read(&self) -> Option<Instant> {
         self.last_read
@@ -138,6 +157,7 @@ impl Application {
         self.key.is_some()
             && self.streams_to_open == 0
             && self.messages.all_sent()
+            && self.frames.iter().all(Frames::all_sent)
             && self.sending.values().all(Sending::is_over)
             && self.receiving.values().all(Receiving::is_over)
     }
@@ -190,6 +210,7 @@ impl Application {
             Event::Stream(event) => self.on_stream_event(now, connection, event)?,
             Event::DatagramReceived => self.messages.receive(now, self.key, connection)?,
             Event::DatagramsUnblocked => self.plan(now, Task::SendMessage),
+            Event::Path(_) => {}
         }
         Ok(())
     }
@@ -204,6 +225,9 @@ impl Application {
         }
         self.plan(now, Task::Open);
         self.plan(now, Task::SendMessage);
+        for number in 0..self.frames.len() {
+            self.plan(now, Task::SendFrame(number));
+        }
         Ok(())
     }
 
@@ -250,7 +274,11 @@ impl Application {
                 let pace =
                     receiving.read(Content::of_stream(key, id, !self.side), connection, workload, rng)?;
                 if before != (receiving.bytes(), receiving.end()) {
+                    self.first_read.get_or_insert(now);
                     self.last_read = Some(now);
+                    if workload.times_reads {
+                        receiving.note_time(now);
+                    }
                 }
                 self.continue_sequence(now);
                 pace
@@ -258,6 +286,13 @@ impl Application {
             Task::SendMessage => {
                 let key = self.known_key()?;
                 self.messages.send(now, key, connection, &self.workload, &mut self.rng)?
+            }
+            Task::SendFrame(number) => {
+                let pace = self.frames[number].send(now, connection, &mut self.sending)?;
+                if let Some(id) = self.frames[number].stream() {
+                    self.plan(now, Task::Write(id));
+                }
+                pace
             }
         };
         if let Pace::Rest(duration) = pace {

@@ -1,6 +1,6 @@
 //! One direction of a stream, at its end.
 
-use fulmar_base::{RangeSet, Rng};
+use fulmar_base::{Instant, RangeSet, Rng};
 use fulmar_proto::{Chunk, Connection, ReadError, StreamId, VarInt};
 
 use super::{CODES, Pace, pause};
@@ -22,6 +22,8 @@ pub struct Receiving {
     /// After so many bytes the stream is stopped.
     stop_after: Option<u64>,
     end: ReceivingEnd,
+    /// How far the application had read, and since when; nothing if it keeps no record.
+    progress: Vec<(u64, Instant)>,
 }
 
 /// How a stream ended for its receiver.
@@ -41,7 +43,15 @@ impl Receiving {
     pub(super) fn new(id: StreamId, workload: &Workload, rng: &mut Rng) -> Self {
         let stop_after = rng.chance(workload.stop).then(|| draw(&(0..=STOP_AFTER_MAX), rng));
         let unordered = rng.chance(workload.unordered);
-        Self { id, read: RangeSet::new(), bytes: 0, unordered, stop_after, end: ReceivingEnd::Open }
+        Self {
+            id,
+            read: RangeSet::new(),
+            bytes: 0,
+            unordered,
+            stop_after,
+            end: ReceivingEnd::Open,
+            progress: Vec::new(),
+        }
     }
 
     /// Bytes that were read.
@@ -52,6 +62,19 @@ impl Receiving {
     /// The offset after the last byte that was read.
     pub fn read_end(&self) -> u64 {
         self.read.max().map_or(0, |last| last + 1)
+    }
+
+    /// When everything before `offset` had been read; `None` if it was not, or if no times are kept.
+    pub fn read_at(&self, offset: u64) -> Option<Instant> {
+        let index = self.progress.partition_point(|(read, _)| *read < offset);
+        self.progress.get(index).map(|(_, at)| *at)
+    }
+
+    pub(super) fn note_time(&mut self, now: Instant) {
+        let read = self.read.first().filter(|range| range.start == 0).map_or(0, |range| range.end);
+        if self.progress.last().is_none_or(|(before, _)| *before < read) {
+            self.progress.push((read, now));
+        }
     }
 
     /// How the stream ended.

@@ -16,6 +16,8 @@ pub struct Sending {
     /// What will be sent, if nothing comes between.
     size: u64,
     written: u64,
+    /// So much of it is there to be sent.
+    ready: u64,
     /// After so many bytes the stream is reset.
     reset_at: Option<u64>,
     /// Whether the connection gets buffers to keep, rather than slices to copy.
@@ -59,12 +61,34 @@ impl Sending {
             id,
             size,
             written: 0,
+            ready: size,
             reset_at,
             by_chunk: rng.chance(0.5),
             changes_priority: rng.chance(workload.priority),
             end: SendingEnd::Open,
             fate: SendingFate::Unknown,
         }
+    }
+
+    /// A stream whose data comes into being piece by piece; there is none yet.
+    pub(super) fn growing(id: StreamId, size: u64) -> Self {
+        Self {
+            id,
+            size,
+            written: 0,
+            ready: 0,
+            reset_at: None,
+            by_chunk: true,
+            changes_priority: false,
+            end: SendingEnd::Open,
+            fate: SendingFate::Unknown,
+        }
+    }
+
+    /// More data has come into being. Returns the offset behind it.
+    pub(super) fn grow(&mut self, bytes: u64) -> u64 {
+        self.ready = (self.ready + bytes).min(self.size);
+        self.ready
     }
 
     /// Bytes that the connection has taken.
@@ -107,6 +131,9 @@ impl Sending {
                 self.finish_or_reset(connection, rng)?;
                 break;
             }
+            if self.written == self.ready {
+                break;
+            }
             if !self.write_piece(content, connection, workload, rng)? {
                 return Ok(Pace::Wait);
             }
@@ -129,7 +156,9 @@ impl Sending {
         workload: &Workload,
         rng: &mut Rng,
     ) -> Result<bool, String> {
-        let len = draw(&workload.write_piece, rng).max(1).min(self.stop_writing_at() - self.written);
+        let len = draw(&workload.write_piece, rng)
+            .max(1)
+            .min(self.stop_writing_at().min(self.ready) - self.written);
         let mut piece = vec![0; len as usize];
         content.fill(self.written, &mut piece);
         let mut handle = connection.streams().send(self.id);

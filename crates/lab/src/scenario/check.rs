@@ -16,18 +16,60 @@ pub struct Check {
     tasks: Vec<Task>,
 }
 
-/// A scenario, or its baseline.
+/// A scenario and what its goals compare it with.
 #[derive(Debug)]
 struct Subject {
     scenario: Scenario,
     baseline: Option<Scenario>,
+    classic: Option<Scenario>,
+}
+
+/// Which of them runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Variant {
+    /// The scenario as it is.
+    Own,
+    /// With the settings of its `[baseline]`.
+    Baseline,
+    /// With the classic timers.
+    Classic,
+}
+
+impl Variant {
+    /// What the figure of a goal is divided by, if it is a ratio.
+    fn compared_by(metric: Metric) -> Option<Self> {
+        match metric {
+            Metric::CompletionRatio => Some(Self::Baseline),
+            Metric::TimersRatio => Some(Self::Classic),
+            _ => None,
+        }
+    }
+}
+
+impl Subject {
+    fn new(scenario: Scenario) -> Result<Self, ScenarioError> {
+        let baseline = scenario.baseline()?;
+        let wants_classic = scenario.goals().iter().any(|goal| goal.metric == Metric::TimersRatio);
+        let classic = wants_classic.then(|| scenario.with_classic_timers()).transpose()?;
+        Ok(Self { scenario, baseline, classic })
+    }
+
+    /// A variant that is not there is not asked for by any goal.
+    fn variant(&self, variant: Variant) -> &Scenario {
+        let other = match variant {
+            Variant::Own => None,
+            Variant::Baseline => self.baseline.as_ref(),
+            Variant::Classic => self.classic.as_ref(),
+        };
+        other.unwrap_or(&self.scenario)
+    }
 }
 
 /// One run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
     subject: usize,
-    baseline: bool,
+    variant: Variant,
     controller: ControllerName,
     seed: u64,
 }
@@ -72,27 +114,26 @@ impl Check {
     pub fn new(scenarios: Vec<Scenario>, only: Option<ControllerName>) -> Result<Self, ScenarioError> {
         let mut check = Self { subjects: Vec::new(), tasks: Vec::new() };
         for scenario in scenarios {
-            let baseline = scenario.baseline()?;
-            check.add(Subject { scenario, baseline }, only)?;
+            check.add(Subject::new(scenario)?, only)?;
         }
         Ok(check)
     }
 
     fn add(&mut self, subject: Subject, only: Option<ControllerName>) -> Result<(), ScenarioError> {
         let number = self.subjects.len();
-        let mut controllers = Vec::new();
+        let mut runs = Vec::new();
         for goal in subject.scenario.goals() {
-            controllers.push(subject.scenario.controller_or_default(goal.controller)?);
+            let controller = subject.scenario.controller_or_default(goal.controller)?;
+            runs.push((controller, Variant::Own));
+            runs.extend(Variant::compared_by(goal.metric).map(|variant| (controller, variant)));
         }
-        controllers.sort();
-        controllers.dedup();
-        controllers.retain(|controller| only.is_none_or(|only| only == *controller));
-        let variants: &[bool] = if subject.baseline.is_some() { &[false, true] } else { &[false] };
-        for controller in controllers {
-            for &baseline in variants {
-                let seeds = 1..=u64::from(subject.scenario.runs());
-                self.tasks.extend(seeds.map(|seed| Task { subject: number, baseline, controller, seed }));
-            }
+        runs.sort();
+        runs.dedup();
+        for (controller, variant) in
+            runs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name))
+        {
+            let seeds = 1..=u64::from(subject.scenario.runs());
+            self.tasks.extend(seeds.map(|seed| Task { subject: number, variant, controller, seed }));
         }
         self.subjects.push(subject);
         Ok(())
@@ -111,9 +152,7 @@ impl Check {
     /// # Panics
     /// Panics if the task is of another check.
     pub fn run(&self, task: Task) -> Result<Figures, RunError> {
-        let Subject { scenario, baseline } = &self.subjects[task.subject];
-        let scenario = baseline.as_ref().filter(|_| task.baseline).unwrap_or(scenario);
-        scenario.run(Some(task.controller), task.seed)
+        self.subjects[task.subject].variant(task.variant).run(Some(task.controller), task.seed)
     }
 
     /// What a run that could not come to its end counts as.
@@ -133,15 +172,18 @@ impl Check {
                 let Ok(controller) = subject.scenario.controller_or_default(goal.controller) else {
                     continue;
                 };
-                let of = |baseline: bool| {
+                let of = |variant: Variant| {
                     let wanted = move |task: &Task| {
-                        (task.subject, task.baseline, task.controller) == (number, baseline, controller)
+                        (task.subject, task.variant, task.controller) == (number, variant, controller)
                     };
                     let all = self.tasks.iter().zip(results);
                     all.filter(move |(task, _)| wanted(task)).map(|(_, result)| result)
                 };
-                if of(false).next().is_some() {
-                    rows.push(row(&subject.scenario, goal, controller, of(false), of(true)));
+                let own: Results<'_> = of(Variant::Own).collect();
+                let other: Option<Results<'_>> =
+                    Variant::compared_by(goal.metric).map(|variant| of(variant).collect());
+                if !own.is_empty() {
+                    rows.push(row(&subject.scenario, goal, controller, &own, other.as_deref()));
                 }
             }
         }
@@ -156,32 +198,28 @@ impl Task {
     }
 }
 
-fn row<'a>(
+/// What came out of the runs of a variant with a controller, by seed.
+type Results<'a> = Vec<&'a Result<Figures, RunError>>;
+
+fn row(
     scenario: &Scenario,
     goal: &Goal,
     controller: ControllerName,
-    results: impl Iterator<Item = &'a Result<Figures, RunError>> + Clone,
-    baseline: impl Iterator<Item = &'a Result<Figures, RunError>> + Clone,
+    own: &[&Result<Figures, RunError>],
+    other: Option<&[&Result<Figures, RunError>]>,
 ) -> Row {
-    let figure = |result: &Result<Figures, RunError>| result.as_ref().ok().and_then(|f| goal.metric.of(f));
-    let over = |results: &mut dyn Iterator<Item = &'a Result<Figures, RunError>>| {
-        goal.metric.over_seeds(&results.map(figure).collect::<Vec<_>>())
-    };
-    let measured = over(&mut results.clone());
-    let measured = match goal.metric {
-        Metric::CompletionRatio => measured.zip(over(&mut baseline.clone())).map(|(own, base)| own / base),
-        _ => measured,
-    };
-    let baseline = baseline.filter(|_| goal.metric == Metric::CompletionRatio);
-    let failures: Vec<_> = results.chain(baseline).filter_map(|result| result.as_ref().err()).collect();
-    let note = failures.first().map(|error| {
-        let first = error.to_string().lines().next().unwrap_or_default().to_owned();
-        if failures.len() == 1 {
-            first
-        } else {
-            format!("{} runs failed, the first: {first}", failures.len())
+    let figure = |result: &Result<Figures, RunError>| goal.metric.of(result.as_ref().ok()?);
+    let mut failures: Vec<_> = own.iter().filter_map(|result| result.as_ref().err()).collect();
+    let mut measured = goal.metric.over_seeds(&own.iter().map(|result| figure(result)).collect::<Vec<_>>());
+    if let Some(other) = other {
+        // Whatever does not come to its end is later than whatever does.
+        let times = other.iter().map(|result| figure(result).or(Some(f64::INFINITY)));
+        let compared = goal.metric.over_seeds(&times.collect::<Vec<_>>()).filter(|time| time.is_finite());
+        measured = measured.zip(compared).map(|(own, other)| own / other);
+        if compared.is_none() {
+            failures.extend(other.iter().filter_map(|result| result.as_ref().err()));
         }
-    });
+    }
     Row {
         scenario: scenario.name().to_owned(),
         controller,
@@ -190,8 +228,14 @@ fn row<'a>(
         goal: goal.limit(),
         measured,
         verdict: if goal.is_met(measured) { Verdict::Met } else { Verdict::Missed },
-        note,
+        note: failures.first().map(|first| note(first, failures.len())),
     }
+}
+
+/// Why nothing was measured: the first line of the first failure.
+fn note(first: &RunError, failures: usize) -> String {
+    let first = first.to_string().lines().next().unwrap_or_default().to_owned();
+    if failures == 1 { first } else { format!("{failures} runs failed, the first: {first}") }
 }
 
 #[cfg(test)]

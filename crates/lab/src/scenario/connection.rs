@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::ControllerName;
 use super::values::{Count, Millis, Seconds};
-use crate::Workload;
+use crate::{MediaStream, Workload};
 
 /// Bytes of a request for a download, if the file does not say.
 const REQUEST_BYTES: u64 = 100;
@@ -24,6 +24,9 @@ pub(crate) struct ConnectionSpec {
     #[serde(default)]
     order: Order,
     pub(crate) datagrams: Option<DatagramSpec>,
+    /// Streams of frames at a steady pace.
+    #[serde(default)]
+    media: Vec<MediaSpec>,
     /// When the connection starts.
     #[serde(default)]
     pub(crate) start_s: Seconds,
@@ -49,6 +52,27 @@ pub(crate) struct DatagramSpec {
     interval_ms: Millis,
     /// After this time a datagram is of no use; the share of those that came in time is a figure of the run.
     pub(crate) deadline_ms: Option<Millis>,
+}
+
+/// A stream of frames, as of audio or video.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MediaSpec {
+    from: Sender,
+    frames: Count,
+    interval_ms: Millis,
+    bytes: Count,
+    /// A larger frame, again and again.
+    key: Option<KeyFrameSpec>,
+    #[serde(default)]
+    priority: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFrameSpec {
+    every: Count,
+    bytes: Count,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -86,16 +110,28 @@ impl ConnectionSpec {
             size: size..=size,
             ..Workload::default()
         };
-        self.with_datagrams(workload, Sender::Client)
+        self.with_extras(workload, Sender::Client)
     }
 
     /// What the server does.
     pub(crate) fn server_workload(&self) -> Workload {
         let reply = self.download_bytes.unwrap_or(0);
-        self.with_datagrams(Workload::replies(reply), Sender::Server)
+        self.with_extras(Workload::replies(reply), Sender::Server)
     }
 
-    fn with_datagrams(&self, workload: Workload, side: Sender) -> Workload {
+    /// The workload with what this side sends beside the streams of requests.
+    /// Bytes of streams that both sides send, on all repetitions.
+    pub(crate) fn bytes(&self) -> u64 {
+        let (client, server) = (self.client_workload(), self.server_workload());
+        let streams =
+            u64::from(client.streams).saturating_mul(client.size.end().saturating_add(*server.reply.end()));
+        let media = client.media.iter().chain(&server.media).map(MediaStream::total_bytes).sum();
+        streams.saturating_add(media).saturating_mul(u64::from(self.repeat.0))
+    }
+
+    fn with_extras(&self, workload: Workload, side: Sender) -> Workload {
+        let media = self.media.iter().filter(|media| media.from == side).map(MediaSpec::model).collect();
+        let workload = Workload { media, times_reads: !self.media.is_empty(), ..workload };
         match self.datagrams {
             Some(datagrams) if datagrams.from == side => Workload {
                 datagrams: datagrams.count.0,
@@ -114,11 +150,24 @@ impl ConnectionSpec {
 
     /// What makes no sense about this connection, seen alone.
     pub(crate) fn problem(&self) -> Option<&'static str> {
-        let idle = self.upload_bytes.is_none() && self.download_bytes.is_none() && self.datagrams.is_none();
-        if idle {
-            return Some("a connection needs `upload_bytes`, `download_bytes` or `datagrams`");
+        let idle = self.upload_bytes.is_none() && self.download_bytes.is_none();
+        if idle && self.datagrams.is_none() && self.media.is_empty() {
+            return Some("a connection needs `upload_bytes`, `download_bytes`, `datagrams` or `media`");
         }
         let short = self.datagrams.is_some_and(|datagrams| datagrams.bytes < 8);
         short.then_some("a datagram has at least 8 bytes, which hold its number")
+    }
+}
+
+impl MediaSpec {
+    fn model(&self) -> MediaStream {
+        MediaStream {
+            interval: self.interval_ms.0,
+            frames: self.frames.0,
+            bytes: u64::from(self.bytes.0),
+            key_every: self.key.map(|key| key.every.0),
+            key_bytes: self.key.map_or(0, |key| u64::from(key.bytes.0)),
+            priority: self.priority,
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use fulmar_proto::congestion::{Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig};
+use fulmar_proto::congestion::{
+    Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
+};
 use serde::{Deserialize, Serialize};
 
 /// The name of a congestion controller.
@@ -32,7 +34,7 @@ impl ControllerName {
             Self::Cubic => Some(CongestionControl::Cubic(CubicConfig::default())),
             Self::Newreno => Some(CongestionControl::NewReno(NewRenoConfig::default())),
             Self::Bbr1 => Some(CongestionControl::Bbr1(Bbr1Config::default())),
-            Self::Prague => None,
+            Self::Prague => Some(CongestionControl::Prague(PragueConfig::default())),
         }
     }
 
@@ -43,6 +45,7 @@ impl ControllerName {
             CongestionControl::Bbr1(_) => Some(Self::Bbr1),
             CongestionControl::Cubic(_) => Some(Self::Cubic),
             CongestionControl::NewReno(_) => Some(Self::Newreno),
+            CongestionControl::Prague(_) => Some(Self::Prague),
             CongestionControl::Custom(_) => None,
         }
     }

@@ -2,9 +2,16 @@
 
 use std::time::Duration;
 
+use std::collections::BTreeMap;
+
 use fulmar_base::Instant;
+use fulmar_proto::Side;
+use fulmar_sim::{LinkConfig, LinkStats};
 use serde::Serialize;
 
+use super::Metric;
+use super::link::LinkEvent;
+use super::rate::Rate;
 use crate::{ConnectionReport, RunReport, SideReport};
 
 /// The figures of a run of a scenario.
@@ -25,6 +32,12 @@ pub struct Figures {
     pub client: SideFigures,
     /// The server.
     pub server: SideFigures,
+    /// The link from the client to the server.
+    pub up: LinkFigures,
+    /// The link from the server to the client.
+    pub down: LinkFigures,
+    /// What goals can be about, as far as the run has it, by the name of the metric.
+    pub metrics: BTreeMap<&'static str, f64>,
     /// The fingerprint of all packets: the same in each repetition.
     pub trace_sha256: String,
     /// What goals are about and the output leaves out.
@@ -59,6 +72,42 @@ pub struct SideFigures {
     pub connections_accepted: u64,
 }
 
+/// The figures of one direction of the link.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct LinkFigures {
+    /// Packets put into it.
+    pub packets_sent: u64,
+    /// Bytes of UDP payload of those.
+    pub bytes_sent: u64,
+    /// Packets that it dropped, for whatever reason.
+    pub packets_dropped: u64,
+    /// Packets that it marked with the ECN codepoint CE.
+    pub packets_marked: u64,
+    /// The most bytes that waited in its queue.
+    pub queue_bytes_max: u64,
+    /// The share of the bytes that were ACK frames.
+    pub ack_share: Option<f64>,
+    /// The share of its capacity, until completion, that was asked for. Where the rate changes, that of the beginning
+    /// counts; `None` without a rate.
+    pub load: Option<f64>,
+}
+
+impl LinkFigures {
+    fn of(stats: &LinkStats, link: &LinkConfig, ack_bytes: u64, completion_s: Option<f64>) -> Self {
+        let capacity = link.rate_bps.zip(completion_s).map(|(rate, time)| rate as f64 / 8.0 * time);
+        let share_of = |whole: f64, part: u64| (whole > 0.0).then(|| part as f64 / whole);
+        Self {
+            packets_sent: stats.packets_sent,
+            bytes_sent: stats.bytes_sent,
+            packets_dropped: stats.packets_dropped_in_all(),
+            packets_marked: stats.packets_marked,
+            queue_bytes_max: stats.queue_bytes_max,
+            ack_share: share_of(stats.bytes_sent as f64, ack_bytes),
+            load: capacity.and_then(|capacity| share_of(capacity, stats.bytes_sent)),
+        }
+    }
+}
+
 /// Figures that only goals use.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MoreFigures {
@@ -68,6 +117,14 @@ pub struct MoreFigures {
     pub bytes_by_connection: Vec<u64>,
     /// One-way delays of the unreliable datagrams that arrived, ascending.
     pub datagram_delays: Vec<Duration>,
+    /// Of those, the delays of the datagrams that no stop of the link can have held up.
+    pub datagram_delays_outside_events: Vec<Duration>,
+    /// From the time of each frame of audio or video until it was read.
+    pub frame_delays: Vec<Duration>,
+    /// Round trips from the first data to the full rate of the link.
+    pub full_rate_after_rtts: Option<f64>,
+    /// Round trips from the end of a stop until the full rate is reached again, the longest.
+    pub back_at_rate_rtts: Option<f64>,
     /// The share of the unreliable datagrams sent that came before their deadline.
     pub datagrams_in_time: Option<f64>,
     /// Seconds from the repair of the link to the next packet that reached its end.
@@ -85,6 +142,14 @@ pub(crate) struct Measuring<'a> {
     pub(crate) deadline: Option<Duration>,
     /// When the link is repaired.
     pub(crate) repaired_at: Option<Instant>,
+    /// When the first connection that counts began.
+    pub(crate) start: Instant,
+    /// The stops of the link.
+    pub(crate) events: &'a [LinkEvent],
+    /// Whose packets are watched.
+    pub(crate) watched: Option<Side>,
+    /// From the client to the server, and back.
+    pub(crate) links: [&'a LinkConfig; 2],
 }
 
 impl Figures {
@@ -93,19 +158,29 @@ impl Figures {
         let foreground = connections.iter().zip(measuring.background).filter(|(_, background)| !**background);
         let last_read =
             foreground.flat_map(|(connection, _)| sides(connection)).filter_map(|side| side.last_read).max();
+        let completion_s = last_read.map(|at| (at - measuring.start).as_secs_f64());
         let client = SideFigures::of(connections.iter().map(|connection| &connection.client), 0);
         let accepted = report.server_sessions as u64;
-        Self {
+        let server = SideFigures::of(connections.iter().map(|connection| &connection.server), accepted);
+        let [up, down] = measuring.links;
+        let mut figures = Self {
             scenario: measuring.scenario.to_owned(),
             controller: measuring.controller.to_owned(),
             seed: report.seed,
-            completion_s: last_read.map(Instant::as_secs_f64),
+            completion_s,
             bytes: connections.iter().map(bytes_read).sum(),
+            up: LinkFigures::of(&report.up, up, client.ack_bytes, completion_s),
+            down: LinkFigures::of(&report.down, down, server.ack_bytes, completion_s),
             client,
-            server: SideFigures::of(connections.iter().map(|connection| &connection.server), accepted),
+            server,
+            metrics: BTreeMap::new(),
             trace_sha256: report.trace.to_string(),
             more: MoreFigures::of(report, measuring),
-        }
+        };
+        let of_one_run = Metric::ALL.into_iter().filter(|metric| !metric.compares_runs());
+        figures.metrics =
+            of_one_run.filter_map(|metric| Some((metric.as_str(), metric.of(&figures)?))).collect();
+        figures
     }
 }
 
@@ -144,30 +219,57 @@ impl SideFigures {
 impl MoreFigures {
     fn of(report: &RunReport, measuring: Measuring<'_>) -> Self {
         let all = || report.connections.iter().flat_map(sides);
-        let streams = report.connections.iter().flat_map(|ConnectionReport { client, server }| {
-            [datagram_delays(client, server), datagram_delays(server, client)]
-        });
-        let mut datagram_delays: Vec<Duration> = streams.flatten().collect();
-        datagram_delays.sort();
+        let mut datagrams: Vec<Message> = report
+            .connections
+            .iter()
+            .flat_map(|ConnectionReport { client, server }| {
+                [Message::all(Side::Client, client, server), Message::all(Side::Server, server, client)]
+            })
+            .flatten()
+            .collect();
+        datagrams.sort_by_key(|datagram| datagram.delay);
+        let calm = datagrams.iter().filter(|datagram| !datagram.is_held_up(measuring));
+        let datagram_delays_outside_events = calm.map(|datagram| datagram.delay).collect();
+        let datagram_delays: Vec<Duration> = datagrams.iter().map(|datagram| datagram.delay).collect();
         let sent: u64 = all().map(|side| side.datagrams_sent).sum();
         let in_time = measuring
             .deadline
             .filter(|_| sent > 0)
             .map(|deadline| datagram_delays.partition_point(|delay| *delay <= deadline) as f64 / sent as f64);
         let resumed = measuring.repaired_at.zip(report.first_watched);
+        let rate = measuring.watched.and_then(|sender| watched_rate(report, measuring, sender));
         Self {
             bytes_in_flight_max: all().map(|side| side.peaks.bytes_in_flight).max().unwrap_or(0),
             bytes_by_connection: report.connections.iter().map(bytes_read).collect(),
             datagram_delays,
+            datagram_delays_outside_events,
             datagrams_in_time: in_time,
+            frame_delays: all().flat_map(|side| side.frame_delays.iter().flatten().copied()).collect(),
+            full_rate_after_rtts: rate.as_ref().and_then(|(rate, first)| rate.full_after_rtts((*first)?)),
+            back_at_rate_rtts: rate.and_then(|(rate, _)| rate.back_after_rtts(measuring.events)),
             resumed_after_s: resumed.map(|(repaired_at, at)| (at - repaired_at).as_secs_f64()),
         }
     }
 
     /// The delay that this share of the unreliable datagrams that arrived did not exceed; `None` if none did.
     pub fn datagram_delay_ms(&self, share: f64) -> Option<f64> {
-        let rank = (self.datagram_delays.len() as f64 * share).ceil() as usize;
-        self.datagram_delays.get(rank.saturating_sub(1)).copied().map(millis)
+        percentile(&self.datagram_delays, share)
+    }
+
+    /// The same without the datagrams that a stop of the link can have held up.
+    pub fn datagram_delay_outside_events_ms(&self, share: f64) -> Option<f64> {
+        percentile(&self.datagram_delays_outside_events, share)
+    }
+
+    /// The mean delay of the frames of audio and video; `None` if there were none.
+    pub fn frame_delay_mean_ms(&self) -> Option<f64> {
+        let sum: f64 = self.frame_delays.iter().copied().map(millis).sum();
+        (!self.frame_delays.is_empty()).then(|| sum / self.frame_delays.len() as f64)
+    }
+
+    /// The longest delay of a frame.
+    pub fn frame_delay_max_ms(&self) -> Option<f64> {
+        self.frame_delays.iter().max().copied().map(millis)
     }
 
     /// Jain's index of the bytes of the connections: 1 if all moved the same, 1/n if one moved everything.
@@ -185,14 +287,53 @@ impl MoreFigures {
     }
 }
 
-fn datagram_delays<'a>(
-    sender: &'a SideReport,
-    receiver: &'a SideReport,
-) -> impl Iterator<Item = Duration> + use<'a> {
-    receiver.datagram_times_received.iter().filter_map(|(index, at)| {
-        let sent = sender.datagram_times_sent.get(usize::try_from(*index).ok()?)?;
-        Some(*at - *sent)
-    })
+/// The packets of a side over time, and when the first data that it sent were read.
+fn watched_rate<'a>(
+    report: &'a RunReport,
+    measuring: Measuring<'_>,
+    sender: Side,
+) -> Option<(Rate<'a>, Option<Instant>)> {
+    let [up, down] = measuring.links;
+    let link = if sender.is_client() { up } else { down };
+    let reads = report.connections.iter().filter_map(|connection| {
+        let [client, server] = sides(connection);
+        if sender.is_client() { server.first_read } else { client.first_read }
+    });
+    let rate = Rate::new(&report.arrivals, link.rate_bps?, up.delay + down.delay)?;
+    Some((rate, reads.min()))
+}
+
+/// An unreliable datagram that arrived.
+#[derive(Debug, Clone, Copy)]
+struct Message {
+    sender: Side,
+    sent: Instant,
+    delay: Duration,
+}
+
+impl Message {
+    fn all(sender: Side, from: &SideReport, to: &SideReport) -> Vec<Self> {
+        let arrived = to.datagram_times_received.iter().filter_map(|(index, at)| {
+            let sent = *from.datagram_times_sent.get(usize::try_from(*index).ok()?)?;
+            Some(Self { sender, sent, delay: *at - sent })
+        });
+        arrived.collect()
+    }
+
+    /// Whether it was sent in a stop of its direction, or was under way when one began.
+    fn is_held_up(&self, measuring: Measuring<'_>) -> bool {
+        let [up, down] = measuring.links.map(|link| link.delay);
+        let way = if self.sender.is_client() { up } else { down };
+        measuring.events.iter().any(|event| {
+            event.concerns(self.sender) && event.start <= self.sent + way && self.sent <= event.end
+        })
+    }
+}
+
+/// The value that this share of sorted delays does not exceed, in milliseconds.
+fn percentile(sorted: &[Duration], share: f64) -> Option<f64> {
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().map(millis)
 }
 
 fn millis(duration: Duration) -> f64 {

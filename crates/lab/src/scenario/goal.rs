@@ -16,6 +16,8 @@ pub enum Metric {
     CompletionS,
     /// The same, divided by that of the scenario with the settings of its `[baseline]`.
     CompletionRatio,
+    /// The same, divided by that of the scenario with the classic timers of RFC 9002.
+    TimersRatio,
     /// Packets that both sides declared lost.
     PacketsLost,
     /// Packets that both sides declared lost although they arrived.
@@ -34,6 +36,18 @@ pub enum Metric {
     DatagramDelayP50Ms,
     /// The one-way delay that 99 % of the unreliable datagrams did not exceed.
     DatagramDelayP99Ms,
+    /// The one-way delay that half of the datagrams did not exceed which no stop of the link can have held up.
+    DatagramDelayP50OutsideEventsMs,
+    /// The same for 99 %.
+    DatagramDelayP99OutsideEventsMs,
+    /// The mean time from a frame of audio or video until it was read.
+    FrameDelayMeanMs,
+    /// The longest such time.
+    FrameDelayMaxMs,
+    /// Round trips from the first data until the rate of the link is reached.
+    FullRateAfterRtts,
+    /// Round trips from the end of a stop of the link until its rate is reached again, the longest.
+    BackAtRateRtts,
     /// The share of the unreliable datagrams that came before their deadline.
     DatagramsInTime,
     /// From the `repaired_at_s` of the scenario to the next packet that reaches its end.
@@ -64,13 +78,47 @@ pub struct Goal {
 }
 
 impl Metric {
+    /// All metrics.
+    pub const ALL: [Self; 20] = [
+        Self::CompletionS,
+        Self::CompletionRatio,
+        Self::TimersRatio,
+        Self::PacketsLost,
+        Self::PacketsSpurious,
+        Self::PacketsSent,
+        Self::BytesInFlightMax,
+        Self::ConnectionsAccepted,
+        Self::JainIndex,
+        Self::ShareMin,
+        Self::DatagramDelayP50Ms,
+        Self::DatagramDelayP99Ms,
+        Self::DatagramDelayP50OutsideEventsMs,
+        Self::DatagramDelayP99OutsideEventsMs,
+        Self::FrameDelayMeanMs,
+        Self::FrameDelayMaxMs,
+        Self::FullRateAfterRtts,
+        Self::BackAtRateRtts,
+        Self::DatagramsInTime,
+        Self::ResumedAfterS,
+    ];
+
+    /// Whether the figure compares runs of two variants of a scenario.
+    pub const fn compares_runs(self) -> bool {
+        matches!(self, Self::CompletionRatio | Self::TimersRatio)
+    }
+
+    /// Whether the figure is about the rate in the direction that the scenario watches.
+    pub const fn is_about_rate(self) -> bool {
+        matches!(self, Self::FullRateAfterRtts | Self::BackAtRateRtts)
+    }
+
     /// The figure of a run; `None` if the run does not have it.
     pub fn of(self, figures: &Figures) -> Option<f64> {
         let sides = [&figures.client, &figures.server];
         let sum = |figure: fn(&super::SideFigures) -> u64| sides.map(figure).iter().sum::<u64>() as f64;
         let more = &figures.more;
         match self {
-            Self::CompletionS | Self::CompletionRatio => figures.completion_s,
+            Self::CompletionS | Self::CompletionRatio | Self::TimersRatio => figures.completion_s,
             Self::PacketsLost => Some(sum(|side| side.packets_lost)),
             Self::PacketsSpurious => Some(sum(|side| side.packets_spurious)),
             Self::PacketsSent => Some(sum(|side| side.packets_sent)),
@@ -80,6 +128,12 @@ impl Metric {
             Self::ShareMin => more.share_min(),
             Self::DatagramDelayP50Ms => more.datagram_delay_ms(0.5),
             Self::DatagramDelayP99Ms => more.datagram_delay_ms(0.99),
+            Self::DatagramDelayP50OutsideEventsMs => more.datagram_delay_outside_events_ms(0.5),
+            Self::DatagramDelayP99OutsideEventsMs => more.datagram_delay_outside_events_ms(0.99),
+            Self::FrameDelayMeanMs => more.frame_delay_mean_ms(),
+            Self::FrameDelayMaxMs => more.frame_delay_max_ms(),
+            Self::FullRateAfterRtts => more.full_rate_after_rtts,
+            Self::BackAtRateRtts => more.back_at_rate_rtts,
             Self::DatagramsInTime => more.datagrams_in_time,
             Self::ResumedAfterS => more.resumed_after_s,
         }
@@ -99,7 +153,7 @@ impl Metric {
 
     fn over(self) -> Over {
         match self {
-            Self::CompletionS | Self::CompletionRatio => Over::Median,
+            Self::CompletionS | Self::CompletionRatio | Self::TimersRatio => Over::Median,
             Self::JainIndex | Self::ShareMin | Self::DatagramsInTime => Over::Minimum,
             _ => Over::Maximum,
         }
@@ -110,6 +164,7 @@ impl Metric {
         match self {
             Self::CompletionS => "completion_s",
             Self::CompletionRatio => "completion_ratio",
+            Self::TimersRatio => "timers_ratio",
             Self::PacketsLost => "packets_lost",
             Self::PacketsSpurious => "packets_spurious",
             Self::PacketsSent => "packets_sent",
@@ -119,6 +174,12 @@ impl Metric {
             Self::ShareMin => "share_min",
             Self::DatagramDelayP50Ms => "datagram_delay_p50_ms",
             Self::DatagramDelayP99Ms => "datagram_delay_p99_ms",
+            Self::DatagramDelayP50OutsideEventsMs => "datagram_delay_p50_outside_events_ms",
+            Self::DatagramDelayP99OutsideEventsMs => "datagram_delay_p99_outside_events_ms",
+            Self::FrameDelayMeanMs => "frame_delay_mean_ms",
+            Self::FrameDelayMaxMs => "frame_delay_max_ms",
+            Self::FullRateAfterRtts => "full_rate_after_rtts",
+            Self::BackAtRateRtts => "back_at_rate_rtts",
             Self::DatagramsInTime => "datagrams_in_time",
             Self::ResumedAfterS => "resumed_after_s",
         }

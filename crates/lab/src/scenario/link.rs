@@ -1,8 +1,9 @@
 //! The link of a scenario file: `[link]` for both directions, `[up]` and `[down]` for one, `[[schedule]]`.
 
 use fulmar_base::Instant;
+use fulmar_proto::Side;
 use fulmar_sim::{
-    Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
+    Aqm, Change, CoDel, Corrupt, DualQ, EcnPath, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
     Scheduled, SuspendedSide, Suspension,
 };
 use serde::Deserialize;
@@ -25,6 +26,7 @@ pub(crate) struct LinkSpec {
     duplicate: Option<Probability>,
     corrupt: Option<Probability>,
     reorder: Option<ReorderSpec>,
+    ecn_path: Option<EcnPathSpec>,
     mtu: Option<u16>,
 }
 
@@ -70,9 +72,31 @@ enum SuspendedSpec {
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum AqmSpec {
     DropTail,
-    Red { min_bytes: u64, max_bytes: u64 },
+    Red {
+        min_bytes: u64,
+        max_bytes: u64,
+        #[serde(default)]
+        probability_max: Option<Probability>,
+        #[serde(default)]
+        weight: Option<Probability>,
+        #[serde(default)]
+        ecn: bool,
+    },
     CoDel,
     DualQ,
+}
+
+/// What becomes of ECN codepoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum EcnPathSpec {
+    Keep,
+    Bleach,
+    Drop,
+    Swap,
+    Downgrade,
+    MarkAll,
+    HideCongestion,
 }
 
 /// A leaky bucket in front of the queue.
@@ -85,11 +109,35 @@ struct PolicerSpec {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Direction {
+pub(crate) enum Direction {
     Up,
     Down,
     #[default]
     Both,
+}
+
+/// A stop of the link that the schedule foresees, or a series of them without much between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LinkEvent {
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+    direction: Direction,
+}
+
+impl LinkEvent {
+    #[cfg(test)]
+    pub(crate) fn between(start: Instant, end: Instant) -> Self {
+        Self { start, end, direction: Direction::Both }
+    }
+
+    /// Whether it stops packets from this side.
+    pub(crate) fn concerns(self, sender: Side) -> bool {
+        match self.direction {
+            Direction::Both => true,
+            Direction::Up => sender.is_client(),
+            Direction::Down => sender.is_server(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -160,6 +208,7 @@ impl LinkSpec {
             duplicate: own.duplicate.or(base.duplicate),
             corrupt: own.corrupt.or(base.corrupt),
             reorder: own.reorder.or(base.reorder),
+            ecn_path: own.ecn_path.or(base.ecn_path),
             mtu: own.mtu.or(base.mtu),
         }
     }
@@ -181,6 +230,7 @@ impl LinkSpec {
             duplicate: self.duplicate.unwrap_or_default().0,
             corrupt: corrupt(self.corrupt.unwrap_or_default()),
             reorder: self.reorder.map_or(Reorder::None, ReorderSpec::model),
+            ecn_path: self.ecn_path.map_or(EcnPath::Keep, EcnPathSpec::model),
             mtu: self.mtu.map(usize::from),
             ..LinkConfig::default()
         }
@@ -200,6 +250,7 @@ impl LinkSpec {
             self.duplicate.map(|probability| Change::Duplicate(probability.0)),
             self.corrupt.map(|probability| Change::Corrupt(corrupt(probability))),
             self.reorder.map(|reorder| Change::Reorder(reorder.model())),
+            self.ecn_path.map(|path| Change::EcnPath(path.model())),
             self.mtu.map(|mtu| Change::Mtu(Some(usize::from(mtu)))),
         ];
         changes.into_iter().flatten().collect()
@@ -246,6 +297,13 @@ impl LinkSpecs<'_> {
         (up, down)
     }
 
+    /// The stops, in the order of their beginning.
+    pub(crate) fn events(self) -> Vec<LinkEvent> {
+        let mut events: Vec<LinkEvent> = self.schedule.iter().filter_map(ScheduleSpec::event).collect();
+        events.sort_by_key(|event| event.start);
+        events
+    }
+
     /// Whether a run depends on the seed because of the link.
     pub(crate) fn is_random(self) -> bool {
         let scheduled = self.schedule.iter().map(|entry| &entry.set);
@@ -266,6 +324,15 @@ impl ScheduleSpec {
         let changes: Vec<Change> = self.set.changes().into_iter().chain(suspension).collect();
         let at = |time, change: &Change| Scheduled { at: Instant::ZERO + time, change: change.clone() };
         times.flat_map(|time| changes.iter().map(move |change| at(time, change))).collect()
+    }
+
+    /// The stop that it makes; a repeated one lasts from the first beginning to the last end.
+    fn event(&self) -> Option<LinkEvent> {
+        let suspend = self.suspend?;
+        let start = Instant::ZERO + self.at_s.0;
+        let series =
+            self.repeat.map_or(std::time::Duration::ZERO, |repeat| repeat.every_ms.0 * (repeat.count.0 - 1));
+        Some(LinkEvent { start, end: start + series + suspend.duration_ms.0, direction: self.direction })
     }
 
     fn problem(&self) -> Option<&'static str> {
@@ -304,9 +371,31 @@ impl AqmSpec {
     fn model(self) -> Aqm {
         match self {
             Self::DropTail => Aqm::DropTail,
-            Self::Red { min_bytes, max_bytes } => Aqm::Red(Red::between(min_bytes, max_bytes)),
+            Self::Red { min_bytes, max_bytes, probability_max, weight, ecn } => {
+                let red = Red::between(min_bytes, max_bytes);
+                Aqm::Red(Red {
+                    probability_max: probability_max.map_or(red.probability_max, |p| p.0),
+                    weight: weight.map_or(red.weight, |weight| weight.0),
+                    ecn,
+                    ..red
+                })
+            }
             Self::CoDel => Aqm::CoDel(CoDel::default()),
             Self::DualQ => Aqm::DualQ(DualQ::default()),
+        }
+    }
+}
+
+impl EcnPathSpec {
+    fn model(self) -> EcnPath {
+        match self {
+            Self::Keep => EcnPath::Keep,
+            Self::Bleach => EcnPath::Bleach,
+            Self::Drop => EcnPath::Drop,
+            Self::Swap => EcnPath::Swap,
+            Self::Downgrade => EcnPath::Downgrade,
+            Self::MarkAll => EcnPath::MarkAll,
+            Self::HideCongestion => EcnPath::HideCongestion,
         }
     }
 }

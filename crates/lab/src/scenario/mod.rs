@@ -8,7 +8,7 @@
 //! | `error` | complaints that name file, line and field |
 //! | `controller` | controllers by name |
 //! | `builtin` | the scenarios that are part of the program |
-//! | `run`, `figures` | a run and what came out of it |
+//! | `run`, `figures`, `rate` | a run and what came out of it |
 //! | `check` | scenarios against their goals |
 //! | `grid` | campaigns: parameters x controllers x seeds |
 //!
@@ -24,17 +24,19 @@ mod figures;
 mod goal;
 mod grid;
 mod link;
+mod rate;
 mod run;
 mod values;
 
 use std::collections::BTreeMap;
 
+use fulmar_proto::Side;
 use serde::{Deserialize, Serialize};
 
 pub use self::check::{Check, Row, Task, Verdict};
 pub use self::controller::ControllerName;
 pub use self::error::{Place, ScenarioError};
-pub use self::figures::{Figures, MoreFigures, SideFigures};
+pub use self::figures::{Figures, LinkFigures, MoreFigures, SideFigures};
 pub use self::goal::{Goal, Metric};
 pub use self::grid::{Grid, Point};
 pub use self::run::RunError;
@@ -84,6 +86,10 @@ struct File {
     runs: Option<Count>,
     limit_s: Option<Seconds>,
     repaired_at_s: Option<Seconds>,
+    /// Whether an earlier connection with the same workload has seen the path; only the others are measured.
+    #[serde(default)]
+    seeded: bool,
+    watch: Option<Watched>,
     #[serde(default)]
     link: LinkSpec,
     #[serde(default)]
@@ -102,6 +108,23 @@ struct File {
     #[serde(default)]
     goal: Vec<Goal>,
     baseline: Option<BTreeMap<String, toml::Value>>,
+}
+
+/// The direction whose rate over time is a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Watched {
+    Up,
+    Down,
+}
+
+impl Watched {
+    fn sender(self) -> Side {
+        match self {
+            Self::Up => Side::Client,
+            Self::Down => Side::Server,
+        }
+    }
 }
 
 impl Section {
@@ -191,6 +214,14 @@ impl Scenario {
         self.reparse(&table, "baseline").map(Some)
     }
 
+    /// The scenario with the classic timers of RFC 9002 at both ends.
+    ///
+    /// # Errors
+    /// The text cannot be read again.
+    pub fn with_classic_timers(&self) -> Result<Self, ScenarioError> {
+        self.with_settings(["endpoints.timers=classic"])
+    }
+
     fn table(&self) -> Result<toml::Table, ScenarioError> {
         self.text.parse().map_err(|error| ScenarioError::parsing(&self.name, &self.text, &error))
     }
@@ -237,6 +268,11 @@ impl Scenario {
         }
     }
 
+    /// Bytes of streams that the ends are to move, as far as nobody cuts them short.
+    pub fn bytes(&self) -> u64 {
+        self.file.connection.iter().map(ConnectionSpec::bytes).fold(0, u64::saturating_add)
+    }
+
     fn link(&self) -> LinkSpecs<'_> {
         let File { link: both, up, down, schedule, .. } = &self.file;
         LinkSpecs { both, up, down, schedule }
@@ -265,7 +301,9 @@ impl Scenario {
             return Err(in_table("[[schedule]]", number, problem));
         }
         for (number, goal) in self.file.goal.iter().enumerate() {
+            let needs_rate = self.file.watch.is_none() && goal.metric.is_about_rate();
             let problem = match goal {
+                _ if needs_rate => "this figure needs `watch`, the direction whose rate it is about",
                 Goal { reference: None, goal: None, .. } => "a goal needs `goal`, `reference` or both",
                 Goal { metric: Metric::CompletionRatio, .. } if self.file.baseline.is_none() => {
                     "a completion_ratio needs a `[baseline]` to compare with"

@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
-use super::{ControllerName, Figures, Scenario, ScenarioError};
-use crate::{Close, Connecting, Failure, Lab, Limits, Recording};
+use super::{ControllerName, Figures, Scenario, ScenarioError, Watched};
+use crate::{Close, Connecting, Failure, Lab, Limits, Recording, RunReport};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
 const STEPS_MAX: u64 = 100_000_000;
@@ -45,7 +45,9 @@ impl Scenario {
     /// # Errors
     /// This version does not have the controller, or the run went wrong.
     pub fn run(&self, controller: Option<ControllerName>, seed: u64) -> Result<Figures, RunError> {
-        self.run_lab(controller, seed, |lab| lab).map(|(figures, _)| figures)
+        let controller = self.controller_or_default(controller)?;
+        let mut report = self.report(controller, self.lab(controller, seed)?)?;
+        Ok(self.figures(controller, &mut report))
     }
 
     /// Runs the scenario as [`Scenario::run`] does, and records its course. The recording changes no figure.
@@ -59,35 +61,70 @@ impl Scenario {
     ) -> Result<(Figures, Recording), RunError> {
         let connections: u32 = self.file.connection.iter().map(|spec| spec.repeat.0).sum();
         let entries = (LOG_ENTRIES / connections.max(1) as usize).max(LOG_ENTRIES_MIN);
-        let (figures, recording) = self.run_lab(controller, seed, |lab| lab.recorded(entries))?;
+        let controller = self.controller_or_default(controller)?;
+        let mut report = self.report(controller, self.lab(controller, seed)?.recorded(entries))?;
         let nothing = || ScenarioError::new(&self.name, "the run was not recorded");
-        Ok((figures, recording.ok_or_else(nothing)?))
+        let mut recording = report.recording.take().ok_or_else(nothing)?;
+        if self.file.seeded {
+            recording.connections.remove(0);
+        }
+        Ok((self.figures(controller, &mut report), recording))
     }
 
-    fn run_lab(
+    /// Like [`run`](Self::run), with the packets that `side` sent and received: a pcapng file with the secrets that
+    /// open them.
+    ///
+    /// # Errors
+    /// As of `run`.
+    pub fn run_with_capture(
         &self,
         controller: Option<ControllerName>,
         seed: u64,
-        prepare: impl FnOnce(Lab) -> Lab,
-    ) -> Result<(Figures, Option<Recording>), RunError> {
+        side: Side,
+    ) -> Result<(Figures, Vec<u8>), RunError> {
         let controller = self.controller_or_default(controller)?;
+        let mut report = self.report(controller, self.lab(controller, seed)?.capture_at(side))?;
+        let packets = report.capture.take().unwrap_or_default();
+        Ok((self.figures(controller, &mut report), packets))
+    }
+
+    fn report(&self, controller: ControllerName, lab: Lab) -> Result<RunReport, RunError> {
         let failed = |failure| RunError::Failed {
             scenario: self.name.clone(),
             controller,
             failure: Box::new(failure),
         };
-        let mut report = prepare(self.lab(controller, seed)?).run().map_err(failed)?;
-        let recording = report.recording.take();
+        lab.run().map_err(failed)
+    }
+
+    fn figures(&self, controller: ControllerName, report: &mut RunReport) -> Figures {
+        let mut start = Instant::ZERO;
+        if self.file.seeded {
+            // The first connection has only prepared the others.
+            report.connections.remove(0);
+            report.server_sessions -= 1;
+            start = report
+                .connections
+                .iter()
+                .filter_map(|connection| connection.client.started)
+                .min()
+                .unwrap_or(start);
+        }
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
+        let (up, down) = self.link().build();
         let measuring = Measuring {
             scenario: &self.name,
             controller: controller.as_str(),
             background: &background,
             deadline: self.file.connection.iter().find_map(ConnectionSpec::deadline),
             repaired_at: self.repaired_at(),
+            start,
+            events: &self.link().events(),
+            watched: self.file.watch.map(Watched::sender),
+            links: [&up, &down],
         };
-        Ok((Figures::of(&report, measuring), recording))
+        Figures::of(report, measuring)
     }
 
     /// The whole run, ready to start.
@@ -102,11 +139,21 @@ impl Scenario {
         let mut lab = Lab::new(seed).link(up, down).server(server).server_workload(self.server_workload());
         let time = self.file.limit_s.map_or(Limits::default().time, |limit| limit.0);
         lab = lab.limits(Limits { time, steps: STEPS_MAX });
+        if let Some(watched) = self.file.watch {
+            lab = lab.watch_packets_of(watched.sender());
+        }
         if let Some(at) = self.repaired_at() {
             lab = lab.watch_from(at);
         }
-        for (spec, repetition) in self.file.connection.iter().flat_map(repeated) {
-            lab = lab.connection(self.connecting(spec, repetition, &client)?);
+        if self.file.seeded
+            && let Some(first) = self.file.connection.first()
+        {
+            lab = lab.remember_paths().connection(self.connecting(first, 0, &client)?);
+        }
+        for (number, (spec, repetition)) in self.file.connection.iter().flat_map(repeated).enumerate() {
+            let connecting = self.connecting(spec, repetition, &client)?;
+            let waits = self.file.seeded && number == 0;
+            lab = lab.connection(if waits { connecting.after_previous() } else { connecting });
         }
         Ok(lab.client(client))
     }

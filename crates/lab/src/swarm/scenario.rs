@@ -3,11 +3,16 @@
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::congestion::{Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig};
+use fulmar_proto::congestion::{
+    Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
+};
 use fulmar_proto::{Side, TimerStyle, TransportConfig};
-use fulmar_sim::{Change, Corrupt, Jitter, LinkConfig, Loss, QueueLimit, Reorder};
+use fulmar_sim::{
+    Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
+    Scheduled, SuspendedSide, Suspension,
+};
 
-use crate::{Close, Connecting, Lab, Workload};
+use crate::{Close, Connecting, Lab, MediaStream, Workload};
 
 /// Keeps what is drawn here apart from what is drawn in the run.
 const SALT: u64 = 0x5ca1_ab1e_0000_0000;
@@ -17,9 +22,9 @@ const MTU: (u64, u64) = (1_200, 8_952);
 
 pub(super) fn draw(seed: u64) -> Lab {
     let mut dice = Dice(Rng::from_u64(seed ^ SALT));
-    let base = dice.link(None);
+    let mut base = dice.link(None);
     // Half of the links are the same in both directions, but for their luck.
-    let back = if dice.0.chance(0.5) { base.clone() } else { dice.link(Some(&base)) };
+    let mut back = if dice.0.chance(0.5) { base.clone() } else { dice.link(Some(&base)) };
     let mtu = [&base, &back].into_iter().filter_map(|link| link.mtu).min().unwrap_or(MTU.1 as usize);
     let pauses = dice.0.chance(0.4);
     let timers = [dice.timers(), dice.timers()];
@@ -27,6 +32,23 @@ pub(super) fn draw(seed: u64) -> Lab {
     let patience = if timers.contains(&TimerStyle::Classic) { 10 } else { 1 };
     let client = dice.transport(mtu, pauses, timers[0], patience);
     let server = dice.transport(mtu, false, timers[1], patience);
+    // What the ends take for granted from the start still has to fit.
+    let mtu_min = client.initial_mtu.max(server.initial_mtu);
+    for link in [&mut base, &mut back] {
+        if dice.0.chance(0.1) {
+            let mtu = dice.between(u64::from(mtu_min), MTU.1) as usize;
+            let at = Instant::ZERO + dice.millis(0, 3_000);
+            link.schedule.push(Scheduled { at, change: Change::Mtu(Some(mtu)) });
+        }
+    }
+    if dice.0.chance(0.2) {
+        for stop in dice.stops() {
+            base.schedule.push(stop.clone());
+            if dice.0.chance(0.8) {
+                back.schedule.push(stop);
+            }
+        }
+    }
     let mut lab = Lab::new(seed).link(base, back).client(client).server(server);
     lab = lab.server_workload(dice.workload(pauses));
     for number in 0..dice.between(1, 4) {
@@ -35,6 +57,9 @@ pub(super) fn draw(seed: u64) -> Lab {
     }
     lab
 }
+
+/// The slowest link, in bits per second, that a policer can stand in front of.
+const POLICED_MIN: u64 = 4_000_000;
 
 struct Dice(Rng);
 
@@ -83,6 +108,8 @@ impl Dice {
             ..LinkConfig::default()
         };
         link.queue = self.queue();
+        link.aqm = self.aqm();
+        link.policer = self.policer(link.rate_bps);
         if self.0.chance(0.1) {
             let start = Instant::ZERO + self.millis(0, 3_000);
             let end = start + self.millis(50, 3_000);
@@ -136,6 +163,52 @@ impl Dice {
         }
     }
 
+    fn aqm(&mut self) -> Aqm {
+        match self.0.below(12) {
+            0 => Aqm::CoDel(CoDel::default()),
+            1 => Aqm::DualQ(DualQ::default()),
+            2 => {
+                let min_bytes = self.magnitude(4 * MTU.1, 200_000);
+                Aqm::Red(Red::between(min_bytes, min_bytes * self.between(2, 4)))
+            }
+            _ => Aqm::DropTail,
+        }
+    }
+
+    /// A bucket that lets at least half of the rate through, and the first flights of some handshakes. On a slow link it
+    /// would starve one of several connections until it is given up.
+    fn policer(&mut self, rate_bps: Option<u64>) -> Option<Policer> {
+        let rate = rate_bps.unwrap_or(1_000_000_000);
+        let policer = Policer::packets(self.between(rate / 2, rate), self.between(16, 64));
+        self.0.chance(0.1).then_some(policer).filter(|_| rate >= POLICED_MIN)
+    }
+
+    /// Some stops of a radio, one after another.
+    fn stops(&mut self) -> Vec<Scheduled> {
+        let side = match self.0.below(3) {
+            0 => SuspendedSide::Send,
+            1 => SuspendedSide::Receive,
+            _ => SuspendedSide::Both,
+        };
+        let suspension = Suspension { duration: self.millis(10, 400), side };
+        let (first, every) = (self.millis(0, 2_000), suspension.duration + self.millis(0, 1_000));
+        let times = (0..self.between(1, 6) as u32).map(|number| Instant::ZERO + first + every * number);
+        times.map(|at| Scheduled { at, change: Change::Suspend(suspension) }).collect()
+    }
+
+    /// Frames of audio or video for some seconds.
+    fn media(&mut self) -> Vec<MediaStream> {
+        let media = MediaStream {
+            interval: self.millis(5, 50),
+            frames: self.between(1, 100) as u32,
+            bytes: self.magnitude(16, 4_000),
+            key_every: self.0.chance(0.5).then(|| self.between(2, 50) as u32),
+            key_bytes: self.magnitude(1_000, 20_000),
+            priority: self.between(0, 4) as i32 - 2,
+        };
+        if self.0.chance(0.15) { vec![media] } else { Vec::new() }
+    }
+
     fn timers(&mut self) -> TimerStyle {
         if self.0.chance(0.8) { TimerStyle::OncePerRtt } else { TimerStyle::Classic }
     }
@@ -169,19 +242,22 @@ impl Dice {
             timers,
             max_ack_delay: self.millis(0, 100),
             ack_frequency: self.0.chance(0.7),
-            congestion: match self.0.below(6) {
+            congestion: match self.0.below(7) {
                 0 | 1 => CongestionControl::NewReno(NewRenoConfig::default()),
                 2 | 3 => CongestionControl::Cubic(CubicConfig::default()),
                 4 => CongestionControl::Bbr(BbrConfig::default()),
-                _ => CongestionControl::Bbr1(Bbr1Config::default()),
+                5 => CongestionControl::Bbr1(Bbr1Config::default()),
+                _ => CongestionControl::Prague(PragueConfig::default()),
             },
             initial_mtu,
             mtu_max,
             mtu_discovery: self.0.chance(0.8),
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
+            key_update: fulmar_proto::KeyUpdatePolicy::default(),
             ecn: self.0.chance(0.5),
-            log_entries: 0,
+            log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
+            ..TransportConfig::default()
         }
     }
 
@@ -202,7 +278,9 @@ impl Dice {
             priority: self.rare(1.0),
             datagrams: self.magnitude(1, 64) as u32 - 1,
             datagram_size: 0..=self.magnitude(1, 2_000),
-            datagram_interval: None,
+            datagram_interval: self.0.chance(0.3).then(|| self.millis(1, 50)),
+            media: self.media(),
+            times_reads: self.0.chance(0.3),
             pause: if pauses { self.0.unit() * 0.3 } else { 0.0 },
             pause_max: self.millis(1, 300),
         }

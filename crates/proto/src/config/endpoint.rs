@@ -1,50 +1,12 @@
 //! How an endpoint behaves, whatever its connections do.
 
-use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use fulmar_base::Rng;
 use fulmar_wire::{ConnectionId, ResetToken, Version};
 
+use crate::cids::{CidGenerator, RandomCids};
 use crate::crypto::ResetKey;
-
-/// Makes the connection IDs that an endpoint issues.
-pub trait CidGenerator: Send + Sync + fmt::Debug {
-    /// A new connection ID, of [`CidGenerator::cid_len`] bytes and unlike all others with overwhelming
-    /// probability.
-    fn generate(&self, rng: &mut Rng) -> ConnectionId;
-
-    /// The length of all IDs that this generator makes, 1 to 20 bytes.
-    fn cid_len(&self) -> usize;
-}
-
-/// Connection IDs of random bytes.
-#[derive(Debug, Clone, Copy)]
-pub struct RandomCids {
-    len: usize,
-}
-
-impl RandomCids {
-    /// IDs of `len` bytes, 4 to 20.
-    ///
-    /// # Panics
-    /// Panics if `len` is out of this range: shorter IDs would collide.
-    pub fn new(len: usize) -> Self {
-        assert!((4..=20).contains(&len), "a connection ID has 4 to 20 bytes");
-        Self { len }
-    }
-}
-
-impl CidGenerator for RandomCids {
-    fn generate(&self, rng: &mut Rng) -> ConnectionId {
-        let bytes: [u8; 20] = rng.bytes();
-        ConnectionId::new(&bytes[..self.len]).unwrap_or(ConnectionId::EMPTY)
-    }
-
-    fn cid_len(&self) -> usize {
-        self.len
-    }
-}
 
 /// How an endpoint behaves.
 #[derive(Debug, Clone)]
@@ -54,12 +16,22 @@ pub struct EndpointConfig {
     pub reset_key: ResetKey,
     /// Makes connection IDs. Default: 8 random bytes.
     pub cid_generator: Arc<dyn CidGenerator>,
-    /// The versions that are accepted and offered, the preferred one first. Default: version 1.
+    /// The versions that are accepted and offered, the preferred one first. A server goes over to the one that its
+    /// client likes best (RFC 9368). Default: version 1, then version 2.
     pub versions: Vec<Version>,
+    /// The version of a client's first packets, if that is not the preferred one. Default `None`.
+    pub initial_version: Option<Version>,
     /// How many connection attempts may wait to be accepted; later ones are dropped. Default 1024.
     pub max_incoming: usize,
     /// Bytes of early packets that are kept for one waiting attempt; later ones are dropped. Default 16 KiB.
     pub max_incoming_bytes: usize,
+    /// How many stateless resets are sent in a second at most; further packets without a connection are ignored.
+    /// Default 200.
+    pub max_stateless_resets: u32,
+    /// The time of [`Instant::ZERO`](crate::Instant::ZERO), since the beginning of 1970: tokens that outlive a
+    /// process are dated by it. Default zero, which is as good as the truth as long as it is the same for all
+    /// servers that share keys.
+    pub epoch: Duration,
 }
 
 impl EndpointConfig {
@@ -68,9 +40,12 @@ impl EndpointConfig {
         Self {
             reset_key,
             cid_generator: Arc::new(RandomCids::new(8)),
-            versions: vec![Version::V1],
+            versions: vec![Version::V1, Version::V2],
+            initial_version: None,
             max_incoming: 1_024,
             max_incoming_bytes: 16 << 10,
+            max_stateless_resets: 200,
+            epoch: Duration::ZERO,
         }
     }
 

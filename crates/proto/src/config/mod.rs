@@ -6,8 +6,10 @@
 mod endpoint;
 mod peers;
 mod transport;
+mod validation;
 
-pub use endpoint::{CidGenerator, EndpointConfig, RandomCids};
+pub use endpoint::EndpointConfig;
 pub use peers::{ClientConfig, ServerConfig};
 pub(crate) use transport::MTU_MIN;
-pub use transport::{ConfigError, TimerStyle, TransportConfig, UnknownTimerStyle};
+pub use transport::{ConfigError, SpinBit, TimerStyle, TransportConfig, UnknownTimerStyle};
+pub use validation::{AddressValidation, RetryPolicy};

@@ -8,6 +8,7 @@ use fulmar_wire::VarInt;
 use thiserror::Error;
 
 use crate::congestion::CongestionControl;
+use crate::crypto::KeyUpdatePolicy;
 use crate::ext::MIN_ACK_DELAY;
 use crate::path::INITIAL_RTT;
 use crate::streams::StreamsConfig;
@@ -59,6 +60,18 @@ impl FromStr for TimerStyle {
             _ => Err(UnknownTimerStyle(text.to_owned())),
         }
     }
+}
+
+/// Whether observers may measure the round-trip time by the spin bit (RFC 9000 §17.4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum SpinBit {
+    /// No path spins: the bit has a random value on each.
+    Off,
+    /// One path in sixteen, drawn at random, does not spin, so that those who switch it off do not stand out.
+    #[default]
+    MostPaths,
+    /// Every path spins.
+    EveryPath,
 }
 
 /// The smallest UDP payload that every QUIC path carries (RFC 9000 §14).
@@ -117,7 +130,17 @@ pub struct TransportConfig {
     pub datagram_receive_buffer: Option<usize>,
     /// Bytes of outgoing unreliable datagrams that wait for the network. Default 1 MiB.
     pub datagram_send_buffer: usize,
-    /// Whether packets carry ECT(0), as long as the path proves to preserve it (RFC 9000 §13.4). Default true.
+    /// When keys are updated (RFC 9001 §6). Default: only before the limit of the AEAD.
+    pub key_update: KeyUpdatePolicy,
+    /// Whether the peer may move to another address by its own choice. What a NAT does to its address is followed
+    /// in any case. Default true.
+    pub migration: bool,
+    /// Whether a client moves to the address that its server prefers (RFC 9000 §9.6). Default true.
+    pub follow_preferred_address: bool,
+    /// Whether packets tell observers the round-trip time. Default [`SpinBit::MostPaths`].
+    pub spin_bit: SpinBit,
+    /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
+    /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
     /// How many entries of 32 bytes the log of the connection keeps, see
     /// [`Connection::log`](crate::Connection::log); the memory is taken when the connection begins. Default 0: no log.
@@ -147,6 +170,10 @@ impl Default for TransportConfig {
             mtu_discovery: true,
             datagram_receive_buffer: Some(1 << 20),
             datagram_send_buffer: 1 << 20,
+            key_update: KeyUpdatePolicy::default(),
+            migration: true,
+            follow_preferred_address: true,
+            spin_bit: SpinBit::default(),
             ecn: true,
             log_entries: 0,
         }
@@ -193,6 +220,8 @@ impl TransportConfig {
         check(self.mtu_max >= self.initial_mtu, "mtu_max", "under initial_mtu")?;
         check(self.mtu_max <= 65_000, "mtu_max", "over 65,000 bytes")?;
         check(self.max_ack_delay < Duration::from_millis(1 << 14), "max_ack_delay", "2^14 ms or more")?;
+        let KeyUpdatePolicy { packets, bytes } = self.key_update;
+        check(packets != Some(0) && bytes != Some(0), "key_update", "zero; use None for never")?;
         check(self.log_entries <= LOG_ENTRIES_MAX, "log_entries", "more than 2^26")?;
         check(!self.initial_rtt.is_zero(), "initial_rtt", "zero")?;
         check(!self.handshake_timeout.is_zero(), "handshake_timeout", "zero")?;

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 
-use super::bbr::{DelayWatch, FullPipe, MinRtt, Ramp, Rounds, percent, rate, volume};
+use super::bbr::{DelayWatch, FullPipe, MinRtt, Rounds, percent, rate, volume};
+use super::ramp::Ramp;
 use super::recovery::Recovery;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, Sent, SpuriousLoss, initial_window,
-    window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
+    initial_window, window_after_mtu_change,
 };
 
 /// The gain that doubles the rate in a round, 2 / ln 2 (BBRHighGain), and its inverse, in hundredths.
@@ -97,7 +98,7 @@ impl Bbr1 {
             full: FullPipe::default(),
             min_rtt: MinRtt::new(now),
             delay: DelayWatch::default(),
-            ramp: Ramp::default(),
+            ramp: Ramp::new(window),
             recovery: Recovery::default(),
             packet,
             initial_window: window,
@@ -126,6 +127,11 @@ impl Bbr1 {
         let quanta = volume(bandwidth, QUANTA_TIME);
         let quanta = if quanta > MIN_PIPE_PACKETS * self.packet { quanta } else { 0 };
         percent(volume(bandwidth, rtt), gain).max(quanta).max(MIN_PIPE_PACKETS * self.packet)
+    }
+
+    /// The pace on a long path before anything is known of it; zero elsewhere.
+    fn first_pace(&self) -> u64 {
+        if self.phase == Phase::Startup { self.ramp.first_pace() } else { 0 }
     }
 
     fn pacing_gain(&self) -> u64 {
@@ -239,12 +245,12 @@ impl Bbr1 {
     fn update_control(&mut self, acked: u64) {
         let bandwidth = self.bandwidth();
         if bandwidth > 0 {
-            let pace = percent(bandwidth, self.pacing_gain());
+            let pace = percent(bandwidth, self.pacing_gain()).max(self.first_pace());
             if self.full.reached || pace > self.pacing_rate || self.delivered <= self.initial_window {
                 self.pacing_rate = pace.max(1);
             }
         } else if let Some(rtt) = self.min_rtt.get() {
-            self.pacing_rate = percent(rate(self.initial_window, rtt), HIGH_GAIN);
+            self.pacing_rate = percent(rate(self.initial_window, rtt), HIGH_GAIN).max(self.first_pace());
         }
         if self.timed_out.is_some() {
             return;
@@ -263,7 +269,10 @@ impl Bbr1 {
 }
 
 impl Controller for Bbr1 {
-    fn on_sent(&mut self, _now: Instant, sent: &Sent) {
+    fn on_sent(&mut self, now: Instant, sent: &Sent) {
+        if self.phase == Phase::Startup {
+            self.ramp.on_sent(now, sent);
+        }
         if sent.bytes_in_flight == sent.bytes && sent.app_limited {
             self.idle_restart = true;
             if matches!(self.phase, Phase::ProbeBw(..)) {
@@ -314,6 +323,24 @@ impl Controller for Bbr1 {
         }
     }
 
+    fn on_resume(&mut self, _now: Instant, step: ResumeStep) {
+        match step {
+            ResumeStep::Jump { window, rtt } if self.phase == Phase::Startup => {
+                self.pacing_rate = self.pacing_rate.max(rate(window, rtt));
+                self.window = self.window.max(2 * window);
+            }
+            ResumeStep::Retreat { window } => {
+                if self.phase == Phase::Startup {
+                    self.full.set_full();
+                    self.phase = Phase::Drain;
+                }
+                self.recovery.make_final();
+                self.window = self.window.min(window).max(MIN_PIPE_PACKETS * self.packet);
+            }
+            _ => {}
+        }
+    }
+
     fn on_mtu(&mut self, max_datagram_size: u16) {
         let old = u16::try_from(self.packet).unwrap_or(u16::MAX);
         self.window = window_after_mtu_change(self.window, old, max_datagram_size);
@@ -326,6 +353,10 @@ impl Controller for Bbr1 {
 
     fn pacing_rate(&self) -> Option<u64> {
         Some(self.pacing_rate)
+    }
+
+    fn take_train(&mut self) -> u64 {
+        self.ramp.take_train()
     }
 
     fn state(&self) -> &'static str {

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::hystart::HyStart;
+use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
+use super::slow_start::SlowStart;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, Sent, SpuriousLoss, initial_window,
-    minimum_window, window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
+    initial_window, minimum_window, window_after_mtu_change,
 };
 
 /// The window after a loss, in tenths (beta, RFC 9438 §4.6).
@@ -60,7 +61,8 @@ pub struct Cubic {
     max_datagram_size: u16,
     fast_convergence: bool,
     recovery: Recovery,
-    hystart: HyStart,
+    slow_start: SlowStart,
+    rate: RateWatch,
     /// When the application began to leave the window unused, if it does.
     limited_since: Option<Instant>,
     state: Curve,
@@ -139,7 +141,8 @@ impl Cubic {
             max_datagram_size,
             fast_convergence: config.fast_convergence,
             recovery: Recovery::default(),
-            hystart: HyStart::new(),
+            slow_start: SlowStart::new(window),
+            rate: RateWatch::new(),
             limited_since: None,
             undo: state.clone(),
             state,
@@ -153,7 +156,7 @@ impl Cubic {
     fn grow_in_slow_start(&mut self, now: Instant, ack: &AckEvent<'_>) {
         let state = &mut self.state;
         let first = state.ssthresh.is_none();
-        self.hystart.grow(now, ack, &mut state.window, &mut state.ssthresh);
+        self.slow_start.grow(now, ack, &mut state.window, &mut state.ssthresh);
         if first && state.ssthresh.is_some() {
             // RFC 9438 §4.10: the curve begins at its plateau, since no loss has set one.
             state.prior_window = state.window;
@@ -183,8 +186,19 @@ impl Cubic {
         state.window += u64::try_from(growth).unwrap_or(u64::MAX).min(target - window);
     }
 
+    /// The window is large enough: congestion avoidance goes on from it.
+    fn hold(&mut self) {
+        if self.in_slow_start() {
+            self.state.ssthresh = Some(self.state.window);
+            self.state.prior_window = self.state.window;
+            self.state.plateau = None;
+        }
+    }
+
     fn react(&mut self, now: Instant) {
         self.recovery.enter(now);
+        self.rate.restart(now);
+        self.slow_start.on_congestion();
         self.undo = self.state.clone();
         self.limited_since = None;
         let state = &mut self.state;
@@ -199,9 +213,17 @@ impl Cubic {
 }
 
 impl Controller for Cubic {
-    fn on_sent(&mut self, _now: Instant, _sent: &Sent) {}
+    fn on_sent(&mut self, now: Instant, sent: &Sent) {
+        if self.state.ssthresh.is_none() {
+            self.slow_start.on_sent(now, sent);
+        }
+    }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        if self.state.ssthresh.is_none() {
+            let packet = u64::from(self.max_datagram_size);
+            self.slow_start.watch_train(now, ack, packet, &mut self.state.window);
+        }
         if ack.app_limited {
             // RFC 9438 §5.8: a window that is not used does not grow.
             if self.state.stage.is_some() {
@@ -209,6 +231,11 @@ impl Controller for Cubic {
             }
         } else if self.recovery.holds(ack.largest_sent_time) {
             // RFC 9002 §7.3.2: the window stays as it is in recovery.
+        } else if !self.rate.may_grow(now, ack, self.in_slow_start()) {
+            self.hold();
+            if self.state.stage.is_some() {
+                self.limited_since.get_or_insert(now);
+            }
         } else if self.in_slow_start() {
             self.grow_in_slow_start(now, ack);
         } else {
@@ -243,6 +270,27 @@ impl Controller for Cubic {
         }
     }
 
+    fn on_resume(&mut self, now: Instant, step: ResumeStep) {
+        let (smallest, state) = (minimum_window(self.max_datagram_size), &mut self.state);
+        match step {
+            ResumeStep::Jump { window, .. } => state.window = state.window.max(window),
+            ResumeStep::Settle { window } => state.window = state.window.min(window).max(smallest),
+            ResumeStep::Retreat { window } => {
+                if !self.recovery.covers(now) {
+                    self.recovery.enter(now);
+                }
+                self.recovery.make_final();
+                state.window = state.window.min(window).max(smallest);
+                state.ssthresh = Some(state.window);
+                // The window of the jump is nothing to return to.
+                state.prior_window = state.window;
+                state.plateau = None;
+                state.stage = None;
+            }
+            ResumeStep::SlowStartUpTo { ssthresh } => state.ssthresh = Some(ssthresh.max(state.window)),
+        }
+    }
+
     fn on_mtu(&mut self, max_datagram_size: u16) {
         let state = &mut self.state;
         state.window = window_after_mtu_change(state.window, self.max_datagram_size, max_datagram_size);
@@ -253,12 +301,16 @@ impl Controller for Cubic {
         self.state.window
     }
 
+    fn take_train(&mut self) -> u64 {
+        self.slow_start.take_train()
+    }
+
     fn ssthresh(&self) -> Option<u64> {
         self.state.ssthresh
     }
 
     fn state(&self) -> &'static str {
-        match (self.in_slow_start(), self.hystart.is_conservative()) {
+        match (self.in_slow_start(), self.slow_start.is_conservative()) {
             (true, false) => "slow start",
             (true, true) => "conservative slow start",
             (false, _) => "congestion avoidance",

@@ -29,6 +29,9 @@ pub struct AckEvent<'a> {
     pub acked_bytes: u64,
     /// Their number.
     pub acked_packets: u64,
+    /// How many more packets the peer reports to have met congestion, for controllers that react to their share.
+    /// [`Controller::on_congestion`](super::Controller::on_congestion) tells of them, too.
+    pub ce_packets: u64,
     /// When the one sent last was sent.
     pub largest_sent_time: Instant,
     /// Bytes in flight on the tuple before this ACK frame.

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::capacity::Capacity;
+use super::careful_resume::CarefulResume;
 use super::delivery_rate::DeliveryRate;
 use super::pacer::Pacer;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, DeliverySnapshot, LostPacket, Sent,
-    SpuriousLoss,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, DeliverySnapshot, LostPacket,
+    ResumeStep, SavedPath, Sent, SpuriousLoss,
 };
 use crate::packet::SentPacket;
 use crate::path::Rtt;
@@ -22,6 +24,9 @@ pub(crate) struct Flow {
     controller: Box<dyn Controller>,
     pacer: Pacer,
     delivery: DeliveryRate,
+    capacity: Capacity,
+    /// What an earlier connection knew, until that is used or known to be of no use.
+    resume: Option<CarefulResume>,
     bytes_in_flight: u64,
     /// Whether the last round of sending ended because there was nothing more to send.
     app_limited: bool,
@@ -50,6 +55,9 @@ struct LostSum {
     newest: (Instant, DeliverySnapshot),
 }
 
+/// A path that holds less than so many initial windows is not worth remembering (RFC 9959 §3.1).
+const CAPACITY_MIN_WINDOWS: u64 = 4;
+
 impl Flow {
     /// A tuple on which nothing was sent.
     pub(crate) fn new(
@@ -60,10 +68,14 @@ impl Flow {
     ) -> Self {
         let controller = factory.build(now, max_datagram_size);
         let rate = pacing_rate(&*controller, rtt);
+        let mut pacer = Pacer::new(now, rate, max_datagram_size);
+        pacer.set_burst(now, controller.burst());
         Self {
-            pacer: Pacer::new(now, rate, max_datagram_size),
+            pacer,
             controller,
             delivery: DeliveryRate::new(now),
+            capacity: Capacity::new(now),
+            resume: None,
             bytes_in_flight: 0,
             app_limited: false,
             acked: None,
@@ -98,16 +110,70 @@ impl Flow {
         self.pacer.on_sent(now, bytes);
         let (bytes_in_flight, app_limited) = (self.bytes_in_flight, self.app_limited);
         self.controller.on_sent(now, &Sent { packet_number, bytes, bytes_in_flight, app_limited });
+        if let Some(resume) = &mut self.resume {
+            let step = resume.on_sent(now, bytes, bytes_in_flight, self.pacer.packet());
+            self.follow(now, step);
+        }
         snapshot
     }
 
     /// Ends a round of sending. `nothing_left` says whether it ended because there was nothing more to
     /// send, and not because the window, the pacer or something else on this side stopped it.
-    pub(crate) fn end_round(&mut self, nothing_left: bool) {
+    ///
+    /// Returns whether there is room for more after all, because the flow resumes an earlier one.
+    pub(crate) fn end_round(&mut self, now: Instant, nothing_left: bool, rtt: &Rtt) -> bool {
         self.app_limited = nothing_left && self.window_left() > 0;
         if self.app_limited {
             self.delivery.on_app_limited(self.bytes_in_flight);
         }
+        let (in_flight, window) = (self.bytes_in_flight, self.controller.window());
+        let resume = self.resume.as_mut().filter(|_| !nothing_left);
+        let step = resume.and_then(|resume| resume.on_blocked(now, in_flight, window, rtt));
+        self.follow(now, step);
+        if step.is_some() {
+            self.refresh_rate(now, rtt);
+        }
+        step.is_some()
+    }
+
+    // Careful resume.
+
+    /// Lets a flow that is at its beginning resume what an earlier connection knew of the path.
+    pub(crate) fn resume(&mut self, saved: SavedPath) {
+        if self.delivery.delivered() == 0 {
+            self.resume = Some(CarefulResume::new(saved, self.controller.window()));
+        }
+    }
+
+    /// The bytes that the path delivers in a round trip, once that is known and worth knowing (RFC 9959 §3.1).
+    pub(crate) fn capacity(&self) -> Option<u64> {
+        let least = CAPACITY_MIN_WINDOWS
+            * super::initial_window(u16::try_from(self.pacer.packet()).unwrap_or(u16::MAX));
+        self.capacity.get().filter(|&bytes| bytes >= least)
+    }
+
+    /// Whether the path was full when its capacity was measured.
+    pub(crate) fn is_full(&self) -> bool {
+        self.capacity.is_full()
+    }
+
+    /// The phase of careful resume, if there is one.
+    pub(crate) fn resume_state(&self) -> Option<&'static str> {
+        self.resume.as_ref().map(CarefulResume::state)
+    }
+
+    fn follow(&mut self, now: Instant, step: Option<ResumeStep>) {
+        if let Some(step) = step {
+            self.controller.on_resume(now, step);
+        }
+        if self.resume.as_ref().is_some_and(CarefulResume::is_over) {
+            self.resume = None;
+        }
+    }
+
+    fn resume_after_congestion(&mut self, now: Instant) {
+        let step = self.resume.as_mut().and_then(CarefulResume::on_congestion);
+        self.follow(now, step);
     }
 
     // The fate of packets.
@@ -125,10 +191,14 @@ impl Flow {
         }
         self.delivery.on_acked(bytes, packet.time_sent, &packet.delivered);
         self.remove(bytes);
+        if let Some(resume) = &mut self.resume {
+            resume.on_arrived(bytes, packet.time_sent);
+        }
     }
 
     /// Ends an ACK frame: tells the controller of the packets acknowledged since the last call.
-    pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, rtt: &Rtt) {
+    /// `ce` more of them met congestion.
+    pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, ce: u64, rtt: &Rtt) {
         let Some(sum) = self.acked.take() else { return };
         self.last_acked = sum.newest;
         let rate = self.delivery.sample(now, rtt.min());
@@ -136,6 +206,7 @@ impl Flow {
         let event = AckEvent {
             acked_bytes: sum.bytes,
             acked_packets: sum.packets,
+            ce_packets: ce,
             largest_sent_time: sum.newest.0,
             prior_in_flight: sum.prior_in_flight,
             bytes_in_flight: self.bytes_in_flight,
@@ -148,7 +219,15 @@ impl Flow {
             rtt,
         };
         self.controller.on_ack(now, &event);
+        self.capacity.on_ack(now, &event);
+        let (sent, in_flight) = (sum.newest.0, self.bytes_in_flight);
+        let step = self.resume.as_mut().and_then(|resume| resume.on_ack(now, sent, in_flight, rtt));
+        self.follow(now, step);
         self.refresh_rate(now, rtt);
+        let train = self.controller.take_train();
+        if train > 0 {
+            self.pacer.lend(now, train);
+        }
     }
 
     /// Notes a packet that was declared lost.
@@ -191,6 +270,7 @@ impl Flow {
             bytes_in_flight: self.bytes_in_flight,
         };
         self.controller.on_congestion(now, &event);
+        self.resume_after_congestion(now);
         self.refresh_rate(now, rtt);
     }
 
@@ -206,6 +286,7 @@ impl Flow {
             bytes_in_flight: self.bytes_in_flight,
         };
         self.controller.on_congestion(now, &event);
+        self.resume_after_congestion(now);
         self.refresh_rate(now, rtt);
     }
 
@@ -222,6 +303,14 @@ impl Flow {
     /// Takes a packet out of the bytes in flight whose keys were discarded (RFC 9002 §6.4).
     pub(crate) fn packet_discarded(&mut self, packet: &SentPacket) {
         self.remove(u64::from(packet.size));
+        if let Some(resume) = &mut self.resume {
+            resume.on_arrived(u64::from(packet.size), packet.time_sent);
+        }
+    }
+
+    /// The fate of what is in flight will not be reported, because it left from another address.
+    pub(crate) fn forget_flight(&mut self) {
+        self.bytes_in_flight = 0;
     }
 
     /// The largest size of a datagram changed.
@@ -268,6 +357,7 @@ impl Flow {
 
     fn refresh_rate(&mut self, now: Instant, rtt: &Rtt) {
         self.pacer.set_rate(now, pacing_rate(&*self.controller, rtt));
+        self.pacer.set_burst(now, self.controller.burst());
     }
 }
 

@@ -9,6 +9,10 @@ use super::AckEvent;
 /// The rise of the round-trip time that ends slow start is an eighth of it, within these bounds.
 const MIN_RTT_THRESHOLD: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESHOLD: Duration = Duration::from_millis(16);
+
+/// The upper bound is at least this part of the round-trip time: on paths of seconds, 16 ms are less than the delay of
+/// an acknowledgement.
+const LONG_RTT_DIVISOR: u32 = 64;
 const RTT_DIVISOR: u32 = 8;
 
 /// Samples that a round needs before it is judged.
@@ -21,7 +25,7 @@ const CONSERVATIVE_ROUNDS: u32 = 5;
 const CONSERVATIVE_DIVISOR: u64 = 4;
 
 /// Up to this round-trip time delay comes from the scheduling of threads, not from a queue.
-const MEANINGLESS_RTT: Duration = Duration::from_micros(128);
+pub(super) const MEANINGLESS_RTT: Duration = Duration::from_micros(128);
 
 /// How the window may grow in slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +125,8 @@ impl HyStart {
                 self.conservative = None;
             }
         } else if let Some(last) = self.last_round_min {
-            let threshold = (last / RTT_DIVISOR).clamp(MIN_RTT_THRESHOLD, MAX_RTT_THRESHOLD);
+            let max = MAX_RTT_THRESHOLD.max(last / LONG_RTT_DIVISOR);
+            let threshold = (last / RTT_DIVISOR).clamp(MIN_RTT_THRESHOLD, max);
             if min_rtt > MEANINGLESS_RTT && current >= last + threshold {
                 self.conservative = Some(Conservative { baseline: current, rounds: 0 });
             }

@@ -3,10 +3,13 @@
 //! Owns the [`Controller`] trait and its implementations, the pacer, and the sampling of the delivery
 //! rate. Knows no packet number space and no frame: events come in as sums over an ACK frame. A controller
 //! of one's own implements [`Controller`] and [`ControllerFactory`]. RFC 9002 §7, RFC 9438 (CUBIC),
-//! RFC 9406 (HyStart++), draft-ietf-ccwg-bbr (BBR).
+//! RFC 9406 (HyStart++), draft-ietf-ccwg-bbr (BBR),
+//! draft-briscoe-iccrg-prague-congestion-control (Prague).
 
 mod bbr;
 mod bbr1;
+mod capacity;
+mod careful_resume;
 mod cubic;
 mod delivery_rate;
 mod events;
@@ -16,11 +19,17 @@ mod hystart;
 mod link_tests;
 mod new_reno;
 mod pacer;
+mod prague;
+mod ramp;
+mod rate_watch;
 mod recovery;
+mod saved_path;
+mod slow_start;
 #[cfg(test)]
 mod test_link;
 #[cfg(test)]
 mod test_path;
+mod train;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -29,12 +38,16 @@ use fulmar_base::Instant;
 
 pub use self::bbr::{Bbr, BbrConfig};
 pub use self::bbr1::{Bbr1, Bbr1Config};
+pub use self::careful_resume::ResumeStep;
 pub use self::cubic::{Cubic, CubicConfig};
 pub use self::delivery_rate::{DeliverySnapshot, RateSample};
 pub use self::events::{AckEvent, Cause, CongestionEvent, LostPacket, Sent, SpuriousLoss};
 pub use self::new_reno::{NewReno, NewRenoConfig};
+pub use self::prague::{Prague, PragueConfig};
+pub use self::saved_path::{SAVED_PATH_LIFETIME, SavedPath};
 
 pub(crate) use self::flow::Flow;
+use crate::datagram::Ecn;
 
 /// A congestion controller: one tuple's window.
 ///
@@ -65,6 +78,12 @@ pub trait Controller: Send + Debug {
         let _ = (now, spurious);
     }
 
+    /// The flow resumes what an earlier connection knew of the path (RFC 9959). A controller that ignores this starts
+    /// as always.
+    fn on_resume(&mut self, now: Instant, step: ResumeStep) {
+        let _ = (now, step);
+    }
+
     /// The largest size of a datagram changed, in bytes of UDP payload.
     fn on_mtu(&mut self, max_datagram_size: u16);
 
@@ -77,9 +96,29 @@ pub trait Controller: Send + Debug {
         None
     }
 
+    /// The bytes that may leave at once after silence; with `None` they are the ten packets of the initial window,
+    /// or what the rate gives in two milliseconds.
+    fn burst(&self) -> Option<u64> {
+        None
+    }
+
+    /// Bytes that should leave as a train now: at once, ahead of the pace, and followed by a pause that pays for
+    /// them. Asked after each ACK frame and handed out once. A train shows the capacity of a path by how it is spaced
+    /// on arrival.
+    fn take_train(&mut self) -> u64 {
+        0
+    }
+
     /// The slow start threshold in bytes, if there is one and it was set.
     fn ssthresh(&self) -> Option<u64> {
         None
+    }
+
+    /// The ECN codepoint with which packets leave, as long as the path proves to keep it (RFC 9000 §13.4): ECT(0),
+    /// or ECT(1) for a controller that reacts to marks as RFC 9331 §4 demands. `NotEct` asks for no marks; so does
+    /// `Ce`, which is for routers to set.
+    fn ecn_codepoint(&self) -> Ecn {
+        Ecn::Ect0
     }
 
     /// The state in a word or two, for logs and statistics.
@@ -106,6 +145,8 @@ pub enum CongestionControl {
     Bbr(BbrConfig),
     /// BBR version 1 as in draft-cardwell-iccrg-bbr-congestion-control-00.
     Bbr1(Bbr1Config),
+    /// Prague as in draft-briscoe-iccrg-prague-congestion-control, for L4S networks.
+    Prague(PragueConfig),
     /// A controller from outside of this crate.
     Custom(Arc<dyn ControllerFactory>),
 }
@@ -123,6 +164,7 @@ impl ControllerFactory for CongestionControl {
             Self::Cubic(config) => config.build(now, max_datagram_size),
             Self::Bbr1(config) => config.build(now, max_datagram_size),
             Self::Bbr(config) => config.build(now, max_datagram_size),
+            Self::Prague(config) => config.build(now, max_datagram_size),
             Self::Custom(factory) => factory.build(now, max_datagram_size),
         }
     }

@@ -2,11 +2,12 @@
 
 use fulmar_base::Instant;
 
-use super::hystart::HyStart;
+use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
+use super::slow_start::SlowStart;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, Sent, SpuriousLoss, initial_window,
-    minimum_window, window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
+    initial_window, minimum_window, window_after_mtu_change,
 };
 
 /// The options of [`NewReno`].
@@ -33,7 +34,8 @@ pub struct NewReno {
     recovery: Recovery,
     /// The window and the threshold before the last reaction.
     undo: (u64, Option<u64>),
-    hystart: HyStart,
+    slow_start: SlowStart,
+    rate: RateWatch,
 }
 
 impl NewReno {
@@ -47,7 +49,8 @@ impl NewReno {
             acked: 0,
             recovery: Recovery::default(),
             undo: (window, None),
-            hystart: HyStart::new(),
+            slow_start: SlowStart::new(window),
+            rate: RateWatch::new(),
         }
     }
 
@@ -66,6 +69,8 @@ impl NewReno {
 
     fn react(&mut self, now: Instant) {
         self.recovery.enter(now);
+        self.rate.restart(now);
+        self.slow_start.on_congestion();
         self.undo = (self.window, self.ssthresh);
         // RFC 9002 §7.3.2 and appendix B.1: kLossReductionFactor is one half.
         self.window = (self.window / 2).max(minimum_window(self.max_datagram_size));
@@ -75,15 +80,27 @@ impl NewReno {
 }
 
 impl Controller for NewReno {
-    fn on_sent(&mut self, _now: Instant, _sent: &Sent) {}
+    fn on_sent(&mut self, now: Instant, sent: &Sent) {
+        if self.ssthresh.is_none() {
+            self.slow_start.on_sent(now, sent);
+        }
+    }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        if self.ssthresh.is_none() {
+            let packet = u64::from(self.max_datagram_size);
+            self.slow_start.watch_train(now, ack, packet, &mut self.window);
+        }
         // RFC 9002 §7.8: a window that was not used is not tested. §7.3.2: nor does it grow in recovery.
         if ack.app_limited || self.recovery.holds(ack.largest_sent_time) {
             return;
         }
-        if self.in_slow_start() {
-            self.hystart.grow(now, ack, &mut self.window, &mut self.ssthresh);
+        let slow_start = self.in_slow_start();
+        if !self.rate.may_grow(now, ack, slow_start) {
+            // The window that is left is the threshold, so that congestion avoidance goes on from it.
+            self.ssthresh = Some(self.ssthresh.map_or(self.window, |ssthresh| ssthresh.min(self.window)));
+        } else if slow_start {
+            self.slow_start.grow(now, ack, &mut self.window, &mut self.ssthresh);
         } else {
             self.grow_in_congestion_avoidance(ack);
         }
@@ -113,6 +130,23 @@ impl Controller for NewReno {
         }
     }
 
+    fn on_resume(&mut self, now: Instant, step: ResumeStep) {
+        let smallest = minimum_window(self.max_datagram_size);
+        match step {
+            ResumeStep::Jump { window, .. } => self.window = self.window.max(window),
+            ResumeStep::Settle { window } => self.window = self.window.min(window).max(smallest),
+            ResumeStep::Retreat { window } => {
+                if !self.recovery.covers(now) {
+                    self.recovery.enter(now);
+                }
+                self.recovery.make_final();
+                self.window = self.window.min(window).max(smallest);
+                self.ssthresh = Some(self.window);
+            }
+            ResumeStep::SlowStartUpTo { ssthresh } => self.ssthresh = Some(ssthresh.max(self.window)),
+        }
+    }
+
     fn on_mtu(&mut self, max_datagram_size: u16) {
         self.window = window_after_mtu_change(self.window, self.max_datagram_size, max_datagram_size);
         self.max_datagram_size = max_datagram_size;
@@ -122,12 +156,16 @@ impl Controller for NewReno {
         self.window
     }
 
+    fn take_train(&mut self) -> u64 {
+        self.slow_start.take_train()
+    }
+
     fn ssthresh(&self) -> Option<u64> {
         self.ssthresh
     }
 
     fn state(&self) -> &'static str {
-        match (self.in_slow_start(), self.hystart.is_conservative()) {
+        match (self.in_slow_start(), self.slow_start.is_conservative()) {
             (true, false) => "slow start",
             (true, true) => "conservative slow start",
             (false, _) => "congestion avoidance",

@@ -41,15 +41,20 @@ pub(super) struct Pacer {
     max_datagram_size: u16,
     tokens: i64,
     updated: Instant,
+    /// Bytes lent to a train and not paid back.
+    lent: u64,
     /// Whether the sender waits for tokens.
     waiting: bool,
+    /// What may leave at once after silence, if the controller says.
+    burst: Option<u64>,
 }
 
 impl Pacer {
     /// A full bucket.
     pub(super) fn new(now: Instant, rate: u64, max_datagram_size: u16) -> Self {
-        let mut pacer = Self { rate, max_datagram_size, tokens: 0, updated: now, waiting: false };
-        pacer.tokens = scaled(pacer.capacity());
+        let mut pacer =
+            Self { rate, max_datagram_size, tokens: 0, updated: now, lent: 0, waiting: false, burst: None };
+        pacer.tokens = scaled(pacer.capacity(BURST_TIME));
         pacer
     }
 
@@ -64,6 +69,19 @@ impl Pacer {
     pub(super) fn set_rate(&mut self, now: Instant, rate: u64) {
         self.refill(now);
         self.rate = rate;
+        // What a much higher rate has saved up must not leave as a long train at the lower one.
+        self.tokens = self.tokens.min(self.limit(LATENESS));
+    }
+
+    /// Changes how many bytes may leave at once after silence; two full packets at least. Without a value, the
+    /// rate and the initial window decide.
+    pub(super) fn set_burst(&mut self, now: Instant, burst: Option<u64>) {
+        if self.burst == burst {
+            return;
+        }
+        self.refill(now);
+        self.burst = burst;
+        self.tokens = self.tokens.min(self.limit(self.saving_time()));
     }
 
     /// The rate in bytes per second.
@@ -87,11 +105,24 @@ impl Pacer {
         u64::try_from(self.tokens).unwrap_or(0) / NANOS
     }
 
+    /// Lets a train of `bytes` leave at once, ahead of the rate. They are paid back as soon as they have left, or
+    /// less than a packet of them is unused: the pause that follows keeps the rate what it is on average, and the
+    /// train apart from what comes after it.
+    pub(super) fn lend(&mut self, now: Instant, bytes: u64) {
+        self.refill(now);
+        let bytes = bytes.min(MAX_CAPACITY / 2);
+        self.lent = self.lent.saturating_add(bytes);
+        self.tokens = self.tokens.saturating_add(scaled(bytes));
+    }
+
     /// Notes bytes that left.
     pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) {
         self.refill(now);
         self.waiting = false;
         self.tokens = self.tokens.saturating_sub(scaled(bytes));
+        if self.lent > 0 && self.tokens < scaled(self.packet()) {
+            self.tokens = self.tokens.saturating_sub(scaled(std::mem::take(&mut self.lent)));
+        }
     }
 
     /// When to try again, for a sender that wants to send `bytes` and has not the budget.
@@ -100,7 +131,7 @@ impl Pacer {
     pub(super) fn next_time(&mut self, now: Instant, bytes: u64) -> Instant {
         self.refill(now);
         self.waiting = true;
-        let worthwhile = bytes_in(WAKE_INTERVAL, self.rate).min(self.capacity());
+        let worthwhile = bytes_in(WAKE_INTERVAL, self.rate).min(self.capacity(self.saving_time()));
         let missing = scaled(bytes.max(worthwhile)).saturating_sub(self.tokens);
         let missing = u64::try_from(missing).unwrap_or(0);
         now + Duration::from_nanos(missing.div_ceil(self.rate.max(1)))
@@ -111,14 +142,30 @@ impl Pacer {
         self.updated = self.updated.max(now);
         let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let gained = i64::try_from(self.rate.saturating_mul(elapsed)).unwrap_or(i64::MAX);
-        let limit = scaled(self.capacity()).max(self.tokens);
+        let limit = self.limit(self.saving_time()).max(self.tokens);
         self.tokens = self.tokens.saturating_add(gained).min(limit);
     }
 
-    /// The most bytes that the bucket holds.
-    fn capacity(&self) -> u64 {
-        let time = if self.waiting { LATENESS } else { BURST_TIME };
-        let train = BURST_PACKETS * self.packet();
+    /// The most tokens that may be there, where the rate may be saved up for `time`.
+    fn limit(&self, time: Duration) -> i64 {
+        scaled(self.capacity(time).saturating_add(self.lent))
+    }
+
+    /// How long the rate may be saved up.
+    fn saving_time(&self) -> Duration {
+        match (self.waiting, self.burst) {
+            (true, _) => LATENESS,
+            (false, None) => BURST_TIME,
+            (false, Some(_)) => Duration::ZERO,
+        }
+    }
+
+    /// The bytes that the bucket holds if it saves the rate up for `time`.
+    fn capacity(&self, time: Duration) -> u64 {
+        let train = self
+            .burst
+            .map_or(BURST_PACKETS * self.packet(), |burst| burst.max(2 * self.packet()))
+            .min(MAX_CAPACITY);
         bytes_in(time, self.rate).clamp(train, MAX_CAPACITY)
     }
 }

@@ -140,7 +140,7 @@ impl Transfer {
             sender: NumberSpace::new(AckPolicy::default(), &mut rng),
             flow: Flow::new(Instant::ZERO, control, SIZE, &rtt),
             rtt,
-            pto: PtoBackoff::default(),
+            pto: PtoBackoff::new(Default::default()),
             outcome: AckOutcome::default(),
             packets_left: packets,
             receiver: NumberSpace::new(AckPolicy::default(), &mut rng),
@@ -230,7 +230,9 @@ impl Transfer {
             }
             self.send_packet();
         }
-        self.flow.end_round(self.packets_left == 0);
+        if self.flow.end_round(self.now, self.packets_left == 0, &self.rtt) {
+            self.send();
+        }
     }
 
     fn send_packet(&mut self) {
@@ -297,7 +299,7 @@ impl Transfer {
             self.outcome.clear();
             self.detect_lost();
         } else if self.sender.pto_deadline(self.pto_delay()).is_some_and(|at| at <= self.now) {
-            self.pto.on_timeout();
+            self.pto.on_timeout(self.now);
             self.send_packet();
         }
     }
@@ -307,7 +309,7 @@ impl Transfer {
         self.sender.detect_lost(self.now, &cx, &mut self.outcome);
         let outcome = &self.outcome;
         outcome.acked.iter().for_each(|(_, packet)| self.flow.packet_acked(packet));
-        self.flow.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), &self.rtt);
+        self.flow.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), 0, &self.rtt);
         outcome.lost.iter().for_each(|(_, packet)| self.flow.packet_lost(self.now, packet));
         self.flow.end_loss(self.now, outcome.persistent_congestion, &self.rtt);
         for (_, packet) in &outcome.spurious {

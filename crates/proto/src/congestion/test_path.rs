@@ -22,6 +22,7 @@ pub(super) fn ack(bytes: u64, sent: Instant, rtt: &Rtt) -> AckEvent<'_> {
     AckEvent {
         acked_bytes: bytes,
         acked_packets: bytes.div_ceil(u64::from(SIZE)),
+        ce_packets: 0,
         largest_sent_time: sent,
         prior_in_flight: bytes,
         bytes_in_flight: 0,

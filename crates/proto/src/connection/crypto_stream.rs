@@ -68,6 +68,14 @@ impl CryptoStream {
         Some(std::mem::replace(&mut self.incoming, rest))
     }
 
+    /// The bytes that are next in order, which stay.
+    pub(super) fn in_order(&self) -> &[u8] {
+        match self.received.first() {
+            Some(first) if first.start == self.read => &self.incoming[..(first.end - first.start) as usize],
+            _ => &[],
+        }
+    }
+
     /// Whether bytes wait that TLS has not taken.
     pub(super) fn has_unread(&self) -> bool {
         !self.received.is_empty()

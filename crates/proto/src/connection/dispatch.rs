@@ -5,10 +5,12 @@
 use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{
-    AckFrequency, ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, TransportErrorCode,
+    AckFrequency, ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, PacketKind,
+    TransportErrorCode,
 };
 
 use super::Connection;
+use super::migration::Detour;
 use super::spaces::SpaceId;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
@@ -18,18 +20,25 @@ use crate::streams::RecvContext;
 pub(super) struct FrameContext<'a> {
     pub(super) now: Instant,
     pub(super) space: SpaceId,
+    pub(super) kind: PacketKind,
     /// The connection ID that the packet was sent to.
     pub(super) dst: ConnectionId,
     /// The payload that the frame is part of: data in it is kept as slices of it.
     pub(super) payload: &'a Bytes,
     /// The generation of the 1-RTT keys that opened the packet.
     pub(super) generation: u64,
+    /// Where the packet came from, if it has not taken the tuple in use.
+    pub(super) detour: Option<&'a Detour>,
 }
 
 impl Connection {
     /// Hands a frame to its owner.
     pub(super) fn dispatch(&mut self, frame: Frame<'_>, cx: &FrameContext<'_>) -> Result<(), TransportError> {
-        let stream_cx = RecvContext { now: cx.now, rtt: self.path.tuple.rtt.smoothed() };
+        let stream_cx = RecvContext {
+            now: cx.now,
+            rtt: self.path.tuple.rtt.smoothed(),
+            early: cx.kind == PacketKind::ZeroRtt,
+        };
         match frame {
             Frame::Padding | Frame::Ping => Ok(()),
             Frame::Ack(ack) => self.on_ack(cx, &ack),
@@ -57,19 +66,18 @@ impl Connection {
             }
             Frame::Datagram(datagram) => self.datagrams.on_datagram(&datagram, cx.payload),
             Frame::NewConnectionId(new) => {
-                self.path.remote_cids.on_new_connection_id(&new, &mut self.endpoint_events)
+                self.path.remote_cids.on_new_connection_id(&new, &mut self.endpoint_events)?;
+                self.path.on_cids_changed(&mut self.endpoint_events);
+                Ok(())
             }
             Frame::RetireConnectionId(retire) => {
                 self.path.local_cids.on_retire(retire.sequence.get(), &cx.dst, &mut self.endpoint_events)
             }
             Frame::PathChallenge(challenge) => {
-                self.path.responses.on_challenge(challenge.data);
+                self.on_path_challenge(cx, challenge.data);
                 Ok(())
             }
-            Frame::PathResponse(_) => {
-                // RFC 9000 §19.18: no challenge was sent on this path.
-                Err(TransportError::protocol_violation("an answer to a challenge that was never sent"))
-            }
+            Frame::PathResponse(response) => self.on_path_response(cx.now, response.data),
             Frame::NewToken(token) => self.on_new_token(&token),
             Frame::HandshakeDone => self.on_handshake_done(cx.now),
             Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request),
@@ -109,12 +117,14 @@ impl Connection {
         Ok(())
     }
 
-    fn on_new_token(&mut self, _token: &NewToken<'_>) -> Result<(), TransportError> {
+    fn on_new_token(&mut self, frame: &NewToken<'_>) -> Result<(), TransportError> {
         if self.side.is_server() {
             // RFC 9000 §19.7.
             return Err(TransportError::protocol_violation("a client sent a token"));
         }
-        // Tokens are of use to clients that resume; this one forgets them.
+        if let Some(sessions) = &self.sessions {
+            sessions.add_token(frame.token);
+        }
         Ok(())
     }
 

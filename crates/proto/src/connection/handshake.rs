@@ -6,7 +6,11 @@ use fulmar_base::{Instant, Timer};
 use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version};
 
 use super::crypto_stream::CryptoStream;
-use crate::crypto::{AeadBackend, KeyEvent, Keys, Level, OneRttKeys, Session};
+use super::versions::ServerVersions;
+use crate::crypto::{
+    AeadBackend, DirectionKeys, KeyEvent, KeyUpdatePolicy, Keys, Level, OneRttKeys, Peeked, Session,
+    TlsError, peek_client_hello,
+};
 use crate::error::TransportError;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Once;
@@ -18,6 +22,16 @@ pub(super) struct Progress {
     pub(super) parameters: bool,
     /// TLS is complete.
     pub(super) complete: bool,
+    /// Another version was negotiated.
+    pub(super) version: Option<Version>,
+}
+
+/// Whether a server has chosen a version.
+enum Negotiated {
+    /// Not before the first message of the client is complete.
+    Later,
+    /// It has; `Some` if that is another one than the client began with.
+    Version(Option<Version>),
 }
 
 /// The connection IDs that transport parameters must repeat (RFC 9000 §7.3).
@@ -36,13 +50,26 @@ pub(super) struct HandshakeCids {
 pub(super) struct Handshake {
     side: Side,
     session: Session,
+    aead: AeadBackend,
     /// One for each [`Level`].
     streams: [CryptoStream; 3],
     initial: Option<Keys>,
+    /// What Initial keys derive from.
+    initial_dcid: ConnectionId,
+    /// The version of `initial`.
+    version: Version,
+    /// Initial keys of another version: on a client the one that the server may go over to, on a server the one that the
+    /// client began with (RFC 9369 §4.1).
+    other_initial: Option<(Version, Keys)>,
+    /// The keys of 0-RTT packets, with which a client seals and a server opens.
+    early: Option<DirectionKeys>,
+    early_checked: bool,
+    /// On a server, until it has seen the whole ClientHello.
+    negotiation: Option<ServerVersions>,
     handshake: Option<Keys>,
     one_rtt: Option<OneRttKeys>,
     pub(super) cids: HandshakeCids,
-    /// The token that a Retry demands in Initial packets.
+    /// The token in Initial packets: of an earlier connection, or that of a Retry.
     token: Vec<u8>,
     peer_parameters: Option<TransportParameters>,
     complete: bool,
@@ -69,7 +96,14 @@ impl Handshake {
             side,
             session,
             streams: Default::default(),
+            aead,
             initial: Some(Keys::initial(version, &original_dcid, side, aead)),
+            initial_dcid: original_dcid,
+            version,
+            other_initial: None,
+            early: None,
+            early_checked: false,
+            negotiation: None,
             handshake: None,
             one_rtt: None,
             cids: HandshakeCids { original_dcid, peer_scid: None, retry_scid: None },
@@ -99,7 +133,12 @@ impl Handshake {
                 None => {}
             }
         }
+        if self.side.is_server() && self.handshake.is_some() && !self.early_checked {
+            self.early_checked = true;
+            self.early = self.session.early_keys();
+        }
         Progress {
+            version: None,
             // A client that resumes a session is shown the parameters of that session until the server's own
             // have come, so it waits for the end of the handshake.
             parameters: self.peer_parameters.is_none()
@@ -112,14 +151,89 @@ impl Handshake {
     /// Takes handshake bytes of a level and moves on as far as they reach.
     pub(super) fn on_crypto(&mut self, level: Level, frame: &Crypto<'_>) -> Result<Progress, TransportError> {
         self.streams[level as usize].on_frame(frame)?;
+        let version = match self.negotiate()? {
+            Negotiated::Later => return Ok(Progress::default()),
+            Negotiated::Version(version) => version,
+        };
         // Bytes of a level that TLS has left have nothing new in them, or are a violation that TLS tells.
         while level <= self.session.read_level() {
             let Some(bytes) = self.streams[level as usize].take_in_order() else { break };
             self.session.read_handshake(level, &bytes)?;
         }
-        let progress = self.drive();
+        let progress = Progress { version, ..self.drive() };
         self.check_level_is_finished(level)?;
         Ok(progress)
+    }
+
+    /// A server looks at the whole first message of its client before TLS does, to choose the version (RFC 9368 §2.3).
+    fn negotiate(&mut self) -> Result<Negotiated, TransportError> {
+        let Some(negotiation) = &self.negotiation else { return Ok(Negotiated::Version(None)) };
+        let version = match peek_client_hello(self.streams[Level::Initial as usize].in_order()) {
+            Peeked::Incomplete => return Ok(Negotiated::Later),
+            Peeked::Parameters(parameters) => negotiation.choose(parameters),
+            Peeked::Nonsense => self.version,
+        };
+        let negotiation = self.negotiation.take().filter(|_| version != self.version);
+        let Some(mut negotiation) = negotiation else { return Ok(Negotiated::Version(None)) };
+        let internal =
+            |error: TlsError| TransportError::new(TransportErrorCode::INTERNAL_ERROR, error.to_string());
+        self.session = negotiation.session(version).map_err(internal)?;
+        self.switch_version(version);
+        Ok(Negotiated::Version(Some(version)))
+    }
+
+    /// The version will be chosen when the client's parameters are known.
+    pub(super) fn set_negotiation(&mut self, negotiation: ServerVersions) {
+        self.negotiation = Some(negotiation);
+    }
+
+    /// Goes over to another version. A server still opens what comes in the first one.
+    pub(super) fn switch_version(&mut self, version: Version) {
+        let keys = Keys::initial(version, &self.initial_dcid, self.side, self.aead);
+        let before = std::mem::replace(&mut self.version, version);
+        let keys = self.initial.as_mut().map(|initial| std::mem::replace(initial, keys));
+        self.other_initial = keys.filter(|_| self.side.is_server()).map(|keys| (before, keys));
+        self.session.set_version(version);
+    }
+
+    /// Makes Initial keys for a version that the server may have gone over to.
+    pub(super) fn expect_version(&mut self, version: Version) {
+        if self.other_initial.as_ref().is_none_or(|(other, _)| *other != version) {
+            let keys = Keys::initial(version, &self.initial_dcid, self.side, self.aead);
+            self.other_initial = Some((version, keys));
+        }
+    }
+
+    /// The client begins anew, after a Version Negotiation packet.
+    pub(super) fn restart(&mut self, session: Session, version: Version, dcid: ConnectionId) {
+        self.session = session;
+        self.streams = Default::default();
+        self.version = version;
+        self.initial_dcid = dcid;
+        self.initial = Some(Keys::initial(version, &dcid, self.side, self.aead));
+        self.other_initial = None;
+        self.early = None;
+        self.cids.original_dcid = dcid;
+        // RFC 9369 §5: the token is of another version.
+        self.token.clear();
+    }
+
+    /// On a client that resumes and wants to send early data: takes its keys, and returns the parameters that the
+    /// server had when the session began.
+    pub(super) fn take_early_keys(&mut self) -> Option<TransportParameters> {
+        let keys = self.session.early_keys()?;
+        let remembered = TransportParameters::read(!self.side, self.session.transport_parameters()?).ok()?;
+        self.early = Some(keys);
+        Some(remembered)
+    }
+
+    pub(super) fn early_keys(&self) -> Option<&DirectionKeys> {
+        self.early.as_ref()
+    }
+
+    /// RFC 9001 §4.9.3.
+    pub(super) fn discard_early(&mut self) {
+        self.early = None;
     }
 
     /// RFC 9001 §4.1.3: bytes must not be left over at a level when TLS moves to the next.
@@ -171,11 +285,18 @@ impl Handshake {
 
     /// A Retry came: the token goes into Initial packets, whose keys derive from its source ID
     /// (RFC 9000 §17.2.5.2).
-    pub(super) fn on_retry(&mut self, scid: ConnectionId, token: &[u8], version: Version, aead: AeadBackend) {
+    pub(super) fn on_retry(&mut self, scid: ConnectionId, token: &[u8]) {
         self.cids.retry_scid = Some(scid);
         self.token = token.to_vec();
-        self.initial = Some(Keys::initial(version, &scid, self.side, aead));
+        self.initial_dcid = scid;
+        self.other_initial = None;
+        self.initial = Some(Keys::initial(self.version, &scid, self.side, self.aead));
         self.streams[Level::Initial as usize].resend_unacked();
+    }
+
+    /// Initial packets carry a token of an earlier connection.
+    pub(super) fn set_token(&mut self, token: Vec<u8>) {
+        self.token = token;
     }
 
     pub(super) fn token(&self) -> &[u8] {
@@ -214,6 +335,13 @@ impl Handshake {
         self.deadline.take_expired(now)
     }
 
+    /// When keys are updated unasked.
+    pub(super) fn set_key_update(&mut self, policy: KeyUpdatePolicy) {
+        if let Some(keys) = &mut self.one_rtt {
+            keys.set_update_policy(policy);
+        }
+    }
+
     pub(super) fn stop(&mut self) {
         self.deadline.cancel();
     }
@@ -222,6 +350,15 @@ impl Handshake {
 
     pub(super) fn initial_keys(&self) -> Option<&Keys> {
         self.initial.as_ref()
+    }
+
+    /// The Initial keys for packets of a version.
+    pub(super) fn initial_keys_of(&self, version: Option<Version>) -> Option<&Keys> {
+        let initial = self.initial.as_ref()?;
+        match &self.other_initial {
+            Some((other, keys)) if version == Some(*other) => Some(keys),
+            _ => (version == Some(self.version)).then_some(initial),
+        }
     }
 
     pub(super) fn handshake_keys(&self) -> Option<&Keys> {
@@ -247,6 +384,7 @@ impl Handshake {
 
     /// Discards the Initial keys; returns whether there were any.
     pub(super) fn discard_initial(&mut self) -> bool {
+        self.other_initial = None;
         self.initial.take().is_some()
     }
 

@@ -5,6 +5,8 @@
 //! | `mod` | struct [`Connection`]: construction and its public methods |
 //! | `lifecycle` | handshaking, established, closing, draining, drained |
 //! | `handshake`, `crypto_stream` | TLS, keys |
+//! | `versions`, `early_data` | which version is spoken; what is sent before the handshake is complete |
+//! | `address_tokens` | tokens for later connections |
 //! | `parameters` | the transport parameters of both ends |
 //! | `spaces` | the packet number spaces of the handshake; probes |
 //! | `receive`, `undecryptable` | a datagram in |
@@ -12,30 +14,37 @@
 //! | `transmit` | datagrams out |
 //! | `write_order` | **the list** of writers in the order of their priority |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
+//! | `migration` | which addresses are used, and whether they work |
 //! | `recovery` | acknowledgements, losses, probe timeouts |
 //! | `timers` | when to wake, and why |
-//! | `idle`, `close` | silence and the end |
+//! | `idle`, `vigil`, `close` | silence and the end |
 //! | `stats`, `log` | figures; what is noted in the log |
 //!
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
 //! values back.
 
+mod address_tokens;
 mod close;
 mod crypto_stream;
 mod delivery;
 mod dispatch;
+mod early_data;
 mod handshake;
 mod idle;
 mod lifecycle;
 mod log;
+mod migration;
 mod parameters;
 mod receive;
 mod recovery;
+mod resume;
 mod spaces;
 mod stats;
 mod timers;
 mod transmit;
 mod undecryptable;
+mod versions;
+mod vigil;
 mod write_order;
 
 use std::collections::VecDeque;
@@ -46,29 +55,39 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{CloseCode, ConnectionId, Dialect, FrameType, Side, TransportParameters, VarInt, Version};
+use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName};
 
+pub use self::early_data::EarlyData;
+pub use self::migration::MigrateError;
 pub use self::spaces::SpaceId;
 pub use self::stats::ConnectionStats;
 pub use self::timers::TimerReason;
 
+use self::address_tokens::AddressTokens;
 use self::close::Close;
+use self::early_data::RememberedLimits;
 use self::handshake::{Handshake, Progress};
 use self::idle::Idle;
 use self::lifecycle::Lifecycle;
-use self::parameters::local_parameters;
+use self::parameters::{OfServer, local_parameters};
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
+use self::versions::{ClientVersions, FirstFlight, ServerVersions};
+pub(crate) use self::versions::{random_cid, reserved};
+use self::vigil::Vigil;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
+use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
 use crate::ext::AckFrequency;
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
-use crate::path::{Path, Tuple, TupleId};
+use crate::path::{AddressCredit, Path, Tuple, TupleId};
+use crate::sessions::SessionView;
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
 
@@ -88,6 +107,20 @@ pub(crate) struct ConnectionSetup {
     pub(crate) now: Instant,
 }
 
+/// How a server came to accept a connection.
+pub(crate) struct Admission {
+    /// Where the client sent the packet that was accepted: its Initial keys are made of it.
+    pub(crate) first_dcid: ConnectionId,
+    /// Where the client sent its very first packet; another ID if it has followed a Retry.
+    pub(crate) original_dcid: ConnectionId,
+    /// The ID that the Retry gave it, if it has.
+    pub(crate) retry_scid: Option<ConnectionId>,
+    /// Whether the address is proven.
+    pub(crate) validated: bool,
+    /// Makes the tokens for the client's later connections.
+    pub(crate) issuer: Arc<TokenIssuer>,
+}
+
 /// A QUIC connection as a state machine without I/O.
 ///
 /// In: [`Connection::handle_datagram`], [`Connection::handle_timeout`] and the calls of the application. Out:
@@ -100,7 +133,15 @@ pub(crate) struct ConnectionSetup {
 pub struct Connection {
     side: Side,
     version: Version,
-    aead: AeadBackend,
+    /// The version of the client's first packets.
+    original_version: Version,
+    /// All that this end knows, the best first.
+    known_versions: Vec<Version>,
+    client_versions: Option<ClientVersions>,
+    /// What a client begins anew with, until it has heard of the server.
+    first_flight: Option<Box<FirstFlight>>,
+    early_data: EarlyData,
+    remembered: Option<RememberedLimits>,
     /// The source connection ID of long headers.
     local_cid: ConnectionId,
     /// How frames are encoded; multipath would change it.
@@ -115,7 +156,13 @@ pub struct Connection {
     streams: Streams,
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
+    address_tokens: AddressTokens,
+    /// Makes tokens for the client (servers only).
+    issuer: Option<Arc<TokenIssuer>>,
+    /// What is remembered of the server, and will be (clients only).
+    sessions: Option<Arc<SessionView>>,
     idle: Idle,
+    vigil: Vigil,
     close: Option<Close>,
     undecryptable: Undecryptable,
 
@@ -126,6 +173,8 @@ pub struct Connection {
     probes: Probes,
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
+    /// The address that the server prefers, while it is being tried.
+    preferred: Option<SocketAddr>,
     pacing: Timer,
     /// The memory of the last ACK's outcome, reused.
     outcome: AckOutcome,
@@ -137,30 +186,63 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A client's connection; its first packets are ready to be sent.
+    /// A client's connection; its first packets are ready to be sent. `sessions` is what is remembered of the
+    /// server.
     pub(crate) fn client(
         mut setup: ConnectionSetup,
         tls: &rustls::ClientConfig,
         name: ServerName<'static>,
+        sessions: Option<Arc<SessionView>>,
+        early_data: bool,
     ) -> Result<Self, TlsError> {
-        let parameters = local_parameters(&setup, None).write(setup.side, Some(&mut setup.rng));
-        let session = Session::client(tls, setup.version, name, parameters, setup.aead)?;
-        let original_dcid = setup.remote_cid;
+        let mut tls = tls.clone();
+        tls.enable_early_data = early_data;
+        // RFC 9369 §5: what rustls would remember by itself is not kept apart by the version of QUIC.
+        tls.resumption = match &sessions {
+            Some(sessions) => Resumption::store(sessions.clone()),
+            None => Resumption::disabled(),
+        };
+        let parameters = local_parameters(&setup, None);
+        let mut first_flight = FirstFlight { tls, name, parameters, aead: setup.aead };
+        let known = setup.endpoint.versions.clone();
+        let session = first_flight.session(setup.version, &known, &mut setup.rng)?;
+        let (original_dcid, version) = (setup.remote_cid, setup.version);
         let mut connection = Self::new(setup, session, original_dcid);
+        connection.client_versions = Some(ClientVersions::new(known, version));
+        connection.first_flight = Some(Box::new(first_flight));
+        if let Some(token) = sessions.as_ref().and_then(|sessions| sessions.take_token()) {
+            connection.handshake.set_token(token);
+        }
+        connection.sessions = sessions;
         connection.handshake.drive();
+        connection.offer_early_data();
         Ok(connection)
     }
 
-    /// A server's connection for a client that sent its first packet to `original_dcid`.
+    /// A server's connection.
     pub(crate) fn server(
         mut setup: ConnectionSetup,
-        tls: &rustls::ServerConfig,
-        original_dcid: ConnectionId,
+        tls: &Arc<rustls::ServerConfig>,
+        admission: Admission,
     ) -> Result<Self, TlsError> {
-        let parameters =
-            local_parameters(&setup, Some(original_dcid)).write(setup.side, Some(&mut setup.rng));
-        let session = Session::server(tls, setup.version, parameters, setup.aead)?;
-        Ok(Self::new(setup, session, original_dcid))
+        let Admission { first_dcid, original_dcid, retry_scid, validated, issuer } = admission;
+        let cids = OfServer { original_dcid, retry_scid };
+        let mut versions = ServerVersions {
+            tls: tls.clone(),
+            parameters: local_parameters(&setup, Some(cids)),
+            known: setup.endpoint.versions.clone(),
+            original: setup.version,
+            aead: setup.aead,
+            rng: setup.rng.fork(),
+        };
+        let session = versions.session(setup.version)?;
+        let mut connection = Self::new(setup, session, first_dcid);
+        connection.handshake.set_negotiation(versions);
+        connection.issuer = Some(issuer);
+        if validated {
+            connection.path.tuple.credit.validate();
+        }
+        Ok(connection)
     }
 
     fn new(setup: ConnectionSetup, session: Session, original_dcid: ConnectionId) -> Self {
@@ -182,28 +264,42 @@ impl Connection {
             handshake: Some(space(AckPolicy::IMMEDIATE)),
         };
         let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
-        let tuple = Tuple::new(TupleId(0), addrs, side.is_client(), &transport, now);
+        let mut path_rng = rng.fork();
+        let credit = AddressCredit::new(side.is_client());
+        let mut tuple = Tuple::new(TupleId(0), addrs, credit, &transport, now, &mut path_rng);
+        // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
+        tuple.validated = true;
         let level = (side, version, aead);
         Self {
             side,
             version,
-            aead,
+            original_version: version,
+            known_versions: endpoint.versions.clone(),
+            client_versions: None,
+            first_flight: None,
+            early_data: EarlyData::Unused,
+            remembered: None,
             local_cid,
             dialect: Dialect::SinglePath,
             lifecycle: Lifecycle::new(),
             handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
             spaces,
-            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, rng.fork()),
+            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, path_rng),
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
+            address_tokens: AddressTokens::default(),
+            issuer: None,
+            sessions: None,
             idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
+            vigil: Vigil::default(),
             close: None,
             undecryptable: Undecryptable::default(),
             pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
             handshake_acked: false,
+            preferred: None,
             pacing: Timer::new(),
             outcome: AckOutcome::default(),
             events: VecDeque::new(),
@@ -268,6 +364,7 @@ impl Connection {
     /// See [`SendDatagramError`].
     pub fn send_datagram(&mut self, data: Bytes, drop_oldest: bool) -> Result<(), SendDatagramError> {
         let room = self.datagram_room();
+        self.path.tuple.mtud.want();
         self.datagrams.send(data, drop_oldest, room)
     }
 
@@ -286,6 +383,28 @@ impl Connection {
     pub(super) fn datagram_room(&self) -> usize {
         let overhead = 1 + self.path.remote_cids.active().len() + 4 + crate::crypto::TAG_LEN;
         usize::from(self.path.tuple.mtu()) - overhead
+    }
+
+    /// What an earlier connection left in the session store about the path to this server, see
+    /// [`Connection::set_path_memory`].
+    pub fn path_memory(&self) -> Option<Vec<u8>> {
+        self.sessions.as_ref()?.path()
+    }
+
+    /// Leaves up to 256 bytes about the path for later connections to this server, if there is a session store.
+    pub fn set_path_memory(&self, bytes: Vec<u8>) {
+        if let Some(sessions) = &self.sessions {
+            sessions.set_path(bytes);
+        }
+    }
+
+    /// Changes the keys of application data as soon as the protocol allows it: when the handshake is confirmed and the last
+    /// change was acknowledged a while ago (RFC 9001 §6).
+    pub fn update_keys(&mut self) {
+        if let Some(keys) = self.handshake.one_rtt_keys_mut() {
+            keys.demand_update();
+            self.ping();
+        }
     }
 
     /// Asks the peer for an acknowledgement, to see whether it is there.
@@ -387,16 +506,21 @@ impl Connection {
 
     /// The handshake has moved on.
     fn on_handshake_progress(&mut self, now: Instant, progress: Progress) -> Result<(), TransportError> {
+        if let Some(version) = progress.version {
+            self.on_version(version);
+        }
         if progress.parameters {
             self.on_peer_parameters(now)?;
         }
         if progress.complete {
             self.handshake.on_complete(now);
+            self.handshake.set_key_update(self.config.key_update);
             self.lifecycle.move_to_established();
             self.note(now, LogEvent::State(ConnectionState::Established));
             self.idle.on_established(now, self.pto_base());
             self.events.push_back(Event::Connected);
             if self.side.is_server() {
+                self.give_address_tokens(now);
                 self.on_handshake_confirmed(now);
             }
         }
@@ -404,12 +528,38 @@ impl Connection {
         Ok(())
     }
 
+    /// The peer has proven that it receives what is sent to its address.
+    fn on_address_validated(&mut self) {
+        if !self.path.tuple.credit.is_validated() {
+            self.path.tuple.credit.validate();
+            self.endpoint_events.push_back(EndpointEventInner::AddressValidated);
+        }
+    }
+
+    /// Gives the client tokens with which it can prove its address in later connections (RFC 9000 §8.1.3).
+    fn give_address_tokens(&mut self, now: Instant) {
+        let Some(issuer) = &self.issuer else { return };
+        let host = self.path.tuple.addrs.remote.ip();
+        for _ in 0..issuer.per_connection() {
+            self.address_tokens.give(issuer.new_token(&mut self.rng, now, self.version, host));
+        }
+    }
+
+    /// Another version than that of the first packets is spoken from now on.
+    fn on_version(&mut self, version: Version) {
+        self.version = version;
+        if let Some(sessions) = &self.sessions {
+            sessions.set_version(version);
+        }
+    }
+
     fn on_handshake_confirmed(&mut self, now: Instant) {
         self.note(now, LogEvent::State(ConnectionState::Confirmed));
-        self.path.tuple.credit.validate();
+        self.on_address_validated();
         self.discard_space(now, SpaceId::Initial);
         self.discard_space(now, SpaceId::Handshake);
         self.events.push_back(Event::HandshakeConfirmed);
+        self.try_preferred_address(now);
     }
 
     /// The peer broke the protocol: say so and end.
@@ -456,6 +606,7 @@ impl Connection {
 
     fn stop_components(&mut self) {
         self.idle.stop();
+        self.vigil.stop();
         self.handshake.stop();
         self.pacing.cancel();
         self.undecryptable.clear();

@@ -1,25 +1,33 @@
 //! The transport parameters of both ends (RFC 9000 §7.4, §18).
 
 use fulmar_base::Instant;
-use fulmar_wire::{ConnectionId, TransportParameters, VarInt};
+use fulmar_wire::{ConnectionId, NewConnectionId, PathId, TransportParameters, VarInt, Version};
 
+use super::early_data::stream_limits;
+use super::versions::check_client;
 use super::{Connection, ConnectionSetup};
+use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
 use crate::ext::AckFrequency;
 use crate::path::REMOTE_CIDS_MAX;
-use crate::streams::InitialLimits;
 
-/// What this end tells; a server repeats the connection ID that the client made up, `original_dcid`.
-pub(super) fn local_parameters(
-    setup: &ConnectionSetup,
-    original_dcid: Option<ConnectionId>,
-) -> TransportParameters {
+/// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
+pub(super) struct OfServer {
+    /// The one that the client made up.
+    pub(super) original_dcid: ConnectionId,
+    /// The one of the Retry that the client followed.
+    pub(super) retry_scid: Option<ConnectionId>,
+}
+
+/// What this end tells; `cids` are a server's.
+pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) -> TransportParameters {
     let transport = &setup.transport;
     let limits = transport.streams().initial_limits();
     let frame_max = local_frame_max(transport.datagram_receive_buffer);
     TransportParameters {
-        original_dcid,
+        original_dcid: cids.as_ref().map(|cids| cids.original_dcid),
+        retry_scid: cids.and_then(|cids| cids.retry_scid),
         max_idle_timeout: transport.max_idle_timeout,
         stateless_reset_token: setup.side.is_server().then(|| setup.endpoint.reset_token(&setup.local_cid)),
         initial_max_data: VarInt::saturating(limits.max_data),
@@ -30,8 +38,7 @@ pub(super) fn local_parameters(
         initial_max_streams_uni: VarInt::saturating(limits.max_streams_uni),
         max_ack_delay: transport.max_ack_delay,
         min_ack_delay: transport.min_ack_delay(),
-        // Packets from a new address are dropped, see `receive`.
-        disable_active_migration: true,
+        disable_active_migration: !transport.migration,
         active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
         initial_scid: Some(setup.local_cid),
         max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),
@@ -39,25 +46,58 @@ pub(super) fn local_parameters(
     }
 }
 
+/// What the sessions of a server depend on that speaks of itself with these parameters: the versions, that of the
+/// client's first packets and the one in use, and the limits that a client remembers (RFC 9000 §7.4.1).
+pub(super) fn circumstances(
+    original: Version,
+    version: Version,
+    parameters: &TransportParameters,
+) -> Circumstances {
+    let remembered = [
+        parameters.initial_max_data,
+        parameters.initial_max_stream_data_bidi_local,
+        parameters.initial_max_stream_data_bidi_remote,
+        parameters.initial_max_stream_data_uni,
+        parameters.initial_max_streams_bidi,
+        parameters.initial_max_streams_uni,
+        parameters.active_connection_id_limit,
+        parameters.max_datagram_frame_size.unwrap_or(VarInt::ZERO),
+    ];
+    let limits: Vec<u8> = remembered.iter().flat_map(|limit| limit.get().to_be_bytes()).collect();
+    let in_version = |version: Version| [&version.0.to_be_bytes()[..], &limits].concat();
+    Circumstances { now: in_version(original), later: in_version(version) }
+}
+
 impl Connection {
     /// The peer's parameters have come: every component learns what concerns it.
     pub(super) fn on_peer_parameters(&mut self, now: Instant) -> Result<(), TransportError> {
         let parameters = self.handshake.read_parameters()?.clone();
+        let information = parameters.version_information.as_ref();
+        match &self.client_versions {
+            Some(versions) => versions.check(self.version, information)?,
+            None => check_client(self.original_version, information)?,
+        }
+        self.conclude_early_data(&parameters)?;
         self.idle.negotiate(parameters.max_idle_timeout);
-        self.streams.apply_peer_limits(&InitialLimits {
-            max_data: parameters.initial_max_data.get(),
-            max_stream_data_bidi_local: parameters.initial_max_stream_data_bidi_local.get(),
-            max_stream_data_bidi_remote: parameters.initial_max_stream_data_bidi_remote.get(),
-            max_stream_data_uni: parameters.initial_max_stream_data_uni.get(),
-            max_streams_bidi: parameters.initial_max_streams_bidi.get(),
-            max_streams_uni: parameters.initial_max_streams_uni.get(),
-        });
+        self.streams.apply_peer_limits(&stream_limits(&parameters));
         self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
         let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
+        self.path.mtu_limit = mtu_limit;
         self.path.tuple.mtud.on_peer_limit(mtu_limit);
         self.path.tuple.on_mtu_changed(now);
         if let Some(token) = parameters.stateless_reset_token {
             self.path.remote_cids.set_handshake_token(token, &mut self.endpoint_events);
+        }
+        if let Some(preferred) = parameters.preferred_address {
+            // RFC 9000 §5.1.1: its connection ID has sequence number 1.
+            let issued = NewConnectionId {
+                path: PathId::ZERO,
+                sequence: VarInt::from_u32(1),
+                retire_prior_to: VarInt::ZERO,
+                cid: preferred.cid,
+                reset_token: preferred.reset_token,
+            };
+            self.path.remote_cids.on_new_connection_id(&issued, &mut self.endpoint_events)?;
         }
         self.ack_frequency = self.config.min_ack_delay().map(|min| AckFrequency::new(min, &parameters));
         let cid_limit = parameters.active_connection_id_limit.get();

@@ -3,13 +3,15 @@
 use bytes::{Bytes, BytesMut};
 use fulmar_base::Instant;
 use fulmar_wire::{
-    PathId, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN, frames, negotiated_versions, packet_number,
-    read_packet, sample, unprotect_header,
+    PacketKind, PathId, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN, Version, frames, negotiated_versions,
+    packet_number, read_packet, sample, unprotect_header,
 };
 
 use super::Connection;
 use super::dispatch::FrameContext;
+use super::early_data::EarlyData;
 use super::lifecycle::State;
+use super::migration::Detour;
 use super::spaces::SpaceId;
 use crate::config::MTU_MIN;
 use crate::crypto::{Level, OpenError, verify_retry};
@@ -24,6 +26,7 @@ struct Unprotected {
     number: u64,
     header_len: usize,
     key_phase: bool,
+    spin: bool,
     reserved_bits_are_zero: bool,
 }
 
@@ -33,6 +36,30 @@ struct OpenedPacket {
     payload: Bytes,
     /// The generation of the keys (1-RTT only).
     generation: u64,
+    /// The spin bit (1-RTT only).
+    spin: bool,
+}
+
+/// How a packet came.
+#[derive(Debug, Clone, Copy)]
+struct Arrival<'a> {
+    ecn: Ecn,
+    /// From where, if it has not taken the tuple in use.
+    detour: Option<&'a Detour>,
+}
+
+/// Whether a packet carries early data.
+fn is_early(packet: &ProtectedPacket) -> bool {
+    matches!(packet.kind, ProtectedKind::ZeroRtt { .. })
+}
+
+fn kind_of(packet: &ProtectedPacket) -> PacketKind {
+    match packet.kind {
+        ProtectedKind::Initial { .. } => PacketKind::Initial,
+        ProtectedKind::ZeroRtt { .. } => PacketKind::ZeroRtt,
+        ProtectedKind::Handshake { .. } => PacketKind::Handshake,
+        _ => PacketKind::OneRtt,
+    }
 }
 
 /// Why a packet is dropped, or not taken now. That is no error: anyone can send anything.
@@ -55,14 +82,19 @@ impl Connection {
         }
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += datagram.payload.len() as u64;
-        if datagram.addrs.remote != self.path.tuple.addrs.remote {
-            // Migration was declined in our transport parameters (RFC 9000 §9, disable_active_migration).
-            self.stats.packets_dropped += 1;
-            return;
+        let mut detour = None;
+        if self.path.tuple.addrs.is_taken_by(&datagram.addrs) {
+            self.path.tuple.credit.on_received(datagram.payload.len() as u64);
+        } else {
+            detour = self.detour_of(&datagram);
+            if detour.is_none() {
+                self.stats.packets_dropped += 1;
+                return;
+            }
         }
-        self.path.tuple.credit.on_received(datagram.payload.len() as u64);
         let reset_token = trailing_token(&datagram.payload);
-        let authenticated = self.handle_packets(now, datagram.payload, datagram.ecn);
+        let arrival = Arrival { ecn: datagram.ecn, detour: detour.as_ref() };
+        let authenticated = self.handle_packets(now, datagram.payload, arrival);
         // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
         if !authenticated && reset_token.is_some_and(|token| self.path.remote_cids.is_reset_token(&token)) {
             self.drain(now, ConnectionError::Reset);
@@ -70,7 +102,7 @@ impl Connection {
     }
 
     /// Takes the packets of a datagram one after the other. Returns whether one of them was authentic.
-    fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, ecn: Ecn) -> bool {
+    fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, arrival: Arrival<'_>) -> bool {
         let mut authenticated = false;
         let cid_len = self.path.local_cids.cid_len();
         // RFC 9000 §14.1: a server discards Initial packets in smaller datagrams.
@@ -88,27 +120,38 @@ impl Connection {
                 self.stats.packets_dropped += 1;
                 continue;
             }
-            authenticated |= self.handle_packet(now, packet, bytes, ecn);
+            authenticated |= self.handle_packet(now, packet, bytes, arrival);
         }
         authenticated
     }
 
     /// Takes one packet. Returns whether it was authentic.
-    fn handle_packet(&mut self, now: Instant, packet: ProtectedPacket, bytes: BytesMut, ecn: Ecn) -> bool {
+    fn handle_packet(
+        &mut self,
+        now: Instant,
+        packet: ProtectedPacket,
+        bytes: BytesMut,
+        arrival: Arrival<'_>,
+    ) -> bool {
         let size = bytes.len() as u16;
         let result = match &packet.kind {
-            ProtectedKind::Initial { .. } => self.handle_protected(now, SpaceId::Initial, packet, bytes, ecn),
-            ProtectedKind::Handshake { .. } => {
-                self.handle_protected(now, SpaceId::Handshake, packet, bytes, ecn)
+            ProtectedKind::Initial { .. } => {
+                self.handle_protected(now, SpaceId::Initial, packet, bytes, arrival)
             }
-            ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, ecn),
+            ProtectedKind::Handshake { .. } => {
+                self.handle_protected(now, SpaceId::Handshake, packet, bytes, arrival)
+            }
+            ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, arrival),
             ProtectedKind::Retry { token, .. } => self.on_retry(&packet, &bytes, token.clone()),
             ProtectedKind::VersionNegotiation { versions } => {
                 self.on_version_negotiation(now, &packet, &bytes[versions.clone()]);
                 return false;
             }
-            // Early data is not accepted: the client sends it again.
-            ProtectedKind::ZeroRtt { .. } => Err(Drop::Silently),
+            // RFC 9001 §4.6: only clients send early data.
+            ProtectedKind::ZeroRtt { .. } if self.side.is_client() => Err(Drop::Silently),
+            ProtectedKind::ZeroRtt { .. } => {
+                self.handle_protected(now, SpaceId::DATA, packet, bytes, arrival)
+            }
         };
         match result {
             Ok(()) => true,
@@ -136,7 +179,7 @@ impl Connection {
         space: SpaceId,
         packet: ProtectedPacket,
         mut bytes: BytesMut,
-        ecn: Ecn,
+        arrival: Arrival<'_>,
     ) -> Result<(), Drop> {
         if packet.version.is_some() && !self.is_of_this_handshake(&packet) {
             return Err(Drop::Silently);
@@ -147,15 +190,21 @@ impl Connection {
         {
             return Err(Drop::Silently);
         }
-        if !self.can_open(space) {
-            // The keys are still to come, or are gone.
-            let level = space.level();
+        if self.side.is_client() && space == SpaceId::Initial {
+            self.expect_other_version(&packet);
+        }
+        if !self.can_open(space, &packet) {
+            // The keys are still to come, or are gone. Those of early data come with those of the handshake.
+            let level = if is_early(&packet) { Level::Handshake } else { space.level() };
             let waits = level > Level::Initial && !self.has_had_keys(level);
-            let kept = waits && self.undecryptable.keep(level, packet, &bytes, ecn);
+            let kept = waits && self.undecryptable.keep(level, packet, &bytes, arrival.ecn);
             return Err(if kept { Drop::Kept } else { Drop::Silently });
         }
         let size = bytes.len() as u16;
         let opened = self.open(space, &packet, &mut bytes)?;
+        if self.side.is_client() && space == SpaceId::Initial {
+            self.follow_version(&packet);
+        }
         if self.space(space).is_none_or(|s| s.is_duplicate(opened.number)) {
             return Err(Drop::Silently);
         }
@@ -163,28 +212,46 @@ impl Connection {
         let cx = FrameContext {
             now,
             space,
+            kind: kind_of(&packet),
             dst: packet.dst,
             payload: &opened.payload,
             generation: opened.generation,
+            detour: arrival.detour,
         };
+        if space.is_data() && arrival.detour.is_none() {
+            self.path.peer_dst = packet.dst;
+            if self.path.space.largest_received().is_none_or(|largest| largest < opened.number) {
+                self.path.tuple.spin.on_received(opened.spin, self.side);
+            }
+        }
         let number = opened.number;
-        let result = self.handle_payload(&cx, number, ecn);
-        self.note(now, LogEvent::PacketReceived { space, number, size, ecn });
+        let result = self.handle_payload(&cx, number, arrival.ecn);
+        self.note(now, LogEvent::PacketReceived { space, number, size, ecn: arrival.ecn });
         result.map_err(Drop::Close)
     }
 
     /// Whether a packet with a long header has the version and the source of the handshake.
     fn is_of_this_handshake(&self, packet: &ProtectedPacket) -> bool {
+        let version_fits = match packet.kind {
+            // RFC 9369 §4.1: the first packets of a client may be of another version than all others.
+            ProtectedKind::Initial { .. } => {
+                packet.version == Some(self.version)
+                    || self.side.is_server()
+                    || self.client_versions.as_ref().zip(packet.version).is_some_and(|(v, of)| v.accepts(of))
+            }
+            ProtectedKind::ZeroRtt { .. } => packet.version == Some(self.original_version),
+            _ => packet.version == Some(self.version),
+        };
         // RFC 9000 §7.2: once the peer has chosen its connection ID, packets with another are discarded.
-        packet.version == Some(self.version)
-            && self.handshake.cids.peer_scid.is_none_or(|scid| scid == packet.src)
+        version_fits && self.handshake.cids.peer_scid.is_none_or(|scid| scid == packet.src)
     }
 
     /// Whether packets of the space can be opened now.
-    fn can_open(&self, space: SpaceId) -> bool {
+    fn can_open(&self, space: SpaceId, packet: &ProtectedPacket) -> bool {
         match space {
-            SpaceId::Initial => self.handshake.initial_keys().is_some(),
+            SpaceId::Initial => self.handshake.initial_keys_of(packet.version).is_some(),
             SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
+            SpaceId::Data(_) if is_early(packet) => self.handshake.early_keys().is_some(),
             // RFC 9001 §5.7: 1-RTT packets wait until the handshake is complete.
             SpaceId::Data(_) => self.handshake.one_rtt_keys().is_some() && self.handshake.is_complete(),
         }
@@ -202,8 +269,13 @@ impl Connection {
         bytes: &mut BytesMut,
     ) -> Result<OpenedPacket, Drop> {
         let header = self.unprotect(space, packet, bytes)?;
-        let Unprotected { number, header_len, key_phase, .. } = header;
+        let Unprotected { number, header_len, key_phase, spin, .. } = header;
         let (len, generation) = match space {
+            SpaceId::Data(_) if is_early(packet) => {
+                let keys = self.handshake.early_keys().ok_or(Drop::Silently)?;
+                let opened = keys.packet.open(PathId::ZERO, number, bytes, header_len);
+                (opened.map_err(|_| Drop::Unauthenticated)?, 0)
+            }
             SpaceId::Data(path) => {
                 let keys = self.handshake.one_rtt_keys_mut().ok_or(Drop::Silently)?;
                 let opened =
@@ -214,7 +286,7 @@ impl Connection {
                 (opened.len, opened.generation)
             }
             _ => {
-                let keys = self.early_keys(space).ok_or(Drop::Silently)?;
+                let keys = self.handshake_level_keys(space, packet.version).ok_or(Drop::Silently)?;
                 let opened = keys.remote.packet.open(PathId::ZERO, number, bytes, header_len);
                 (opened.map_err(|_| Drop::Unauthenticated)?, 0)
             }
@@ -225,7 +297,7 @@ impl Connection {
         }
         let mut payload = bytes.split_off(header_len);
         payload.truncate(len);
-        Ok(OpenedPacket { number, payload: payload.freeze(), generation })
+        Ok(OpenedPacket { number, payload: payload.freeze(), generation, spin })
     }
 
     fn unprotect(
@@ -235,6 +307,7 @@ impl Connection {
         bytes: &mut BytesMut,
     ) -> Result<Unprotected, Drop> {
         let (ProtectedKind::Initial { pn_offset, .. }
+        | ProtectedKind::ZeroRtt { pn_offset }
         | ProtectedKind::Handshake { pn_offset }
         | ProtectedKind::OneRtt { pn_offset }) = packet.kind
         else {
@@ -242,8 +315,11 @@ impl Connection {
         };
         let sample = sample(bytes, pn_offset).ok_or(Drop::Silently)?;
         let mask = match space {
+            SpaceId::Data(_) if is_early(packet) => {
+                self.handshake.early_keys().map(|keys| keys.header.mask(sample))
+            }
             SpaceId::Data(_) => self.handshake.one_rtt_keys().map(|keys| keys.remote_header().mask(sample)),
-            _ => self.early_keys(space).map(|keys| keys.remote.header.mask(sample)),
+            _ => self.handshake_level_keys(space, packet.version).map(|keys| keys.remote.header.mask(sample)),
         };
         let bits =
             unprotect_header(bytes, pn_offset, mask.ok_or(Drop::Silently)?).map_err(|_| Drop::Silently)?;
@@ -252,6 +328,7 @@ impl Connection {
             number: packet_number::decode(largest, bits.truncated_pn, bits.pn_len),
             header_len: pn_offset + bits.pn_len,
             key_phase: bits.key_phase(),
+            spin: bits.spin(),
             reserved_bits_are_zero: bits.reserved_bits_are_zero(),
         })
     }
@@ -259,6 +336,14 @@ impl Connection {
     /// An authentic packet of the peer arrived.
     fn on_authenticated(&mut self, now: Instant, space: SpaceId, packet: &ProtectedPacket) {
         self.stats.packets_received += 1;
+        // Whoever was heard of is not talked to in another version.
+        self.first_flight = None;
+        if is_early(packet) {
+            self.early_data = EarlyData::Accepted;
+        } else if space.is_data() && self.side.is_server() {
+            // RFC 9001 §4.9.3: what of the early data is still to come is sent again.
+            self.handshake.discard_early();
+        }
         if self.handshake.cids.peer_scid.is_none() {
             // RFC 9000 §7.2: the peer's choice of a connection ID is in its first packet.
             self.handshake.cids.peer_scid = Some(packet.src);
@@ -266,11 +351,15 @@ impl Connection {
         }
         if space == SpaceId::Handshake && self.side.is_server() {
             // RFC 9000 §8.1, RFC 9001 §4.9.1: a Handshake packet proves the address, and ends Initial packets.
-            self.path.tuple.credit.validate();
+            self.on_address_validated();
             self.discard_space(now, SpaceId::Initial);
         }
         self.note_return_of_path(now);
-        self.idle.on_received(now, self.pto_base());
+        let pto = self.pto_base();
+        self.idle.on_received(now, pto);
+        if self.side.is_client() {
+            self.vigil.on_received(now, self.path.tuple.rtt.smoothed(), pto);
+        }
     }
 
     pub(super) fn handle_payload(
@@ -283,15 +372,15 @@ impl Connection {
             // RFC 9000 §12.4.
             return Err(TransportError::protocol_violation("a packet without frames"));
         }
-        let kind = cx.space.packet_kind();
-        let mut ack_eliciting = false;
+        let (mut ack_eliciting, mut moves_path) = (false, false);
         for frame in frames(cx.payload, self.dialect) {
             let frame = frame?;
-            if !frame.is_permitted_in(kind) {
+            if !frame.is_permitted_in(cx.kind) {
                 return Err(TransportError::protocol_violation("a frame in a packet that must not carry it")
                     .with_frame(frame.frame_type()));
             }
             ack_eliciting |= frame.is_ack_eliciting();
+            moves_path |= !frame.is_probing();
             if let Some(log) = &mut self.log {
                 log.push_frame(cx.now, &frame);
             }
@@ -304,8 +393,12 @@ impl Connection {
                 return Ok(());
             }
         }
-        if let Some(space) = self.space_mut(cx.space) {
-            space.on_received(cx.now, number, ack_eliciting, ecn);
+        let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
+        let is_newest = space.largest_received().is_none_or(|largest| largest < number);
+        space.on_received(cx.now, number, ack_eliciting, ecn);
+        // RFC 9000 §9.3: a packet that is older than others may have left before the peer moved.
+        if let Some(detour) = cx.detour.filter(|_| moves_path && is_newest) {
+            self.on_peer_moved(cx, detour);
         }
         Ok(())
     }
@@ -316,7 +409,16 @@ impl Connection {
     pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: Bytes) {
         let number = self.path.space.largest_received().map_or(0, |largest| largest + 1);
         let dst = self.local_cid;
-        let cx = FrameContext { now, space: SpaceId::DATA, dst, payload: &payload, generation: 0 };
+        let kind = fulmar_wire::PacketKind::OneRtt;
+        let cx = FrameContext {
+            now,
+            space: SpaceId::DATA,
+            kind,
+            dst,
+            payload: &payload,
+            generation: 0,
+            detour: None,
+        };
         if self.lifecycle.is_open()
             && let Err(error) = self.handle_payload(&cx, number, Ecn::NotEct)
         {
@@ -335,19 +437,22 @@ impl Connection {
             if !self.lifecycle.is_open() {
                 return;
             }
-            self.handle_packet(now, waiting.packet, waiting.bytes, waiting.ecn);
+            let arrival = Arrival { ecn: waiting.ecn, detour: None };
+            self.handle_packet(now, waiting.packet, waiting.bytes, arrival);
         }
     }
 
-    /// RFC 9000 §6.2: a client gives up if the server knows none of its versions.
+    /// RFC 9000 §6.2: a client tries another version, or gives up if the server knows none that it does.
     fn on_version_negotiation(&mut self, now: Instant, packet: &ProtectedPacket, versions: &[u8]) {
         let cids = &self.handshake.cids;
         let early = self.side.is_client() && cids.peer_scid.is_none() && cids.retry_scid.is_none();
         // RFC 8999 §6: the server repeats the connection ID that the client made up.
-        if early
-            && packet.src == cids.original_dcid
-            && !negotiated_versions(versions).any(|version| version == self.version)
-        {
+        let offered: Vec<Version> = negotiated_versions(versions).collect();
+        if !early || packet.src != cids.original_dcid || offered.contains(&self.version) {
+            return;
+        }
+        let another = self.client_versions.as_ref().and_then(|versions| versions.choose_again(&offered));
+        if another.is_none_or(|version| self.begin_anew(version).is_none()) {
             self.drain(now, ConnectionError::VersionMismatch);
         }
     }
@@ -370,10 +475,12 @@ impl Connection {
         if !usable {
             return Err(Drop::Silently);
         }
-        self.handshake.on_retry(packet.src, &bytes[token], self.version, self.aead);
+        self.handshake.on_retry(packet.src, &bytes[token]);
+        self.first_flight = None;
         self.path.remote_cids.replace_handshake_cid(packet.src);
         // What was sent is void, the numbers go on (RFC 9000 §17.2.5.3).
         self.forget_sent(SpaceId::Initial);
+        self.repeat_early_data();
         Ok(())
     }
 
@@ -388,9 +495,9 @@ impl Connection {
         }
     }
 
-    fn early_keys(&self, space: SpaceId) -> Option<&crate::crypto::Keys> {
+    fn handshake_level_keys(&self, space: SpaceId, version: Option<Version>) -> Option<&crate::crypto::Keys> {
         match space {
-            SpaceId::Initial => self.handshake.initial_keys(),
+            SpaceId::Initial => self.handshake.initial_keys_of(version),
             _ => self.handshake.handshake_keys(),
         }
     }

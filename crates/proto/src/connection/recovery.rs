@@ -14,7 +14,7 @@ use crate::config::TimerStyle;
 use crate::error::TransportError;
 use crate::ext::AckFigures;
 use crate::log::LogEvent;
-use crate::packet::SentPacket;
+use crate::packet::{SentFrames, SentPacket};
 use crate::space::{AckOutcome, LossContext, RttSample};
 
 impl Connection {
@@ -80,7 +80,9 @@ impl Connection {
         // RFC 9002 §5.3: the delay of the handshake's acknowledgements means nothing.
         let ack_delay = if space.is_data() { sample.ack_delay } else { Duration::ZERO };
         let max_ack_delay = self.handshake.is_confirmed().then(|| self.peer_max_ack_delay());
-        self.path.tuple.rtt.update(now, sample.rtt, ack_delay, max_ack_delay);
+        if let Some(tuple) = self.path.tuple_mut(sample.tuple) {
+            tuple.rtt.update(now, sample.rtt, ack_delay, max_ack_delay);
+        }
     }
 
     fn detect_lost(&mut self, now: Instant, space: SpaceId, outcome: &mut AckOutcome) {
@@ -97,13 +99,21 @@ impl Connection {
             self.on_packet_acked(now, packet);
             self.deliver(space, &packet.frames, Fate::Acked);
         }
+        // Whether the path has become narrower must be known before the losses are taken for congestion, and
+        // what was too large must be out of flight before the controller looks.
+        self.detect_black_hole(now, outcome);
+        for tuple in self.path.others_mut() {
+            tuple.flow.end_ack(now, None, 0, &tuple.rtt);
+        }
         let tuple = &mut self.path.tuple;
-        tuple.flow.end_ack(now, outcome.rtt_sample.map(|sample| sample.rtt), &tuple.rtt);
-        if let Some(feedback) = outcome.ecn {
-            let ce = tuple.ecn.on_feedback(feedback);
-            if ce > 0 {
-                tuple.flow.on_ce(now, ce, &tuple.rtt);
-            }
+        let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
+        let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
+        if !outcome.acked.is_empty() {
+            tuple.ecn.on_progress();
+        }
+        tuple.flow.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
+        if ce > 0 {
+            tuple.flow.on_ce(now, ce, &tuple.rtt);
         }
         for (number, packet) in &outcome.spurious {
             self.stats.packets_spurious += 1;
@@ -114,8 +124,6 @@ impl Connection {
                 tuple.flow.on_spurious(now, packet, &tuple.rtt);
             }
         }
-        // Whether the path has become narrower must be known before the losses are taken for congestion.
-        self.detect_black_hole(now, outcome);
         for (number, packet) in &outcome.lost {
             let SentPacket { size, mtu_probe, .. } = *packet;
             self.note(now, LogEvent::PacketLost { space, number: *number, size, mtu_probe });
@@ -123,6 +131,9 @@ impl Connection {
             if !packet.repeated {
                 self.deliver(space, &packet.frames, Fate::Lost);
             }
+        }
+        for tuple in self.path.others_mut() {
+            tuple.flow.end_loss(now, false, &tuple.rtt);
         }
         let tuple = &mut self.path.tuple;
         tuple.flow.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
@@ -134,10 +145,8 @@ impl Connection {
     }
 
     fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
-        let tuple = &mut self.path.tuple;
-        if !packet.in_flight || packet.tuple != tuple.id {
-            return;
-        }
+        // What left over a tuple that is gone counts for none.
+        let Some(tuple) = self.path.tuple_mut(packet.tuple).filter(|_| packet.in_flight) else { return };
         tuple.flow.packet_acked(packet);
         if packet.mtu_probe {
             tuple.mtud.on_probe_acked(packet.size);
@@ -149,10 +158,17 @@ impl Connection {
 
     fn detect_black_hole(&mut self, now: Instant, outcome: &AckOutcome) {
         let tuple = &mut self.path.tuple;
-        let lost = outcome.lost.iter().map(|(_, packet)| packet);
+        let here = |packet: &&SentPacket| packet.tuple == tuple.id && !packet.mtu_probe;
+        let lost = || outcome.lost.iter().map(|(_, packet)| packet).filter(here);
+        for packet in lost() {
+            tuple.mtud.on_small_lost(packet.size, packet.time_sent);
+        }
         let mut fell = false;
-        for packet in lost.filter(|packet| packet.tuple == tuple.id && !packet.mtu_probe) {
+        for packet in lost() {
             fell |= tuple.mtud.on_packet_lost(now, packet.size, packet.time_sent);
+        }
+        for packet in lost().filter(|packet| tuple.mtud.explains_loss(packet.size, packet.time_sent)) {
+            tuple.flow.packet_discarded(packet);
         }
         if fell {
             self.stats.black_holes += 1;
@@ -161,35 +177,35 @@ impl Connection {
     }
 
     fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
-        let tuple = &mut self.path.tuple;
-        if packet.tuple != tuple.id {
-            return;
-        }
+        let Some(tuple) = self.path.tuple_mut(packet.tuple) else { return };
         if packet.mtu_probe {
             tuple.flow.packet_lost(now, packet);
             tuple.mtud.on_probe_lost();
             return;
         }
-        if tuple.mtud.explains_loss(packet.size, packet.time_sent) {
-            tuple.flow.packet_discarded(packet);
-        } else {
+        // Otherwise it is out of flight already.
+        if !tuple.mtud.explains_loss(packet.size, packet.time_sent) {
             tuple.flow.packet_lost(now, packet);
         }
         self.stats.packets_lost += 1;
         self.stats.bytes_lost += u64::from(packet.size);
     }
 
-    /// Takes all packets of a space out of flight, because its keys are gone or a Retry made them void.
-    pub(super) fn forget_sent(&mut self, space: SpaceId) {
+    /// Takes all packets of a space out of flight, because its keys are gone or a Retry made them void. Returns the
+    /// tokens of their frames.
+    pub(super) fn forget_sent(&mut self, space: SpaceId) -> Vec<SentFrames> {
         let mut forgotten = Vec::new();
         if let Some(space) = self.space_mut(space) {
             forgotten.extend(space.discard());
         }
+        let mut frames = Vec::new();
         for (_, packet) in forgotten {
             if packet.in_flight && packet.tuple == self.path.tuple.id {
                 self.path.tuple.flow.packet_discarded(&packet);
             }
+            frames.push(packet.frames);
         }
+        frames
     }
 
     /// The peer's keys of a handshake level are not needed any more (RFC 9001 §4.9).
@@ -265,8 +281,12 @@ impl Connection {
         }
         let space = self.space(id)?;
         let deadline = space.pto_deadline(self.pto_delay(id))?;
-        let stalled = if id.is_data() { self.stall_deadline() } else { None };
-        Some(stalled.map_or(deadline, |stalled| stalled.min(deadline)))
+        if !id.is_data() {
+            return Some(deadline);
+        }
+        let reminder = self.pto.next_reminder(self.pto_base_time, self.pto_base());
+        let stalled = self.stall_deadline();
+        Some(reminder.unwrap_or_else(|| stalled.map_or(deadline, |stalled| stalled.min(deadline))))
     }
 
     /// When the acknowledgements of a steady flow have ceased.
@@ -277,13 +297,28 @@ impl Connection {
     /// and is expected a round trip after it was sent, as long as the latest one. The flow may become slower
     /// meanwhile, and an acknowledgement may be lost: for that there is a quarter of a round trip.
     fn stall_deadline(&self) -> Option<Instant> {
+        Some(self.next_ack_expected()? + self.path.tuple.rtt.smoothed() / STALL_PATIENCE)
+    }
+
+    /// Whether the acknowledgements of a steady flow are late. The path may have become narrower: until they
+    /// come, datagrams have the size that every path carries. Those bring the news within a round trip, where
+    /// large ones would be lost, and cost a few headers if there is no news.
+    pub(super) fn is_ack_late(&self, now: Instant) -> bool {
+        self.handshake.is_confirmed()
+            && self
+                .next_ack_expected()
+                .is_some_and(|at| at + self.path.tuple.rtt.smoothed() / LATE_PATIENCE <= now)
+    }
+
+    /// When the oldest packet of application data should be acknowledged, if acknowledgements go on as they came
+    /// in the last round trip; `None` if nothing can be said.
+    fn next_ack_expected(&self) -> Option<Instant> {
         let rtt = &self.path.tuple.rtt;
         if self.config.timers == TimerStyle::Classic || self.pto.count() > 0 || !rtt.has_sample() {
             return None;
         }
-        let growth = rtt.latest().saturating_sub(rtt.smoothed());
-        let patience = self.pto_base() + growth + rtt.smoothed() / 4;
-        Some(self.path.space.oldest_unacked()? + patience)
+        let usual = rtt.latest().max(rtt.smoothed()) + rtt.jitter();
+        Some(self.path.space.oldest_unacked()? + usual + self.peer_max_ack_delay())
     }
 
     /// When a probe is due although nothing is in flight that could be probed.
@@ -322,12 +357,21 @@ impl Connection {
 
     /// A probe timeout has passed (RFC 9002 §6.2.4).
     pub(super) fn on_pto(&mut self, now: Instant, space: SpaceId) {
-        self.stats.pto_count += 1;
-        self.pto.on_timeout();
         self.pto_base_time = now;
+        if !self.pto.is_due(now) {
+            return self.probes.demand_reminder();
+        }
+        self.stats.pto_count += 1;
+        self.pto.on_timeout(now);
         self.note(now, LogEvent::ProbeTimeout { space, count: self.pto.count() });
-        // Without an RTT sample the timeout is a guess, and may well be too short: one probe is enough.
-        let probes = if self.path.tuple.rtt.has_sample() { PROBES } else { 1 };
+        // In the handshake the timeouts may come from a guess that is too short, and prove no break of the path.
+        let reminds = self.handshake.is_confirmed() && self.pto.reminds();
+        if reminds {
+            self.pto.begin_reminders(now + self.pto_delay(space));
+        }
+        // Without an RTT sample the timeout is a guess, and may well be too short: one probe is enough. Where
+        // reminders follow, they take the place of the second one.
+        let probes = if reminds || !self.path.tuple.rtt.has_sample() { 1 } else { PROBES };
         for id in SpaceId::ALL {
             // The spaces of the handshake share a datagram, so they are probed together.
             let shares = !id.is_data()
@@ -375,6 +419,11 @@ impl Connection {
 
 /// How many probe packets a probe timeout asks for (RFC 9002 §6.2.4).
 const PROBES: u8 = 2;
+
+/// The part of a round trip by which an acknowledgement may be late before a probe asks for it, and before
+/// datagrams become small.
+const STALL_PATIENCE: u32 = 8;
+const LATE_PATIENCE: u32 = 16;
 
 /// After so many probe timeouts in a row, the next packet that arrives is taken for the return of the path.
 const RETURN_PTOS: u32 = 2;

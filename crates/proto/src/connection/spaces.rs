@@ -66,6 +66,8 @@ pub(super) struct Probes {
     initial: u8,
     handshake: u8,
     data: u8,
+    /// A packet without data shall ask whether the path is back.
+    reminder: bool,
 }
 
 impl Probes {
@@ -87,6 +89,15 @@ impl Probes {
         *slot = (*slot).max(1);
     }
 
+    /// A packet of application data, but without any, shall ask for an acknowledgement.
+    pub(super) fn demand_reminder(&mut self) {
+        self.reminder = true;
+    }
+
+    pub(super) fn is_reminder_due(&self) -> bool {
+        self.reminder
+    }
+
     pub(super) fn is_due(&self, space: SpaceId) -> bool {
         match space {
             SpaceId::Initial => self.initial > 0,
@@ -106,12 +117,14 @@ impl Probes {
 
     /// A packet that elicits an acknowledgement was sent.
     pub(super) fn on_sent(&mut self, space: SpaceId) {
+        self.reminder &= !space.is_data();
         let slot = self.slot(space);
         *slot = slot.saturating_sub(1);
     }
 
     /// Nothing has to be probed in this space any more.
     pub(super) fn cancel(&mut self, space: SpaceId) {
+        self.reminder &= !space.is_data();
         *self.slot(space) = 0;
     }
 }

@@ -29,6 +29,9 @@ pub(super) struct Counters {
     pub(super) pto_count: u64,
     pub(super) black_holes: u64,
     pub(super) cid_changes: u64,
+    pub(super) migrations: u64,
+    pub(super) paths_validated: u64,
+    pub(super) paths_failed: u64,
     pub(super) cwnd_max: u64,
 }
 
@@ -70,6 +73,12 @@ pub struct ConnectionStats {
     pub black_holes: u64,
     /// How often this end went over to another of the peer's connection IDs after a long silence.
     pub cid_changes: u64,
+    /// How often the connection went over to other addresses, because one of the ends has moved.
+    pub migrations: u64,
+    /// How many addresses have proven themselves, that of the handshake not included.
+    pub paths_validated: u64,
+    /// How many addresses have not.
+    pub paths_failed: u64,
     /// The name of the congestion controller.
     pub controller: &'static str,
     /// The state of the congestion controller.
@@ -102,6 +111,10 @@ pub struct ConnectionStats {
     pub cipher_suite: Option<CipherSuite>,
     /// The key exchange group, once it is negotiated.
     pub key_exchange: Option<String>,
+    /// How often the keys of application data were changed, by either end.
+    pub key_updates: u64,
+    /// Whether TLS has resumed an earlier session.
+    pub resumed: bool,
     /// The QUIC version.
     pub version: Version,
     /// Figures of the streams.
@@ -134,6 +147,9 @@ impl Connection {
             pto_count: counters.pto_count,
             black_holes: counters.black_holes,
             cid_changes: counters.cid_changes,
+            migrations: counters.migrations,
+            paths_validated: counters.paths_validated,
+            paths_failed: counters.paths_failed,
             controller: tuple.flow.controller().name(),
             controller_state: tuple.flow.controller().state(),
             cwnd: tuple.flow.controller().window(),
@@ -150,6 +166,8 @@ impl Connection {
             handshake_duration: self.handshake.duration(),
             cipher_suite: session.suite(),
             key_exchange: session.key_exchange().map(|group| format!("{group:?}")),
+            key_updates: self.handshake.one_rtt_keys().map_or(0, |keys| keys.generation()),
+            resumed: session.is_resumed(),
             version: self.version,
             streams: self.streams.stats(),
             datagrams: self.datagrams.stats(),

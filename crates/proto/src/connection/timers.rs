@@ -20,6 +20,10 @@ pub enum TimerReason {
     Pacing,
     /// Old keys are discarded.
     Keys,
+    /// A challenge will be repeated, or an address has failed.
+    Path,
+    /// A flow of packets from the server has stopped.
+    Vigil,
     /// A PING will keep the connection alive.
     KeepAlive,
     /// The handshake takes too long.
@@ -44,6 +48,8 @@ impl Connection {
             (self.ack_deadline(), TimerReason::Ack),
             (self.pacing.deadline(), TimerReason::Pacing),
             (keys, TimerReason::Keys),
+            (self.path_deadline(), TimerReason::Path),
+            (self.vigil.deadline(), TimerReason::Vigil),
             (self.idle.keep_alive_deadline(), TimerReason::KeepAlive),
             (self.handshake.deadline(), TimerReason::Handshake),
             (self.idle.deadline(), TimerReason::Idle),
@@ -73,7 +79,14 @@ impl Connection {
         if self.idle.on_keep_alive(now) && self.handshake.is_confirmed() && !asked {
             self.probes.demand_one(SpaceId::DATA);
         }
+        // Where no stream is open, nothing more is expected.
+        if self.vigil.on_timeout(now) && !asked && self.open_streams() > 0 {
+            self.probes.demand_one(SpaceId::DATA);
+        }
         self.pacing.take_expired(now);
+        if self.path_deadline().is_some_and(|at| at <= now) {
+            self.on_path_timeout(now);
+        }
         if self.loss_deadline().is_some_and(|at| at <= now) {
             self.note(now, LogEvent::LossTimeout);
             self.on_loss_timeout(now);
@@ -84,6 +97,10 @@ impl Connection {
     }
 
     fn ack_deadline(&self) -> Option<Instant> {
+        // Where nothing may be sent, the peer's next datagram brings the occasion.
+        if !self.has_credit() {
+            return None;
+        }
         SpaceId::ALL.into_iter().filter_map(|id| self.space(id)?.ack_deadline()).min()
     }
 }

@@ -11,7 +11,8 @@ use crate::config::MTU_MIN;
 use crate::congestion::DeliverySnapshot;
 use crate::datagram::{Ecn, Transmit, TransmitBatch};
 use crate::log::LogEvent;
-use crate::packet::{HeaderFields, OpenPacket, Payload, Sealer, SentFrame, SentPacket};
+use crate::packet::{HeaderFields, OpenPacket, Payload, Sealer, SentFrame, SentFrames, SentPacket};
+use crate::path::Tuple;
 
 /// Datagrams in one train at most, so that one connection does not keep the others waiting and the clock of
 /// the pacer stays honest.
@@ -20,8 +21,18 @@ const TRAIN_DATAGRAMS_MAX: usize = 64;
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
 const NARROW_PTOS: u32 = 2;
 
+/// Larger datagrams are searched for while so many full ones are in flight.
+const PROBE_FLIGHT: u64 = 2;
+
 /// The room in a full datagram that may be too small for one more frame.
 const SEGMENT_SLACK: usize = 64;
+
+/// The bytes of a packet with a challenge at most, without its connection ID: the first byte, the packet number,
+/// the frame and the tag.
+const CHALLENGE_LEN: u64 = 1 + 4 + 9 + 16;
+
+/// Room for an acknowledgement beside a challenge.
+const ACK_ROOM: u64 = 12;
 
 /// What the next datagram is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,9 +85,14 @@ impl Connection {
             return self.transmit_close(now, batch);
         }
         if self.resumes_after_long_silence(now) && self.path.remote_cids.rotate(&mut self.endpoint_events) {
+            self.path.on_cids_changed(&mut self.endpoint_events);
             self.stats.cid_changes += 1;
         }
-        let ecn = self.path.tuple.ecn.codepoint();
+        if let Some(transmit) = self.transmit_elsewhere(now, batch) {
+            return Some(transmit);
+        }
+        let tuple = &self.path.tuple;
+        let ecn = tuple.ecn.codepoint(tuple.flow.controller().ecn_codepoint());
         let segments_max = batch.max_segments().min(TRAIN_DATAGRAMS_MAX);
         let buffer = batch.room();
         let (mut len, mut segment, mut count) = (0, None, 0);
@@ -88,10 +104,11 @@ impl Connection {
                 Ok(slot) => slot,
                 Err(blocked) => break Some(blocked),
             };
-            if matches!(slot, Slot::MtuProbe(_)) && count > 0 {
+            // Datagrams that prove the size of the path are not cut to that of a train.
+            if count > 0 && (matches!(slot, Slot::MtuProbe(_)) || self.path.tuple.wants_to_send()) {
                 break None;
             }
-            let size = self.datagram_size(slot).min(segment.unwrap_or(usize::MAX));
+            let size = self.datagram_size(now, slot).min(segment.unwrap_or(usize::MAX));
             if len + size > buffer.len() {
                 break None;
             }
@@ -110,14 +127,15 @@ impl Connection {
                 break None;
             }
         };
-        if let Some(blocked) = blocked {
-            self.path.tuple.flow.end_round(blocked == Blocked::NothingToSend);
-        }
+        let tuple = &mut self.path.tuple;
+        let resumes = blocked
+            .is_some_and(|blocked| tuple.flow.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt));
         self.note_figures(now, blocked);
         if count == 0 {
-            return None;
+            // The window has grown in between, which happens once in the life of a tuple.
+            return if resumes { self.poll_transmit(now, batch) } else { None };
         }
-        self.path.tuple.ecn.on_sent(count as u64);
+        self.path.tuple.ecn.on_sent(ecn, count as u64);
         batch.set_len(len);
         let segment_size = segment.filter(|_| count > 1);
         Some(Transmit { addrs: self.path.tuple.addrs, ecn, len, segment_size })
@@ -143,15 +161,21 @@ impl Connection {
     /// What the next datagram may be used for.
     fn next_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
         if !self.has_credit() {
-            return Err(Blocked::Credit);
+            return self.path_slot().ok_or(Blocked::Credit);
         }
         if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
             return Ok(Slot::Packets(Allowance::Probe));
+        }
+        if self.probes.is_reminder_due() && self.can_send(SpaceId::DATA) {
+            return Ok(Slot::Packets(Allowance::Reminder));
         }
         let blocked = match self.data_slot(now) {
             Ok(slot) => return Ok(slot),
             Err(blocked) => blocked,
         };
+        if let Some(slot) = self.path_slot() {
+            return Ok(slot);
+        }
         let ack_due = |id: SpaceId| self.can_send(id) && self.space(id).is_some_and(|s| s.needs_ack(now));
         if SpaceId::ALL.into_iter().any(ack_due) {
             // RFC 9002 §7: an acknowledgement alone needs no room in the window; a PING that goes with it does.
@@ -163,6 +187,18 @@ impl Connection {
             return Ok(Slot::Packets(allowance));
         }
         Err(blocked)
+    }
+
+    /// What concerns the tuple itself waits for no window and no pacer, and needs little credit.
+    fn path_slot(&self) -> Option<Slot> {
+        let tuple = &self.path.tuple;
+        let possible = tuple.wants_to_send() && tuple.credit.available() >= self.challenge_len() - ACK_ROOM;
+        (possible && self.can_send(SpaceId::DATA)).then_some(Slot::Packets(Allowance::PathOnly))
+    }
+
+    /// The bytes of a packet with a challenge and an acknowledgement, which little credit suffices for.
+    fn challenge_len(&self) -> u64 {
+        CHALLENGE_LEN + ACK_ROOM + self.path.remote_cids.active().len() as u64
     }
 
     /// What the congestion window may be used for now. A probe for larger datagrams goes after data as long as it
@@ -213,6 +249,11 @@ impl Connection {
         if !self.handshake.is_confirmed() {
             return None;
         }
+        // An end that sends little gains nothing from larger datagrams, and on a narrow way back a probe would hold up
+        // the acknowledgements of the peer's first flight, whose spacing is to show the capacity of the path.
+        if self.path.tuple.flow.bytes_in_flight() < PROBE_FLIGHT * u64::from(self.path.tuple.mtu()) {
+            return None;
+        }
         let size = self.path.tuple.mtud.poll_probe(now)?;
         (u64::from(size) <= self.path.tuple.flow.controller().window()).then_some(size)
     }
@@ -223,12 +264,13 @@ impl Connection {
             SpaceId::Initial => self.handshake.initial_keys().is_some(),
             SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
             SpaceId::Data(_) => {
-                self.handshake.one_rtt_keys().is_some() && self.handshake.peer_parameters().is_some()
+                (self.handshake.one_rtt_keys().is_some() && self.handshake.peer_parameters().is_some())
+                    || self.sends_early_data()
             }
         }
     }
 
-    fn datagram_size(&self, slot: Slot) -> usize {
+    fn datagram_size(&self, now: Instant, slot: Slot) -> usize {
         match slot {
             Slot::MtuProbe(size) => usize::from(size),
             Slot::Packets(_) | Slot::Close => {
@@ -237,8 +279,14 @@ impl Connection {
                 // path, and in the end all packets do. The full one that arrives shows that the path is as wide
                 // as ever.
                 let second_probe = slot == Slot::Packets(Allowance::Probe) && self.probes.is_last();
-                let narrow = second_probe || self.pto.count() >= NARROW_PTOS;
+                // An unreliable datagram cannot be cut.
+                let late = !self.datagrams.wants_to_send() && self.is_ack_late(now);
+                let narrow = second_probe || late || self.pto.count() >= NARROW_PTOS;
                 let mtu = if narrow { MTU_MIN } else { self.path.tuple.mtu() };
+                if slot == Slot::Packets(Allowance::PathOnly) && credit < usize::from(MTU_MIN) {
+                    // What is left of a small credit is for a repetition.
+                    return credit.min(self.challenge_len() as usize);
+                }
                 usize::from(mtu).min(credit)
             }
         }
@@ -257,7 +305,8 @@ impl Connection {
             let Some(next) = self.build_packet(now, space, slot, buffer, start) else { continue };
             // RFC 9000 §14.1: datagrams with Initial packets that must be answered are full.
             pad |= space == SpaceId::Initial && (self.side == Side::Client || next.payload.ack_eliciting);
-            pad |= next.payload.fills_datagram;
+            // RFC 9000 §8.2.1: unless the credit does not suffice.
+            pad |= next.payload.fills_datagram && buffer.len() >= usize::from(MTU_MIN);
             out.has_handshake_packet |= space == SpaceId::Handshake;
             if let Some(previous) = pending.replace(next) {
                 self.seal(now, previous, slot, ecn, false, buffer);
@@ -286,9 +335,16 @@ impl Connection {
         let limit = buffer.len();
         let dst = self.path.remote_cids.active();
         let header = match space {
+            SpaceId::Data(_) if self.sends_early_data() => HeaderFields::Long {
+                kind: PacketKind::ZeroRtt,
+                version: self.original_version,
+                dst,
+                src: self.local_cid,
+                token: &[],
+            },
             SpaceId::Data(_) => HeaderFields::Short {
                 dst,
-                spin: false,
+                spin: self.path.tuple.spin.bit(),
                 key_phase: self.handshake.one_rtt_keys().is_some_and(|keys| keys.key_phase()),
             },
             _ => HeaderFields::Long {
@@ -338,18 +394,25 @@ impl Connection {
         let PendingPacket { space, packet, payload } = pending;
         let (number, size) = (packet.number(), packet.len() as u16);
         self.seal_only(space, packet, buffer);
+        // What proves a path, while nothing else may be sent, has timers of its own: it neither takes room in the
+        // window nor is waited for (RFC 9000 §9.4).
+        let counts = slot != Slot::Packets(Allowance::PathOnly);
+        let ack_eliciting = payload.ack_eliciting && counts;
         // RFC 9002 §2: packets that elicit an acknowledgement or contain padding are in flight.
-        let in_flight = payload.ack_eliciting || padded;
+        let in_flight = ack_eliciting || (padded && counts);
         let tuple = &mut self.path.tuple;
         let delivered = match in_flight {
             true => tuple.flow.on_sent(now, number, size),
             false => DeliverySnapshot::NONE,
         };
+        if space.is_data() && !padded && usize::from(size) + SEGMENT_SLACK >= usize::from(tuple.mtu()) {
+            tuple.mtud.want();
+        }
         let record = SentPacket {
             time_sent: now,
             size,
             tuple: tuple.id,
-            ack_eliciting: payload.ack_eliciting,
+            ack_eliciting,
             in_flight,
             mtu_probe: matches!(slot, Slot::MtuProbe(_)),
             repeated: false,
@@ -365,6 +428,7 @@ impl Connection {
         let sealer = match space {
             SpaceId::Initial => self.handshake.initial_keys().map(|keys| Sealer::Early(&keys.local)),
             SpaceId::Handshake => self.handshake.handshake_keys().map(|keys| Sealer::Early(&keys.local)),
+            SpaceId::Data(_) if self.sends_early_data() => self.handshake.early_keys().map(Sealer::Early),
             SpaceId::Data(_) => self.handshake.one_rtt_keys_mut().map(Sealer::OneRtt),
         };
         if let Some(sealer) = sealer {
@@ -412,6 +476,62 @@ impl Connection {
         }
     }
 
+    /// Sends what concerns a tuple that is not in use over that tuple: a challenge, answers to the peer's.
+    fn transmit_elsewhere(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
+        let least = self.challenge_len() - ACK_ROOM;
+        let ready = |tuple: &Tuple| tuple.wants_to_send() && tuple.credit.available() >= least;
+        let index = self.path.others().iter().position(ready)?;
+        let tuple = &mut self.path.others_mut()[index];
+        let (addrs, spin, remote_cid) = (tuple.addrs, tuple.spin.bit(), tuple.remote_cid);
+        let size = tuple.credit.available().min(u64::from(MTU_MIN)) as usize;
+        let dst = self.path.remote_cids.get(remote_cid)?;
+        let key_phase = self.handshake.one_rtt_keys()?.key_phase();
+        let (number, largest_acked) = (self.path.space.next_number(), self.path.space.largest_acked());
+        let header = HeaderFields::Short { dst, spin, key_phase };
+        let buffer = &mut batch.room()[..size];
+        let name = (self.path.id, number);
+        let mut packet = OpenPacket::begin(buffer, 0, size, &header, name, largest_acked)?;
+        let mut frames = packet.frames(buffer, size, self.dialect);
+        let mut rng = self.path.rng.fork();
+        self.path.others_mut()[index].write(now, &mut rng, &mut frames);
+        if frames.is_empty() {
+            return None;
+        }
+        let payload = frames.finish();
+        packet.end_payload(buffer, &payload);
+        if size == usize::from(MTU_MIN) {
+            packet.pad_until(buffer, size);
+        }
+        let len = packet.end();
+        self.seal_only(SpaceId::DATA, packet, buffer);
+        self.record_elsewhere(now, number, index, len);
+        batch.set_len(len);
+        Some(Transmit { addrs, ecn: Ecn::NotEct, len, segment_size: None })
+    }
+
+    /// Records a packet over a tuple that is not in use. It neither waits for an acknowledgement nor is in flight:
+    /// challenges have timers of their own, and their loss tells nothing about the tuple in use (RFC 9000 §9.4).
+    fn record_elsewhere(&mut self, now: Instant, number: u64, index: usize, len: usize) {
+        let tuple = &mut self.path.others_mut()[index];
+        tuple.credit.on_sent(len as u64);
+        let record = SentPacket {
+            time_sent: now,
+            size: len as u16,
+            tuple: tuple.id,
+            ack_eliciting: false,
+            in_flight: false,
+            mtu_probe: false,
+            repeated: false,
+            ecn: Ecn::NotEct,
+            delivered: DeliverySnapshot::NONE,
+            frames: SentFrames::new(),
+        };
+        self.path.space.on_sent(number, record, &mut self.rng);
+        self.stats.packets_sent += 1;
+        self.stats.datagrams_sent += 1;
+        self.stats.bytes_sent += len as u64;
+    }
+
     /// Sends CONNECTION_CLOSE in every space that has keys, because it is not known which of them the peer has
     /// (RFC 9000 §10.2.3).
     fn transmit_close(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
@@ -419,7 +539,7 @@ impl Connection {
         if !pending || !self.has_credit() {
             return None;
         }
-        let size = self.datagram_size(Slot::Close);
+        let size = self.datagram_size(now, Slot::Close);
         let buffer = &mut batch.room()[..size];
         let datagram = self.build_datagram(now, Slot::Close, Ecn::NotEct, buffer);
         if let Some(close) = &mut self.close {

@@ -17,6 +17,10 @@ const ACK_DELAY_EXPONENT: u8 = 3;
 pub(super) enum Allowance {
     /// Acknowledgements only: they are not subject to congestion control.
     AcksOnly,
+    /// A PING alone, with the acknowledgements that there are.
+    Reminder,
+    /// What concerns the tuple itself, and acknowledgements: for a tuple that may send no more than that.
+    PathOnly,
     /// Everything.
     Everything,
     /// Everything, and at least a PING.
@@ -29,7 +33,8 @@ impl Connection {
         match space {
             SpaceId::Data(_) => {
                 self.handshake.wants_to_send_done()
-                    || self.path.responses.wants_to_send()
+                    || self.path.tuple.wants_to_send()
+                    || self.address_tokens.wants_to_send()
                     || self.handshake.wants_to_send(space.level())
                     || self.path.remote_cids.wants_to_send()
                     || self.path.local_cids.wants_to_send()
@@ -48,22 +53,31 @@ impl Connection {
         allowance: Allowance,
         out: &mut FrameWriter<'_>,
     ) {
+        if space.is_data() && allowance != Allowance::AcksOnly {
+            // First of all: nothing else gets through before the tuple has proven itself.
+            self.path.tuple.write(now, &mut self.path.rng, out);
+        }
         self.write_ack(now, space, allowance, out);
-        if allowance == Allowance::AcksOnly {
+        if matches!(allowance, Allowance::AcksOnly | Allowance::PathOnly) {
             return;
         }
-        let must_ask = allowance == Allowance::Probe && self.probes.is_due(space);
+        let reminds = allowance == Allowance::Reminder && space.is_data();
+        let must_ask = reminds || (allowance == Allowance::Probe && self.probes.is_due(space));
         match space {
             SpaceId::Data(_) => {
                 if must_ask && self.ack_frequency.as_ref().is_some_and(|extension| extension.may_ask()) {
                     // Whatever the probe says, its acknowledgement is waited for.
                     out.write_untracked(&Frame::ImmediateAck);
                 }
-                self.write_data_frames(out);
+                if !reminds {
+                    self.write_data_frames(out);
+                }
             }
             _ => self.handshake.write(space.level(), out),
         }
-        if (must_ask || self.ping_is_useful(space, out)) && !out.is_ack_eliciting() {
+        // A probe is also to show where this end is.
+        let is_asking = out.is_ack_eliciting() && (out.moves_path() || !must_ask);
+        if (must_ask || self.ping_is_useful(space, out)) && !is_asking {
             out.write(&Frame::Ping, SentFrame::Ping);
         }
     }
@@ -91,8 +105,8 @@ impl Connection {
         let room = self.datagram_room();
         // Short frames that end a state of waiting come first; streams last, as they fill whatever is left.
         self.handshake.write_done(out);
-        self.path.responses.write(out);
         self.handshake.write(SpaceId::DATA.level(), out);
+        self.address_tokens.write(out);
         self.path.remote_cids.write(out);
         self.path.local_cids.write(out);
         if let Some(extension) = self.ack_frequency.as_mut().filter(|extension| extension.wants_to_send())

@@ -45,6 +45,16 @@ pub(crate) struct OneRttKeys {
     previous: Option<PreviousKey>,
     sending: Sending,
     receiving: Receiving,
+    policy: KeyUpdatePolicy,
+}
+
+/// When keys are updated although nobody asks for it. Half of what the AEAD allows is a bound in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeyUpdatePolicy {
+    /// After so many packets sent with the same keys.
+    pub packets: Option<u64>,
+    /// After so many bytes sent with the same keys, headers included.
+    pub bytes: Option<u64>,
 }
 
 /// What a packet turned out to be.
@@ -96,6 +106,7 @@ impl OneRttKeys {
             previous: None,
             sending: Sending::default(),
             receiving: Receiving::default(),
+            policy: KeyUpdatePolicy::default(),
             maker,
         }
     }
@@ -126,9 +137,13 @@ impl OneRttKeys {
     }
 
     /// Makes the next [`OneRttKeys::maintain`] that may do so initiate an update.
-    #[cfg(test)]
     pub(crate) fn demand_update(&mut self) {
-        self.sending.sealed = self.suite().confidentiality_limit() / 2;
+        self.sending.update_demanded = true;
+    }
+
+    /// Changes when updates are initiated unasked.
+    pub(crate) fn set_update_policy(&mut self, policy: KeyUpdatePolicy) {
+        self.policy = policy;
     }
 
     /// Seals a packet as [`PacketKey::seal`] does and counts it.
@@ -139,6 +154,7 @@ impl OneRttKeys {
         );
         self.current.local.seal(path, packet_number, packet, header_len);
         self.sending.sealed += 1;
+        self.sending.sealed_bytes += packet.len() as u64;
         self.sending.first_sent.get_or_insert(path, packet_number);
     }
 
@@ -265,7 +281,7 @@ impl OneRttKeys {
         self.discard_previous(now, pto);
         self.prepare_next();
         let limit = self.suite().confidentiality_limit();
-        if self.sending.sealed >= limit / 2 && self.may_update(now) {
+        if self.wants_update() && self.may_update(now) {
             self.advance();
             self.prepare_next();
         }
@@ -298,6 +314,14 @@ impl OneRttKeys {
         }
     }
 
+    fn wants_update(&self) -> bool {
+        let KeyUpdatePolicy { packets, bytes } = self.policy;
+        let packets = packets.unwrap_or(u64::MAX).min(self.suite().confidentiality_limit() / 2);
+        self.sending.update_demanded
+            || self.sending.sealed >= packets
+            || bytes.is_some_and(|bytes| self.sending.sealed_bytes >= bytes)
+    }
+
     fn may_update(&self, now: Instant) -> bool {
         let sending = &self.sending;
         sending.handshake_confirmed
@@ -313,6 +337,8 @@ impl OneRttKeys {
         self.generation += 1;
         self.receiving.seen.clear();
         self.sending.sealed = 0;
+        self.sending.sealed_bytes = 0;
+        self.sending.update_demanded = false;
         self.sending.first_sent.clear();
         self.sending.update_allowed_at = None;
     }
@@ -371,6 +397,8 @@ struct PreviousKey {
 #[derive(Debug, Default)]
 struct Sending {
     sealed: u64,
+    sealed_bytes: u64,
+    update_demanded: bool,
     first_sent: PerPath<u64>,
     handshake_confirmed: bool,
     /// Set when the peer has confirmed the current generation.

@@ -18,7 +18,12 @@ pub(crate) struct DirectionKeys {
 }
 
 impl DirectionKeys {
-    fn new(suite: CipherSuite, secret: &Secret, version: &VersionConstants, backend: AeadBackend) -> Self {
+    pub(super) fn new(
+        suite: CipherSuite,
+        secret: &Secret,
+        version: &VersionConstants,
+        backend: AeadBackend,
+    ) -> Self {
         Self {
             packet: PacketKey::new(suite, secret, version, backend),
             header: HeaderKey::new(suite, secret, version),

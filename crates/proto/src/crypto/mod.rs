@@ -14,16 +14,20 @@
 //! | [`keys`] | the keys of one encryption level |
 //! | [`key_phase`] | 1-RTT keys: key update and the limits of the AEAD |
 //! | [`session`] | the TLS handshake: bytes in, bytes and keys out |
+//! | [`client_hello`] | a look at the transport parameters of a client before TLS gets them |
+//! | [`server_sessions`], [`tickets`] | which TLS sessions a server resumes |
 //! | [`secret_capture`] | the key log through which rustls hands over its secrets |
 //! | [`tls_error`] | why TLS refused, in words and as a transport error |
 //! | [`provider`] | rustls providers restricted to chosen cipher suites |
 //! | [`retry`] | the integrity tag of Retry packets |
 //! | [`reset`] | stateless reset tokens |
+//! | [`token`] | sealed tokens for the validation of addresses, and their keys |
 //!
 //! It must not know packets, spaces or streams: a packet is a slice with a header length, CRYPTO data is
 //! bytes in order.
 
 mod aead;
+mod client_hello;
 mod header_key;
 mod hkdf;
 mod key_phase;
@@ -33,21 +37,28 @@ mod provider;
 mod reset;
 mod retry;
 mod secret_capture;
+mod server_sessions;
 mod session;
+mod tickets;
 mod tls_error;
+mod token;
 mod version;
 
 pub(crate) use aead::TAG_LEN;
 pub use aead::{AeadBackend, CipherSuite};
+pub(crate) use client_hello::{Peeked, peek_client_hello};
+pub use key_phase::KeyUpdatePolicy;
 pub(crate) use key_phase::{OneRttKeys, OpenError};
 pub(crate) use keys::{DirectionKeys, Keys};
 pub use provider::restrict_suites;
 pub use reset::ResetKey;
-#[cfg(test)]
-pub(crate) use retry::retry_tag;
-pub(crate) use retry::verify_retry;
+pub(crate) use retry::{retry_tag, verify_retry};
+pub(crate) use server_sessions::Circumstances;
 pub(crate) use session::{KeyEvent, Level, Session};
+pub(crate) use tickets::SealedTickets;
 pub use tls_error::TlsError;
+pub(crate) use token::{OpenedToken, SALT_LEN};
+pub use token::{TokenKeys, TokenKeysError};
 
 #[cfg(test)]
 mod vectors;

@@ -26,6 +26,15 @@ impl ResetKey {
         token.copy_from_slice(&tag.as_ref()[..16]);
         ResetToken(token)
     }
+
+    /// Another secret, from which nothing can be told about this one. What is signed for it is longer than any
+    /// connection ID, so it is no token.
+    pub(crate) fn token_secret(&self) -> [u8; 32] {
+        let tag = hmac::sign(&self.0, b"the key of fulmar's address validation tokens");
+        let mut secret = [0; 32];
+        secret.copy_from_slice(tag.as_ref());
+        secret
+    }
 }
 
 impl fmt::Debug for ResetKey {

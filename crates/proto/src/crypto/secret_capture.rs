@@ -19,6 +19,8 @@ pub(super) struct SecretCapture {
 
 #[derive(Default)]
 struct Captured {
+    /// The client's secret of early data.
+    early: Option<Vec<u8>>,
     handshake: RawPair,
     application: RawPair,
 }
@@ -40,6 +42,11 @@ impl SecretCapture {
         captured.handshake.client.is_some() && captured.handshake.server.is_some()
     }
 
+    /// Takes the secret of early data, once it is there.
+    pub(super) fn take_early(&self, suite: CipherSuite) -> Option<Secret> {
+        self.lock().early.take().map(|secret| Secret::new(suite, &secret))
+    }
+
     /// Takes the secrets of the Handshake level, once they are there.
     pub(super) fn take_handshake(&self, suite: CipherSuite) -> Option<SecretPair> {
         self.lock().handshake.take(suite)
@@ -59,6 +66,7 @@ impl Captured {
     /// Where the secret that rustls calls `label` is kept.
     fn slot(&mut self, label: &str) -> Option<&mut Option<Vec<u8>>> {
         match label {
+            "CLIENT_EARLY_TRAFFIC_SECRET" => Some(&mut self.early),
             "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => Some(&mut self.handshake.client),
             "SERVER_HANDSHAKE_TRAFFIC_SECRET" => Some(&mut self.handshake.server),
             "CLIENT_TRAFFIC_SECRET_0" => Some(&mut self.application.client),

@@ -10,9 +10,12 @@ use rustls::quic;
 
 use super::aead::{AeadBackend, CipherSuite};
 use super::key_phase::OneRttKeys;
+use super::keys::DirectionKeys;
 use super::keys::Keys;
 use super::secret_capture::SecretCapture;
+use super::server_sessions::{Circumstances, Sessions, Tickets};
 use super::tls_error::{self, TlsError};
+use super::version::VersionConstants;
 use crate::TransportError;
 
 /// An encryption level that carries CRYPTO frames (RFC 9001 §2.1).
@@ -42,6 +45,8 @@ pub(crate) struct Session {
     capture: Arc<SecretCapture>,
     side: Side,
     version: Version,
+    /// The version of the client's first packets, and of its early data.
+    original_version: Version,
     backend: AeadBackend,
     read_level: Level,
     write_level: Level,
@@ -74,7 +79,8 @@ impl Session {
         Ok(Self::new(tls.into(), capture, Side::Client, version, backend))
     }
 
-    /// A server. `parameters` are its encoded transport parameters, `version` is the one whose keys are made.
+    /// A server. `parameters` are its encoded transport parameters, `version` is the one whose keys are made, and
+    /// `circumstances` decide which sessions are resumed.
     ///
     /// # Errors
     /// If `config` cannot be used with QUIC: it has no TLS 1.3, no suite for it, or a limit of early data that
@@ -83,10 +89,15 @@ impl Session {
         config: &rustls::ServerConfig,
         version: Version,
         parameters: Vec<u8>,
+        circumstances: Circumstances,
         backend: AeadBackend,
     ) -> Result<Self, TlsError> {
         check_suites(config.crypto_provider())?;
         let mut config = config.clone();
+        let inner = config.session_storage.clone();
+        config.session_storage = Arc::new(Sessions { inner, circumstances: circumstances.clone() });
+        let inner = config.ticketer.clone();
+        config.ticketer = Arc::new(Tickets { inner, circumstances });
         let capture = SecretCapture::new(config.key_log);
         config.key_log = capture.clone();
         let tls = quic::ServerConnection::new(Arc::new(config), TLS_VERSION, parameters)
@@ -102,7 +113,8 @@ impl Session {
         backend: AeadBackend,
     ) -> Self {
         let (read_level, write_level) = (Level::Initial, Level::Initial);
-        Self { tls, capture, side, version, backend, read_level, write_level, error: None }
+        let original_version = version;
+        Self { tls, capture, side, version, original_version, backend, read_level, write_level, error: None }
     }
 
     /// The level whose CRYPTO data TLS wants next. Data of a higher level waits until it is reached.
@@ -174,6 +186,40 @@ impl Session {
         let suite = self.suite().expect(SUITE_KNOWN);
         let secrets = self.capture.take_application(suite).expect(SECRETS_LOGGED);
         OneRttKeys::from_secrets(suite, secrets, self.version, self.side, self.backend)
+    }
+
+    /// The keys of early data: on a client that resumes, as soon as it has written its first message; on a server
+    /// that accepts it, as soon as it has read that (RFC 9001 §4.6). They are given once.
+    pub(crate) fn early_keys(&self) -> Option<DirectionKeys> {
+        // The secret is logged also where early data was neither asked for nor accepted. rustls' own keys tell.
+        self.tls.zero_rtt_keys()?;
+        let suite = self.suite()?;
+        let secret = self.capture.take_early(suite)?;
+        Some(DirectionKeys::new(suite, &secret, VersionConstants::of(self.original_version), self.backend))
+    }
+
+    /// Whether the server has accepted early data. Only a client asks, at the end of its handshake.
+    pub(crate) fn early_data_accepted(&self) -> bool {
+        match &self.tls {
+            quic::Connection::Client(tls) => tls.is_early_data_accepted(),
+            quic::Connection::Server(_) => false,
+        }
+    }
+
+    /// Another version than the one of the client's first packets was negotiated: the keys that are still to come are
+    /// made for it (RFC 9369 §4.1).
+    pub(crate) fn set_version(&mut self, version: Version) {
+        self.version = version;
+    }
+
+    /// The version in which the client began, where `version` is another one.
+    pub(crate) fn set_original_version(&mut self, version: Version) {
+        self.original_version = version;
+    }
+
+    /// Whether TLS has resumed an earlier session; known when the Handshake keys are.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed)
     }
 
     /// Whether the handshake is not complete yet (RFC 9001 §4.1.1).

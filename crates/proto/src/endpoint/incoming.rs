@@ -3,39 +3,77 @@
 use bytes::BytesMut;
 use fulmar_base::{HashKey, KeyedMap};
 use fulmar_wire::{
-    CloseCode, ConnectionClose, ConnectionId, Dialect, Frame, FrameType, PacketKind, PathId, ProtectedPacket,
-    Side, TransportErrorCode, Version,
+    CloseCode, ConnectionClose, ConnectionId, Dialect, Frame, FrameType, PacketKind, PathId, Side,
+    TransportErrorCode, Version,
 };
 use slab::Slab;
 
 use super::DropReason;
+use super::early::EarlyDatagrams;
 use crate::config::{EndpointConfig, MTU_MIN};
 use crate::crypto::{AeadBackend, Keys};
 use crate::datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 use crate::packet::{HeaderFields, OpenPacket, Sealer};
 
-/// Somebody wants to connect. It must be given back to its endpoint, by `accept`, `refuse` or `ignore`,
+/// Somebody wants to connect. It must be given back to its endpoint, by `accept`, `refuse`, `retry` or `ignore`,
 /// because it holds one of a limited number of places.
 #[derive(Debug)]
 pub struct Incoming {
     place: usize,
+    pub(super) first: FirstPacket,
+    /// What the client has proven of its address.
+    pub(super) proof: AddressProof,
+}
+
+/// What is known of a client from the header of its first packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FirstPacket {
     pub(super) addrs: FourTuple,
     pub(super) version: Version,
-    /// The connection ID that the client made up for the server.
+    /// Where it was sent: made up by the client, or chosen by a Retry.
     pub(super) dst: ConnectionId,
     /// The client's own connection ID.
     pub(super) src: ConnectionId,
 }
 
+/// What a client has proven of its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AddressProof {
+    /// Nothing.
+    Missing,
+    /// It has followed a Retry. Its very first packet went to this connection ID.
+    Retried { original_dcid: ConnectionId },
+    /// It has shown a token of an earlier connection.
+    Known,
+}
+
 impl Incoming {
-    /// Where the attempt comes from, as far as it can be believed: the address is not validated.
+    /// Where the attempt comes from. Whether that can be believed tells [`Incoming::is_validated`].
     pub fn addrs(&self) -> FourTuple {
-        self.addrs
+        self.first.addrs
     }
 
-    /// Writes an Initial packet that closes with CONNECTION_REFUSED (RFC 9000 §5.2.2).
-    pub(super) fn write_refusal(
+    /// The version that the client has chosen.
+    pub fn version(&self) -> Version {
+        self.first.version
+    }
+
+    /// Whether the client has proven that it receives what is sent to its address (RFC 9000 §8.1).
+    pub fn is_validated(&self) -> bool {
+        self.proof != AddressProof::Missing
+    }
+
+    /// Whether the client can be asked to prove its address: it follows one Retry (RFC 9000 §17.2.5.2).
+    pub fn may_retry(&self) -> bool {
+        !matches!(self.proof, AddressProof::Retried { .. })
+    }
+}
+
+impl FirstPacket {
+    /// Writes an Initial packet that closes with `code` (RFC 9000 §5.2.2, §8.1.2).
+    pub(super) fn write_close(
         &self,
+        code: TransportErrorCode,
         local_cid: ConnectionId,
         aead: AeadBackend,
         reply: &mut TransmitBatch,
@@ -51,10 +89,7 @@ impl Incoming {
             token: &[],
         };
         let close = Frame::ConnectionClose(ConnectionClose {
-            code: CloseCode::Transport {
-                code: TransportErrorCode::CONNECTION_REFUSED,
-                frame: FrameType::PADDING,
-            },
+            code: CloseCode::Transport { code, frame: FrameType::PADDING },
             reason: &[],
         });
         let mut len = 0;
@@ -70,12 +105,17 @@ impl Incoming {
     }
 }
 
+/// What a datagram that waits counts for at least, in bytes.
+const SMALL_DATAGRAM_COST: usize = 128;
+
 /// What was received of one attempt.
 #[derive(Debug)]
 struct Waiting {
     dst: ConnectionId,
     datagrams: Vec<Datagram>,
     bytes: usize,
+    /// Whether the address is not validated.
+    half_open: bool,
 }
 
 /// The attempts that wait. The number of attempts and the bytes of each are limited by [`EndpointConfig`];
@@ -86,6 +126,8 @@ pub(super) struct WaitingRoom {
     by_cid: KeyedMap<ConnectionId, usize>,
     places_max: usize,
     bytes_max: usize,
+    half_open: usize,
+    early: EarlyDatagrams,
 }
 
 impl WaitingRoom {
@@ -95,29 +137,46 @@ impl WaitingRoom {
             by_cid: KeyedMap::new(key),
             places_max: config.max_incoming,
             bytes_max: config.max_incoming_bytes,
+            half_open: 0,
+            early: EarlyDatagrams::new(config.max_incoming_bytes, key),
         }
+    }
+
+    /// How many attempts wait whose address is not validated.
+    pub(super) fn half_open(&self) -> usize {
+        self.half_open
+    }
+
+    /// Whether there is no place for another attempt.
+    pub(super) fn is_full(&self) -> bool {
+        self.places.len() >= self.places_max
     }
 
     pub(super) fn knows(&self, dst: &ConnectionId) -> bool {
         self.by_cid.contains_key(dst)
     }
 
-    /// Takes in a new attempt, if there is a place.
-    pub(super) fn admit(
-        &mut self,
-        packet: ProtectedPacket,
-        version: Version,
-        datagram: Datagram,
-    ) -> Option<Incoming> {
-        if self.places.len() >= self.places_max {
-            return None;
+    /// Takes in a new attempt; the caller has seen that there is a place.
+    pub(super) fn admit(&mut self, first: FirstPacket, proof: AddressProof, datagram: Datagram) -> Incoming {
+        let half_open = proof == AddressProof::Missing;
+        self.half_open += usize::from(half_open);
+        let mut datagrams = vec![unpinned(datagram)];
+        datagrams.extend(self.early.take(&first.dst));
+        let bytes = datagrams.iter().map(|datagram| datagram.payload.len()).sum();
+        let place = self.places.insert(Waiting { dst: first.dst, datagrams, bytes, half_open });
+        self.by_cid.insert(first.dst, place);
+        Incoming { place, first, proof }
+    }
+
+    /// Keeps a datagram of 0-RTT packets, which may come before the attempt that they belong to.
+    pub(super) fn keep_early(&mut self, dst: ConnectionId, datagram: Datagram) -> DropReason {
+        if self.knows(&dst) {
+            return self.keep_any(&dst, datagram);
         }
-        let addrs = datagram.addrs;
-        let bytes = datagram.payload.len();
-        let place =
-            self.places.insert(Waiting { dst: packet.dst, datagrams: vec![unpinned(datagram)], bytes });
-        self.by_cid.insert(packet.dst, place);
-        Some(Incoming { place, addrs, version, dst: packet.dst, src: packet.src })
+        match self.early.keep(dst, unpinned(datagram)) {
+            true => DropReason::Buffered,
+            false => DropReason::Overloaded,
+        }
     }
 
     /// Keeps another datagram of an attempt that waits.
@@ -126,10 +185,16 @@ impl WaitingRoom {
         if datagram.payload.len() < usize::from(MTU_MIN) {
             return DropReason::TooShort;
         }
+        self.keep_any(dst, datagram)
+    }
+
+    fn keep_any(&mut self, dst: &ConnectionId, datagram: Datagram) -> DropReason {
+        // A small one is not free either.
+        let cost = datagram.payload.len().max(SMALL_DATAGRAM_COST);
         let waiting = self.by_cid.get(dst).and_then(|&place| self.places.get_mut(place));
         match waiting {
-            Some(waiting) if waiting.bytes + datagram.payload.len() <= self.bytes_max => {
-                waiting.bytes += datagram.payload.len();
+            Some(waiting) if waiting.bytes + cost <= self.bytes_max => {
+                waiting.bytes += cost;
                 waiting.datagrams.push(unpinned(datagram));
                 DropReason::Buffered
             }
@@ -143,6 +208,7 @@ impl WaitingRoom {
             return Vec::new();
         };
         self.by_cid.remove(&waiting.dst);
+        self.half_open -= usize::from(waiting.half_open);
         waiting.datagrams
     }
 }

@@ -1,33 +1,40 @@
 //! Finds the connection of a datagram, and answers datagrams that belong to none.
 //!
 //! Owns the tables from connection IDs and reset tokens to connections, the attempts that wait to be accepted,
-//! and the stateless answers: Version Negotiation and Stateless Reset. It does not own the connections: the
+//! and the stateless answers: Version Negotiation, Retry and Stateless Reset. It does not own the connections: the
 //! caller does, under a [`ConnectionHandle`].
 //!
-//! RFC 8999; RFC 9000 §5.2 (matching packets to connections), §6 (version negotiation), §10.3 (stateless reset).
+//! RFC 8999; RFC 9000 §5.2 (matching packets to connections), §6 (version negotiation), §8.1 (address validation),
+//! §10.3 (stateless reset).
 
+mod early;
 mod incoming;
 mod stateless;
+mod tokens;
 
 use std::sync::Arc;
 
 use fulmar_base::{HashKey, Instant, KeyedMap, Rng};
 use fulmar_wire::{
-    ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, read_packet,
+    ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, ResetToken, Side, TransportErrorCode, Version,
+    read_packet,
 };
 use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use slab::Slab;
 use thiserror::Error;
 
 pub use incoming::Incoming;
-use incoming::WaitingRoom;
+use incoming::{AddressProof, FirstPacket, WaitingRoom};
 pub(crate) use stateless::trailing_token;
+pub(crate) use tokens::TokenIssuer;
+use tokens::{TokenJudge, TokenVerdict};
 
-use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
-use crate::connection::{Connection, ConnectionSetup};
+use crate::config::{ClientConfig, EndpointConfig, RetryPolicy, ServerConfig};
+use crate::connection::{Admission, Connection, ConnectionSetup, random_cid};
 use crate::crypto::TlsError;
-use crate::datagram::{Datagram, FourTuple, Transmit, TransmitBatch};
+use crate::datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 use crate::events::{EndpointEvent, EndpointEventInner};
+use crate::sessions::{ServerKey, SessionView};
 
 /// The name of a connection within its endpoint. It is reused after the connection has drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,20 +94,46 @@ pub enum AcceptError {
     Tls(TlsError),
 }
 
+/// The client has followed a Retry already, and would follow no other (RFC 9000 §17.2.5.2). The attempt is given
+/// back.
+#[derive(Debug, Error)]
+#[error("the client has followed a Retry already")]
+pub struct RetryError(pub Box<Incoming>);
+
 /// What the endpoint remembers of a connection, to forget it completely.
 #[derive(Debug, Default)]
 struct Registered {
     cids: Vec<ConnectionId>,
     reset_tokens: Vec<ResetToken>,
+    /// Whether it was accepted from an address that is not validated yet.
+    half_open: bool,
+}
+
+/// What makes an endpoint a server.
+#[derive(Debug)]
+struct Serving {
+    config: Arc<ServerConfig>,
+    issuer: Arc<TokenIssuer>,
+    judge: TokenJudge,
+}
+
+impl Serving {
+    fn new(endpoint: &EndpointConfig, config: Arc<ServerConfig>) -> Self {
+        let validation = &config.validation;
+        let issuer = Arc::new(TokenIssuer::new(endpoint, validation));
+        Self { issuer, judge: TokenJudge::new(validation), config }
+    }
 }
 
 /// The room of all connections of one socket, for both roles.
 #[derive(Debug)]
 pub struct Endpoint {
     config: Arc<EndpointConfig>,
-    server: Option<Arc<ServerConfig>>,
+    server: Option<Serving>,
     rng: Rng,
     connections: Slab<Registered>,
+    /// Connections whose peer's address is not validated.
+    half_open: usize,
     by_cid: KeyedMap<ConnectionId, ConnectionHandle>,
     by_reset_token: KeyedMap<ResetToken, ConnectionHandle>,
     waiting: WaitingRoom,
@@ -114,18 +147,33 @@ impl Endpoint {
         let key = HashKey::new(&mut rng);
         Self {
             waiting: WaitingRoom::new(&config, key),
+            server: server.map(|server| Serving::new(&config, server)),
             config,
-            server,
             connections: Slab::new(),
+            half_open: 0,
             by_cid: KeyedMap::new(key),
             by_reset_token: KeyedMap::new(key),
             rng,
         }
     }
 
-    /// Starts or stops taking connections; those that exist live on.
+    /// Starts or stops taking connections, or takes them in another way; those that exist live on. Which tokens
+    /// were used is remembered.
     pub fn set_server_config(&mut self, server: Option<Arc<ServerConfig>>) {
-        self.server = server;
+        let before = self.server.take();
+        self.server = server.map(|server| {
+            let mut serving = Serving::new(&self.config, server);
+            if let Some(before) = before {
+                serving.judge = before.judge;
+            }
+            serving
+        });
+    }
+
+    /// How many attempts to connect are half open: they wait to be accepted or were accepted, and nothing proves
+    /// yet that their address is not forged.
+    pub fn half_open(&self) -> usize {
+        self.waiting.half_open() + self.half_open
     }
 
     /// How many connections have not drained yet.
@@ -135,9 +183,8 @@ impl Endpoint {
 
     /// Decides what is to be done with a datagram. An answer is written to `reply`.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
-        let _ = now;
         match read_packet(&datagram.payload, self.config.cid_generator.cid_len()) {
-            Ok(packet) => self.route(packet, datagram, reply),
+            Ok(packet) => self.route(now, packet, datagram, reply),
             Err(HeaderError::UnsupportedVersion(cids)) => {
                 self.negotiate(&datagram, cids.dst(&datagram.payload), cids.src(&datagram.payload), reply)
             }
@@ -145,12 +192,22 @@ impl Endpoint {
         }
     }
 
-    fn route(&mut self, packet: ProtectedPacket, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
+    fn route(
+        &mut self,
+        now: Instant,
+        packet: ProtectedPacket,
+        datagram: Datagram,
+        reply: &mut TransmitBatch,
+    ) -> Route {
         if let Some(&handle) = self.by_cid.get(&packet.dst) {
             return Route::Connection(handle, datagram);
         }
         match packet.kind {
-            ProtectedKind::Initial { .. } => self.handle_initial(packet, datagram, reply),
+            ProtectedKind::Initial { .. } => self.handle_initial(now, packet, datagram, reply),
+            // RFC 9000 §17.2.3: early data may overtake the packet that announces its connection.
+            ProtectedKind::ZeroRtt { .. } if self.server.is_some() && packet.dst.len() >= 8 => {
+                Route::Dropped(self.waiting.keep_early(packet.dst, datagram))
+            }
             ProtectedKind::OneRtt { .. } => match self.route_reset(datagram) {
                 Ok(route) => route,
                 Err(datagram) => self.reset(&packet.dst, &datagram, reply),
@@ -169,6 +226,7 @@ impl Endpoint {
 
     fn handle_initial(
         &mut self,
+        now: Instant,
         packet: ProtectedPacket,
         datagram: Datagram,
         reply: &mut TransmitBatch,
@@ -176,7 +234,7 @@ impl Endpoint {
         if self.waiting.knows(&packet.dst) {
             return Route::Dropped(self.waiting.keep(&packet.dst, datagram));
         }
-        let Some(server) = &self.server else {
+        let (Some(server), ProtectedKind::Initial { token, .. }) = (&mut self.server, &packet.kind) else {
             return Route::Dropped(DropReason::NotAServer);
         };
         let Some(version) = packet.version else {
@@ -191,13 +249,61 @@ impl Endpoint {
         }
         // Nothing is kept of a datagram that was not made by a client: corruption on the way must not leave
         // a half-open connection behind.
-        if !stateless::is_authentic_initial(&packet, version, &datagram.payload, server.aead) {
+        if !stateless::is_authentic_initial(&packet, version, &datagram.payload, server.config.aead) {
             return Route::Dropped(DropReason::Unauthenticated);
         }
-        match self.waiting.admit(packet, version, datagram) {
-            Some(incoming) => Route::Incoming(incoming),
-            None => Route::Dropped(DropReason::Overloaded),
+        if self.waiting.is_full() {
+            return Route::Dropped(DropReason::Overloaded);
         }
+        let first = FirstPacket { addrs: datagram.addrs, version, dst: packet.dst, src: packet.src };
+        let (from, token) = ((first.addrs.remote, &first.dst), &datagram.payload[token.clone()]);
+        let proof = match server.judge.check(&server.issuer, now, version, from, token) {
+            TokenVerdict::Nothing => AddressProof::Missing,
+            TokenVerdict::Retried { original_dcid } => AddressProof::Retried { original_dcid },
+            TokenVerdict::Known => AddressProof::Known,
+            // RFC 9000 §8.1.2.
+            TokenVerdict::InvalidRetry => {
+                return Route::Reply(self.close_unasked(&first, TransportErrorCode::INVALID_TOKEN, reply));
+            }
+        };
+        if proof == AddressProof::Missing && self.wants_proof() {
+            return self.write_retry(now, &first, reply);
+        }
+        Route::Incoming(self.waiting.admit(first, proof, datagram))
+    }
+
+    /// Whether a client that has proven nothing is sent a Retry.
+    fn wants_proof(&self) -> bool {
+        match self.server.as_ref().map(|server| server.config.validation.retry) {
+            Some(RetryPolicy::Always) => true,
+            Some(RetryPolicy::Auto { half_open }) => self.half_open() >= half_open,
+            Some(RetryPolicy::Never) | None => false,
+        }
+    }
+
+    /// Asks a client to come back with a token, for which nothing is remembered (RFC 9000 §8.1.2).
+    fn write_retry(&mut self, now: Instant, first: &FirstPacket, reply: &mut TransmitBatch) -> Route {
+        let Some(server) = &self.server else {
+            return Route::Dropped(DropReason::NotAServer);
+        };
+        let cid = self.config.cid_generator.generate(&mut self.rng);
+        let cids = (&first.dst, &cid);
+        let (version, remote) = (first.version, first.addrs.remote);
+        let token = server.issuer.retry_token(&mut self.rng, now, version, remote, cids);
+        let len = stateless::write_retry(&mut self.rng, first, &cid, &token, reply);
+        Route::Reply(Transmit { addrs: first.addrs, ecn: Ecn::NotEct, len, segment_size: None })
+    }
+
+    /// Turns a client away of which nothing is remembered.
+    fn close_unasked(
+        &mut self,
+        first: &FirstPacket,
+        code: TransportErrorCode,
+        reply: &mut TransmitBatch,
+    ) -> Transmit {
+        let local_cid = self.config.cid_generator.generate(&mut self.rng);
+        let aead = self.server.as_ref().map(|server| server.config.aead).unwrap_or_default();
+        first.write_close(code, local_cid, aead, reply)
     }
 
     /// Answers a version that is not spoken here, if there is a server (RFC 9000 §6.1).
@@ -234,9 +340,10 @@ impl Endpoint {
         let name = ServerName::try_from(server_name)
             .map_err(|_: InvalidDnsNameError| ConnectError::InvalidServerName(server_name.to_owned()))?
             .to_owned();
+        let server = ServerKey { name: server_name.to_ascii_lowercase(), port: addrs.remote.port() };
         let setup = ConnectionSetup {
             side: Side::Client,
-            version: self.config.versions.first().copied().unwrap_or(Version::V1),
+            version: self.first_version(config, &server),
             local_cid: self.config.cid_generator.generate(&mut self.rng),
             // RFC 9000 §7.2: at least 8 unpredictable bytes.
             remote_cid: random_cid(&mut self.rng),
@@ -248,8 +355,21 @@ impl Endpoint {
             now,
         };
         let local_cid = setup.local_cid;
-        let connection = Connection::client(setup, &config.tls, name).map_err(ConnectError::Tls)?;
+        let sessions = config.sessions.clone().map(|store| SessionView::new(store, server, setup.version));
+        let mut connection = Connection::client(setup, &config.tls, name, sessions, config.early_data)
+            .map_err(ConnectError::Tls)?;
+        if let Some(saved) = &config.saved_path {
+            connection.resume_congestion(saved.clone());
+        }
         Ok((self.register(&[local_cid]), connection))
+    }
+
+    /// The version of a client's first packets: one in which a session can be resumed, or else the configured one.
+    fn first_version(&self, config: &ClientConfig, server: &ServerKey) -> Version {
+        let versions = &self.config.versions;
+        let resumed = config.sessions.as_ref().and_then(|store| store.version_of_session(server, versions));
+        let first = resumed.or(self.config.initial_version).or(versions.first().copied());
+        first.unwrap_or(Version::V1)
     }
 
     /// Accepts a connection. It has already seen the datagrams that arrived so far.
@@ -262,25 +382,39 @@ impl Endpoint {
         incoming: Incoming,
     ) -> Result<(ConnectionHandle, Connection), AcceptError> {
         let datagrams = self.waiting.leave(&incoming);
-        let Some(server) = self.server.clone() else {
+        let Some(server) = &self.server else {
             return Err(AcceptError::NotAServer);
         };
+        let (config, issuer) = (server.config.clone(), server.issuer.clone());
+        let Incoming { first, proof, .. } = incoming;
         let setup = ConnectionSetup {
             side: Side::Server,
-            version: incoming.version,
+            version: first.version,
             local_cid: self.config.cid_generator.generate(&mut self.rng),
-            remote_cid: incoming.src,
-            addrs: incoming.addrs,
+            remote_cid: first.src,
+            addrs: first.addrs,
             endpoint: self.config.clone(),
-            transport: server.transport.clone(),
-            aead: server.aead,
+            transport: config.transport.clone(),
+            aead: config.aead,
             rng: self.rng.fork(),
             now,
         };
         let local_cid = setup.local_cid;
-        let mut connection =
-            Connection::server(setup, &server.tls, incoming.dst).map_err(AcceptError::Tls)?;
-        let handle = self.register(&[local_cid, incoming.dst]);
+        let admission = Admission {
+            first_dcid: first.dst,
+            original_dcid: match proof {
+                AddressProof::Retried { original_dcid } => original_dcid,
+                AddressProof::Missing | AddressProof::Known => first.dst,
+            },
+            retry_scid: matches!(proof, AddressProof::Retried { .. }).then_some(first.dst),
+            validated: proof != AddressProof::Missing,
+            issuer,
+        };
+        let half_open = !admission.validated;
+        let mut connection = Connection::server(setup, &config.tls, admission).map_err(AcceptError::Tls)?;
+        let handle = self.register(&[local_cid, first.dst]);
+        self.connections[handle.0].half_open = half_open;
+        self.half_open += usize::from(half_open);
         for datagram in datagrams {
             connection.handle_datagram(now, datagram);
         }
@@ -290,9 +424,28 @@ impl Endpoint {
     /// Turns a connection attempt down with CONNECTION_REFUSED.
     pub fn refuse(&mut self, incoming: Incoming, reply: &mut TransmitBatch) -> Transmit {
         self.waiting.leave(&incoming);
-        let local_cid = self.config.cid_generator.generate(&mut self.rng);
-        let aead = self.server.as_ref().map(|s| s.aead).unwrap_or_default();
-        incoming.write_refusal(local_cid, aead, reply)
+        self.close_unasked(&incoming.first, TransportErrorCode::CONNECTION_REFUSED, reply)
+    }
+
+    /// Asks the client of an attempt to prove its address (RFC 9000 §8.1.2). The attempt is forgotten; the client
+    /// comes back with another one, which is validated.
+    ///
+    /// # Errors
+    /// If the client did so already, see [`Incoming::may_retry`].
+    pub fn retry(
+        &mut self,
+        now: Instant,
+        incoming: Incoming,
+        reply: &mut TransmitBatch,
+    ) -> Result<Option<Transmit>, RetryError> {
+        if !incoming.may_retry() {
+            return Err(RetryError(Box::new(incoming)));
+        }
+        self.waiting.leave(&incoming);
+        match self.write_retry(now, &incoming.first, reply) {
+            Route::Reply(transmit) => Ok(Some(transmit)),
+            _ => Ok(None),
+        }
     }
 
     /// Forgets a connection attempt without an answer.
@@ -337,11 +490,20 @@ impl Endpoint {
                     self.by_reset_token.remove(&token);
                 }
             }
+            EndpointEventInner::AddressValidated => self.close_half(handle),
             EndpointEventInner::Drained => self.forget(handle),
         }
     }
 
+    /// The connection is half open no more.
+    fn close_half(&mut self, handle: ConnectionHandle) {
+        if let Some(registered) = self.connections.get_mut(handle.0) {
+            self.half_open -= usize::from(std::mem::take(&mut registered.half_open));
+        }
+    }
+
     fn forget(&mut self, handle: ConnectionHandle) {
+        self.close_half(handle);
         let Some(registered) = self.connections.try_remove(handle.0) else {
             return;
         };
@@ -352,9 +514,4 @@ impl Endpoint {
             self.by_reset_token.remove(&token);
         }
     }
-}
-
-/// A connection ID that nobody can guess, for a client's first packets.
-fn random_cid(rng: &mut Rng) -> ConnectionId {
-    ConnectionId::new(&rng.bytes::<8>()).unwrap_or(ConnectionId::EMPTY)
 }

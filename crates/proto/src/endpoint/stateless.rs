@@ -2,11 +2,14 @@
 
 use fulmar_base::Rng;
 use fulmar_wire::{
-    PathId, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, packet_number, sample,
-    unprotect_header, write_version_negotiation as write_version_negotiation_packet,
+    ConnectionId, PathId, ProtectedKind, ProtectedPacket, ResetToken, Side, Version, packet_number, sample,
+    unprotect_header, write_retry as write_retry_packet,
+    write_version_negotiation as write_version_negotiation_packet,
 };
 
-use crate::crypto::{AeadBackend, Keys};
+use super::incoming::FirstPacket;
+use crate::connection::reserved;
+use crate::crypto::{AeadBackend, Keys, retry_tag};
 use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
 
 /// A stateless reset has at least this many bytes, so that it looks like a packet (RFC 9000 §10.3).
@@ -58,9 +61,26 @@ pub(super) fn write_version_negotiation(
 ) -> usize {
     // A reserved version among the real ones keeps clients honest (RFC 9000 §6.3).
     let mut offered = versions.to_vec();
-    offered.push(Version(0x0a0a_0a0a | (rng.u64() as u32 & 0xf0f0_f0f0)));
+    offered.push(reserved(rng));
     let mut packet = Vec::new();
     write_version_negotiation_packet(&mut packet, rng.u64() as u8, src, dst, &offered);
+    reply.room()[..packet.len()].copy_from_slice(&packet);
+    reply.set_len(packet.len());
+    packet.len()
+}
+
+/// Writes a Retry packet that answers the first packet of a client and sends it to `cid` (RFC 9000 §17.2.5).
+pub(super) fn write_retry(
+    rng: &mut Rng,
+    first: &FirstPacket,
+    cid: &ConnectionId,
+    token: &[u8],
+    reply: &mut TransmitBatch,
+) -> usize {
+    let mut packet = Vec::new();
+    write_retry_packet(&mut packet, first.version, rng.u64() as u8, &first.src, cid, token);
+    let tag = retry_tag(first.version, &first.dst, &packet);
+    packet.extend_from_slice(&tag);
     reply.room()[..packet.len()].copy_from_slice(&packet);
     reply.set_len(packet.len());
     packet.len()

@@ -4,6 +4,7 @@
 //! window, if the peer's `min_ack_delay` permits it. What is asked for is decided in `tuning`; how ACKs are sent,
 //! in `space`.
 
+mod return_path;
 mod tuning;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use fulmar_wire::{Frame, TransportParameters, VarInt};
 
 pub(crate) use self::tuning::AckFigures;
 
+use self::return_path::ReturnPath;
 use self::tuning::{Observed, Request};
 use crate::error::TransportError;
 use crate::packet::{FrameWriter, SentFrame};
@@ -55,6 +57,7 @@ struct Sender {
     /// The longest delay by which the peer may be acting now.
     delay_max: Duration,
     period: Option<Period>,
+    return_path: ReturnPath,
 }
 
 /// What ACK frames have brought since the last decision.
@@ -75,6 +78,7 @@ impl AckFrequency {
             next_sequence: 0,
             delay_max: peer.max_ack_delay,
             period: None,
+            return_path: ReturnPath::default(),
         });
         Self { receiver: Receiver { min_ack_delay, newest: None }, sender }
     }
@@ -139,7 +143,8 @@ impl AckFrequency {
         if elapsed > figures.rtt.smoothed() * 2 + SILENCE {
             return;
         }
-        let wanted = Request::wanted(figures, &observed, sender.min_ack_delay);
+        let return_delay = sender.return_path.delay(figures.rtt, &observed);
+        let wanted = Request::wanted(figures, &observed, sender.min_ack_delay, return_delay);
         if figures.packets_sent >= tuning::FIRST_PACKETS && wanted.differs_from(&sender.asked.get()) {
             sender.asked.set(wanted);
         }

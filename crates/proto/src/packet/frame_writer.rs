@@ -16,6 +16,7 @@ pub(crate) struct FrameWriter<'a> {
     frames: SentFrames,
     ack_eliciting: bool,
     fills_datagram: bool,
+    moves_path: bool,
     log: Option<(Instant, &'a mut ConnectionLog)>,
 }
 
@@ -40,6 +41,7 @@ impl<'a> FrameWriter<'a> {
             frames: SentFrames::new(),
             ack_eliciting: false,
             fills_datagram: false,
+            moves_path: false,
             log: None,
         }
     }
@@ -64,6 +66,12 @@ impl<'a> FrameWriter<'a> {
         self.ack_eliciting
     }
 
+    /// Whether one of the frames is more than a probe, so that the packet moves a path to the address it comes
+    /// from (RFC 9000 §9.1).
+    pub(crate) fn moves_path(&self) -> bool {
+        self.moves_path
+    }
+
     /// Writes a frame whose fate nobody needs to hear of. Returns false, and writes nothing, if it does not fit.
     pub(crate) fn write_untracked(&mut self, frame: &Frame<'_>) -> bool {
         if frame.encoded_len(self.dialect) > self.space() {
@@ -74,6 +82,7 @@ impl<'a> FrameWriter<'a> {
             log.push_frame(*now, frame);
         }
         self.ack_eliciting |= frame.is_ack_eliciting();
+        self.moves_path |= !frame.is_probing();
         // RFC 9000 §8.2.1, §8.2.2: they prove that the path carries such datagrams.
         self.fills_datagram |= matches!(frame, Frame::PathChallenge(_) | Frame::PathResponse(_));
         true
@@ -92,6 +101,7 @@ impl<'a> FrameWriter<'a> {
     /// one does.
     pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> Option<AckWritten> {
         let written = ack.encode_within(self.dialect, &mut self.writer)?;
+        self.moves_path = true;
         self.frames.push(SentFrame::Ack { largest: written.largest });
         if let Some((now, log)) = &mut self.log {
             log.push_ack(*now, ack, written.ranges);
@@ -135,6 +145,7 @@ impl<'a> FrameWriter<'a> {
         header(len, fin, explicit_len).encode(&mut self.writer);
         fill(self.writer.reserve(len));
         self.ack_eliciting = true;
+        self.moves_path = true;
         self.note(LogEvent::Stream { id, offset, len: len as u16, fin });
         self.frames.push(SentFrame::Stream { id, offset, len: len as u32, fin });
         Some(len)
@@ -159,6 +170,7 @@ impl<'a> FrameWriter<'a> {
         self.writer.put_varint(varint(len as u64));
         fill(self.writer.reserve(len));
         self.ack_eliciting = true;
+        self.moves_path = true;
         self.note(LogEvent::Crypto { offset, len: len as u16 });
         self.frames.push(SentFrame::Crypto { offset, len: len as u32 });
         Some(len)

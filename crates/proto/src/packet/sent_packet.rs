@@ -47,6 +47,10 @@ pub(crate) enum SentFrame {
         sequence: u64,
     },
     HandshakeDone,
+    /// A token for later connections, by its place among those of the connection.
+    NewToken {
+        index: u8,
+    },
     /// A request of the ACK frequency extension.
     AckFrequency {
         sequence: u64,

@@ -17,6 +17,11 @@ impl AddressCredit {
         Self { validated, received: 0, sent: 0 }
     }
 
+    /// Whether the address has proven itself.
+    pub(crate) fn is_validated(&self) -> bool {
+        self.validated
+    }
+
     /// The address has proven itself.
     pub(crate) fn validate(&mut self) {
         self.validated = true;

@@ -15,6 +15,8 @@ enum State {
     Unknown,
     /// The marks arrive.
     Capable,
+    /// They did, but nothing is acknowledged any more: packets leave without, to see whether that is the reason.
+    Suspected,
     /// The path or the peer does not keep marks, or is not trusted to.
     Failed,
 }
@@ -24,35 +26,40 @@ enum State {
 pub(crate) struct EcnValidation {
     state: State,
     sent: u64,
+    /// How many times in a row unmarked packets arrived after marked ones had not.
+    rescues: u32,
 }
+
+/// After so many it is no chance: the path drops marked packets now.
+const RESCUES_MAX: u32 = 2;
 
 impl EcnValidation {
     pub(crate) fn new(enabled: bool) -> Self {
         let state = if enabled { State::Testing } else { State::Failed };
-        Self { state, sent: 0 }
+        Self { state, sent: 0, rescues: 0 }
     }
 
     /// What is known, for the log.
     pub(crate) fn state(&self) -> EcnState {
         match self.state {
             State::Testing => EcnState::Testing,
-            State::Unknown => EcnState::Unknown,
+            State::Unknown | State::Suspected => EcnState::Unknown,
             State::Capable => EcnState::Capable,
             State::Failed => EcnState::Failed,
         }
     }
 
-    /// The codepoint for the next packet.
-    pub(crate) fn codepoint(&self) -> Ecn {
-        match self.state {
-            State::Testing | State::Capable => Ecn::Ect0,
-            State::Unknown | State::Failed => Ecn::NotEct,
+    /// The codepoint for the next packet, where the congestion controller asks for `wanted`.
+    pub(crate) fn codepoint(&self, wanted: Ecn) -> Ecn {
+        match (self.state, wanted) {
+            (State::Testing | State::Capable, Ecn::Ect0 | Ecn::Ect1) => wanted,
+            _ => Ecn::NotEct,
         }
     }
 
-    /// `packets` were sent with the codepoint.
-    pub(crate) fn on_sent(&mut self, packets: u64) {
-        if self.codepoint() == Ecn::NotEct {
+    /// `packets` were sent with `codepoint`.
+    pub(crate) fn on_sent(&mut self, codepoint: Ecn, packets: u64) {
+        if codepoint == Ecn::NotEct {
             return;
         }
         self.sent += packets;
@@ -72,16 +79,27 @@ impl EcnValidation {
             (_, EcnFeedback::Valid { ce, validated }) => {
                 if validated > 0 {
                     self.state = State::Capable;
+                    self.rescues = 0;
                 }
                 ce
             }
         }
     }
 
-    /// All packets of the test were lost: the path may drop marked packets.
+    /// Nothing is acknowledged any more: the path may drop marked packets (RFC 9000 §13.4.2.1).
     pub(crate) fn on_persistent_loss(&mut self) {
-        if self.state != State::Capable {
-            self.state = State::Failed;
+        self.state = match self.state {
+            State::Capable | State::Suspected => State::Suspected,
+            State::Testing | State::Unknown | State::Failed => State::Failed,
+        };
+    }
+
+    /// Something is acknowledged, after [`Self::on_feedback`] of the same frame. Marks that arrived before are given
+    /// a second chance: the path may just have been interrupted.
+    pub(crate) fn on_progress(&mut self) {
+        if self.state == State::Suspected {
+            self.rescues += 1;
+            self.state = if self.rescues < RESCUES_MAX { State::Capable } else { State::Failed };
         }
     }
 }
@@ -93,26 +111,62 @@ mod tests {
     #[test]
     fn a_path_that_keeps_marks_is_used() {
         let mut ecn = EcnValidation::new(true);
-        ecn.on_sent(TEST_PACKETS);
-        assert_eq!(ecn.codepoint(), Ecn::NotEct);
+        ecn.on_sent(Ecn::Ect0, TEST_PACKETS);
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct);
         assert_eq!(ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 4 }), 0);
-        assert_eq!(ecn.codepoint(), Ecn::Ect0);
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0);
         assert_eq!(ecn.on_feedback(EcnFeedback::Valid { ce: 2, validated: 4 }), 2);
+    }
+
+    #[test]
+    fn a_path_that_comes_to_swallow_marked_packets_is_found_out() {
+        let mut ecn = EcnValidation::new(true);
+        ecn.on_sent(Ecn::Ect0, 1);
+        ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
+        ecn.on_persistent_loss();
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct);
+        ecn.on_progress();
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0, "a second chance");
+        ecn.on_persistent_loss();
+        ecn.on_progress();
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::NotEct);
+    }
+
+    #[test]
+    fn an_interruption_does_not_end_marking() {
+        let mut ecn = EcnValidation::new(true);
+        for _ in 0..5 {
+            ecn.on_sent(Ecn::Ect0, 1);
+            ecn.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
+            ecn.on_persistent_loss();
+            ecn.on_progress();
+        }
+        assert_eq!(ecn.codepoint(Ecn::Ect0), Ecn::Ect0);
+    }
+
+    #[test]
+    fn the_controller_chooses_the_mark_and_may_choose_none() {
+        let ecn = EcnValidation::new(true);
+        assert_eq!(ecn.codepoint(Ecn::Ect1), Ecn::Ect1);
+        assert_eq!(ecn.codepoint(Ecn::NotEct), Ecn::NotEct);
+        assert_eq!(ecn.codepoint(Ecn::Ce), Ecn::NotEct, "congestion is for routers to mark");
+        assert_eq!(EcnValidation::new(false).codepoint(Ecn::Ect1), Ecn::NotEct);
     }
 
     #[test]
     fn a_path_that_lies_or_swallows_marked_packets_is_not() {
         let mut lying = EcnValidation::new(true);
-        lying.on_sent(1);
+        lying.on_sent(Ecn::Ect0, 1);
         lying.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
         lying.on_feedback(EcnFeedback::Invalid);
-        assert_eq!(lying.codepoint(), Ecn::NotEct);
+        assert_eq!(lying.codepoint(Ecn::Ect0), Ecn::NotEct);
         assert_eq!(lying.on_feedback(EcnFeedback::Valid { ce: 3, validated: 1 }), 0);
 
         let mut swallowing = EcnValidation::new(true);
-        swallowing.on_sent(TEST_PACKETS);
+        swallowing.on_sent(Ecn::Ect0, TEST_PACKETS);
         swallowing.on_persistent_loss();
+        swallowing.on_progress();
         swallowing.on_feedback(EcnFeedback::Valid { ce: 0, validated: 1 });
-        assert_eq!(swallowing.codepoint(), Ecn::NotEct);
+        assert_eq!(swallowing.codepoint(Ecn::Ect0), Ecn::NotEct);
     }
 }

@@ -53,6 +53,17 @@ impl LocalCids {
         Self { path, issued, next_sequence: 1, limit: 1, config, rng }
     }
 
+    /// The ID that a server has given for its preferred address has sequence number 1, and the peer knows it from
+    /// the transport parameters (RFC 9000 §5.1.1). To be called before others are issued.
+    pub(crate) fn add_preferred(&mut self, cid: ConnectionId) {
+        self.issued.push_back(Issued {
+            sequence: self.next_sequence,
+            cid,
+            announcement: Announcement::Known,
+        });
+        self.next_sequence += 1;
+    }
+
     /// The length of all IDs.
     pub(crate) fn cid_len(&self) -> usize {
         self.config.cid_generator.cid_len()
@@ -60,7 +71,8 @@ impl LocalCids {
 
     /// Issues IDs up to the peer's `active_connection_id_limit` and our own limit.
     pub(crate) fn set_peer_limit(&mut self, limit: u64, events: &mut VecDeque<EndpointEventInner>) {
-        self.limit = limit.min(LOCAL_CIDS_MAX);
+        // RFC 9000 §5.1.1: who uses no connection IDs issues none.
+        self.limit = if self.cid_len() == 0 { 1 } else { limit.min(LOCAL_CIDS_MAX) };
         self.replenish(events);
     }
 
@@ -81,7 +93,7 @@ impl LocalCids {
         used: &ConnectionId,
         events: &mut VecDeque<EndpointEventInner>,
     ) -> Result<(), TransportError> {
-        if sequence >= self.next_sequence {
+        if sequence >= self.next_sequence || self.cid_len() == 0 {
             // RFC 9000 §19.16.
             return Err(TransportError::new(
                 TransportErrorCode::PROTOCOL_VIOLATION,

@@ -2,8 +2,10 @@
 //!
 //! A [`Path`] is a multipath path: a packet number space and sequences of connection IDs of its own; it lives
 //! across migrations. A [`Tuple`] is a network path: the addresses and everything learned about what lies
-//! between them; it is replaced when the path migrates. A path owns its tuple. A connection without multipath
-//! has a path limit of one: path 0.
+//! between them; it is replaced when the path migrates. A path owns its tuples: the one in use, and a few that are
+//! being tried or that it may return to. A connection without multipath has a path limit of one: path 0.
+//!
+//! When tuples come and go is decided in `connection/migration.rs`.
 //!
 //! RFC 9000 §5.1 (connection IDs), §8 (address validation), §9 (migration), §13.4 (ECN), §14 (datagram size),
 //! RFC 9002 §5 (round-trip time).
@@ -15,19 +17,24 @@ mod mtud;
 mod remote_cids;
 mod responses;
 mod rtt;
+mod spin;
 mod tuple;
+mod tuples;
+mod validation;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar_base::Rng;
+use fulmar_base::{Instant, Rng};
 use fulmar_wire::{ConnectionId, PathId};
 
+pub(crate) use amplification::AddressCredit;
 pub(crate) use local_cids::LocalCids;
 pub(crate) use remote_cids::{REMOTE_CIDS_MAX, RemoteCids};
-pub(crate) use responses::PathResponses;
 pub(crate) use rtt::GRANULARITY;
 pub use rtt::{INITIAL_RTT, Rtt};
 pub(crate) use tuple::Tuple;
+pub(crate) use validation::Validation;
 
 use crate::config::EndpointConfig;
 use crate::space::NumberSpace;
@@ -44,8 +51,24 @@ pub(crate) struct Path {
     pub(crate) space: NumberSpace,
     pub(crate) local_cids: LocalCids,
     pub(crate) remote_cids: RemoteCids,
-    pub(crate) responses: PathResponses,
+    /// The tuple in use.
     pub(crate) tuple: Tuple,
+    others: Vec<Tuple>,
+    /// Which of the others was in use before and is returned to if the one in use fails.
+    fallback: Option<TupleId>,
+    /// When the tuple in use was last changed.
+    pub(crate) switched: Option<Instant>,
+    /// The connection ID that the peer sends to over the tuple in use: if it is the same on another one, a NAT
+    /// has changed its address (RFC 9000 §9.5).
+    pub(crate) peer_dst: ConnectionId,
+    /// Where the peer was in the handshake.
+    pub(crate) first_remote: SocketAddr,
+    /// Whether this end ever sent a challenge, so that an answer is no lie.
+    pub(crate) has_challenged: bool,
+    /// The largest datagram that the peer takes.
+    pub(crate) mtu_limit: u16,
+    pub(crate) rng: Rng,
+    last_id: u32,
 }
 
 impl Path {
@@ -56,16 +79,25 @@ impl Path {
         remote_cid: ConnectionId,
         tuple: Tuple,
         config: Arc<EndpointConfig>,
-        rng: Rng,
+        mut rng: Rng,
     ) -> Self {
         let id = PathId::ZERO;
+        let cids = LocalCids::new(id, local_cid, config, rng.fork());
         Self {
             id,
             space,
-            local_cids: LocalCids::new(id, local_cid, config, rng),
+            local_cids: cids,
             remote_cids: RemoteCids::new(id, remote_cid),
-            responses: PathResponses::default(),
+            others: Vec::new(),
+            fallback: None,
+            switched: None,
+            peer_dst: local_cid,
+            first_remote: tuple.addrs.remote,
+            has_challenged: false,
+            mtu_limit: u16::MAX,
+            last_id: tuple.id.0,
             tuple,
+            rng,
         }
     }
 }

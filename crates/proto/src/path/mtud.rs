@@ -35,7 +35,12 @@ pub(crate) struct MtuDiscovery {
     /// Datagrams that went before the probe that is due.
     passed_over: u32,
     next_search: Option<Instant>,
+    /// Whether a probe would be of use: since the last one, a full datagram left, or the application sends
+    /// datagrams of its own. An end that only receives leaves its way back to the acknowledgements.
+    wanted: bool,
     large_losses: u32,
+    /// When the newest of the small packets that were lost was sent.
+    newest_small_lost: Option<Instant>,
     /// When the newest of the large packets that arrived was sent.
     newest_large: Option<Instant>,
     /// When the size in use fell back last.
@@ -55,7 +60,9 @@ impl MtuDiscovery {
             in_flight: false,
             passed_over: 0,
             next_search: None,
+            wanted: false,
             large_losses: 0,
+            newest_small_lost: None,
             newest_large: None,
             fell: None,
         }
@@ -79,9 +86,14 @@ impl MtuDiscovery {
         self.current = self.current.min(self.limit);
     }
 
+    /// Larger datagrams would be of use.
+    pub(crate) fn want(&mut self) {
+        self.wanted = true;
+    }
+
     /// The size that a probe should have now, if one should be sent.
     pub(crate) fn poll_probe(&mut self, now: Instant) -> Option<u16> {
-        if !self.enabled || self.in_flight {
+        if !self.enabled || !self.wanted || self.in_flight {
             return None;
         }
         if self.next_search.is_some_and(|at| at <= now) {
@@ -106,7 +118,13 @@ impl MtuDiscovery {
     /// The probe left.
     pub(crate) fn on_probe_sent(&mut self) {
         self.in_flight = true;
+        self.wanted = false;
         self.passed_over = 0;
+    }
+
+    /// What is under way will not be heard of: a probe is sent anew.
+    pub(crate) fn forget_flight(&mut self) {
+        self.in_flight = false;
     }
 
     /// A datagram with data went before the probe that is due.
@@ -148,14 +166,24 @@ impl MtuDiscovery {
         }
     }
 
+    /// A packet of `size` bytes, not a probe, that was sent at `sent` was lost and fits every path: the losses
+    /// before it were of another kind.
+    pub(crate) fn on_small_lost(&mut self, size: u16, sent: Instant) {
+        if size <= self.base {
+            self.newest_small_lost = self.newest_small_lost.max(Some(sent));
+        }
+    }
+
     /// A packet of `size` bytes, not a probe, that was sent at `sent` was lost. Returns true if the size in use
-    /// fell back, because the path seems to have become narrower.
+    /// fell back, because the path seems to have become narrower. All of the smaller packets that were lost with
+    /// it are known by now.
     ///
     /// The search begins anew at once, with one more probe of the old size: if the path was silent rather than
     /// narrow, that restores it after a round trip.
     pub(crate) fn on_packet_lost(&mut self, now: Instant, size: u16, sent: Instant) -> bool {
-        // A loss before a large packet that arrived is congestion: the path carries the size.
-        let explained = self.newest_large.is_some_and(|newest| newest >= sent);
+        // A loss before a large packet that arrived is congestion: the path carries the size. A loss before that
+        // of a small packet may be a silence of the path.
+        let explained = self.newest_large.max(self.newest_small_lost).is_some_and(|newest| newest >= sent);
         if size <= self.base || self.current <= self.base || explained {
             return false;
         }
@@ -170,6 +198,7 @@ impl MtuDiscovery {
         self.current = self.base;
         self.in_flight = false;
         self.next_search = None;
+        self.wanted = true;
         true
     }
 
@@ -188,8 +217,10 @@ mod tests {
     fn search(path: u16, limit: u16) -> (u16, u32) {
         let mut mtud = MtuDiscovery::new(1_200, limit, true);
         let mut probes = 0;
+        mtud.want();
         while let Some(size) = mtud.poll_probe(Instant::ZERO) {
             mtud.on_probe_sent();
+            mtud.want();
             assert_eq!(mtud.poll_probe(Instant::ZERO), None, "one probe at a time");
             probes += 1;
             if size <= path {
@@ -239,7 +270,27 @@ mod tests {
         assert_eq!(mtud.poll_probe(at(100)), Some(1_452), "was it the size?");
         mtud.on_probe_sent();
         mtud.on_probe_lost();
+        assert_eq!(mtud.poll_probe(at(100)), None, "nobody sends");
+        mtud.want();
         assert_eq!(mtud.poll_probe(at(100)), Some(1_325), "one loss more is enough");
+    }
+
+    #[test]
+    fn a_silence_in_which_small_packets_are_lost_as_well_is_no_black_hole() {
+        let at = Instant::from_millis;
+        let mut mtud = MtuDiscovery::new(1_452, 1_452, true);
+        mtud.on_small_lost(1_200, at(50));
+        assert!((0..50).all(|n| !mtud.on_packet_lost(at(100), 1_452, at(n))));
+        // Those after it count.
+        assert!((51..60).any(|n| mtud.on_packet_lost(at(100), 1_452, at(n))));
+    }
+
+    #[test]
+    fn an_end_that_sends_nothing_large_does_not_probe() {
+        let mut mtud = MtuDiscovery::new(1_200, 1_452, true);
+        assert_eq!(mtud.poll_probe(Instant::ZERO), None);
+        mtud.want();
+        assert_eq!(mtud.poll_probe(Instant::ZERO), Some(1_452));
     }
 
     #[test]

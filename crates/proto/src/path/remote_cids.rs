@@ -23,15 +23,20 @@ struct Remote {
     sequence: u64,
     cid: ConnectionId,
     reset_token: Option<ResetToken>,
+    /// Whether a tuple sends to it. No two tuples share one unless the peer does so too (RFC 9000 §9.5).
+    used: bool,
 }
 
 /// The connection IDs under which a path's packets are sent.
 ///
-/// The active ID is the first of `ids`, which is never empty and holds at most [`REMOTE_CIDS_MAX`].
+/// `ids` is never empty, holds at most [`REMOTE_CIDS_MAX`], and has the active one.
 #[derive(Debug)]
 pub(crate) struct RemoteCids {
     path: PathId,
+    /// In the order of their sequence numbers.
     ids: VecDeque<Remote>,
+    /// The ID that the tuple in use sends to, and its sequence number.
+    active: (u64, ConnectionId),
     /// IDs below this sequence number are retired, also those not yet seen.
     retire_prior_to: u64,
     /// Sequence numbers that were seen, so that a repeated frame is recognised after its ID was retired.
@@ -49,7 +54,8 @@ impl RemoteCids {
         seen.insert_one(0);
         Self {
             path,
-            ids: VecDeque::from([Remote { sequence: 0, cid: first, reset_token: None }]),
+            ids: VecDeque::from([Remote { sequence: 0, cid: first, reset_token: None, used: true }]),
+            active: (0, first),
             retire_prior_to: 0,
             seen,
             retire_pending: VecDeque::new(),
@@ -59,13 +65,60 @@ impl RemoteCids {
 
     /// The ID to send to.
     pub(crate) fn active(&self) -> ConnectionId {
-        self.ids[0].cid
+        self.active.1
+    }
+
+    /// Its sequence number.
+    pub(crate) fn active_sequence(&self) -> u64 {
+        self.active.0
+    }
+
+    /// The ID with this sequence number, if it is not retired.
+    pub(crate) fn get(&self, sequence: u64) -> Option<ConnectionId> {
+        self.ids.iter().find(|id| id.sequence == sequence).map(|id| id.cid)
+    }
+
+    /// Takes an ID that was never used, for another tuple. A peer without connection IDs has but one, which is
+    /// used everywhere (RFC 9000 §5.1).
+    pub(crate) fn take_spare(&mut self) -> Option<u64> {
+        if self.active().is_empty() {
+            return Some(self.active.0);
+        }
+        let spare = self.ids.iter_mut().find(|id| !id.used)?;
+        spare.used = true;
+        Some(spare.sequence)
+    }
+
+    /// Sends to this ID, which was taken, from now on. Without effect if it is retired.
+    pub(crate) fn set_active(&mut self, sequence: u64) {
+        if let Some(id) = self.ids.iter_mut().find(|id| id.sequence == sequence) {
+            id.used = true;
+            self.active = (sequence, id.cid);
+        }
+    }
+
+    /// Gives an ID up that no tuple uses any more. The active one stays.
+    pub(crate) fn retire(&mut self, sequence: u64, events: &mut VecDeque<EndpointEventInner>) {
+        let index = self.ids.iter().position(|id| id.sequence == sequence && sequence != self.active.0);
+        if let Some(id) = index.and_then(|index| self.ids.remove(index)) {
+            self.note_retired(&id, events);
+        }
+    }
+
+    fn note_retired(&mut self, id: &Remote, events: &mut VecDeque<EndpointEventInner>) {
+        self.retire_pending.push_back(id.sequence);
+        if let Some(token) = id.reset_token {
+            events.push_back(EndpointEventInner::ResetTokenForgotten(token));
+        }
     }
 
     /// Replaces the ID of the handshake, when the server chose another one (RFC 9000 §7.2) or in a Retry.
     pub(crate) fn replace_handshake_cid(&mut self, cid: ConnectionId) {
         if let Some(first) = self.ids.iter_mut().find(|id| id.sequence == 0) {
             first.cid = cid;
+            if self.active.0 == 0 {
+                self.active.1 = cid;
+            }
         }
     }
 
@@ -83,8 +136,11 @@ impl RemoteCids {
 
     /// Whether `token` belongs to one of the IDs in use.
     pub(crate) fn is_reset_token(&self, token: &ResetToken) -> bool {
-        // Every token is compared, so that the time tells nothing about which one matched.
-        self.ids.iter().fold(false, |found, id| found | id.reset_token.is_some_and(|t| t == *token))
+        // Every token is compared, so that the time tells nothing about which one matched. RFC 9000 §10.3.1: the
+        // tokens of IDs that were never used do not count.
+        self.ids
+            .iter()
+            .fold(false, |found, id| found | (id.used & id.reset_token.is_some_and(|t| t == *token)))
     }
 
     /// The peer issued an ID (RFC 9000 §19.15).
@@ -98,8 +154,12 @@ impl RemoteCids {
                 "a connection ID for a path without connection IDs",
             ));
         }
-        let new =
-            Remote { sequence: frame.sequence.get(), cid: frame.cid, reset_token: Some(frame.reset_token) };
+        let new = Remote {
+            sequence: frame.sequence.get(),
+            cid: frame.cid,
+            reset_token: Some(frame.reset_token),
+            used: false,
+        };
         self.check_consistent(&new)?;
         if self.seen.insert_one(new.sequence) {
             if new.sequence < self.retire_prior_to {
@@ -154,10 +214,12 @@ impl RemoteCids {
                 return Err(TransportError::protocol_violation("all connection IDs were retired"));
             }
             self.ids.pop_front();
-            self.retire_pending.push_back(id.sequence);
-            if let Some(token) = id.reset_token {
-                events.push_back(EndpointEventInner::ResetTokenForgotten(token));
-            }
+            self.note_retired(&id, events);
+        }
+        if self.get(self.active.0).is_none() {
+            // The tuple in use must have one; it takes that of another tuple if none is spare.
+            let next = self.take_spare().or_else(|| self.ids.front().map(|id| id.sequence));
+            self.set_active(next.unwrap_or_default());
         }
         Ok(())
     }
@@ -165,11 +227,19 @@ impl RemoteCids {
     /// Goes over to the next ID, so that what was sent under the old one cannot be linked to what follows
     /// (RFC 9000 §5.1.2, §9.5). Returns false if the peer issued no other, or too many retirements are under way.
     pub(crate) fn rotate(&mut self, events: &mut VecDeque<EndpointEventInner>) -> bool {
-        if self.retire_pending.len() + self.retire_in_flight.len() >= RETIREMENTS_MAX {
+        let old = self.active.0;
+        if self.has_many_retirements() || self.active().is_empty() {
             return false;
         }
-        let Some(next) = self.ids.get(1).map(|next| next.sequence) else { return false };
-        self.retire_below(next, events).is_ok()
+        let Some(next) = self.take_spare() else { return false };
+        self.set_active(next);
+        self.retire(old, events);
+        true
+    }
+
+    /// Whether the peer leaves so many retirements without an acknowledgement that none should be added.
+    pub(crate) fn has_many_retirements(&self) -> bool {
+        self.retire_pending.len() + self.retire_in_flight.len() >= RETIREMENTS_MAX
     }
 
     /// Whether a retirement is waiting.

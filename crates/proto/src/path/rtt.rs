@@ -41,6 +41,8 @@ pub struct Rtt {
     min: Duration,
     first_sample: Option<Instant>,
     period: Period,
+    /// The largest step between two samples of the round trip before.
+    step: Duration,
 }
 
 /// The samples of a round trip. It ends when a packet that was sent after its start is acknowledged.
@@ -55,11 +57,13 @@ struct Period {
     samples: u32,
     /// The largest distance from the smoothed time.
     farthest: Duration,
+    /// The largest distance of two samples in a row.
+    step: Duration,
 }
 
 impl Period {
     fn starting(start: Instant) -> Self {
-        Self { start, sum: Duration::ZERO, samples: 0, farthest: Duration::ZERO }
+        Self { start, sum: Duration::ZERO, samples: 0, farthest: Duration::ZERO, step: Duration::ZERO }
     }
 
     fn add(&mut self, sample: Duration, smoothed: Duration) {
@@ -84,6 +88,7 @@ impl Rtt {
             min: initial,
             first_sample: None,
             period: Period::starting(Instant::ZERO),
+            step: Duration::ZERO,
         }
     }
 
@@ -99,7 +104,7 @@ impl Rtt {
         ack_delay: Duration,
         max_ack_delay: Option<Duration>,
     ) {
-        self.latest = sample;
+        let previous = std::mem::replace(&mut self.latest, sample);
         if self.first_sample.is_none() {
             self.first_sample = Some(now);
             self.min = sample;
@@ -108,6 +113,7 @@ impl Rtt {
             self.period = Period::starting(now);
             return;
         }
+        self.period.step = self.period.step.max(sample.abs_diff(previous));
         // RFC 9002 §5.2: the minimum ignores the acknowledgement delay.
         self.min = self.min.min(sample);
         let ack_delay = max_ack_delay.map_or(ack_delay, |max| ack_delay.min(max));
@@ -137,6 +143,7 @@ impl Rtt {
         let newest_was_sent_after_start = self.period.start + sample <= now;
         if newest_was_sent_after_start {
             self.weigh(self.period.mean(), self.period.farthest);
+            self.step = self.period.step;
             self.period = Period::starting(now);
         }
     }
@@ -155,6 +162,12 @@ impl Rtt {
     /// [`TimerStyle::Classic`] of all.
     pub fn variance(&self) -> Duration {
         self.variance
+    }
+
+    /// The largest difference of a sample from the one before, during the last round trip or two: how unevenly
+    /// acknowledgements come, whatever the round-trip time does in the long run.
+    pub(crate) fn jitter(&self) -> Duration {
+        self.step.max(self.period.step)
     }
 
     /// The smallest sample, or the initial guess.

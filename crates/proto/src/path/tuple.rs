@@ -1,14 +1,19 @@
 //! A network path: a pair of addresses and everything that was learned about what lies between them.
 
-use fulmar_base::Instant;
+use fulmar_base::{Instant, Rng};
+use fulmar_wire::Side;
 
 use super::amplification::AddressCredit;
 use super::ecn::EcnValidation;
 use super::mtud::MtuDiscovery;
+use super::responses::PathResponses;
+use super::spin::Spin;
+use super::validation::Validation;
 use super::{Rtt, TupleId};
-use crate::config::TransportConfig;
+use crate::config::{MTU_MIN, TransportConfig};
 use crate::congestion::Flow;
 use crate::datagram::FourTuple;
+use crate::packet::FrameWriter;
 
 /// The state of a network path. It is replaced when the path migrates, because nothing that was learned about
 /// one network holds for another (RFC 9000 §9.4).
@@ -17,6 +22,14 @@ pub(crate) struct Tuple {
     pub(crate) id: TupleId,
     pub(crate) addrs: FourTuple,
     pub(crate) credit: AddressCredit,
+    /// Whether the peer was seen to receive here.
+    pub(crate) validated: bool,
+    /// The proof that is under way.
+    pub(crate) validation: Option<Validation>,
+    pub(crate) responses: PathResponses,
+    /// The sequence number of the peer's connection ID that packets go to.
+    pub(crate) remote_cid: u64,
+    pub(crate) spin: Spin,
     pub(crate) rtt: Rtt,
     /// Bytes in flight of all packet number spaces, and what may be added to them.
     pub(crate) flow: Flow,
@@ -28,16 +41,22 @@ impl Tuple {
     pub(crate) fn new(
         id: TupleId,
         addrs: FourTuple,
-        validated: bool,
+        credit: AddressCredit,
         config: &TransportConfig,
         now: Instant,
+        rng: &mut Rng,
     ) -> Self {
         let mtu = config.initial_mtu;
         let rtt = Rtt::new(config.initial_rtt, config.timers);
         Self {
             id,
             addrs,
-            credit: AddressCredit::new(validated),
+            credit,
+            validated: false,
+            validation: None,
+            responses: PathResponses::default(),
+            remote_cid: 0,
+            spin: Spin::new(config.spin_bit, rng),
             flow: Flow::new(now, &config.congestion, mtu, &rtt),
             rtt,
             mtud: MtuDiscovery::new(mtu, config.mtu_max, config.mtu_discovery),
@@ -48,6 +67,42 @@ impl Tuple {
     /// The size of a full datagram.
     pub(crate) fn mtu(&self) -> u16 {
         self.mtud.current()
+    }
+
+    /// Whether there is something to send that concerns the tuple itself.
+    pub(crate) fn wants_to_send(&self) -> bool {
+        self.responses.wants_to_send() || self.validation.as_ref().is_some_and(|v| v.is_pending())
+    }
+
+    /// Writes the challenge that is due and the answers to the peer's. Both fill their datagram, as far as the
+    /// credit of the address allows.
+    pub(crate) fn write(&mut self, now: Instant, rng: &mut Rng, out: &mut FrameWriter<'_>) {
+        if let Some(validation) = &mut self.validation {
+            let full = self.credit.available() >= u64::from(MTU_MIN);
+            validation.write(now, full, rng, out);
+        }
+        self.responses.write(out);
+    }
+
+    /// Whether `other` differs from this tuple in nothing but the peer's port, so that what was measured on one
+    /// holds for the other (RFC 9000 §9.4). A client does not know its own port: it cannot tell unless it knows
+    /// its address.
+    pub(crate) fn is_same_network(&self, other: &Self, side: Side) -> bool {
+        self.addrs.remote.ip() == other.addrs.remote.ip()
+            && self.addrs.local_ip == other.addrs.local_ip
+            && (side.is_server() || self.addrs.local_ip.is_some())
+    }
+
+    /// Exchanges all that was measured. Packets under way count for neither any more: they get new names.
+    pub(crate) fn exchange_measurements(&mut self, other: &mut Self, names: [TupleId; 2]) {
+        std::mem::swap(&mut self.rtt, &mut other.rtt);
+        std::mem::swap(&mut self.flow, &mut other.flow);
+        std::mem::swap(&mut self.mtud, &mut other.mtud);
+        for (tuple, name) in [(&mut *self, names[0]), (other, names[1])] {
+            tuple.id = name;
+            tuple.flow.forget_flight();
+            tuple.mtud.forget_flight();
+        }
     }
 
     /// The datagram size has changed.

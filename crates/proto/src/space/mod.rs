@@ -33,6 +33,7 @@ use self::tx_numbers::TxNumbers;
 use crate::TransportError;
 use crate::datagram::Ecn;
 use crate::packet::{FrameWriter, SentPacket};
+use crate::path::TupleId;
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
 /// acknowledgement would bring nothing but an RTT sample.
@@ -71,7 +72,7 @@ pub(crate) struct RttSample {
     /// What the peer says it waited. Means nothing in an Initial or Handshake space.
     pub(crate) ack_delay: Duration,
     /// The tuple whose round-trip time it is.
-    pub(crate) tuple: crate::path::TupleId,
+    pub(crate) tuple: TupleId,
 }
 
 impl AckOutcome {
@@ -181,6 +182,19 @@ impl NumberSpace {
     /// (RFC 9002 §6.2.4). From now on their probe answers for their frames.
     pub(crate) fn take_for_probe(&mut self) -> impl Iterator<Item = &SentPacket> {
         let repeatable = |packet: &SentPacket| packet.ack_eliciting && !packet.repeated;
+        self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(
+            |packet| {
+                packet.repeated = true;
+                &*packet
+            },
+        )
+    }
+
+    /// The packets without a verdict that left over other tuples than this one, like
+    /// [`NumberSpace::take_for_probe`].
+    pub(crate) fn take_for_move(&mut self, tuple: TupleId) -> impl Iterator<Item = &SentPacket> {
+        let repeatable =
+            move |packet: &SentPacket| packet.ack_eliciting && !packet.repeated && packet.tuple != tuple;
         self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(
             |packet| {
                 packet.repeated = true;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use fulmar_base::Instant;
+
 use crate::config::TimerStyle;
 
 /// The longest probe timeout is the idle timeout divided by this, so that a path that comes back is found
@@ -11,24 +13,37 @@ const PROBES_PER_IDLE_TIMEOUT: u32 = 16;
 /// The backoff never exceeds 2 to the power of this, where no idle timeout bounds it.
 const MAX_BACKOFF_EXPONENT: u32 = 16;
 
+/// After so many timeouts in a row, the path is more likely to be broken than to have lost the probes, and
+/// reminders go between the timeouts.
+const REMIND_TIMEOUTS: u32 = 3;
+
+/// Reminders are so many probe timeouts apart at least, and a silence divided by so many.
+const REMINDER_PTOS_MIN: u32 = 2;
+const REMINDERS_PER_SILENCE: u32 = 16;
+
 /// How many probe timeouts have passed in a row without an acknowledgement.
 ///
 /// The backoff is common to all spaces of a path: a timeout in one doubles the timeout of the others
 /// (RFC 9002 §6.2.1).
 ///
-/// Two deviations from the RFC, both on purpose, and off with [`TimerStyle::Classic`]. The second timeout is as long as the first: a single lost
-/// packet is common, and a second probe at the same distance costs little. And the timeout stops growing at
-/// a sixteenth of the idle timeout, though never below one plain timeout.
-#[derive(Debug, Clone, Default)]
+/// Three deviations from the RFC, on purpose, and off with [`TimerStyle::Classic`]. The second timeout is as long
+/// as the first: a single lost packet is common, and a second probe at the same distance costs little. The
+/// timeout stops growing at a sixteenth of the idle timeout, though never below one plain timeout. And after
+/// some timeouts, reminders without data go between them.
+#[derive(Debug, Clone)]
 pub(crate) struct PtoBackoff {
     style: TimerStyle,
     count: u32,
+    /// When the first of them passed; of no meaning without one.
+    since: Instant,
+    /// When the current timeout passes, while there are reminders in between.
+    due: Option<Instant>,
 }
 
 impl PtoBackoff {
     /// No timeout has passed.
     pub(crate) fn new(style: TimerStyle) -> Self {
-        Self { style, count: 0 }
+        Self { style, count: 0, since: Instant::ZERO, due: None }
     }
 
     /// The timeouts in a row.
@@ -36,14 +51,45 @@ impl PtoBackoff {
         self.count
     }
 
-    /// Notes that the timer rang.
-    pub(crate) fn on_timeout(&mut self) {
+    /// Notes that the timeout passed.
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
+        if self.count == 0 {
+            self.since = now;
+        }
         self.count = self.count.saturating_add(1);
+        self.due = None;
+    }
+
+    /// Whether the path seems to be broken, so that reminders go between the timeouts.
+    pub(crate) fn reminds(&self) -> bool {
+        self.style == TimerStyle::OncePerRtt && self.count >= REMIND_TIMEOUTS
+    }
+
+    /// The timeout that has just begun passes at `due`, whatever is sent meanwhile.
+    pub(crate) fn begin_reminders(&mut self, due: Instant) {
+        self.due = Some(due);
+    }
+
+    /// Whether the timeout itself has passed, not only the time of a reminder.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.due.is_none_or(|due| due <= now)
+    }
+
+    /// When the next reminder or probe leaves, after one at `last`; `None` without reminders.
+    ///
+    /// They are a sixteenth of the whole silence apart: so much of its length may pass, at most, from the end of
+    /// an outage until a packet finds the path again. They cost a few dozens of bytes each, and their number
+    /// grows with the logarithm of the silence.
+    pub(crate) fn next_reminder(&self, last: Instant, plain: Duration) -> Option<Instant> {
+        let due = self.due?;
+        let silence = last.saturating_since(self.since);
+        Some(due.min(last + (silence / REMINDERS_PER_SILENCE).max(plain * REMINDER_PTOS_MIN)))
     }
 
     /// Starts again: an acknowledgement came, or keys were discarded.
     pub(crate) fn reset(&mut self) {
         self.count = 0;
+        self.due = None;
     }
 
     /// How long to wait for an acknowledgement before the next probe.

@@ -15,6 +15,14 @@ use crate::reliable::Latest;
 /// loss holds back the data of one more: with this much room none of that lets the window limit the peer.
 const WINDOW_PARTS: u64 = 4;
 
+/// As soon as the round-trip time is known, a window holds what comes in it at this rate, in bytes per second. A
+/// sender may find the rate of a long path in a single round trip, and a window that had to double its way up there
+/// would hold it back for seconds.
+const OPENING_RATE: u64 = 125_000_000;
+
+/// So many bytes come before a window is opened to that: a short exchange needs no more credit and no frame about it.
+const OPENING_BYTES: u64 = 4096;
+
 /// What the peer allows this end to send.
 #[derive(Debug, Clone)]
 pub(super) struct SendCredit {
@@ -87,6 +95,8 @@ pub(super) struct ReceiveWindow {
     consumed: u64,
     /// The limit that the peer has, or gets with the next MAX_DATA or MAX_STREAM_DATA.
     limit: Latest<u64>,
+    /// Whether the window has been opened to what the round-trip time asks for.
+    opened: bool,
     epoch: Epoch,
 }
 
@@ -106,6 +116,7 @@ impl ReceiveWindow {
             received: 0,
             consumed: 0,
             limit: Latest::new(window.min(VarInt::MAX.get())),
+            opened: false,
             epoch: Epoch::default(),
         }
     }
@@ -149,10 +160,14 @@ impl ReceiveWindow {
         self.advance();
     }
 
-    /// Doubles the window if its part was consumed at the pace of one part a round trip. Called when data
-    /// arrives, which is when the time is known: data that an application read late is then measured up to the
+    /// Opens the window to what the round-trip time asks for, once. Later doubles it if its part was consumed at the
+    /// pace of one part a round trip. Never beyond the maximum. Called when data arrives, which is when the time is known: data that an application read late is then measured up to the
     /// arrival of the next, a round trip after the read, and not taken for fast.
     pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
+        if !self.opened && self.received >= OPENING_BYTES {
+            self.opened = true;
+            self.grow_to(opening_window(rtt));
+        }
         let start = *self.epoch.start.get_or_insert(now);
         let (elapsed, part) = (now - start, self.window.div_ceil(WINDOW_PARTS));
         let consumed = self.consumed - self.epoch.consumed;
@@ -162,18 +177,31 @@ impl ReceiveWindow {
         // The pace counts, not whether a round trip has just ended: what a loss held back comes all at once.
         let pace = u128::from(consumed) * rtt.as_nanos();
         if consumed >= part && pace >= u128::from(part) * elapsed.as_nanos() {
-            self.window = self.window.saturating_mul(2).min(self.window_max);
-            self.advance();
+            self.grow_to(self.window.saturating_mul(2));
         }
         self.epoch = Epoch { start: Some(now), consumed: self.consumed };
     }
 
-    /// Announces a new limit when half of the window is used up: often enough that the peer does not stall,
+    fn grow_to(&mut self, window: u64) {
+        let window = window.min(self.window_max);
+        if window > self.window {
+            self.window = window;
+            self.advance();
+        }
+    }
+
+    /// A new limit is announced when this part of the window is used up. Half of it is often enough for a window that
+    /// can grow; of one that cannot, the peer has the use of as much as possible.
+    fn update_parts(&self) -> u64 {
+        if self.window < self.window_max { 2 } else { 8 }
+    }
+
+    /// Announces a new limit when a part of the window is used up: often enough that the peer does not stall,
     /// rarely enough that the frames cost nothing.
     fn advance(&mut self) {
         let limit = self.consumed.saturating_add(self.window).min(VarInt::MAX.get());
         let gain = limit.saturating_sub(self.limit.get());
-        if gain > 0 && (gain >= self.window / 2 || self.limit.is_pending()) {
+        if gain > 0 && (gain >= self.window / self.update_parts() || self.limit.is_pending()) {
             self.limit.set(limit);
         }
     }
@@ -199,6 +227,12 @@ impl ReceiveWindow {
     pub(super) fn limit(&self) -> u64 {
         self.limit.get()
     }
+}
+
+/// The window that a sender at [`OPENING_RATE`] does not fill within a round trip.
+fn opening_window(rtt: Duration) -> u64 {
+    let bytes = u128::from(OPENING_RATE) * rtt.as_micros() / 1_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

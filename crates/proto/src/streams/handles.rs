@@ -175,6 +175,12 @@ impl RecvHandle<'_> {
         self.streams.read(self.id, max_len, ordered)
     }
 
+    /// Whether a part of what was received came as early data (0-RTT): an attacker may have repeated it, so what it asks
+    /// for must do no harm when it is done twice (RFC 9001 §9.2).
+    pub fn is_early_data(&mut self) -> bool {
+        self.streams.table.recv_mut(self.id).is_some_and(|recv| recv.is_early())
+    }
+
     /// Ends the interest in the stream: what was not read is discarded, and the peer is asked to stop, with a
     /// code for its application (RFC 9000 §3.5).
     ///

@@ -68,6 +68,23 @@ impl OutgoingStreams {
         None
     }
 
+    /// Whether the peer allows the stream of this index. Only after [`OutgoingStreams::restart`] it may not, although
+    /// it is open.
+    pub(super) fn allows(&self, index: u64) -> bool {
+        index < self.limit
+    }
+
+    /// Whether streams are open that the peer does not allow yet.
+    pub(super) fn is_ahead(&self) -> bool {
+        self.opened > self.limit
+    }
+
+    /// The peer knows of none of the streams, and allows `limit` of them.
+    pub(super) fn restart(&mut self, limit: u64) {
+        self.limit = limit.min(MAX_STREAMS);
+        self.blocked.cancel();
+    }
+
     /// Whether a stream of this index was opened, at any time.
     pub(super) fn was_opened(&self, index: u64) -> bool {
         index < self.opened

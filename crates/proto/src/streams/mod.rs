@@ -85,6 +85,8 @@ pub(crate) struct RecvContext {
     pub(crate) now: Instant,
     /// The smoothed round-trip time, or its initial estimate.
     pub(crate) rtt: Duration,
+    /// Whether the frame is early data, which an attacker may have repeated.
+    pub(crate) early: bool,
 }
 
 /// Counts of what happened on the streams of a connection.
@@ -145,6 +147,26 @@ impl Streams {
         }
         self.raise_stream_limit(Dir::Bi, limits.max_streams_bidi);
         self.raise_stream_limit(Dir::Uni, limits.max_streams_uni);
+    }
+
+    /// The peer has nothing of what was sent, and its limits are these, which may be lower than those that were known:
+    /// early data was not taken. Everything is sent anew; what is beyond a limit waits.
+    pub(crate) fn restart(&mut self, limits: &InitialLimits) {
+        self.peer = limits.clone();
+        self.credit = SendCredit::new(limits.max_data);
+        self.outgoing.bi.restart(limits.max_streams_bidi);
+        self.outgoing.uni.restart(limits.max_streams_uni);
+        let mut restarted = Vec::new();
+        for (id, stream) in self.table.iter_mut() {
+            if let Some(send) = &mut stream.send {
+                send.restart(send_limit(self.side, limits, id));
+                restarted.push(id);
+            }
+        }
+        for id in restarted {
+            self.wake_writer(id);
+            self.sync(id);
+        }
     }
 
     /// Bytes that are buffered for sending, sent and not acknowledged ones included.
@@ -228,16 +250,18 @@ impl Streams {
     /// Puts a stream into the queues for which it has something, and takes it out of the others; forgets it
     /// if it is over.
     fn sync(&mut self, id: StreamId) {
+        let is_allowed = id.initiator() != self.side || self.outgoing[id.dir()].allows(id.index());
         let Some(stream) = self.table.get_mut(id) else { return };
-        match (stream.has_control(), stream.queued_control) {
+        let has_control = stream.has_control() && is_allowed;
+        match (has_control, stream.queued_control) {
             (true, false) => self.control.push_back(id),
             (false, true) => self.control.retain(|&queued| queued != id),
             (true, true) | (false, false) => {}
         }
-        stream.queued_control = stream.has_control();
+        stream.queued_control = has_control;
         if let Some(send) = &mut stream.send {
-            self.lost.set(id, send.priority(), send.has_lost(), &mut send.queued_lost);
-            self.fresh.set(id, send.priority(), send.has_new(), &mut send.queued_fresh);
+            self.lost.set(id, send.priority(), send.has_lost() && is_allowed, &mut send.queued_lost);
+            self.fresh.set(id, send.priority(), send.has_new() && is_allowed, &mut send.queued_fresh);
         } else if stream.is_over() {
             self.table.remove(id);
             if id.initiator() != self.side {
@@ -255,8 +279,13 @@ impl Streams {
     }
 
     fn raise_stream_limit(&mut self, dir: Dir, limit: u64) {
+        let was_ahead = self.outgoing[dir].is_ahead();
         if self.outgoing[dir].raise(limit) {
             self.events.set_available(dir);
+        }
+        if was_ahead {
+            let ids: Vec<_> = self.table.iter_mut().map(|(id, _)| id).filter(|id| id.dir() == dir).collect();
+            ids.into_iter().for_each(|id| self.sync(id));
         }
     }
 

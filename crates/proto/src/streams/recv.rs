@@ -21,6 +21,8 @@ pub(super) struct RecvHalf {
     stop: Once<VarInt>,
     /// What the application waits for; `None` while it has not read up to a gap.
     waiting: Option<Wait>,
+    /// Whether a part of it came as early data.
+    early: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +59,7 @@ impl RecvHalf {
             state: State::Open,
             stop: Once::Idle,
             waiting: Some(Wait { ordered: true }),
+            early: false,
         }
     }
 
@@ -71,6 +74,7 @@ impl RecvHalf {
     ) -> Result<Arrival, TransportError> {
         let end = frame.offset.get() + frame.data.len() as u64;
         self.accept(end, frame.fin, FrameType::STREAM, connection)?;
+        self.early |= cx.early;
         if self.state != State::Open {
             return Ok(self.discard_rest(connection));
         }
@@ -84,6 +88,11 @@ impl RecvHalf {
             self.window.tune(cx.now, cx.rtt);
         }
         Ok(Arrival { readable: self.take_readable(), ended: false })
+    }
+
+    /// Whether a part of the data came as early data.
+    pub(super) fn is_early(&self) -> bool {
+        self.early
     }
 
     /// The peer has abandoned the stream.

@@ -92,7 +92,7 @@ impl SendHalf {
     /// Bytes that the peer's limit leaves for writing. No more is taken from the application, so that a
     /// stream whose peer does not read cannot fill the buffer that all streams share.
     pub(super) fn credit_room(&self) -> u64 {
-        self.credit.limit() - self.buffer.end()
+        self.credit.limit().saturating_sub(self.buffer.end())
     }
 
     /// Bytes held for this stream.
@@ -169,6 +169,18 @@ impl SendHalf {
         self.credit.raise(limit)
     }
 
+    /// Nothing of this half has reached the peer, which allows `limit` bytes: everything begins anew.
+    pub(super) fn restart(&mut self, limit: u64) {
+        self.buffer.restart();
+        self.credit = SendCredit::new(limit);
+        if self.fin == Fin::Sent {
+            self.fin = Fin::Pending;
+        }
+        if let Once::Pending(reset) | Once::Sent(reset) = self.reset {
+            self.reset = Once::Pending(Reset { final_size: 0, ..reset });
+        }
+    }
+
     /// Whether there is something to send for which no flow control credit is needed: lost data, or an end of
     /// the stream that new data does not carry.
     pub(super) fn has_lost(&self) -> bool {
@@ -176,9 +188,9 @@ impl SendHalf {
             || (self.fin == Fin::Pending && self.buffer.unsent() == 0 && !self.is_reset())
     }
 
-    /// Whether there is new data. The stream's limit allows it: no more was taken from the application.
+    /// Whether there is new data that the stream's limit allows.
     pub(super) fn has_new(&self) -> bool {
-        self.buffer.unsent() > 0
+        self.buffer.unsent() > 0 && self.credit.available() > 0
     }
 
     /// Writes a STREAM frame of what [`SendHalf::has_lost`] tells. Returns its length, or `None` if the packet
@@ -205,7 +217,7 @@ impl SendHalf {
         out: &mut FrameWriter<'_>,
     ) -> Option<usize> {
         let unsent = self.buffer.unsent();
-        let available = unsent.min(allowed);
+        let available = unsent.min(allowed).min(self.credit.available());
         let fin = self.fin == Fin::Pending && available == unsent;
         // Lengths in memory fit `usize`.
         let available = available as usize;

@@ -124,6 +124,14 @@ impl SendBuffer {
         self.lost.first()
     }
 
+    /// Nothing that was sent has arrived or ever will: all of it is new again.
+    pub(super) fn restart(&mut self) {
+        debug_assert!(self.acked_prefix == 0 && self.acked.is_empty(), "something was acknowledged");
+        self.next = self.acked_prefix;
+        self.cursor = 0;
+        self.lost = RangeSet::new();
+    }
+
     /// Copies new data from [`SendBuffer::next`] into a packet.
     pub(super) fn copy_new(&self, out: &mut [u8]) {
         self.copy(self.cursor, self.next, out);

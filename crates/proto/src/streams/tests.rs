@@ -109,7 +109,7 @@ impl End {
 
     fn receive_frame(&mut self, frame: &Frame<'_>, payload: &Bytes) -> Result<(), TransportError> {
         self.granted.learn(frame);
-        let cx = RecvContext { now: self.now, rtt: RTT };
+        let cx = RecvContext { now: self.now, rtt: RTT, early: false };
         let streams = &mut self.streams;
         match frame {
             Frame::Stream(frame) => streams.on_stream(frame, payload, &cx)?,

@@ -18,6 +18,8 @@ use super::{Flying, Wire};
 pub enum Answer {
     Accept,
     Refuse,
+    /// Asks for a proof of the address, if it is not there.
+    Retry,
     /// Leaves them waiting.
     Wait,
 }
@@ -139,11 +141,17 @@ impl End {
                 return None;
             }
             Route::Incoming(incoming) => match self.answer {
-                Answer::Accept if self.connection.is_none() => {
+                Answer::Retry if !incoming.is_validated() => {
+                    let retry = self.endpoint.retry(now, incoming, &mut self.batch);
+                    retry.expect("no Retry was followed").expect("this is a server")
+                }
+                Answer::Accept | Answer::Retry if self.connection.is_none() => {
                     self.connection = Some(self.endpoint.accept(now, incoming).expect("accepted"));
                     return None;
                 }
-                Answer::Accept | Answer::Refuse => self.endpoint.refuse(incoming, &mut self.batch),
+                Answer::Accept | Answer::Retry | Answer::Refuse => {
+                    self.endpoint.refuse(incoming, &mut self.batch)
+                }
                 Answer::Wait => {
                     self.waiting.push(incoming);
                     return None;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{
-    ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple, Instant, ReadError, ResetKey,
-    ServerConfig, Side, StreamId, TransportConfig, Version,
+    AddressValidation, ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple, Instant,
+    ReadError, ResetKey, ServerConfig, SessionStore, Side, StreamId, TransportConfig, Version,
 };
 
 pub use certificates::{
@@ -46,6 +46,11 @@ pub struct Setup {
     pub server_tls: rustls::ServerConfig,
     pub server_name: &'static str,
     pub client_versions: Vec<Version>,
+    pub initial_version: Option<Version>,
+    pub server_versions: Vec<Version>,
+    pub early_data: bool,
+    pub validation: AddressValidation,
+    pub sessions: Option<Arc<SessionStore>>,
     pub answer: Answer,
     /// Decides the connection IDs.
     pub seed: u8,
@@ -60,6 +65,11 @@ impl Default for Setup {
             server_tls: server_tls(),
             server_name: "localhost",
             client_versions: vec![Version::V1],
+            initial_version: None,
+            server_versions: vec![Version::V1],
+            early_data: false,
+            validation: AddressValidation::default(),
+            sessions: None,
             answer: Answer::Accept,
             seed: 0,
         }
@@ -70,15 +80,21 @@ impl Setup {
     /// Both ends, of which the client's first datagrams are ready to be sent.
     pub fn dial(self) -> Pair {
         let endpoint = |key: u8| EndpointConfig::new(ResetKey::new(&[key; 32]));
-        let client_endpoint = EndpointConfig { versions: self.client_versions, ..endpoint(1) };
+        let (versions, initial_version) = (self.client_versions, self.initial_version);
+        let client_endpoint = EndpointConfig { versions, initial_version, ..endpoint(1) };
+        let server_endpoint = EndpointConfig { versions: self.server_versions, ..endpoint(2) };
         let server =
             ServerConfig::new(Arc::new(self.server_tls)).with_transport(Arc::new(self.server)).unwrap();
-        let client =
+        let server = server.with_address_validation(self.validation).unwrap();
+        let mut client =
             ClientConfig::new(Arc::new(self.client_tls)).with_transport(Arc::new(self.client)).unwrap();
+        if let Some(sessions) = self.sessions {
+            client = client.with_sessions(sessions).with_early_data(self.early_data);
+        }
         let mut pair = Pair {
             now: Instant::from_millis(1),
             client: End::new(Side::Client, CLIENT, None, client_endpoint, self.seed),
-            server: End::new(Side::Server, SERVER, Some(Arc::new(server)), endpoint(2), self.seed),
+            server: End::new(Side::Server, SERVER, Some(Arc::new(server)), server_endpoint, self.seed),
             strays: Vec::new(),
         };
         pair.server.answer = self.answer;

@@ -171,6 +171,7 @@ impl Inner {
                 Event::Stream(event) => self.on_stream_event(state, event, wakers),
                 Event::DatagramReceived => self.changed.datagram_received.notify_waiters(),
                 Event::DatagramsUnblocked => self.changed.datagrams_unblocked.notify_waiters(),
+                Event::Path(_) => {}
                 Event::HandshakeConfirmed => {}
             }
         }

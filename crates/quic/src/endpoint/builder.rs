@@ -8,6 +8,7 @@ use fulmar_proto::{ClientConfig, EndpointConfig, ResetKey, ServerConfig};
 use fulmar_udp::UdpSocket;
 
 use super::{Endpoint, Shared};
+use crate::clock;
 use crate::tls;
 use crate::worker::Worker;
 
@@ -20,7 +21,8 @@ pub struct EndpointBuilder {
 }
 
 impl EndpointBuilder {
-    /// The endpoint's own configuration. Default: [`EndpointConfig::new`] with a random key for stateless resets.
+    /// The endpoint's own configuration, but for its `epoch`, which comes from the clock. Default:
+    /// [`EndpointConfig::new`] with a random key for stateless resets.
     #[must_use]
     pub fn config(mut self, config: EndpointConfig) -> Self {
         self.config = Some(config);
@@ -64,6 +66,7 @@ impl EndpointBuilder {
             Some(config) => config,
             None => EndpointConfig::new(ResetKey::new(&tls::random_bytes()?)),
         };
+        let config = EndpointConfig { epoch: clock::unix_epoch(), ..config };
         let core =
             fulmar_proto::Endpoint::new(Arc::new(config), self.server.map(Arc::new), tls::random_bytes()?);
         let shared = Arc::new(Shared::new(socket, core, self.client));

@@ -12,7 +12,8 @@ use crate::connection::{Connecting, Connection, ConnectionRef};
 use crate::error::AcceptError;
 use crate::sync::lock;
 
-/// A peer that wants to connect. Nothing was answered yet, and nothing is known of the peer but its claimed address.
+/// A peer that wants to connect. Nothing was answered yet, and nothing is known of the peer but its address, which it only
+/// claims unless [`is_validated`](Self::is_validated) says otherwise.
 ///
 /// Awaiting it accepts. Dropping it refuses.
 #[must_use = "dropping an incoming connection refuses it"]
@@ -56,6 +57,35 @@ impl Incoming {
         self.refuse_now();
     }
 
+    /// Asks the peer to prove its address (RFC 9000 §8.1.2). It comes back with another attempt, which is validated.
+    ///
+    /// # Errors
+    /// If the peer has followed such a request already: then the attempt is given back.
+    pub fn retry(mut self) -> Result<(), Box<Self>> {
+        if !self.attempt.as_ref().is_some_and(fulmar_proto::Incoming::may_retry) {
+            return Err(Box::new(self));
+        }
+        let Some(attempt) = self.attempt.take() else { return Ok(()) };
+        let shared = &self.endpoint.shared;
+        let mut guard = lock(&shared.core);
+        let core = &mut *guard;
+        let now = core.advance(clock::now());
+        if let Ok(Some(transmit)) = core.endpoint.retry(now, attempt, &mut core.reply) {
+            shared.reply(core, &transmit);
+        }
+        Ok(())
+    }
+
+    /// Whether the peer has proven that it receives what is sent to its address (RFC 9000 §8.1).
+    pub fn is_validated(&self) -> bool {
+        self.attempt.as_ref().is_some_and(fulmar_proto::Incoming::is_validated)
+    }
+
+    /// Whether [`retry`](Self::retry) is possible: a peer follows one such request.
+    pub fn may_retry(&self) -> bool {
+        self.attempt.as_ref().is_some_and(fulmar_proto::Incoming::may_retry)
+    }
+
     /// Forgets the attempt without an answer. The peer tries again until its handshake timeout.
     pub fn ignore(mut self) {
         if let Some(attempt) = self.attempt.take() {
@@ -63,7 +93,7 @@ impl Incoming {
         }
     }
 
-    /// The address that the attempt claims to come from. It is not validated yet.
+    /// The address that the attempt claims to come from. See [`is_validated`](Self::is_validated).
     pub fn remote_address(&self) -> SocketAddr {
         self.remote
     }

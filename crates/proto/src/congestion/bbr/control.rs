@@ -12,6 +12,11 @@ use crate::congestion::window_after_mtu_change;
 /// The pace is this share of the bandwidth (100 - BBR.PacingMarginPercent), in hundredths, so that queues shrink.
 const PACING_PERCENT: u64 = 99;
 
+/// A delay that exceeds the smallest by less than this part of it, and by less than so many packets take, is
+/// that of an empty queue.
+const EMPTY_QUEUE_DIVISOR: u32 = 64;
+const EMPTY_QUEUE_PACKETS: u64 = 2;
+
 /// The smallest window, in packets (BBR.MinPipeCwnd).
 const MIN_PIPE_PACKETS: u64 = 4;
 
@@ -42,7 +47,7 @@ pub(super) struct Control {
     limited: bool,
     was_limited: bool,
     /// Whether the pace follows a measured bandwidth.
-    measured: bool,
+    pub(super) measured: bool,
 }
 
 impl Control {
@@ -127,18 +132,31 @@ impl Bbr {
             self.set_first_pacing_rate();
             return;
         }
-        let rate = percent(percent(self.bandwidth(), gain), PACING_PERCENT);
+        let rate = percent(percent(self.bandwidth(), gain), self.pacing_percent()).max(self.first_pace());
         if self.full.reached || rate > self.control.pacing_rate || !self.control.measured {
             self.control.pacing_rate = rate.max(1);
         }
         self.control.measured = true;
     }
 
+    /// A departure from the draft: the margin is spared where the delay shows that there is no queue to shrink. Over
+    /// a long transfer it would cost what it is, one part in a hundred.
+    fn pacing_percent(&self) -> u64 {
+        let cruises = matches!(self.phase, Phase::ProbeCruise | Phase::ProbeRefill);
+        // A full packet takes its time where a small one has shown the smallest delay.
+        let packets = self.control.packet * EMPTY_QUEUE_PACKETS * 1_000_000 / self.bandwidth().max(1);
+        let noise = Duration::from_micros(packets);
+        let is_empty = |base: Duration| {
+            self.delay.recent_min().is_some_and(|recent| recent <= base + base / EMPTY_QUEUE_DIVISOR + noise)
+        };
+        if cruises && self.min_rtt.get().is_some_and(is_empty) { 100 } else { PACING_PERCENT }
+    }
+
     /// Without a sample of the bandwidth: the initial window in a round trip.
     fn set_first_pacing_rate(&mut self) {
         if let Some(rtt) = self.min_rtt.get() {
             let bandwidth = rate(self.control.initial_window, rtt.max(FIRST_RTT));
-            self.control.pacing_rate = percent(bandwidth, STARTUP_GAIN);
+            self.control.pacing_rate = percent(bandwidth, STARTUP_GAIN).max(self.first_pace());
         }
     }
 

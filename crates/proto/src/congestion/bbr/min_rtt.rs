@@ -57,6 +57,10 @@ impl MinRtt {
     /// Takes a sample.
     pub(in crate::congestion) fn on_sample(&mut self, now: Instant, sample: Option<Duration>) {
         let interval = self.interval();
+        if self.min.is_none() {
+            // Nothing is due to be measured anew before there was a measurement, however long that took.
+            self.on_probed(now);
+        }
         self.expired = now > self.probe_stamp + interval;
         let Some(sample) = sample else { return };
         let confirms = |min: Duration| sample <= min + min / CONFIRMATION_DIVISOR;

@@ -11,10 +11,10 @@
 //! | `rounds` | round trips counted in packets |
 //! | `aggregation` | how much more than expected is acknowledged at once |
 //! | `delay` | a rise of the delay that is no jitter |
-//! | `train`, `ramp` | the capacity shown by the first packets, and what long paths make of it |
 //! | `startup` | the states STARTUP and DRAIN |
 //! | `probe_bw`, `probe_rtt` | the other states |
 //! | `loss` | what losses change in the model, and the undoing of it |
+//! | `resume` | careful resume |
 //! | `control` | the window and the pacing rate that follow |
 //!
 //! Where this departs from the draft, the place says so and why. The departures are: a rise of delay ends
@@ -30,10 +30,9 @@ mod loss;
 mod min_rtt;
 mod probe_bw;
 mod probe_rtt;
-mod ramp;
+mod resume;
 mod rounds;
 mod startup;
-mod train;
 mod units;
 
 use std::time::Duration;
@@ -49,14 +48,13 @@ use self::loss::Losses;
 pub(super) use self::min_rtt::MinRtt;
 use self::probe_bw::Cycle;
 use self::probe_rtt::ProbeRtt;
-pub(super) use self::ramp::Ramp;
 pub(super) use self::rounds::Rounds;
 use self::startup::Startup;
 pub(super) use self::units::{percent, rate, volume};
 use super::recovery::Recovery;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, Sent, SpuriousLoss,
-    initial_window, minimum_window,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,
+    SpuriousLoss, initial_window, minimum_window,
 };
 
 /// The options of [`Bbr`].
@@ -152,6 +150,7 @@ impl Bbr {
     /// A controller in STARTUP.
     pub fn new(config: &BbrConfig, now: Instant, max_datagram_size: u16) -> Self {
         let window = config.initial_window.unwrap_or_else(|| initial_window(max_datagram_size));
+        let window = window.max(minimum_window(max_datagram_size));
         Self {
             phase: Phase::Startup,
             rounds: Rounds::default(),
@@ -160,12 +159,12 @@ impl Bbr {
             min_rtt: MinRtt::new(now),
             delay: DelayWatch::default(),
             aggregation: Aggregation::new(now),
-            startup: Startup::default(),
+            startup: Startup::new(window),
             cycle: Cycle::new(now),
             probe_rtt: ProbeRtt::default(),
             losses: Losses::default(),
             recovery: Recovery::default(),
-            control: Control::new(window.max(minimum_window(max_datagram_size)), max_datagram_size),
+            control: Control::new(window, max_datagram_size),
             delivered: 0,
             idle_restart: false,
         }
@@ -249,6 +248,7 @@ impl Controller for Bbr {
             self.restart_from_idle(now);
         }
         self.control.on_sent(sent.bytes_in_flight);
+        self.watch_sent(now, sent);
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
@@ -286,6 +286,10 @@ impl Controller for Bbr {
         }
     }
 
+    fn on_resume(&mut self, now: Instant, step: ResumeStep) {
+        self.follow_resume(now, step);
+    }
+
     fn on_mtu(&mut self, max_datagram_size: u16) {
         self.control.set_packet(max_datagram_size);
     }
@@ -296,6 +300,10 @@ impl Controller for Bbr {
 
     fn pacing_rate(&self) -> Option<u64> {
         Some(self.control.pacing_rate)
+    }
+
+    fn take_train(&mut self) -> u64 {
+        self.startup.ramp.take_train()
     }
 
     fn state(&self) -> &'static str {

@@ -3,9 +3,9 @@
 use fulmar_base::Instant;
 
 use super::bandwidth::GROWTH_PERCENT;
-use super::ramp::Ramp;
 use super::{Bbr, Phase, Sample};
-use crate::congestion::AckEvent;
+use crate::congestion::ramp::Ramp;
+use crate::congestion::{AckEvent, Sent};
 
 /// The gain that doubles the rate in a round, 4 ln 2 (BBR.StartupPacingGain), in hundredths.
 pub(super) const STARTUP_GAIN: u64 = 277;
@@ -17,11 +17,18 @@ const FULL_LOSS_EVENTS: u32 = 6;
 const DRAIN_ROUNDS: u64 = 3;
 
 /// The state of STARTUP and DRAIN.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Startup {
     pub(super) ramp: Ramp,
     /// The round in which DRAIN began.
     drain_start: u64,
+}
+
+impl Startup {
+    /// A start with this window in bytes.
+    pub(super) fn new(initial_window: u64) -> Self {
+        Self { ramp: Ramp::new(initial_window), drain_start: 0 }
+    }
 }
 
 impl Bbr {
@@ -44,7 +51,18 @@ impl Bbr {
         if self.phase == Phase::Startup { self.startup.ramp.growth_percent() } else { GROWTH_PERCENT }
     }
 
-    /// A departure from the draft for long paths, see `ramp` and `train`.
+    /// The pace on a long path before anything is known of it; zero elsewhere.
+    pub(super) fn first_pace(&self) -> u64 {
+        if self.phase == Phase::Startup { self.startup.ramp.first_pace() } else { 0 }
+    }
+
+    pub(super) fn watch_sent(&mut self, now: Instant, sent: &Sent) {
+        if self.phase == Phase::Startup {
+            self.startup.ramp.on_sent(now, sent);
+        }
+    }
+
+    /// A departure from the draft for long paths, see `ramp`.
     pub(super) fn watch_train(&mut self, now: Instant, ack: &AckEvent<'_>) {
         if self.phase != Phase::Startup {
             return;
@@ -94,7 +112,7 @@ impl Bbr {
         }
     }
 
-    fn enter_drain(&mut self) {
+    pub(super) fn enter_drain(&mut self) {
         self.phase = Phase::Drain;
         self.startup.drain_start = self.rounds.count();
     }

@@ -45,7 +45,7 @@ impl Sender {
         for packet in packets {
             self.flow.packet_acked(packet);
         }
-        self.flow.end_ack(now, Some(Duration::from_millis(50)), &self.rtt);
+        self.flow.end_ack(now, Some(Duration::from_millis(50)), 0, &self.rtt);
     }
 
     fn lose(&mut self, now: Instant, packets: &[SentPacket]) {
@@ -72,13 +72,13 @@ fn every_fate_takes_a_packet_out_of_flight() {
 fn a_full_window_grows_and_an_idle_one_does_not() {
     let mut sender = Sender::new();
     let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
-    sender.flow.end_round(true);
+    sender.flow.end_round(at(0), true, &sender.rtt);
     assert!(!sender.flow.app_limited, "the window is full");
     sender.acknowledge(at(50), &packets);
     assert_eq!(sender.flow.controller().window(), 24_000);
 
     let packets: Vec<_> = (0..5).map(|_| sender.send(at(60))).collect();
-    sender.flow.end_round(true);
+    sender.flow.end_round(at(0), true, &sender.rtt);
     assert!(sender.flow.app_limited);
     sender.acknowledge(at(110), &packets);
     assert_eq!(sender.flow.controller().window(), 24_000, "a quarter of it was used");
@@ -88,7 +88,7 @@ fn a_full_window_grows_and_an_idle_one_does_not() {
 fn half_a_window_is_enough_in_slow_start() {
     let mut sender = Sender::new();
     let packets: Vec<_> = (0..5).map(|_| sender.send(at(0))).collect();
-    sender.flow.end_round(true);
+    sender.flow.end_round(at(0), true, &sender.rtt);
     sender.acknowledge(at(50), &packets);
     assert_eq!(sender.flow.controller().window(), 18_000);
 }
@@ -97,7 +97,7 @@ fn half_a_window_is_enough_in_slow_start() {
 fn a_sender_held_by_the_pacer_is_not_limited_by_the_application() {
     let mut sender = Sender::new();
     let packets = [sender.send(at(0))];
-    sender.flow.end_round(false);
+    sender.flow.end_round(at(0), false, &sender.rtt);
     sender.acknowledge(at(50), &packets);
     assert_eq!(sender.flow.controller().window(), 13_200);
 }

@@ -111,3 +111,43 @@ fn a_window_per_round_trip_and_a_quarter_more() {
     assert!(Pacer::new(at(0), u64::MAX, SIZE).budget(Instant::FAR_FUTURE) >= 10_000_000);
     assert_eq!(Pacer::new(at(0), 0, SIZE).budget(at(1)), 10 * PACKET);
 }
+
+#[test]
+fn a_controller_may_ask_for_shorter_trains_after_silence() {
+    let rate = 12_500_000;
+    let mut pacer = Pacer::new(at(1), rate, SIZE);
+    pacer.set_burst(at(1), Some(5 * PACKET));
+    assert_eq!(pacer.budget(at(1)), 5 * PACKET);
+    assert_eq!(pacer.budget(at(1_000)), 5 * PACKET);
+    pacer.set_burst(at(1_000), Some(0));
+    assert_eq!(pacer.budget(at(1_000)), 2 * PACKET, "two packets are one acknowledgement");
+    let sent = (0..100).map(|_| PACKET).sum::<u64>();
+    pacer.on_sent(at(1_000), sent);
+    // Who waits for the pacer is owed what came together meanwhile.
+    pacer.next_time(at(1_000), PACKET);
+    assert!(pacer.budget(at(1_014)) > 2 * PACKET);
+}
+
+#[test]
+fn a_train_leaves_at_once_and_is_paid_for_by_a_pause() {
+    let mut pacer = Pacer::new(Instant::ZERO, 1_000_000, 1_000);
+    let now = Instant::from_millis(1_000);
+    pacer.on_sent(now, pacer.clone().budget(now));
+    pacer.lend(now, 100_000);
+    for _ in 0..100 {
+        assert!(pacer.budget(now) >= 1_000);
+        pacer.on_sent(now, 1_000);
+    }
+    // 100 kB at 1 MB/s are a tenth of a second, and the packet that comes next takes a millisecond more.
+    assert_eq!(pacer.budget(now), 0);
+    assert_eq!(pacer.next_time(now, 1_000), now + Duration::from_millis(101));
+    assert_eq!(pacer.budget(now + Duration::from_millis(101)), 1_000);
+}
+
+#[test]
+fn what_a_high_rate_has_saved_up_does_not_leave_at_a_low_one() {
+    let mut pacer = Pacer::new(Instant::ZERO, 100_000_000, 1_000);
+    assert_eq!(pacer.budget(Instant::ZERO), 200_000);
+    pacer.set_rate(Instant::ZERO, 10_000);
+    assert_eq!(pacer.budget(Instant::ZERO), 10_000);
+}

@@ -7,11 +7,11 @@ use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{ConnectionId, Side, TransportParameters, Version};
 
-use super::super::parameters::local_parameters;
+use super::super::parameters::{OfServer, local_parameters};
 use super::super::{Connection, ConnectionSetup};
 use super::pair::{CLIENT, SERVER, client_tls, large_chain, server_tls_with};
 use crate::config::{EndpointConfig, TransportConfig};
-use crate::crypto::{AeadBackend, ResetKey, Session};
+use crate::crypto::{AeadBackend, Circumstances, ResetKey, Session};
 use crate::datagram::{Datagram, Ecn, FourTuple, TransmitBatch};
 use crate::{ConnectionError, Event};
 
@@ -63,12 +63,12 @@ pub(super) fn server(
     raw: &[u8],
 ) -> Connection {
     let setup = setup(Side::Server, now);
-    let mut parameters = local_parameters(&setup, Some(dcid));
+    let mut parameters = local_parameters(&setup, Some(OfServer { original_dcid: dcid, retry_scid: None }));
     change(&mut parameters);
     let bytes = [&parameters.write(Side::Server, None), raw].concat();
     // The server's flight is so large that the client has keys before it has everything.
     let tls = server_tls_with(large_chain(4_000));
-    let session = Session::server(&tls, Version::V1, bytes, setup.aead).unwrap();
+    let session = Session::server(&tls, Version::V1, bytes, Circumstances::default(), setup.aead).unwrap();
     Connection::new(setup, session, dcid)
 }
 

@@ -42,7 +42,8 @@ pub(super) fn receive(
     let connection: &mut Connection = end.conn();
     let payload = Bytes::from(payload);
     let dst = connection.local_cid;
-    let cx = FrameContext { now, space, dst, payload: &payload, generation: 0 };
+    let kind = space.packet_kind();
+    let cx = FrameContext { now, space, kind, dst, payload: &payload, generation: 0, detour: None };
     let number = connection.path.space.largest_received().map_or(0, |n| n + 1);
     connection.handle_payload(&cx, number, Ecn::NotEct)
 }

@@ -82,7 +82,8 @@ fn client(config: &ClientConfig, version: Version) -> Session {
 }
 
 fn server(config: &ServerConfig, version: Version) -> Session {
-    Session::server(config, version, b"server's".to_vec(), AeadBackend::AwsLc).expect("usable")
+    Session::server(config, version, b"server's".to_vec(), Circumstances::default(), AeadBackend::AwsLc)
+        .expect("usable")
 }
 
 /// What one side has got out of the handshake.

@@ -14,7 +14,7 @@ use crate::path::Rtt;
 pub(super) const FIRST_PACKETS: u64 = 128;
 
 /// ACKs in a window, and in a round trip.
-const ACKS_PER_ROUND: u32 = 4;
+pub(super) const ACKS_PER_ROUND: u32 = 4;
 
 /// The fewest packets to an ACK: what RFC 9000 §13.2.2 recommends.
 const GAP_MIN: u64 = 2;
@@ -39,9 +39,6 @@ const PACED_SLOPE: u64 = 8;
 
 /// The longest delay that is asked for, but for the sake of a congested return path.
 const DELAY_MAX: Duration = Duration::from_millis(10);
-
-/// The longest delay that is asked for in any case.
-const DELAY_MAX_CONGESTED: Duration = Duration::from_secs(1);
 
 /// A wanted value replaces the one asked for when they differ by a quarter of the larger.
 const CHANGE: u128 = 4;
@@ -77,6 +74,17 @@ impl Observed {
         let rate = u128::from(bytes) * 1_000_000_000 / nanos;
         Self { rate: u64::try_from(rate).unwrap_or(u64::MAX), interval: elapsed / acks.max(1) }
     }
+
+    /// The time from one ACK to the next.
+    pub(super) fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// The bytes that are delivered in `time`.
+    fn bytes_in(&self, time: Duration) -> u64 {
+        let bytes = u128::from(self.rate) * time.as_nanos() / 1_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
 }
 
 /// What the peer is asked for.
@@ -94,18 +102,27 @@ impl Request {
         Self { gap: GAP_MIN, max_ack_delay, reordering_threshold: 1 }
     }
 
-    /// What suits the path. `min_ack_delay` is the shortest delay that the peer takes.
-    pub(super) fn wanted(figures: &AckFigures<'_>, observed: &Observed, min_ack_delay: Duration) -> Self {
-        let (min_rtt, smoothed) = (figures.rtt.min(), figures.rtt.smoothed());
+    /// What suits the path. `min_ack_delay` is the shortest delay that the peer takes, `return_delay` the shortest
+    /// that does not congest the return path.
+    pub(super) fn wanted(
+        figures: &AckFigures<'_>,
+        observed: &Observed,
+        min_ack_delay: Duration,
+        return_delay: Duration,
+    ) -> Self {
+        let min_rtt = figures.rtt.min();
         let delay = (min_rtt / ACKS_PER_ROUND).min(DELAY_MAX).max(min_ack_delay);
         let mut gap = gap(figures, observed);
         if min_rtt < delay * ACKS_PER_ROUND {
             // The delay cannot guarantee an ACK in time for the window, so the gap has to.
             gap = gap.min(GAP_MAX);
         }
+        // The packets of that time, or the gap would bring ACKs before the delay does.
+        let returned = observed.bytes_in(return_delay).div_ceil(u64::from(figures.mtu.max(1)));
+        gap = gap.max(returned.min(GAP_MAX));
         Self {
             gap,
-            max_ack_delay: delay.max(return_path_delay(min_rtt, smoothed, observed)),
+            max_ack_delay: delay.max(return_delay),
             // Draft §9: an ACK before a packet can be declared lost is of no use, a later one delays that.
             reordering_threshold: figures.packet_threshold,
         }
@@ -159,23 +176,10 @@ fn gap_min(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
 /// needs, so there the rate decides.
 fn packets_in_window(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
     let bytes = match figures.paces {
-        true => {
-            let nanos = u128::from(observed.rate) * figures.rtt.min().as_nanos();
-            figures.window.min(u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX))
-        }
+        true => figures.window.min(observed.bytes_in(figures.rtt.min())),
         false => figures.window,
     };
     bytes / u64::from(figures.mtu.max(1))
-}
-
-/// Where the round trip has grown, the return path may be what holds the ACKs up: then it is asked for a third
-/// less of them than it has carried, time after time, so that its queue drains. A quarter of the longer round
-/// trip is no harm in any case, and where the gap brings the ACKs, not the delay, this changes nothing.
-fn return_path_delay(min_rtt: Duration, smoothed: Duration, observed: &Observed) -> Duration {
-    if smoothed * 2 <= min_rtt * 3 {
-        return Duration::ZERO;
-    }
-    (observed.interval * 3 / 2).min(smoothed / ACKS_PER_ROUND).min(DELAY_MAX_CONGESTED)
 }
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ fn retirement_moves_to_the_next_id_and_is_announced() {
     ids.on_new_connection_id(&frame(2, 1), &mut events).unwrap();
     assert_eq!(ids.active(), cid(1));
     assert!(ids.wants_to_send());
-    assert!(ids.is_reset_token(&ResetToken([2; 16])) && !ids.is_reset_token(&ResetToken([9; 16])));
+    // RFC 9000 §10.3.1: the token of an ID counts once the ID is used.
+    assert!(ids.is_reset_token(&ResetToken([1; 16])) && !ids.is_reset_token(&ResetToken([2; 16])));
 }
 
 #[test]

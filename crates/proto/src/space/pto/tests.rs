@@ -1,12 +1,12 @@
 use super::*;
 
 fn series(plain_ms: u64, idle: Option<Duration>, len: usize) -> Vec<u128> {
-    let mut backoff = PtoBackoff::default();
+    let mut backoff = PtoBackoff::new(TimerStyle::OncePerRtt);
     let plain = Duration::from_millis(plain_ms);
     (0..len)
         .map(|_| {
             let delay = backoff.delay(plain, idle).as_millis();
-            backoff.on_timeout();
+            backoff.on_timeout(Instant::ZERO);
             delay
         })
         .collect()
@@ -26,7 +26,7 @@ fn the_classic_timeout_doubles_each_time_and_without_a_cap() {
     let idle = Some(Duration::from_secs(30));
     let delays = std::iter::repeat_with(|| {
         let delay = backoff.delay(Duration::from_millis(250), idle).as_millis();
-        backoff.on_timeout();
+        backoff.on_timeout(Instant::ZERO);
         delay
     });
     assert_eq!(delays.take(6).collect::<Vec<_>>(), [250, 500, 1_000, 2_000, 4_000, 8_000]);
@@ -46,9 +46,35 @@ fn without_an_idle_timeout_the_backoff_still_ends() {
 
 #[test]
 fn an_acknowledgement_starts_again() {
-    let mut backoff = PtoBackoff::default();
-    (0..5).for_each(|_| backoff.on_timeout());
+    let mut backoff = PtoBackoff::new(TimerStyle::OncePerRtt);
+    (0..5).for_each(|_| backoff.on_timeout(Instant::ZERO));
     assert_eq!(backoff.count(), 5);
     backoff.reset();
     assert_eq!(backoff.delay(Duration::from_millis(7), None), Duration::from_millis(7));
+}
+
+#[test]
+fn reminders_lie_a_sixteenth_of_the_silence_apart() {
+    let at = Instant::from_millis;
+    let plain = Duration::from_millis(50);
+    let mut backoff = PtoBackoff::new(TimerStyle::OncePerRtt);
+    (0..3).for_each(|n| backoff.on_timeout(at(50 * n)));
+    assert!(backoff.reminds() && backoff.is_due(at(100)));
+    assert_eq!(backoff.next_reminder(at(100), plain), None);
+    backoff.begin_reminders(at(300));
+    assert!(!backoff.is_due(at(299)) && backoff.is_due(at(300)));
+    assert_eq!(backoff.next_reminder(at(100), plain), Some(at(200)), "two plain timeouts");
+    assert_eq!(backoff.next_reminder(at(250), plain), Some(at(300)), "the timeout itself");
+    backoff.on_timeout(at(16_000));
+    backoff.begin_reminders(at(18_000));
+    assert_eq!(backoff.next_reminder(at(16_000), plain), Some(at(17_000)));
+    backoff.reset();
+    assert!(!backoff.reminds() && backoff.is_due(at(17_000)));
+}
+
+#[test]
+fn classic_timers_know_no_reminders() {
+    let mut backoff = PtoBackoff::new(TimerStyle::Classic);
+    (0..9).for_each(|_| backoff.on_timeout(Instant::ZERO));
+    assert!(!backoff.reminds());
 }

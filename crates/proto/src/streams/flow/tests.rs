@@ -20,7 +20,7 @@ fn credit_is_reported_once_per_limit() {
 
 #[test]
 fn the_limit_moves_when_half_of_the_window_is_consumed() {
-    let mut window = ReceiveWindow::new(100, 100);
+    let mut window = ReceiveWindow::new(100, 200);
     assert!(window.allows(100) && !window.allows(101));
     window.receive(100);
     window.consume(49);
@@ -111,4 +111,38 @@ fn late_reading_is_not_taken_for_fast_reading() {
     window.consume(1_000);
     window.tune(Instant::ZERO + RTT * 10, RTT);
     assert_eq!(window.window(), 1_000);
+}
+
+#[test]
+fn a_window_that_cannot_grow_moves_its_limit_more_often() {
+    let mut window = ReceiveWindow::new(80, 80);
+    window.receive(80);
+    window.consume(9);
+    assert!(!window.is_limit_pending());
+    window.consume(1);
+    assert_eq!(window.limit_frame().pending(), Some(90));
+}
+
+#[test]
+fn the_window_opens_to_what_the_round_trip_time_asks_for_once_data_comes() {
+    let mut window = ReceiveWindow::new(1 << 20, 1 << 30);
+    window.receive(OPENING_BYTES - 1);
+    window.tune(Instant::ZERO, RTT);
+    assert!(!window.is_limit_pending(), "a short exchange needs no more");
+    window.receive(1);
+    window.tune(Instant::ZERO, RTT);
+    // A tenth of a second at 1 Gbit/s.
+    assert_eq!((window.window(), window.limit_frame().pending()), (12_500_000, Some(12_500_000)));
+    // Later round-trip times, which a peer can pretend, open nothing.
+    window.tune(Instant::ZERO, RTT * 100);
+    assert_eq!(window.window(), 12_500_000);
+}
+
+#[test]
+fn the_maximum_bounds_what_a_peer_can_send_unread_however_far_away_it_claims_to_be() {
+    let mut window = ReceiveWindow::new(10_000, 40_000);
+    window.receive(OPENING_BYTES);
+    window.tune(Instant::ZERO, Duration::MAX);
+    assert_eq!(window.limit(), 40_000);
+    assert!(window.allows(40_000 - OPENING_BYTES) && !window.allows(40_001 - OPENING_BYTES));
 }

@@ -19,7 +19,7 @@ impl Fixture {
         let payload = Bytes::from(vec![0; len]);
         let id = StreamId::new(Side::Client, Dir::Uni, 0);
         let frame = Stream { id, offset: offset.into(), fin, data: &payload };
-        let cx = RecvContext { now: Instant::ZERO, rtt: Duration::from_secs(1) };
+        let cx = RecvContext { now: Instant::ZERO, rtt: Duration::from_secs(1), early: false };
         self.recv.on_stream(&frame, &payload, &cx, &mut self.connection).map_err(|error| error.code)
     }
 

@@ -24,7 +24,7 @@ fn wanted(bits: u64, min: Duration, windows: f64, paces: bool) -> Request {
     let figures =
         AckFigures { rtt: &rtt, window, mtu: 1_452, paces, packets_sent: 1_000, packet_threshold: 3 };
     let observed = Observed { rate, interval: min / 4 };
-    Request::wanted(&figures, &observed, MILLISECOND)
+    Request::wanted(&figures, &observed, MILLISECOND, Duration::ZERO)
 }
 
 const MEGABIT: u64 = 1_000_000;
@@ -81,33 +81,28 @@ fn the_peers_shortest_delay_is_respected() {
         packet_threshold: 5,
     };
     let observed = Observed { rate: 1 << 32, interval: MILLISECOND };
-    let request = Request::wanted(&figures, &observed, 3 * MILLISECOND);
+    let request = Request::wanted(&figures, &observed, 3 * MILLISECOND, Duration::ZERO);
     assert_eq!(request, Request { gap: 32, max_ack_delay: 3 * MILLISECOND, reordering_threshold: 5 });
     // Where the delay brings four ACKs in a round trip, the gap may be larger.
-    assert_eq!(Request::wanted(&figures, &observed, MILLISECOND).gap, 64);
+    assert_eq!(Request::wanted(&figures, &observed, MILLISECOND, Duration::ZERO).gap, 64);
 }
 
 #[test]
-fn a_return_path_that_is_held_up_gets_the_time_it_needs() {
-    let wanted = |smoothed: u32, interval: Duration| {
-        let rtt = rtt(8 * MILLISECOND, smoothed * MILLISECOND);
-        let figures = AckFigures {
-            rtt: &rtt,
-            window: 100_000,
-            mtu: 1_200,
-            paces: false,
-            packets_sent: 1_000,
-            packet_threshold: 3,
-        };
-        let observed = Observed { rate: 1_000_000, interval };
-        Request::wanted(&figures, &observed, MILLISECOND).max_ack_delay
+fn a_narrow_return_path_gets_its_time_and_the_packets_of_that_time() {
+    let rtt = rtt(8 * MILLISECOND, 8 * MILLISECOND);
+    let figures = AckFigures {
+        rtt: &rtt,
+        window: 10_000,
+        mtu: 1_200,
+        paces: false,
+        packets_sent: 1_000,
+        packet_threshold: 3,
     };
-    assert_eq!(wanted(8, 5 * MILLISECOND), 2 * MILLISECOND);
-    assert_eq!(wanted(12, 5 * MILLISECOND), 2 * MILLISECOND);
-    assert_eq!(wanted(40, 4 * MILLISECOND), 6 * MILLISECOND);
-    // Never so long that fewer than four come in a round trip, and never longer than a second.
-    assert!(wanted(40, 50 * MILLISECOND) <= 10 * MILLISECOND);
-    assert_eq!(wanted(1_000_000, 100_000 * MILLISECOND), DELAY_MAX_CONGESTED);
+    let observed = Observed { rate: 1_000_000, interval: MILLISECOND };
+    let wanted = |delay: u64| Request::wanted(&figures, &observed, MILLISECOND, Duration::from_millis(delay));
+    assert_eq!((wanted(0).gap, wanted(0).max_ack_delay), (2, 2 * MILLISECOND));
+    assert_eq!((wanted(6).gap, wanted(6).max_ack_delay), (5, 6 * MILLISECOND));
+    assert_eq!(wanted(900).gap, GAP_MAX);
 }
 
 #[test]

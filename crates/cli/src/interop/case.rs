@@ -1,0 +1,49 @@
+//! The test cases of the runner and what each asks of the two sides.
+
+use crate::args::Cipher;
+use crate::failure::Failure;
+
+/// How a client divides the requests among connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Course {
+    /// All over one.
+    Together,
+    /// Each over a connection of its own, one after the other.
+    OneByOne,
+}
+
+/// What a test case asks of this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Case {
+    pub(super) course: Course,
+    /// The only cipher suite that a client offers.
+    pub(super) cipher: Option<Cipher>,
+}
+
+impl Case {
+    /// The case of a name. The runner asks for one that does not exist first, to see whether an endpoint knows its limits.
+    pub(super) fn named(name: &str) -> Result<Self, Failure> {
+        let plain = Self { course: Course::Together, cipher: None };
+        Ok(match name {
+            // What these are about happens in the network, or without being asked for.
+            "handshake"
+            | "transfer"
+            | "longrtt"
+            | "multiplexing"
+            | "ipv6"
+            | "blackhole"
+            | "amplificationlimit"
+            | "handshakecorruption"
+            | "transfercorruption"
+            | "transferloss"
+            | "goodput"
+            | "crosstraffic" => plain,
+            "handshakeloss" | "multiconnect" => Self { course: Course::OneByOne, ..plain },
+            "chacha20" => Self { cipher: Some(Cipher::Chacha20), ..plain },
+            _ => return Err(Failure::UnsupportedCase(name.to_owned())),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! The client of a test case.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use fulmar::{Connection, Endpoint, RecvStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tracing::info;
+
+use super::args::InteropClientArgs;
+use super::case::{Case, Course};
+use crate::args::TrustArgs;
+use crate::authority::Authority;
+use crate::failure::Failure;
+use crate::get::{Url, local_names};
+use crate::hq;
+use crate::net::{self, CLOSE_DONE, Inbox, Transport};
+use crate::report::Output;
+
+/// How many requests are under way at once; each may have a file open.
+const REQUESTS_MAX: usize = 256;
+
+pub(super) fn run(args: InteropClientArgs, _output: Output) -> Result<(), Failure> {
+    let case = Case::named(&args.testcase)?;
+    let items = items(&args.requests).map_err(Failure::Usage)?;
+    let runtime = net::runtime()?;
+    let client = Arc::new(Client { case, args });
+    let result = runtime.block_on(client.fetch_all(&items));
+    runtime.shutdown_background();
+    result
+}
+
+/// A file to fetch.
+#[derive(Debug, Clone)]
+struct Item {
+    url: Url,
+    /// Its name in the directory of downloads.
+    name: String,
+}
+
+fn items(requests: &str) -> Result<Vec<Item>, String> {
+    let urls = requests.split_whitespace().map(Url::parse).collect::<Result<Vec<_>, _>>()?;
+    let names = local_names(&urls)?;
+    Ok(urls.into_iter().zip(names).map(|(url, name)| Item { url, name }).collect())
+}
+
+struct Client {
+    case: Case,
+    args: InteropClientArgs,
+}
+
+impl Client {
+    async fn fetch_all(self: &Arc<Self>, items: &[Item]) -> Result<(), Failure> {
+        match self.case.course {
+            Course::Together => self.fetch_over_one(items).await,
+            Course::OneByOne => {
+                for item in items {
+                    self.fetch_over_one(std::slice::from_ref(item)).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Fetches files over one new connection and closes it.
+    async fn fetch_over_one(self: &Arc<Self>, items: &[Item]) -> Result<(), Failure> {
+        let Some(first) = items.first() else { return Ok(()) };
+        let server = &first.url.authority;
+        let peer = server.to_string();
+        let address = first_address(server).await?;
+        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let any: SocketAddr = any.parse().expect("it is an address");
+        let endpoint = Endpoint::client(any).map_err(Failure::io("cannot open a UDP socket"))?;
+        let trust = TrustArgs { insecure: true, ca: None, pin: None };
+        let transport = Transport::default();
+        let (config, _) = net::client_config(&trust, self.case.cipher, hq::PROTOCOL, transport)?;
+        let connecting = endpoint
+            .connect_with(config, address, &server.host)
+            .map_err(|error| Failure::Connect { peer: peer.clone(), error })?;
+        let connection = connecting.await.map_err(Failure::connection(&peer))?;
+        info!(%address, "connected");
+        let result = self.fetch_files(&connection, items).await;
+        connection.close(CLOSE_DONE, b"");
+        net::farewell(&endpoint).await;
+        result
+    }
+
+    /// Fetches files at the same time, as far as the server allows.
+    async fn fetch_files(self: &Arc<Self>, connection: &Connection, items: &[Item]) -> Result<(), Failure> {
+        let permits = Arc::new(Semaphore::new(REQUESTS_MAX));
+        let mut requests = JoinSet::new();
+        for item in items.iter().cloned() {
+            let (client, connection, permits) = (self.clone(), connection.clone(), permits.clone());
+            requests.spawn(async move {
+                // The semaphore is never closed, so there is always a permit in the end.
+                let _permit = permits.acquire().await.ok();
+                client.fetch_file(&connection, &item).await
+            });
+        }
+        while let Some(result) = requests.join_next().await {
+            result.unwrap_or(Err(Failure::Thread("request")))?;
+        }
+        Ok(())
+    }
+
+    async fn fetch_file(&self, connection: &Connection, Item { url, name }: &Item) -> Result<(), Failure> {
+        let peer = url.authority.to_string();
+        let failed = |why: String| Failure::Request { what: url.to_string(), why };
+        let (mut send, mut recv) = connection.open_bi().await.map_err(Failure::connection(&peer))?;
+        let asked = send.write_all(hq::request(&url.target).as_bytes()).await;
+        asked.map_err(|error| failed(error.to_string()))?;
+        // A server that has heard enough may have stopped the stream, and answers nevertheless.
+        let _ = send.finish();
+        let path = self.args.downloads.join(name);
+        let bytes = receive(&mut recv, &path).await.map_err(failed)?;
+        info!(bytes, path = %path.display(), "file received");
+        Ok(())
+    }
+}
+
+/// Writes a response to a file as it comes. The files of the test cases are small, so the short waits for the disk are left on
+/// the runtime's thread.
+async fn receive(recv: &mut RecvStream, path: &Path) -> Result<u64, String> {
+    let in_words = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let mut file = BufWriter::new(File::create(path).map_err(in_words)?);
+    let mut inbox = Inbox::new();
+    let (mut bytes, mut written) = (0, Ok(()));
+    loop {
+        let more = inbox.take(recv, |chunk| {
+            bytes += chunk.len() as u64;
+            if written.is_ok() {
+                written = file.write_all(&chunk);
+            }
+        });
+        let more = more.await.map_err(|error| error.to_string())?;
+        std::mem::replace(&mut written, Ok(())).map_err(in_words)?;
+        if !more {
+            file.flush().map_err(in_words)?;
+            return Ok(bytes);
+        }
+    }
+}
+
+/// The address to connect to, IPv4 if there is one: a second attempt over another address would be a handshake too many.
+async fn first_address(server: &Authority) -> Result<SocketAddr, Failure> {
+    let addresses = net::resolve(server).await?;
+    let ipv4 = addresses.iter().find(|address| address.is_ipv4());
+    Ok(*ipv4.unwrap_or(&addresses[0]))
+}

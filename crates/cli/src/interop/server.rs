@@ -1,0 +1,41 @@
+//! The server of a test case.
+
+use fulmar::AddressValidation;
+
+use super::args::InteropServerArgs;
+use super::case::Case;
+use crate::args::IdentityArgs;
+use crate::failure::Failure;
+use crate::hq;
+use crate::net::{self, Listen, Transport};
+use crate::report::Output;
+use crate::serve::{serve_until_interrupted, served_directory};
+use crate::tls::Identity;
+
+/// The port of the runner's servers.
+const PORT: u16 = 443;
+
+pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failure> {
+    Case::named(&args.testcase)?;
+    let root = served_directory(&args.www)?;
+    let identity = IdentityArgs { cert: Some(args.cert.clone()), key: Some(args.key.clone()) };
+    let identity = Identity::from_args(&identity)?;
+    let transport = Transport::default();
+    let runtime = net::runtime()?;
+    let result = runtime.block_on(async {
+        let listen = Listen {
+            addr: args.listen,
+            default_port: PORT,
+            identity: &identity,
+            protocol: hq::PROTOCOL,
+            transport: &transport,
+            reset_key: None,
+            validation: AddressValidation::default(),
+        };
+        let (endpoint, listening) = listen.bind()?;
+        output.print(&listening, || listening.text());
+        serve_until_interrupted(&endpoint, root, || Ok(())).await
+    });
+    runtime.shutdown_background();
+    result
+}

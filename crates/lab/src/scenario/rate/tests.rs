@@ -1,0 +1,42 @@
+use super::*;
+
+const RATE: u64 = 8_000_000;
+const ROUND: Duration = Duration::from_millis(20);
+
+/// Packets of 1,000 bytes, one per millisecond at the full rate, between these milliseconds.
+fn packets(from: u64, until: u64, every: u64) -> Vec<(Instant, u32)> {
+    (from..until).step_by(every as usize).map(|at| (Instant::from_millis(at), 1_000)).collect()
+}
+
+fn rate(arrivals: &[(Instant, u32)]) -> Rate<'_> {
+    Rate::new(arrivals, RATE, ROUND).expect("there is a round trip")
+}
+
+#[test]
+fn the_full_rate_begins_where_a_round_trip_of_it_does() {
+    // Half of the rate for two round trips, then all of it.
+    let arrivals = [packets(0, 40, 2), packets(40, 200, 1)].concat();
+    let rounds = rate(&arrivals).full_after_rtts(Instant::ZERO).expect("it is reached");
+    assert!((1.9..=2.1).contains(&rounds), "{rounds}");
+}
+
+#[test]
+fn a_burst_that_does_not_last_is_no_full_rate() {
+    let arrivals = [packets(0, 15, 1), packets(20, 200, 2)].concat();
+    assert_eq!(rate(&arrivals).full_after_rtts(Instant::ZERO), None);
+}
+
+#[test]
+fn the_longest_way_back_to_the_rate_counts() {
+    let stop = |start, end| LinkEvent::between(Instant::from_millis(start), Instant::from_millis(end));
+    // Back at once after the first stop, two round trips late after the second, and never after the third.
+    let arrivals =
+        [packets(0, 100, 1), packets(150, 500, 1), packets(590, 1_000, 1), packets(1_050, 1_600, 2)].concat();
+    let back = |events: &[LinkEvent]| rate(&arrivals).back_after_rtts(events);
+    assert_eq!(back(&[stop(100, 150)]), Some(0.0));
+    let second = back(&[stop(100, 150), stop(500, 550)]).expect("there are stops");
+    assert!((1.5..=2.1).contains(&second), "{second}");
+    let all = back(&[stop(100, 150), stop(500, 550), stop(1_000, 1_050)]).expect("there are stops");
+    assert!(all > 20.0, "{all}");
+    assert_eq!(back(&[]), None);
+}

@@ -1,0 +1,213 @@
+//! Controllers and ECN on whole connections: what the path does to marks, very short paths, careful resume.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use fulmar_lab::{Connecting, Lab, RunReport, Workload};
+use fulmar_proto::TransportConfig;
+use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig};
+use fulmar_sim::{Aqm, Change, CoDel, DropReason, DualQ, EcnPath, LinkConfig};
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn bbr() -> CongestionControl {
+    CongestionControl::Bbr(BbrConfig::default())
+}
+
+fn cubic() -> CongestionControl {
+    CongestionControl::Cubic(CubicConfig::default())
+}
+
+fn newreno() -> CongestionControl {
+    CongestionControl::NewReno(NewRenoConfig::default())
+}
+
+fn prague() -> CongestionControl {
+    CongestionControl::Prague(PragueConfig::default())
+}
+
+fn with(congestion: CongestionControl) -> TransportConfig {
+    TransportConfig { congestion, ..TransportConfig::default() }
+}
+
+/// 10 Mbit/s, 10 ms each way, with a long queue.
+fn link() -> LinkConfig {
+    LinkConfig::with_rate(10_000_000, ms(10), ms(200))
+}
+
+fn upload(link: &LinkConfig, congestion: CongestionControl, bytes: u64) -> RunReport {
+    Lab::new(3)
+        .link(link.clone(), link.clone())
+        .both(with(congestion))
+        .connection(Connecting::new(Workload::upload(bytes)))
+        .run()
+        .unwrap()
+}
+
+/// An upload of three seconds over a path that treats marks in this way from the beginning, and drops marked packets
+/// after a second: how many are that tells whether the sender still marks.
+fn marked_after_a_second(path: EcnPath, congestion: CongestionControl) -> u64 {
+    let link = LinkConfig { ecn_path: path, ..link() };
+    let link = link.then(Instant::from_millis(1_000), Change::EcnPath(EcnPath::Drop));
+    let report = upload(&link, congestion, 3_000_000);
+    assert_eq!(report.connections[0].server.bytes_read, 3_000_000, "{path:?}");
+    report.up.packets_dropped(DropReason::Ecn)
+}
+
+#[test]
+fn marks_that_do_not_arrive_as_they_left_end_marking() {
+    for congestion in [cubic, prague] {
+        for path in [EcnPath::Bleach, EcnPath::Drop, EcnPath::Swap] {
+            let early = if path == EcnPath::Drop { 20 } else { 0 };
+            let marked = marked_after_a_second(path, congestion());
+            assert!(marked <= early, "{path:?} {:?}: {marked} marked packets", congestion());
+        }
+        let marked = marked_after_a_second(EcnPath::Keep, congestion());
+        assert!(marked > 0, "the test sees marks where there are any");
+    }
+    assert_eq!(marked_after_a_second(EcnPath::Downgrade, prague()), 0, "ECT(1) arrives as ECT(0)");
+    assert!(marked_after_a_second(EcnPath::Downgrade, bbr()) > 0, "ECT(0) passes there");
+}
+
+#[test]
+fn a_path_that_begins_to_drop_marked_packets_stops_no_transfer() {
+    for congestion in [bbr, cubic, newreno, prague] {
+        let link = link().then(Instant::from_millis(500), Change::EcnPath(EcnPath::Drop));
+        let report = upload(&link, congestion(), 3_000_000);
+        let end = report.connections[0].server.last_read.unwrap();
+        // 2.5 s at the rate of the link, and two times three probe timeouts to find out.
+        assert!(end < Instant::from_millis(6_000), "{:?}: {end:?}", congestion());
+    }
+}
+
+#[test]
+fn a_path_that_marks_everything_slows_down_but_stops_nothing() {
+    for congestion in [bbr, cubic, newreno, prague] {
+        let link = LinkConfig { ecn_path: EcnPath::MarkAll, ..link() };
+        let report = upload(&link, congestion(), 300_000);
+        assert_eq!(report.connections[0].server.bytes_read, 300_000);
+    }
+}
+
+#[test]
+fn with_marks_a_transfer_loses_nothing_and_fills_the_link() {
+    let queues = [Aqm::DualQ(DualQ::default()), Aqm::CoDel(CoDel::default())];
+    for congestion in [bbr, cubic, newreno, prague] {
+        for aqm in queues {
+            let link = LinkConfig { aqm, ..link() };
+            let report = upload(&link, congestion(), 10_000_000);
+            let stats = report.connections[0].client.stats.clone().unwrap();
+            let time = report.connections[0].server.last_read.unwrap();
+            assert!(stats.packets_lost <= 30, "{:?} {aqm:?}: {} lost", congestion(), stats.packets_lost);
+            // 8 s at the rate of the link.
+            assert!(time < Instant::from_millis(9_600), "{:?} {aqm:?}: {time:?}", congestion());
+            assert!(report.up.packets_marked > 0, "{:?} {aqm:?}", congestion());
+        }
+    }
+}
+
+#[test]
+fn prague_keeps_the_queue_of_an_l4s_link_shorter_than_cubic_does() {
+    let link = LinkConfig { aqm: Aqm::DualQ(DualQ::default()), ..link() };
+    let rtt = |congestion| {
+        let stats = upload(&link, congestion, 10_000_000).connections[0].client.stats.clone().unwrap();
+        stats.rtt
+    };
+    let (low, classic) = (rtt(prague()), rtt(cubic()));
+    assert!(low < ms(26), "{low:?}");
+    assert!(classic > low, "{classic:?} and {low:?}");
+}
+
+/// The bytes that two uploads over one link moved in twenty seconds.
+fn shares(link: &LinkConfig, one: CongestionControl, other: CongestionControl) -> [f64; 2] {
+    use fulmar_lab::Close;
+    use fulmar_proto::Side;
+    let connecting = |congestion| {
+        Connecting::new(Workload::upload(100_000_000))
+            .transport(std::sync::Arc::new(with(congestion)))
+            .close(Close::After(Side::Client, Duration::from_secs(20)))
+    };
+    let report = Lab::new(5)
+        .link(link.clone(), link.clone())
+        .connection(connecting(one))
+        .connection(connecting(other))
+        .run()
+        .unwrap();
+    let bytes = |number: usize| report.connections[number].server.bytes_read as f64;
+    let sum = bytes(0) + bytes(1);
+    [bytes(0) / sum, bytes(1) / sum]
+}
+
+#[test]
+fn prague_leaves_classic_flows_their_share_of_a_classic_queue_that_marks() {
+    let link = LinkConfig { aqm: Aqm::CoDel(CoDel::default()), ..link() };
+    let [low, classic] = shares(&link, prague(), newreno());
+    assert!(classic > 0.25, "{classic} beside {low}");
+}
+
+#[test]
+fn where_delay_says_nothing_the_window_stops_with_the_rate() {
+    // The queue is endless, so that no loss would ever stop the window.
+    let largest = |one_way: Duration, congestion| {
+        let link = LinkConfig { rate_bps: Some(1_000_000_000), delay: one_way, ..LinkConfig::default() };
+        upload(&link, congestion, 50_000_000).connections[0].client.stats.clone().unwrap().cwnd_max
+    };
+    for congestion in [cubic, newreno, prague] {
+        let window = largest(Duration::from_micros(10), congestion());
+        // The path holds 2,500 bytes, the initial window is 12,000, and three doublings show that it is enough.
+        assert!(window < 300_000, "{:?}: {window}", congestion());
+    }
+    assert!(largest(Duration::from_micros(500), newreno()) > 300_000, "delay is asked there");
+}
+
+/// Two downloads one after another over a link of 20 Mbit/s and 100 ms each way, which has another rate from when the
+/// first one is over. Returns what the server saw of the second, and how long it took.
+fn second_download(
+    congestion: CongestionControl,
+    rate: u64,
+    remember: bool,
+) -> (fulmar_proto::ConnectionStats, Duration) {
+    let link = LinkConfig::with_rate(20_000_000, ms(100), ms(200));
+    let link = link.then(Instant::from_millis(20_000), Change::Rate(Some(rate)));
+    let mut lab = Lab::new(4)
+        .link(link.clone(), link)
+        .both(with(congestion))
+        .server_workload(Workload::replies(4_000_000))
+        .connection(Connecting::new(Workload::requests(1, 100)))
+        .connection(
+            Connecting::new(Workload::requests(1, 100)).start(Duration::from_secs(20)).after_previous(),
+        );
+    if remember {
+        lab = lab.remember_paths();
+    }
+    let report = lab.run().unwrap();
+    let second = &report.connections[1];
+    let time = second.client.last_read.unwrap() - second.client.started.unwrap();
+    (second.server.stats.clone().unwrap(), time)
+}
+
+#[test]
+fn a_second_connection_is_faster_with_what_the_first_one_knew() {
+    for congestion in [bbr, cubic, newreno, prague] {
+        let (_, fresh) = second_download(congestion(), 20_000_000, false);
+        let (stats, resumed) = second_download(congestion(), 20_000_000, true);
+        // 1.6 s at the rate of the link, and 0.3 s until the request is there and answered.
+        assert!(resumed < ms(2_250), "{:?}: {resumed:?}", congestion());
+        assert!(resumed + ms(50) < fresh, "{:?}: {resumed:?} and {fresh:?}", congestion());
+        assert!(stats.packets_lost < 20, "{:?}: {} lost", congestion(), stats.packets_lost);
+    }
+}
+
+#[test]
+fn a_path_that_is_a_tenth_of_what_it_was_loses_no_more_than_the_jump() {
+    for congestion in [bbr, cubic, newreno, prague] {
+        let (fresh, time) = second_download(congestion(), 2_000_000, false);
+        let (resumed, resumed_time) = second_download(congestion(), 2_000_000, true);
+        // Half of 500,000 bytes were tried; 50,000 fit the path, and as many the queue.
+        let lost = resumed.packets_lost.saturating_sub(fresh.packets_lost);
+        assert!(lost < 200, "{:?}: {} and {}", congestion(), resumed.packets_lost, fresh.packets_lost);
+        assert!(resumed_time < time + time / 8, "{:?}: {resumed_time:?} and {time:?}", congestion());
+    }
+}

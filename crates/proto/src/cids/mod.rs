@@ -1,0 +1,72 @@
+//! Connection IDs that an endpoint issues: who makes them, and what they tell load balancers and workers.
+//!
+//! A [`CidGenerator`] makes them. [`RandomCids`] tell nobody anything, [`EmptyCids`] are none at all,
+//! [`QuicLb`] lets load balancers find the server, and [`WorkerCids`] around any of them lets the sockets of one
+//! server find the worker.
+
+mod quic_lb;
+mod worker;
+
+use std::fmt;
+
+use fulmar_base::Rng;
+use fulmar_wire::ConnectionId;
+
+pub use quic_lb::{QuicLb, QuicLbConfig, QuicLbError};
+pub use worker::WorkerCids;
+
+/// Makes the connection IDs that an endpoint issues.
+pub trait CidGenerator: Send + Sync + fmt::Debug {
+    /// A new connection ID, of [`CidGenerator::cid_len`] bytes and unlike all others with overwhelming
+    /// probability. Nobody but load balancers may see that two IDs have something in common (RFC 9000 §5.1).
+    fn generate(&self, rng: &mut Rng) -> ConnectionId;
+
+    /// The length of all IDs that this generator makes, 0 to 20 bytes. Where it is 0, the endpoint tells
+    /// connections apart by the address of the peer.
+    fn cid_len(&self) -> usize;
+}
+
+/// Connection IDs of random bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomCids {
+    len: usize,
+}
+
+impl RandomCids {
+    /// IDs of `len` bytes, 4 to 20.
+    ///
+    /// # Panics
+    /// Panics if `len` is out of this range: shorter IDs would collide.
+    pub fn new(len: usize) -> Self {
+        assert!((4..=20).contains(&len), "a connection ID has 4 to 20 bytes");
+        Self { len }
+    }
+}
+
+impl CidGenerator for RandomCids {
+    fn generate(&self, rng: &mut Rng) -> ConnectionId {
+        let bytes: [u8; 20] = rng.bytes();
+        ConnectionId::new(&bytes[..self.len]).unwrap_or(ConnectionId::EMPTY)
+    }
+
+    fn cid_len(&self) -> usize {
+        self.len
+    }
+}
+
+/// No connection IDs: 8 bytes less in every packet to this end (RFC 9000 §5.1).
+///
+/// For clients that keep a socket for each connection. A connection without IDs does not survive a change of the
+/// peer's address, and a second one to the same address cannot be told from the first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EmptyCids;
+
+impl CidGenerator for EmptyCids {
+    fn generate(&self, _: &mut Rng) -> ConnectionId {
+        ConnectionId::EMPTY
+    }
+
+    fn cid_len(&self) -> usize {
+        0
+    }
+}

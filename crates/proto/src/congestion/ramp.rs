@@ -1,0 +1,262 @@
+//! The first rise of the rate on long paths, shared by all controllers: trains of packets show how far it goes.
+//!
+//! The first flight leaves as a train. What it shows is the pace of the next round trip, which begins with a train of
+//! its own, and a pause that pays for it. That goes on until a train shows no more than the one before it.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+use super::bbr::{FullPipe, percent, rate, volume};
+use super::train::PacketTrain;
+use super::{AckEvent, Sent};
+
+/// Shorter paths find their capacity soon enough, and their acknowledgements are spaced by too much else.
+const LONG_RTT: Duration = Duration::from_millis(80);
+
+/// The initial window of RFC 9002 is meant for a round-trip time of this order. On a longer path as much may leave
+/// in each such time, evenly spaced, until acknowledgements tell more: nobody on the path sees more load from it than
+/// from a flow with the shorter round-trip time.
+const USUAL_RTT: Duration = Duration::from_millis(100);
+
+/// The most that leaves before anything is acknowledged.
+const MAX_FIRST_FLIGHT: u64 = 16 << 20;
+
+/// A train is this part of what the path is taken to hold, which also small queues take, and at most so many packets.
+const TRAIN_DIVISOR: u64 = 8;
+const MAX_TRAIN_PACKETS: u64 = 512;
+const MIN_TRAIN_PACKETS: u64 = 10;
+
+/// A train that shows less than this share of the estimate, in hundredths, confirms it.
+const GROWTH_PERCENT: u64 = 125;
+
+/// Once the rate of delivery has reached this share of the estimate, in hundredths, the path may be full.
+const REACHED_PERCENT: u64 = 75;
+
+/// From there on the gain of the pace exceeds one by so many hundredths, and by twice as much after each round
+/// in which the rate has grown.
+const CAUTIOUS_EXCESS: u64 = 25;
+
+/// The excess grows no further; the gain is limited by that of the controller.
+const MAX_EXCESS: u64 = 200;
+
+/// The estimate of trains of packets and what the start of a connection makes of it.
+#[derive(Debug, Clone)]
+pub(super) struct Ramp {
+    initial_window: u64,
+    phase: Phase,
+    /// Bytes of a train that may leave at once, not yet handed to the pacer.
+    due: u64,
+    estimate: Option<Estimate>,
+    /// The excess of the gain once the estimate was reached, in hundredths.
+    cautious_excess: Option<u64>,
+}
+
+/// Where the search stands.
+#[derive(Debug, Clone)]
+enum Phase {
+    /// The path is not known to be long. What leaves may be a train all the same.
+    Unknown(Option<Probe>),
+    /// The next packet that leaves begins a train; so many bytes of it are to come.
+    Waiting(u64),
+    /// A train leaves, or its acknowledgements come in.
+    Probing(Probe),
+    /// A train has confirmed the estimate.
+    Found,
+    /// Something else has ended the search.
+    Stopped,
+}
+
+/// A train under way.
+#[derive(Debug, Clone)]
+struct Probe {
+    train: PacketTrain,
+    /// Bytes of it that are still to leave.
+    left: u64,
+    /// The estimate before it, in bytes per second; zero without one.
+    known: u64,
+}
+
+impl Probe {
+    /// The train of `size` bytes that begins with a packet of `bytes`.
+    fn new(now: Instant, bytes: u64, size: u64, known: u64) -> Self {
+        Self { train: PacketTrain::new(now, bytes), left: size.saturating_sub(bytes), known }
+    }
+
+    /// Takes a packet that leaves; returns whether it belongs to the train.
+    fn on_sent(&mut self, now: Instant, bytes: u64) -> bool {
+        let belongs = self.left > 0 && self.train.on_sent(now, bytes);
+        self.left = if belongs { self.left.saturating_sub(bytes) } else { 0 };
+        belongs
+    }
+}
+
+/// What trains of packets showed.
+#[derive(Debug, Clone, Copy)]
+struct Estimate {
+    /// Bytes per second.
+    rate: u64,
+    /// Until then the rate of delivery does not show it better.
+    valid_until: Instant,
+    valid: bool,
+}
+
+impl Ramp {
+    /// A start with this window in bytes.
+    pub(super) fn new(initial_window: u64) -> Self {
+        Self { initial_window, phase: Phase::Unknown(None), due: 0, estimate: None, cautious_excess: None }
+    }
+
+    /// The bandwidth that trains showed, until the rate of delivery shows it better.
+    pub(super) fn bandwidth(&self) -> u64 {
+        self.estimate.filter(|estimate| estimate.valid).map_or(0, |estimate| estimate.rate)
+    }
+
+    /// The pace that is safe before anything is known, in bytes per second; zero once something is.
+    pub(super) fn first_pace(&self) -> u64 {
+        let searching = matches!(self.phase, Phase::Waiting(_) | Phase::Probing(_));
+        if searching && self.estimate.is_none() { rate(self.initial_window, USUAL_RTT) } else { 0 }
+    }
+
+    /// Whether trains have found the capacity.
+    pub(super) fn has_found(&self) -> bool {
+        matches!(self.phase, Phase::Found)
+    }
+
+    /// Ends the search: losses, or a rise of the delay, tell more than trains.
+    pub(super) fn stop(&mut self) {
+        self.phase = Phase::Stopped;
+        self.due = 0;
+    }
+
+    /// The gain of the pace in hundredths, where `gain` is that of the controller and `max_bandwidth` was delivered.
+    pub(super) fn gain(&self, gain: u64, max_bandwidth: u64) -> u64 {
+        match self.cautious_excess {
+            Some(excess) => (100 + excess).min(gain),
+            // The pace of the estimate, however much of it was delivered as yet.
+            None if self.bandwidth() > max_bandwidth / 2 => 100,
+            None => gain,
+        }
+    }
+
+    /// What counts as growth of the rate in a round: half of what the gain could bring where it is small.
+    pub(super) fn growth_percent(&self) -> u64 {
+        let usual = FullPipe::GROWTH_PERCENT;
+        self.cautious_excess.map_or(usual, |excess| (100 + excess / 2).min(usual))
+    }
+
+    /// The bytes that may leave at once now, ahead of the pace; they are handed out once.
+    pub(super) fn take_train(&mut self) -> u64 {
+        std::mem::take(&mut self.due)
+    }
+
+    /// Takes a packet that leaves.
+    pub(super) fn on_sent(&mut self, now: Instant, sent: &Sent) {
+        let known = self.estimate.map_or(0, |estimate| estimate.rate);
+        match &mut self.phase {
+            Phase::Unknown(probe) => {
+                // A train that is whole is kept: what follows are probes, long before its acknowledgements.
+                let belongs = |probe: &mut Probe| probe.left == 0 || probe.on_sent(now, sent.bytes);
+                if !probe.as_mut().is_some_and(belongs) {
+                    *probe = Some(Probe::new(now, sent.bytes, self.initial_window, known));
+                }
+            }
+            Phase::Waiting(bytes) => {
+                self.phase = Phase::Probing(Probe::new(now, sent.bytes, *bytes, known));
+            }
+            Phase::Probing(probe) => {
+                probe.on_sent(now, sent.bytes);
+            }
+            Phase::Found | Phase::Stopped => {}
+        }
+    }
+
+    /// Takes an acknowledgement in the first rise of the rate. Returns the window that the path should have at least,
+    /// if there is something to say: it need not wait for acknowledgements to grow, since the path is empty, and
+    /// the pacer spreads it.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        ack: &AckEvent<'_>,
+        min_rtt: Option<Duration>,
+        packet: u64,
+    ) -> Option<u64> {
+        let rtt = min_rtt?;
+        if rtt < LONG_RTT {
+            self.stop();
+            return None;
+        }
+        if let Some(estimate) = &mut self.estimate {
+            estimate.valid &= now <= estimate.valid_until;
+        }
+        let first = self.begin(rtt, packet);
+        let Phase::Probing(probe) = &mut self.phase else { return first };
+        probe.train.on_ack(now, ack, rtt, packet);
+        let (shown, known) = (probe.train.rate(), probe.known);
+        let over = probe.train.is_over(ack.largest_sent_time);
+        let window = shown.and_then(|shown| self.raise(now, shown, rtt));
+        if over {
+            self.end_train(shown, known, rtt, packet);
+        }
+        window.max(first)
+    }
+
+    /// The path has turned out to be long: what has left is the first train, if it is one. Returns the window of the
+    /// first flight.
+    fn begin(&mut self, rtt: Duration, packet: u64) -> Option<u64> {
+        let Phase::Unknown(probe) = &mut self.phase else { return None };
+        let train = probe.take().filter(|probe| !probe.train.is_short(packet));
+        self.phase = train.map_or(Phase::Waiting(self.initial_window), Phase::Probing);
+        Some(self.first_flight(rtt))
+    }
+
+    fn first_flight(&self, rtt: Duration) -> u64 {
+        let flight = volume(rate(self.initial_window, USUAL_RTT), rtt);
+        flight.clamp(self.initial_window, MAX_FIRST_FLIGHT.max(self.initial_window))
+    }
+
+    /// Raises the estimate, and returns the window that it asks for.
+    fn raise(&mut self, now: Instant, shown: u64, rtt: Duration) -> Option<u64> {
+        let known = self.estimate.map_or(0, |estimate| estimate.rate);
+        if shown <= known {
+            return None;
+        }
+        // Packets leave at the rate for a round trip, their acknowledgements take another one, and the last of them
+        // shows the rate.
+        self.estimate = Some(Estimate { rate: shown, valid_until: now + rtt * 2 + rtt / 8, valid: true });
+        Some(volume(shown, rtt))
+    }
+
+    /// Judges a train that was acknowledged, and plans the next one.
+    fn end_train(&mut self, shown: Option<u64>, known: u64, rtt: Duration, packet: u64) {
+        if known > 0 && shown.is_some_and(|shown| shown < percent(known, GROWTH_PERCENT)) {
+            self.phase = Phase::Found;
+            return;
+        }
+        let held = self.estimate.map_or(self.initial_window, |estimate| volume(estimate.rate, rtt));
+        let train = (held / TRAIN_DIVISOR).clamp(MIN_TRAIN_PACKETS * packet, MAX_TRAIN_PACKETS * packet);
+        self.due = train;
+        self.phase = Phase::Waiting(train);
+    }
+
+    /// Takes a sample of the rate of delivery in STARTUP.
+    ///
+    /// When it reaches the estimate, doubling it once more would only fill the queue: on a long path by
+    /// thousands of packets before the first of them is missed. If the rate still grows, the estimate was too
+    /// low, and the gain rises again.
+    pub(super) fn on_rate(&mut self, rate: u64, round_started: bool, full: &mut FullPipe) {
+        let Some(estimate) = self.estimate else { return };
+        match &mut self.cautious_excess {
+            None if rate >= percent(estimate.rate, REACHED_PERCENT) => {
+                self.cautious_excess = Some(CAUTIOUS_EXCESS);
+                // What the pace until now explains is no growth.
+                full.restart(rate.max(estimate.rate));
+            }
+            Some(excess) if round_started && full.is_growing() => *excess = (*excess * 2).min(MAX_EXCESS),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

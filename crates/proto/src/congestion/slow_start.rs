@@ -1,0 +1,82 @@
+//! Slow start of the controllers with a congestion window: as usual on short paths, with trains of packets on long
+//! ones.
+
+use fulmar_base::Instant;
+
+use super::bbr::DelayWatch;
+use super::hystart::HyStart;
+use super::ramp::Ramp;
+use super::{AckEvent, Sent};
+
+/// Once trains of packets have found the capacity, the window grows by this part of what is acknowledged.
+const FOUND_DIVISOR: u64 = 4;
+
+/// How the window of a tuple rises for the first time, and to the threshold later.
+#[derive(Debug, Clone)]
+pub(super) struct SlowStart {
+    hystart: HyStart,
+    ramp: Ramp,
+    delay: DelayWatch,
+}
+
+impl SlowStart {
+    /// A slow start from this window in bytes.
+    pub(super) fn new(initial_window: u64) -> Self {
+        Self { hystart: HyStart::new(), ramp: Ramp::new(initial_window), delay: DelayWatch::default() }
+    }
+
+    /// Whether the window grows with caution, since the path may be full.
+    pub(super) fn is_conservative(&self) -> bool {
+        self.hystart.is_conservative() || self.ramp.has_found()
+    }
+
+    /// Takes a packet that leaves in the first slow start.
+    pub(super) fn on_sent(&mut self, now: Instant, sent: &Sent) {
+        self.ramp.on_sent(now, sent);
+    }
+
+    /// The bytes that may leave at once now, see [`super::Controller::take_train`].
+    pub(super) fn take_train(&mut self) -> u64 {
+        self.ramp.take_train()
+    }
+
+    /// Congestion was noticed: what trains would show is known better now.
+    pub(super) fn on_congestion(&mut self) {
+        self.ramp.stop();
+    }
+
+    /// Takes an ACK frame in the first slow start, whether the window may grow by it or not, and raises `window` to
+    /// what trains of packets have shown.
+    pub(super) fn watch_train(&mut self, now: Instant, ack: &AckEvent<'_>, packet: u64, window: &mut u64) {
+        let min_rtt = ack.rtt.min();
+        if let Some(sample) = ack.rtt_sample {
+            self.delay.on_sample(now, sample, min_rtt);
+        }
+        if let Some(shown) = self.ramp.on_ack(now, ack, Some(min_rtt), packet) {
+            *window = shown.max(*window);
+        }
+    }
+
+    /// Grows `window` by an ACK frame, and sets `ssthresh` where the first slow start ends.
+    ///
+    /// Once trains have found the capacity, the rest is done in small steps until the delay rises: doubling once more
+    /// would fill the queue of a long path by thousands of packets before the first of them is missed.
+    pub(super) fn grow(
+        &mut self,
+        now: Instant,
+        ack: &AckEvent<'_>,
+        window: &mut u64,
+        ssthresh: &mut Option<u64>,
+    ) {
+        if ssthresh.is_some() || !self.ramp.has_found() {
+            self.hystart.grow(now, ack, window, ssthresh);
+        } else if self.delay.has_risen(ack.rtt.min()) {
+            *ssthresh = Some(*window);
+        } else {
+            *window += ack.acked_bytes / FOUND_DIVISOR;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! The capacity of a path, estimated from the spacing that it gives to packets that left together.
+//!
+//! On a path over a satellite, doubling the rate in each round trip takes seconds. But packets that leave as a
+//! train are spaced by the bottleneck, and their acknowledgements show the spacing: an estimate after one round
+//! trip.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+use super::AckEvent;
+use super::bbr::rate;
+
+/// A train is judged by so many full packets at least, and once half of it was acknowledged.
+const MIN_PACKETS: u64 = 4;
+
+/// Packets that were sent this much after the first one belong to no train.
+const MAX_SEND_TIME: Duration = Duration::from_millis(10);
+
+/// Shorter times say more about timers and about the slots of a radio than about the path.
+const MIN_TIME: Duration = Duration::from_micros(500);
+
+/// Packets that were sent together.
+#[derive(Debug, Clone)]
+pub(super) struct PacketTrain {
+    first_sent: Instant,
+    last_sent: Instant,
+    bytes: u64,
+    acked: u64,
+    first_ack: Option<FirstAck>,
+    rate: Option<u64>,
+}
+
+/// The first acknowledgement of a train.
+#[derive(Debug, Clone, Copy)]
+struct FirstAck {
+    came: Instant,
+    bytes: u64,
+    /// The round-trip time without what the train adds to it.
+    base: Duration,
+}
+
+impl PacketTrain {
+    /// The train that begins with a packet of `bytes`.
+    pub(super) fn new(now: Instant, bytes: u64) -> Self {
+        Self { first_sent: now, last_sent: now, bytes, acked: 0, first_ack: None, rate: None }
+    }
+
+    /// Takes a packet that leaves. Returns false if that is too late to belong to the train.
+    pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) -> bool {
+        let belongs = now.saturating_since(self.first_sent) <= MAX_SEND_TIME;
+        if belongs {
+            self.last_sent = now;
+            self.bytes += bytes;
+        }
+        belongs
+    }
+
+    /// Whether an acknowledgement whose newest packet was sent at `sent` ends the train, or comes after it.
+    pub(super) fn is_over(&self, sent: Instant) -> bool {
+        self.acked >= self.bytes || sent > self.last_sent
+    }
+
+    /// Takes an acknowledgement.
+    ///
+    /// The rate is what was acknowledged over the longest of three times. That of sending: no estimate is above the
+    /// rate of sending. That since the first acknowledgement, whose own bytes do not count then. And the delay beyond
+    /// the usual round-trip time: acknowledgements that had to wait for something on their way back, or were sent
+    /// together, come in a bunch, but then all of them late. So the estimate is rather too low than too high, which
+    /// the next train corrects, since it is longer.
+    pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>, min_rtt: Duration, packet: u64) {
+        let sent = ack.largest_sent_time;
+        if sent < self.first_sent {
+            return;
+        }
+        self.acked += ack.acked_bytes;
+        let first = *self.first_ack.get_or_insert_with(|| {
+            // Where delay varies, the smallest is much less than the usual one.
+            let base = now.saturating_since(sent).min(ack.rtt.smoothed()).max(min_rtt);
+            FirstAck { came: now, bytes: ack.acked_bytes, base }
+        });
+        let later = self.acked - first.bytes;
+        if self.is_short(packet)
+            || self.acked < MIN_PACKETS * packet
+            || later == 0
+            || self.acked < self.bytes / 2
+        {
+            return;
+        }
+        let sending = sent.saturating_since(self.first_sent);
+        let delay = now.saturating_since(self.first_sent + first.base).max(sending).max(MIN_TIME);
+        let spacing = now.saturating_since(first.came).max(MIN_TIME / 2);
+        let shown = rate(self.acked, delay).min(rate(later, spacing));
+        self.rate = self.rate.max(Some(shown));
+    }
+
+    /// What the train has shown, in bytes per second, if it has.
+    pub(super) fn rate(&self) -> Option<u64> {
+        self.rate
+    }
+
+    /// Whether the train is too short to show anything.
+    pub(super) fn is_short(&self, packet: u64) -> bool {
+        self.bytes < MIN_PACKETS * packet
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+use super::super::test_path::{SIZE, ack, rtt};
+use super::*;
+
+const MIN_RTT: Duration = Duration::from_millis(600);
+const PACKET: u64 = SIZE as u64;
+
+fn at(micros: u64) -> Instant {
+    Instant::from_micros(micros)
+}
+
+/// A train of so many packets that left at once.
+fn train(packets: u64) -> PacketTrain {
+    let mut train = PacketTrain::new(at(0), PACKET);
+    for _ in 1..packets {
+        assert!(train.on_sent(at(0), PACKET));
+    }
+    train
+}
+
+/// Acknowledges two packets so many microseconds after the shortest round trip.
+fn acknowledge(train: &mut PacketTrain, micros: u64) {
+    let rtt = rtt(MIN_RTT);
+    train.on_ack(at(600_000 + micros), &ack(2 * PACKET, at(0), &rtt), MIN_RTT, PACKET);
+}
+
+#[test]
+fn the_spacing_shows_the_rate() {
+    // 1.2 MB/s: a packet takes a millisecond.
+    let mut train = train(10);
+    for pair in 1..=5 {
+        acknowledge(&mut train, pair * 2_000);
+    }
+    let rate = train.rate().expect("the train was long enough");
+    assert!((1_150_000..=1_250_000).contains(&rate), "{rate}");
+    assert!(train.is_over(at(0)));
+}
+
+#[test]
+fn acknowledgements_that_come_in_a_bunch_do_not_raise_the_estimate() {
+    // Something was in front of them for 8 ms; then they follow each other closely.
+    let mut train = train(10);
+    acknowledge(&mut train, 2_000);
+    for pair in 1..=4 {
+        acknowledge(&mut train, 10_000 + pair * 10);
+    }
+    let rate = train.rate().expect("the train was long enough");
+    assert!((1_150_000..=1_250_000).contains(&rate), "{rate}");
+}
+
+#[test]
+fn no_estimate_is_above_what_timers_can_tell() {
+    let mut train = train(10);
+    for pair in 1..=5 {
+        acknowledge(&mut train, pair);
+    }
+    // Ten packets in half a millisecond.
+    assert!(train.rate().is_some_and(|rate| rate <= 24_000_000), "{:?}", train.rate());
+}
+
+#[test]
+fn few_packets_show_nothing() {
+    let mut train = train(3);
+    acknowledge(&mut train, 1_000);
+    acknowledge(&mut train, 3_000);
+    assert_eq!(train.rate(), None);
+}
+
+#[test]
+fn a_packet_that_leaves_late_belongs_to_no_train() {
+    let mut train = train(2);
+    assert!(train.on_sent(at(10_000), PACKET));
+    assert!(!train.on_sent(at(10_001), PACKET));
+    assert!(!train.is_over(at(10_000)) && train.is_over(at(10_001)));
+}
+
+#[test]
+fn older_packets_do_not_count() {
+    let mut train = PacketTrain::new(at(500), PACKET);
+    for _ in 1..10 {
+        train.on_sent(at(500), PACKET);
+    }
+    for pair in 1..=5 {
+        acknowledge(&mut train, pair * 2_000);
+    }
+    assert_eq!(train.rate(), None);
+}

@@ -1,0 +1,371 @@
+//! Which tuple a path uses: the peer moves, this end moves, addresses prove themselves or fail (RFC 9000 §8.2, §9).
+//!
+//! The tuples themselves are kept by [`Path`](crate::path::Path); here it is decided what becomes of them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use thiserror::Error;
+
+use super::Connection;
+use super::delivery::Fate;
+use super::dispatch::FrameContext;
+use super::spaces::SpaceId;
+use crate::datagram::{Datagram, FourTuple};
+use crate::error::TransportError;
+use crate::events::{Event, PathEvent};
+use crate::path::{AddressCredit, Rtt, Tuple, Validation};
+
+/// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
+const PATIENCE_PTOS: u32 = 3;
+
+/// Why a connection cannot move to another address now.
+#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+pub enum MigrateError {
+    /// Only clients move (RFC 9000 §9).
+    #[error("only a client moves to another address")]
+    NotAClient,
+    /// Both ends stay where they are until the handshake is confirmed (RFC 9000 §9).
+    #[error("the handshake is not confirmed yet")]
+    NotConfirmed,
+    /// The server has asked not to (RFC 9000 §18.2, disable_active_migration).
+    #[error("the server takes part in no migration")]
+    Disabled,
+    /// The server has issued no connection ID for another path (RFC 9000 §9.5). It may do so in a moment.
+    #[error("the server has given no connection ID for another path")]
+    NoConnectionId,
+    /// The connection is over.
+    #[error("the connection is closed")]
+    Closed,
+}
+
+/// Where a datagram came from that did not take the tuple in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Detour {
+    addrs: FourTuple,
+    /// What the address sent before it was known.
+    uncredited: u64,
+}
+
+impl Connection {
+    /// Moves the connection to another address of this end: `local_ip`, or whatever the socket has now if it is
+    /// `None` (RFC 9000 §9.2). The server is told at once, under a fresh connection ID; until it answers, the
+    /// connection would return to the address that it had.
+    ///
+    /// Congestion control, round-trip time and datagram size start anew unless `local_ip` is the address in use
+    /// already, so that only the port has changed (RFC 9000 §9.4).
+    ///
+    /// # Errors
+    /// See [`MigrateError`]. Then nothing has changed.
+    pub fn migrate(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
+        let index = self.own_tuple(now, local_ip)?;
+        self.switch_to(now, index);
+        Ok(())
+    }
+
+    /// Finds out whether the connection could move to another address of this end, and prepares it. The answer is
+    /// a [`PathEvent`]; the connection stays where it is (RFC 9000 §9.1).
+    ///
+    /// # Errors
+    /// See [`MigrateError`].
+    pub fn probe_path(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
+        let index = self.own_tuple(now, local_ip)?;
+        let validation = self.validation_of(now, &self.path.others()[index]);
+        self.path.others_mut()[index].validation = Some(validation);
+        self.path.has_challenged = true;
+        Ok(())
+    }
+
+    /// A tuple from another address of this end.
+    fn own_tuple(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<usize, MigrateError> {
+        if !self.lifecycle.is_open() {
+            return Err(MigrateError::Closed);
+        }
+        if self.side.is_server() {
+            return Err(MigrateError::NotAClient);
+        }
+        if !self.handshake.is_confirmed() {
+            return Err(MigrateError::NotConfirmed);
+        }
+        let remote = self.path.tuple.addrs.remote;
+        let disabled = self.handshake.peer_parameters().is_some_and(|p| p.disable_active_migration);
+        // RFC 9000 §18.2: at the address that it prefers, a server takes part.
+        if disabled && remote == self.path.first_remote {
+            return Err(MigrateError::Disabled);
+        }
+        let addrs = FourTuple { remote, local_ip };
+        if let Some(index) = self.path.others().iter().position(|tuple| tuple.addrs == addrs) {
+            return Ok(index);
+        }
+        self.try_tuple(now, addrs).ok_or(MigrateError::NoConnectionId)
+    }
+
+    /// Adds a tuple to an address of the peer that it has chosen itself, with a connection ID of its own.
+    fn try_tuple(&mut self, now: Instant, addrs: FourTuple) -> Option<usize> {
+        if self.path.remote_cids.has_many_retirements() {
+            return None;
+        }
+        let remote_cid = self.path.remote_cids.take_spare()?;
+        let credit = AddressCredit::new(true);
+        self.path.admit(now, addrs, credit, remote_cid, &self.config, &mut self.endpoint_events);
+        Some(self.path.others().len() - 1)
+    }
+
+    /// A client tries the address that its server prefers (RFC 9000 §9.6). Of two, it takes that of the family
+    /// in use.
+    pub(super) fn try_preferred_address(&mut self, now: Instant) {
+        if self.side.is_server() || !self.config.follow_preferred_address {
+            return;
+        }
+        let Some(preferred) = self.handshake.peer_parameters().and_then(|p| p.preferred_address) else {
+            return;
+        };
+        let (v4, v6) = (preferred.v4.map(SocketAddr::V4), preferred.v6.map(SocketAddr::V6));
+        let current = self.path.tuple.addrs;
+        let remote = if current.remote.is_ipv4() { v4.or(v6) } else { v6.or(v4) };
+        let Some(remote) = remote.filter(|remote| *remote != current.remote && is_reachable(remote)) else {
+            return;
+        };
+        let local_ip = current.local_ip.filter(|ip| ip.is_ipv4() == remote.is_ipv4());
+        if let Some(index) = self.try_tuple(now, FourTuple { remote, local_ip }) {
+            self.preferred = Some(remote);
+            let validation = self.validation_of(now, &self.path.others()[index]);
+            self.path.others_mut()[index].validation = Some(validation);
+            self.path.has_challenged = true;
+        }
+    }
+
+    // Receiving.
+
+    /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
+    pub(super) fn detour_of(&mut self, datagram: &Datagram) -> Option<Detour> {
+        // RFC 9000 §9: both ends stay where they are until the handshake is confirmed, and a client takes packets
+        // from addresses only that its server has named.
+        if !self.handshake.is_confirmed() || !self.is_known_remote(datagram.addrs.remote) {
+            return None;
+        }
+        let bytes = datagram.payload.len() as u64;
+        if let Some(index) = self.path.other_at(&datagram.addrs) {
+            let tuple = &mut self.path.others_mut()[index];
+            tuple.credit.on_received(bytes);
+            return Some(Detour { addrs: tuple.addrs, uncredited: 0 });
+        }
+        Some(Detour { addrs: datagram.addrs, uncredited: bytes })
+    }
+
+    fn is_known_remote(&self, remote: SocketAddr) -> bool {
+        self.side.is_server()
+            || remote == self.path.first_remote
+            || remote == self.path.tuple.addrs.remote
+            || self.path.others().iter().any(|tuple| tuple.addrs.remote == remote)
+    }
+
+    /// The tuple that a packet to `dst` came over, which is added if it is new; `None` if there is no connection
+    /// ID to answer it with (RFC 9000 §9.5).
+    fn tuple_of(&mut self, cx: &FrameContext<'_>, detour: &Detour) -> Option<usize> {
+        if let Some(index) = self.path.others().iter().position(|tuple| tuple.addrs == detour.addrs) {
+            return Some(index);
+        }
+        // RFC 9000 §9.5: a peer that keeps its connection ID was moved by a NAT and does not know it.
+        let remote_cid = match cx.dst == self.path.peer_dst {
+            true => self.path.remote_cids.active_sequence(),
+            false => self.path.remote_cids.take_spare()?,
+        };
+        let tuple = &self.path.tuple;
+        // Where only this end's address is another one, the peer's has proven itself already.
+        let known = tuple.validated && tuple.addrs.remote == detour.addrs.remote;
+        let mut credit = AddressCredit::new(known || self.side.is_client());
+        credit.on_received(detour.uncredited);
+        let (config, events) = (&self.config, &mut self.endpoint_events);
+        self.path.admit(cx.now, detour.addrs, credit, remote_cid, config, events);
+        Some(self.path.others().len() - 1)
+    }
+
+    /// A challenge is answered where it came from (RFC 9000 §8.2.2).
+    pub(super) fn on_path_challenge(&mut self, cx: &FrameContext<'_>, data: [u8; 8]) {
+        let Some(detour) = cx.detour else {
+            self.path.tuple.responses.on_challenge(data);
+            return;
+        };
+        if let Some(index) = self.tuple_of(cx, detour) {
+            self.path.others_mut()[index].responses.on_challenge(data);
+        }
+    }
+
+    /// The newest packet of the peer came from elsewhere, and is no mere probe: the peer has moved, or was moved
+    /// (RFC 9000 §9.3).
+    pub(super) fn on_peer_moved(&mut self, cx: &FrameContext<'_>, detour: &Detour) {
+        if self.side.is_client() {
+            return;
+        }
+        // Without a connection ID for it the new address cannot be used. The peer's next packet asks again.
+        let Some(index) = self.tuple_of(cx, detour) else { return };
+        self.path.peer_dst = cx.dst;
+        self.switch_to(cx.now, index);
+    }
+
+    /// An answer to a challenge came, over whatever tuple (RFC 9000 §8.2.3).
+    pub(super) fn on_path_response(&mut self, now: Instant, data: [u8; 8]) -> Result<(), TransportError> {
+        let answered = self.path.tuples_mut().find_map(|tuple| {
+            let answer = tuple.validation.as_ref()?.on_response(now, data)?;
+            Some((tuple, answer))
+        });
+        let Some((tuple, answer)) = answered else {
+            // RFC 9000 §19.18. An answer may also be late.
+            return match self.path.has_challenged {
+                true => Ok(()),
+                false => {
+                    Err(TransportError::protocol_violation("an answer to a challenge that was never sent"))
+                }
+            };
+        };
+        let first = !tuple.validated;
+        tuple.validated = true;
+        tuple.credit.validate();
+        tuple.validation = None;
+        if first && !tuple.rtt.has_sample() {
+            // RFC 9002 §6.2.2: the time to the answer may replace the guess.
+            tuple.rtt = Rtt::new(answer.rtt.max(RTT_GUESS_MIN), self.config.timers);
+            tuple.on_mtu_changed(now);
+        }
+        let (id, addrs) = (tuple.id, tuple.addrs);
+        if !answer.full {
+            // RFC 9000 §8.2.3: the address is proven, the size of its datagrams is not.
+            let validation = self.validation_of(now, &self.path.tuple);
+            if let Some(tuple) = self.path.tuple_mut(id) {
+                tuple.validation = Some(validation);
+            }
+        }
+        if first {
+            self.on_tuple_validated(now, addrs);
+        }
+        Ok(())
+    }
+
+    fn on_tuple_validated(&mut self, now: Instant, addrs: FourTuple) {
+        self.stats.paths_validated += 1;
+        self.events.push_back(Event::Path(PathEvent::Validated { addrs }));
+        if addrs == self.path.tuple.addrs {
+            self.path.forget_idle_others(&mut self.endpoint_events);
+            self.repeat_what_left_elsewhere();
+            return;
+        }
+        let index = self.path.others().iter().position(|tuple| tuple.addrs == addrs);
+        if let Some(index) = index.filter(|_| self.preferred == Some(addrs.remote)) {
+            self.preferred = None;
+            self.switch_to(now, index);
+        }
+    }
+
+    /// What left over another tuple and is not acknowledged by now was probably lost with it. It is repeated
+    /// without waiting for the timers, and without taking it for congestion.
+    fn repeat_what_left_elsewhere(&mut self) {
+        let tuple = self.path.tuple.id;
+        let mut frames = Vec::new();
+        for packet in self.path.space.take_for_move(tuple) {
+            frames.extend(packet.frames.iter().cloned());
+        }
+        self.deliver(SpaceId::DATA, &frames, Fate::Probed);
+    }
+
+    // Moving.
+
+    fn switch_to(&mut self, now: Instant, index: usize) {
+        let from = self.path.tuple.addrs;
+        let interval = self.path.tuple.rtt.pto_base();
+        self.path.switch_to(now, index, self.side, &mut self.endpoint_events);
+        let to = self.path.tuple.addrs;
+        if !self.path.tuple.validated && self.path.tuple.validation.is_none() {
+            let validation = self.new_validation(now, interval, &self.path.tuple);
+            self.path.tuple.validation = Some(validation);
+        }
+        if let Some(index) = self.path.fallback_index().filter(|_| self.side.is_server()) {
+            // RFC 9000 §9.3.3: if somebody else has sent the peer's packet on, the peer is still where it was, and
+            // its answer brings the connection back.
+            let validation = self.new_validation(now, interval, &self.path.others()[index]);
+            self.path.others_mut()[index].validation = Some(validation);
+        }
+        self.path.has_challenged = true;
+        if self.path.tuple.validated {
+            self.path.forget_idle_others(&mut self.endpoint_events);
+        }
+        self.pto.reset();
+        self.pto_base_time = now;
+        self.pacing.cancel();
+        if self.side.is_client() {
+            // The server follows a packet that is more than a probe.
+            self.probes.demand_one(SpaceId::DATA);
+        }
+        self.stats.migrations += 1;
+        self.events.push_back(Event::Path(PathEvent::Moved { from, to }));
+    }
+
+    fn validation_of(&self, now: Instant, tuple: &Tuple) -> Validation {
+        self.new_validation(now, self.path.tuple.rtt.pto_base(), tuple)
+    }
+
+    /// A validation with challenges as often as a handshake with this peer would send its first packet
+    /// (RFC 9000 §8.2.1).
+    fn new_validation(&self, now: Instant, interval: Duration, tuple: &Tuple) -> Validation {
+        let patience = interval.max(tuple.rtt.pto_base()) * PATIENCE_PTOS;
+        Validation::new(now, interval, patience)
+    }
+
+    /// When a validation needs attention.
+    pub(super) fn path_deadline(&self) -> Option<Instant> {
+        let active = self.path.tuple.validation.as_ref();
+        let others = self.path.others().iter().filter_map(|tuple| tuple.validation.as_ref());
+        active.into_iter().chain(others).map(Validation::next_timeout).min()
+    }
+
+    /// Challenges are repeated, or have failed.
+    pub(super) fn on_path_timeout(&mut self, now: Instant) {
+        let is_failed = |tuple: &mut Tuple| tuple.validation.as_mut().is_some_and(|v| v.on_timeout(now));
+        let mut index = 0;
+        while let Some(tuple) = self.path.others_mut().get_mut(index) {
+            if !is_failed(tuple) {
+                index += 1;
+                continue;
+            }
+            tuple.validation = None;
+            let addrs = tuple.addrs;
+            if self.path.fallback_index() == Some(index) {
+                index += 1;
+                continue;
+            }
+            self.path.forget_other(index, &mut self.endpoint_events);
+            self.on_tuple_failed(addrs);
+        }
+        let tuple = &mut self.path.tuple;
+        if !is_failed(tuple) {
+            return;
+        }
+        tuple.validation = None;
+        // An address that has proven itself stays, even if not every challenge came through.
+        if tuple.validated {
+            return;
+        }
+        let addrs = tuple.addrs;
+        self.on_tuple_failed(addrs);
+        if let Some(index) = self.path.fallback_index() {
+            self.switch_to(now, index);
+        }
+    }
+
+    fn on_tuple_failed(&mut self, addrs: FourTuple) {
+        self.stats.paths_failed += 1;
+        self.events.push_back(Event::Path(PathEvent::Failed { addrs }));
+    }
+}
+
+/// Round-trip times are not assumed to be shorter, because timers are not finer.
+const RTT_GUESS_MIN: Duration = Duration::from_millis(1);
+
+/// Whether packets may be sent to an address that the peer has named: it must not make this end send packets to
+/// everybody or to itself (RFC 9000 §21.5.3).
+fn is_reachable(remote: &SocketAddr) -> bool {
+    let ip = remote.ip();
+    let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    remote.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !broadcast
+}

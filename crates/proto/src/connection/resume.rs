@@ -1,0 +1,38 @@
+//! What a connection knows of its path, for a later one, and takes over from an earlier one (RFC 9959).
+
+use super::Connection;
+use crate::congestion::{SAVED_PATH_LIFETIME, SavedPath};
+
+impl Connection {
+    /// What this connection has learned of its path, for [`ClientConfig::with_saved_path`](crate::ClientConfig) or
+    /// [`Connection::resume_congestion`] of a later connection to the same peer. `None` as long as nothing is known
+    /// that is worth remembering: that takes some round trips with more to send than four initial windows.
+    pub fn congestion_parameters(&self) -> Option<SavedPath> {
+        let tuple = &self.path.tuple;
+        Some(SavedPath {
+            remote: tuple.addrs.remote.ip(),
+            local: tuple.addrs.local_ip,
+            window: tuple.flow.capacity()?,
+            full: tuple.flow.is_full(),
+            rtt: tuple.rtt.min(),
+            lifetime: SAVED_PATH_LIFETIME,
+        })
+    }
+
+    /// Starts with what an earlier connection to the same peer knew, as carefully as RFC 9959 asks: half of the saved
+    /// window is tried once the path has proved to be the same, and given up if congestion shows. To be called before
+    /// anything is sent; of another path, too old or too late, the parameters are not used.
+    ///
+    /// Only one connection may use a set of parameters (RFC 9959 §3.2), so it is taken by value.
+    pub fn resume_congestion(&mut self, saved: SavedPath) {
+        let tuple = &mut self.path.tuple;
+        if saved.is_about(tuple.addrs.remote.ip(), tuple.addrs.local_ip) {
+            tuple.flow.resume(saved);
+        }
+    }
+
+    /// The phase of careful resume; `None` where it is not used or over.
+    pub fn resume_state(&self) -> Option<&'static str> {
+        self.path.tuple.flow.resume_state()
+    }
+}

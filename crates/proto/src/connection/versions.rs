@@ -1,0 +1,280 @@
+//! Which version of QUIC a connection speaks (RFC 9000 §6, RFC 9368, RFC 9369).
+//!
+//! Versions 1 and 2 are compatible: a client's first flight of one can be read as one of the other. So a server may go
+//! over to the version that the client likes best, in the middle of the handshake and without another round trip.
+
+use std::sync::Arc;
+
+use fulmar_base::Rng;
+use fulmar_wire::{
+    ConnectionId, FrameType, ProtectedPacket, Side, TransportErrorCode, TransportParameters, Version,
+    VersionInformation,
+};
+use rustls::pki_types::ServerName;
+
+use super::Connection;
+use super::parameters::circumstances;
+use super::spaces::SpaceId;
+use crate::crypto::{AeadBackend, Session, TlsError};
+use crate::error::TransportError;
+
+/// The versions between which a connection can change without another round trip (RFC 9369 §4).
+const COMPATIBLE: [Version; 2] = [Version::V1, Version::V2];
+
+/// What both ends say of versions in their transport parameters: the one in use, and all that this end knows, the best
+/// first. A reserved one among them keeps the peer's mind open (RFC 9368 §6).
+pub(super) fn information(chosen: Version, known: &[Version], rng: &mut Rng) -> VersionInformation {
+    let mut available = known.to_vec();
+    let place = rng.below(available.len() as u64 + 1) as usize;
+    available.insert(place, reserved(rng));
+    VersionInformation { chosen, available }
+}
+
+/// A version that nobody will ever speak (RFC 9000 §15).
+pub(crate) fn reserved(rng: &mut Rng) -> Version {
+    Version(0x0a0a_0a0a | (rng.u64() as u32 & 0xf0f0_f0f0))
+}
+
+/// What a client began with.
+#[derive(Debug)]
+pub(super) struct ClientVersions {
+    /// All that it knows, the best first.
+    known: Vec<Version>,
+    /// That of its first packets, after a Version Negotiation packet those of its second attempt.
+    original: Version,
+    /// That of the first attempt, if a Version Negotiation packet ended it.
+    given_up: Option<Version>,
+}
+
+impl ClientVersions {
+    pub(super) fn new(known: Vec<Version>, original: Version) -> Self {
+        Self { known, original, given_up: None }
+    }
+
+    /// The version to try instead, when the server says that it speaks `offered` (RFC 9368 §2.1). There is one such
+    /// attempt.
+    pub(super) fn choose_again(&self, offered: &[Version]) -> Option<Version> {
+        self.best_of(offered).filter(|_| self.given_up.is_none())
+    }
+
+    fn best_of(&self, offered: &[Version]) -> Option<Version> {
+        self.known.iter().find(|version| offered.contains(version)).copied()
+    }
+
+    /// The first attempt was given up for another one.
+    pub(super) fn on_second_attempt(&mut self, version: Version) {
+        self.given_up = Some(self.original);
+        self.original = version;
+    }
+
+    /// Whether a server may go over to `version`.
+    pub(super) fn accepts(&self, version: Version) -> bool {
+        version == self.original
+            || (COMPATIBLE.contains(&self.original)
+                && COMPATIBLE.contains(&version)
+                && self.known.contains(&version))
+    }
+
+    /// Whether nobody has tampered with the negotiation that led to `version` (RFC 9368 §4).
+    pub(super) fn check(
+        &self,
+        version: Version,
+        information: Option<&VersionInformation>,
+    ) -> Result<(), TransportError> {
+        let assumed;
+        let information = match information {
+            Some(information) => information,
+            // RFC 9368 §8: a server of version 1 need not know of all this.
+            None if version == self.original && (self.given_up.is_none() || version == Version::V1) => {
+                assumed = VersionInformation { chosen: version, available: vec![version] };
+                &assumed
+            }
+            None => return Err(error("the server does not confirm the version that was negotiated")),
+        };
+        if information.chosen != version {
+            return Err(error("the server believes to speak another version"));
+        }
+        if self.given_up.is_some() && self.best_of(&information.available) != Some(self.original) {
+            return Err(error("the server knows a better version than its Version Negotiation packet said"));
+        }
+        Ok(())
+    }
+}
+
+/// What a server needs to change the version when it has seen the client's parameters.
+pub(super) struct ServerVersions {
+    pub(super) tls: Arc<rustls::ServerConfig>,
+    /// What this end would say with the version that the client began with.
+    pub(super) parameters: TransportParameters,
+    pub(super) known: Vec<Version>,
+    pub(super) original: Version,
+    pub(super) aead: AeadBackend,
+    pub(super) rng: Rng,
+}
+
+impl ServerVersions {
+    /// The version that this client, whose encoded parameters these are, likes best of those that both know.
+    pub(super) fn choose(&self, parameters: &[u8]) -> Version {
+        // What is wrong with them is found out later.
+        let information =
+            TransportParameters::read(Side::Client, parameters).ok().and_then(|p| p.version_information);
+        let usable = |version: &&Version| self.known.contains(version) && COMPATIBLE.contains(version);
+        match information.filter(|_| COMPATIBLE.contains(&self.original)) {
+            Some(information) => information.available.iter().find(usable).copied().unwrap_or(self.original),
+            None => self.original,
+        }
+    }
+
+    /// TLS that speaks of `version`.
+    pub(super) fn session(&mut self, version: Version) -> Result<Session, TlsError> {
+        self.parameters.version_information = Some(information(version, &self.known, &mut self.rng));
+        let circumstances = circumstances(self.original, version, &self.parameters);
+        let bytes = self.parameters.write(Side::Server, Some(&mut self.rng));
+        let mut session = Session::server(&self.tls, version, bytes, circumstances, self.aead)?;
+        session.set_original_version(self.original);
+        Ok(session)
+    }
+}
+
+impl std::fmt::Debug for ServerVersions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerVersions").field("original", &self.original).finish_non_exhaustive()
+    }
+}
+
+/// A client's version in its parameters must be that of its packets (RFC 9368 §4).
+pub(super) fn check_client(
+    original: Version,
+    information: Option<&VersionInformation>,
+) -> Result<(), TransportError> {
+    match information {
+        Some(information) if information.chosen != original => {
+            Err(error("the client believes to have begun with another version"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a client needs to begin anew with another version.
+pub(super) struct FirstFlight {
+    pub(super) tls: rustls::ClientConfig,
+    pub(super) name: ServerName<'static>,
+    pub(super) parameters: TransportParameters,
+    pub(super) aead: AeadBackend,
+}
+
+impl FirstFlight {
+    /// TLS that begins with `version`.
+    pub(super) fn session(
+        &mut self,
+        version: Version,
+        known: &[Version],
+        rng: &mut Rng,
+    ) -> Result<Session, TlsError> {
+        self.parameters.version_information = Some(information(version, known, rng));
+        let bytes = self.parameters.write(Side::Client, Some(rng));
+        Session::client(&self.tls, version, self.name.clone(), bytes, self.aead)
+    }
+}
+
+impl std::fmt::Debug for FirstFlight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FirstFlight").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Begins the handshake anew with another version (RFC 9368 §2.1).
+    pub(super) fn begin_anew(&mut self, version: Version) -> Option<()> {
+        let (versions, first_flight) = self.client_versions.as_mut().zip(self.first_flight.as_mut())?;
+        if let Some(sessions) = &self.sessions {
+            sessions.set_version(version);
+        }
+        let session = first_flight.session(version, &self.known_versions, &mut self.rng).ok()?;
+        versions.on_second_attempt(version);
+        self.give_up_early_data();
+        let dcid = random_cid(&mut self.rng);
+        self.version = version;
+        self.original_version = version;
+        self.handshake.restart(session, version, dcid);
+        self.path.remote_cids.replace_handshake_cid(dcid);
+        self.forget_sent(SpaceId::Initial);
+        self.undecryptable.clear();
+        self.handshake.drive();
+        Some(())
+    }
+
+    /// The server may have gone over to another version, for which there must be keys then.
+    pub(super) fn expect_other_version(&mut self, packet: &ProtectedPacket) {
+        if let Some(version) = packet.version.filter(|version| *version != self.version)
+            && self.version == self.original_version
+            && self.handshake.handshake_keys().is_none()
+        {
+            self.handshake.expect_version(version);
+        }
+    }
+
+    /// An authentic packet of another version came: the server has gone over to it (RFC 9369 §4.1).
+    pub(super) fn follow_version(&mut self, packet: &ProtectedPacket) {
+        if let Some(version) = packet.version.filter(|version| *version != self.version) {
+            self.handshake.switch_version(version);
+            self.on_version(version);
+        }
+    }
+}
+
+/// A connection ID that nobody can guess, for a client's first packets (RFC 9000 §7.2).
+pub(crate) fn random_cid(rng: &mut Rng) -> ConnectionId {
+    ConnectionId::new(&rng.bytes::<8>()).unwrap_or(ConnectionId::EMPTY)
+}
+
+fn error(reason: &'static str) -> TransportError {
+    TransportError::new(TransportErrorCode::VERSION_NEGOTIATION_ERROR, reason).with_frame(FrameType::CRYPTO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNKNOWN: Version = Version(0xface_b00c);
+
+    fn information(chosen: Version, available: &[Version]) -> VersionInformation {
+        VersionInformation { chosen, available: available.to_vec() }
+    }
+
+    #[test]
+    fn a_forged_version_negotiation_packet_is_found_out() {
+        let known = vec![Version::V2, Version::V1];
+        let mut client = ClientVersions::new(known, Version::V2);
+        assert_eq!(client.choose_again(&[UNKNOWN]), None);
+        assert_eq!(client.choose_again(&[UNKNOWN, Version::V1]), Some(Version::V1));
+        client.on_second_attempt(Version::V1);
+        assert_eq!(client.choose_again(&[Version::V2]), None, "there is one more attempt, not two");
+        let check =
+            |available: &[Version]| client.check(Version::V1, Some(&information(Version::V1, available)));
+        assert!(check(&[Version::V1, UNKNOWN]).is_ok());
+        let forged = check(&[Version::V1, Version::V2]).unwrap_err();
+        assert_eq!(forged.code, TransportErrorCode::VERSION_NEGOTIATION_ERROR);
+        assert!(client.check(Version::V1, None).is_ok(), "a server that knows of version 1 alone");
+    }
+
+    #[test]
+    fn a_server_that_changes_the_version_must_say_so() {
+        let client = ClientVersions::new(vec![Version::V2, Version::V1], Version::V1);
+        assert!(client.accepts(Version::V2) && client.accepts(Version::V1) && !client.accepts(UNKNOWN));
+        assert!(client.check(Version::V2, Some(&information(Version::V2, &[Version::V2]))).is_ok());
+        assert!(client.check(Version::V2, Some(&information(Version::V1, &[Version::V2]))).is_err());
+        assert!(client.check(Version::V2, None).is_err());
+        assert!(client.check(Version::V1, None).is_ok());
+        let other = ClientVersions::new(vec![Version::V1], Version::V1);
+        assert!(!other.accepts(Version::V2), "the client does not know it");
+    }
+
+    #[test]
+    fn a_client_that_contradicts_its_packets_is_refused() {
+        let information = information(Version::V2, &[Version::V2]);
+        assert!(check_client(Version::V1, Some(&information)).is_err());
+        assert!(check_client(Version::V2, Some(&information)).is_ok());
+        assert!(check_client(Version::V1, None).is_ok());
+    }
+}

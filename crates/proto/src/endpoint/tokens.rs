@@ -1,0 +1,233 @@
+//! The tokens that prove a client's address: in a Retry, and for later connections (RFC 9000 §8.1).
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use fulmar_base::{Instant, Rng};
+use fulmar_wire::{ConnectionId, Reader, Version};
+
+use crate::config::{AddressValidation, EndpointConfig};
+use crate::crypto::{OpenedToken, SALT_LEN, TokenKeys};
+
+/// The first byte of a token, which tells how it was given away (RFC 9000 §8.1.1).
+const KIND_RETRY: u8 = 0x52;
+const KIND_NEW_TOKEN: u8 = 0x4e;
+
+/// How far the clocks of servers that share keys may be apart.
+const CLOCK_SKEW: Duration = Duration::from_secs(10);
+
+/// What the token in an Initial packet proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenVerdict {
+    /// Nothing: there is none, or none that counts (RFC 9000 §8.1.3).
+    Nothing,
+    /// The client followed a Retry. `original_dcid` is where it sent its first packet.
+    Retried { original_dcid: ConnectionId },
+    /// The address is that of an earlier connection.
+    Known,
+    /// It is a Retry's, but was not given to this client or is too old. The client follows no other Retry
+    /// (RFC 9000 §8.1.2).
+    InvalidRetry,
+}
+
+/// Makes tokens. It is shared with the connections, which give them away.
+#[derive(Debug)]
+pub(crate) struct TokenIssuer {
+    keys: TokenKeys,
+    retry_lifetime: Duration,
+    token_lifetime: Duration,
+    per_connection: usize,
+    /// The time of [`Instant::ZERO`], since the beginning of 1970.
+    epoch: Duration,
+}
+
+impl TokenIssuer {
+    pub(super) fn new(endpoint: &EndpointConfig, config: &AddressValidation) -> Self {
+        let keys = config.keys.clone().unwrap_or_else(|| TokenKeys::new(endpoint.reset_key.token_secret()));
+        Self {
+            keys,
+            retry_lifetime: config.retry_lifetime,
+            token_lifetime: config.token_lifetime,
+            per_connection: config.tokens_per_connection,
+            epoch: endpoint.epoch,
+        }
+    }
+
+    /// How many tokens a connection gives away.
+    pub(crate) fn per_connection(&self) -> usize {
+        self.per_connection
+    }
+
+    /// A token for a later connection from `remote`'s host, with the same version (RFC 9369 §5).
+    pub(crate) fn new_token(&self, rng: &mut Rng, now: Instant, version: Version, remote: IpAddr) -> Vec<u8> {
+        let context = context(KIND_NEW_TOKEN, version, remote);
+        self.seal(rng, KIND_NEW_TOKEN, &context, &self.millis(now).to_be_bytes())
+    }
+
+    /// The token of a Retry to `remote` that sends it to `dst`, in answer to a packet to `original_dcid`.
+    pub(super) fn retry_token(
+        &self,
+        rng: &mut Rng,
+        now: Instant,
+        version: Version,
+        remote: SocketAddr,
+        (original_dcid, dst): (&ConnectionId, &ConnectionId),
+    ) -> Vec<u8> {
+        let contents = [&self.millis(now).to_be_bytes(), original_dcid.as_bytes()].concat();
+        self.seal(rng, KIND_RETRY, &retry_context(version, remote, dst), &contents)
+    }
+
+    fn seal(&self, rng: &mut Rng, kind: u8, context: &[u8], contents: &[u8]) -> Vec<u8> {
+        let mut token = vec![kind];
+        token.extend(self.keys.seal(rng.bytes(), context, contents));
+        token
+    }
+
+    fn millis(&self, now: Instant) -> u64 {
+        u64::try_from((self.epoch + now.saturating_since(Instant::ZERO)).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether a token of `issued` is neither too old nor from the future.
+    fn is_current(&self, now: Instant, issued: u64, lifetime: Duration) -> bool {
+        let (now, issued) = (Duration::from_millis(self.millis(now)), Duration::from_millis(issued));
+        issued <= now + CLOCK_SKEW && now <= issued.saturating_add(lifetime)
+    }
+
+    fn check_retry(
+        &self,
+        now: Instant,
+        version: Version,
+        remote: SocketAddr,
+        dst: &ConnectionId,
+        sealed: &[u8],
+    ) -> TokenVerdict {
+        let contents = match self.keys.open(&retry_context(version, remote, dst), sealed) {
+            OpenedToken::Authentic { contents, .. } => contents,
+            OpenedToken::Forged => return TokenVerdict::InvalidRetry,
+            OpenedToken::Foreign => return TokenVerdict::Nothing,
+        };
+        let mut reader = Reader::new(&contents);
+        let (Ok(issued), Some(original_dcid)) =
+            (reader.array().map(u64::from_be_bytes), ConnectionId::new(reader.rest()))
+        else {
+            return TokenVerdict::InvalidRetry;
+        };
+        match self.is_current(now, issued, self.retry_lifetime) {
+            true => TokenVerdict::Retried { original_dcid },
+            false => TokenVerdict::InvalidRetry,
+        }
+    }
+}
+
+/// What both kinds of tokens are bound to: a host, and the version they are for.
+fn context(kind: u8, version: Version, host: IpAddr) -> Vec<u8> {
+    let mut context = vec![kind];
+    context.extend(version.0.to_be_bytes());
+    match host.to_canonical() {
+        IpAddr::V4(host) => context.extend(host.octets()),
+        IpAddr::V6(host) => context.extend(host.octets()),
+    }
+    context
+}
+
+/// A Retry's token is also bound to the port, and to the connection ID that came with it.
+fn retry_context(version: Version, remote: SocketAddr, dst: &ConnectionId) -> Vec<u8> {
+    let mut context = context(KIND_RETRY, version, remote.ip());
+    context.extend(remote.port().to_be_bytes());
+    context.extend(dst.as_bytes());
+    context
+}
+
+/// Judges tokens.
+#[derive(Debug)]
+pub(super) struct TokenJudge {
+    used: UsedTokens,
+}
+
+impl TokenJudge {
+    pub(super) fn new(config: &AddressValidation) -> Self {
+        Self { used: UsedTokens::new(config.used_tokens_max) }
+    }
+
+    /// What `token`, in an authentic packet from `remote` to `dst`, proves. A token for later connections is used
+    /// up by this.
+    pub(super) fn check(
+        &mut self,
+        issuer: &TokenIssuer,
+        now: Instant,
+        version: Version,
+        (remote, dst): (SocketAddr, &ConnectionId),
+        token: &[u8],
+    ) -> TokenVerdict {
+        match token.split_first() {
+            Some((&KIND_RETRY, sealed)) => issuer.check_retry(now, version, remote, dst, sealed),
+            Some((&KIND_NEW_TOKEN, sealed)) => self.check_new(issuer, now, version, remote.ip(), sealed),
+            _ => TokenVerdict::Nothing,
+        }
+    }
+
+    fn check_new(
+        &mut self,
+        issuer: &TokenIssuer,
+        now: Instant,
+        version: Version,
+        remote: IpAddr,
+        sealed: &[u8],
+    ) -> TokenVerdict {
+        let context = context(KIND_NEW_TOKEN, version, remote);
+        let OpenedToken::Authentic { salt, contents } = issuer.keys.open(&context, sealed) else {
+            return TokenVerdict::Nothing;
+        };
+        let Ok(issued) = Reader::new(&contents).array().map(u64::from_be_bytes) else {
+            return TokenVerdict::Nothing;
+        };
+        if !issuer.is_current(now, issued, issuer.token_lifetime) {
+            return TokenVerdict::Nothing;
+        }
+        let oldest = issuer.millis(now).saturating_sub(issuer.token_lifetime.as_millis() as u64);
+        match self.used.insert(issued, salt, oldest) {
+            true => TokenVerdict::Known,
+            false => TokenVerdict::Nothing,
+        }
+    }
+}
+
+/// The tokens that were used, each of which counts once (RFC 9000 §8.1.4).
+///
+/// Memory is bounded without a gap: when there is no room, the token that was issued first is forgotten, and
+/// from then on every token that was issued as early counts as used.
+#[derive(Debug)]
+struct UsedTokens {
+    /// When they were issued, in milliseconds since 1970, and their salts, which are unique.
+    tokens: BTreeSet<(u64, [u8; SALT_LEN])>,
+    max: usize,
+    /// Tokens that were issued at this time or before it count as used.
+    horizon: Option<u64>,
+}
+
+impl UsedTokens {
+    fn new(max: usize) -> Self {
+        Self { tokens: BTreeSet::new(), max, horizon: None }
+    }
+
+    /// Notes the use of a token. Returns false if it was used before, or may have been. Tokens that were issued
+    /// before `oldest` have expired.
+    fn insert(&mut self, issued: u64, salt: [u8; SALT_LEN], oldest: u64) -> bool {
+        while self.tokens.first().is_some_and(|(issued, _)| *issued < oldest) {
+            self.tokens.pop_first();
+        }
+        if self.horizon.is_some_and(|horizon| issued <= horizon) || !self.tokens.insert((issued, salt)) {
+            return false;
+        }
+        if self.tokens.len() > self.max
+            && let Some((issued, _)) = self.tokens.pop_first()
+        {
+            self.horizon = self.horizon.max(Some(issued));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

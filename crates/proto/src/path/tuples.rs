@@ -1,0 +1,166 @@
+//! The tuples of a path: the one in use, those that are being tried, and the one to return to.
+
+use std::collections::VecDeque;
+
+use fulmar_base::Instant;
+use fulmar_wire::Side;
+
+use super::amplification::AddressCredit;
+use super::{Path, Tuple, TupleId};
+use crate::config::TransportConfig;
+use crate::datagram::FourTuple;
+use crate::events::EndpointEventInner;
+
+/// How many tuples a path has beside the one in use; when full, the oldest makes room, but never the one to
+/// return to. What an attacker with many addresses can reach is that the peer has to probe again.
+const OTHERS_MAX: usize = 3;
+
+type Events = VecDeque<EndpointEventInner>;
+
+impl Path {
+    /// The tuple with this name, if it is still there.
+    pub(crate) fn tuple_mut(&mut self, id: TupleId) -> Option<&mut Tuple> {
+        if self.tuple.id == id {
+            return Some(&mut self.tuple);
+        }
+        self.others.iter_mut().find(|tuple| tuple.id == id)
+    }
+
+    /// All tuples, the one in use first.
+    pub(crate) fn tuples_mut(&mut self) -> impl Iterator<Item = &mut Tuple> {
+        std::iter::once(&mut self.tuple).chain(&mut self.others)
+    }
+
+    /// The tuples but the one in use.
+    pub(crate) fn others(&self) -> &[Tuple] {
+        &self.others
+    }
+
+    pub(crate) fn others_mut(&mut self) -> &mut [Tuple] {
+        &mut self.others
+    }
+
+    /// Where the tuple that a datagram has taken is among the others.
+    pub(crate) fn other_at(&self, arrived: &FourTuple) -> Option<usize> {
+        self.others.iter().position(|tuple| tuple.addrs.is_taken_by(arrived))
+    }
+
+    /// Adds a tuple that packets to the peer's connection ID `remote_cid` will take.
+    pub(crate) fn admit(
+        &mut self,
+        now: Instant,
+        addrs: FourTuple,
+        credit: AddressCredit,
+        remote_cid: u64,
+        config: &TransportConfig,
+        events: &mut Events,
+    ) -> &mut Tuple {
+        if self.others.len() >= OTHERS_MAX {
+            let replaceable = self.others.iter().position(|tuple| Some(tuple.id) != self.fallback);
+            self.forget_other(replaceable.unwrap_or_default(), events);
+        }
+        let id = self.next_id();
+        let mut tuple = Tuple::new(id, addrs, credit, config, now, &mut self.rng);
+        tuple.remote_cid = remote_cid;
+        tuple.mtud.on_peer_limit(self.mtu_limit);
+        tuple.on_mtu_changed(now);
+        let index = self.others.len();
+        self.others.push(tuple);
+        &mut self.others[index]
+    }
+
+    /// Removes a tuple. Its connection ID is retired, unless another tuple uses it too.
+    pub(crate) fn forget_other(&mut self, index: usize, events: &mut Events) {
+        let gone = self.others.remove(index);
+        self.fallback = self.fallback.filter(|id| *id != gone.id);
+        self.release_cid(gone.remote_cid, events);
+    }
+
+    /// Removes the tuples of which nothing is expected any more, now that the one in use has proven itself.
+    pub(crate) fn forget_idle_others(&mut self, events: &mut Events) {
+        self.fallback = None;
+        while let Some(index) = self.others.iter().position(|t| t.validation.is_none() && !t.wants_to_send())
+        {
+            self.forget_other(index, events);
+        }
+    }
+
+    fn release_cid(&mut self, sequence: u64, events: &mut Events) {
+        if self.others.iter().all(|tuple| tuple.remote_cid != sequence) {
+            // The active one is never retired here.
+            self.remote_cids.retire(sequence, events);
+        }
+    }
+
+    /// Removes the tuples whose connection ID the peer has taken back, or that the tuple in use needs now.
+    pub(crate) fn on_cids_changed(&mut self, events: &mut Events) {
+        if self.tuple.remote_cid == self.remote_cids.active_sequence() {
+            self.drop_orphans(events);
+            return;
+        }
+        let shared = self.tuple.remote_cid;
+        self.tuple.remote_cid = self.remote_cids.active_sequence();
+        // A tuple that differs by what a NAT did goes on sharing the ID (RFC 9000 §9.5).
+        for tuple in self.others.iter_mut().filter(|tuple| tuple.remote_cid == shared) {
+            tuple.remote_cid = self.tuple.remote_cid;
+        }
+        self.drop_orphans(events);
+    }
+
+    fn drop_orphans(&mut self, events: &mut Events) {
+        let mut index = 0;
+        while let Some(tuple) = self.others.get_mut(index) {
+            if self.remote_cids.get(tuple.remote_cid).is_some() {
+                index += 1;
+            } else if let Some(spare) = self.remote_cids.take_spare() {
+                tuple.remote_cid = spare;
+            } else {
+                self.forget_other(index, events);
+            }
+        }
+    }
+
+    /// Makes one of the others the tuple in use. A tuple that has proven itself is kept, to return to it.
+    pub(crate) fn switch_to(&mut self, now: Instant, index: usize, side: Side, events: &mut Events) {
+        let mut new = self.others.remove(index);
+        if new.is_same_network(&self.tuple, side) {
+            let names = [self.next_id(), self.next_id()];
+            let was_fallback = self.fallback == Some(new.id);
+            new.exchange_measurements(&mut self.tuple, names);
+            if was_fallback {
+                self.fallback = Some(new.id);
+            }
+        }
+        if self.fallback == Some(new.id) {
+            self.fallback = None;
+        }
+        let old = std::mem::replace(&mut self.tuple, new);
+        self.remote_cids.set_active(self.tuple.remote_cid);
+        self.switched = Some(now);
+        // Where the socket was replaced, there is no way back.
+        if old.validated && old.addrs != self.tuple.addrs {
+            self.keep_as_fallback(old, events);
+        } else {
+            self.release_cid(old.remote_cid, events);
+        }
+    }
+
+    fn keep_as_fallback(&mut self, old: Tuple, events: &mut Events) {
+        if self.others.len() >= OTHERS_MAX {
+            self.forget_other(0, events);
+        }
+        self.fallback = Some(old.id);
+        self.others.push(old);
+    }
+
+    /// Where the tuple to return to is among the others.
+    pub(crate) fn fallback_index(&self) -> Option<usize> {
+        let fallback = self.fallback?;
+        self.others.iter().position(|tuple| tuple.id == fallback)
+    }
+
+    fn next_id(&mut self) -> TupleId {
+        self.last_id += 1;
+        TupleId(self.last_id)
+    }
+}

@@ -1,0 +1,57 @@
+use super::*;
+
+fn key(name: &str) -> ServerKey {
+    ServerKey { name: name.to_owned(), port: 443 }
+}
+
+fn view(store: &Arc<SessionStore>, name: &str) -> Arc<SessionView> {
+    SessionView::new(store.clone(), key(name), Version::V1)
+}
+
+#[test]
+fn a_token_is_used_once_the_newest_first_and_only_with_its_version() {
+    let store = SessionStore::new(10);
+    let view = view(&store, "a");
+    assert_eq!(view.take_token(), None);
+    for token in 0..6_u8 {
+        view.add_token(&[token; 20]);
+        view.add_token(&[token; 20]);
+    }
+    view.add_token(&[9; TOKEN_LEN_MAX + 1]);
+    view.set_version(Version::V2);
+    assert_eq!(view.take_token(), None);
+    view.set_version(Version::V1);
+    let taken: Vec<u8> = std::iter::from_fn(|| view.take_token()).map(|token| token[0]).collect();
+    assert_eq!(taken, [5, 4, 3, 2], "four are kept");
+}
+
+#[test]
+fn the_least_recently_used_server_is_forgotten_first() {
+    let store = SessionStore::new(3);
+    for name in ["a", "b", "c", "a", "d"] {
+        view(&store, name).add_token(name.as_bytes());
+    }
+    assert_eq!(store.len(), 3);
+    let known = |name: &str| view(&store, name).take_token().is_some();
+    assert_eq!(["a", "b", "c", "d"].map(known), [true, false, true, true]);
+}
+
+#[test]
+fn what_outlives_the_process_is_read_as_it_was_written() {
+    let store = SessionStore::new(10);
+    view(&store, "a").add_token(b"token");
+    view(&store, "b").set_path(b"path".to_vec());
+    view(&store, "b").set_path(vec![0; PATH_LEN_MAX + 1]);
+    let bytes = store.to_bytes();
+    let read = SessionStore::new(10);
+    read.add_bytes(&bytes).unwrap();
+    assert_eq!(read.to_bytes(), bytes);
+    assert_eq!(view(&read, "a").take_token().unwrap(), b"token");
+    assert_eq!(view(&read, "b").path().unwrap(), b"path");
+    for len in 0..bytes.len() {
+        // Cut between two servers it is a smaller store.
+        let _ = SessionStore::new(10).add_bytes(&bytes[..len]);
+    }
+    assert_eq!(SessionStore::new(1).add_bytes(b"fulmar"), Err(SessionFileError::NotAStore));
+    assert_eq!(SessionStore::new(1).add_bytes(&bytes[..bytes.len() - 1]), Err(SessionFileError::Damaged));
+}

@@ -1,0 +1,233 @@
+//! Proofs of a client's address: Retry and tokens of earlier connections (RFC 9000 §8.1).
+
+mod pair;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use fulmar_proto::{
+    AddressValidation, ConnectionError, Datagram, DropReason, Ecn, Endpoint, EndpointConfig, FourTuple,
+    Instant, ResetKey, RetryPolicy, Route, ServerConfig, SessionStore, Side, TransmitBatch,
+    TransportErrorCode,
+};
+use fulmar_wire::{ProtectedKind, read_packet};
+use pair::{Answer, CLIENT, DELAY, Pair, SERVER, Setup};
+
+/// Each of the two datagrams of a ClientHello is answered; the client follows the first Retry.
+const RETRIES: usize = 2;
+
+fn always() -> AddressValidation {
+    AddressValidation { retry: RetryPolicy::Always, ..AddressValidation::default() }
+}
+
+/// How many round trips the client's handshake took.
+fn round_trips(pair: &mut Pair) -> u128 {
+    let duration = pair.client.conn().stats().handshake_duration.expect("the handshake is complete");
+    duration.as_nanos() / (2 * DELAY).as_nanos()
+}
+
+#[test]
+fn a_retry_costs_one_round_trip() {
+    for (validation, answer) in [(always(), Answer::Accept), (AddressValidation::default(), Answer::Retry)] {
+        let mut pair = Setup { validation, answer, ..Setup::default() }.connect();
+        assert_eq!((pair.server.replies, round_trips(&mut pair)), (RETRIES, 2));
+        pair.transfer(Side::Server, 100_000, Duration::from_secs(1));
+        pair.close_and_forget();
+    }
+    let mut plain = Pair::connected();
+    assert_eq!((plain.server.replies, round_trips(&mut plain)), (0, 1));
+}
+
+#[test]
+fn a_proven_address_gets_more_than_three_times_what_it_sent() {
+    let sessions = SessionStore::new(10);
+    let server_tls = || pair::server_tls_with(pair::large_chain(7_500));
+    let setup = || Setup { server_tls: server_tls(), sessions: Some(sessions.clone()), ..Setup::default() };
+    let mut first = setup().connect();
+    assert!(!first.server.amplification.exceeded);
+    assert_eq!(round_trips(&mut first), 2, "the server waits for the client");
+    let second = setup().connect();
+    assert!(second.server.amplification.exceeded, "the client's token is trusted");
+    assert!(second.client.is_connected());
+}
+
+#[test]
+fn a_retry_that_is_lost_is_sent_again() {
+    let mut pair = Setup { validation: always(), ..Setup::default() }.dial();
+    // The first datagrams are lost, so no Retry answers them.
+    let mut lost = 2;
+    pair.client.wire = Box::new(move |flying| {
+        lost -= i32::from(lost > 0);
+        if lost > 0 { Vec::new() } else { vec![flying] }
+    });
+    assert!(pair.run_while_waiting(Duration::from_secs(5), |pair| pair.client.is_connected()));
+    assert!(pair.server.replies >= 1);
+}
+
+/// Lets the client change its port when it has heard of the server, as a NAT that forgets does.
+fn rebind_after_first_flight(pair: &mut Pair) {
+    let mut sent = 0;
+    pair.client.wire = Box::new(move |mut flying| {
+        sent += 1;
+        if sent > 2 {
+            flying.from.set_port(2_000);
+        }
+        vec![flying]
+    });
+}
+
+#[test]
+fn a_retry_token_from_another_address_ends_the_attempt() {
+    let mut pair = Setup { validation: always(), ..Setup::default() }.dial();
+    rebind_after_first_flight(&mut pair);
+    pair.run_for(Duration::from_millis(50));
+    assert!(pair.server.connection.is_none());
+    // The NAT forwards the answers.
+    for answer in std::mem::take(&mut pair.strays) {
+        pair.inject(Side::Client, SERVER.parse().unwrap(), answer);
+    }
+    let Some(ConnectionError::ConnectionClosed { code, .. }) = pair.lost(Side::Client) else {
+        panic!("{:?}", pair.lost(Side::Client))
+    };
+    assert_eq!(code, TransportErrorCode::INVALID_TOKEN);
+    assert_eq!((pair.server.endpoint.half_open(), pair.server.endpoint.open_connections()), (0, 0));
+}
+
+#[test]
+fn a_token_of_an_earlier_connection_saves_the_retry() {
+    let sessions = SessionStore::new(10);
+    let setup = || Setup { validation: always(), sessions: Some(sessions.clone()), ..Setup::default() };
+    let mut first = setup().connect();
+    assert_eq!(first.server.replies, RETRIES);
+    first.transfer(Side::Client, 1_000, Duration::from_secs(1));
+    // It has brought two tokens, and each of the following brings two more.
+    for _ in 0..3 {
+        let mut later = setup().connect();
+        assert_eq!((later.server.replies, round_trips(&mut later)), (0, 1));
+        later.transfer(Side::Client, 1_000, Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn a_token_of_an_earlier_connection_proves_nothing_at_another_host() {
+    let sessions = SessionStore::new(10);
+    let setup = || Setup { validation: always(), sessions: Some(sessions.clone()), ..Setup::default() };
+    setup().connect().transfer(Side::Client, 1_000, Duration::from_secs(1));
+    let mut moved = setup().dial();
+    moved.client.addr = "10.0.0.7:1000".parse().unwrap();
+    moved.client.wire = Box::new(|mut flying| {
+        flying.from = "10.0.0.7:1000".parse().unwrap();
+        vec![flying]
+    });
+    moved.run_for(Duration::from_millis(100));
+    assert_eq!((moved.server.replies, moved.client.is_connected()), (RETRIES, true));
+}
+
+/// A server without a wire.
+struct Server {
+    endpoint: Endpoint,
+    batch: TransmitBatch,
+    now: Instant,
+}
+
+impl Server {
+    fn new(validation: AddressValidation) -> Self {
+        let server =
+            ServerConfig::new(Arc::new(pair::server_tls())).with_address_validation(validation).unwrap();
+        let config = EndpointConfig::new(ResetKey::new(&[2; 32]));
+        let endpoint = Endpoint::new(Arc::new(config), Some(Arc::new(server)), [1; 32]);
+        Self { endpoint, batch: TransmitBatch::new(1), now: Instant::from_millis(1) }
+    }
+
+    fn receive(&mut self, payload: &[u8], port: u16) -> Route {
+        let addrs = FourTuple { remote: ([10, 0, 0, 9], port).into(), local_ip: None };
+        let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) };
+        self.endpoint.handle_datagram(self.now, datagram, &mut self.batch)
+    }
+
+    fn is_retry(&self, len: usize) -> bool {
+        let packet = read_packet(&self.batch.bytes()[..len], 8).expect("a packet");
+        matches!(packet.kind, ProtectedKind::Retry { .. })
+    }
+}
+
+fn first_datagram(seed: u8) -> Vec<u8> {
+    let mut pair = Setup { seed, ..Setup::default() }.dial();
+    pair.run_for(Duration::from_millis(1));
+    pair.client.sent[0].clone()
+}
+
+#[test]
+fn a_flood_of_attempts_is_answered_with_retries_and_costs_no_memory() {
+    let retry = RetryPolicy::Auto { half_open: 10 };
+    let mut server = Server::new(AddressValidation { retry, ..AddressValidation::default() });
+    let mut retries = 0;
+    for seed in 0..60 {
+        let first = first_datagram(seed);
+        match server.receive(&first, u16::from(seed)) {
+            // Half of them wait, half are accepted: both are half open.
+            Route::Incoming(incoming) if seed % 2 == 0 => {
+                assert!(!incoming.is_validated());
+                server.endpoint.accept(server.now, incoming).unwrap();
+            }
+            Route::Incoming(_) => {}
+            Route::Reply(transmit) => {
+                assert!(server.is_retry(transmit.len) && transmit.len < first.len());
+                retries += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((retries, server.endpoint.half_open(), server.endpoint.open_connections()), (50, 10, 5));
+}
+
+#[test]
+fn who_completes_the_handshake_is_half_open_no_more() {
+    let mut pair = Pair::connected();
+    assert_eq!(pair.server.endpoint.half_open(), 0);
+    let mut silent = Setup::default().dial();
+    silent.run_for(Duration::from_millis(1));
+    silent.client.mute = true;
+    silent.run_for(Duration::from_millis(20));
+    assert_eq!(silent.server.endpoint.half_open(), 1);
+    silent.run_for(Duration::from_secs(60));
+    assert_eq!(silent.server.endpoint.half_open(), 0, "it was given up");
+    pair.close_and_forget();
+}
+
+#[test]
+fn forged_attempts_are_not_even_answered_with_a_retry() {
+    let mut server = Server::new(always());
+    let genuine = first_datagram(0);
+    for at in (0..genuine.len()).step_by(11).filter(|at| !(1..5).contains(at)) {
+        let mut forged = genuine.clone();
+        forged[at] ^= 0x55;
+        assert!(matches!(server.receive(&forged, 1), Route::Dropped(_)), "byte {at}");
+    }
+    assert!(matches!(server.receive(&genuine, 1), Route::Reply(_)));
+}
+
+#[test]
+fn early_data_before_its_connection_is_kept_within_limits() {
+    let mut server = Server::new(AddressValidation::default());
+    let zero_rtt = |cid: u32| {
+        let head = [&[0xd0, 0, 0, 0, 1, 8][..], &cid.to_be_bytes(), &[0; 4], &[0, 0x40, 100]].concat();
+        [head, vec![5; 100]].concat()
+    };
+    let mut kept = 0;
+    for _ in 0..1_000 {
+        match server.receive(&zero_rtt(1), 1) {
+            Route::Dropped(DropReason::Buffered) => kept += 1,
+            other => assert!(matches!(other, Route::Dropped(DropReason::Overloaded))),
+        }
+    }
+    assert!(kept > 10 && kept < 100, "{kept}");
+    for cid in 0..10_000 {
+        assert!(matches!(server.receive(&zero_rtt(cid), 1), Route::Dropped(_)));
+    }
+    assert!(matches!(
+        server.receive(&first_datagram(0), CLIENT.parse::<std::net::SocketAddr>().unwrap().port()),
+        Route::Incoming(_)
+    ));
+}

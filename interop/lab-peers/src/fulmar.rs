@@ -1,0 +1,210 @@
+//! An end that is Fulmar.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use fulmar_base::Instant;
+use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig};
+use fulmar_proto::{
+    ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, Event,
+    FourTuple, ReadError, ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
+};
+use fulmar_sim::Packet;
+
+use crate::application::{Application, Read, Streams, seed_bytes};
+use crate::network::End;
+use crate::{ALPN, client_address, server_address};
+
+/// Datagrams in a train.
+const SEGMENTS_MAX: usize = 10;
+/// Bytes that are read at once.
+const PIECE: usize = 65_536;
+
+pub(crate) struct FulmarEnd {
+    endpoint: Endpoint,
+    batch: TransmitBatch,
+    /// The client's configuration, until it has connected.
+    to_connect: Option<ClientConfig>,
+    handle: Option<ConnectionHandle>,
+    connection: Option<Connection>,
+    application: Application<StreamId>,
+    connected: bool,
+    is_client: bool,
+    failure: Option<String>,
+    replies: Vec<Packet>,
+}
+
+impl FulmarEnd {
+    pub(crate) fn new(bbr: bool, wanted: Option<u64>, seed: u64) -> Self {
+        let congestion = match bbr {
+            true => CongestionControl::Bbr(BbrConfig::default()),
+            false => CongestionControl::Cubic(CubicConfig::default()),
+        };
+        let transport = Arc::new(TransportConfig { congestion, ..TransportConfig::default() });
+        let is_client = wanted.is_some();
+        let config = Arc::new(EndpointConfig::new(ResetKey::new(&[u8::from(is_client); 32])));
+        let server = (!is_client).then(|| {
+            let tls = Arc::new(fulmar_lab::crypto::server_config(&[ALPN]));
+            let config = ServerConfig::new(tls).with_transport(transport.clone());
+            Arc::new(config.expect("the default configuration makes sense"))
+        });
+        let to_connect = is_client.then(|| {
+            let tls = Arc::new(fulmar_lab::crypto::client_config(&[ALPN]));
+            ClientConfig::new(tls).with_transport(transport).expect("the default configuration makes sense")
+        });
+        Self {
+            endpoint: Endpoint::new(config, server, seed_bytes(seed)),
+            batch: TransmitBatch::new(SEGMENTS_MAX),
+            to_connect,
+            handle: None,
+            connection: None,
+            application: Application::new(wanted),
+            connected: false,
+            is_client,
+            failure: None,
+            replies: Vec::new(),
+        }
+    }
+
+    fn connect(&mut self, now: Instant) {
+        let Some(config) = self.to_connect.take() else { return };
+        let addrs = FourTuple { remote: server_address(), local_ip: None };
+        match self.endpoint.connect(now, &config, addrs, fulmar_lab::crypto::SERVER_NAME) {
+            Ok((handle, connection)) => {
+                self.handle = Some(handle);
+                self.connection = Some(connection);
+            }
+            Err(error) => self.failure = Some(format!("Fulmar cannot connect: {error}")),
+        }
+    }
+
+    /// The packets of the batch.
+    fn packets(&self, transmit: &fulmar_proto::Transmit) -> Vec<Packet> {
+        let source = if self.is_client { client_address() } else { server_address() };
+        let ecn = fulmar_sim::Ecn::from_bits(transmit.ecn.bits());
+        let segments = self.batch.bytes().chunks(transmit.segment_size.unwrap_or(transmit.len).max(1));
+        segments.map(|bytes| Packet::new(source, transmit.addrs.remote, ecn, bytes.to_vec())).collect()
+    }
+
+    fn run_application(&mut self) {
+        let Some(connection) = &mut self.connection else { return };
+        while let Some(event) = connection.poll_event() {
+            match event {
+                Event::Connected => self.connected = true,
+                Event::ConnectionLost { reason } => {
+                    self.failure = Some(format!("Fulmar lost the connection: {reason}"));
+                }
+                _ => {}
+            }
+        }
+        if self.connected
+            && let Err(what) = self.application.run(&mut Borrowed(connection))
+        {
+            self.failure = Some(format!("Fulmar: {what}"));
+        }
+    }
+}
+
+impl End for FulmarEnd {
+    fn receive(&mut self, now: Instant, packet: &Packet) {
+        let addrs = FourTuple { remote: packet.source, local_ip: None };
+        let ecn = Ecn::from_bits(packet.ecn.bits());
+        let datagram = Datagram { addrs, ecn, payload: BytesMut::from(packet.payload.as_slice()) };
+        match self.endpoint.handle_datagram(now, datagram, &mut self.batch) {
+            Route::Connection(_, datagram) => {
+                if let Some(connection) = &mut self.connection {
+                    connection.handle_datagram(now, datagram);
+                }
+            }
+            Route::Incoming(incoming) => match self.endpoint.accept(now, incoming) {
+                Ok((handle, connection)) => {
+                    self.handle = Some(handle);
+                    self.connection = Some(connection);
+                }
+                Err(error) => self.failure = Some(format!("Fulmar cannot accept: {error}")),
+            },
+            Route::Reply(transmit) => {
+                let packets = self.packets(&transmit);
+                self.replies.extend(packets);
+            }
+            Route::Dropped(_) => {}
+        }
+    }
+
+    fn service(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.connect(now);
+        out.append(&mut self.replies);
+        loop {
+            self.run_application();
+            let Some(connection) = &mut self.connection else { return };
+            if connection.poll_timeout().is_some_and(|(at, _)| at <= now) {
+                connection.handle_timeout(now);
+            }
+            let mut sent = false;
+            while let Some(connection) = &mut self.connection
+                && let Some(transmit) = connection.poll_transmit(now, &mut self.batch)
+            {
+                out.extend(self.packets(&transmit));
+                sent = true;
+            }
+            let Some(connection) = &mut self.connection else { return };
+            let handle_due = connection.poll_timeout().is_some_and(|(at, _)| at <= now);
+            while let Some(event) = connection.poll_endpoint_event()
+                && let Some(handle) = self.handle
+            {
+                self.endpoint.handle_event(handle, event);
+            }
+            if !sent && !handle_due {
+                return;
+            }
+        }
+    }
+
+    fn next_wake(&mut self) -> Option<Instant> {
+        self.connection.as_ref()?.poll_timeout().map(|(at, _)| at)
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.application.bytes_read()
+    }
+
+    fn is_done(&self) -> bool {
+        self.application.is_done()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+}
+
+struct Borrowed<'a>(&'a mut Connection);
+
+impl Streams for Borrowed<'_> {
+    type Id = StreamId;
+
+    fn open(&mut self) -> Option<StreamId> {
+        self.0.streams().open(Dir::Bi)
+    }
+
+    fn accept(&mut self) -> Option<StreamId> {
+        self.0.streams().accept(Dir::Bi)
+    }
+
+    fn read(&mut self, id: StreamId) -> Read {
+        match self.0.streams().recv(id).read(PIECE, true) {
+            Ok(Some(chunk)) => Read::Data(chunk.bytes),
+            Ok(None) => Read::End,
+            Err(ReadError::Blocked) => Read::Blocked,
+            Err(error) => Read::Wrong(error.to_string()),
+        }
+    }
+
+    fn write(&mut self, id: StreamId, data: &[u8]) -> usize {
+        self.0.streams().send(id).write(data).unwrap_or(0)
+    }
+
+    fn finish(&mut self, id: StreamId) {
+        // A stream that the peer has stopped needs no end.
+        let _ = self.0.streams().send(id).finish();
+    }
+}

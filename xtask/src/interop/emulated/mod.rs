@@ -1,0 +1,14 @@
+//! The list of the public runner over a network of our own: what each case is, who can play it, and how it is judged.
+
+mod case;
+mod load;
+mod peers;
+mod rules;
+mod run;
+mod table;
+
+pub(super) use self::case::Case;
+pub(crate) use self::load::{LoadOptions, run as run_load};
+pub(super) use self::peers::{Pair, Peer, Programs};
+pub(super) use self::run::Stage;
+pub(super) use self::table::{Outcome, Verdict, render};
