@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar::{
     AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connection,
-    ConnectionError, Endpoint, EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig,
-    TransportConfig, VarInt,
+    ConnectionError, Endpoint, EndpointBuilder, EndpointConfig, Incoming, ReadError, RecvStream, ResetKey,
+    ServerConfig, TransportConfig, VarInt,
 };
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs};
 use crate::authority::Authority;
 use crate::failure::{Failure, is_protocol_refusal};
+use crate::qlog::{self, QlogDir};
 use crate::report::Listening;
 use crate::tls::{self, Identity, Refusal};
 
@@ -45,12 +46,13 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 pub(crate) struct Transport {
     config: Arc<TransportConfig>,
     aead: AeadBackend,
+    logs: Option<Arc<QlogDir>>,
 }
 
 impl Default for Transport {
     /// What users of the library get who configure nothing.
     fn default() -> Self {
-        Self { config: Arc::default(), aead: AeadBackend::preferred() }
+        Self { config: Arc::default(), aead: AeadBackend::preferred(), logs: None }
     }
 }
 
@@ -78,7 +80,22 @@ impl Transport {
             AeadName::Ring => AeadBackend::Ring,
             AeadName::AwsLc => AeadBackend::AwsLc,
         };
-        Ok(Self { config: Arc::new(config), aead })
+        Ok(Self { config: Arc::new(config), aead, logs: None })
+    }
+
+    /// Lets connections write down what they do.
+    pub(crate) fn with_logs(mut self, logs: Option<Arc<QlogDir>>) -> Self {
+        let log_entries = if logs.is_some() { qlog::LOG_ENTRIES } else { 0 };
+        self.config = Arc::new(TransportConfig { log_entries, ..TransportConfig::clone(&self.config) });
+        Self { logs, ..self }
+    }
+
+    /// A builder of endpoints whose connections write down what they do, if they shall.
+    pub(crate) fn endpoint(&self) -> EndpointBuilder {
+        match &self.logs {
+            Some(logs) => Endpoint::builder().log_sink(logs.clone(), logs.delivery()),
+            None => Endpoint::builder(),
+        }
     }
 }
 
@@ -113,7 +130,7 @@ impl Listen<'_> {
     pub(crate) fn bind(&self) -> Result<(Endpoint, Listening), Failure> {
         let config = self.config()?;
         let bind = |addr: SocketAddr| {
-            let builder = Endpoint::builder().server_config(config.clone());
+            let builder = self.transport.endpoint().server_config(config.clone());
             match &self.reset_key {
                 Some(key) => builder.config(EndpointConfig::new(ResetKey::new(key))).bind(addr),
                 None => builder.bind(addr),
@@ -151,16 +168,17 @@ impl Dialer {
         trust: &TrustArgs,
         cipher: Option<Cipher>,
         protocol: &'static str,
-        transport: &TransportArgs,
+        transport: &Transport,
     ) -> Result<Self, Failure> {
-        let (config, refusal) = client_config(trust, cipher, protocol, Transport::from_args(transport)?)?;
+        let (config, refusal) = client_config(trust, cipher, protocol, transport.clone())?;
         let addresses = resolve(server).await?;
         let mut endpoints = Vec::new();
         for any in
             [SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))]
         {
             if addresses.iter().any(|address| address.is_ipv4() == any.is_ipv4()) {
-                endpoints.push(Endpoint::client(any).map_err(Failure::io("cannot open a UDP socket"))?);
+                let endpoint = transport.endpoint().bind(any);
+                endpoints.push(endpoint.map_err(Failure::io("cannot open a UDP socket"))?);
             }
         }
         let (peer, host) = (server.to_string(), server.host.clone());

@@ -62,10 +62,11 @@ function boxes(groups, width) {
   const values = groups.flatMap(({ summary }) => [summary.min, summary.max]).map((value) => value * factor);
   const top = Math.max(...values), bottom = Math.min(...values), zero = bottom < 0.5 * top || top === bottom;
   const room = Math.max(10, Math.floor((width - 90) / Math.max(groups.length, 1) / 7));
+  const lines = Math.max(1, ...groups.map(({ group }) => group.name.split(" · ").length));
   const plot = new uPlot({
     width, height: 330, padding: [12, 14, 0, 0], legend: { show: false }, cursor: { show: false },
     scales: { x: { time: false, range: () => [-0.6, groups.length - 0.4] }, y: { range: () => (zero ? [0, top * 1.06 || 1] : [bottom - (top - bottom) * 0.1, top + (top - bottom) * 0.1]) } },
-    axes: [axis("plain", { grid: { show: false }, splits: () => groups.map((_, place) => place), values: () => groups.map(({ group }) => narrow(group.name, room)), size: 34 }), axis(unit, { size: 86 })],
+    axes: [axis("plain", { grid: { show: false }, splits: () => groups.map((_, place) => place), values: () => groups.map(({ group }) => group.name.split(" · ").map((part) => narrow(part, room)).join("\n")), size: 20 + 18 * lines }), axis(unit, { size: 86 })],
     series: [{}, { show: true, paths: () => null, points: { show: false } }],
     hooks: { draw: [drawBoxes(groups, factor)] },
   }, [groups.map((_, place) => place), groups.map(({ summary }) => summary.median * factor)], holder);

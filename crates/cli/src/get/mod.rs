@@ -20,8 +20,9 @@ use crate::clock::process_cpu;
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::hq;
-use crate::net::{self, CLOSE_DONE, Dialer, Figures};
+use crate::net::{self, CLOSE_DONE, Dialer, Figures, Transport};
 use crate::progress::Bars;
+use crate::qlog::{self, QlogDir};
 use crate::report::{self, Output, Transfer};
 use crate::signal::interrupted;
 use crate::size::Size;
@@ -49,6 +50,7 @@ struct Job {
     args: Arc<GetArgs>,
     output: Output,
     bars: Bars,
+    logs: Option<Arc<QlogDir>>,
 }
 
 /// A file that was fetched, for `--json`.
@@ -67,7 +69,8 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("{} is no directory", args.out.display())));
     }
     let bars = Bars::new(output.wants_bars() && !args.quiet);
-    let job = Job { args: Arc::new(args), output, bars };
+    let logs = args.qlog.start()?;
+    let job = Job { args: Arc::new(args), output, bars, logs: logs.clone() };
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
         tokio::select! {
@@ -77,6 +80,7 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     });
     job.bars.clear();
     runtime.shutdown_timeout(CLEANUP_MAX);
+    qlog::finish(logs, output);
     result
 }
 
@@ -131,7 +135,8 @@ async fn fetch_all(job: &Job, groups: BTreeMap<Authority, Vec<Item>>) -> Result<
 async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Result<Vec<Failure>, Failure> {
     let args = &job.args;
     let start = Instant::now();
-    let dialer = Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &args.transport).await?;
+    let transport = Transport::from_args(&args.transport)?.with_logs(job.logs.clone());
+    let dialer = Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &transport).await?;
     let connection = dialer.dial().await?;
     let handshake = start.elapsed();
     let outcome = fetch_items(job, &dialer.peer, &connection, items).await;

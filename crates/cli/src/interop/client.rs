@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use fulmar::{Connection, Endpoint, RecvStream};
+use fulmar::{Connection, RecvStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::info;
@@ -19,18 +19,21 @@ use crate::failure::Failure;
 use crate::get::{Url, local_names};
 use crate::hq;
 use crate::net::{self, CLOSE_DONE, Inbox, Transport};
+use crate::qlog::{self, QlogDir};
 use crate::report::Output;
 
 /// How many requests are under way at once; each may have a file open.
 const REQUESTS_MAX: usize = 256;
 
-pub(super) fn run(args: InteropClientArgs, _output: Output) -> Result<(), Failure> {
+pub(super) fn run(args: InteropClientArgs, output: Output) -> Result<(), Failure> {
     let case = Case::named(&args.testcase)?;
     let items = items(&args.requests).map_err(Failure::Usage)?;
     let runtime = net::runtime()?;
-    let client = Arc::new(Client { case, args });
+    let logs = qlog::from_environment()?;
+    let client = Arc::new(Client { case, args, logs: logs.clone() });
     let result = runtime.block_on(client.fetch_all(&items));
     runtime.shutdown_background();
+    qlog::finish(logs, output);
     result
 }
 
@@ -51,6 +54,7 @@ fn items(requests: &str) -> Result<Vec<Item>, String> {
 struct Client {
     case: Case,
     args: InteropClientArgs,
+    logs: Option<Arc<QlogDir>>,
 }
 
 impl Client {
@@ -74,9 +78,9 @@ impl Client {
         let address = first_address(server).await?;
         let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let any: SocketAddr = any.parse().expect("it is an address");
-        let endpoint = Endpoint::client(any).map_err(Failure::io("cannot open a UDP socket"))?;
         let trust = TrustArgs { insecure: true, ca: None, pin: None };
-        let transport = Transport::default();
+        let transport = Transport::default().with_logs(self.logs.clone());
+        let endpoint = transport.endpoint().bind(any).map_err(Failure::io("cannot open a UDP socket"))?;
         let (config, _) = net::client_config(&trust, self.case.cipher, hq::PROTOCOL, transport)?;
         let connecting = endpoint
             .connect_with(config, address, &server.host)

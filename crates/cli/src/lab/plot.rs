@@ -14,19 +14,34 @@ use crate::failure::Failure;
 const LANES_MAX: usize = 8;
 
 /// Writes the page.
-pub(super) fn write(path: &Path, runs: Vec<Run>) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, mut runs: Vec<Run>) -> Result<(), Failure> {
     let mut scenarios: Vec<&str> = runs.iter().filter_map(|run| run.name.split(' ').next()).collect();
     scenarios.dedup();
     let title = match (scenarios.as_slice(), runs.as_slice()) {
         (_, [run]) => run.name.clone(),
-        ([scenario], _) => format!("{scenario}: {} runs", runs.len()),
-        _ => format!("{} runs", runs.len()),
+        ([scenario], runs) => format!("{scenario}: {} runs compared", runs.len()),
+        (_, runs) => format!("{} runs compared", runs.len()),
     };
+    shorten_names(&mut runs);
     let subtitle =
         "Fulmar in the lab: both ends in virtual time, the same for everyone who repeats it".to_owned();
     let page = Page { title, subtitle, runs };
     let action = format!("cannot write {}", path.display());
     fs::write(path, page.html()).map_err(Failure::io(action))
+}
+
+/// Takes from the names of several runs the words that all of them have, since the title has those.
+fn shorten_names(runs: &mut [Run]) {
+    let words = |name: &str| name.split(' ').map(str::to_owned).collect::<Vec<String>>();
+    let names: Vec<Vec<String>> = runs.iter().map(|run| words(&run.name)).collect();
+    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else { return };
+    let common = |place: usize| others.iter().all(|name| name.get(place) == first.get(place));
+    for (run, name) in runs.iter_mut().zip(&names) {
+        let own = name.iter().enumerate().filter(|(place, _)| !common(*place)).map(|(_, word)| word.as_str());
+        let short = own.collect::<Vec<_>>().join(" ");
+        // A run that only lacks what another has is the one without it.
+        run.name = if short.is_empty() { "as it is".to_owned() } else { short };
+    }
 }
 
 /// What is drawn of a run.
@@ -106,5 +121,24 @@ fn in_bytes(bytes: u64) -> String {
         0..10_000 => format!("{bytes} B"),
         10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shortened(names: &[&str]) -> Vec<String> {
+        let run = |name: &&str| Run { name: (*name).to_owned(), ..Run::default() };
+        let mut runs: Vec<Run> = names.iter().map(run).collect();
+        shorten_names(&mut runs);
+        runs.into_iter().map(|run| run.name).collect()
+    }
+
+    #[test]
+    fn runs_are_told_apart_by_what_is_different() {
+        assert_eq!(shortened(&["w/x cubic seed 1", "w/x bbr seed 1"]), ["cubic", "bbr"]);
+        assert_eq!(shortened(&["w/x cubic seed 1", "w/x cubic seed 1 a=b"]), ["as it is", "a=b"]);
+        assert_eq!(shortened(&["w/x cubic seed 1"]), ["w/x cubic seed 1"]);
     }
 }

@@ -29,7 +29,11 @@ fn single(text: &mut String, name: &str, kind: &str, help: &str, value: u64) {
 fn endpoint(text: &mut String, metrics: &EndpointMetrics) {
     let stats = &metrics.endpoint;
     let gauges = [
-        ("connections_open", "Connections that exist, those that are closing included.", stats.open_connections),
+        (
+            "connections_open",
+            "Connections that exist, those that are closing included.",
+            stats.open_connections,
+        ),
         ("incoming_waiting", "Connection attempts that nobody has accepted yet.", stats.waiting_incoming),
     ];
     for (name, help, value) in gauges {
@@ -37,7 +41,11 @@ fn endpoint(text: &mut String, metrics: &EndpointMetrics) {
     }
     let socket = &stats.socket;
     let counters = [
-        ("endpoint_datagrams_dropped_total", "Datagrams that belonged to no connection.", stats.dropped_datagrams),
+        (
+            "endpoint_datagrams_dropped_total",
+            "Datagrams that belonged to no connection.",
+            stats.dropped_datagrams,
+        ),
         ("socket_datagrams_received_total", "Datagrams that the socket received.", socket.datagrams_received),
         ("socket_bytes_received_total", "Bytes that the socket received.", socket.bytes_received),
         ("socket_receive_errors_total", "Receive calls that failed.", socket.recv_errors),
@@ -61,9 +69,17 @@ fn totals(text: &mut String, metrics: &EndpointMetrics) {
         ("bytes_received_total", "Bytes of UDP payload received by connections.", totals.bytes_received),
         ("packets_sent_total", "QUIC packets sent.", totals.packets_sent),
         ("packets_received_total", "QUIC packets received and opened.", totals.packets_received),
-        ("packets_dropped_total", "QUIC packets that could not be opened or were not wanted.", totals.packets_dropped),
+        (
+            "packets_dropped_total",
+            "QUIC packets that could not be opened or were not wanted.",
+            totals.packets_dropped,
+        ),
         ("packets_lost_total", "QUIC packets declared lost.", totals.packets_lost),
-        ("packets_spurious_total", "QUIC packets declared lost that arrived after all.", totals.packets_spurious),
+        (
+            "packets_spurious_total",
+            "QUIC packets declared lost that arrived after all.",
+            totals.packets_spurious,
+        ),
         ("probe_timeouts_total", "Probe timeouts.", totals.probe_timeouts),
         ("acks_sent_total", "ACK frames sent.", totals.acks_sent),
     ];
@@ -76,7 +92,9 @@ fn totals(text: &mut String, metrics: &EndpointMetrics) {
 type Figure = (&'static str, &'static str, &'static str, fn(&ConnectionMetrics) -> Option<f64>);
 
 const CONNECTION: &[Figure] = &[
-    ("connection_bytes_sent_total", "counter", "Bytes of UDP payload sent.", |c| Some(c.stats.bytes_sent as f64)),
+    ("connection_bytes_sent_total", "counter", "Bytes of UDP payload sent.", |c| {
+        Some(c.stats.bytes_sent as f64)
+    }),
     ("connection_bytes_received_total", "counter", "Bytes of UDP payload received.", |c| {
         Some(c.stats.bytes_received as f64)
     }),
@@ -102,7 +120,9 @@ const PATH: &[Figure] = &[
     ("path_rtt_smoothed_seconds", "gauge", "The smoothed round-trip time.", |c| {
         c.stats.rtt_min.map(|_| c.stats.rtt.as_secs_f64())
     }),
-    ("path_rtt_min_seconds", "gauge", "The smallest round-trip time.", |c| Some(c.stats.rtt_min?.as_secs_f64())),
+    ("path_rtt_min_seconds", "gauge", "The smallest round-trip time.", |c| {
+        Some(c.stats.rtt_min?.as_secs_f64())
+    }),
     ("path_rtt_latest_seconds", "gauge", "The latest round-trip time.", |c| {
         c.stats.rtt_min.map(|_| c.stats.rtt_latest.as_secs_f64())
     }),
@@ -112,7 +132,13 @@ const PATH: &[Figure] = &[
 fn connections(text: &mut String, connections: &[ConnectionMetrics]) {
     let told = &connections[..connections.len().min(CONNECTIONS_MAX)];
     let left_out = connections.len() - told.len();
-    single(text, "connections_not_listed", "gauge", "Open connections without series of their own.", left_out as u64);
+    single(
+        text,
+        "connections_not_listed",
+        "gauge",
+        "Open connections without series of their own.",
+        left_out as u64,
+    );
     for (figures, is_path) in [(CONNECTION, false), (PATH, true)] {
         for (name, kind, help, value) in figures {
             family(text, name, kind, help);

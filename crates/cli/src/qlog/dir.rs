@@ -24,11 +24,13 @@ const QUEUE_MAX: usize = 64;
 const FILES_MAX: usize = 1_000;
 
 /// Takes the logs of connections. [`QlogDir::finish`] waits until all is written.
+#[derive(Debug)]
 pub(crate) struct QlogDir {
     only_bad: bool,
     queue: Mutex<Queue>,
 }
 
+#[derive(Debug)]
 struct Queue {
     sender: Option<SyncSender<(LogBatch, u64)>>,
     thread: Option<JoinHandle<()>>,
@@ -46,12 +48,8 @@ impl QlogDir {
         let files = Files { dir, flavor, only_bad, open: BTreeMap::new() };
         let thread = thread::Builder::new().name("qlog".to_owned()).spawn(move || files.run(&batches));
         let thread = thread.map_err(Failure::io("cannot start the thread that writes qlog"))?;
-        let queue = Queue {
-            sender: Some(sender),
-            thread: Some(thread),
-            missing: BTreeMap::new(),
-            missing_in_all: 0,
-        };
+        let queue =
+            Queue { sender: Some(sender), thread: Some(thread), missing: BTreeMap::new(), missing_in_all: 0 };
         Ok(Self { only_bad, queue: Mutex::new(queue) })
     }
 

@@ -70,7 +70,6 @@ pub(crate) enum QlogNames {
 impl QlogArgs {
     /// Starts what writes the files, if any are wanted.
     pub(crate) fn start(&self) -> Result<Option<Arc<QlogDir>>, Failure> {
-        let from_environment = || env::var_os(DIRECTORY_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let flavor = match self.qlog_names {
             QlogNames::Qvis => Flavor::Qvis,
             QlogNames::Draft => Flavor::Draft,
@@ -78,17 +77,29 @@ impl QlogArgs {
         let (dir, only_bad) = match (&self.qlog, &self.qlog_on_error) {
             (Some(dir), _) => (Some(dir.clone()), false),
             (None, Some(dir)) => (Some(dir.clone()), true),
-            (None, None) => (from_environment(), false),
+            (None, None) => (directory_of_environment(), false),
         };
         dir.map(|dir| QlogDir::start(dir, flavor, only_bad).map(Arc::new)).transpose()
     }
+}
+
+fn directory_of_environment() -> Option<PathBuf> {
+    env::var_os(DIRECTORY_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from)
+}
+
+/// Starts what writes the files, if the environment names a directory.
+pub(crate) fn from_environment() -> Result<Option<Arc<QlogDir>>, Failure> {
+    let start = |dir| QlogDir::start(dir, Flavor::default(), false).map(Arc::new);
+    directory_of_environment().map(start).transpose()
 }
 
 /// Waits until the files are written, and tells if something is missing in them.
 pub(crate) fn finish(logs: Option<Arc<QlogDir>>, output: Output) {
     let missing = logs.map_or(0, |logs| logs.finish());
     if missing > 0 {
-        output.note(&format!("{missing} events are missing in the qlog files: they came faster than they were written"));
+        output.note(&format!(
+            "{missing} events are missing in the qlog files: they came faster than they were written"
+        ));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Options of an endpoint.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,15 +10,17 @@ use fulmar_udp::UdpSocket;
 
 use super::{Endpoint, Shared};
 use crate::clock;
+use crate::log::{LogDelivery, LogSink, Logging};
 use crate::tls;
 use crate::worker::Worker;
 
 /// Collects what an endpoint needs; everything but the socket has a default.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct EndpointBuilder {
     config: Option<EndpointConfig>,
     server: Option<ServerConfig>,
     client: Option<ClientConfig>,
+    logging: Option<Logging>,
 }
 
 impl EndpointBuilder {
@@ -40,6 +43,13 @@ impl EndpointBuilder {
     #[must_use]
     pub fn client_config(mut self, config: ClientConfig) -> Self {
         self.client = Some(config);
+        self
+    }
+
+    /// Hands the logs of all connections that keep one (`TransportConfig::log_entries`) to `sink`.
+    #[must_use]
+    pub fn log_sink(mut self, sink: Arc<dyn LogSink>, delivery: LogDelivery) -> Self {
+        self.logging = Some(Logging { sink, delivery });
         self
     }
 
@@ -69,10 +79,22 @@ impl EndpointBuilder {
         let config = EndpointConfig { epoch: clock::unix_epoch(), ..config };
         let core =
             fulmar_proto::Endpoint::new(Arc::new(config), self.server.map(Arc::new), tls::random_bytes()?);
-        let shared = Arc::new(Shared::new(socket, core, self.client));
+        let shared = Arc::new(Shared::new(socket, core, self.client, self.logging));
         let endpoint = Endpoint::from_shared(shared.clone());
         runtime()?.spawn(Worker::new(shared));
         Ok(endpoint)
+    }
+}
+
+impl fmt::Debug for EndpointBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { config, server, client, logging } = self;
+        f.debug_struct("EndpointBuilder")
+            .field("config", config)
+            .field("server", server)
+            .field("client", client)
+            .field("logging", &logging.as_ref().map(|logging| logging.delivery))
+            .finish()
     }
 }
 

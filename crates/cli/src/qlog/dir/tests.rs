@@ -43,7 +43,8 @@ fn what_was_overwritten_is_told() {
 
 #[test]
 fn a_connection_that_ends_well_leaves_nothing_if_only_bad_ones_are_wanted() {
-    let closed = |code| ConnectionError::ApplicationClosed { code: VarInt::from_u32(code), reason: "".into() };
+    let closed =
+        |code| ConnectionError::ApplicationClosed { code: VarInt::from_u32(code), reason: "".into() };
     for (error, is_written) in [
         (ConnectionError::LocallyClosed, false),
         (closed(0), false),
