@@ -66,7 +66,8 @@ function ticks(unit) {
     const largest = Math.max(...known.map(Math.abs), 0);
     const [factor, name] = steps.find(([step]) => largest >= step) || steps[steps.length - 1];
     const gap = known.length > 1 ? Math.abs(known[1] - known[0]) / factor : 1;
-    const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(gap) - 1e-9)));
+    let digits = 0;
+    while (digits < 6 && Math.abs(gap * 10 ** digits - Math.round(gap * 10 ** digits)) > 1e-6 * gap * 10 ** digits) digits++;
     return splits.map((split) => (split === null ? "" : (split / factor).toFixed(split === 0 ? 0 : digits) + " " + name));
   };
 }
