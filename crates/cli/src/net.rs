@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar::{
-    AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connection,
-    ConnectionError, Endpoint, EndpointBuilder, EndpointConfig, Incoming, ReadError, RecvStream, ResetKey,
-    ServerConfig, TransportConfig, VarInt,
+    AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connecting,
+    Connection, ConnectionError, Endpoint, EndpointBuilder, EndpointConfig, Incoming, KeyUpdatePolicy,
+    ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, TransportConfig, VarInt, Version,
 };
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs};
+use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs, VersionName};
 use crate::authority::Authority;
 use crate::failure::{Failure, is_protocol_refusal};
 use crate::qlog::{self, QlogDir};
@@ -26,6 +26,8 @@ pub(crate) const CLOSE_DONE: VarInt = VarInt::from_u32(0);
 
 /// How long one address of a server may stay silent before the next one is tried as well (RFC 8305 §5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+/// How many TLS sessions a server remembers, each of some hundred bytes.
+const SESSIONS_MAX: usize = 10_000;
 /// How many addresses of a server are tried.
 const ADDRESSES_MAX: usize = 8;
 /// How long the end of the program may be put off to tell the peers of it.
@@ -47,16 +49,31 @@ pub(crate) struct Transport {
     config: Arc<TransportConfig>,
     aead: AeadBackend,
     logs: Option<Arc<QlogDir>>,
+    versions: Vec<Version>,
+    initial_version: Option<Version>,
 }
 
 impl Default for Transport {
     /// What users of the library get who configure nothing.
     fn default() -> Self {
-        Self { config: Arc::default(), aead: AeadBackend::preferred(), logs: None }
+        Self {
+            config: Arc::default(),
+            aead: AeadBackend::preferred(),
+            versions: vec![Version::V1, Version::V2],
+            initial_version: None,
+            logs: None,
+        }
     }
 }
 
 impl Transport {
+    /// The default, but with new keys after so many packets.
+    pub(crate) fn with_key_update_after(packets: u64) -> Self {
+        let key_update = KeyUpdatePolicy { packets: Some(packets), ..KeyUpdatePolicy::default() };
+        let config = TransportConfig { key_update, ..TransportConfig::default() };
+        Self { config: Arc::new(config), ..Self::default() }
+    }
+
     /// Fails if the options contradict each other.
     pub(crate) fn from_args(args: &TransportArgs) -> Result<Self, Failure> {
         let default = TransportConfig::default();
@@ -71,6 +88,7 @@ impl Transport {
             max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
             handshake_timeout: args.handshake_timeout,
             keep_alive_interval: args.keep_alive,
+            key_update: KeyUpdatePolicy { packets: args.key_update, bytes: None },
             mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
             ..default
         };
@@ -80,7 +98,13 @@ impl Transport {
             AeadName::Ring => AeadBackend::Ring,
             AeadName::AwsLc => AeadBackend::AwsLc,
         };
-        Ok(Self { config: Arc::new(config), aead, logs: None })
+        let version = |name: &VersionName| match name {
+            VersionName::V1 => Version::V1,
+            VersionName::V2 => Version::V2,
+        };
+        let versions = args.versions.iter().map(version).collect();
+        let initial_version = args.initial_version.as_ref().map(version);
+        Ok(Self { config: Arc::new(config), aead, versions, initial_version, logs: None })
     }
 
     /// Lets connections write down what they do.
@@ -90,11 +114,15 @@ impl Transport {
         Self { logs, ..self }
     }
 
-    /// A builder of endpoints whose connections write down what they do, if they shall.
+    /// The beginnings of an endpoint.
     pub(crate) fn endpoint(&self) -> EndpointBuilder {
-        match &self.logs {
-            Some(logs) => Endpoint::builder().log_sink(logs.clone(), logs.delivery()),
-            None => Endpoint::builder(),
+        let mut builder = Endpoint::builder().versions(self.versions.clone());
+        if let Some(logs) = &self.logs {
+            builder = builder.log_sink(logs.clone(), logs.delivery());
+        }
+        match self.initial_version {
+            Some(version) => builder.initial_version(version),
+            None => builder,
         }
     }
 }
@@ -113,17 +141,26 @@ pub(crate) struct Listen<'a> {
     pub(crate) transport: &'a Transport,
     pub(crate) reset_key: Option<[u8; 32]>,
     pub(crate) validation: AddressValidation,
+    /// Keys with which TLS sessions are sealed, instead of being kept.
+    pub(crate) sealed_tickets: Option<TokenKeys>,
+    /// Whether early data is taken.
+    pub(crate) early_data: bool,
 }
 
 impl Listen<'_> {
     /// How connections are taken.
     pub(crate) fn config(&self) -> Result<ServerConfig, Failure> {
         let tls = tls::server_config(self.identity, self.protocol)?;
-        ServerConfig::new(tls)
-            .with_aead(self.transport.aead)
-            .with_transport(self.transport.config.clone())
-            .and_then(|config| config.with_address_validation(self.validation.clone()))
-            .map_err(unusable)
+        let config =
+            ServerConfig::new(tls).with_stored_sessions(SESSIONS_MAX).with_early_data(self.early_data);
+        match &self.sealed_tickets {
+            Some(keys) => config.with_sealed_tickets(keys.clone()),
+            None => config,
+        }
+        .with_aead(self.transport.aead)
+        .with_transport(self.transport.config.clone())
+        .and_then(|config| config.with_address_validation(self.validation.clone()))
+        .map_err(unusable)
     }
 
     /// Binds the socket, and tells the address it really has. Needs a runtime.
@@ -213,6 +250,34 @@ impl Dialer {
         }
     }
 
+    /// Remembers what servers give away, in `sessions`.
+    pub(crate) fn remember(&mut self, sessions: Arc<SessionStore>) {
+        self.config = self.config.clone().with_sessions(sessions);
+    }
+
+    /// Connects like [`Dialer::dial`], but if a session can be resumed, returns at once: what is sent then is early data.
+    pub(crate) async fn dial_early(&self) -> Result<Connection, Failure> {
+        let resumable = |address: &&SocketAddr| {
+            self.config.sessions().is_some_and(|store| store.has_session(&self.host, address.port()))
+        };
+        let Some(&address) = self.addresses.iter().find(resumable) else { return self.dial().await };
+        let config = self.config.clone().with_early_data(true);
+        match self.connect(config, address)?.into_0rtt() {
+            Ok(connection) => Ok(connection),
+            Err(connecting) => connecting.await.map_err(|error| self.judge(error)),
+        }
+    }
+
+    fn connect(&self, config: ClientConfig, address: SocketAddr) -> Result<Connecting, Failure> {
+        let same_family = |endpoint: &&Endpoint| {
+            endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
+        };
+        let endpoint = self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0]);
+        endpoint
+            .connect_with(config, address, &self.host)
+            .map_err(|error| Failure::Connect { peer: self.peer.clone(), error })
+    }
+
     /// Gives the sockets a moment to tell the peers that their connections are closed.
     pub(crate) async fn farewell(&self) {
         for endpoint in &self.endpoints {
@@ -224,13 +289,7 @@ impl Dialer {
         &self,
         address: SocketAddr,
     ) -> Result<impl Future<Output = Result<Connection, ConnectionError>> + Send + 'static, Failure> {
-        let same_family = |endpoint: &&Endpoint| {
-            endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
-        };
-        let endpoint = self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0]);
-        endpoint
-            .connect_with(self.config.clone(), address, &self.host)
-            .map_err(|error| Failure::Connect { peer: self.peer.clone(), error })
+        self.connect(self.config.clone(), address)
     }
 
     /// Why a handshake failed, in the user's terms.
@@ -254,7 +313,7 @@ pub(crate) fn client_config(
     transport: Transport,
 ) -> Result<(ClientConfig, Refusal), Failure> {
     let (tls, refusal) = tls::client_config(trust, cipher, protocol)?;
-    let config = ClientConfig::new(tls).with_transport(transport.config).map_err(unusable)?;
+    let config = ClientConfig::new(tls).with_transport(transport.config.clone()).map_err(unusable)?;
     Ok((config.with_aead(transport.aead), refusal))
 }
 

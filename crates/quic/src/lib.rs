@@ -106,9 +106,13 @@ pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
     AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
-    ConnectionId, ConnectionStats, DatagramStats, Dir, EndpointConfig, FrameType, RandomCids, ResetKey,
-    RetryPolicy, ServerConfig, SessionFileError, SessionStore, Side, StreamId, StreamStats, TlsError,
-    TokenKeys, TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
-    restrict_suites,
+    ConnectionId, ConnectionStats, DatagramStats, Dir, EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy,
+    QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetKey, RetryPolicy, ServerConfig, SessionFileError,
+    SessionStore, Side, SpinBit, StreamId, StreamStats, TlsError, TokenKeys, TokenKeysError, TransportConfig,
+    TransportError, TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, SocketStats};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/migration.md")]
+struct MigrationDocument;

@@ -10,6 +10,8 @@ pub(super) enum Course {
     Together,
     /// Each over a connection of its own, one after the other.
     OneByOne,
+    /// The first over one, all others over a second that resumes its session.
+    Resumed,
 }
 
 /// What a test case asks of this program.
@@ -18,15 +20,29 @@ pub(super) struct Case {
     pub(super) course: Course,
     /// The only cipher suite that a client offers.
     pub(super) cipher: Option<Cipher>,
+    /// Whether a server validates every address with a Retry.
+    pub(super) retry: bool,
+    /// Whether a client changes the keys on its way.
+    pub(super) key_update: bool,
+    /// Whether a client would like version 2, though it begins with version 1.
+    pub(super) version_2: bool,
 }
 
 impl Case {
     /// The case of a name. The runner asks for one that does not exist first, to see whether an endpoint knows its limits.
     pub(super) fn named(name: &str) -> Result<Self, Failure> {
-        let plain = Self { course: Course::Together, cipher: None };
+        let plain = Self {
+            course: Course::Together,
+            cipher: None,
+            retry: false,
+            key_update: false,
+            version_2: false,
+        };
         Ok(match name {
             // What these are about happens in the network, or without being asked for.
-            "handshake"
+            "ecn"
+            | "connectionmigration"
+            | "handshake"
             | "transfer"
             | "longrtt"
             | "multiplexing"
@@ -39,6 +55,10 @@ impl Case {
             | "goodput"
             | "crosstraffic" => plain,
             "handshakeloss" | "multiconnect" => Self { course: Course::OneByOne, ..plain },
+            "resumption" => Self { course: Course::Resumed, ..plain },
+            "keyupdate" => Self { key_update: true, ..plain },
+            "v2" => Self { version_2: true, ..plain },
+            "retry" => Self { retry: true, ..plain },
             "chacha20" => Self { cipher: Some(Cipher::Chacha20), ..plain },
             _ => return Err(Failure::UnsupportedCase(name.to_owned())),
         })

@@ -5,10 +5,13 @@ use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use fulmar::{Connection, RecvStream};
+use fulmar::{Connection, EndpointConfig, RecvStream, ResetKey, SessionStore, Version};
+use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tracing::info;
 
 use super::args::InteropClientArgs;
@@ -24,13 +27,18 @@ use crate::report::Output;
 
 /// How many requests are under way at once; each may have a file open.
 const REQUESTS_MAX: usize = 256;
+/// How many packets a client that changes keys protects with the first ones.
+const KEY_UPDATE_PACKETS: u64 = 100;
+/// How long a client waits for a session that it can resume, and how often it looks.
+const SESSION_PATIENCE: Duration = Duration::from_secs(2);
+const SESSION_POLL: Duration = Duration::from_millis(10);
 
 pub(super) fn run(args: InteropClientArgs, output: Output) -> Result<(), Failure> {
     let case = Case::named(&args.testcase)?;
     let items = items(&args.requests).map_err(Failure::Usage)?;
     let runtime = net::runtime()?;
     let logs = qlog::from_environment()?;
-    let client = Arc::new(Client { case, args, logs: logs.clone() });
+    let client = Arc::new(Client { case, args, logs: logs.clone(), sessions: SessionStore::new(1) });
     let result = runtime.block_on(client.fetch_all(&items));
     runtime.shutdown_background();
     qlog::finish(logs, output);
@@ -55,6 +63,7 @@ struct Client {
     case: Case,
     args: InteropClientArgs,
     logs: Option<Arc<QlogDir>>,
+    sessions: Arc<SessionStore>,
 }
 
 impl Client {
@@ -66,6 +75,11 @@ impl Client {
                     self.fetch_over_one(std::slice::from_ref(item)).await?;
                 }
                 Ok(())
+            }
+            Course::Resumed => {
+                let (first, rest) = items.split_at(items.len().min(1));
+                self.fetch_over_one(first).await?;
+                self.fetch_over_one(rest).await
             }
         }
     }
@@ -79,18 +93,48 @@ impl Client {
         let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let any: SocketAddr = any.parse().expect("it is an address");
         let trust = TrustArgs { insecure: true, ca: None, pin: None };
-        let transport = Transport::default().with_logs(self.logs.clone());
-        let endpoint = transport.endpoint().bind(any).map_err(Failure::io("cannot open a UDP socket"))?;
+        let transport = match self.case.key_update {
+            true => Transport::with_key_update_after(KEY_UPDATE_PACKETS),
+            false => Transport::default(),
+        };
+        let transport = transport.with_logs(self.logs.clone());
+        let endpoint = transport.endpoint().config(self.endpoint_config()?).bind(any);
+        let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
         let (config, _) = net::client_config(&trust, self.case.cipher, hq::PROTOCOL, transport)?;
+        let config = match self.case.course {
+            Course::Resumed => config.with_sessions(self.sessions.clone()),
+            Course::Together | Course::OneByOne => config,
+        };
         let connecting = endpoint
             .connect_with(config, address, &server.host)
             .map_err(|error| Failure::Connect { peer: peer.clone(), error })?;
         let connection = connecting.await.map_err(Failure::connection(&peer))?;
         info!(%address, "connected");
         let result = self.fetch_files(&connection, items).await;
+        if self.case.course == Course::Resumed {
+            self.wait_for_session(server).await;
+        }
         connection.close(CLOSE_DONE, b"");
         net::farewell(&endpoint).await;
         result
+    }
+
+    /// Version 2 is asked for in transport parameters, while the first packets are of version 1 (RFC 9368).
+    fn endpoint_config(&self) -> Result<EndpointConfig, Failure> {
+        let mut config = EndpointConfig::new(ResetKey::new(&random_key()?));
+        if self.case.version_2 {
+            config.versions = vec![Version::V2, Version::V1];
+            config.initial_version = Some(Version::V1);
+        }
+        Ok(config)
+    }
+
+    /// The server gives the session away behind the handshake, which may be later than the file.
+    async fn wait_for_session(&self, server: &Authority) {
+        let deadline = Instant::now() + SESSION_PATIENCE;
+        while !self.sessions.has_session(&server.host, server.port) && Instant::now() < deadline {
+            sleep(SESSION_POLL).await;
+        }
     }
 
     /// Fetches files at the same time, as far as the server allows.
@@ -147,6 +191,14 @@ async fn receive(recv: &mut RecvStream, path: &Path) -> Result<u64, String> {
             return Ok(bytes);
         }
     }
+}
+
+/// A key for stateless resets, which a client that lives so short has no use for.
+fn random_key() -> Result<[u8; 32], Failure> {
+    let mut key = [0; 32];
+    let filled = SystemRandom::new().fill(&mut key);
+    filled.map_err(|_| Failure::Tls("the operating system gives no random numbers".to_owned()))?;
+    Ok(key)
 }
 
 /// The address to connect to, IPv4 if there is one: a second attempt over another address would be a handshake too many.

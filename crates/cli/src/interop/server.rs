@@ -1,6 +1,6 @@
 //! The server of a test case.
 
-use fulmar::AddressValidation;
+use fulmar::{AddressValidation, RetryPolicy};
 
 use super::args::InteropServerArgs;
 use super::case::Case;
@@ -17,12 +17,14 @@ use crate::tls::Identity;
 const PORT: u16 = 443;
 
 pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failure> {
-    Case::named(&args.testcase)?;
+    let case = Case::named(&args.testcase)?;
     let root = served_directory(&args.www)?;
     let identity = IdentityArgs { cert: Some(args.cert.clone()), key: Some(args.key.clone()) };
     let identity = Identity::from_args(&identity)?;
     let logs = qlog::from_environment()?;
     let transport = Transport::default().with_logs(logs.clone());
+    let retry = if case.retry { RetryPolicy::Always } else { RetryPolicy::default() };
+    let validation = AddressValidation { retry, ..AddressValidation::default() };
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
         let listen = Listen {
@@ -32,7 +34,9 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
             protocol: hq::PROTOCOL,
             transport: &transport,
             reset_key: None,
-            validation: AddressValidation::default(),
+            validation,
+            sealed_tickets: None,
+            early_data: true,
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());

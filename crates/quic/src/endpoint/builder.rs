@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar_proto::{ClientConfig, EndpointConfig, ResetKey, ServerConfig};
+use fulmar_proto::{ClientConfig, EndpointConfig, ResetKey, ServerConfig, Version};
 use fulmar_udp::UdpSocket;
 
 use super::{Endpoint, Shared};
@@ -21,6 +21,8 @@ pub struct EndpointBuilder {
     server: Option<ServerConfig>,
     client: Option<ClientConfig>,
     logging: Option<Logging>,
+    versions: Option<Vec<Version>>,
+    initial_version: Option<Version>,
 }
 
 impl EndpointBuilder {
@@ -29,6 +31,20 @@ impl EndpointBuilder {
     #[must_use]
     pub fn config(mut self, config: EndpointConfig) -> Self {
         self.config = Some(config);
+        self
+    }
+
+    /// The versions of QUIC that are spoken, the preferred one first, instead of those of the configuration.
+    #[must_use]
+    pub fn versions(mut self, versions: Vec<Version>) -> Self {
+        self.versions = Some(versions);
+        self
+    }
+
+    /// The version in which connections begin that this endpoint dials, if that is not the preferred one.
+    #[must_use]
+    pub fn initial_version(mut self, version: Version) -> Self {
+        self.initial_version = Some(version);
         self
     }
 
@@ -76,7 +92,9 @@ impl EndpointBuilder {
             Some(config) => config,
             None => EndpointConfig::new(ResetKey::new(&tls::random_bytes()?)),
         };
-        let config = EndpointConfig { epoch: clock::unix_epoch(), ..config };
+        let versions = self.versions.unwrap_or(config.versions);
+        let initial_version = self.initial_version.or(config.initial_version);
+        let config = EndpointConfig { epoch: clock::unix_epoch(), versions, initial_version, ..config };
         let core =
             fulmar_proto::Endpoint::new(Arc::new(config), self.server.map(Arc::new), tls::random_bytes()?);
         let shared = Arc::new(Shared::new(socket, core, self.client, self.logging));
@@ -88,11 +106,13 @@ impl EndpointBuilder {
 
 impl fmt::Debug for EndpointBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { config, server, client, logging } = self;
+        let Self { config, server, client, logging, versions, initial_version } = self;
         f.debug_struct("EndpointBuilder")
             .field("config", config)
             .field("server", server)
             .field("client", client)
+            .field("versions", versions)
+            .field("initial_version", initial_version)
             .field("logging", &logging.as_ref().map(|logging| logging.delivery))
             .finish()
     }

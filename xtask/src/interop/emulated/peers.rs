@@ -228,14 +228,7 @@ fn ngtcp2_server(command: &mut Command, run: &ServerRun<'_>) {
 /// The cases that a server has nothing to offer for.
 fn lacks_server_side(peer: Peer) -> &'static [Case] {
     match peer {
-        Peer::Fulmar => &[
-            Case::Retry,
-            Case::Resumption,
-            Case::Zerortt,
-            Case::V2,
-            Case::Connectionmigration,
-            Case::Keyupdate,
-        ],
+        Peer::Fulmar => &[Case::Zerortt, Case::Connectionmigration],
         // Without compatible version negotiation and without a preferred address.
         Peer::Quinn | Peer::QuicGo => &[Case::V2, Case::Connectionmigration],
         // It sets no ECN marks and has no preferred address.
@@ -247,9 +240,7 @@ fn lacks_server_side(peer: Peer) -> &'static [Case] {
 /// The cases that a client cannot play.
 fn lacks_client_side(peer: Peer) -> &'static [Case] {
     match peer {
-        Peer::Fulmar => {
-            &[Case::Resumption, Case::Zerortt, Case::V2, Case::Connectionmigration, Case::Keyupdate]
-        }
+        Peer::Fulmar => &[Case::Zerortt],
         Peer::Quinn | Peer::QuicGo => &[Case::V2, Case::Connectionmigration],
         Peer::Aioquic => &[Case::Ecn, Case::Connectionmigration],
         Peer::Ngtcp2 => &[],

@@ -295,45 +295,43 @@ fn route(packet: &QuicPacket) -> Route {
     (packet.client, packet.server)
 }
 
-/// On each new path the server's first packet challenges the client, and each challenge is answered (RFC 9000 §9.3). Gives the
-/// paths in order.
+/// On each new path the server's first packet challenges the client, and the client answers that challenge (RFC 9000 §9.3). What
+/// the server asks on the path before is not counted: nobody may be there any more. Gives the paths in order.
 fn paths_were_validated(evidence: &Evidence) -> Result<Vec<Route>> {
     evidence.need_keys()?;
     let mut paths: Vec<Route> = Vec::new();
+    let mut challenges: Vec<[u8; 8]> = Vec::new();
     for packet in evidence.from(Side::Server) {
         if paths.contains(&route(packet)) {
             continue;
         }
-        let challenges = packet.frames().any(|frame| matches!(frame, Frame::PathChallenge(_)));
-        if !paths.is_empty() && !challenges {
-            let number = packet.content.as_ref().map(|content| content.number);
-            return Err(format!("the first packet to {} is no challenge ({number:?})", packet.client).into());
+        if !paths.is_empty() {
+            let challenge = packet.frames().find_map(|frame| match frame {
+                Frame::PathChallenge(challenge) => Some(challenge.data),
+                _ => None,
+            });
+            let missing = || format!("the first packet to {} is no challenge", packet.client);
+            challenges.push(challenge.ok_or_else(missing)?);
         }
         paths.push(route(packet));
     }
     if paths.len() < 2 {
         return Err("the server sent to one path only".into());
     }
-    let data = |frame: Frame<'_>| match frame {
-        Frame::PathChallenge(challenge) => Some((true, challenge.data)),
-        Frame::PathResponse(response) => Some((false, response.data)),
-        _ => None,
-    };
-    let answers: BTreeSet<[u8; 8]> = evidence
-        .from(Side::Client)
-        .flat_map(|p| p.frames().filter_map(data))
-        .filter(|d| !d.0)
-        .map(|d| d.1)
+    let sent_by_client = evidence.at_client.iter().filter(|packet| packet.from.is_client());
+    let answers: BTreeSet<[u8; 8]> = sent_by_client
+        .flat_map(QuicPacket::frames)
+        .filter_map(|frame| match frame {
+            Frame::PathResponse(response) => Some(response.data),
+            _ => None,
+        })
         .collect();
-    let unanswered = evidence
-        .from(Side::Server)
-        .flat_map(|packet| packet.frames().filter_map(data))
-        .filter(|(is_challenge, data)| *is_challenge && !answers.contains(data))
-        .count();
-    if unanswered > 0 {
-        return Err(format!("{unanswered} challenges were not answered").into());
+    match challenges.iter().filter(|data| !answers.contains(*data)).count() {
+        0 => Ok(paths),
+        unanswered => {
+            Err(format!("{unanswered} of {} challenges were not answered", challenges.len()).into())
+        }
     }
-    Ok(paths)
 }
 
 fn addresses_changed(evidence: &Evidence) -> Result<()> {
@@ -346,25 +344,23 @@ fn addresses_changed(evidence: &Evidence) -> Result<()> {
 
 /// RFC 9000 §9.5: whoever moves on purpose uses another connection ID, so that nobody links the two paths.
 fn moved_with_another_id(evidence: &Evidence) -> Result<()> {
-    let paths = paths_were_validated(evidence)?;
-    let mut used: BTreeSet<Vec<u8>> = BTreeSet::new();
-    for path in paths {
-        let on_path = || evidence.from(Side::Client).filter(move |packet| route(packet) == path);
-        let ids: BTreeSet<Vec<u8>> = on_path().map(|packet| bytes(&packet.dst)).collect();
-        if let Some(first) = on_path().next().map(|packet| bytes(&packet.dst))
-            && used.contains(&first)
-        {
-            return Err(format!("the client kept its connection ID on the way to {}", path.1).into());
+    paths_were_validated(evidence)?;
+    let mut paths: Vec<Route> = Vec::new();
+    let mut last: Option<ConnectionId> = None;
+    for packet in evidence.at_client.iter().filter(|packet| packet.from.is_client()) {
+        if !paths.contains(&route(packet)) {
+            if !paths.is_empty() && last == Some(packet.dst) {
+                return Err(
+                    format!("the client kept its connection ID on the way to {}", packet.server).into()
+                );
+            }
+            paths.push(route(packet));
         }
-        used.extend(ids);
+        last = Some(packet.dst);
     }
     Ok(())
 }
 
 fn name(side: Side) -> &'static str {
     if side.is_client() { "client" } else { "server" }
-}
-
-fn bytes(cid: &ConnectionId) -> Vec<u8> {
-    cid.as_bytes().to_vec()
 }

@@ -10,4 +10,5 @@ fn a_case_that_nobody_knows_has_the_exit_code_of_the_runner() {
 fn each_request_of_multiconnect_has_its_own_connection() {
     assert_eq!(Case::named("multiconnect").unwrap().course, Course::OneByOne);
     assert_eq!(Case::named("transfer").unwrap().course, Course::Together);
+    assert_eq!(Case::named("resumption").unwrap().course, Course::Resumed);
 }
