@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fulmar::{Connection, Endpoint, EndpointConfig, RecvStream, ResetKey, SessionStore, Version};
+use fulmar::{Connection, EndpointConfig, RecvStream, ResetKey, SessionStore, Version};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::get::{Url, local_names};
 use crate::hq;
 use crate::net::{self, CLOSE_DONE, Inbox, Transport};
+use crate::qlog::{self, QlogDir};
 use crate::report::Output;
 
 /// How many requests are under way at once; each may have a file open.
@@ -32,13 +33,15 @@ const KEY_UPDATE_PACKETS: u64 = 100;
 const SESSION_PATIENCE: Duration = Duration::from_secs(2);
 const SESSION_POLL: Duration = Duration::from_millis(10);
 
-pub(super) fn run(args: InteropClientArgs, _output: Output) -> Result<(), Failure> {
+pub(super) fn run(args: InteropClientArgs, output: Output) -> Result<(), Failure> {
     let case = Case::named(&args.testcase)?;
     let items = items(&args.requests).map_err(Failure::Usage)?;
     let runtime = net::runtime()?;
-    let client = Arc::new(Client { case, args, sessions: SessionStore::new(1) });
+    let logs = qlog::from_environment()?;
+    let client = Arc::new(Client { case, args, logs: logs.clone(), sessions: SessionStore::new(1) });
     let result = runtime.block_on(client.fetch_all(&items));
     runtime.shutdown_background();
+    qlog::finish(logs, output);
     result
 }
 
@@ -59,6 +62,7 @@ fn items(requests: &str) -> Result<Vec<Item>, String> {
 struct Client {
     case: Case,
     args: InteropClientArgs,
+    logs: Option<Arc<QlogDir>>,
     sessions: Arc<SessionStore>,
 }
 
@@ -88,13 +92,14 @@ impl Client {
         let address = first_address(server).await?;
         let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let any: SocketAddr = any.parse().expect("it is an address");
-        let endpoint = Endpoint::builder().config(self.endpoint_config()?).bind(any);
-        let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
         let trust = TrustArgs { insecure: true, ca: None, pin: None };
         let transport = match self.case.key_update {
             true => Transport::with_key_update_after(KEY_UPDATE_PACKETS),
             false => Transport::default(),
         };
+        let transport = transport.with_logs(self.logs.clone());
+        let endpoint = transport.endpoint().config(self.endpoint_config()?).bind(any);
+        let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
         let (config, _) = net::client_config(&trust, self.case.cipher, hq::PROTOCOL, transport)?;
         let config = match self.case.course {
             Course::Resumed => config.with_sessions(self.sessions.clone()),
