@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fulmar::{Connection, Endpoint, EndpointConfig, RecvStream, ResetKey, SessionStore, Version};
+use fulmar::{
+    ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, ResetKey, SessionStore, Version,
+};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -36,10 +38,25 @@ pub(super) fn run(args: InteropClientArgs, _output: Output) -> Result<(), Failur
     let case = Case::named(&args.testcase)?;
     let items = items(&args.requests).map_err(Failure::Usage)?;
     let runtime = net::runtime()?;
-    let client = Arc::new(Client { case, args, sessions: SessionStore::new(1) });
+    let sessions = SessionStore::new(1);
+    let config = config(case, &sessions)?;
+    let client = Arc::new(Client { case, args, sessions, config });
     let result = runtime.block_on(client.fetch_all(&items));
     runtime.shutdown_background();
     result
+}
+
+fn config(case: Case, sessions: &Arc<SessionStore>) -> Result<ClientConfig, Failure> {
+    let trust = TrustArgs { insecure: true, ca: None, pin: None };
+    let transport = match case.key_update {
+        true => Transport::with_key_update_after(KEY_UPDATE_PACKETS),
+        false => Transport::default(),
+    };
+    let (config, _) = net::client_config(&trust, case.cipher, hq::PROTOCOL, transport)?;
+    Ok(match case.course {
+        Course::Resumed => config.with_sessions(sessions.clone()),
+        Course::Together | Course::OneByOne => config,
+    })
 }
 
 /// A file to fetch.
@@ -60,6 +77,8 @@ struct Client {
     case: Case,
     args: InteropClientArgs,
     sessions: Arc<SessionStore>,
+    /// One for all connections: TLS resumes sessions of its own configuration only.
+    config: ClientConfig,
 }
 
 impl Client {
@@ -90,18 +109,8 @@ impl Client {
         let any: SocketAddr = any.parse().expect("it is an address");
         let endpoint = Endpoint::builder().config(self.endpoint_config()?).bind(any);
         let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
-        let trust = TrustArgs { insecure: true, ca: None, pin: None };
-        let transport = match self.case.key_update {
-            true => Transport::with_key_update_after(KEY_UPDATE_PACKETS),
-            false => Transport::default(),
-        };
-        let (config, _) = net::client_config(&trust, self.case.cipher, hq::PROTOCOL, transport)?;
-        let config = match self.case.course {
-            Course::Resumed => config.with_sessions(self.sessions.clone()),
-            Course::Together | Course::OneByOne => config,
-        };
         let connecting = endpoint
-            .connect_with(config, address, &server.host)
+            .connect_with(self.config.clone(), address, &server.host)
             .map_err(|error| Failure::Connect { peer: peer.clone(), error })?;
         let connection = connecting.await.map_err(Failure::connection(&peer))?;
         info!(%address, "connected");
