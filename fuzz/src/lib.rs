@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use fulmar_lab::crypto;
 use fulmar_proto::{
     ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, FourTuple,
-    Instant, ResetKey, Route, ServerConfig, TransmitBatch,
+    Instant, ResetKey, Route, ServerConfig, SessionStore, TransmitBatch, Version,
 };
 
 /// Connections that a target keeps: more than enough, and memory stays bounded.
@@ -32,6 +32,10 @@ impl Host {
             addr: addr.parse().expect("an address"),
             batch: TransmitBatch::new(4),
         }
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
     }
 
     /// Takes a datagram from `remote`.
@@ -97,15 +101,19 @@ impl Pair {
             server: Host::new("10.0.0.22:443", Some(Arc::new(server))),
             to_server: Vec::new(),
         };
-        let config = ClientConfig::new(Arc::new(crypto::client_config(&[b"fuzz"])));
-        let addrs = FourTuple { remote: pair.server.addr, local_ip: None };
-        let connection = pair.client.endpoint.connect(pair.now, &config, addrs, crypto::SERVER_NAME);
-        pair.client.connections.push(connection.expect("a connection"));
+        pair.dial(&ClientConfig::new(Arc::new(crypto::client_config(&[b"fuzz"]))));
         for _ in 0..10 {
             pair.exchange();
         }
         assert!(!pair.server.connections[0].1.is_handshaking(), "the handshake is complete");
         pair
+    }
+
+    /// Begins a connection of the client.
+    fn dial(&mut self, config: &ClientConfig) {
+        let addrs = FourTuple { remote: self.server.addr, local_ip: None };
+        let connection = self.client.endpoint.connect(self.now, config, addrs, crypto::SERVER_NAME);
+        self.client.connections.push(connection.expect("a connection"));
     }
 
     /// Carries what both have to say to the other, and lets 10 ms pass.
@@ -135,4 +143,83 @@ impl Pair {
     pub fn client_addr(&self) -> SocketAddr {
         self.client.addr
     }
+}
+
+/// A server that has given a client a token, and is shown others.
+pub struct TokenServer {
+    pair: Pair,
+    client: ClientConfig,
+    genuine: Vec<u8>,
+    shown: bool,
+}
+
+impl Default for TokenServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TokenServer {
+    pub fn new() -> Self {
+        let mut pair = Pair::new();
+        let client = ClientConfig::new(Arc::new(crypto::client_config(&[b"fuzz"])));
+        let store = SessionStore::new(1);
+        pair.client.connections.clear();
+        pair.dial(&client.clone().with_sessions(store.clone()));
+        for _ in 0..10 {
+            pair.exchange();
+        }
+        // The file ends with the last token and the empty path.
+        let file = store.to_bytes();
+        let genuine = file[file.len() - 2 - TOKEN_LEN..file.len() - 2].to_vec();
+        Self { pair, client, genuine, shown: false }
+    }
+
+    /// Shows a token: made up, or damaged as the bytes say.
+    pub fn try_token(&mut self, kind: u8, bytes: &[u8]) {
+        let mut token = if kind & 1 == 0 { bytes.to_vec() } else { self.genuine.clone() };
+        if kind & 1 == 1 {
+            for change in bytes.chunks_exact(2) {
+                token[usize::from(change[0]) % TOKEN_LEN] ^= change[1];
+            }
+        }
+        token.truncate(400);
+        let store = SessionStore::new(1);
+        store.add_bytes(&session_file(&token)).expect("a file as the store writes it");
+        self.pair.client.connections.clear();
+        self.pair.dial(&self.client.clone().with_sessions(store));
+        let Some(first) = self.pair.client.drain(self.pair.now).into_iter().next() else { return };
+        let addrs = FourTuple { remote: self.pair.client.addr, local_ip: None };
+        let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(&first[..]) };
+        let server = &mut self.pair.server;
+        if let Route::Incoming(incoming) =
+            server.endpoint.handle_datagram(self.pair.now, datagram, &mut server.batch)
+        {
+            let is_first_use = token == self.genuine && !std::mem::replace(&mut self.shown, true);
+            assert_eq!(incoming.is_validated(), is_first_use, "a token that was not given proves nothing");
+            server.endpoint.ignore(incoming);
+        }
+    }
+}
+
+/// What a token for later connections has: kind, key, salt, time, tag.
+const TOKEN_LEN: usize = 1 + 4 + 16 + 8 + 16;
+
+/// A file of sessions with one token for the server.
+fn session_file(token: &[u8]) -> Vec<u8> {
+    let len = |bytes: &[u8]| (bytes.len() as u16).to_be_bytes();
+    let name = crypto::SERVER_NAME.as_bytes();
+    let version = Version::V1.0.to_be_bytes();
+    [
+        &b"fulmar\x00\x01"[..],
+        &len(name),
+        name,
+        &443_u16.to_be_bytes(),
+        &[u8::from(!token.is_empty())],
+        if token.is_empty() { &[] } else { &version },
+        if token.is_empty() { &[] } else { &len(token)[..] },
+        token,
+        &[0, 0],
+    ]
+    .concat()
 }

@@ -146,6 +146,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
 
+    /// Keep no TLS sessions but give them to the clients, sealed with the keys of --token-keys: every server with these
+    /// keys resumes them. Early data (0-RTT), which is taken otherwise, is not taken then
+    #[arg(long, requires = "token_keys")]
+    pub(crate) sealed_tickets: bool,
+
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
 }
@@ -166,6 +171,20 @@ pub(crate) struct GetArgs {
     /// Offer this cipher suite only
     #[arg(long, value_name = "SUITE")]
     pub(crate) cipher: Option<Cipher>,
+
+    /// Keep what servers give away for later connections (address tokens) in this file, and use what is in it. TLS
+    /// sessions are not written: they last as long as the program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) session: Option<PathBuf>,
+
+    /// Fetch the first file of a server over a first connection and the others over a second one, which resumes it
+    #[arg(long)]
+    pub(crate) resume: bool,
+
+    /// As --resume, and send the requests of the second connection before its handshake (0-RTT): whoever records them
+    /// can repeat them, which does no harm to files
+    #[arg(long = "0rtt")]
+    pub(crate) early: bool,
 
     /// Keep the connection open this long after the last file, or until it ends
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -298,6 +317,18 @@ pub(crate) struct TransportArgs {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) aead: AeadName,
 
+    /// The versions of QUIC to speak, the preferred one first: `v1`, `v2` or both
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "v1,v2")]
+    pub(crate) versions: Vec<VersionName>,
+
+    /// The version in which a client begins, if that is not the preferred one: the server may go over to that
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) initial_version: Option<VersionName>,
+
+    /// Change the keys after this many packets. Without it they are changed before the limit of the cipher
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) key_update: Option<u64>,
+
     /// The largest UDP payload to try, in bytes
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_000))]
     pub(crate) mtu_max: Option<u16>,
@@ -315,6 +346,14 @@ pub(crate) enum CongestionName {
     Bbr1,
     /// Prague, for L4S networks (draft-briscoe-iccrg-prague-congestion-control)
     Prague,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VersionName {
+    /// RFC 9000
+    V1,
+    /// RFC 9369
+    V2,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar::{
-    AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connection,
-    ConnectionError, Endpoint, EndpointConfig, Incoming, KeyUpdatePolicy, ReadError, RecvStream, ResetKey,
-    ServerConfig, TransportConfig, VarInt,
+    AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connecting,
+    Connection, ConnectionError, Endpoint, EndpointBuilder, EndpointConfig, Incoming, KeyUpdatePolicy,
+    ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, TransportConfig, VarInt, Version,
 };
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs};
+use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs, VersionName};
 use crate::authority::Authority;
 use crate::failure::{Failure, is_protocol_refusal};
 use crate::report::Listening;
@@ -25,6 +25,8 @@ pub(crate) const CLOSE_DONE: VarInt = VarInt::from_u32(0);
 
 /// How long one address of a server may stay silent before the next one is tried as well (RFC 8305 §5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+/// How many TLS sessions a server remembers, each of some hundred bytes.
+const SESSIONS_MAX: usize = 10_000;
 /// How many addresses of a server are tried.
 const ADDRESSES_MAX: usize = 8;
 /// How long the end of the program may be put off to tell the peers of it.
@@ -45,12 +47,19 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 pub(crate) struct Transport {
     config: Arc<TransportConfig>,
     aead: AeadBackend,
+    versions: Vec<Version>,
+    initial_version: Option<Version>,
 }
 
 impl Default for Transport {
     /// What users of the library get who configure nothing.
     fn default() -> Self {
-        Self { config: Arc::default(), aead: AeadBackend::preferred() }
+        Self {
+            config: Arc::default(),
+            aead: AeadBackend::preferred(),
+            versions: vec![Version::V1, Version::V2],
+            initial_version: None,
+        }
     }
 }
 
@@ -76,6 +85,7 @@ impl Transport {
             max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
             handshake_timeout: args.handshake_timeout,
             keep_alive_interval: args.keep_alive,
+            key_update: KeyUpdatePolicy { packets: args.key_update, bytes: None },
             mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
             ..default
         };
@@ -85,7 +95,22 @@ impl Transport {
             AeadName::Ring => AeadBackend::Ring,
             AeadName::AwsLc => AeadBackend::AwsLc,
         };
-        Ok(Self { config: Arc::new(config), aead })
+        let version = |name: &VersionName| match name {
+            VersionName::V1 => Version::V1,
+            VersionName::V2 => Version::V2,
+        };
+        let versions = args.versions.iter().map(version).collect();
+        let initial_version = args.initial_version.as_ref().map(version);
+        Ok(Self { config: Arc::new(config), aead, versions, initial_version })
+    }
+
+    /// The beginnings of an endpoint.
+    fn endpoint(&self) -> EndpointBuilder {
+        let builder = Endpoint::builder().versions(self.versions.clone());
+        match self.initial_version {
+            Some(version) => builder.initial_version(version),
+            None => builder,
+        }
     }
 }
 
@@ -103,24 +128,33 @@ pub(crate) struct Listen<'a> {
     pub(crate) transport: &'a Transport,
     pub(crate) reset_key: Option<[u8; 32]>,
     pub(crate) validation: AddressValidation,
+    /// Keys with which TLS sessions are sealed, instead of being kept.
+    pub(crate) sealed_tickets: Option<TokenKeys>,
+    /// Whether early data is taken.
+    pub(crate) early_data: bool,
 }
 
 impl Listen<'_> {
     /// How connections are taken.
     pub(crate) fn config(&self) -> Result<ServerConfig, Failure> {
         let tls = tls::server_config(self.identity, self.protocol)?;
-        ServerConfig::new(tls)
-            .with_aead(self.transport.aead)
-            .with_transport(self.transport.config.clone())
-            .and_then(|config| config.with_address_validation(self.validation.clone()))
-            .map_err(unusable)
+        let config =
+            ServerConfig::new(tls).with_stored_sessions(SESSIONS_MAX).with_early_data(self.early_data);
+        match &self.sealed_tickets {
+            Some(keys) => config.with_sealed_tickets(keys.clone()),
+            None => config,
+        }
+        .with_aead(self.transport.aead)
+        .with_transport(self.transport.config.clone())
+        .and_then(|config| config.with_address_validation(self.validation.clone()))
+        .map_err(unusable)
     }
 
     /// Binds the socket, and tells the address it really has. Needs a runtime.
     pub(crate) fn bind(&self) -> Result<(Endpoint, Listening), Failure> {
         let config = self.config()?;
         let bind = |addr: SocketAddr| {
-            let builder = Endpoint::builder().server_config(config.clone());
+            let builder = self.transport.endpoint().server_config(config.clone());
             match &self.reset_key {
                 Some(key) => builder.config(EndpointConfig::new(ResetKey::new(key))).bind(addr),
                 None => builder.bind(addr),
@@ -160,14 +194,16 @@ impl Dialer {
         protocol: &'static str,
         transport: &TransportArgs,
     ) -> Result<Self, Failure> {
-        let (config, refusal) = client_config(trust, cipher, protocol, Transport::from_args(transport)?)?;
+        let transport = Transport::from_args(transport)?;
+        let (config, refusal) = client_config(trust, cipher, protocol, transport.clone())?;
         let addresses = resolve(server).await?;
         let mut endpoints = Vec::new();
         for any in
             [SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))]
         {
             if addresses.iter().any(|address| address.is_ipv4() == any.is_ipv4()) {
-                endpoints.push(Endpoint::client(any).map_err(Failure::io("cannot open a UDP socket"))?);
+                endpoints
+                    .push(transport.endpoint().bind(any).map_err(Failure::io("cannot open a UDP socket"))?);
             }
         }
         let (peer, host) = (server.to_string(), server.host.clone());
@@ -202,6 +238,34 @@ impl Dialer {
         }
     }
 
+    /// Remembers what servers give away, in `sessions`.
+    pub(crate) fn remember(&mut self, sessions: Arc<SessionStore>) {
+        self.config = self.config.clone().with_sessions(sessions);
+    }
+
+    /// Connects like [`Dialer::dial`], but if a session can be resumed, returns at once: what is sent then is early data.
+    pub(crate) async fn dial_early(&self) -> Result<Connection, Failure> {
+        let resumable = |address: &&SocketAddr| {
+            self.config.sessions().is_some_and(|store| store.has_session(&self.host, address.port()))
+        };
+        let Some(&address) = self.addresses.iter().find(resumable) else { return self.dial().await };
+        let config = self.config.clone().with_early_data(true);
+        match self.connect(config, address)?.into_0rtt() {
+            Ok(connection) => Ok(connection),
+            Err(connecting) => connecting.await.map_err(|error| self.judge(error)),
+        }
+    }
+
+    fn connect(&self, config: ClientConfig, address: SocketAddr) -> Result<Connecting, Failure> {
+        let same_family = |endpoint: &&Endpoint| {
+            endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
+        };
+        let endpoint = self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0]);
+        endpoint
+            .connect_with(config, address, &self.host)
+            .map_err(|error| Failure::Connect { peer: self.peer.clone(), error })
+    }
+
     /// Gives the sockets a moment to tell the peers that their connections are closed.
     pub(crate) async fn farewell(&self) {
         for endpoint in &self.endpoints {
@@ -213,13 +277,7 @@ impl Dialer {
         &self,
         address: SocketAddr,
     ) -> Result<impl Future<Output = Result<Connection, ConnectionError>> + Send + 'static, Failure> {
-        let same_family = |endpoint: &&Endpoint| {
-            endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
-        };
-        let endpoint = self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0]);
-        endpoint
-            .connect_with(self.config.clone(), address, &self.host)
-            .map_err(|error| Failure::Connect { peer: self.peer.clone(), error })
+        self.connect(self.config.clone(), address)
     }
 
     /// Why a handshake failed, in the user's terms.
@@ -243,7 +301,7 @@ pub(crate) fn client_config(
     transport: Transport,
 ) -> Result<(ClientConfig, Refusal), Failure> {
     let (tls, refusal) = tls::client_config(trust, cipher, protocol)?;
-    let config = ClientConfig::new(tls).with_transport(transport.config).map_err(unusable)?;
+    let config = ClientConfig::new(tls).with_transport(transport.config.clone()).map_err(unusable)?;
     Ok((config.with_aead(transport.aead), refusal))
 }
 

@@ -59,12 +59,15 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             transport: &transport,
             reset_key: args.reset_key,
             validation: validation.config(),
+            sealed_tickets: validation.keys().filter(|_| args.sealed_tickets),
+            early_data: true,
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());
         serve_until_interrupted(&endpoint, root, || {
             if validation.has_changed() {
                 listen.validation = validation.config();
+                listen.sealed_tickets = validation.keys().filter(|_| args.sealed_tickets);
                 endpoint.set_server_config(Some(listen.config()?));
             }
             Ok(())

@@ -20,6 +20,8 @@ use crate::capture::Capture;
 use crate::checkers::{Amplification, Flight};
 use crate::{Application, Trace, Workload};
 
+/// What the content of applications is made of that begin before their handshake.
+const EARLY_KEY: u64 = 0x0e4a_71da;
 /// Datagrams in a train.
 const SEGMENTS_MAX: usize = 10;
 /// Timers that may ring in a connection at one instant: each kind in each packet number space, and some to spare.
@@ -54,6 +56,8 @@ pub struct Host {
     replies_sent: u64,
     /// Whether a connection starts with what the one before it knew of the path.
     remembers_paths: bool,
+    /// Whether applications begin before the handshake is complete, where they can.
+    early_data: bool,
 }
 
 /// A connection with its application, kept after its end for the report.
@@ -136,7 +140,13 @@ impl Host {
             datagrams_dropped: 0,
             replies_sent: 0,
             remembers_paths: false,
+            early_data: false,
         }
+    }
+
+    /// Applications begin as early as they can.
+    pub(crate) fn early_data(self, early_data: bool) -> Self {
+        Self { early_data, ..self }
     }
 
     pub(crate) fn remember_paths(self, remembers_paths: bool) -> Self {
@@ -233,6 +243,10 @@ impl Host {
         workload: Workload,
     ) -> usize {
         let number = self.sessions.len();
+        let mut application = Application::new(self.side, workload, self.rng.fork());
+        if self.early_data {
+            application.begin_early(now, &connection, EARLY_KEY);
+        }
         let last = self.sessions.last().filter(|_| self.remembers_paths);
         if let Some(saved) = last.and_then(|session| session.connection.congestion_parameters()) {
             connection.resume_congestion(saved);
@@ -242,7 +256,7 @@ impl Host {
         self.sessions.push(Session {
             handle,
             connection,
-            application: Application::new(self.side, workload, self.rng.fork()),
+            application,
             amplification: self.side.is_server().then(Amplification::default),
             flight: Flight::default(),
             peaks: Peaks::default(),

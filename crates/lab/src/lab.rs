@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{ConfigError, ResetKey, Side, TransportConfig, Version};
+use fulmar_proto::{
+    AddressValidation, ConfigError, ResetKey, RetryPolicy, SessionStore, Side, TransportConfig, Version,
+};
 use fulmar_sim::{LinkConfig, NatConfig};
 
 use crate::capture::Secrets;
@@ -43,6 +45,10 @@ pub struct Lab {
     pub(crate) watched_sender: Option<Side>,
     pub(crate) capture: Option<Side>,
     pub(crate) remember_paths: bool,
+    pub(crate) initial_version: Option<Version>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) resume: bool,
+    pub(crate) early_data: bool,
 }
 
 /// What changes the client's address.
@@ -152,6 +158,10 @@ impl Lab {
             watched_sender: None,
             capture: None,
             remember_paths: false,
+            initial_version: None,
+            retry: RetryPolicy::default(),
+            resume: false,
+            early_data: false,
         }
     }
 
@@ -183,6 +193,30 @@ impl Lab {
     #[must_use]
     pub fn client_versions(self, client_versions: Vec<Version>) -> Self {
         Self { client_versions, ..self }
+    }
+
+    /// The version in which the client begins, if it is not the first of its versions.
+    #[must_use]
+    pub fn initial_version(self, version: Version) -> Self {
+        Self { initial_version: Some(version), ..self }
+    }
+
+    /// When the server asks for a proof of the client's address.
+    #[must_use]
+    pub fn retry(self, retry: RetryPolicy) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// The client remembers the server from one connection to the next, and resumes its sessions.
+    #[must_use]
+    pub fn resume(self) -> Self {
+        Self { resume: true, ..self }
+    }
+
+    /// As [`Lab::resume`], and the client's application begins before the handshake is complete where it can (0-RTT).
+    #[must_use]
+    pub fn early_data(self) -> Self {
+        Self { resume: true, early_data: true, ..self }
     }
 
     /// What the server does with each connection.
@@ -273,12 +307,32 @@ impl Lab {
         if let Some(secrets) = secrets {
             tls.key_log = secrets;
         }
-        fulmar_proto::ClientConfig::new(Arc::new(tls)).with_transport(Arc::new(self.client.clone()))
+        let config =
+            fulmar_proto::ClientConfig::new(Arc::new(tls)).with_transport(Arc::new(self.client.clone()))?;
+        if !self.resume {
+            return Ok(config);
+        }
+        Ok(config.with_sessions(SessionStore::new(SERVERS_MAX)).with_early_data(self.early_data))
     }
 
     pub(crate) fn server_config(&self) -> Result<fulmar_proto::ServerConfig, ConfigError> {
-        let tls = Arc::new(crate::crypto::server_config(&[ALPN]));
-        fulmar_proto::ServerConfig::new(tls).with_transport(Arc::new(self.server.clone()))
+        let mut tls = crate::crypto::server_config(&[ALPN]);
+        if self.resume {
+            tls.send_tls13_tickets = TICKETS;
+        }
+        let validation = AddressValidation {
+            retry: self.retry,
+            // Some links of the lab need many probes for a handshake.
+            retry_lifetime: Duration::from_secs(3_600),
+            ..AddressValidation::default()
+        };
+        let config = fulmar_proto::ServerConfig::new(Arc::new(tls))
+            .with_transport(Arc::new(self.server.clone()))?
+            .with_address_validation(validation)?;
+        if !self.resume {
+            return Ok(config);
+        }
+        Ok(config.with_stored_sessions(SESSIONS_MAX).with_early_data(self.early_data))
     }
 
     pub(crate) fn endpoint_config(&self, side: Side) -> fulmar_proto::EndpointConfig {
@@ -286,10 +340,16 @@ impl Lab {
         let mut config = fulmar_proto::EndpointConfig::new(key);
         if side.is_client() {
             config.versions = self.client_versions.clone();
+            config.initial_version = self.initial_version;
         }
         config
     }
 }
+
+/// Servers that a client remembers, sessions that a server keeps, and that it gives to each connection.
+const SERVERS_MAX: usize = 4;
+const SESSIONS_MAX: usize = 256;
+const TICKETS: usize = 2;
 
 /// The application protocol of the lab.
 const ALPN: &[u8] = b"lab";

@@ -79,7 +79,7 @@ impl Simulation {
         crate::crypto::seed(lab.seed);
         let mut rng = Rng::from_u64(lab.seed);
         let mut world = World::new(rng.u64());
-        let remember_paths = lab.remember_paths;
+        let (remember_paths, early_data) = (lab.remember_paths, lab.early_data);
         let mut end = |side: Side, address: [u8; 4], port, server, workload| {
             let address = SocketAddr::from((address, port));
             // A client has further addresses to move to.
@@ -88,7 +88,7 @@ impl Simulation {
             let node = world.add_node(std::iter::once(address.ip()).chain(others));
             let config = lab.endpoint_config(side);
             let host = Host::new(side, address, config, server, workload, rng.fork());
-            End { node, host: host.remember_paths(remember_paths) }
+            End { node, host: host.remember_paths(remember_paths).early_data(early_data) }
         };
         let server = Some(server_config.clone());
         let ends = [
@@ -194,14 +194,17 @@ impl Simulation {
         }
     }
 
+    /// Whether both ends of every connection that has begun know that its handshake is confirmed, or have forgotten
+    /// it.
     fn are_handshakes_over(&self) -> bool {
+        let is_over = |session: &Session| {
+            session.connection().is_drained()
+                || (session.application().is_confirmed() && !session.connection().is_closed())
+        };
         let clients = self.client().sessions();
         (0..clients.len()).all(|client| {
-            let is_over =
-                |session: &Session| session.connection().is_closed() || session.application().is_confirmed();
             let server = self.peer_of(client).map(|server| &self.server().sessions()[server]);
-            is_over(&clients[client])
-                && (clients[client].connection().is_closed() || server.is_some_and(is_over))
+            is_over(&clients[client]) && server.map_or(clients[client].connection().is_drained(), is_over)
         })
     }
 

@@ -63,7 +63,8 @@ pub use config::{
 };
 pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, SpaceId, TimerReason};
 pub use crypto::{
-    AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError, restrict_suites,
+    AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError,
+    restrict_suites, sealed_tickets,
 };
 pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 pub use datagrams::{DatagramStats, SendDatagramError};
@@ -83,3 +84,7 @@ pub use streams::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, StreamEvent, StreamStats, Streams,
     WriteError,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/connection-ids.md")]
+struct ConnectionIdsDocument;

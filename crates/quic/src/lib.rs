@@ -98,9 +98,13 @@ pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::{
     AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
-    ConnectionStats, DatagramStats, Dir, EndpointConfig, FrameType, KeyUpdatePolicy, RandomCids, ResetKey,
-    RetryPolicy, ServerConfig, SessionFileError, SessionStore, Side, StreamId, StreamStats, TlsError,
-    TokenKeys, TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
-    restrict_suites,
+    ConnectionStats, DatagramStats, Dir, EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy,
+    QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetKey, RetryPolicy, ServerConfig, SessionFileError,
+    SessionStore, Side, SpinBit, StreamId, StreamStats, TlsError, TokenKeys, TokenKeysError, TransportConfig,
+    TransportError, TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, SocketStats};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/migration.md")]
+struct MigrationDocument;

@@ -70,6 +70,8 @@ impl Server {
                 transport: &self.transport,
                 reset_key: None,
             validation: AddressValidation::default(),
+            sealed_tickets: None,
+            early_data: false,
             };
             let (endpoint, listening) = listen.bind()?;
             // If the watcher is gone, so is the client, and that is seen below.

@@ -3,6 +3,7 @@
 mod fetch;
 mod name;
 mod part;
+mod sessions;
 mod url;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fulmar::{Connection, ConnectionError};
+use fulmar::{Connection, ConnectionError, SessionStore};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -49,6 +50,7 @@ struct Job {
     args: Arc<GetArgs>,
     output: Output,
     bars: Bars,
+    sessions: Arc<SessionStore>,
 }
 
 /// A file that was fetched, for `--json`.
@@ -67,7 +69,8 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("{} is no directory", args.out.display())));
     }
     let bars = Bars::new(output.wants_bars() && !args.quiet);
-    let job = Job { args: Arc::new(args), output, bars };
+    let sessions = sessions::load(args.session.as_deref())?;
+    let job = Job { args: Arc::new(args), output, bars, sessions };
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
         tokio::select! {
@@ -77,7 +80,8 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     });
     job.bars.clear();
     runtime.shutdown_timeout(CLEANUP_MAX);
-    result
+    let saved = sessions::save(job.args.session.as_deref(), &job.sessions);
+    result.and(saved)
 }
 
 /// The files of each server.
@@ -131,20 +135,38 @@ async fn fetch_all(job: &Job, groups: BTreeMap<Authority, Vec<Item>>) -> Result<
 async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Result<Vec<Failure>, Failure> {
     let args = &job.args;
     let start = Instant::now();
-    let dialer = Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &args.transport).await?;
+    let mut dialer = Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &args.transport).await?;
+    dialer.remember(job.sessions.clone());
     let connection = dialer.dial().await?;
+    let (first, others) = sessions::split(args, items);
     let handshake = start.elapsed();
-    let outcome = fetch_items(job, &dialer.peer, &connection, items).await;
-    let result = match outcome {
-        Ok(summary) => {
-            job.summarise(&connection, handshake, &summary);
-            hold(&dialer.peer, &connection, args.hold).await.map(|()| summary.failures)
-        }
-        Err(failure) => Err(failure),
-    };
+    let mut result = fetch_over(job, &dialer, &connection, handshake, first).await;
+    if let Ok(failures) = &mut result
+        && !others.is_empty()
+    {
+        // The first connection ends before the second begins.
+        connection.close(CLOSE_DONE, b"");
+        let start = Instant::now();
+        let second = if args.early { dialer.dial_early().await } else { dialer.dial().await }?;
+        failures.extend(fetch_over(job, &dialer, &second, start.elapsed(), others).await?);
+        second.close(CLOSE_DONE, b"");
+    }
     connection.close(CLOSE_DONE, b"");
     dialer.farewell().await;
     result
+}
+
+/// Fetches files over one connection, and tells of it.
+async fn fetch_over(
+    job: &Job,
+    dialer: &Dialer,
+    connection: &Connection,
+    handshake: Duration,
+    items: Vec<Item>,
+) -> Result<Vec<Failure>, Failure> {
+    let summary = fetch_items(job, &dialer.peer, connection, items).await?;
+    job.summarise(connection, handshake, &summary);
+    hold(&dialer.peer, connection, job.args.hold).await.map(|()| summary.failures)
 }
 
 /// What came of the files of one server.

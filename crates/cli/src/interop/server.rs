@@ -33,6 +33,8 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
             transport: &transport,
             reset_key: None,
             validation,
+            sealed_tickets: None,
+            early_data: true,
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());

@@ -72,6 +72,8 @@ pub(crate) fn run(args: &PerfServerArgs, output: Output) -> Result<(), Failure> 
             transport: &transport,
             reset_key: None,
             validation: AddressValidation::default(),
+            sealed_tickets: None,
+            early_data: false,
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());

@@ -35,6 +35,11 @@ impl Validation {
         Ok(Self { retry, file: args.token_keys.clone(), text, keys })
     }
 
+    /// The keys of tokens.
+    pub(super) fn keys(&self) -> Option<TokenKeys> {
+        self.keys.clone()
+    }
+
     pub(super) fn config(&self) -> AddressValidation {
         AddressValidation { retry: self.retry, keys: self.keys.clone(), ..AddressValidation::default() }
     }

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::{Connection, ConnectionError, Dir, Event, Side, StreamEvent, StreamId};
+use fulmar_proto::{Connection, ConnectionError, Dir, EarlyData, Event, Side, StreamEvent, StreamId};
 
 pub use self::frames::Frames;
 pub use self::messages::Messages;
@@ -46,6 +46,8 @@ pub struct Application {
     rng: Rng,
     /// Derived from the handshake, so both ends of a connection, and nobody else, have the same.
     key: Option<u64>,
+    /// What the content is made of instead, where it has to be known before the handshake is complete.
+    early_key: Option<u64>,
     confirmed: bool,
     lost: Option<ConnectionError>,
     streams_to_open: u32,
@@ -94,6 +96,7 @@ impl Application {
             workload,
             rng,
             key: None,
+            early_key: None,
             confirmed: false,
             lost: None,
             waits_to_open: None,
@@ -104,6 +107,15 @@ impl Application {
             receiving: BTreeMap::new(),
             tasks: BTreeSet::new(),
             tasks_made: 0,
+        }
+    }
+
+    /// The application may begin before the handshake is complete: `key` is known to both ends. A client does so if its
+    /// connection can send early data.
+    pub(crate) fn begin_early(&mut self, now: Instant, connection: &Connection, key: u64) {
+        self.early_key = Some(key);
+        if self.side.is_client() && connection.early_data() == EarlyData::Offered {
+            self.plan(now, Task::Open);
         }
     }
 
@@ -208,7 +220,7 @@ impl Application {
                 self.tasks.clear();
             }
             Event::Stream(event) => self.on_stream_event(now, connection, event)?,
-            Event::DatagramReceived => self.messages.receive(now, self.key, connection)?,
+            Event::DatagramReceived => self.messages.receive(now, self.early_key.or(self.key), connection)?,
             Event::DatagramsUnblocked => self.plan(now, Task::SendMessage),
             Event::Path(_) => {}
         }
@@ -377,7 +389,7 @@ impl Application {
     }
 
     fn known_key(&self) -> Result<u64, String> {
-        self.key.ok_or_else(|| "data before the handshake is complete".to_owned())
+        self.early_key.or(self.key).ok_or_else(|| "data before the handshake is complete".to_owned())
     }
 
     fn sending_mut(&mut self, id: StreamId) -> Result<&mut Sending, String> {

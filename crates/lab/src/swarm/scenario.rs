@@ -1,18 +1,19 @@
 //! What a seed stands for.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::congestion::{
     Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
 };
-use fulmar_proto::{Side, TimerStyle, TransportConfig};
+use fulmar_proto::{KeyUpdatePolicy, RetryPolicy, Side, TimerStyle, TransportConfig, Version};
 use fulmar_sim::{
-    Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
-    Scheduled, SuspendedSide, Suspension,
+    Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, NatConfig, Policer, QueueLimit, Red,
+    Reorder, Scheduled, SuspendedSide, Suspension,
 };
 
-use crate::{Close, Connecting, Lab, MediaStream, Workload};
+use crate::{Close, Connecting, Lab, MediaStream, Shift, Workload};
 
 /// Keeps what is drawn here apart from what is drawn in the run.
 const SALT: u64 = 0x5ca1_ab1e_0000_0000;
@@ -30,7 +31,9 @@ pub(super) fn draw(seed: u64) -> Lab {
     let timers = [dice.timers(), dice.timers()];
     // Probes of the classic timers are twice as far apart each time, so that some losses take minutes.
     let patience = if timers.contains(&TimerStyle::Classic) { 10 } else { 1 };
-    let client = dice.transport(mtu, pauses, timers[0], patience);
+    // A client that only waits would never tell the server its new address.
+    let has_nat = dice.0.chance(0.2);
+    let client = dice.transport(mtu, pauses || has_nat, timers[0], patience);
     let server = dice.transport(mtu, false, timers[1], patience);
     // What the ends take for granted from the start still has to fit.
     let mtu_min = client.initial_mtu.max(server.initial_mtu);
@@ -50,12 +53,16 @@ pub(super) fn draw(seed: u64) -> Lab {
         }
     }
     let mut lab = Lab::new(seed).link(base, back).client(client).server(server);
+    if has_nat {
+        lab = dice.with_nat(lab);
+    }
     lab = lab.server_workload(dice.workload(pauses));
+    lab = dice.beginnings(lab);
     for number in 0..dice.between(1, 4) {
         let start = if number == 0 { Duration::ZERO } else { dice.millis(0, 2_000) };
         lab = lab.connection(Connecting::new(dice.workload(pauses)).start(start).close(dice.close()));
     }
-    lab
+    dice.shifts(lab)
 }
 
 /// The slowest link, in bits per second, that a policer can stand in front of.
@@ -196,6 +203,23 @@ impl Dice {
         times.map(|at| Scheduled { at, change: Change::Suspend(suspension) }).collect()
     }
 
+    /// Puts a NAT before the client that forgets its mappings now and then; the client itself may move, too.
+    fn with_nat(&mut self, mut lab: Lab) -> Lab {
+        let [first, second] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let kind = match self.0.below(3) {
+            0 => NatConfig::full_cone(first),
+            1 => NatConfig::restricted_cone(first),
+            _ => NatConfig::port_restricted_cone(first),
+        };
+        let addresses = if self.0.chance(0.5) { vec![first] } else { vec![first, second] };
+        lab = lab.nat(NatConfig { addresses, ..kind });
+        for _ in 0..self.between(1, 4) {
+            let shift = if self.0.chance(0.7) { Shift::Rebinding } else { Shift::Move };
+            lab = lab.shift(self.millis(0, 5_000), shift);
+        }
+        lab
+    }
+
     /// Frames of audio or video for some seconds.
     fn media(&mut self) -> Vec<MediaStream> {
         let media = MediaStream {
@@ -207,6 +231,30 @@ impl Dice {
             priority: self.between(0, 4) as i32 - 2,
         };
         if self.0.chance(0.15) { vec![media] } else { Vec::new() }
+    }
+
+    /// How connections begin: the versions, what the server wants proven, what is left of earlier connections.
+    fn beginnings(&mut self, lab: Lab) -> Lab {
+        let versions = match self.0.below(4) {
+            0 => vec![Version::V2, Version::V1],
+            1 => vec![Version::V1, Version::V2],
+            2 => vec![Version::V2],
+            _ => vec![Version::V1],
+        };
+        let first = versions[self.0.below(versions.len() as u64) as usize];
+        let retry = if self.0.chance(0.2) { RetryPolicy::Always } else { RetryPolicy::default() };
+        let lab = lab.client_versions(versions).initial_version(first).retry(retry);
+        match self.0.below(4) {
+            0 => lab.resume(),
+            1 => lab.early_data(),
+            _ => lab,
+        }
+    }
+
+    fn key_update(&mut self) -> KeyUpdatePolicy {
+        let packets = self.0.chance(0.2).then(|| self.magnitude(20, 5_000));
+        let bytes = self.0.chance(0.1).then(|| self.magnitude(10_000, 1_000_000));
+        KeyUpdatePolicy { packets, bytes }
     }
 
     fn timers(&mut self) -> TimerStyle {
@@ -254,7 +302,7 @@ impl Dice {
             mtu_discovery: self.0.chance(0.8),
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
-            key_update: fulmar_proto::KeyUpdatePolicy::default(),
+            key_update: self.key_update(),
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
             ..TransportConfig::default()
@@ -284,6 +332,26 @@ impl Dice {
             pause: if pauses { self.0.unit() * 0.3 } else { 0.0 },
             pause_max: self.millis(1, 300),
         }
+    }
+
+    /// Some clients are behind a NAT that forgets, some move.
+    fn shifts(&mut self, mut lab: Lab) -> Lab {
+        let shift = match self.0.below(10) {
+            0 => Shift::Rebinding,
+            1 => Shift::Move,
+            _ => return lab,
+        };
+        if shift == Shift::Rebinding || self.0.chance(0.5) {
+            let addresses = (1..=self.between(1, 3)).map(|n| IpAddr::from([192, 0, 2, n as u8])).collect();
+            lab = lab.nat(NatConfig { addresses, ..NatConfig::port_restricted_cone([192, 0, 2, 1].into()) });
+        }
+        // Through a NAT that has forgotten its client only the client can find the way.
+        let idle = lab.client.max_idle_timeout.unwrap_or(Duration::from_secs(30));
+        lab.client.keep_alive_interval.get_or_insert(idle / 8);
+        for _ in 0..self.between(1, 6) {
+            lab = lab.shift(self.millis(0, 5_000), shift);
+        }
+        lab
     }
 
     fn close(&mut self) -> Close {

@@ -26,6 +26,14 @@ fn the_size_that_still_fits_is_found() {
 }
 
 #[test]
+fn an_end_that_only_receives_leaves_its_way_back_to_acknowledgements() {
+    let link = LinkConfig { mtu: Some(1_500), ..LinkConfig::with_rate(10_000_000, ms(10), ms(50)) };
+    let config = with(&controllers()[0], TimerStyle::OncePerRtt);
+    let run = download(link, config, 1_000_000).finish(Duration::from_secs(30));
+    assert_eq!((run.server.mtu, run.client.mtu), (1_452, 1_200), "{run:?}");
+}
+
+#[test]
 fn classic_timers_notice_it_later() {
     for number in 0..3 {
         let [ours, classic] =

@@ -25,9 +25,11 @@ fn a_path_that_comes_back_after_ten_seconds_is_noticed_soon() {
             .simulation
             .run_until(Duration::from_secs(10), |simulation| Download::read(simulation) > before);
         back.expect("the download goes on");
-        // The probe needs 50 ms to arrive; what it asks for comes with the next round trip.
+        // The probe needs 50 ms to arrive; what it asks for comes with the next round trip. Reminders are a
+        // sixteenth of the silence apart, and two timeouts at least, which is less.
         let late = run.simulation.now().saturating_since(at(end));
         assert!(late <= PROBE_INTERVAL_MAX + ms(160), "{controller:?} {end}: {late:?}");
+        assert!(late <= ms((end - 2_000) / 16 + 250), "{controller:?} {end}: {late:?}");
         run.finish(Duration::from_secs(60));
     }
 }

@@ -1,12 +1,13 @@
 //! How connections of a client and of a server are made.
 
+use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 
 use super::{AddressValidation, ConfigError, TransportConfig};
 use rustls::server::ServerSessionMemoryCache;
 
 use crate::congestion::SavedPath;
-use crate::crypto::{AeadBackend, SealedTickets, TokenKeys};
+use crate::crypto::{AeadBackend, TokenKeys, sealed_tickets};
 use crate::sessions::SessionStore;
 
 /// How a client makes connections.
@@ -55,6 +56,11 @@ impl ClientConfig {
         self
     }
 
+    /// What servers are remembered in.
+    pub fn sessions(&self) -> Option<&Arc<SessionStore>> {
+        self.sessions.as_ref()
+    }
+
     /// Offers early data (0-RTT) to servers with which a session can be resumed: what the application sends before the
     /// handshake is complete leaves with the first packets. An attacker can record it and send it to the server again, so
     /// nothing must be sent so early that does harm when it arrives twice (RFC 9001 §9.2). Needs a session store.
@@ -78,6 +84,8 @@ pub struct ServerConfig {
     pub(crate) tls: Arc<rustls::ServerConfig>,
     pub(crate) transport: Arc<TransportConfig>,
     pub(crate) aead: AeadBackend,
+    /// Where clients are asked to move to.
+    pub(crate) preferred: (Option<SocketAddrV4>, Option<SocketAddrV6>),
     pub(crate) validation: AddressValidation,
 }
 
@@ -88,6 +96,7 @@ impl ServerConfig {
             tls,
             transport: Arc::default(),
             aead: AeadBackend::default(),
+            preferred: (None, None),
             validation: AddressValidation::default(),
         }
     }
@@ -134,8 +143,17 @@ impl ServerConfig {
     #[must_use]
     pub fn with_sealed_tickets(mut self, keys: TokenKeys) -> Self {
         let tls = Arc::make_mut(&mut self.tls);
-        tls.ticketer = Arc::new(SealedTickets { keys, random: tls.crypto_provider().secure_random });
+        tls.ticketer = sealed_tickets(keys, tls.crypto_provider().secure_random);
         tls.max_early_data_size = 0;
+        self
+    }
+
+    /// Asks clients to move to another address of this server after the handshake, of which they choose one by its
+    /// family (RFC 9000 §9.6): from an address that many servers share, to one of this server alone. Datagrams to
+    /// these addresses must reach the same endpoint.
+    #[must_use]
+    pub fn with_preferred_address(mut self, v4: Option<SocketAddrV4>, v6: Option<SocketAddrV6>) -> Self {
+        self.preferred = (v4, v6);
         self
     }
 

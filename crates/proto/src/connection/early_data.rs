@@ -126,7 +126,7 @@ impl Connection {
 
     /// A Retry, or another version: early data has to be sent again, and may (RFC 9000 §17.2.5.3).
     pub(super) fn repeat_early_data(&mut self) {
-        if let Some(limits) = self.remembered.as_ref().map(|limits| limits.streams.clone()) {
+        if let Some(limits) = self.remembered.as_ref().map(|limits| limits.streams) {
             self.take_back_early_data(&limits);
         }
     }

@@ -115,7 +115,9 @@ impl Connection {
     /// A client tries the address that its server prefers (RFC 9000 §9.6). Of two, it takes that of the family
     /// in use.
     pub(super) fn try_preferred_address(&mut self, now: Instant) {
-        if self.side.is_server() || !self.config.follow_preferred_address {
+        // Without connection IDs, datagrams from there would not be known as this connection's.
+        let can_follow = self.path.local_cids.cid_len() > 0 && self.config.follow_preferred_address;
+        if self.side.is_server() || !can_follow {
             return;
         }
         let Some(preferred) = self.handshake.peer_parameters().and_then(|p| p.preferred_address) else {
@@ -329,13 +331,16 @@ impl Connection {
                 continue;
             }
             tuple.validation = None;
-            let addrs = tuple.addrs;
+            let (addrs, was_used) = (tuple.addrs, tuple.validated);
             if self.path.fallback_index() == Some(index) {
                 index += 1;
                 continue;
             }
             self.path.forget_other(index, &mut self.endpoint_events);
-            self.on_tuple_failed(addrs);
+            // That the peer has left an address is no failure.
+            if !was_used {
+                self.on_tuple_failed(addrs);
+            }
         }
         let tuple = &mut self.path.tuple;
         if !is_failed(tuple) {

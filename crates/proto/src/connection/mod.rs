@@ -54,7 +54,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::{Instant, Rng, Timer};
-use fulmar_wire::{CloseCode, ConnectionId, Dialect, FrameType, Side, TransportParameters, VarInt, Version};
+use fulmar_wire::{
+    CloseCode, ConnectionId, Dialect, FrameType, PreferredAddress, Side, TransportParameters, VarInt, Version,
+};
 use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName};
 
@@ -99,6 +101,8 @@ pub(crate) struct ConnectionSetup {
     pub(crate) local_cid: ConnectionId,
     /// Where the first packet goes: made up by a client, the client's own ID for a server.
     pub(crate) remote_cid: ConnectionId,
+    /// Where a server asks its client to move to.
+    pub(crate) preferred_address: Option<PreferredAddress>,
     pub(crate) addrs: FourTuple,
     pub(crate) endpoint: Arc<EndpointConfig>,
     pub(crate) transport: Arc<TransportConfig>,
@@ -251,6 +255,7 @@ impl Connection {
             version,
             local_cid,
             remote_cid,
+            preferred_address,
             addrs,
             endpoint,
             transport,
@@ -269,12 +274,17 @@ impl Connection {
         let mut tuple = Tuple::new(TupleId(0), addrs, credit, &transport, now, &mut path_rng);
         // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
         tuple.validated = true;
+        let known_versions = endpoint.versions.clone();
+        let mut path = Path::new(data, local_cid, remote_cid, tuple, endpoint, path_rng);
+        if let Some(preferred) = preferred_address {
+            path.local_cids.add_preferred(preferred.cid);
+        }
         let level = (side, version, aead);
         Self {
             side,
             version,
             original_version: version,
-            known_versions: endpoint.versions.clone(),
+            known_versions,
             client_versions: None,
             first_flight: None,
             early_data: EarlyData::Unused,
@@ -284,7 +294,7 @@ impl Connection {
             lifecycle: Lifecycle::new(),
             handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
             spaces,
-            path: Path::new(data, local_cid, remote_cid, tuple, endpoint, path_rng),
+            path,
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,

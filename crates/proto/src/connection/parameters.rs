@@ -25,11 +25,13 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
     let transport = &setup.transport;
     let limits = transport.streams().initial_limits();
     let frame_max = local_frame_max(transport.datagram_receive_buffer);
+    // Without connection IDs, a token would be the same for all peers.
+    let has_token = setup.side.is_server() && !setup.local_cid.is_empty();
     TransportParameters {
         original_dcid: cids.as_ref().map(|cids| cids.original_dcid),
         retry_scid: cids.and_then(|cids| cids.retry_scid),
         max_idle_timeout: transport.max_idle_timeout,
-        stateless_reset_token: setup.side.is_server().then(|| setup.endpoint.reset_token(&setup.local_cid)),
+        stateless_reset_token: has_token.then(|| setup.endpoint.reset_token(&setup.local_cid)),
         initial_max_data: VarInt::saturating(limits.max_data),
         initial_max_stream_data_bidi_local: VarInt::saturating(limits.max_stream_data_bidi_local),
         initial_max_stream_data_bidi_remote: VarInt::saturating(limits.max_stream_data_bidi_remote),
@@ -38,6 +40,7 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         initial_max_streams_uni: VarInt::saturating(limits.max_streams_uni),
         max_ack_delay: transport.max_ack_delay,
         min_ack_delay: transport.min_ack_delay(),
+        preferred_address: setup.preferred_address,
         disable_active_migration: !transport.migration,
         active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
         initial_scid: Some(setup.local_cid),

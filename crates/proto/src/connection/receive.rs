@@ -20,6 +20,7 @@ use crate::endpoint::trailing_token;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
 use crate::log::LogEvent;
+use crate::path::AddressCredit;
 
 /// A packet whose header protection is off.
 struct Unprotected {
@@ -486,10 +487,16 @@ impl Connection {
 
     /// A datagram for a connection that this end has closed.
     fn answer_closed(&mut self, datagram: &Datagram) {
-        if datagram.addrs.remote != self.path.tuple.addrs.remote {
-            return;
+        let tuple = &mut self.path.tuple;
+        if !tuple.addrs.is_taken_by(&datagram.addrs) {
+            if !self.handshake.is_confirmed() {
+                return;
+            }
+            // RFC 9000 §10.2.1: a peer that was moved is told too, and whoever else it is gets little.
+            tuple.addrs = datagram.addrs;
+            tuple.credit = AddressCredit::new(false);
         }
-        self.path.tuple.credit.on_received(datagram.payload.len() as u64);
+        tuple.credit.on_received(datagram.payload.len() as u64);
         if let Some(close) = &mut self.close {
             close.on_datagram();
         }

@@ -317,8 +317,9 @@ impl Connection {
         if self.config.timers == TimerStyle::Classic || self.pto.count() > 0 || !rtt.has_sample() {
             return None;
         }
-        let usual = rtt.latest().max(rtt.smoothed()) + rtt.jitter();
-        Some(self.path.space.oldest_unacked()? + usual + self.peer_max_ack_delay())
+        // The steps between samples show the delays of acknowledgements as well, if there were any.
+        let uneven = rtt.jitter().max(self.peer_max_ack_delay());
+        Some(self.path.space.oldest_unacked()? + rtt.latest().max(rtt.smoothed()) + uneven)
     }
 
     /// When a probe is due although nothing is in flight that could be probed.

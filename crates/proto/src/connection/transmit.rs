@@ -34,6 +34,9 @@ const CHALLENGE_LEN: u64 = 1 + 4 + 9 + 16;
 /// Room for an acknowledgement beside a challenge.
 const ACK_ROOM: u64 = 12;
 
+/// Without words for the application, a packet that closes has fewer bytes.
+const CLOSE_CREDIT: u64 = 60;
+
 /// What the next datagram is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
@@ -536,7 +539,8 @@ impl Connection {
     /// (RFC 9000 §10.2.3).
     fn transmit_close(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
         let pending = self.close.as_ref().is_some_and(|close| close.is_pending());
-        if !pending || !self.has_credit() {
+        let least = if self.handshake.is_confirmed() { CLOSE_CREDIT } else { u64::from(MTU_MIN) };
+        if !pending || self.path.tuple.credit.available() < least {
             return None;
         }
         let size = self.datagram_size(now, Slot::Close);

@@ -55,7 +55,7 @@ pub use reset::ResetKey;
 pub(crate) use retry::{retry_tag, verify_retry};
 pub(crate) use server_sessions::Circumstances;
 pub(crate) use session::{KeyEvent, Level, Session};
-pub(crate) use tickets::SealedTickets;
+pub use tickets::sealed_tickets;
 pub use tls_error::TlsError;
 pub(crate) use token::{OpenedToken, SALT_LEN};
 pub use token::{TokenKeys, TokenKeysError};

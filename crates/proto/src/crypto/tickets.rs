@@ -1,5 +1,7 @@
 //! TLS sessions that the client keeps for the server, sealed (RFC 5077 §4 in the words of RFC 8446 §4.6.1).
 
+use std::sync::Arc;
+
 use rustls::crypto::SecureRandom;
 use rustls::server::ProducesTickets;
 
@@ -10,11 +12,17 @@ const CONTEXT: &[u8] = b"TLS session ticket";
 /// How long clients are told to keep a ticket. The keys decide how long it is good for.
 const LIFETIME_S: u32 = 24 * 60 * 60;
 
+/// Sealed tickets for a rustls configuration that a program makes by itself. `random` is that of its cryptography
+/// provider. See [`ServerConfig::with_sealed_tickets`](crate::ServerConfig::with_sealed_tickets), which does all of it.
+pub fn sealed_tickets(keys: TokenKeys, random: &'static dyn SecureRandom) -> Arc<dyn ProducesTickets> {
+    Arc::new(SealedTickets { keys, random })
+}
+
 /// Makes tickets with a set of keys that several servers can share.
 #[derive(Debug)]
-pub(crate) struct SealedTickets {
-    pub(crate) keys: TokenKeys,
-    pub(crate) random: &'static dyn SecureRandom,
+struct SealedTickets {
+    keys: TokenKeys,
+    random: &'static dyn SecureRandom,
 }
 
 impl ProducesTickets for SealedTickets {
@@ -47,7 +55,7 @@ mod tests {
     #[test]
     fn a_flipped_bit_anywhere_in_a_ticket_is_refused() {
         let random = rustls::crypto::aws_lc_rs::default_provider().secure_random;
-        let tickets = SealedTickets { keys: TokenKeys::new([1; 32]), random };
+        let tickets = sealed_tickets(TokenKeys::new([1; 32]), random);
         let ticket = tickets.encrypt(b"the secrets of a session").unwrap();
         assert_eq!(tickets.decrypt(&ticket).unwrap(), b"the secrets of a session");
         for bit in 0..8 * ticket.len() {

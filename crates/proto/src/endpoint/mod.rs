@@ -9,15 +9,17 @@
 
 mod early;
 mod incoming;
+mod reset_limit;
 mod stateless;
 mod tokens;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fulmar_base::{HashKey, Instant, KeyedMap, Rng};
 use fulmar_wire::{
-    ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, ResetToken, Side, TransportErrorCode, Version,
-    read_packet,
+    ConnectionId, HeaderError, PreferredAddress, ProtectedKind, ProtectedPacket, ResetToken, Side,
+    TransportErrorCode, Version, read_packet,
 };
 use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use slab::Slab;
@@ -25,6 +27,7 @@ use thiserror::Error;
 
 pub use incoming::Incoming;
 use incoming::{AddressProof, FirstPacket, WaitingRoom};
+use reset_limit::ResetLimit;
 pub(crate) use stateless::trailing_token;
 pub(crate) use tokens::TokenIssuer;
 use tokens::{TokenJudge, TokenVerdict};
@@ -81,6 +84,9 @@ pub enum ConnectError {
     /// The TLS configuration cannot be used.
     #[error("{0}")]
     Tls(TlsError),
+    /// The endpoint uses no connection IDs, and has a connection to this address already.
+    #[error("without connection IDs there can be one connection to an address only")]
+    AddressInUse,
 }
 
 /// Why a connection could not be accepted.
@@ -92,6 +98,9 @@ pub enum AcceptError {
     /// The TLS configuration cannot be used.
     #[error("{0}")]
     Tls(TlsError),
+    /// The endpoint uses no connection IDs, and has a connection to this address already.
+    #[error("without connection IDs there can be one connection to an address only")]
+    AddressInUse,
 }
 
 /// The client has followed a Retry already, and would follow no other (RFC 9000 §17.2.5.2). The attempt is given
@@ -105,6 +114,8 @@ pub struct RetryError(pub Box<Incoming>);
 struct Registered {
     cids: Vec<ConnectionId>,
     reset_tokens: Vec<ResetToken>,
+    /// Where the peer is, if the connection has no connection IDs.
+    remote: Option<SocketAddr>,
     /// Whether it was accepted from an address that is not validated yet.
     half_open: bool,
 }
@@ -136,6 +147,9 @@ pub struct Endpoint {
     half_open: usize,
     by_cid: KeyedMap<ConnectionId, ConnectionHandle>,
     by_reset_token: KeyedMap<ResetToken, ConnectionHandle>,
+    /// The connections without connection IDs, by the address of the peer.
+    by_remote: KeyedMap<SocketAddr, ConnectionHandle>,
+    reset_limit: ResetLimit,
     waiting: WaitingRoom,
 }
 
@@ -147,12 +161,14 @@ impl Endpoint {
         let key = HashKey::new(&mut rng);
         Self {
             waiting: WaitingRoom::new(&config, key),
+            reset_limit: ResetLimit::new(config.max_stateless_resets),
             server: server.map(|server| Serving::new(&config, server)),
             config,
             connections: Slab::new(),
             half_open: 0,
             by_cid: KeyedMap::new(key),
             by_reset_token: KeyedMap::new(key),
+            by_remote: KeyedMap::new(key),
             rng,
         }
     }
@@ -199,7 +215,11 @@ impl Endpoint {
         datagram: Datagram,
         reply: &mut TransmitBatch,
     ) -> Route {
-        if let Some(&handle) = self.by_cid.get(&packet.dst) {
+        let known = match packet.dst.is_empty() {
+            true => self.by_remote.get(&datagram.addrs.remote),
+            false => self.by_cid.get(&packet.dst),
+        };
+        if let Some(&handle) = known {
             return Route::Connection(handle, datagram);
         }
         match packet.kind {
@@ -210,7 +230,7 @@ impl Endpoint {
             }
             ProtectedKind::OneRtt { .. } => match self.route_reset(datagram) {
                 Ok(route) => route,
-                Err(datagram) => self.reset(&packet.dst, &datagram, reply),
+                Err(datagram) => self.reset(now, &packet.dst, &datagram, reply),
             },
             _ => Route::Dropped(DropReason::UnknownConnection),
         }
@@ -318,7 +338,20 @@ impl Endpoint {
         Route::Reply(stateless::answer(datagram, len))
     }
 
-    fn reset(&mut self, dst: &ConnectionId, datagram: &Datagram, reply: &mut TransmitBatch) -> Route {
+    fn reset(
+        &mut self,
+        now: Instant,
+        dst: &ConnectionId,
+        datagram: &Datagram,
+        reply: &mut TransmitBatch,
+    ) -> Route {
+        // Without connection IDs, one token would end the connections of all peers.
+        if dst.is_empty() {
+            return Route::Dropped(DropReason::UnknownConnection);
+        }
+        if !self.reset_limit.take(now) {
+            return Route::Dropped(DropReason::Overloaded);
+        }
         let token = self.config.reset_token(dst);
         match stateless::write_reset(&mut self.rng, token, datagram.payload.len(), reply) {
             Some(len) => Route::Reply(stateless::answer(datagram, len)),
@@ -345,6 +378,7 @@ impl Endpoint {
             side: Side::Client,
             version: self.first_version(config, &server),
             local_cid: self.config.cid_generator.generate(&mut self.rng),
+            preferred_address: None,
             // RFC 9000 §7.2: at least 8 unpredictable bytes.
             remote_cid: random_cid(&mut self.rng),
             addrs,
@@ -355,13 +389,16 @@ impl Endpoint {
             now,
         };
         let local_cid = setup.local_cid;
+        if local_cid.is_empty() && self.by_remote.contains_key(&addrs.remote) {
+            return Err(ConnectError::AddressInUse);
+        }
         let sessions = config.sessions.clone().map(|store| SessionView::new(store, server, setup.version));
         let mut connection = Connection::client(setup, &config.tls, name, sessions, config.early_data)
             .map_err(ConnectError::Tls)?;
         if let Some(saved) = &config.saved_path {
             connection.resume_congestion(saved.clone());
         }
-        Ok((self.register(&[local_cid]), connection))
+        Ok((self.register(&[local_cid], addrs.remote), connection))
     }
 
     /// The version of a client's first packets: one in which a session can be resumed, or else the configured one.
@@ -387,10 +424,16 @@ impl Endpoint {
         };
         let (config, issuer) = (server.config.clone(), server.issuer.clone());
         let Incoming { first, proof, .. } = incoming;
+        let local_cid = self.config.cid_generator.generate(&mut self.rng);
+        if local_cid.is_empty() && self.by_remote.contains_key(&first.addrs.remote) {
+            return Err(AcceptError::AddressInUse);
+        }
+        let preferred_address = self.preferred_address(&config);
         let setup = ConnectionSetup {
             side: Side::Server,
             version: first.version,
-            local_cid: self.config.cid_generator.generate(&mut self.rng),
+            local_cid,
+            preferred_address,
             remote_cid: first.src,
             addrs: first.addrs,
             endpoint: self.config.clone(),
@@ -399,7 +442,6 @@ impl Endpoint {
             rng: self.rng.fork(),
             now,
         };
-        let local_cid = setup.local_cid;
         let admission = Admission {
             first_dcid: first.dst,
             original_dcid: match proof {
@@ -412,7 +454,10 @@ impl Endpoint {
         };
         let half_open = !admission.validated;
         let mut connection = Connection::server(setup, &config.tls, admission).map_err(AcceptError::Tls)?;
-        let handle = self.register(&[local_cid, first.dst]);
+        let handle = self.register(&[local_cid, first.dst], first.addrs.remote);
+        if let Some(preferred) = preferred_address {
+            self.add_cid(handle, preferred.cid);
+        }
         self.connections[handle.0].half_open = half_open;
         self.half_open += usize::from(half_open);
         for datagram in datagrams {
@@ -453,8 +498,26 @@ impl Endpoint {
         self.waiting.leave(&incoming);
     }
 
-    fn register(&mut self, cids: &[ConnectionId]) -> ConnectionHandle {
-        let handle = ConnectionHandle(self.connections.insert(Registered::default()));
+    /// The address where a server would rather be, with a connection ID for it (RFC 9000 §9.6).
+    fn preferred_address(&mut self, server: &ServerConfig) -> Option<PreferredAddress> {
+        let (v4, v6) = server.preferred;
+        if (v4.is_none() && v6.is_none()) || self.config.cid_generator.cid_len() == 0 {
+            return None;
+        }
+        let cid = self.config.cid_generator.generate(&mut self.rng);
+        Some(PreferredAddress { v4, v6, cid, reset_token: self.config.reset_token(&cid) })
+    }
+
+    fn register(&mut self, cids: &[ConnectionId], remote: SocketAddr) -> ConnectionHandle {
+        let mut registered = Registered::default();
+        if self.config.cid_generator.cid_len() == 0 {
+            registered.remote = Some(remote);
+        }
+        let by_remote = registered.remote;
+        let handle = ConnectionHandle(self.connections.insert(registered));
+        if let Some(remote) = by_remote {
+            self.by_remote.insert(remote, handle);
+        }
         for &cid in cids {
             self.add_cid(handle, cid);
         }
@@ -462,7 +525,7 @@ impl Endpoint {
     }
 
     fn add_cid(&mut self, handle: ConnectionHandle, cid: ConnectionId) {
-        if let Some(registered) = self.connections.get_mut(handle.0) {
+        if let Some(registered) = self.connections.get_mut(handle.0).filter(|_| !cid.is_empty()) {
             registered.cids.push(cid);
             self.by_cid.insert(cid, handle);
         }
@@ -509,6 +572,9 @@ impl Endpoint {
         };
         for cid in registered.cids {
             self.by_cid.remove(&cid);
+        }
+        if let Some(remote) = registered.remote {
+            self.by_remote.remove(&remote);
         }
         for token in registered.reset_tokens {
             self.by_reset_token.remove(&token);

@@ -6,8 +6,10 @@ use fulmar_base::Instant;
 
 /// The search ends when less than this is left to gain.
 const GAIN_MIN: u16 = 20;
-/// A size is given up after this many probes of it were lost.
-const PROBES_PER_SIZE: u8 = 3;
+/// The largest size is given up after this many probes of it were lost: most paths carry it.
+const PROBES_OF_LIMIT: u8 = 3;
+/// A size between is given up sooner: there is little to gain, and each probe costs a full datagram.
+const PROBES_PER_SIZE: u8 = 2;
 /// After a search, another one starts after this long.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(600);
 /// So many losses of large packets in a row, with none acknowledged between, are taken for a black hole.
@@ -150,7 +152,8 @@ impl MtuDiscovery {
     pub(crate) fn on_probe_lost(&mut self) {
         self.in_flight = false;
         if let Some((size, lost)) = self.probing.take() {
-            if lost + 1 < PROBES_PER_SIZE {
+            let probes_max = if size == self.limit { PROBES_OF_LIMIT } else { PROBES_PER_SIZE };
+            if lost + 1 < probes_max {
                 self.probing = Some((size, lost + 1));
             } else {
                 self.upper = size - 1;
@@ -194,7 +197,7 @@ impl MtuDiscovery {
         self.large_losses = 0;
         self.fell = Some(now);
         self.upper = self.current;
-        self.probing = Some((self.current, PROBES_PER_SIZE - 1));
+        self.probing = Some((self.current, PROBES_OF_LIMIT - 1));
         self.current = self.base;
         self.in_flight = false;
         self.next_search = None;

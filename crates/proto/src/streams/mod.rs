@@ -152,7 +152,7 @@ impl Streams {
     /// The peer has nothing of what was sent, and its limits are these, which may be lower than those that were known:
     /// early data was not taken. Everything is sent anew; what is beyond a limit waits.
     pub(crate) fn restart(&mut self, limits: &InitialLimits) {
-        self.peer = limits.clone();
+        self.peer = *limits;
         self.credit = SendCredit::new(limits.max_data);
         self.outgoing.bi.restart(limits.max_streams_bidi);
         self.outgoing.uni.restart(limits.max_streams_uni);

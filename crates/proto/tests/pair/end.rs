@@ -37,6 +37,8 @@ pub struct Amplification {
 pub struct End {
     pub side: Side,
     pub addr: SocketAddr,
+    /// Further addresses at which it receives, and from which it sends if a connection says so.
+    pub more_addrs: Vec<SocketAddr>,
     pub config: Arc<EndpointConfig>,
     pub server: Option<Arc<ServerConfig>>,
     pub endpoint: Endpoint,
@@ -71,6 +73,7 @@ impl End {
         Self {
             side,
             addr: addr.parse().unwrap(),
+            more_addrs: Vec::new(),
             endpoint: Endpoint::new(config.clone(), server.clone(), seed),
             config,
             server,
@@ -130,7 +133,7 @@ impl End {
     /// Takes a datagram; returns what the endpoint answers by itself, and to whom.
     pub(super) fn receive(&mut self, now: Instant, flying: &Flying) -> Option<(SocketAddr, Flying)> {
         self.account_received(flying);
-        let addrs = FourTuple { remote: flying.from, local_ip: None };
+        let addrs = FourTuple { remote: flying.from, local_ip: flying.to.map(|to| to.ip()) };
         let payload = BytesMut::from(&flying.payload[..]);
         let datagram = Datagram { addrs, ecn: flying.ecn, payload };
         let reply = match self.endpoint.handle_datagram(now, datagram, &mut self.batch) {
@@ -165,7 +168,7 @@ impl End {
         };
         self.replies += 1;
         let payload = self.batch.bytes()[..reply.len].to_vec();
-        Some((reply.addrs.remote, Flying { at: now, from: self.addr, ecn: reply.ecn, payload }))
+        Some((reply.addrs.remote, Flying { at: now, from: self.addr, to: None, ecn: reply.ecn, payload }))
     }
 
     /// Takes out what the connection has to say.
@@ -178,8 +181,12 @@ impl End {
         while let Some(transmit) = connection.poll_transmit(now, &mut self.batch) {
             let segment = transmit.segment_size.unwrap_or(transmit.len);
             for payload in self.batch.bytes().chunks(segment) {
-                let (from, payload) = (self.addr, payload.to_vec());
-                out.push((transmit.addrs.remote, Flying { at: now, from, ecn: transmit.ecn, payload }));
+                let from = match transmit.addrs.local_ip {
+                    Some(ip) => SocketAddr::new(ip, self.addr.port()),
+                    None => self.addr,
+                };
+                let flying = Flying { at: now, from, to: None, ecn: transmit.ecn, payload: payload.to_vec() };
+                out.push((transmit.addrs.remote, flying));
             }
         }
         while let Some(event) = connection.poll_event() {

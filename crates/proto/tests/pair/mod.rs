@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{
-    AddressValidation, ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple, Instant,
-    ReadError, ResetKey, ServerConfig, SessionStore, Side, StreamId, TransportConfig, Version,
+    AddressValidation, CidGenerator, ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple,
+    Instant, RandomCids, ReadError, ResetKey, ServerConfig, SessionStore, Side, StreamId, TransportConfig,
+    Version,
 };
 
 pub use certificates::{
@@ -31,6 +32,8 @@ pub struct Flying {
     /// When it leaves, and on the other side when it arrives.
     pub at: Instant,
     pub from: SocketAddr,
+    /// Where it arrived, if the receiver is told.
+    pub to: Option<SocketAddr>,
     pub ecn: Ecn,
     pub payload: Vec<u8>,
 }
@@ -49,6 +52,10 @@ pub struct Setup {
     pub initial_version: Option<Version>,
     pub server_versions: Vec<Version>,
     pub early_data: bool,
+    /// Where the server asks clients to move to.
+    pub preferred: Option<SocketAddr>,
+    pub client_cids: Arc<dyn CidGenerator>,
+    pub server_cids: Arc<dyn CidGenerator>,
     pub validation: AddressValidation,
     pub sessions: Option<Arc<SessionStore>>,
     pub answer: Answer,
@@ -68,6 +75,9 @@ impl Default for Setup {
             initial_version: None,
             server_versions: vec![Version::V1],
             early_data: false,
+            preferred: None,
+            client_cids: Arc::new(RandomCids::new(8)),
+            server_cids: Arc::new(RandomCids::new(8)),
             validation: AddressValidation::default(),
             sessions: None,
             answer: Answer::Accept,
@@ -81,10 +91,17 @@ impl Setup {
     pub fn dial(self) -> Pair {
         let endpoint = |key: u8| EndpointConfig::new(ResetKey::new(&[key; 32]));
         let (versions, initial_version) = (self.client_versions, self.initial_version);
-        let client_endpoint = EndpointConfig { versions, initial_version, ..endpoint(1) };
-        let server_endpoint = EndpointConfig { versions: self.server_versions, ..endpoint(2) };
+        let client_endpoint =
+            EndpointConfig { versions, initial_version, cid_generator: self.client_cids, ..endpoint(1) };
+        let server_endpoint =
+            EndpointConfig { versions: self.server_versions, cid_generator: self.server_cids, ..endpoint(2) };
         let server =
             ServerConfig::new(Arc::new(self.server_tls)).with_transport(Arc::new(self.server)).unwrap();
+        let server = match self.preferred {
+            Some(SocketAddr::V4(v4)) => server.with_preferred_address(Some(v4), None),
+            Some(SocketAddr::V6(v6)) => server.with_preferred_address(None, Some(v6)),
+            None => server,
+        };
         let server = server.with_address_validation(self.validation).unwrap();
         let mut client =
             ClientConfig::new(Arc::new(self.client_tls)).with_transport(Arc::new(self.client)).unwrap();
@@ -96,8 +113,10 @@ impl Setup {
             client: End::new(Side::Client, CLIENT, None, client_endpoint, self.seed),
             server: End::new(Side::Server, SERVER, Some(Arc::new(server)), server_endpoint, self.seed),
             strays: Vec::new(),
+            stray_addrs: Vec::new(),
         };
         pair.server.answer = self.answer;
+        pair.server.more_addrs.extend(self.preferred);
         let addrs = FourTuple { remote: pair.server.addr, local_ip: None };
         let connection = pair.client.endpoint.connect(pair.now, &client, addrs, self.server_name).unwrap();
         pair.client.connection = Some(connection);
@@ -119,6 +138,8 @@ pub struct Pair {
     pub server: End,
     /// What was sent to addresses of which none is an end's.
     pub strays: Vec<Vec<u8>>,
+    /// Where each of them was sent to.
+    pub stray_addrs: Vec<SocketAddr>,
 }
 
 impl Pair {
@@ -197,15 +218,23 @@ impl Pair {
 
     fn fly(&mut self, from: Side, to: SocketAddr, mut flying: Flying) {
         flying.at += DELAY;
-        match self.end(!from).addr == to {
+        let receiver = self.end(!from);
+        let arrives = receiver.addr == to || receiver.more_addrs.contains(&to);
+        if !receiver.more_addrs.is_empty() {
+            flying.to = Some(to);
+        }
+        match arrives {
             true => self.end(!from).enqueue(flying),
-            false => self.strays.push(flying.payload),
+            false => {
+                self.strays.push(flying.payload);
+                self.stray_addrs.push(to);
+            }
         }
     }
 
     /// Lets a datagram of a stranger, or of one end in the name of the other, arrive at an end now.
     pub fn inject(&mut self, to: Side, from: SocketAddr, payload: Vec<u8>) {
-        let flying = Flying { at: self.now, from, ecn: Ecn::NotEct, payload };
+        let flying = Flying { at: self.now, from, to: None, ecn: Ecn::NotEct, payload };
         let now = self.now;
         if let Some((to_addr, reply)) = self.end(to).receive(now, &flying) {
             self.fly(to, to_addr, reply);

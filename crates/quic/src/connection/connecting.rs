@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use fulmar_proto::ConnectionError;
+use fulmar_proto::{ConnectionError, EarlyData, Side};
 
 use super::{Connection, ConnectionRef};
 
@@ -22,6 +22,32 @@ pub struct Connecting {
 impl Connecting {
     pub(crate) fn new(connection: ConnectionRef) -> Self {
         Self { connection: Some(connection) }
+    }
+
+    /// The connection before its handshake is complete, to use it at once; `Err` gives the attempt back if that is not
+    /// possible.
+    ///
+    /// On a client it is possible where a session is resumed and `ClientConfig::with_early_data` was asked for. **What is
+    /// sent before [`Connection::connected`] is replayable**: an attacker who records it can send it to the server again,
+    /// so it must do no harm when it is done twice (RFC 9001 §9.2). If the server does not take it, it is sent again after
+    /// the handshake, without further ado. The server has not proven yet who it is, but only the one the session was made
+    /// with can read what is sent.
+    ///
+    /// On a server it is always possible. [`RecvStream::is_early_data`](crate::RecvStream::is_early_data) tells which
+    /// data may have been replayed.
+    ///
+    /// # Errors
+    /// The attempt itself, to be awaited.
+    pub fn into_0rtt(mut self) -> Result<Connection, Self> {
+        let is_possible = self.connection.as_ref().is_some_and(|connection| {
+            let state = connection.lock();
+            let early = state.proto.early_data() == EarlyData::Offered;
+            state.error.is_none() && (state.is_connected || early || state.proto.side() == Side::Server)
+        });
+        match self.connection.take_if(|_| is_possible) {
+            Some(connection) => Ok(Connection::new(connection)),
+            None => Err(self),
+        }
     }
 
     /// The address of the peer, if the handshake has not been awaited to its end yet.

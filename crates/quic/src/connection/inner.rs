@@ -48,6 +48,7 @@ pub(crate) struct State {
 /// What tasks wait for that concerns the whole connection. All who wait for an event are woken by it and look again.
 #[derive(Default)]
 pub(crate) struct Changed {
+    pub(crate) connected: Notify,
     pub(crate) closed: Notify,
     /// The peer opened a stream of this direction.
     pub(crate) accept: [Notify; 2],
@@ -59,7 +60,7 @@ pub(crate) struct Changed {
 
 impl Changed {
     fn all(&self) -> impl Iterator<Item = &Notify> {
-        [&self.closed, &self.datagram_received, &self.datagrams_unblocked]
+        [&self.connected, &self.closed, &self.datagram_received, &self.datagrams_unblocked]
             .into_iter()
             .chain(&self.accept)
             .chain(&self.open)
@@ -151,6 +152,20 @@ impl Inner {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// The endpoint has another socket.
+    pub(crate) fn on_rebound(self: &Arc<Self>) {
+        let mut state = self.lock();
+        if state.error.is_some() {
+            return;
+        }
+        let now = state.advance(clock::now());
+        if state.proto.migrate(now, None).is_err() {
+            // Then it looks like a NAT's doing, and the peer should see it soon.
+            state.proto.ping();
+        }
+        self.release(state);
+    }
+
     /// Notes why the connection is over, if that is new, and wakes everybody who waits for it.
     pub(crate) fn terminate(&self, state: &mut State, reason: ConnectionError, wakers: &mut Vec<Waker>) {
         state.error.get_or_insert(reason);
@@ -165,6 +180,7 @@ impl Inner {
             match event {
                 Event::Connected => {
                     state.is_connected = true;
+                    self.changed.connected.notify_waiters();
                     wakers.extend(state.connecting.take());
                 }
                 Event::ConnectionLost { reason } => self.terminate(state, reason, wakers),

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar_proto::{ConnectionError, ConnectionStats, Dir, Side, StreamId, TlsError, VarInt};
+use fulmar_proto::{ConnectionError, ConnectionStats, Dir, EarlyData, Side, StreamId, TlsError, VarInt};
 use rustls::pki_types::CertificateDer;
 
 use crate::error::SendDatagramError;
@@ -157,6 +157,40 @@ impl Connection {
     /// the connection is over already.
     pub fn close(&self, code: VarInt, reason: &[u8]) {
         self.inner.inner().close(code, Bytes::copy_from_slice(reason));
+    }
+
+    /// Waits until the handshake is complete: from then on nothing that is sent or received is replayable, and the peer has
+    /// proven who it is. Only connections from [`Connecting::into_0rtt`] have to ask.
+    ///
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    /// If the connection ended first.
+    pub async fn connected(&self) -> Result<(), ConnectionError> {
+        loop {
+            let connected = self.inner.inner().changed.connected.notified();
+            {
+                let state = self.inner.lock();
+                state.check()?;
+                if state.is_connected {
+                    return Ok(());
+                }
+            }
+            connected.await;
+        }
+    }
+
+    /// What became of early data (0-RTT).
+    pub fn early_data(&self) -> EarlyData {
+        self.inner.lock().proto.early_data()
+    }
+
+    /// Changes the keys of the connection as soon as the protocol allows it (RFC 9001 §6). This happens by itself in time;
+    /// see also `TransportConfig::key_update`.
+    pub fn update_keys(&self) {
+        let mut state = self.inner.lock();
+        state.proto.update_keys();
+        self.inner.release(state);
     }
 
     /// Waits until the connection is over, and says why.

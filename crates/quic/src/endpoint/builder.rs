@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar_proto::{ClientConfig, EndpointConfig, ResetKey, ServerConfig};
+use fulmar_proto::{ClientConfig, EndpointConfig, ResetKey, ServerConfig, Version};
 use fulmar_udp::UdpSocket;
 
 use super::{Endpoint, Shared};
@@ -18,6 +18,8 @@ pub struct EndpointBuilder {
     config: Option<EndpointConfig>,
     server: Option<ServerConfig>,
     client: Option<ClientConfig>,
+    versions: Option<Vec<Version>>,
+    initial_version: Option<Version>,
 }
 
 impl EndpointBuilder {
@@ -26,6 +28,20 @@ impl EndpointBuilder {
     #[must_use]
     pub fn config(mut self, config: EndpointConfig) -> Self {
         self.config = Some(config);
+        self
+    }
+
+    /// The versions of QUIC that are spoken, the preferred one first, instead of those of the configuration.
+    #[must_use]
+    pub fn versions(mut self, versions: Vec<Version>) -> Self {
+        self.versions = Some(versions);
+        self
+    }
+
+    /// The version in which connections begin that this endpoint dials, if that is not the preferred one.
+    #[must_use]
+    pub fn initial_version(mut self, version: Version) -> Self {
+        self.initial_version = Some(version);
         self
     }
 
@@ -66,7 +82,9 @@ impl EndpointBuilder {
             Some(config) => config,
             None => EndpointConfig::new(ResetKey::new(&tls::random_bytes()?)),
         };
-        let config = EndpointConfig { epoch: clock::unix_epoch(), ..config };
+        let versions = self.versions.unwrap_or(config.versions);
+        let initial_version = self.initial_version.or(config.initial_version);
+        let config = EndpointConfig { epoch: clock::unix_epoch(), versions, initial_version, ..config };
         let core =
             fulmar_proto::Endpoint::new(Arc::new(config), self.server.map(Arc::new), tls::random_bytes()?);
         let shared = Arc::new(Shared::new(socket, core, self.client));

@@ -113,7 +113,7 @@ impl Endpoint {
         server_name: &str,
     ) -> Result<Connecting, ConnectError> {
         let remote = canonical(addr);
-        if remote.port() == 0 || remote.ip().is_unspecified() || !self.shared.socket.can_reach(remote) {
+        if remote.port() == 0 || remote.ip().is_unspecified() || !self.shared.socket().can_reach(remote) {
             return Err(ConnectError::UnreachableAddress(addr));
         }
         let mut core = lock(&self.shared.core);
@@ -195,7 +195,7 @@ impl Endpoint {
     /// # Errors
     /// Those of the operating system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.shared.socket.local_addr()
+        self.shared.socket().local_addr()
     }
 
     /// The figures of this endpoint.
@@ -205,13 +205,33 @@ impl Endpoint {
             open_connections: core.connection_count(),
             waiting_incoming: core.waiting_count(),
             dropped_datagrams: core.dropped_datagrams,
-            socket: self.shared.socket.stats(),
+            socket: self.shared.socket().stats(),
         }
     }
 
     /// The socket, for its figures and abilities.
-    pub fn socket(&self) -> &UdpSocket {
-        &self.shared.socket
+    pub fn socket(&self) -> Arc<UdpSocket> {
+        self.shared.socket()
+    }
+
+    /// Goes over to another socket, for instance because the network has changed: connections that this endpoint has
+    /// dialled move there, under fresh connection IDs, and tell their servers at once (RFC 9000 §9).
+    ///
+    /// A connection whose server wants no migration, or has given no connection ID for it, uses the new socket all
+    /// the same; if the server takes the change for that of a NAT, it lives on. Connections that were accepted depend on
+    /// clients that still send to the old address: do not call this on a server that cannot be reached at the
+    /// old one.
+    ///
+    /// # Errors
+    /// If the socket cannot be set up, or outside of a tokio runtime. Then nothing has changed.
+    pub fn rebind(&self, socket: std::net::UdpSocket) -> io::Result<()> {
+        tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
+        self.shared.replace_socket(UdpSocket::from_std(socket)?);
+        let connections = lock(&self.shared.core).connections();
+        for connection in connections {
+            connection.on_rebound();
+        }
+        Ok(())
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use fulmar_base::Instant;
@@ -21,7 +21,10 @@ use crate::worker::{ReadyQueue, send_from};
 ///
 /// Locks are taken in this order, and only one of each kind at a time: `core`, a connection, `ready`.
 pub(crate) struct Shared {
-    pub(crate) socket: UdpSocket,
+    /// Replaced when the endpoint is bound anew.
+    socket: RwLock<Arc<UdpSocket>>,
+    /// The socket was replaced, and the worker does not know it yet.
+    rebound: AtomicBool,
     pub(crate) core: Mutex<Core>,
     pub(crate) ready: ReadyQueue,
     /// A connection attempt waits, or none ever will again.
@@ -68,7 +71,8 @@ impl Shared {
             now: Instant::ZERO,
         };
         Self {
-            socket,
+            socket: RwLock::new(Arc::new(socket)),
+            rebound: AtomicBool::new(false),
             core: Mutex::new(core),
             ready: ReadyQueue::default(),
             incoming: Notify::new(),
@@ -76,6 +80,23 @@ impl Shared {
             handles: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
         }
+    }
+
+    /// The socket in use.
+    pub(crate) fn socket(&self) -> Arc<UdpSocket> {
+        self.socket.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Uses another socket from now on.
+    pub(crate) fn replace_socket(&self, socket: UdpSocket) {
+        *self.socket.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(socket);
+        self.rebound.store(true, Ordering::Release);
+        self.ready.wake();
+    }
+
+    /// Whether the socket was replaced since this was asked last.
+    pub(crate) fn take_rebound(&self) -> bool {
+        self.rebound.load(Ordering::Relaxed) && self.rebound.swap(false, Ordering::Acquire)
     }
 
     /// A number that no connection of this endpoint had before.
@@ -95,7 +116,7 @@ impl Shared {
 
     /// Sends an answer that belongs to no connection. If the socket is full it is lost: the peer will ask again.
     pub(crate) fn reply(&self, core: &Core, transmit: &Transmit) {
-        let _ = send_from(&self.socket, transmit, &core.reply, 0);
+        let _ = send_from(&self.socket(), transmit, &core.reply, 0);
     }
 
     /// Counts a new handle of the endpoint.

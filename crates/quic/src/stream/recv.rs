@@ -49,6 +49,13 @@ impl RecvStream {
         Self { connection, id, unread: VecDeque::new(), end: None }
     }
 
+    /// Whether a part of what was received came before the handshake was complete (0-RTT): then an attacker may have
+    /// recorded and repeated it, and what it asks for must do no harm when it is done twice (RFC 9001 §9.2). To be asked
+    /// before the end of the stream is read.
+    pub fn is_early_data(&self) -> bool {
+        self.connection.lock().proto.streams().recv(self.id).is_early_data()
+    }
+
     /// The stream's number.
     pub fn id(&self) -> StreamId {
         self.id

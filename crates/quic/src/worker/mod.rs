@@ -1,4 +1,5 @@
-//! The worker of an endpoint: one task that owns the traffic of one UDP socket.
+//! The worker of an endpoint: one task that owns the traffic of one UDP socket, and of the next one after a
+//! rebinding.
 //!
 //! A turn of the worker is: take the connections that the application touched, receive what is there, call the
 //! connections whose timers expired, send for all of them, sleep. There is no task per connection and no lock
@@ -50,6 +51,7 @@ const RECV_PAUSE: Duration = Duration::from_millis(10);
 /// The state of the task. See the module's documentation.
 pub(crate) struct Worker {
     shared: Arc<Shared>,
+    socket: Arc<UdpSocket>,
     received: RecvBatch,
     /// Datagrams of the current run; empty between runs.
     datagrams: Vec<Datagram>,
@@ -77,9 +79,11 @@ struct Pending {
 
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let socket = shared.socket();
         Self {
-            batch: TransmitBatch::new(shared.socket.max_gso_segments()),
+            batch: TransmitBatch::new(socket.max_gso_segments()),
             shared,
+            socket,
             received: RecvBatch::new(),
             datagrams: Vec::new(),
             carried: None,
@@ -95,11 +99,17 @@ impl Worker {
     }
 
     fn turn(&mut self) {
+        if self.shared.take_rebound() {
+            self.socket = self.shared.socket();
+            // What waited for the old socket is lost with it.
+            self.pending = None;
+            self.recv_paused_until = None;
+        }
         self.take_touched();
         self.receive_some();
         self.expire_timers(clock::now());
         self.flush();
-        self.batch.set_max_segments(self.shared.socket.max_gso_segments());
+        self.batch.set_max_segments(self.socket.max_gso_segments());
         self.serve();
         self.tell_endpoint();
     }
@@ -129,7 +139,7 @@ impl Worker {
             return false;
         }
         self.recv_paused_until = None;
-        match self.shared.socket.try_recv(&mut self.received) {
+        match self.socket.try_recv(&mut self.received) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) => {
@@ -276,7 +286,7 @@ impl Worker {
     /// Sends what waits. Returns whether nothing waits any more.
     fn flush(&mut self) -> bool {
         let Some(pending) = &mut self.pending else { return true };
-        match send_from(&self.shared.socket, &pending.transmit, &self.batch, pending.sent) {
+        match send_from(&self.socket, &pending.transmit, &self.batch, pending.sent) {
             SendOutcome::Done => {
                 self.pending = None;
                 true
@@ -308,13 +318,13 @@ impl Worker {
         let deadline = [self.timers.next(), paused].into_iter().flatten().min();
         due |= self.alarm.is_due(deadline, cx);
         if paused.is_none()
-            && let Poll::Ready(ready) = self.shared.socket.poll_recv_ready(cx)
+            && let Poll::Ready(ready) = self.socket.poll_recv_ready(cx)
         {
             ready?;
             due = true;
         }
         if self.pending.is_some()
-            && let Poll::Ready(ready) = self.shared.socket.poll_send_ready(cx)
+            && let Poll::Ready(ready) = self.socket.poll_send_ready(cx)
         {
             ready?;
             due = true;

@@ -60,3 +60,20 @@ fn a_run_that_fails_misses_its_goal_and_says_why() {
         "{rows:?}"
     );
 }
+
+#[test]
+fn whatever_hangs_is_later_than_whatever_does_not() {
+    let with = |baseline: &str, loss: &str| {
+        let text = SCENARIO.replace("[baseline]", &format!("[baseline]\n{baseline}")).replace("[link]", loss);
+        let check =
+            Check::new(vec![Scenario::parse("s", &text).unwrap()], Some(ControllerName::Newreno)).unwrap();
+        let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
+        check.rows(&results).remove(0)
+    };
+    // A baseline that never ends gives no ratio; nor does a scenario that never does.
+    let dead = "\"link.loss\" = \"everything\"";
+    for row in [with(dead, "[link]"), with("", "[link]\nloss = \"everything\"")] {
+        assert_eq!((row.measured, row.verdict), (None, Verdict::Missed));
+        assert!(row.note.is_some(), "{row:?}");
+    }
+}

@@ -33,6 +33,7 @@ fn setup(side: Side, now: Instant) -> ConnectionSetup {
         version: Version::V1,
         local_cid: cid(local),
         remote_cid: cid(remote),
+        preferred_address: None,
         addrs: FourTuple { remote: addr.parse().unwrap(), local_ip: None },
         endpoint: Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32]))),
         transport: Arc::new(TransportConfig::default()),

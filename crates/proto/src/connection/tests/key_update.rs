@@ -6,6 +6,7 @@ use fulmar_base::Rng;
 use fulmar_wire::Side;
 
 use super::pair::{Pair, Setup};
+use crate::{KeyUpdatePolicy, TransportConfig};
 
 fn demand_update(pair: &mut Pair, side: Side) {
     pair.end(side).conn().handshake.one_rtt_keys_mut().unwrap().demand_update();
@@ -72,4 +73,36 @@ fn an_update_waits_for_the_end_of_the_last() {
     pair.client.conn().ping();
     pair.run_for(Duration::from_secs(1));
     assert_eq!((generation(&mut pair, Side::Client), generation(&mut pair, Side::Server)), (2, 2));
+}
+
+#[test]
+fn keys_are_updated_as_often_as_configured_and_when_the_application_asks() {
+    let policies = [
+        KeyUpdatePolicy { packets: Some(50), bytes: None },
+        KeyUpdatePolicy { packets: None, bytes: Some(60_000) },
+    ];
+    for key_update in policies {
+        let client = TransportConfig { key_update, ..TransportConfig::default() };
+        let mut pair = Setup { client, ..Setup::default() }.connect();
+        pair.transfer(Side::Client, 1_000_000, Duration::from_secs(20));
+        pair.run_for(Duration::from_secs(1));
+        let updates = pair.client.conn().stats().key_updates;
+        assert!(updates >= 3, "{key_update:?}: {updates}");
+        assert_eq!(pair.server.conn().stats().key_updates, updates);
+    }
+    let mut pair = Setup::default().connect();
+    pair.server.conn().update_keys();
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(pair.client.conn().stats().key_updates, 1);
+    assert_eq!(pair.client.conn().stats().packets_unauthenticated, 0);
+}
+
+#[test]
+fn an_update_that_is_asked_for_too_early_waits() {
+    let mut pair = Setup::default().dial();
+    pair.run_for(Duration::from_millis(1));
+    pair.client.conn().update_keys();
+    pair.run_for(Duration::from_millis(100));
+    assert!(pair.client.is_connected() && pair.server.is_connected());
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
 }

@@ -1,0 +1,277 @@
+//! Addresses that change, or are made to look so (RFC 9000 §9, §21.5).
+
+mod pair;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fulmar_proto::{EmptyCids, Event, MigrateError, PathEvent, Side, TransportConfig};
+use pair::{CLIENT, Flying, Pair, Setup};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn addr(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+fn path_events(pair: &mut Pair, side: Side) -> Vec<PathEvent> {
+    let events = pair.end(side).events.iter();
+    events.filter_map(|event| if let Event::Path(path) = event { Some(*path) } else { None }).collect()
+}
+
+/// Lets all that a connection sends seem to come from `addr`, which also receives.
+fn appear_at(pair: &mut Pair, side: Side, new: &str) {
+    pair.end(side).addr = addr(new);
+}
+
+#[test]
+fn the_server_follows_a_client_whose_port_or_address_has_changed() {
+    for new in ["10.0.0.1:2000", "10.0.0.77:1000"] {
+        let mut pair = Pair::connected();
+        let sent = pair.server.sent.len();
+        appear_at(&mut pair, Side::Client, new);
+        pair.client.conn().ping();
+        pair.run_for(100 * MS);
+        assert_eq!(pair.server.conn().remote_address(), addr(new));
+        let (from, to) = match path_events(&mut pair, Side::Server)[..] {
+            [PathEvent::Moved { from, to }, PathEvent::Validated { addrs }] => {
+                assert_eq!(addrs, to);
+                (from.remote, to.remote)
+            }
+            ref other => panic!("{other:?}"),
+        };
+        assert_eq!((from, to), (addr(CLIENT), addr(new)));
+        // The first small packet of the client lets the server send three times its size: too little for a full
+        // datagram, enough for a challenge. The next challenge proves the size (RFC 9000 §8.2.1).
+        let sizes: Vec<usize> = pair.server.sent[sent..].iter().map(Vec::len).collect();
+        assert!(sizes.iter().any(|len| *len < 100) && sizes.contains(&1_200), "{sizes:?}");
+        pair.transfer(Side::Server, 100_000, Duration::from_secs(2));
+        pair.transfer(Side::Client, 100_000, Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn what_was_learned_holds_for_another_port_and_not_for_another_address() {
+    for (new, holds) in [("10.0.0.1:2000", true), ("10.0.0.77:1000", false)] {
+        let mut pair = Pair::connected();
+        pair.transfer(Side::Server, 2_000_000, Duration::from_secs(10));
+        let before = pair.server.conn().stats();
+        assert!(before.cwnd > 20_000 && before.mtu > 1_200);
+        appear_at(&mut pair, Side::Client, new);
+        pair.client.conn().ping();
+        pair.run_for(12 * MS);
+        let after = pair.server.conn().stats();
+        assert_eq!(after.migrations, 1);
+        assert_eq!(after.cwnd == before.cwnd && after.mtu == before.mtu && after.rtt == before.rtt, holds);
+        // What lies between them is searched for anew.
+        pair.run_for(Duration::from_secs(1));
+        assert_eq!(pair.server.conn().stats().mtu, before.mtu);
+    }
+}
+
+#[test]
+fn a_client_moves_under_a_fresh_connection_id_and_retires_the_old_one() {
+    let mut pair = Pair::connected();
+    let dst = |payload: &[u8]| payload[1..9].to_vec();
+    pair.client.conn().ping();
+    pair.run_for(50 * MS);
+    let old = dst(pair.client.sent.last().unwrap());
+    let server_old = dst(pair.server.sent.last().unwrap());
+    appear_at(&mut pair, Side::Client, "10.0.0.9:99");
+    let (now, sent, server_sent) = (pair.now, pair.client.sent.len(), pair.server.sent.len());
+    pair.client.conn().migrate(now, None).unwrap();
+    pair.run_for(100 * MS);
+    assert!(pair.client.sent[sent..].iter().all(|payload| dst(payload) != old), "RFC 9000 §9.5");
+    assert_eq!(pair.client.sent[sent].len(), 1_200, "the challenge fills its datagram");
+    let new_ids = pair.server.sent[server_sent..].iter().filter(|payload| dst(payload) != server_old);
+    assert!(new_ids.count() > 0, "the server goes over to another ID as well");
+    for side in [Side::Client, Side::Server] {
+        let stats = pair.end(side).conn().stats();
+        assert_eq!((stats.migrations, stats.paths_validated, stats.paths_failed), (1, 1, 0), "{side:?}");
+    }
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(2));
+}
+
+#[test]
+fn migration_has_its_conditions() {
+    let refused = |pair: &mut Pair, side: Side| {
+        let now = pair.now;
+        pair.end(side).conn().migrate(now, None).unwrap_err()
+    };
+    let mut early = Setup::default().dial();
+    assert_eq!(refused(&mut early, Side::Client), MigrateError::NotConfirmed);
+    let mut pair = Pair::connected();
+    assert_eq!(refused(&mut pair, Side::Server), MigrateError::NotAClient);
+    let now = pair.now;
+    // There are three IDs beside the one in use; each move takes one, before the server has given another.
+    for _ in 0..3 {
+        pair.client.conn().migrate(now, None).unwrap();
+    }
+    assert_eq!(refused(&mut pair, Side::Client), MigrateError::NoConnectionId);
+    pair.run_for(100 * MS);
+    pair.client.conn().migrate(pair.now, None).unwrap();
+    pair.client.conn().close(pair.now, 0u32.into(), bytes::Bytes::new());
+    assert_eq!(refused(&mut pair, Side::Client), MigrateError::Closed);
+
+    let server = TransportConfig { migration: false, ..TransportConfig::default() };
+    let mut pair = Setup { server, ..Setup::default() }.connect();
+    assert_eq!(refused(&mut pair, Side::Client), MigrateError::Disabled);
+    // A NAT does not ask.
+    appear_at(&mut pair, Side::Client, "10.0.0.1:2000");
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
+}
+
+#[test]
+fn a_path_is_probed_without_moving_and_taken_at_once_later() {
+    let mut pair = Pair::connected();
+    let second = addr("10.0.0.5:1000");
+    pair.client.more_addrs.push(second);
+    let now = pair.now;
+    pair.client.conn().probe_path(now, Some(second.ip())).unwrap();
+    pair.run_for(50 * MS);
+    let events = path_events(&mut pair, Side::Client);
+    assert!(matches!(events[..], [PathEvent::Validated { addrs }] if addrs.local_ip == Some(second.ip())));
+    assert_eq!(pair.server.conn().remote_address(), addr(CLIENT), "a probe moves nothing");
+    assert_eq!(pair.server.conn().stats().migrations, 0);
+    let now = pair.now;
+    pair.client.conn().migrate(now, Some(second.ip())).unwrap();
+    pair.run_for(20 * MS);
+    assert_eq!(pair.server.conn().remote_address(), second);
+    pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
+}
+
+#[test]
+fn a_client_returns_from_an_address_that_leads_nowhere() {
+    let mut pair = Pair::connected();
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+    pair.client.wire =
+        Box::new(
+            |flying: Flying| {
+                if flying.from.ip() == addr("10.0.0.66:1").ip() { vec![] } else { vec![flying] }
+            },
+        );
+    let now = pair.now;
+    pair.client.conn().migrate(now, Some(addr("10.0.0.66:1").ip())).unwrap();
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(3));
+    let events = path_events(&mut pair, Side::Client);
+    assert!(
+        matches!(
+            events[..],
+            [PathEvent::Moved { .. }, PathEvent::Failed { .. }, PathEvent::Moved { to, .. }] if to.local_ip.is_none()
+        ),
+        "{events:?}"
+    );
+    assert_eq!(pair.server.conn().stats().migrations, 0);
+}
+
+#[test]
+fn an_attacker_who_spoofs_the_address_of_packets_gets_little_and_the_connection_goes_on() {
+    // RFC 9000 §9.3.1, §9.3.3: the attacker's copy arrives first, and the original with it is a duplicate.
+    let victim = addr("203.0.113.9:53");
+    let mut pair = Pair::connected();
+    let mut copied = 0;
+    pair.client.wire = Box::new(move |flying: Flying| {
+        copied += 1;
+        if copied % 7 == 3 { vec![Flying { from: victim, ..flying.clone() }, flying] } else { vec![flying] }
+    });
+    pair.transfer(Side::Client, 500_000, Duration::from_secs(10));
+    pair.run_for(Duration::from_secs(3));
+    pair.client.wire = Box::new(|flying| vec![flying]);
+    pair.transfer(Side::Server, 100_000, Duration::from_secs(10));
+    assert_eq!(pair.server.conn().remote_address(), addr(CLIENT));
+    assert!(pair.server.conn().stats().migrations > 2);
+    assert!(!pair.strays.is_empty());
+    assert_eq!((pair.client.lost(), pair.server.lost()), (None, None));
+}
+
+#[test]
+fn spoofed_addresses_get_at_most_three_times_what_came_from_them() {
+    let mut pair = Pair::connected();
+    let mut received: BTreeMap<SocketAddr, usize> = BTreeMap::new();
+    let mut sent: BTreeMap<SocketAddr, usize> = BTreeMap::new();
+    for n in 0..200_u16 {
+        // Each spoofed packet is new and authentic: the attacker holds the original back.
+        let spoofed = SocketAddr::from(([203, 0, 113, (n % 50) as u8], 1_000 + n % 5));
+        pair.client.conn().ping();
+        pair.client.mute = true;
+        let before = pair.client.sent.len();
+        pair.run_for(MS);
+        pair.client.mute = false;
+        for payload in pair.client.sent.split_off(before) {
+            *received.entry(spoofed).or_default() += payload.len();
+            pair.inject(Side::Server, spoofed, payload);
+        }
+        pair.run_for(3 * MS);
+        for (to, payload) in pair.stray_addrs.drain(..).zip(pair.strays.drain(..)) {
+            *sent.entry(to).or_default() += payload.len();
+        }
+        for (to, bytes) in &sent {
+            let limit = 3 * received.get(to).copied().unwrap_or_default();
+            assert!(*bytes <= limit, "{to} got {bytes} bytes and had sent a third of {limit}");
+        }
+    }
+    assert!(!sent.is_empty());
+    pair.run_for(Duration::from_secs(2));
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(5));
+    assert_eq!(pair.server.conn().remote_address(), addr(CLIENT));
+}
+
+#[test]
+fn a_client_ignores_packets_from_addresses_that_its_server_has_not_named() {
+    let mut pair = Pair::connected();
+    pair.server.conn().ping();
+    pair.server.wire = Box::new(|flying| vec![Flying { from: "10.9.9.9:443".parse().unwrap(), ..flying }]);
+    let received = pair.client.conn().stats().packets_received;
+    pair.run_for(300 * MS);
+    assert_eq!(pair.client.conn().stats().packets_received, received);
+    assert!(pair.client.conn().stats().packets_dropped > 0);
+}
+
+#[test]
+fn a_client_moves_to_the_address_that_its_server_prefers() {
+    let preferred = addr("10.0.0.200:443");
+    let mut pair = Setup { preferred: Some(preferred), ..Setup::default() }.connect();
+    pair.run_for(200 * MS);
+    assert_eq!(pair.client.conn().remote_address(), preferred);
+    assert_eq!(pair.server.conn().local_ip(), Some(preferred.ip()));
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(pair.end(side).conn().stats().migrations, 1, "{side:?}");
+        pair.transfer(side, 50_000, Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn a_client_stays_where_the_preferred_address_is_out_of_reach_or_not_wanted() {
+    let config = TransportConfig { follow_preferred_address: false, ..TransportConfig::default() };
+    for (client, reachable) in [(TransportConfig::default(), false), (config, true)] {
+        let mut pair = Setup { client, preferred: Some(addr("10.0.0.200:443")), ..Setup::default() }.dial();
+        if !reachable {
+            pair.server.more_addrs.clear();
+        }
+        pair.run_for(Duration::from_secs(3));
+        assert_eq!(pair.client.conn().remote_address(), addr(pair::SERVER));
+        assert_eq!(pair.client.conn().stats().paths_failed, u64::from(!reachable));
+        pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn ends_without_connection_ids_are_told_apart_by_their_addresses() {
+    let empty = || Arc::new(EmptyCids);
+    let mut pair = Setup { client_cids: empty(), ..Setup::default() }.connect();
+    pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
+    // The client needs no ID for its server to follow it.
+    appear_at(&mut pair, Side::Client, "10.0.0.1:2000");
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+    let now = pair.now;
+    pair.client.conn().migrate(now, None).unwrap();
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+    pair.close_and_forget();
+
+    let mut pair = Setup { client_cids: empty(), server_cids: empty(), ..Setup::default() }.connect();
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+    pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
+    pair.close_and_forget();
+}
