@@ -107,8 +107,8 @@ pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
     AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
     ConnectionId, ConnectionStats, DatagramStats, Dir, EarlyData, EmptyCids, EndpointConfig, FrameType,
-    Instant, KeyUpdatePolicy, QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetKey, RetryPolicy,
-    ServerConfig, SessionFileError, SessionStore, Side, SpinBit, StreamId, StreamStats, TlsError, TokenKeys,
+    KeyUpdatePolicy, QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetKey, RetryPolicy, ServerConfig,
+    SessionFileError, SessionStore, Side, SpinBit, StreamId, StreamStats, TlsError, TokenKeys,
     TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version, WorkerCids,
     restrict_suites,
 };
