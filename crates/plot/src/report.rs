@@ -57,7 +57,9 @@ pub fn report_page(title: &str, results: &Results) -> String {
 
 /// The groups, and how many there are beyond those.
 fn groups(rows: &[ResultRow]) -> (Vec<Group>, usize) {
-    let mut places: BTreeMap<(&str, &str, Vec<(String, String)>), usize> = BTreeMap::new();
+    /// The scenario, the controller, and the other settings.
+    type Key<'a> = (&'a str, &'a str, Vec<(String, String)>);
+    let mut places: BTreeMap<Key<'_>, usize> = BTreeMap::new();
     let mut members: Vec<Vec<&ResultRow>> = Vec::new();
     for row in rows {
         let key = (row.scenario.as_str(), row.controller.as_str(), own_settings(row));

@@ -148,8 +148,9 @@ impl Client {
     async fn fetch_files(self: &Arc<Self>, connection: &Connection, items: &[Item]) -> Result<(), Failure> {
         let permits = Arc::new(Semaphore::new(REQUESTS_MAX));
         let mut requests = JoinSet::new();
-        for item in items.iter().cloned() {
+        for item in items {
             let (client, connection, permits) = (self.clone(), connection.clone(), permits.clone());
+            let item = item.clone();
             requests.spawn(async move {
                 // The semaphore is never closed, so there is always a permit in the end.
                 let _permit = permits.acquire().await.ok();
