@@ -3,7 +3,6 @@
 use fulmar_base::Instant;
 
 use super::bandwidth::GROWTH_PERCENT;
-use super::units::percent;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::ramp::Ramp;
 use crate::congestion::{AckEvent, Sent};
@@ -13,11 +12,6 @@ pub(super) const STARTUP_GAIN: u64 = 277;
 
 /// STARTUP ends by loss when losses were found so many times in a round (BBRStartupFullLossCnt).
 const FULL_LOSS_EVENTS: u32 = 6;
-
-/// With so many of them and so large a share of the flight lost, in hundredths, STARTUP does not wait for the end of
-/// the round.
-const HEAVY_LOSS_EVENTS: u32 = 4;
-const HEAVY_LOSS_PERCENT: u64 = 12;
 
 /// DRAIN ends after so many rounds, whatever is in flight.
 const DRAIN_ROUNDS: u64 = 3;
@@ -96,14 +90,11 @@ impl Bbr {
     /// Too many losses in a round end STARTUP (draft-ietf-ccwg-bbr, "Exiting Startup Based on Packet Loss").
     ///
     /// The draft counts ranges of lost packets. Here the times are counted that losses were found: a burst of
-    /// losses is one of them. The draft also waits for the end of the round, in which a policer, which has no queue,
-    /// drops most of another flight: losses that are beyond doubt are not waited for.
+    /// losses is one of them.
     fn check_startup_high_loss(&mut self, rs: &Sample) {
         let losses = &self.losses;
-        let whole_round = losses.round_started && losses.events_in_round >= FULL_LOSS_EVENTS;
-        let heavy = losses.events_in_round >= HEAVY_LOSS_EVENTS
-            && rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT);
-        if !losses.in_round || !(whole_round || heavy) || !rs.inflight_too_high() {
+        let whole_round = losses.round_started && losses.in_round;
+        if !whole_round || losses.events_in_round < FULL_LOSS_EVENTS || !rs.inflight_too_high() {
             return;
         }
         self.losses.undo_phase = Some(Phase::Startup);

@@ -121,13 +121,3 @@ fn a_satellite_link_is_filled_without_an_overshoot() {
     assert!(time < Duration::from_millis(4_600), "{time:?}");
     assert!(transfer.packets_lost <= 200, "{}", transfer.packets_lost);
 }
-
-#[test]
-fn heavy_losses_end_startup_before_the_round_does() {
-    let mut path = Path::new(Link { policer: Some(20_000), ..Link::new(10, 10, 20) });
-    path.until(seconds(1), |bbr| bbr.losses.in_round);
-    let round = path.look(|bbr| bbr.rounds.count());
-    path.until_phase(Phase::Drain);
-    assert_eq!(path.look(|bbr| bbr.rounds.count()), round);
-    assert_eq!(path.look(|bbr| bbr.losses.undo_phase), Some(Phase::Startup));
-}
