@@ -1,4 +1,5 @@
-//! No more is in flight than the congestion window and the probes allow (RFC 9002 §7, §7.5).
+//! No more is in flight than the congestion window and the probes allow (RFC 9002 §7, §7.5), and the window never
+//! closes.
 
 use fulmar_proto::ConnectionStats;
 
@@ -8,6 +9,10 @@ const PROBES: u64 = 2;
 /// Probes that may be due and not yet sent, because there are no keys or no credit for them: those of all three
 /// packet number spaces.
 const PROBES_DUE_MAX: u64 = 3 * PROBES;
+
+/// The smallest window: two of the smallest datagrams that a path must carry (RFC 9002 §7.2). With less, the
+/// acknowledgement of one packet would not let the next two go.
+const WINDOW_MIN: u64 = 2 * 1_200;
 
 /// Watches what one connection has in flight, each time that it sends.
 #[derive(Debug, Default)]
@@ -33,6 +38,9 @@ impl Flight {
     /// The connection has sent a train.
     pub(crate) fn after_sending(&mut self, stats: &ConnectionStats) -> Result<(), String> {
         self.limit = self.limit.max(stats.cwnd);
+        if stats.cwnd < WINDOW_MIN {
+            return Err(format!("a window of {} bytes ({})", stats.cwnd, stats.controller));
+        }
         let excess = stats.bytes_in_flight.saturating_sub(self.limit);
         if excess > self.probes {
             return Err(format!(

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `agreement` | both ends of a connection tell the same story about every stream |
 //! | `amplification` | a server sends little to an address that may be forged |
-//! | `flight` | no more is in flight than the congestion window and the probes allow |
+//! | `flight` | no more is in flight than the congestion window and the probes allow; the window stays open |
 //!
 //! Contents are checked where they are read, by the [`Application`](crate::Application); spinning timers and
 //! endless sending by the [`Host`](crate::Host); hangs by the [`Simulation`](crate::Simulation).

@@ -310,9 +310,10 @@ impl Controller for Bbr1 {
             }
         }
         if event.persistent && self.timed_out.is_none() {
-            // RFC 9002 §7.6: a single packet more than is in flight, until something arrives again.
+            // RFC 9002 §7.6: a single packet more than is in flight, until something arrives again, but at least the
+            // minimum (§7.2).
             self.prior_window = self.window;
-            self.window = event.bytes_in_flight + self.packet;
+            self.window = (event.bytes_in_flight + self.packet).max(2 * self.packet);
             self.timed_out = Some(now);
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::random_loss::RandomLoss;
 use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
 use super::slow_start::SlowStart;
@@ -41,11 +42,16 @@ pub struct CubicConfig {
     pub initial_window: Option<u64>,
     /// Whether a flow whose window shrinks makes room for others faster (RFC 9438 §4.7).
     pub fast_convergence: bool,
+    /// Whether losses on a long path (80 ms and more) that are few, less than one in 20, and come without a rise of
+    /// the delay, are taken for chance and not for congestion. RFC 9438 knows no such exception; with `false` it is
+    /// followed strictly. Default true: over a satellite that loses one packet in 64, the strict reaction leaves a
+    /// thousandth of the capacity.
+    pub tolerate_random_loss: bool,
 }
 
 impl Default for CubicConfig {
     fn default() -> Self {
-        Self { initial_window: None, fast_convergence: true }
+        Self { initial_window: None, fast_convergence: true, tolerate_random_loss: true }
     }
 }
 
@@ -63,6 +69,8 @@ pub struct Cubic {
     recovery: Recovery,
     slow_start: SlowStart,
     rate: RateWatch,
+    /// Tells losses by chance from congestion, if that is wanted.
+    random_loss: Option<RandomLoss>,
     /// When the application began to leave the window unused, if it does.
     limited_since: Option<Instant>,
     state: Curve,
@@ -143,6 +151,7 @@ impl Cubic {
             recovery: Recovery::default(),
             slow_start: SlowStart::new(window),
             rate: RateWatch::new(),
+            random_loss: config.tolerate_random_loss.then(RandomLoss::default),
             limited_since: None,
             undo: state.clone(),
             state,
@@ -195,6 +204,13 @@ impl Cubic {
         }
     }
 
+    /// A departure from the RFC: whether losses may be chance.
+    fn is_excused(&mut self, event: &CongestionEvent) -> bool {
+        let lost = event.lost_packets;
+        let excused = self.random_loss.as_mut().is_some_and(|random_loss| random_loss.excuses(lost));
+        excused && event.cause == Cause::Loss && !event.persistent
+    }
+
     fn react(&mut self, now: Instant) {
         self.recovery.enter(now);
         self.rate.restart(now);
@@ -220,6 +236,9 @@ impl Controller for Cubic {
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        if let Some(random_loss) = &mut self.random_loss {
+            random_loss.on_ack(now, ack);
+        }
         if self.state.ssthresh.is_none() {
             let packet = u64::from(self.max_datagram_size);
             self.slow_start.watch_train(now, ack, packet, &mut self.state.window);
@@ -244,7 +263,8 @@ impl Controller for Cubic {
     }
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
-        if !self.recovery.covers(event.largest_sent_time) {
+        let excused = self.is_excused(event);
+        if !excused && !self.recovery.covers(event.largest_sent_time) {
             self.react(now);
         }
         match event.cause {

@@ -21,6 +21,7 @@ mod new_reno;
 mod pacer;
 mod prague;
 mod ramp;
+mod random_loss;
 mod rate_watch;
 mod recovery;
 mod saved_path;

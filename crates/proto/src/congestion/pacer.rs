@@ -22,6 +22,9 @@ const WAKE_INTERVAL: Duration = Duration::from_millis(1);
 /// A timer that rings up to so much too late costs no rate: what the rate gave meanwhile may leave.
 const LATENESS: Duration = Duration::from_millis(8);
 
+/// What was saved up at a higher rate may leave as far as the present one gives it in this time.
+const SAVED_TIME: Duration = Duration::from_millis(50);
+
 /// Tokens are counted in bytes times nanoseconds per second, so that adding them needs no division and
 /// loses no fraction.
 const NANOS: u64 = 1_000_000_000;
@@ -69,8 +72,8 @@ impl Pacer {
     pub(super) fn set_rate(&mut self, now: Instant, rate: u64) {
         self.refill(now);
         self.rate = rate;
-        // What a much higher rate has saved up must not leave as a long train at the lower one.
-        self.tokens = self.tokens.min(self.limit(LATENESS));
+        // What a much higher rate has saved up must not leave as a long train.
+        self.tokens = self.tokens.min(self.limit(SAVED_TIME));
     }
 
     /// Changes how many bytes may leave at once after silence; two full packets at least. Without a value, the

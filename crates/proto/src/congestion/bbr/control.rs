@@ -7,7 +7,7 @@ use fulmar_base::Instant;
 use super::startup::STARTUP_GAIN;
 use super::units::{percent, rate, volume};
 use super::{Bbr, Phase};
-use crate::congestion::window_after_mtu_change;
+use crate::congestion::{minimum_window, window_after_mtu_change};
 
 /// The pace is this share of the bandwidth (100 - BBR.PacingMarginPercent), in hundredths, so that queues shrink.
 const PACING_PERCENT: u64 = 99;
@@ -82,6 +82,11 @@ impl Control {
         MIN_PIPE_PACKETS * self.packet
     }
 
+    /// The window that persistent congestion leaves (RFC 9002 §7.6.2).
+    pub(super) fn smallest(&self) -> u64 {
+        minimum_window(u16::try_from(self.packet).unwrap_or(u16::MAX))
+    }
+
     pub(super) fn set_packet(&mut self, max_datagram_size: u16) {
         let old = u16::try_from(self.packet).unwrap_or(u16::MAX);
         self.window = window_after_mtu_change(self.window, old, max_datagram_size);
@@ -139,17 +144,19 @@ impl Bbr {
         self.control.measured = true;
     }
 
-    /// A departure from the draft: the margin is spared where the delay shows that there is no queue to shrink. Over
-    /// a long transfer it would cost what it is, one part in a hundred.
+    /// A departure from the draft: the margin is spared where the delay shows that there is no queue to shrink,
+    /// unless losses have set a bound: a policer has no queue either. Over a long transfer the margin would cost what
+    /// it is, one part in a hundred.
     fn pacing_percent(&self) -> u64 {
         let cruises = matches!(self.phase, Phase::ProbeCruise | Phase::ProbeRefill);
+        let lossless = self.losses.long_inflight.is_none() && self.losses.short_bandwidth.is_none();
         // A full packet takes its time where a small one has shown the smallest delay.
         let packets = self.control.packet * EMPTY_QUEUE_PACKETS * 1_000_000 / self.bandwidth().max(1);
         let noise = Duration::from_micros(packets);
         let is_empty = |base: Duration| {
             self.delay.recent_min().is_some_and(|recent| recent <= base + base / EMPTY_QUEUE_DIVISOR + noise)
         };
-        if cruises && self.min_rtt.get().is_some_and(is_empty) { 100 } else { PACING_PERCENT }
+        if cruises && lossless && self.min_rtt.get().is_some_and(is_empty) { 100 } else { PACING_PERCENT }
     }
 
     /// Without a sample of the bandwidth: the initial window in a round trip.

@@ -9,6 +9,9 @@ use crate::congestion::{CongestionEvent, LostPacket};
 /// The share of what is in flight that may be lost while probing (BBR.LossThresh), in hundredths.
 const LOSS_PERCENT: u64 = 2;
 
+/// A loss that is found so many round trips later than its packet was sent shows that the path stood still.
+const STOP_ROUND_TRIPS: u32 = 4;
+
 /// What is left after a round with losses, at least (BBR.Beta), in hundredths.
 const BETA_PERCENT: u64 = 70;
 
@@ -105,6 +108,9 @@ impl Bbr {
         }
         self.recovery.on_lost(lost.bytes);
         self.note_loss();
+        if self.is_found_late(now, lost) {
+            self.probe_soon(now);
+        }
         if !self.cycle.probe_sample {
             return;
         }
@@ -114,6 +120,12 @@ impl Bbr {
             let in_flight = inflight_at_loss(tx_in_flight, lost_since, lost.bytes);
             self.handle_inflight_too_high(now, in_flight, lost.snapshot.app_limited);
         }
+    }
+
+    /// Whether a loss was found so late that nothing can have arrived in between: the path stood still.
+    fn is_found_late(&self, now: Instant, lost: &LostPacket) -> bool {
+        let usual = self.delay.recent_min().max(self.min_rtt.get());
+        usual.is_some_and(|usual| now.saturating_since(lost.sent_time) > usual * STOP_ROUND_TRIPS)
     }
 
     /// Marks are congestion as losses are (RFC 3168; the draft leaves the answer open but demands one): a round
@@ -156,10 +168,10 @@ impl Bbr {
     }
 
     /// The flight was lost as a whole (RFC 9002 §7.6): a single packet more than is in flight, until something
-    /// arrives again (OnEnterRTO).
+    /// arrives again (OnEnterRTO). But no window is smaller than two packets (RFC 9002 §7.2).
     pub(super) fn enter_timeout_recovery(&mut self, now: Instant, in_flight: u64) {
         self.save_window();
-        self.control.window = in_flight + self.control.packet;
+        self.control.window = (in_flight + self.control.packet).max(self.control.smallest());
         self.control.timed_out = Some(now);
     }
 

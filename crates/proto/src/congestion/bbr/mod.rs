@@ -18,9 +18,9 @@
 //! | `control` | the window and the pacing rate that follow |
 //!
 //! Where this departs from the draft, the place says so and why. The departures are: a rise of delay ends
-//! STARTUP and the probing for bandwidth; on long paths the first packets show the capacity; the measurement of
-//! the round-trip time is rarer on long paths and spared where the queue is empty; a stop of the path is no
-//! aggregation; the budget for offloading is that of this crate's pacer.
+//! STARTUP and the probing for bandwidth; after a stop of the path the next probe is due soon; on long paths the
+//! first packets show the capacity; the measurement of the round-trip time is rarer on long paths and spared where
+//! the queue is empty; a stop of the path is no aggregation; the budget for offloading is that of this crate's pacer.
 
 mod aggregation;
 mod bandwidth;

@@ -18,6 +18,9 @@ const MAX_EXTRA_WAIT: Duration = Duration::from_secs(1);
 /// each 2 s there would do nothing else.
 const MIN_WAIT_ROUND_TRIPS: u32 = 6;
 
+/// The wait after a stop of the path, in round trips.
+const WAIT_ROUND_TRIPS_AFTER_STOP: u32 = 2;
+
 /// After so many rounds the next probe is due in any case, so that Reno and CUBIC find the same chances as
 /// among themselves.
 const MAX_WAIT_ROUNDS: u64 = 63;
@@ -213,6 +216,14 @@ impl Bbr {
         let extra = MAX_EXTRA_WAIT.as_micros() as u64;
         let long = self.min_rtt.get().unwrap_or_default() * MIN_WAIT_ROUND_TRIPS;
         self.cycle.wait = MIN_WAIT.max(long) + Duration::from_micros(rng.below(extra));
+    }
+
+    /// A departure from the draft: what is lost while the path stands still says little about what it can carry, and
+    /// the bounds that follow from it may be far too low. So the next probe is due after a few round trips, not
+    /// after the usual wait.
+    pub(super) fn probe_soon(&mut self, now: Instant) {
+        let soon = now + self.min_rtt.get().unwrap_or_default() * WAIT_ROUND_TRIPS_AFTER_STOP;
+        self.cycle.wait = self.cycle.wait.min(soon.saturating_since(self.cycle.stamp));
     }
 
     /// The long-term bound, less what is left to others (BBRInflightWithHeadroom).

@@ -1,4 +1,5 @@
 use super::super::test_link::{Link, SIZE, Transfer};
+use super::super::test_path::loss;
 use super::*;
 
 fn transfer(link: Link, packets: u64) -> Transfer {
@@ -71,4 +72,12 @@ fn a_stop_leaves_the_bandwidth_as_it_was() {
     transfer.run_until(Duration::from_millis(500), |_| false);
     // 500 packets at the rate of the link.
     assert!(transfer.packets_acked - before >= 450, "{}", transfer.packets_acked - before);
+}
+
+#[test]
+fn a_flight_lost_as_a_whole_leaves_two_packets() {
+    let mut bbr1 = Bbr1::new(&Bbr1Config::default(), Instant::ZERO, SIZE);
+    let now = Instant::from_millis(100);
+    bbr1.on_congestion(now, &CongestionEvent { persistent: true, ..loss(now) });
+    assert_eq!(bbr1.window(), 2 * u64::from(SIZE));
 }

@@ -6,8 +6,11 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
+/// A controller that follows the RFC strictly.
 fn cubic(window: u64) -> Cubic {
-    Cubic::new(&CubicConfig { initial_window: Some(window), ..CubicConfig::default() }, SIZE)
+    let config =
+        CubicConfig { initial_window: Some(window), tolerate_random_loss: false, ..CubicConfig::default() };
+    Cubic::new(&config, SIZE)
 }
 
 /// A sender that always uses its window, on a path with a fixed round-trip time: in each step of a
@@ -102,7 +105,8 @@ fn a_flow_that_shrinks_aims_lower() {
     assert_eq!(cubic.state.plateau, Some(100_000));
     cubic.on_congestion(at(100), &loss(at(60)));
     assert_eq!(cubic.state.plateau, Some(59_500), "17/20 of 70,000");
-    let config = CubicConfig { initial_window: Some(100_000), fast_convergence: false };
+    let config =
+        CubicConfig { initial_window: Some(100_000), fast_convergence: false, ..CubicConfig::default() };
     let mut alone = Cubic::new(&config, SIZE);
     alone.on_congestion(at(50), &loss(at(0)));
     alone.on_congestion(at(100), &loss(at(60)));
@@ -199,4 +203,32 @@ fn cube_roots_are_exact() {
         assert_eq!(cube_root(value), root);
     }
     assert_eq!(cube_root(u128::MAX), 6_981_463_658_331);
+}
+
+#[test]
+fn a_loss_by_chance_on_a_long_path_is_tolerated_unless_the_rfc_is_wanted() {
+    let long = rtt(Duration::from_millis(600));
+    let now = Instant::from_millis(10_000);
+    for tolerate_random_loss in [true, false] {
+        let config =
+            CubicConfig { initial_window: Some(100_000), tolerate_random_loss, ..CubicConfig::default() };
+        let mut cubic = Cubic::new(&config, SIZE);
+        cubic.on_ack(now, &AckEvent { app_limited: true, ..ack(60_000, now, &long) });
+        let before = cubic.window();
+        cubic.on_congestion(now, &loss(now));
+        assert_eq!(cubic.window() == before, tolerate_random_loss);
+        cubic.on_congestion(now, &CongestionEvent { lost_packets: 50, ..loss(now) });
+        assert!(cubic.window() < before, "so many are congestion");
+    }
+}
+
+#[test]
+fn marks_of_congestion_are_never_tolerated() {
+    let long = rtt(Duration::from_millis(600));
+    let now = Instant::from_millis(10_000);
+    let mut cubic = Cubic::new(&CubicConfig::default(), SIZE);
+    cubic.on_ack(now, &AckEvent { app_limited: true, ..ack(60_000, now, &long) });
+    let before = cubic.window();
+    cubic.on_congestion(now, &CongestionEvent { cause: Cause::Ecn { ce: 1 }, lost_packets: 0, ..loss(now) });
+    assert!(cubic.window() < before);
 }

@@ -116,7 +116,7 @@ fn a_spurious_timeout_is_undone() {
     path.until_phase(Phase::ProbeCruise);
     let window = path.transfer.flow.controller().window();
     lose(&mut path, 50 * packet(), 10, true);
-    assert_eq!(path.transfer.flow.controller().window(), packet());
+    assert_eq!(path.transfer.flow.controller().window(), 2 * packet());
     arrive(&mut path, 10);
     assert!(path.transfer.flow.controller().window() >= window * 9 / 10);
     assert_eq!(path.phase(), Phase::ProbeCruise);
@@ -160,4 +160,26 @@ fn marks_end_a_probe_as_losses_do() {
     Watched(path.bbr.clone()).on_congestion(now, &event);
     assert_eq!(path.phase(), Phase::ProbeDown);
     assert!(path.look(|bbr| bbr.losses.long_inflight.is_some() && bbr.cycle.too_high));
+}
+
+/// How long it takes until the next probe after the loss of a packet that was sent so long ago.
+fn probe_after_losses(age: Duration) -> Duration {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeCruise);
+    path.transfer.run_until(Duration::from_millis(300), |_| false);
+    assert_eq!(path.phase(), Phase::ProbeCruise);
+    let now = path.transfer.now;
+    let sent_time = Instant::ZERO + now.saturating_since(Instant::ZERO + age);
+    let lost = LostPacket { sent_time, ..lost(&path, 50 * packet(), 1) };
+    Watched(path.bbr.clone()).on_packet_lost(now, &lost);
+    path.until_phase(Phase::ProbeRefill);
+    path.transfer.now.saturating_since(now)
+}
+
+#[test]
+fn after_a_stop_of_the_path_the_next_probe_is_due_soon() {
+    let usual = probe_after_losses(Duration::from_millis(50));
+    assert!(usual > Duration::from_millis(500), "{usual:?}");
+    let soon = probe_after_losses(Duration::from_millis(400));
+    assert!(soon < Duration::from_millis(150), "{soon:?}");
 }

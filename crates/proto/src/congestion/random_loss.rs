@@ -1,0 +1,67 @@
+//! Losses that are no sign of congestion: few of them, on a long path, without a queue.
+//!
+//! A radio link loses packets by chance. On a path over a satellite, a controller that takes each for congestion is
+//! left with a thousandth of the capacity, since its window needs many round trips to grow back.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+use super::AckEvent;
+use super::bbr::DelayWatch;
+
+/// On shorter paths the window grows back fast enough, and what looks like chance may be the work of a queue that is
+/// kept short.
+const LONG_RTT: Duration = Duration::from_millis(80);
+
+/// The rate of loss is a mean over the latest packets that forgets with this weight.
+const WEIGHT: u32 = 128;
+
+/// After so many packets nothing is left of the mean before them.
+const MEMORY: u64 = 2048;
+
+/// One, as a rate of loss.
+const ONE: u32 = 1 << 20;
+
+/// From this rate on, losses are congestion whatever the delay says: a policer or a very short queue gives no other
+/// sign.
+const RATE_MAX: u32 = ONE / 20;
+
+/// A delay that exceeds the smallest by this part of it, within these bounds, is a queue.
+const QUEUE_DIVISOR: u32 = 16;
+const QUEUE_MIN: Duration = Duration::from_millis(4);
+const QUEUE_MAX: Duration = Duration::from_millis(25);
+
+/// Tells losses by chance from congestion.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RandomLoss {
+    rate: u32,
+    delay: DelayWatch,
+    min_rtt: Duration,
+}
+
+impl RandomLoss {
+    /// Takes an ACK frame.
+    pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        self.min_rtt = ack.rtt.min();
+        if let Some(sample) = ack.rtt_sample {
+            self.delay.on_sample(now, sample, self.min_rtt);
+        }
+        for _ in 0..ack.acked_packets.min(MEMORY) {
+            self.rate -= self.rate / WEIGHT;
+        }
+    }
+
+    /// Takes the loss of so many packets, and returns whether it may be chance.
+    pub(super) fn excuses(&mut self, packets: u64) -> bool {
+        for _ in 0..packets.min(MEMORY) {
+            self.rate += (ONE - self.rate) / WEIGHT;
+        }
+        let queue = (self.min_rtt / QUEUE_DIVISOR).clamp(QUEUE_MIN, QUEUE_MAX);
+        let is_empty = self.delay.recent_min().is_none_or(|recent| recent <= self.min_rtt + queue);
+        self.min_rtt >= LONG_RTT && self.rate <= RATE_MAX && is_empty
+    }
+}
+
+#[cfg(test)]
+mod tests;
