@@ -25,6 +25,7 @@ use self::cases::{Case, Stage};
 pub(crate) use self::emulated::{LoadOptions, run_load};
 use self::peers::{Pair, Peer, Programs};
 use self::table::{Outcome, Verdict};
+pub(crate) use self::trace::readdress_initial;
 use crate::{Result, programs};
 
 /// Options of the task.

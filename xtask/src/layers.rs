@@ -20,7 +20,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-proto", &["fulmar-base", "fulmar-wire", "fulmar-fec"]),
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),
-    ("fulmar-cli", &["fulmar", "fulmar-lab"]),
+    ("fulmar-plot", &["fulmar-base", "fulmar-proto"]),
+    ("fulmar-qlog", &["fulmar-base", "fulmar-proto", "fulmar-plot", "fulmar-lab"]),
+    ("fulmar-cli", &["fulmar", "fulmar-lab", "fulmar-plot", "fulmar-qlog"]),
     ("xtask", &["fulmar-base", "fulmar-wire", "fulmar-sim", "fulmar-lab"]),
 ];
 

@@ -9,6 +9,7 @@
     reason = "the tasks drive real programs over real sockets in real time; the core is not here"
 )]
 
+mod attack;
 mod bench;
 mod determinism;
 mod interop;
@@ -46,6 +47,8 @@ enum Task {
     Relay(relay::Options),
     /// Measure downloads over real sockets through such a link.
     Sockets(sockets::Options),
+    /// Flood a server with datagrams while a client of good faith is served.
+    Attack(attack::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
     /// One end of a TCP connection that competes in an interop case.
@@ -58,6 +61,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Interop(options) => interop::run(&options),
+        Task::Attack(options) => attack::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Determinism(options) => determinism::run(&options),
         Task::Relay(options) => relay::run(&options),

@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use crate::duration::parse_duration;
 use crate::interop::args::{INTEROP_EXAMPLES, InteropCommand};
 use crate::lab::args::{LAB_EXAMPLES, LabCommand};
+use crate::qlog::{QlogArgs, QlogCommand};
 use crate::size::parse_size;
 use crate::tls::Fingerprint;
 
@@ -19,10 +20,12 @@ Examples:
   fulmar get https://localhost:4433/a.iso --pin sha256:9f86d0..
   fulmar perf server --listen 127.0.0.1:4434
   fulmar perf client 127.0.0.1:4434 --insecure --download 1GB
+  fulmar qlog view logs/0011.sqlog -o out.html   charts of what a connection did
   fulmar lab run satellite/basic                 100 MB over a simulated satellite, in a second
 
 Exit codes: 0 success, 1 failure (one sentence on standard error), 2 wrong usage, 130 interrupted.
-Environment: SSLKEYLOGFILE names a file to which the TLS secrets of both sides are appended.";
+Environment: SSLKEYLOGFILE names a file to which the TLS secrets of both sides are appended; QLOGDIR a directory for
+the qlog files of `serve` and `get`.";
 
 const GET_EXAMPLES: &str = "\
 Examples:
@@ -38,6 +41,7 @@ Examples:
   fulmar serve
   fulmar serve ./public --listen 127.0.0.1:0 --json
   fulmar serve ./public --cert chain.pem --key key.pem
+  fulmar serve ./public --qlog logs --metrics 127.0.0.1:9090
 
 Files are served over HTTP/0.9 (ALPN hq-interop). Only regular files inside of DIR are served. A request that
 cannot be answered is told by a reset of its stream: code 0x404 for no such file, 0x400 for a malformed request,
@@ -90,6 +94,11 @@ pub(crate) enum Command {
     Interop {
         #[command(subcommand)]
         command: InteropCommand,
+    },
+    /// Look at what connections did
+    Qlog {
+        #[command(subcommand)]
+        command: QlogCommand,
     },
     /// Run scenarios in a simulated network, in virtual time
     #[command(after_help = LAB_EXAMPLES)]
@@ -146,6 +155,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
 
+    /// Tell figures in the text format of Prometheus at http://ADDR/metrics, over TCP
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) qlog: QlogArgs,
+
     /// Keep no TLS sessions but give them to the clients, sealed with the keys of --token-keys: every server with these
     /// keys resumes them. Early data (0-RTT), which is taken otherwise, is not taken then
     #[arg(long, requires = "token_keys")]
@@ -189,6 +205,9 @@ pub(crate) struct GetArgs {
     /// Keep the connection open this long after the last file, or until it ends
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) hold: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) qlog: QlogArgs,
 
     /// No progress bars and no summary
     #[arg(short, long)]

@@ -25,9 +25,11 @@ mod hq;
 mod interop;
 mod lab;
 mod logging;
+mod metrics;
 mod net;
 mod perf;
 mod progress;
+mod qlog;
 mod report;
 mod serve;
 mod signal;
@@ -64,6 +66,7 @@ fn run(command: Command, output: Output) -> Result<(), Failure> {
         Command::Get(args) => get::run(args, output),
         Command::Interop { command } => interop::run(command, output),
         Command::Lab { command } => lab::run(command, output),
+        Command::Qlog { command } => qlog::run(&command),
         Command::Perf { command: PerfCommand::Server(args) } => perf::server::run(&args, output),
         Command::Perf { command: PerfCommand::Client(args) } => perf::client::run(args, output),
     }

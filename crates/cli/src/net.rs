@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs, VersionName};
 use crate::authority::Authority;
 use crate::failure::{Failure, is_protocol_refusal};
+use crate::qlog::{self, QlogDir};
 use crate::report::Listening;
 use crate::tls::{self, Identity, Refusal};
 
@@ -47,6 +48,7 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 pub(crate) struct Transport {
     config: Arc<TransportConfig>,
     aead: AeadBackend,
+    logs: Option<Arc<QlogDir>>,
     versions: Vec<Version>,
     initial_version: Option<Version>,
 }
@@ -59,6 +61,7 @@ impl Default for Transport {
             aead: AeadBackend::preferred(),
             versions: vec![Version::V1, Version::V2],
             initial_version: None,
+            logs: None,
         }
     }
 }
@@ -101,12 +104,22 @@ impl Transport {
         };
         let versions = args.versions.iter().map(version).collect();
         let initial_version = args.initial_version.as_ref().map(version);
-        Ok(Self { config: Arc::new(config), aead, versions, initial_version })
+        Ok(Self { config: Arc::new(config), aead, versions, initial_version, logs: None })
+    }
+
+    /// Lets connections write down what they do.
+    pub(crate) fn with_logs(mut self, logs: Option<Arc<QlogDir>>) -> Self {
+        let log_entries = if logs.is_some() { qlog::LOG_ENTRIES } else { 0 };
+        self.config = Arc::new(TransportConfig { log_entries, ..TransportConfig::clone(&self.config) });
+        Self { logs, ..self }
     }
 
     /// The beginnings of an endpoint.
-    fn endpoint(&self) -> EndpointBuilder {
-        let builder = Endpoint::builder().versions(self.versions.clone());
+    pub(crate) fn endpoint(&self) -> EndpointBuilder {
+        let mut builder = Endpoint::builder().versions(self.versions.clone());
+        if let Some(logs) = &self.logs {
+            builder = builder.log_sink(logs.clone(), logs.delivery());
+        }
         match self.initial_version {
             Some(version) => builder.initial_version(version),
             None => builder,
@@ -192,9 +205,8 @@ impl Dialer {
         trust: &TrustArgs,
         cipher: Option<Cipher>,
         protocol: &'static str,
-        transport: &TransportArgs,
+        transport: &Transport,
     ) -> Result<Self, Failure> {
-        let transport = Transport::from_args(transport)?;
         let (config, refusal) = client_config(trust, cipher, protocol, transport.clone())?;
         let addresses = resolve(server).await?;
         let mut endpoints = Vec::new();
@@ -202,8 +214,8 @@ impl Dialer {
             [SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))]
         {
             if addresses.iter().any(|address| address.is_ipv4() == any.is_ipv4()) {
-                endpoints
-                    .push(transport.endpoint().bind(any).map_err(Failure::io("cannot open a UDP socket"))?);
+                let endpoint = transport.endpoint().bind(any);
+                endpoints.push(endpoint.map_err(Failure::io("cannot open a UDP socket"))?);
             }
         }
         let (peer, host) = (server.to_string(), server.host.clone());

@@ -44,6 +44,11 @@ impl Output {
         let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
     }
 
+    /// Tells of something that is no failure, in one sentence.
+    pub(crate) fn note(self, sentence: &str) {
+        let _ = writeln!(io::stderr(), "fulmar: {sentence}");
+    }
+
     /// Tells of a failure in one sentence.
     pub(crate) fn complain(self, failure: &Failure) {
         let _ = writeln!(io::stderr(), "fulmar: {failure}");

@@ -14,7 +14,9 @@ use tracing::{debug, info, warn};
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::hq::{self, BadRequest, RequestLine};
+use crate::metrics;
 use crate::net::{self, CLOSE_DONE, Listen, Transport};
+use crate::qlog;
 use crate::report::Output;
 use crate::signal::interrupted;
 use crate::tls::Identity;
@@ -46,7 +48,8 @@ struct Site {
 /// Serves until the user ends it.
 pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     let root = files::root(&args.dir)?;
-    let transport = Transport::from_args(&args.transport)?;
+    let logs = args.qlog.start()?;
+    let transport = Transport::from_args(&args.transport)?.with_logs(logs.clone());
     let identity = Identity::from_args(&args.identity)?;
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
@@ -63,6 +66,10 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             early_data: true,
         };
         let (endpoint, listening) = listen.bind()?;
+        if let Some(addr) = args.metrics {
+            let addr = metrics::start(addr, endpoint.clone()).await?;
+            info!("figures are told at http://{addr}/metrics");
+        }
         output.print(&listening, || listening.text());
         serve_until_interrupted(&endpoint, root, || {
             if validation.has_changed() {
@@ -76,6 +83,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     });
     // A read from a slow disk must not hold up the end.
     runtime.shutdown_background();
+    qlog::finish(logs, output);
     result
 }
 

@@ -40,6 +40,7 @@ pub struct Lab {
     pub(crate) connections: Vec<Connecting>,
     pub(crate) limits: Limits,
     pub(crate) watch_from: Option<Instant>,
+    pub(crate) log_entries: usize,
     pub(crate) nat: Option<NatConfig>,
     pub(crate) shifts: Vec<(Duration, Shift)>,
     pub(crate) watched_sender: Option<Side>,
@@ -153,6 +154,7 @@ impl Lab {
             connections: Vec::new(),
             limits: Limits::default(),
             watch_from: None,
+            log_entries: 0,
             nat: None,
             shifts: Vec::new(),
             watched_sender: None,
@@ -242,6 +244,19 @@ impl Lab {
     #[must_use]
     pub fn watch_from(self, at: Instant) -> Self {
         Self { watch_from: Some(at), ..self }
+    }
+
+    /// Records what the ends note, up to so many entries each, and the course of the link:
+    /// [`RunReport::recording`]. That changes nothing in the run.
+    #[must_use]
+    pub fn recorded(mut self, log_entries: usize) -> Self {
+        self.log_entries = log_entries;
+        self.client.log_entries = log_entries;
+        self.server.log_entries = log_entries;
+        for own in self.connections.iter_mut().filter_map(|connecting| connecting.transport.as_mut()) {
+            Arc::make_mut(own).log_entries = log_entries;
+        }
+        self
     }
 
     /// Puts a NAT between the client and the link.

@@ -41,9 +41,10 @@ pub use application::{
 pub use checkers::agreement;
 pub use content::Content;
 pub use fulmar_proto::Side;
+pub use fulmar_sim::{LinkConfig, LinkTrace};
 pub use host::{Host, Peaks, Session};
 pub use lab::{Close, Connecting, Lab, Limits, Shift};
-pub use report::{ConnectionReport, Failure, RunReport, SideReport};
+pub use report::{ConnectionLogs, ConnectionReport, Failure, Recording, RunReport, SideReport};
 pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};
 pub use workload::{MediaStream, Workload};

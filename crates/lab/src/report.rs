@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_proto::ConnectionStats;
-use fulmar_sim::LinkStats;
+use fulmar_proto::log::LogEntry;
+use fulmar_sim::{LinkStats, LinkTrace};
 
 use crate::application::ReceivingEnd;
 use crate::{Peaks, Session, TraceHash};
@@ -35,6 +36,30 @@ pub struct RunReport {
     pub up: LinkStats,
     /// The link from the server to the client.
     pub down: LinkStats,
+    /// What was recorded, if [`Lab::recorded`](crate::Lab::recorded) asked for it.
+    pub recording: Option<Recording>,
+}
+
+/// The course of a run.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The logs of the connections, in the order in which the client made them.
+    pub connections: Vec<ConnectionLogs>,
+    /// The link from the client to the server.
+    pub up: LinkTrace,
+    /// The link from the server to the client.
+    pub down: LinkTrace,
+}
+
+/// What both ends of a connection noted.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectionLogs {
+    /// The client's entries.
+    pub client: Vec<LogEntry>,
+    /// The server's entries.
+    pub server: Vec<LogEntry>,
+    /// Entries of both that there was no room for.
+    pub overwritten: u64,
 }
 
 /// Both ends of a connection.

@@ -13,11 +13,14 @@ use fulmar_sim::{Delivery, LinkConfig, LinkId, NodeId, Packet, World};
 use crate::capture::{Capture, Secrets};
 use crate::host::Outbox;
 use crate::lab::{Close, Connecting, Lab, Limits, Shift};
-use crate::report::ConnectionReport;
+use crate::report::{ConnectionLogs, ConnectionReport, Recording};
 use crate::{Application, Failure, Host, RunReport, Session, Trace, Workload, checkers};
 
 /// How often something may happen at one instant: on a link without delay that is a whole conversation.
 const STEPS_AT_ONCE_MAX: u64 = 200_000;
+
+/// How often the queue of a link is recorded.
+const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
 
 /// How many addresses a client has to move to, one after another.
 const CLIENT_ADDRESSES: u8 = 4;
@@ -102,6 +105,9 @@ impl Simulation {
         }
         let link_ends = [nat.unwrap_or(ends[0].node), ends[1].node];
         let link = world.add_link(link_ends[0], link_ends[1], lab.up, lab.down);
+        if lab.log_entries > 0 {
+            link_ends.iter().for_each(|end| world.record(link, *end, QUEUE_INTERVAL));
+        }
         let shifts = lab.shifts.iter().map(|(at, shift)| (Instant::ZERO + *at, *shift)).collect();
         Ok(Self {
             seed: lab.seed,
@@ -489,7 +495,26 @@ impl Simulation {
             server_sessions: self.server().sessions().len(),
             up: self.link_stats(Side::Client).clone(),
             down: self.link_stats(Side::Server).clone(),
+            recording: self.recording(),
         }
+    }
+
+    fn recording(&self) -> Option<Recording> {
+        let trace = |end: usize| self.world.link_trace(self.link, self.link_ends[end]).cloned();
+        let (up, down) = (trace(0)?, trace(1)?);
+        let numbers = 0..self.client().sessions().len();
+        Some(Recording { connections: numbers.map(|number| self.logs(number)).collect(), up, down })
+    }
+
+    /// What both ends of a connection noted.
+    fn logs(&self, client: usize) -> ConnectionLogs {
+        let server = self.peer_of(client).map(|peer| &self.server().sessions()[peer]);
+        let client = Some(&self.client().sessions()[client]);
+        let [(client, lost), (server, lost_too)] = [client, server].map(|session| {
+            let log = session.and_then(|session| session.connection().log());
+            log.map_or_else(Default::default, |log| (log.iter().copied().collect(), log.overwritten()))
+        });
+        ConnectionLogs { client, server, overwritten: lost + lost_too }
     }
 }
 

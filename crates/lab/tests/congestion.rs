@@ -74,8 +74,13 @@ fn marks_that_do_not_arrive_as_they_left_end_marking() {
 #[test]
 fn a_path_that_begins_to_drop_marked_packets_stops_no_transfer() {
     for congestion in [bbr, cubic, newreno, prague] {
-        let link = link().then(Instant::from_millis(500), Change::EcnPath(EcnPath::Drop));
-        let report = upload(&link, congestion(), 3_000_000);
+        let drops = link().then(Instant::from_millis(500), Change::EcnPath(EcnPath::Drop));
+        let report = Lab::new(3)
+            .link(drops, link())
+            .both(with(congestion()))
+            .connection(Connecting::new(Workload::upload(3_000_000)))
+            .run()
+            .unwrap();
         let end = report.connections[0].server.last_read.unwrap();
         // 2.5 s at the rate of the link, and two times three probe timeouts to find out.
         assert!(end < Instant::from_millis(6_000), "{:?}: {end:?}", congestion());
@@ -174,7 +179,7 @@ fn second_download(
     let mut lab = Lab::new(4)
         .link(link.clone(), link)
         .both(with(congestion))
-        .server_workload(Workload::replies(4_000_000))
+        .server_workload(Workload::replies(8_000_000))
         .connection(Connecting::new(Workload::requests(1, 100)))
         .connection(
             Connecting::new(Workload::requests(1, 100)).start(Duration::from_secs(20)).after_previous(),
@@ -191,12 +196,13 @@ fn second_download(
 #[test]
 fn a_second_connection_is_faster_with_what_the_first_one_knew() {
     for congestion in [bbr, cubic, newreno, prague] {
-        let (_, fresh) = second_download(congestion(), 20_000_000, false);
+        let (fresh_stats, fresh) = second_download(congestion(), 20_000_000, false);
         let (stats, resumed) = second_download(congestion(), 20_000_000, true);
-        // 1.6 s at the rate of the link, and 0.3 s until the request is there and answered.
-        assert!(resumed < ms(2_250), "{:?}: {resumed:?}", congestion());
+        // 3.2 s at the rate of the link, and 0.4 s until the request is there and answered.
+        assert!(resumed < ms(3_900), "{:?}: {resumed:?}", congestion());
         assert!(resumed + ms(50) < fresh, "{:?}: {resumed:?} and {fresh:?}", congestion());
-        assert!(stats.packets_lost < 20, "{:?}: {} lost", congestion(), stats.packets_lost);
+        let (lost, fresh_lost) = (stats.packets_lost, fresh_stats.packets_lost);
+        assert!(lost <= fresh_lost + 20, "{:?}: {lost} and {fresh_lost} lost", congestion());
     }
 }
 

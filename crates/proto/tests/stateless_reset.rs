@@ -128,3 +128,22 @@ fn resets_are_smaller_than_what_they_answer_and_short_packets_get_none() {
         assert_eq!(answer.is_some(), len >= 22);
     }
 }
+
+#[test]
+fn a_storm_of_packets_without_a_connection_is_answered_two_hundred_times_in_a_second() {
+    let mut pair = Pair::connected();
+    let storm = |pair: &mut Pair, first: u16| {
+        let before = pair.server.replies;
+        for n in first..first + 5_000 {
+            let mut payload = vec![0x40; 100];
+            payload[1..3].copy_from_slice(&n.to_be_bytes());
+            pair.inject(Side::Server, std::net::SocketAddr::from(([203, 0, 113, n as u8], n)), payload);
+        }
+        pair.server.replies - before
+    };
+    assert_eq!(storm(&mut pair, 1), 200);
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(storm(&mut pair, 10_000), 200);
+    assert!(pair.strays.iter().all(|reset| reset.len() < 100), "each answer is smaller than its cause");
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
+}

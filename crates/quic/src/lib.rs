@@ -72,6 +72,7 @@
 //! | `worker` | the task: receive, route, time, send |
 //! | `connection` | the handle of a connection, and who waits for what |
 //! | `stream` | the handles of streams |
+//! | `log` | where the logs of connections go |
 //! | [`tls`] | configurations from certificates |
 
 #![forbid(unsafe_code)]
@@ -80,28 +81,36 @@ mod clock;
 mod connection;
 mod endpoint;
 mod error;
+mod log;
 mod stream;
 mod sync;
 pub mod tls;
 mod worker;
 
 pub use connection::{Connecting, Connection};
-pub use endpoint::{Endpoint, EndpointBuilder, EndpointStats, Incoming, IncomingFuture};
+pub use endpoint::{
+    ConnectionMetrics, Endpoint, EndpointBuilder, EndpointMetrics, EndpointStats, Incoming, IncomingFuture,
+    Totals,
+};
 pub use error::{
     AcceptError, ClosedStream, ConnectError, ReadError, ReadExactError, ReadToEndError, SendDatagramError,
     StoppedError, WriteError,
 };
+pub use log::{LogBatch, LogDelivery, LogSink};
 pub use stream::{Chunk, RecvStream, SendStream};
 
+pub use fulmar_base::Instant;
 /// Congestion controllers, and what one of your own implements: see the example `controller`.
 pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
+pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
     AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
-    ConnectionStats, DatagramStats, Dir, EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy,
-    QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetKey, RetryPolicy, ServerConfig, SessionFileError,
-    SessionStore, Side, SpinBit, StreamId, StreamStats, TlsError, TokenKeys, TokenKeysError, TransportConfig,
-    TransportError, TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
+    ConnectionId, ConnectionStats, DatagramStats, Dir, EarlyData, EmptyCids, EndpointConfig, FrameType,
+    KeyUpdatePolicy, QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetKey, RetryPolicy, ServerConfig,
+    SessionFileError, SessionStore, Side, SpinBit, StreamId, StreamStats, TlsError, TokenKeys,
+    TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version, WorkerCids,
+    restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, SocketStats};
 

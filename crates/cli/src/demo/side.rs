@@ -144,7 +144,8 @@ impl Client {
         runtime.block_on(async {
             let server = Authority { host: self.address.ip().to_string(), port: self.address.port() };
             let trust = TrustArgs { insecure: false, ca: None, pin: Some(self.pin) };
-            let dialer = Dialer::new(&server, &trust, None, PROTOCOL, &self.transport).await?;
+            let transport = Transport::from_args(&self.transport)?;
+            let dialer = Dialer::new(&server, &trust, None, PROTOCOL, &transport).await?;
             let start = Instant::now();
             let connection = dialer.dial().await?;
             let handshake = start.elapsed();

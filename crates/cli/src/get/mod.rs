@@ -21,8 +21,9 @@ use crate::clock::process_cpu;
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::hq;
-use crate::net::{self, CLOSE_DONE, Dialer, Figures};
+use crate::net::{self, CLOSE_DONE, Dialer, Figures, Transport};
 use crate::progress::Bars;
+use crate::qlog::{self, QlogDir};
 use crate::report::{self, Output, Transfer};
 use crate::signal::interrupted;
 use crate::size::Size;
@@ -50,6 +51,7 @@ struct Job {
     args: Arc<GetArgs>,
     output: Output,
     bars: Bars,
+    logs: Option<Arc<QlogDir>>,
     sessions: Arc<SessionStore>,
 }
 
@@ -69,8 +71,9 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("{} is no directory", args.out.display())));
     }
     let bars = Bars::new(output.wants_bars() && !args.quiet);
+    let logs = args.qlog.start()?;
     let sessions = sessions::load(args.session.as_deref())?;
-    let job = Job { args: Arc::new(args), output, bars, sessions };
+    let job = Job { args: Arc::new(args), output, bars, sessions, logs: logs.clone() };
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
         tokio::select! {
@@ -80,6 +83,7 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     });
     job.bars.clear();
     runtime.shutdown_timeout(CLEANUP_MAX);
+    qlog::finish(logs, output);
     let saved = sessions::save(job.args.session.as_deref(), &job.sessions);
     result.and(saved)
 }
@@ -135,7 +139,8 @@ async fn fetch_all(job: &Job, groups: BTreeMap<Authority, Vec<Item>>) -> Result<
 async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Result<Vec<Failure>, Failure> {
     let args = &job.args;
     let start = Instant::now();
-    let mut dialer = Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &args.transport).await?;
+    let transport = Transport::from_args(&args.transport)?.with_logs(job.logs.clone());
+    let mut dialer = Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &transport).await?;
     dialer.remember(job.sessions.clone());
     let connection = dialer.dial().await?;
     let (first, others) = sessions::split(args, items);

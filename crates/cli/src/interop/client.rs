@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fulmar::{Connection, Endpoint, EndpointConfig, RecvStream, ResetKey, SessionStore, Version};
+use fulmar::{ClientConfig, Connection, EndpointConfig, RecvStream, ResetKey, SessionStore, Version};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::get::{Url, local_names};
 use crate::hq;
 use crate::net::{self, CLOSE_DONE, Inbox, Transport};
+use crate::qlog;
 use crate::report::Output;
 
 /// How many requests are under way at once; each may have a file open.
@@ -32,14 +33,32 @@ const KEY_UPDATE_PACKETS: u64 = 100;
 const SESSION_PATIENCE: Duration = Duration::from_secs(2);
 const SESSION_POLL: Duration = Duration::from_millis(10);
 
-pub(super) fn run(args: InteropClientArgs, _output: Output) -> Result<(), Failure> {
+pub(super) fn run(args: InteropClientArgs, output: Output) -> Result<(), Failure> {
     let case = Case::named(&args.testcase)?;
     let items = items(&args.requests).map_err(Failure::Usage)?;
     let runtime = net::runtime()?;
-    let client = Arc::new(Client { case, args, sessions: SessionStore::new(1) });
+    let logs = qlog::from_environment()?;
+    let transport = match case.key_update {
+        true => Transport::with_key_update_after(KEY_UPDATE_PACKETS),
+        false => Transport::default(),
+    };
+    let transport = transport.with_logs(logs.clone());
+    let sessions = SessionStore::new(1);
+    let config = config(case, &sessions, &transport)?;
+    let client = Arc::new(Client { case, args, sessions, transport, config });
     let result = runtime.block_on(client.fetch_all(&items));
     runtime.shutdown_background();
+    qlog::finish(logs, output);
     result
+}
+
+fn config(case: Case, sessions: &Arc<SessionStore>, transport: &Transport) -> Result<ClientConfig, Failure> {
+    let trust = TrustArgs { insecure: true, ca: None, pin: None };
+    let (config, _) = net::client_config(&trust, case.cipher, hq::PROTOCOL, transport.clone())?;
+    Ok(match case.course {
+        Course::Resumed => config.with_sessions(sessions.clone()),
+        Course::Together | Course::OneByOne => config,
+    })
 }
 
 /// A file to fetch.
@@ -59,7 +78,10 @@ fn items(requests: &str) -> Result<Vec<Item>, String> {
 struct Client {
     case: Case,
     args: InteropClientArgs,
+    transport: Transport,
     sessions: Arc<SessionStore>,
+    /// One for all connections: TLS resumes sessions of its own configuration only.
+    config: ClientConfig,
 }
 
 impl Client {
@@ -88,20 +110,10 @@ impl Client {
         let address = first_address(server).await?;
         let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let any: SocketAddr = any.parse().expect("it is an address");
-        let endpoint = Endpoint::builder().config(self.endpoint_config()?).bind(any);
+        let endpoint = self.transport.endpoint().config(self.endpoint_config()?).bind(any);
         let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
-        let trust = TrustArgs { insecure: true, ca: None, pin: None };
-        let transport = match self.case.key_update {
-            true => Transport::with_key_update_after(KEY_UPDATE_PACKETS),
-            false => Transport::default(),
-        };
-        let (config, _) = net::client_config(&trust, self.case.cipher, hq::PROTOCOL, transport)?;
-        let config = match self.case.course {
-            Course::Resumed => config.with_sessions(self.sessions.clone()),
-            Course::Together | Course::OneByOne => config,
-        };
         let connecting = endpoint
-            .connect_with(config, address, &server.host)
+            .connect_with(self.config.clone(), address, &server.host)
             .map_err(|error| Failure::Connect { peer: peer.clone(), error })?;
         let connection = connecting.await.map_err(Failure::connection(&peer))?;
         info!(%address, "connected");
@@ -136,8 +148,9 @@ impl Client {
     async fn fetch_files(self: &Arc<Self>, connection: &Connection, items: &[Item]) -> Result<(), Failure> {
         let permits = Arc::new(Semaphore::new(REQUESTS_MAX));
         let mut requests = JoinSet::new();
-        for item in items.iter().cloned() {
+        for item in items {
             let (client, connection, permits) = (self.clone(), connection.clone(), permits.clone());
+            let item = item.clone();
             requests.spawn(async move {
                 // The semaphore is never closed, so there is always a permit in the end.
                 let _permit = permits.acquire().await.ok();

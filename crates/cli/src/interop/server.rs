@@ -8,6 +8,7 @@ use crate::args::IdentityArgs;
 use crate::failure::Failure;
 use crate::hq;
 use crate::net::{self, Listen, Transport};
+use crate::qlog;
 use crate::report::Output;
 use crate::serve::{serve_until_interrupted, served_directory};
 use crate::tls::Identity;
@@ -20,7 +21,8 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
     let root = served_directory(&args.www)?;
     let identity = IdentityArgs { cert: Some(args.cert.clone()), key: Some(args.key.clone()) };
     let identity = Identity::from_args(&identity)?;
-    let transport = Transport::default();
+    let logs = qlog::from_environment()?;
+    let transport = Transport::default().with_logs(logs.clone());
     let retry = if case.retry { RetryPolicy::Always } else { RetryPolicy::default() };
     let validation = AddressValidation { retry, ..AddressValidation::default() };
     let runtime = net::runtime()?;
@@ -41,5 +43,6 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
         serve_until_interrupted(&endpoint, root, || Ok(())).await
     });
     runtime.shutdown_background();
+    qlog::finish(logs, output);
     result
 }

@@ -11,8 +11,10 @@ Examples:
   fulmar lab list
   fulmar lab run satellite/basic --controller cubic --json
   fulmar lab run my.toml --set up.delay_ms=100 --set link.rate_mbps=50 --runs 20
+  fulmar lab run satellite/basic --controller cubic,bbr --plot out.html
   fulmar lab check satellite
   fulmar lab grid campaign.toml -o results.jsonl --shard 1/4
+  fulmar lab report results.jsonl -o report.html
 
 A scenario is a TOML file: a link, two ends, a workload and goals (see scenarios/README.md). A run has the whole
 stack at both ends, with real TLS and real packets, in virtual time; the same seed gives the same packets.";
@@ -27,6 +29,8 @@ pub(crate) enum LabCommand {
     Check(LabCheckArgs),
     /// Run a scenario with every combination of some settings, controllers and seeds
     Grid(LabGridArgs),
+    /// Make a page of the results of many runs: box plots, distributions, tables
+    Report(LabReportArgs),
 }
 
 #[derive(Debug, Args)]
@@ -35,9 +39,10 @@ pub(crate) struct LabRunArgs {
     #[arg(value_name = "NAME|FILE.toml", required = true)]
     pub(crate) scenarios: Vec<String>,
 
-    /// The congestion controller of both ends. Default: the scenario's, or that of the default configuration
-    #[arg(long, value_name = "NAME")]
-    pub(crate) controller: Option<ControllerArg>,
+    /// The congestion controller of both ends; with several, a run with each. Default: the scenario's, or that of the
+    /// default configuration
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) controller: Vec<ControllerArg>,
 
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -58,6 +63,14 @@ pub(crate) struct LabRunArgs {
     /// The side whose packets are written
     #[arg(long, value_name = "SIDE", default_value = "client", requires = "pcap")]
     pub(crate) pcap_at: SideArg,
+
+    /// Run everything with this setting, too, to compare: `endpoints.timers=classic`. Several are one change
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) compare: Vec<String>,
+
+    /// Write a page with charts of the runs, which opens in a browser without a network
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) plot: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -75,6 +88,17 @@ impl From<SideArg> for fulmar_lab::Side {
             SideArg::Server => Self::Server,
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabReportArgs {
+    /// What `fulmar lab grid` has written (JSON lines or CSV), or `fulmar lab run --json`; `-`: standard input
+    #[arg(value_name = "RESULTS")]
+    pub(crate) results: PathBuf,
+
+    /// The page
+    #[arg(short, long, value_name = "FILE.html")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

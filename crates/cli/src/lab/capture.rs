@@ -16,7 +16,7 @@ pub(super) fn run(args: &LabRunArgs, path: &Path, output: Output) -> Result<(), 
         return Err(Failure::Usage("--pcap writes one run: name one scenario, and no --runs".to_owned()));
     };
     let scenario = load::scenario(word)?.with_settings(args.set.iter().map(String::as_str))?;
-    let controller = args.controller.iter().next().map(|&controller| ControllerName::from(controller));
+    let controller = args.controller.first().map(|&controller| ControllerName::from(controller));
     // A controller that does not exist is wrong usage, told before anything runs.
     scenario.lab(scenario.controller_or_default(controller)?, args.seed)?;
     let result = scenario.run_with_capture(controller, args.seed, args.pcap_at.into());

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `args` | the command line |
 //! | `load` | scenarios by name and from files |
-//! | `list`, `run`, `check`, `grid` | one command each |
+//! | `list`, `run`, `check`, `grid`, `report` | one command each |
+//! | `plot` | the page of runs |
 //! | `capture` | a run as a file for Wireshark |
 //! | `results` | where a campaign writes, and what it finds there |
 //! | `pool` | runs on all cores |
@@ -15,7 +16,9 @@ mod check;
 mod grid;
 mod list;
 mod load;
+mod plot;
 mod pool;
+mod report;
 mod results;
 mod run;
 
@@ -34,5 +37,6 @@ pub(crate) fn run(command: LabCommand, output: Output) -> Result<(), Failure> {
         },
         LabCommand::Check(args) => check::run(&args, output),
         LabCommand::Grid(args) => grid::run(&args, output),
+        LabCommand::Report(args) => report::run(&args),
     }
 }

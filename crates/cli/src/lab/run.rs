@@ -2,44 +2,98 @@
 
 use std::io::{self, Write};
 
-use fulmar_lab::scenario::{ControllerName, Figures, Scenario, SideFigures};
+use fulmar_lab::scenario::{ControllerName, Figures, RunError, Scenario, SideFigures};
+use fulmar_plot::Run;
 
 use super::args::LabRunArgs;
-use super::{load, pool};
+use super::{load, plot, pool};
 use crate::failure::Failure;
 use crate::report::Output;
 
+/// A run that is to be done.
+struct Job {
+    scenario: Scenario,
+    controller: Option<ControllerName>,
+    seed: u64,
+    /// What tells it from the others of its page.
+    name: String,
+}
+
+/// What came out of it: its figures, and what is drawn of it.
+type Outcome = (Figures, Option<Run>);
+
 pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
-    let controller = args.controller.map(ControllerName::from);
-    let settings = || args.set.iter().map(String::as_str);
-    let mut scenarios: Vec<Scenario> = Vec::new();
-    for word in &args.scenarios {
-        let scenario = load::scenario(word)?.with_settings(settings())?;
-        // A controller that does not exist is wrong usage, told before anything runs.
-        scenario.lab(scenario.controller_or_default(controller)?, args.seed)?;
-        scenarios.push(scenario);
+    let jobs = jobs(args)?;
+    let mut printer = Printer::new(jobs.len(), output);
+    let mut drawn: Vec<Option<Run>> = jobs.iter().map(|_| None).collect();
+    pool::for_each(
+        jobs.len(),
+        |number| jobs[number].run(args.plot.is_some()),
+        |number, result| {
+            let result = match result {
+                Ok(result) => result.map_err(|error| error.to_string()),
+                Err(panicked) => {
+                    let Job { scenario, seed, .. } = &jobs[number];
+                    Err(format!("{}, seed {seed}: panicked: {}", scenario.name(), panicked.0))
+                }
+            };
+            let result = result.map(|(figures, run)| {
+                drawn[number] = run;
+                figures
+            });
+            printer.on_result(number, result);
+            true
+        },
+    );
+    if let Some(path) = &args.plot {
+        plot::write(path, drawn.into_iter().flatten().collect())?;
     }
-    let runs = args.runs as usize;
-    let mut printer = Printer::new(scenarios.len() * runs, output);
-    let task = |number: usize| {
-        let seed = args.seed.wrapping_add((number % runs) as u64);
-        scenarios[number / runs].run(controller, seed)
-    };
-    pool::for_each(scenarios.len() * runs, task, |number, result| {
-        let result = match result {
-            Ok(result) => result.map_err(|error| error.to_string()),
-            Err(panicked) => {
-                let (scenario, seed) = (&scenarios[number / runs], number % runs);
-                let seed = args.seed.wrapping_add(seed as u64);
-                Err(format!("{}, seed {seed}: panicked: {}", scenario.name(), panicked.0))
-            }
-        };
-        printer.on_result(number, result);
-        true
-    });
     match printer.failed {
         0 => Ok(()),
         failed => Err(Failure::RunsFailed(failed)),
+    }
+}
+
+/// All runs: each scenario as it is and with the settings to compare with, each controller, each seed.
+fn jobs(args: &LabRunArgs) -> Result<Vec<Job>, Failure> {
+    let controllers: Vec<_> = match args.controller.as_slice() {
+        [] => vec![None],
+        some => some.iter().map(|&controller| Some(ControllerName::from(controller))).collect(),
+    };
+    let mut jobs = Vec::new();
+    for word in &args.scenarios {
+        let scenario = load::scenario(word)?.with_settings(args.set.iter().map(String::as_str))?;
+        let mut variants = vec![(scenario.clone(), String::new())];
+        if !args.compare.is_empty() {
+            let other = scenario.with_settings(args.compare.iter().map(String::as_str))?;
+            variants.push((other, format!(" {}", args.compare.join(" "))));
+        }
+        for (scenario, change) in variants {
+            for &controller in &controllers {
+                // A controller that does not exist is wrong usage, told before anything runs.
+                let named = scenario.controller_or_default(controller)?;
+                scenario.lab(named, args.seed)?;
+                let seeds = (0..args.runs).map(|number| args.seed.wrapping_add(number));
+                jobs.extend(seeds.map(|seed| Job {
+                    scenario: scenario.clone(),
+                    controller,
+                    seed,
+                    name: format!("{} {named} seed {seed}{change}", scenario.name()),
+                }));
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+impl Job {
+    fn run(&self, with_plot: bool) -> Result<Outcome, RunError> {
+        if !with_plot {
+            return Ok((self.scenario.run(self.controller, self.seed)?, None));
+        }
+        let (figures, recording) = self.scenario.run_recorded(self.controller, self.seed)?;
+        let run = plot::run(self.name.clone(), &figures, &recording);
+        Ok((figures, Some(run)))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{PROTOCOL, handshakes, requests, transfer};
 use crate::args::PerfClientArgs;
 use crate::authority::Authority;
 use crate::failure::Failure;
-use crate::net::{self, CLOSE_DONE, Dialer};
+use crate::net::{self, CLOSE_DONE, Dialer, Transport};
 use crate::report::Output;
 use crate::signal::interrupted;
 
@@ -66,7 +66,8 @@ pub(crate) fn run(args: PerfClientArgs, output: Output) -> Result<(), Failure> {
 }
 
 async fn measure(server: &Authority, args: &PerfClientArgs, output: Output) -> Result<(), Failure> {
-    let dialer = Dialer::new(server, &args.trust, args.cipher, PROTOCOL, &args.transport).await?;
+    let transport = Transport::from_args(&args.transport)?;
+    let dialer = Dialer::new(server, &args.trust, args.cipher, PROTOCOL, &transport).await?;
     let limit = args.measurement.duration;
     let measurement = Measurement::from_args(args);
     let load = |count| Load { count, concurrent: args.concurrent, limit };

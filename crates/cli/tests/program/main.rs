@@ -13,3 +13,4 @@ mod perf;
 mod run;
 #[path = "../../src/test_dir.rs"]
 mod test_dir;
+mod watch;

@@ -14,7 +14,12 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 /// The program, with the environment of the tests kept out of it.
 pub(crate) fn fulmar(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fulmar"));
-    command.args(arguments).env_remove("SSLKEYLOGFILE").env_remove("RUST_LOG").stdin(Stdio::null());
+    command
+        .args(arguments)
+        .env_remove("SSLKEYLOGFILE")
+        .env_remove("QLOGDIR")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null());
     command
 }
 

@@ -9,10 +9,16 @@ use thiserror::Error;
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
 use super::{ControllerName, Figures, Scenario, ScenarioError, Watched};
-use crate::{Close, Connecting, Failure, Lab, Limits, RunReport};
+use crate::{Close, Connecting, Failure, Lab, Limits, Recording, RunReport};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
 const STEPS_MAX: u64 = 100_000_000;
+
+/// Entries of the logs of all connections of one side together: the memory of those that are never written is not
+/// taken. A transfer of 100 MB notes about half a million.
+const LOG_ENTRIES: usize = 1 << 22;
+/// Entries of each log at least.
+const LOG_ENTRIES_MIN: usize = 1 << 10;
 
 /// Why a run has no figures.
 #[derive(Debug, Clone, Error)]
@@ -42,6 +48,27 @@ impl Scenario {
         let controller = self.controller_or_default(controller)?;
         let mut report = self.report(controller, self.lab(controller, seed)?)?;
         Ok(self.figures(controller, &mut report))
+    }
+
+    /// Runs the scenario as [`Scenario::run`] does, and records its course. The recording changes no figure.
+    ///
+    /// # Errors
+    /// See [`Scenario::run`].
+    pub fn run_recorded(
+        &self,
+        controller: Option<ControllerName>,
+        seed: u64,
+    ) -> Result<(Figures, Recording), RunError> {
+        let connections: u32 = self.file.connection.iter().map(|spec| spec.repeat.0).sum();
+        let entries = (LOG_ENTRIES / connections.max(1) as usize).max(LOG_ENTRIES_MIN);
+        let controller = self.controller_or_default(controller)?;
+        let mut report = self.report(controller, self.lab(controller, seed)?.recorded(entries))?;
+        let nothing = || ScenarioError::new(&self.name, "the run was not recorded");
+        let mut recording = report.recording.take().ok_or_else(nothing)?;
+        if self.file.seeded {
+            recording.connections.remove(0);
+        }
+        Ok((self.figures(controller, &mut report), recording))
     }
 
     /// Like [`run`](Self::run), with the packets that `side` sent and received: a pcapng file with the secrets that

@@ -350,7 +350,7 @@ impl Controller for Bbr1 {
         match step {
             ResumeStep::Jump { window, rtt } if self.phase == Phase::Startup => {
                 self.pacing_rate = self.pacing_rate.max(rate(window, rtt));
-                self.window = self.window.max(2 * window);
+                self.window = self.window.max(window);
             }
             ResumeStep::Retreat { window } => {
                 if self.phase == Phase::Startup {

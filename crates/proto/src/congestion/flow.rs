@@ -138,18 +138,22 @@ impl Flow {
 
     // Careful resume.
 
-    /// Lets a flow that is at its beginning resume what an earlier connection knew of the path.
+    /// Lets a flow that has lost nothing resume what an earlier connection knew of the path. If it has sent already,
+    /// what it sends next is its reconnaissance.
     pub(crate) fn resume(&mut self, saved: SavedPath) {
-        if self.delivery.delivered() == 0 {
-            self.resume = Some(CarefulResume::new(saved, self.controller.window()));
+        if self.delivery.lost() == 0 {
+            self.resume = Some(CarefulResume::new(saved, self.initial_window()));
         }
     }
 
     /// The bytes that the path delivers in a round trip, once that is known and worth knowing (RFC 9959 §3.1).
     pub(crate) fn capacity(&self) -> Option<u64> {
-        let least = CAPACITY_MIN_WINDOWS
-            * super::initial_window(u16::try_from(self.pacer.packet()).unwrap_or(u16::MAX));
+        let least = CAPACITY_MIN_WINDOWS * self.initial_window();
         self.capacity.get().filter(|&bytes| bytes >= least)
+    }
+
+    fn initial_window(&self) -> u64 {
+        super::initial_window(u16::try_from(self.pacer.packet()).unwrap_or(u16::MAX))
     }
 
     /// Whether the path was full when its capacity was measured.

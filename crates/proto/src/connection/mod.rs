@@ -427,6 +427,11 @@ impl Connection {
         self.side
     }
 
+    /// The connection ID to which the client sent its first packet, which both ends know.
+    pub fn original_cid(&self) -> ConnectionId {
+        self.handshake.cids.original_dcid
+    }
+
     /// The QUIC version.
     pub fn version(&self) -> Version {
         self.version

@@ -219,7 +219,8 @@ impl Connection {
             generation: opened.generation,
             detour: arrival.detour,
         };
-        if space.is_data() && arrival.detour.is_none() {
+        // Early data goes to the ID of the handshake, and has no spin bit.
+        if space.is_data() && arrival.detour.is_none() && packet.version.is_none() {
             self.path.peer_dst = packet.dst;
             if self.path.space.largest_received().is_none_or(|largest| largest < opened.number) {
                 self.path.tuple.spin.on_received(opened.spin, self.side);

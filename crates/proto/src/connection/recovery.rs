@@ -383,8 +383,11 @@ impl Connection {
                 self.queue_probe_data(id);
             }
         }
-        if self.pto.count() > ECN_PATIENCE_PTOS {
-            self.path.tuple.ecn.on_persistent_loss();
+        let ecn = &mut self.path.tuple.ecn;
+        // Suspicion of marks that used to arrive ends nothing, and packets of the peer may end the silence next.
+        let patience = ECN_PATIENCE_PTOS - u32::from(ecn.is_capable());
+        if self.pto.count() > patience {
+            ecn.on_persistent_loss();
         }
     }
 

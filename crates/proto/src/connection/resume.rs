@@ -20,8 +20,9 @@ impl Connection {
     }
 
     /// Starts with what an earlier connection to the same peer knew, as carefully as RFC 9959 asks: half of the saved
-    /// window is tried once the path has proved to be the same, and given up if congestion shows. To be called before
-    /// anything is sent; of another path, too old or too late, the parameters are not used.
+    /// window is tried once the path has proved to be the same, and given up if congestion shows. Best called before
+    /// anything is sent: then the handshake counts as reconnaissance. Of another path, or after losses, the parameters are
+    /// not used.
     ///
     /// Only one connection may use a set of parameters (RFC 9959 §3.2), so it is taken by value.
     pub fn resume_congestion(&mut self, saved: SavedPath) {

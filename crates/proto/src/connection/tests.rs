@@ -3,6 +3,7 @@
 //! | file | what it tests |
 //! |---|---|
 //! | `violations`, `parameters`, `packets`, `by_hand` | what a peer that breaks the protocol is told |
+//! | `conformance` | the same, as h3spec asks of servers, where the others do not have it |
 //! | `floods` | what a peer that sends too much can reach |
 //! | `retry`, `key_update` | what only shows from within |
 //! | `ack_frequency` | what is agreed about acknowledgements |
@@ -14,6 +15,7 @@ mod pair;
 
 mod ack_frequency;
 mod by_hand;
+mod conformance;
 mod floods;
 mod key_update;
 mod log;

@@ -100,6 +100,13 @@ pub enum LogEvent {
         /// What it says in one number: a limit, a final size, an error code.
         value: u64,
     },
+    /// A NEW_CONNECTION_ID frame.
+    NewConnectionId {
+        /// The sequence number of the connection ID.
+        sequence: u64,
+        /// All with smaller numbers are to be retired.
+        retire_prior_to: u64,
+    },
     /// A CONNECTION_CLOSE frame.
     Close {
         /// Whether the application closes, and not the transport.
@@ -271,7 +278,10 @@ impl LogEvent {
             Frame::MaxStreams(max) => plain(max.maximum.get()),
             Frame::DataBlocked(blocked) => plain(blocked.limit.get()),
             Frame::StreamsBlocked(blocked) => plain(blocked.limit.get()),
-            Frame::NewConnectionId(new) => plain(new.sequence.get()),
+            Frame::NewConnectionId(new) => Self::NewConnectionId {
+                sequence: new.sequence.get(),
+                retire_prior_to: new.retire_prior_to.get(),
+            },
             Frame::RetireConnectionId(retire) => plain(retire.sequence.get()),
             Frame::Datagram(datagram) => plain(datagram.data.len() as u64),
             Frame::AckFrequency(request) => plain(request.sequence.get()),

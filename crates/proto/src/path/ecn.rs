@@ -94,6 +94,11 @@ impl EcnValidation {
         };
     }
 
+    /// Whether marks have arrived until now.
+    pub(crate) fn is_capable(&self) -> bool {
+        self.state == State::Capable
+    }
+
     /// Something is acknowledged, after [`Self::on_feedback`] of the same frame. Marks that arrived before are given
     /// a second chance: the path may just have been interrupted.
     pub(crate) fn on_progress(&mut self) {

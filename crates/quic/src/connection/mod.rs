@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
+use fulmar_proto::congestion::SavedPath;
 use fulmar_proto::{ConnectionError, ConnectionStats, Dir, EarlyData, Side, StreamId, TlsError, VarInt};
 use rustls::pki_types::CertificateDer;
 
@@ -214,6 +215,19 @@ impl Connection {
     /// The figures of the connection.
     pub fn stats(&self) -> ConnectionStats {
         self.inner.lock().proto.stats()
+    }
+
+    /// What this connection has learned of its path, for a later one to the same peer (RFC 9959): see
+    /// [`ClientConfig::with_saved_path`](crate::ClientConfig::with_saved_path) and [`Connection::resume_congestion`].
+    /// `None` as long as nothing is known that is worth remembering.
+    pub fn congestion_parameters(&self) -> Option<SavedPath> {
+        self.inner.lock().proto.congestion_parameters()
+    }
+
+    /// Starts with what an earlier connection to the same peer knew of the path (RFC 9959). For servers; the sooner it
+    /// is called the better. What belongs to another path, or comes after losses, is not used.
+    pub fn resume_congestion(&self, saved: SavedPath) {
+        self.inner.lock().proto.resume_congestion(saved);
     }
 
     /// The smoothed round-trip time (RFC 9002 §5.3).

@@ -1,5 +1,6 @@
 //! Options of an endpoint.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,15 +10,17 @@ use fulmar_udp::UdpSocket;
 
 use super::{Endpoint, Shared};
 use crate::clock;
+use crate::log::{LogDelivery, LogSink, Logging};
 use crate::tls;
 use crate::worker::Worker;
 
 /// Collects what an endpoint needs; everything but the socket has a default.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct EndpointBuilder {
     config: Option<EndpointConfig>,
     server: Option<ServerConfig>,
     client: Option<ClientConfig>,
+    logging: Option<Logging>,
     versions: Option<Vec<Version>>,
     initial_version: Option<Version>,
 }
@@ -59,6 +62,13 @@ impl EndpointBuilder {
         self
     }
 
+    /// Hands the logs of all connections that keep one (`TransportConfig::log_entries`) to `sink`.
+    #[must_use]
+    pub fn log_sink(mut self, sink: Arc<dyn LogSink>, delivery: LogDelivery) -> Self {
+        self.logging = Some(Logging { sink, delivery });
+        self
+    }
+
     /// Binds a socket to `addr`, with large kernel buffers and, for `[::]`, for IPv4 as well, and starts the endpoint.
     ///
     /// # Errors
@@ -87,10 +97,24 @@ impl EndpointBuilder {
         let config = EndpointConfig { epoch: clock::unix_epoch(), versions, initial_version, ..config };
         let core =
             fulmar_proto::Endpoint::new(Arc::new(config), self.server.map(Arc::new), tls::random_bytes()?);
-        let shared = Arc::new(Shared::new(socket, core, self.client));
+        let shared = Arc::new(Shared::new(socket, core, self.client, self.logging));
         let endpoint = Endpoint::from_shared(shared.clone());
         runtime()?.spawn(Worker::new(shared));
         Ok(endpoint)
+    }
+}
+
+impl fmt::Debug for EndpointBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { config, server, client, logging, versions, initial_version } = self;
+        f.debug_struct("EndpointBuilder")
+            .field("config", config)
+            .field("server", server)
+            .field("client", client)
+            .field("versions", versions)
+            .field("initial_version", initial_version)
+            .field("logging", &logging.as_ref().map(|logging| logging.delivery))
+            .finish()
     }
 }
 

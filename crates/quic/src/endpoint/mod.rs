@@ -2,6 +2,7 @@
 
 mod builder;
 mod incoming;
+mod metrics;
 mod shared;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use crate::sync::lock;
 
 pub use builder::EndpointBuilder;
 pub use incoming::{Incoming, IncomingFuture};
+pub use metrics::{ConnectionMetrics, EndpointMetrics, Totals};
 pub(crate) use shared::Shared;
 
 /// One UDP socket and all connections over it, incoming and outgoing.
@@ -200,7 +202,21 @@ impl Endpoint {
 
     /// The figures of this endpoint.
     pub fn stats(&self) -> EndpointStats {
-        let core = lock(&self.shared.core);
+        self.stats_of(&lock(&self.shared.core))
+    }
+
+    /// The figures of the endpoint, of all its connections together, and of each.
+    ///
+    /// The work is linear in the number of connections, each of which is locked for a moment.
+    pub fn metrics(&self) -> EndpointMetrics {
+        let (endpoint, past, connections) = {
+            let core = lock(&self.shared.core);
+            (self.stats_of(&core), core.past, core.connections())
+        };
+        EndpointMetrics::of(endpoint, past, &connections)
+    }
+
+    fn stats_of(&self, core: &shared::Core) -> EndpointStats {
         EndpointStats {
             open_connections: core.connection_count(),
             waiting_incoming: core.waiting_count(),

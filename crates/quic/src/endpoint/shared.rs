@@ -14,6 +14,8 @@ use fulmar_udp::UdpSocket;
 use tokio::sync::Notify;
 
 use crate::connection::Inner;
+use crate::endpoint::Totals;
+use crate::log::Logging;
 use crate::sync::lock;
 use crate::worker::{ReadyQueue, send_from};
 
@@ -31,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) incoming: Notify,
     /// The last connection is gone.
     pub(crate) idle: Notify,
+    pub(crate) logging: Option<Logging>,
     /// How many handles of the endpoint exist.
     handles: AtomicUsize,
     next_id: AtomicU64,
@@ -50,6 +53,8 @@ pub(crate) struct Core {
     pub(crate) reply: TransmitBatch,
     pub(crate) closed: bool,
     pub(crate) dropped_datagrams: u64,
+    /// The counters of connections that are gone.
+    pub(crate) past: Totals,
     now: Instant,
 }
 
@@ -58,6 +63,7 @@ impl Shared {
         socket: UdpSocket,
         endpoint: fulmar_proto::Endpoint,
         client_config: Option<ClientConfig>,
+        logging: Option<Logging>,
     ) -> Self {
         let core = Core {
             endpoint,
@@ -68,6 +74,7 @@ impl Shared {
             reply: TransmitBatch::new(1),
             closed: false,
             dropped_datagrams: 0,
+            past: Totals::default(),
             now: Instant::ZERO,
         };
         Self {
@@ -77,6 +84,7 @@ impl Shared {
             ready: ReadyQueue::default(),
             incoming: Notify::new(),
             idle: Notify::new(),
+            logging,
             handles: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
         }
@@ -193,8 +201,11 @@ impl Core {
 
     /// Takes what a connection has to tell the core's endpoint.
     pub(crate) fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
-        if event.is_drained() && self.connections.get_mut(handle.0).and_then(Option::take).is_some() {
+        if event.is_drained()
+            && let Some(connection) = self.connections.get_mut(handle.0).and_then(Option::take)
+        {
             self.connection_count -= 1;
+            self.past.add(&connection.lock().proto.stats());
         }
         self.endpoint.handle_event(handle, event);
     }

@@ -29,6 +29,7 @@ use fulmar_udp::{Received, RecvBatch, SendOutcome, UdpSocket};
 use crate::clock;
 use crate::connection::{Inner, State};
 use crate::endpoint::Shared;
+use crate::log::LogBatch;
 use crate::sync::lock;
 
 pub(crate) use ready::ReadyQueue;
@@ -265,6 +266,10 @@ impl Worker {
             state.is_drained |= event.is_drained();
             self.endpoint_events.push((connection.handle(), event));
         }
+        let batch = self.shared.logging.as_ref().and_then(|logging| {
+            let State { proto, error, is_drained, .. } = &mut *state;
+            logging.collect(proto, connection.id(), *is_drained, error.as_ref())
+        });
         if state.is_drained {
             if let Some(armed) = state.timer.take() {
                 self.timers.disarm(connection, armed);
@@ -274,7 +279,15 @@ impl Worker {
             self.timers.arm(connection, &mut state.timer, deadline);
         }
         drop(state);
+        self.hand_over(batch);
         self.wakers.drain(..).for_each(Waker::wake);
+    }
+
+    /// Hands entries of a log to the sink, without any lock.
+    fn hand_over(&self, batch: Option<LogBatch>) {
+        if let (Some(logging), Some(batch)) = (&self.shared.logging, batch) {
+            logging.sink.take(batch);
+        }
     }
 
     /// Sends the train in the batch. Returns false if the socket is full; the train then waits.
@@ -363,8 +376,14 @@ impl Drop for Worker {
         let connections = lock(&self.shared.core).abandon();
         for connection in connections {
             let mut state = connection.lock();
-            state.is_drained = true;
+            let is_new = !mem::replace(&mut state.is_drained, true);
             connection.terminate(&mut state, ConnectionError::LocallyClosed, &mut self.wakers);
+            let logging = self.shared.logging.as_ref().filter(|_| is_new);
+            let State { proto, error, .. } = &mut *state;
+            let batch =
+                logging.and_then(|logging| logging.collect(proto, connection.id(), true, error.as_ref()));
+            drop(state);
+            self.hand_over(batch);
         }
         self.wakers.drain(..).for_each(Waker::wake);
         self.shared.incoming.notify_waiters();

@@ -186,7 +186,7 @@ impl Programs {
                 Case::V2 => {
                     _ = command.args([
                         "--version=v1",
-                        "--available-versions=v1,v2",
+                        "--available-versions=v2,v1",
                         "--preferred-versions=v2,v1",
                     ])
                 }

@@ -1,7 +1,7 @@
 //! Packet protection as an observer with a key log sees it (RFC 9001, RFC 9369). It is written from the specification and shares
 //! nothing with the core, so that it can judge it.
 
-use fulmar_wire::{Version, packet_number, sample, unprotect_header};
+use fulmar_wire::{Version, packet_number, protect_header, sample, unprotect_header};
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 use ring::hkdf::{self, HKDF_SHA256, HKDF_SHA384, KeyType, Prk, Salt};
 
@@ -137,19 +137,45 @@ impl PacketKeys {
     /// Opens what [`Self::unmask`] gave; `None` if it is not authentic.
     pub(super) fn open(&self, unmasked: &Unmasked) -> Option<Opened> {
         let Unmasked { bytes, header_len, number, key_phase } = unmasked;
-        let mut nonce = self.iv;
-        for (byte, number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
-            *byte ^= number;
-        }
         let (header, body) = bytes.split_at_checked(*header_len)?;
         if body.len() < TAG_LEN {
             return None;
         }
         let mut payload = body.to_vec();
-        let nonce = Nonce::assume_unique_for_key(nonce);
+        let nonce = Nonce::assume_unique_for_key(self.nonce(*number));
         let len = self.packet.open_in_place(nonce, Aad::from(header), &mut payload).ok()?.len();
         payload.truncate(len);
         Some(Opened { number: *number, key_phase: *key_phase, payload })
+    }
+}
+
+impl PacketKeys {
+    /// Opens a packet with `old` keys, lets `change` rewrite its header, and protects it with these.
+    pub(super) fn seal_again(
+        &self,
+        old: &Self,
+        mut unmasked: Unmasked,
+        pn_offset: usize,
+        change: impl FnOnce(&mut [u8]),
+    ) -> Option<Vec<u8>> {
+        let opened = old.open(&unmasked)?;
+        change(&mut unmasked.bytes[..unmasked.header_len]);
+        let mut packet = unmasked.bytes[..unmasked.header_len].to_vec();
+        let mut payload = opened.payload;
+        let nonce = Nonce::assume_unique_for_key(self.nonce(opened.number));
+        self.packet.seal_in_place_append_tag(nonce, Aad::from(&packet), &mut payload).ok()?;
+        packet.extend(payload);
+        let mask = self.header.as_ref()?.new_mask(sample(&packet, pn_offset)?).ok()?;
+        protect_header(&mut packet, pn_offset, mask);
+        Some(packet)
+    }
+
+    fn nonce(&self, number: u64) -> [u8; 12] {
+        let mut nonce = self.iv;
+        for (byte, number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= number;
+        }
+        nonce
     }
 }
 

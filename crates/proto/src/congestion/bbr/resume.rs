@@ -15,7 +15,9 @@ impl Bbr {
                 // The pace never falls in STARTUP, so it holds until the rate of delivery shows more.
                 self.control.pacing_rate = self.control.pacing_rate.max(rate(window, rtt));
                 self.control.measured = true;
-                self.control.window = self.control.window.max(2 * window);
+                // The RFC allows twice as much. But the first loss is two round trips away, and what the window does not
+                // hold cannot be lost until then.
+                self.control.window = self.control.window.max(window);
             }
             ResumeStep::Retreat { window } => {
                 if self.phase == Phase::Startup {

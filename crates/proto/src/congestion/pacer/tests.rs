@@ -151,3 +151,30 @@ fn what_a_high_rate_has_saved_up_does_not_leave_at_a_low_one() {
     pacer.set_rate(Instant::ZERO, 10_000);
     assert_eq!(pacer.budget(Instant::ZERO), 10_000);
 }
+
+/// The packets that leave together each time that a sender is woken in a second, after the first train: the smallest
+/// number and the largest.
+fn trains(rate: u64) -> (u64, u64) {
+    let mut now = at(1);
+    let mut pacer = Pacer::new(now, rate, SIZE);
+    let mut lengths = Vec::new();
+    while now < at(1_001) {
+        let length = pacer.budget(now) / PACKET;
+        pacer.on_sent(now, length * PACKET);
+        lengths.push(length);
+        now = pacer.next_time(now, PACKET);
+    }
+    let steady = &lengths[1..];
+    (steady.iter().copied().min().unwrap(), steady.iter().copied().max().unwrap())
+}
+
+#[test]
+fn trains_are_single_packets_on_slow_links_and_fill_a_send_on_fast_ones() {
+    assert_eq!(trains(125_000), (1, 1), "1 Mbit/s");
+    assert_eq!(trains(1_200_000), (1, 1), "a packet in a millisecond");
+    let (least, most) = trains(12_000_000);
+    assert!(least >= 10 && most <= 11, "100 Mbit/s: {least} to {most}");
+    // A send with segmentation carries 64 KiB or 64 packets.
+    let (least, most) = trains(125_000_000);
+    assert!(least >= 54 && most <= 110, "1 Gbit/s: {least} to {most}");
+}

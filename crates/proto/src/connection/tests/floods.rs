@@ -85,3 +85,26 @@ fn ten_thousand_acknowledgements_with_many_ranges() {
     assert_eq!(after.cwnd, stats.cwnd, "what was acknowledged before is no news");
     pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
 }
+
+#[test]
+fn packets_from_a_thousand_addresses_leave_a_handful_of_tuples() {
+    let mut pair = Pair::connected();
+    for n in 0..1_000_u16 {
+        pair.client.conn().ping();
+        pair.client.mute = true;
+        let before = pair.client.sent.len();
+        pair.run_for(Duration::from_millis(1));
+        for payload in pair.client.sent.split_off(before) {
+            pair.inject(
+                Side::Server,
+                std::net::SocketAddr::from(([203, 0, 113, n as u8], 1_000 + n)),
+                payload,
+            );
+        }
+        assert!(pair.server.conn().path.others().len() <= 3);
+        pair.strays.clear();
+    }
+    pair.client.mute = false;
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(20));
+    assert_eq!(pair.server.conn().remote_address(), pair.client.addr);
+}

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use fulmar_wire::{
     CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType, MaxStreamData,
-    NewConnectionId, NewToken, PathChallenge, PathId, PathResponse, ResetStream, ResetToken,
+    NewConnectionId, NewToken, PacketKind, PathChallenge, PathId, PathResponse, ResetStream, ResetToken,
     RetireConnectionId, Side, StopSending, Stream, StreamId, TransportErrorCode as Code, VarInt, Writer,
 };
 
@@ -39,10 +39,20 @@ pub(super) fn receive(
     payload: Vec<u8>,
     now: crate::Instant,
 ) -> Result<(), TransportError> {
+    receive_as(end, space, space.packet_kind(), payload, now)
+}
+
+/// As [`receive`], but in a packet of a kind that shares its space with another.
+pub(super) fn receive_as(
+    end: &mut End,
+    space: SpaceId,
+    kind: PacketKind,
+    payload: Vec<u8>,
+    now: crate::Instant,
+) -> Result<(), TransportError> {
     let connection: &mut Connection = end.conn();
     let payload = Bytes::from(payload);
     let dst = connection.local_cid;
-    let kind = space.packet_kind();
     let cx = FrameContext { now, space, kind, dst, payload: &payload, generation: 0, detour: None };
     let number = connection.path.space.largest_received().map_or(0, |n| n + 1);
     connection.handle_payload(&cx, number, Ecn::NotEct)

@@ -1,0 +1,144 @@
+//! The page of runs in the lab: what `--plot` writes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use fulmar_lab::Recording;
+use fulmar_lab::scenario::{Figures, SideFigures};
+use fulmar_plot::{Lane, Page, Points, Run, Timeline};
+
+use crate::failure::Failure;
+
+/// So many ends of connections are drawn of each run: those that sent most.
+const LANES_MAX: usize = 8;
+
+/// Writes the page.
+pub(super) fn write(path: &Path, mut runs: Vec<Run>) -> Result<(), Failure> {
+    let mut scenarios: Vec<&str> = runs.iter().filter_map(|run| run.name.split(' ').next()).collect();
+    scenarios.dedup();
+    let title = match (scenarios.as_slice(), runs.as_slice()) {
+        (_, [run]) => run.name.clone(),
+        ([scenario], runs) => format!("{scenario}: {} runs compared", runs.len()),
+        (_, runs) => format!("{} runs compared", runs.len()),
+    };
+    shorten_names(&mut runs);
+    let subtitle =
+        "Fulmar in the lab: both ends in virtual time, the same for everyone who repeats it".to_owned();
+    let page = Page { title, subtitle, runs };
+    let action = format!("cannot write {}", path.display());
+    fs::write(path, page.html()).map_err(Failure::io(action))
+}
+
+/// Takes from the names of several runs the words that all of them have, since the title has those.
+fn shorten_names(runs: &mut [Run]) {
+    let words = |name: &str| name.split(' ').map(str::to_owned).collect::<Vec<String>>();
+    let names: Vec<Vec<String>> = runs.iter().map(|run| words(&run.name)).collect();
+    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else { return };
+    let common = |place: usize| others.iter().all(|name| name.get(place) == first.get(place));
+    for (run, name) in runs.iter_mut().zip(&names) {
+        let own = name.iter().enumerate().filter(|(place, _)| !common(*place)).map(|(_, word)| word.as_str());
+        let short = own.collect::<Vec<_>>().join(" ");
+        // A run that only lacks what another has is the one without it.
+        run.name = if short.is_empty() { "as it is".to_owned() } else { short };
+    }
+}
+
+/// What is drawn of a run.
+pub(super) fn run(name: String, figures: &Figures, recording: &Recording) -> Run {
+    let several = recording.connections.len() > 1;
+    let mut lanes: Vec<Lane> = Vec::new();
+    for (number, logs) in recording.connections.iter().enumerate() {
+        let end = |side: &str| if several { format!("{side} {}", number + 1) } else { side.to_owned() };
+        lanes.push(lane(end("client"), Timeline::from_log(&logs.client), &recording.up));
+        lanes.push(lane(end("server"), Timeline::from_log(&logs.server), &recording.down));
+    }
+    lanes.retain(|lane| !lane.timeline.is_empty());
+    // The order stays that of the connections.
+    let mut by_bytes: Vec<usize> = (0..lanes.len()).collect();
+    by_bytes.sort_by_key(|&place| std::cmp::Reverse(lanes[place].timeline.bytes()));
+    let kept: BTreeSet<usize> = by_bytes.into_iter().take(LANES_MAX).collect();
+    let mut place = 0;
+    lanes.retain(|_| {
+        place += 1;
+        kept.contains(&(place - 1))
+    });
+    Run { name, facts: facts(figures, recording), lanes }
+}
+
+fn lane(name: String, timeline: Timeline, link: &fulmar_lab::LinkTrace) -> Lane {
+    let mut lane = Lane { name, timeline, ..Lane::default() };
+    for sample in &link.queue {
+        // The peak between two samples is drawn where it was told.
+        if sample.bytes_max > sample.bytes {
+            lane.queue.push(sample.at, sample.bytes_max);
+        }
+        lane.queue.push(sample.at, sample.bytes);
+    }
+    let mut queue = lane.queue.as_slice().iter().peekable();
+    let (mut waiting, mut drops, mut marks) = (0, Points::default(), Points::default());
+    let mut events: Vec<_> = link.drops.iter().map(|drop| (drop.at, true)).collect();
+    events.extend(link.marks.iter().map(|at| (*at, false)));
+    events.sort_by_key(|(at, _)| *at);
+    for (at, dropped) in events {
+        while let Some(sample) = queue.next_if(|sample| sample.at <= at.as_nanos()) {
+            waiting = sample.value;
+        }
+        if dropped { drops.push(at, waiting) } else { marks.push(at, waiting) }
+    }
+    Lane { drops, marks, ..lane }
+}
+
+/// The figures of the table above the charts.
+fn facts(figures: &Figures, recording: &Recording) -> Vec<(String, String)> {
+    // What the side did that sent most is what the run is about.
+    let Figures { client, server, bytes, completion_s, .. } = figures;
+    let side: &SideFigures = if client.bytes_sent >= server.bytes_sent { client } else { server };
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    fact("completion", completion_s.map_or("-".to_owned(), |time| format!("{time:.3} s")));
+    let goodput = completion_s.filter(|time| *time > 0.0).map(|time| *bytes as f64 * 8e-6 / time);
+    fact("goodput", goodput.map_or("-".to_owned(), |rate| format!("{rate:.2} Mbit/s")));
+    fact("packets sent", side.packets_sent.to_string());
+    fact("lost", side.packets_lost.to_string());
+    fact("lost in error", side.packets_spurious.to_string());
+    fact("dropped by the link", (recording.up.drops.len() + recording.down.drops.len()).to_string());
+    fact("probe timeouts", side.pto_count.to_string());
+    if let (Some(min), Some(max)) = (side.rtt_min_ms, side.rtt_max_ms) {
+        fact("round-trip time", format!("{min:.1} to {max:.1} ms"));
+    }
+    fact("largest window", in_bytes(side.cwnd_max));
+    let overwritten: u64 = recording.connections.iter().map(|logs| logs.overwritten).sum();
+    if overwritten > 0 {
+        fact("log entries without room", overwritten.to_string());
+    }
+    facts
+}
+
+/// A number of bytes that is easy to read.
+fn in_bytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shortened(names: &[&str]) -> Vec<String> {
+        let run = |name: &&str| Run { name: (*name).to_owned(), ..Run::default() };
+        let mut runs: Vec<Run> = names.iter().map(run).collect();
+        shorten_names(&mut runs);
+        runs.into_iter().map(|run| run.name).collect()
+    }
+
+    #[test]
+    fn runs_are_told_apart_by_what_is_different() {
+        assert_eq!(shortened(&["w/x cubic seed 1", "w/x bbr seed 1"]), ["cubic", "bbr"]);
+        assert_eq!(shortened(&["w/x cubic seed 1", "w/x cubic seed 1 a=b"]), ["as it is", "a=b"]);
+        assert_eq!(shortened(&["w/x cubic seed 1"]), ["w/x cubic seed 1"]);
+    }
+}

@@ -1,0 +1,153 @@
+//! The log as a table, for spreadsheets and scripts.
+
+use std::fmt::Write as _;
+
+use fulmar_proto::SpaceId;
+use fulmar_proto::log::{LogEntry, LogEvent};
+
+use crate::writer::blocked;
+
+/// The columns. What an event does not have is empty.
+const HEADER: &str = "time_us,event,space,number,bytes,stream,offset,value,value2,text\n";
+
+/// A row of what an event has.
+#[derive(Default)]
+struct Row {
+    event: &'static str,
+    space: Option<SpaceId>,
+    number: Option<u64>,
+    bytes: Option<u64>,
+    stream: Option<u64>,
+    offset: Option<u64>,
+    values: [Option<u64>; 2],
+    text: String,
+}
+
+/// The entries as comma-separated values with a header (RFC 4180). Times are microseconds with three decimals, times of
+/// round trips nanoseconds, rates bytes per second.
+pub fn csv(entries: &[LogEntry]) -> String {
+    let mut out = HEADER.to_owned();
+    for entry in entries {
+        let row = row(&entry.event);
+        let nanos = entry.at.as_nanos();
+        let _ = write!(out, "{}.{:03},{},", nanos / 1_000, nanos % 1_000, row.event);
+        if let Some(space) = row.space {
+            let _ = write!(out, "{space}");
+        }
+        for number in [row.number, row.bytes, row.stream, row.offset].into_iter().chain(row.values) {
+            out.push(',');
+            if let Some(number) = number {
+                let _ = write!(out, "{number}");
+            }
+        }
+        let _ = writeln!(out, ",{}", row.text);
+    }
+    out
+}
+
+fn row(event: &LogEvent) -> Row {
+    let plain = |event| Row { event, ..Row::default() };
+    let values = |event, first, second| Row { values: [Some(first), second], ..plain(event) };
+    let packet = |event, space, number, size: u16| Row {
+        space: Some(space),
+        number: Some(number),
+        bytes: Some(size.into()),
+        ..plain(event)
+    };
+    let worded = |event, text: &str| Row { text: text.replace([',', '"', '\n', '\r'], " "), ..plain(event) };
+    match *event {
+        LogEvent::PacketSent { space, number, size, mtu_probe, .. } => {
+            let text = if mtu_probe { "mtu_probe".to_owned() } else { String::new() };
+            Row { text, ..packet("packet_sent", space, number, size) }
+        }
+        LogEvent::PacketReceived { space, number, size, .. } => {
+            packet("packet_received", space, number, size)
+        }
+        LogEvent::PacketLost { space, number, size, .. } => packet("packet_lost", space, number, size),
+        LogEvent::PacketSpurious { space, number, size } => packet("packet_spurious", space, number, size),
+        LogEvent::PacketDropped { unauthenticated, size } => {
+            let text = if unauthenticated { "unauthenticated".to_owned() } else { String::new() };
+            Row { bytes: Some(size.into()), text, ..plain("packet_dropped") }
+        }
+        LogEvent::Stream { id, offset, len, fin } => Row {
+            stream: Some(id.as_u64()),
+            offset: Some(offset),
+            bytes: Some(len.into()),
+            text: if fin { "fin".to_owned() } else { String::new() },
+            ..plain("frame_stream")
+        },
+        LogEvent::Crypto { offset, len } => {
+            Row { offset: Some(offset), bytes: Some(len.into()), ..plain("frame_crypto") }
+        }
+        LogEvent::Ack { delay, ce } => values("frame_ack", delay, ce.map(u64::from)),
+        LogEvent::AckRange { first, last } => values("ack_range", first, Some(last)),
+        LogEvent::Frame { kind, value } => Row { text: kind.to_string(), ..values("frame", value, None) },
+        LogEvent::StreamFrame { kind, id, value } => Row {
+            stream: Some(id.as_u64()),
+            text: fulmar_proto::FrameType(kind.into()).to_string(),
+            ..values("frame", value, None)
+        },
+        LogEvent::NewConnectionId { sequence, retire_prior_to } => {
+            values("frame_new_connection_id", sequence, Some(retire_prior_to))
+        }
+        LogEvent::Close { application, code } => {
+            let text = if application { "application" } else { "transport" };
+            Row { text: text.to_owned(), ..values("frame_close", code, None) }
+        }
+        LogEvent::ProbeTimeout { space, count } => {
+            Row { space: Some(space), ..values("probe_timeout", count.into(), None) }
+        }
+        LogEvent::LossTimeout => plain("loss_timeout"),
+        LogEvent::Window { window, in_flight } => values("window", window, Some(in_flight)),
+        LogEvent::SlowStartThreshold(bytes) => Row { values: [bytes, None], ..plain("slow_start_threshold") },
+        LogEvent::Rates { pacing, delivery } => values("rates", pacing, Some(delivery)),
+        LogEvent::Rtt { latest, smoothed } => values("rtt", latest, Some(smoothed)),
+        LogEvent::RttBounds { min, variance } => values("rtt_bounds", min, Some(variance)),
+        LogEvent::Phase(name) => worded("phase", name),
+        LogEvent::Mtu(mtu) => values("mtu", mtu.into(), None),
+        LogEvent::EcnState(state) => worded("ecn_state", &format!("{state:?}")),
+        LogEvent::KeyGeneration(generation) => values("key_generation", generation, None),
+        LogEvent::PeerAddress { ip, port } => {
+            let ip = std::net::Ipv6Addr::from(ip).to_canonical();
+            Row { text: ip.to_string(), ..values("peer_address", port.into(), None) }
+        }
+        LogEvent::Blocked(reason) => worded("blocked", blocked(reason)),
+        LogEvent::State(state) => worded("state", &format!("{state:?}")),
+        _ => plain("unknown"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fulmar_base::Instant;
+
+    use super::*;
+
+    #[test]
+    fn every_row_has_the_columns_of_the_header() {
+        let events = [
+            LogEvent::PacketSent {
+                space: SpaceId::Initial,
+                number: 3,
+                size: 1_200,
+                ack_eliciting: true,
+                mtu_probe: false,
+                ecn: fulmar_proto::Ecn::NotEct,
+            },
+            LogEvent::Window { window: 12_000, in_flight: 1_200 },
+            LogEvent::SlowStartThreshold(None),
+            LogEvent::Phase("probe, \"up\""),
+        ];
+        let entries: Vec<LogEntry> = events
+            .iter()
+            .map(|event| LogEntry { at: Instant::from_nanos(1_234_567), event: *event })
+            .collect();
+        let text = csv(&entries);
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some(HEADER.trim_end()));
+        let columns = HEADER.split(',').count();
+        assert!(lines.clone().all(|line| line.split(',').count() == columns), "{text}");
+        assert_eq!(lines.next(), Some("1234.567,packet_sent,Initial,3,1200,,,,,"));
+        assert_eq!(lines.next(), Some("1234.567,window,,,,,,12000,1200,"));
+    }
+}

@@ -1,0 +1,183 @@
+//! qlog files of any stack, as courses in time.
+//!
+//! Files are of others and may be anything: what is not understood is counted and passed over, numbers are taken where
+//! they make sense, and nothing is kept but what is drawn.
+
+use fulmar_plot::{Lane, Page, Run};
+use serde_json::Value;
+use thiserror::Error;
+
+mod event;
+mod time;
+
+use event::Events;
+use time::Clock;
+
+/// The most traces of a file that are read.
+const TRACES_MAX: usize = 64;
+
+/// A file that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum QlogError {
+    /// It is no JSON.
+    #[error("line {line}: {what}")]
+    Json {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// It is JSON, but says nothing of a connection.
+    #[error("there is no trace with events of QUIC in it")]
+    NoTrace,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Trace {
+    /// Its title, or its place in the file.
+    pub title: String,
+    /// What happened.
+    pub lane: Lane,
+    /// Figures by name.
+    pub facts: Vec<(String, String)>,
+    /// Events that were taken.
+    pub events: usize,
+    /// Events that were passed over.
+    pub passed_over: usize,
+}
+
+/// Reads a file: JSON, JSON text sequences (RFC 7464) or one JSON text per line.
+///
+/// # Errors
+/// See [`QlogError`].
+pub fn read(bytes: &[u8]) -> Result<Vec<Trace>, QlogError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let traces = match serde_json::from_slice::<Value>(bytes) {
+        Ok(file) => contained(&file),
+        Err(_) => sequence(bytes)?,
+    };
+    let known: Vec<Trace> = traces.into_iter().filter(|trace| !trace.lane.timeline.is_empty()).collect();
+    if known.is_empty() { Err(QlogError::NoTrace) } else { Ok(known) }
+}
+
+/// The page of what some files tell, each with a name.
+pub fn page(title: &str, files: Vec<(String, Vec<Trace>)>) -> Page {
+    let mut runs = Vec::new();
+    for (name, traces) in files {
+        let several = traces.len() > 1;
+        for trace in traces {
+            let name = if several { format!("{name}: {}", trace.title) } else { name.clone() };
+            runs.push(Run { name, facts: trace.facts, lanes: vec![trace.lane] });
+        }
+    }
+    Page { title: title.to_owned(), subtitle: "from qlog".to_owned(), runs }
+}
+
+/// A file that is one JSON text.
+fn contained(file: &Value) -> Vec<Trace> {
+    let traces = file.get("traces").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let traces = traces.iter().take(TRACES_MAX).enumerate().map(|(number, trace)| {
+        let mut building = Building::new(trace, number);
+        for event in trace.get("events").and_then(Value::as_array).into_iter().flatten() {
+            building.take(event);
+        }
+        building.finish()
+    });
+    traces.collect()
+}
+
+/// A file of one JSON text after another: the first describes the trace, the others are its events.
+fn sequence(bytes: &[u8]) -> Result<Vec<Trace>, QlogError> {
+    let mut building: Option<Building> = None;
+    let mut texts = texts(bytes).peekable();
+    while let Some((line, text)) = texts.next() {
+        let value: Value = match serde_json::from_slice(text) {
+            Ok(value) => value,
+            // Whoever writes may have been interrupted.
+            Err(_) if texts.peek().is_none() && building.is_some() => break,
+            Err(error) => return Err(QlogError::Json { line, what: error.to_string() }),
+        };
+        match &mut building {
+            Some(building) => building.take(&value),
+            None => building = Some(Building::new(value.get("trace").unwrap_or(&value), 0)),
+        }
+    }
+    Ok(building.into_iter().map(Building::finish).collect())
+}
+
+/// The texts of a sequence with the lines on which they begin: after each record separator, or one per line.
+fn texts(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let separator = if bytes.contains(&0x1e) { 0x1e } else { b'\n' };
+    let mut line = 1;
+    bytes
+        .split(move |byte| *byte == separator)
+        .map(move |text| {
+            let at = line;
+            line += text.iter().filter(|byte| **byte == b'\n').count() + usize::from(separator == b'\n');
+            (at, text)
+        })
+        .filter(|(_, text)| !text.trim_ascii().is_empty())
+}
+
+/// A trace that is being read.
+struct Building {
+    title: String,
+    clock: Clock,
+    /// The names of the columns, where events are arrays (before qlog 0.3).
+    fields: Vec<String>,
+    events: Events,
+    taken: usize,
+    passed_over: usize,
+}
+
+impl Building {
+    fn new(trace: &Value, number: usize) -> Self {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let side = trace.pointer("/vantage_point/type").and_then(text);
+        let name = trace.pointer("/vantage_point/name").and_then(text);
+        let title = trace.get("title").and_then(text).filter(|title| !title.is_empty());
+        let fields = trace.get("event_fields").and_then(Value::as_array).into_iter().flatten();
+        Self {
+            title: title.or(name).or_else(|| side.clone()).unwrap_or_else(|| format!("trace {}", number + 1)),
+            clock: Clock::of(trace),
+            fields: fields.filter_map(|field| Some(field.as_str()?.to_ascii_lowercase())).collect(),
+            events: Events::new(side.unwrap_or_else(|| "connection".to_owned())),
+            taken: 0,
+            passed_over: 0,
+        }
+    }
+
+    fn take(&mut self, event: &Value) {
+        if self.try_take(event).is_some() { self.taken += 1 } else { self.passed_over += 1 }
+    }
+
+    fn try_take(&mut self, event: &Value) -> Option<()> {
+        let named = |name: &str| event.get(name);
+        let column = |names: &[&str]| {
+            let place = self.fields.iter().position(|field| names.contains(&field.as_str()))?;
+            event.get(place)
+        };
+        let (time, name, data) = match event {
+            Value::Array(_) => (
+                column(&["relative_time", "time", "delta_time"]),
+                column(&["event", "event_type", "name"]),
+                column(&["data"]),
+            ),
+            _ => (named("time"), named("name"), named("data")),
+        };
+        let at = self.clock.at(time?)?;
+        let name = name?.as_str()?;
+        // `transport:packet_sent`, `quic:packet_sent`, or the name alone.
+        let name = name.rsplit(':').next()?;
+        self.events.take(at, name, data?)
+    }
+
+    fn finish(self) -> Trace {
+        let (lane, facts) = self.events.finish();
+        Trace { title: self.title, lane, facts, events: self.taken, passed_over: self.passed_over }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! The events of a trace, by the names that stacks give them.
+
+use fulmar_base::Instant;
+use fulmar_plot::{Lane, SentFrameInfo, SpaceKey, Timeline};
+use serde_json::Value;
+
+/// The longest names of states that are kept.
+const NAME_MAX: usize = 60;
+
+/// What is made of events.
+#[derive(Debug)]
+pub(super) struct Events {
+    name: String,
+    timeline: Timeline,
+    sent: u64,
+    received: u64,
+    lost: u64,
+    probe_timeouts: u64,
+    rtt: Option<(f64, f64)>,
+    last_pto_count: u64,
+    /// Whether the stack writes when its timers ring; otherwise probe timeouts are known by their count.
+    tells_timers: bool,
+}
+
+impl Events {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name: shortened(&name),
+            timeline: Timeline::default(),
+            sent: 0,
+            received: 0,
+            lost: 0,
+            probe_timeouts: 0,
+            rtt: None,
+            last_pto_count: 0,
+            tells_timers: false,
+        }
+    }
+
+    /// Takes an event; `None` if it says nothing that is drawn.
+    pub(super) fn take(&mut self, at: Instant, name: &str, data: &Value) -> Option<()> {
+        match name {
+            "packet_sent" => self.packet_sent(at, data),
+            "packet_received" => self.packet_received(at, data),
+            "packet_lost" => {
+                let (space, number) = packet(data)?;
+                self.lost += 1;
+                match data.get("is_mtu_probe_packet").and_then(Value::as_bool) {
+                    Some(true) => self.timeline.probe_lost(space, number),
+                    _ => self.timeline.packet_lost(at, space, number),
+                }
+                Some(())
+            }
+            "metrics_updated" | "recovery_metrics_updated" => self.metrics(at, data),
+            "congestion_state_updated" => {
+                let new = data.get("new").or_else(|| data.get("state"))?.as_str()?;
+                self.timeline.phase(at, &shortened(new));
+                Some(())
+            }
+            "loss_timer_updated" | "timer_updated" | "loss_timer_expired" => self.timer(at, data),
+            "mtu_updated" => {
+                self.timeline.mtu(at, number(data.get("new").or_else(|| data.get("mtu"))?)?);
+                Some(())
+            }
+            "key_discarded" => {
+                let kind = data.get("key_type")?.as_str()?;
+                let space = if kind.contains("initial") {
+                    0
+                } else if kind.contains("handshake") {
+                    1
+                } else {
+                    return None;
+                };
+                self.timeline.space_discarded((space, 0));
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn packet_sent(&mut self, at: Instant, data: &Value) -> Option<()> {
+        let name = packet(data)?;
+        let size = size(data);
+        let (mut carried, mut in_flight, mut any) = (Vec::new(), false, false);
+        for frame in frames(data) {
+            let kind = frame_type(frame);
+            any = true;
+            in_flight |= !matches!(kind, "ack" | "connection_close");
+            match kind {
+                "stream" => carried.extend(stream(frame)),
+                "datagram" => carried.push(SentFrameInfo::Datagram(length(frame).unwrap_or(0))),
+                _ => {}
+            }
+        }
+        self.sent += 1;
+        self.timeline.packet_sent(at, name, size, in_flight || !any, &carried);
+        Some(())
+    }
+
+    fn packet_received(&mut self, at: Instant, data: &Value) -> Option<()> {
+        let (space, _) = packet(data)?;
+        self.received += 1;
+        for frame in frames(data).filter(|frame| frame_type(frame) == "ack") {
+            let ranges = frame.get("acked_ranges").and_then(Value::as_array);
+            for range in ranges.into_iter().flatten() {
+                let first = range.get(0).and_then(number);
+                let last = range.get(1).and_then(number).or(first);
+                if let (Some(first), Some(last)) = (first, last) {
+                    self.timeline.packets_acked(at, space, first, last);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn metrics(&mut self, at: Instant, data: &Value) -> Option<()> {
+        let get = |names: &[&str]| names.iter().find_map(|name| data.get(*name));
+        let millis = |names: &[&str]| {
+            let value = get(names)?;
+            value.as_f64().or_else(|| value.as_str()?.parse().ok()).filter(|v| (0.0..1e12).contains(v))
+        };
+        let nanos = |millis: f64| (millis * 1e6) as u64;
+        let timeline = &mut self.timeline;
+        if let Some(latest) = millis(&["latest_rtt"]) {
+            timeline.rtt(at, nanos(latest));
+            let (min, max) = self.rtt.unwrap_or((latest, latest));
+            self.rtt = Some((min.min(latest), max.max(latest)));
+        }
+        if let Some(smoothed) = millis(&["smoothed_rtt"]) {
+            timeline.rtt_smoothed(at, nanos(smoothed));
+        }
+        if let Some(min) = millis(&["min_rtt"]) {
+            timeline.rtt_min(at, nanos(min));
+        }
+        if let Some(window) = get(&["congestion_window", "cwnd"]).and_then(number) {
+            timeline.window(at, window);
+        }
+        if let Some(bytes) = get(&["bytes_in_flight"]).and_then(number) {
+            timeline.in_flight(at, bytes);
+        }
+        // A threshold that is not set is written as the largest number there is.
+        if let Some(bytes) = get(&["ssthresh"]).and_then(number).filter(|bytes| *bytes < 1 << 48) {
+            timeline.ssthresh(at, bytes);
+        }
+        if let Some(rate) = get(&["pacing_rate"]).and_then(number) {
+            timeline.pacing_rate(at, rate / 8);
+        }
+        if let Some(rate) = get(&["delivery_rate"]).and_then(number) {
+            timeline.delivery_rate(at, rate / 8);
+        }
+        if let Some(count) = get(&["pto_count"]).and_then(number) {
+            if count > self.last_pto_count && !self.tells_timers {
+                self.probe_timeouts += 1;
+                timeline.probe_timeout(at);
+            }
+            self.last_pto_count = count;
+        }
+        Some(())
+    }
+
+    fn timer(&mut self, at: Instant, data: &Value) -> Option<()> {
+        let says = |key: &str, word: &str| data.get(key).and_then(Value::as_str) == Some(word);
+        if says("event_type", "expired") && says("timer_type", "pto") {
+            self.tells_timers = true;
+            self.probe_timeouts += 1;
+            self.timeline.probe_timeout(at);
+        }
+        Some(())
+    }
+
+    /// What is drawn, and figures by name.
+    pub(super) fn finish(self) -> (Lane, Vec<(String, String)>) {
+        let mut facts = Vec::new();
+        let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+        fact("bytes", self.timeline.bytes().to_string());
+        fact("packets sent", self.sent.to_string());
+        fact("packets received", self.received.to_string());
+        fact("lost", self.lost.to_string());
+        fact("probe timeouts", self.probe_timeouts.to_string());
+        if let Some((min, max)) = self.rtt {
+            fact("round-trip time", format!("{min:.1} to {max:.1} ms"));
+        }
+        (Lane { name: self.name, timeline: self.timeline, ..Lane::default() }, facts)
+    }
+}
+
+/// The space and the number of the packet that an event is about.
+fn packet(data: &Value) -> Option<(SpaceKey, u64)> {
+    let header = data.get("header").unwrap_or(data);
+    let kind = header.get("packet_type").or_else(|| data.get("packet_type"))?.as_str()?;
+    let space = match kind.to_ascii_lowercase().as_str() {
+        "initial" => 0,
+        "handshake" => 1,
+        "1rtt" | "0rtt" => 2,
+        _ => return None,
+    };
+    let number = header.get("packet_number").or_else(|| data.get("packet_number")).and_then(number)?;
+    Some(((space, 0), number))
+}
+
+/// The size of a packet in bytes; 0 if it is not told.
+fn size(data: &Value) -> u64 {
+    let places = ["/raw/length", "/header/packet_size", "/packet_size", "/raw/payload_length"];
+    let told = places.iter().find_map(|place| data.pointer(place).and_then(number));
+    // A packet fits a datagram.
+    told.unwrap_or(0).min(1 << 16)
+}
+
+fn frames(data: &Value) -> impl Iterator<Item = &Value> {
+    data.get("frames").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn frame_type(frame: &Value) -> &str {
+    frame.get("frame_type").and_then(Value::as_str).unwrap_or("")
+}
+
+fn stream(frame: &Value) -> Option<SentFrameInfo> {
+    let id = frame.get("stream_id").or_else(|| frame.get("id")).and_then(number)?;
+    let offset = frame.get("offset").and_then(number).unwrap_or(0);
+    Some(SentFrameInfo::Stream { id, offset, len: length(frame)? })
+}
+
+fn length(frame: &Value) -> Option<u64> {
+    let places = ["/length", "/raw/payload_length", "/raw/length"];
+    places.iter().find_map(|place| frame.pointer(place).and_then(number))
+}
+
+/// A number that is not negative, also one that is written as text, as some stacks do.
+fn number(value: &Value) -> Option<u64> {
+    let by_float =
+        || value.as_f64().filter(|number| (0.0..1.8e19).contains(number)).map(|number| number as u64);
+    value.as_u64().or_else(by_float).or_else(|| value.as_str()?.parse().ok())
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(NAME_MAX).collect()
+}

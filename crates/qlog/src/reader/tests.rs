@@ -1,0 +1,85 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn fact(trace: &Trace, name: &str) -> String {
+    trace.facts.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap_or_default()
+}
+
+/// A file as qlog 0.3 has it: one JSON text, absolute times, lengths in the frames.
+const CONTAINED: &str = r#"{"qlog_version":"0.3","qlog_format":"JSON","title":"x","traces":[{
+ "vantage_point":{"name":"someone","type":"server"},
+ "common_fields":{"time_format":"absolute","reference_time":0},
+ "events":[
+ {"time":1700000000000.5,"name":"transport:packet_sent","data":{"header":{"packet_type":"1RTT","packet_number":0},"raw":{"length":1250},"frames":[{"frame_type":"stream","stream_id":3,"offset":0,"length":1200,"fin":false}]}},
+ {"time":1700000000010.5,"name":"transport:packet_sent","data":{"header":{"packet_type":"1RTT","packet_number":1},"raw":{"length":1250},"frames":[{"frame_type":"stream","stream_id":3,"offset":1200,"length":1200}]}},
+ {"time":1700000000060.5,"name":"transport:packet_received","data":{"header":{"packet_type":"1RTT","packet_number":7},"frames":[{"frame_type":"ack","acked_ranges":[[1]]}]}},
+ {"time":1700000000060.5,"name":"recovery:packet_lost","data":{"header":{"packet_type":"1RTT","packet_number":0}}},
+ {"time":1700000000060.5,"name":"recovery:metrics_updated","data":{"latest_rtt":50.25,"smoothed_rtt":"50","congestion_window":14000,"bytes_in_flight":0,"ssthresh":18446744073709551615}},
+ {"time":1700000000061.5,"name":"recovery:congestion_state_updated","data":{"new":"recovery"}},
+ {"time":1700000000062.5,"name":"http:frame_parsed","data":{}}
+ ]}]}"#;
+
+#[test]
+fn one_json_text_of_qlog_0_3() {
+    let traces = read(CONTAINED.as_bytes()).unwrap();
+    let trace = &traces[0];
+    assert_eq!((trace.title.as_str(), trace.events, trace.passed_over), ("someone", 6, 1));
+    assert_eq!(fact(trace, "bytes"), "2400");
+    assert_eq!(fact(trace, "lost"), "1");
+    assert_eq!(fact(trace, "round-trip time"), "50.2 to 50.2 ms");
+    let html = page("file", vec![("file.qlog".to_owned(), traces)]).html();
+    assert!(html.contains("\"key\":\"lost\",\"t\":[60000]"), "times count from the first event");
+}
+
+#[test]
+fn a_sequence_with_deltas_and_a_torn_end() {
+    let text = "\u{1e}{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"trace\":{\"vantage_point\":{\"type\":\"client\"},\"common_fields\":{\"time_format\":\"relative_to_previous_event\"}}}\n\
+        \u{1e}{\"time\":5,\"name\":\"quic:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"initial\",\"packet_number\":\"0\"},\"frames\":[{\"frame_type\":\"crypto\"}]}}\n\
+        \u{1e}{\"time\":10,\"name\":\"quic:recovery_metrics_updated\",\"data\":{\"congestion_window\":12000,\"pacing_rate\":8000}}\n\
+        \u{1e}{\"time\":10,\"name\":\"quic:timer_updated\",\"data\":{\"timer_type\":\"pto\",\"event_type\":\"expired\"}}\n\
+        \u{1e}{\"time\":10,\"na";
+    let trace = &read(text.as_bytes()).unwrap()[0];
+    assert_eq!((trace.events, fact(trace, "probe timeouts").as_str()), (3, "1"));
+}
+
+#[test]
+fn events_as_arrays_of_columns() {
+    let text = r#"{"qlog_version":"draft-00","traces":[{"configuration":{"time_units":"us"},"event_fields":["relative_time","category","event","data"],"events":[[0,"transport","packet_sent",{"packet_type":"1RTT","header":{"packet_number":"4","packet_size":1252},"frames":[{"frame_type":"stream","id":0,"offset":0,"length":10}]}],[2000,"recovery","metrics_updated",{"cwnd":15000}]]}]}"#;
+    let trace = &read(text.as_bytes()).unwrap()[0];
+    assert_eq!((trace.events, fact(trace, "bytes").as_str()), (2, "10"));
+}
+
+#[test]
+fn what_is_no_qlog_is_refused_with_its_place() {
+    assert_eq!(read(b"{}").unwrap_err(), QlogError::NoTrace);
+    assert_eq!(read(b"").unwrap_err(), QlogError::NoTrace);
+    assert!(matches!(read(b"hello"), Err(QlogError::Json { line: 1, .. })));
+    let broken = "{\"trace\":{}}\nnot json\n{\"time\":1}\n";
+    assert!(matches!(read(broken.as_bytes()), Err(QlogError::Json { line: 2, .. })));
+    // Depth costs stack, so the parser has a limit.
+    assert!(read("[".repeat(100_000).as_bytes()).is_err());
+}
+
+#[test]
+fn absurd_numbers_make_a_page_all_the_same() {
+    let text = CONTAINED
+        .replace("1200", "18446744073709551615")
+        .replace("\"packet_number\":1}", "\"packet_number\":1e300}")
+        .replace("[[1]]", "[[0,18446744073709551615],[9,3],[],[-1],\"x\"]")
+        .replace("50.25", "1e30")
+        .replace("1700000000061.5", "-1e300");
+    let traces = read(text.as_bytes()).unwrap();
+    assert!(page("x", vec![("x".to_owned(), traces)]).html().len() < 200_000);
+}
+
+proptest! {
+    #[test]
+    fn damaged_files_do_no_harm(at in 0..CONTAINED.len(), byte in any::<u8>(), cut in 0..CONTAINED.len()) {
+        let mut bytes = CONTAINED.as_bytes().to_vec();
+        bytes[at] = byte;
+        let _ = read(&bytes);
+        bytes.truncate(cut);
+        let _ = read(&bytes);
+    }
+}

@@ -1,0 +1,100 @@
+//! The figures of an endpoint and of its connections, at one time.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use fulmar_proto::{ConnectionStats, Side};
+
+use super::EndpointStats;
+use crate::connection::Inner;
+
+/// The figures of an endpoint.
+#[derive(Debug, Clone)]
+pub struct EndpointMetrics {
+    /// Those of the endpoint itself.
+    pub endpoint: EndpointStats,
+    /// Counters of all connections since the endpoint began, of those that are gone, too. They never fall.
+    pub totals: Totals,
+    /// Each connection that exists, in the order of their beginning.
+    pub connections: Vec<ConnectionMetrics>,
+}
+
+/// The figures of a connection and of its path.
+#[derive(Debug, Clone)]
+pub struct ConnectionMetrics {
+    /// Its number, which no other of the endpoint has.
+    pub id: u64,
+    /// This end.
+    pub side: Side,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// Its figures.
+    pub stats: ConnectionStats,
+}
+
+/// Counters of many connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Connections.
+    pub connections: u64,
+    /// Those whose handshake was completed.
+    pub handshakes: u64,
+    /// UDP datagrams sent.
+    pub datagrams_sent: u64,
+    /// UDP datagrams received.
+    pub datagrams_received: u64,
+    /// Bytes of UDP payload sent.
+    pub bytes_sent: u64,
+    /// Bytes of UDP payload received.
+    pub bytes_received: u64,
+    /// QUIC packets sent.
+    pub packets_sent: u64,
+    /// QUIC packets received and opened.
+    pub packets_received: u64,
+    /// QUIC packets dropped, those included whose protection was broken.
+    pub packets_dropped: u64,
+    /// Packets declared lost.
+    pub packets_lost: u64,
+    /// Packets declared lost that have arrived after all.
+    pub packets_spurious: u64,
+    /// Probe timeouts.
+    pub probe_timeouts: u64,
+    /// ACK frames sent.
+    pub acks_sent: u64,
+}
+
+impl Totals {
+    /// Adds the figures of a connection.
+    pub(crate) fn add(&mut self, stats: &ConnectionStats) {
+        self.connections += 1;
+        self.handshakes += u64::from(stats.handshake_duration.is_some());
+        self.datagrams_sent += stats.datagrams_sent;
+        self.datagrams_received += stats.datagrams_received;
+        self.bytes_sent += stats.bytes_sent;
+        self.bytes_received += stats.bytes_received;
+        self.packets_sent += stats.packets_sent;
+        self.packets_received += stats.packets_received;
+        self.packets_dropped += stats.packets_dropped + stats.packets_unauthenticated;
+        self.packets_lost += stats.packets_lost;
+        self.packets_spurious += stats.packets_spurious;
+        self.probe_timeouts += stats.pto_count;
+        self.acks_sent += stats.acks_sent;
+    }
+}
+
+impl EndpointMetrics {
+    pub(crate) fn of(endpoint: EndpointStats, past: Totals, connections: &[Arc<Inner>]) -> Self {
+        let mut totals = past;
+        let mut connections: Vec<ConnectionMetrics> = connections
+            .iter()
+            .map(|connection| {
+                let proto = &connection.lock().proto;
+                let (side, remote, stats) = (proto.side(), proto.remote_address(), proto.stats());
+                totals.add(&stats);
+                ConnectionMetrics { id: connection.id(), side, remote, stats }
+            })
+            .collect();
+        connections.sort_by_key(|connection| connection.id);
+        Self { endpoint, totals, connections }
+    }
+}
