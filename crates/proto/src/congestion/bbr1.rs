@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 
-use super::bbr::{DelayWatch, FullPipe, MinRtt, Rounds, percent, rate, volume};
+use super::bbr::{
+    Aggregation, AggregationInput, DelayWatch, FullPipe, MinRtt, Rounds, percent, rate, volume,
+};
 use super::ramp::Ramp;
 use super::recovery::Recovery;
 use super::{
@@ -60,6 +62,7 @@ pub struct Bbr1 {
     full: FullPipe,
     min_rtt: MinRtt,
     delay: DelayWatch,
+    aggregation: Aggregation,
     ramp: Ramp,
     recovery: Recovery,
     packet: u64,
@@ -98,6 +101,7 @@ impl Bbr1 {
             full: FullPipe::default(),
             min_rtt: MinRtt::new(now),
             delay: DelayWatch::default(),
+            aggregation: Aggregation::new(now),
             ramp: Ramp::new(window),
             recovery: Recovery::default(),
             packet,
@@ -156,7 +160,9 @@ impl Bbr1 {
         }
         let growth =
             if self.phase == Phase::Startup { self.ramp.growth_percent() } else { FullPipe::GROWTH_PERCENT };
-        self.full.on_sample(rate, self.rounds.started(), self.limited(ack), growth);
+        let started = self.rounds.started();
+        let held = started && self.aggregation.take_growth();
+        self.full.on_sample(rate, started, self.limited(ack) || held, growth);
         if self.phase == Phase::Startup {
             self.ramp.on_rate(rate, self.rounds.started(), &mut self.full);
         }
@@ -165,6 +171,20 @@ impl Bbr1 {
     /// Whether the rate of delivery was limited by the application or by PROBE_RTT.
     fn limited(&self, ack: &AckEvent<'_>) -> bool {
         ack.snapshot.app_limited || matches!(self.phase, Phase::ProbeRtt(_))
+    }
+
+    /// Version 1 as it was published has no allowance for aggregation; its implementation in Linux has one.
+    fn update_aggregation(&mut self, now: Instant, acked_bytes: u64) {
+        let input = AggregationInput {
+            bandwidth: self.bandwidth(),
+            pace: self.pacing_rate,
+            acked_bytes,
+            min_rtt: self.min_rtt.get().unwrap_or_default(),
+            window: self.window,
+            round: self.rounds.count(),
+            full: self.full.reached,
+        };
+        self.aggregation.on_ack(now, &input);
     }
 
     fn update_phase(&mut self, now: Instant, ack: &AckEvent<'_>) {
@@ -181,7 +201,8 @@ impl Bbr1 {
                 self.phase = Phase::Drain;
             }
         }
-        if self.phase == Phase::Drain && in_flight <= self.inflight(100) {
+        let drained = self.inflight(100).max(self.aggregation.extra());
+        if self.phase == Phase::Drain && in_flight <= drained {
             self.enter_probe_bw(now);
         }
         if let Phase::ProbeBw(index, since) = self.phase {
@@ -255,7 +276,7 @@ impl Bbr1 {
         if self.timed_out.is_some() {
             return;
         }
-        let target = self.inflight(WINDOW_GAIN) + 3 * self.packet;
+        let target = self.inflight(WINDOW_GAIN) + self.aggregation.extra() + 3 * self.packet;
         let grown = self.window.saturating_add(acked);
         if self.full.reached {
             self.window = grown.min(target);
@@ -275,6 +296,7 @@ impl Controller for Bbr1 {
         }
         if sent.bytes_in_flight == sent.bytes && sent.app_limited {
             self.idle_restart = true;
+            self.aggregation.restart(now);
             if matches!(self.phase, Phase::ProbeBw(..)) {
                 self.pacing_rate = self.bandwidth().max(1);
             }
@@ -287,6 +309,7 @@ impl Controller for Bbr1 {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));
         }
         self.update_bandwidth(ack);
+        self.update_aggregation(now, ack.acked_bytes);
         self.min_rtt.on_sample(now, ack.rtt_sample);
         self.update_phase(now, ack);
         if self.timed_out.is_some_and(|since| ack.largest_sent_time > since) {

@@ -9,19 +9,27 @@ use super::units::volume;
 /// The maximum is taken over so many rounds once the path was filled (BBR.ExtraAckedFilterLen), in two halves.
 const HALF_FILTER_ROUNDS: u64 = 5;
 
-/// A silence of more than so many round trips, and than [`MIN_STOP`], is a stop of the path and no aggregation.
-const STOP_ROUND_TRIPS: u32 = 3;
-const MIN_STOP: Duration = Duration::from_millis(50);
+/// A window that was handed over as a whole shows only that the path holds back that much or more. The
+/// allowance grows by this factor until it bridges the silence.
+const GROWTH: u64 = 2;
+
+/// A silence of more than so many round trips is more than the window bridges in any case.
+const HELD_ROUND_TRIPS: u32 = 2;
 
 /// The excess of acknowledgements over what the bandwidth explains (BBR.extra_acked).
 #[derive(Debug, Clone)]
-pub(super) struct Aggregation {
+pub(in crate::congestion) struct Aggregation {
     interval_start: Instant,
     /// Bytes acknowledged since then.
     delivered: u64,
     last_ack: Instant,
-    /// Packets sent until then were held up by a stop of the path.
-    stopped_until: Option<Instant>,
+    /// The smallest excess of the round, before an acknowledgement.
+    low: u64,
+    round: u64,
+    /// How long nothing was acknowledged before the interval.
+    silence: Duration,
+    /// Whether the allowance has grown to bridge a silence since [`Aggregation::take_growth`] was asked.
+    grown: bool,
     current: u64,
     previous: u64,
     half_start_round: u64,
@@ -29,25 +37,29 @@ pub(super) struct Aggregation {
 
 /// What [`Aggregation::on_ack`] needs to know.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AggregationInput {
-    pub(super) bandwidth: u64,
-    pub(super) acked_bytes: u64,
-    /// When the newest acknowledged packet was sent.
-    pub(super) sent_time: Instant,
-    pub(super) min_rtt: Duration,
-    pub(super) window: u64,
-    pub(super) round: u64,
+pub(in crate::congestion) struct AggregationInput {
+    /// In bytes per second.
+    pub(in crate::congestion) bandwidth: u64,
+    /// The pace of the sender in bytes per second: more than the bandwidth while it looks for more.
+    pub(in crate::congestion) pace: u64,
+    pub(in crate::congestion) acked_bytes: u64,
+    pub(in crate::congestion) min_rtt: Duration,
+    pub(in crate::congestion) window: u64,
+    pub(in crate::congestion) round: u64,
     /// Whether the path was ever full; before that only a round is remembered.
-    pub(super) full: bool,
+    pub(in crate::congestion) full: bool,
 }
 
 impl Aggregation {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(in crate::congestion) fn new(now: Instant) -> Self {
         Self {
             interval_start: now,
             delivered: 0,
             last_ack: now,
-            stopped_until: None,
+            low: u64::MAX,
+            round: 0,
+            silence: Duration::ZERO,
+            grown: false,
             current: 0,
             previous: 0,
             half_start_round: 0,
@@ -55,12 +67,12 @@ impl Aggregation {
     }
 
     /// The maximum of the filter, in bytes.
-    pub(super) fn extra(&self) -> u64 {
+    pub(in crate::congestion) fn extra(&self) -> u64 {
         self.current.max(self.previous)
     }
 
     /// The flow restarts from idle.
-    pub(super) fn restart(&mut self, now: Instant) {
+    pub(in crate::congestion) fn restart(&mut self, now: Instant) {
         self.interval_start = now;
         self.last_ack = now;
         self.delivered = 0;
@@ -68,28 +80,48 @@ impl Aggregation {
 
     /// Takes an acknowledgement (draft-ietf-ccwg-bbr, "BBR.extra_acked").
     ///
-    /// A radio that stops for a moment delivers all that was under way at once. The draft would add that to
-    /// the window for ten rounds, and a series of stops would double it each time; therefore what was under
-    /// way during a stop is no sample.
-    pub(super) fn on_ack(&mut self, now: Instant, input: &AggregationInput) {
-        let silence = now.saturating_since(self.last_ack);
-        if silence > MIN_STOP.max(input.min_rtt * STOP_ROUND_TRIPS) {
-            self.stopped_until = Some(now);
-        }
-        if self.stopped_until.is_some_and(|until| input.sent_time <= until) {
-            self.restart(now);
-            return;
-        }
-        self.stopped_until = None;
-        self.last_ack = now;
+    /// A departure from the draft: a path that holds packets back again and again, as a radio does, for many
+    /// times its smallest round-trip time, hands over the whole window at once and then waits for the sender.
+    /// The excess cannot exceed the window there, so that the window would stay too small to bridge the
+    /// silence; up to what the pace gives in it the excess counts [`GROWTH`] times.
+    pub(in crate::congestion) fn on_ack(&mut self, now: Instant, input: &AggregationInput) {
+        self.forget_excess(now, input);
         if self.delivered <= volume(input.bandwidth, now.saturating_since(self.interval_start)) {
             // Acknowledgements are no faster than expected: a new interval begins.
             self.delivered = 0;
             self.interval_start = now;
+            self.silence = now.saturating_since(self.last_ack);
         }
+        self.last_ack = now;
         let expected = volume(input.bandwidth, now.saturating_since(self.interval_start));
         self.delivered += input.acked_bytes;
-        self.remember(self.delivered.saturating_sub(expected).min(input.window), input);
+        let excess = self.delivered.saturating_sub(expected).min(input.window);
+        let bridge = self.bridge(excess, input);
+        self.grown |= bridge > self.extra();
+        self.remember(excess.max(bridge), input);
+    }
+
+    /// Another departure: an excess that was there for a whole round is none of this round. Where the bandwidth
+    /// is met exactly, the interval does not end, and a single burst would be remembered for good.
+    fn forget_excess(&mut self, now: Instant, input: &AggregationInput) {
+        let expected = volume(input.bandwidth, now.saturating_since(self.interval_start));
+        self.low = self.low.min(self.delivered.saturating_sub(expected));
+        if input.round != self.round {
+            self.round = input.round;
+            self.delivered -= std::mem::replace(&mut self.low, u64::MAX).min(self.delivered);
+        }
+    }
+
+    /// What would have to be in flight to bridge the silence, as far as `excess` shows it.
+    fn bridge(&self, excess: u64, input: &AggregationInput) -> u64 {
+        let held = self.silence > input.min_rtt * HELD_ROUND_TRIPS;
+        let exhausted = GROWTH * excess > input.window;
+        if held && exhausted { volume(input.pace, self.silence).min(GROWTH * excess) } else { 0 }
+    }
+
+    /// Whether the window was too small for the path's silences lately, so that the rate shows no plateau.
+    pub(in crate::congestion) fn take_growth(&mut self) -> bool {
+        std::mem::take(&mut self.grown)
     }
 
     fn remember(&mut self, extra: u64, input: &AggregationInput) {
@@ -101,3 +133,6 @@ impl Aggregation {
         self.current = self.current.max(extra);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,9 @@
 //! The largest bandwidth seen lately, and whether more of it can be had.
 
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
 use super::units::percent;
 
 /// A round in which the rate grew to less than this share of the last baseline did not grow.
@@ -28,12 +32,61 @@ impl MaxBandwidth {
         }
     }
 
+    /// Forgets what was measured before: the path has changed.
+    pub(super) fn replace(&mut self, rate: u64) {
+        *self = Self { previous: 0, current: rate };
+    }
+
     /// Begins a cycle. A cycle in which there was no sample leaves the filter as it is: it says nothing.
     pub(super) fn advance(&mut self) {
         if self.current > 0 {
             self.previous = self.current;
             self.current = 0;
         }
+    }
+}
+
+/// A silence of more than this part of a round means that the path held packets back.
+const HELD_DIVISOR: u32 = 4;
+
+/// The largest sample of a round, as far as it shows what the path can deliver.
+#[derive(Debug, Clone)]
+pub(super) struct RoundBest {
+    max: u64,
+    /// Whether the application limited any sample of the round.
+    limited: bool,
+    start: Instant,
+    last_ack: Instant,
+    /// The longest time without an acknowledgement.
+    silence: Duration,
+    /// Whether the path stopped in the round before: the samples of this one began in it.
+    was_held: bool,
+}
+
+impl RoundBest {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { max: 0, limited: false, start: now, last_ack: now, silence: Duration::ZERO, was_held: false }
+    }
+
+    /// Takes a sample. Returns the largest of a round with the sample that ends it, unless the application
+    /// limited the round, or the path stopped in it or in the one before: then the average says nothing about its rate.
+    pub(super) fn on_sample(
+        &mut self,
+        now: Instant,
+        rate: u64,
+        round_started: bool,
+        app_limited: bool,
+    ) -> Option<u64> {
+        self.max = self.max.max(rate);
+        self.limited |= app_limited;
+        self.silence = self.silence.max(now.saturating_since(self.last_ack));
+        self.last_ack = now;
+        if !round_started {
+            return None;
+        }
+        let round = std::mem::replace(self, Self::new(now));
+        self.was_held = round.silence > now.saturating_since(round.start) / HELD_DIVISOR;
+        Some(round.max).filter(|_| !round.limited && !round.was_held && !self.was_held)
     }
 }
 
@@ -105,3 +158,6 @@ impl FullPipe {
         self.reached = true;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,8 @@
 //! Where this departs from the draft, the place says so and why. The departures are: a rise of delay ends
 //! STARTUP and the probing for bandwidth; after a stop of the path the next probe is due soon; on long paths the
 //! first packets show the capacity; the measurement of the round-trip time is rarer on long paths and spared where
-//! the queue is empty; a stop of the path is no aggregation; the budget for offloading is that of this crate's pacer.
+//! the queue is empty; the allowance for aggregation bridges silences; a path that has become much slower is
+//! believed after a round; the budget for offloading is that of this crate's pacer.
 
 mod aggregation;
 mod bandwidth;
@@ -39,9 +40,9 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use self::aggregation::{Aggregation, AggregationInput};
+pub(super) use self::aggregation::{Aggregation, AggregationInput};
 pub(super) use self::bandwidth::FullPipe;
-use self::bandwidth::MaxBandwidth;
+use self::bandwidth::{MaxBandwidth, RoundBest};
 use self::control::Control;
 pub(super) use self::delay::DelayWatch;
 use self::loss::Losses;
@@ -56,6 +57,9 @@ use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,
     SpuriousLoss, initial_window, minimum_window,
 };
+
+/// A path is much slower when it delivers less than this part of the bandwidth in a whole round.
+const SLOWER_DIVISOR: u64 = 2;
 
 /// The options of [`Bbr`].
 #[derive(Debug, Clone, Default)]
@@ -76,6 +80,7 @@ pub struct Bbr {
     phase: Phase,
     rounds: Rounds,
     max_bandwidth: MaxBandwidth,
+    round_best: RoundBest,
     full: FullPipe,
     min_rtt: MinRtt,
     delay: DelayWatch,
@@ -155,6 +160,7 @@ impl Bbr {
             phase: Phase::Startup,
             rounds: Rounds::default(),
             max_bandwidth: MaxBandwidth::default(),
+            round_best: RoundBest::new(now),
             full: FullPipe::default(),
             min_rtt: MinRtt::new(now),
             delay: DelayWatch::default(),
@@ -208,14 +214,29 @@ impl Bbr {
         }
         if let Some(rate) = rs.delivery_rate {
             self.max_bandwidth.on_sample(rate, rs.app_limited);
+            let best = self.round_best.on_sample(rs.now, rate, self.rounds.started(), rs.app_limited);
+            self.check_slower_path(rs.now, best);
+        }
+    }
+
+    /// A departure from the draft: a path that has become much slower is believed after a round. The maximum
+    /// would be kept for two cycles, in which the window fills the queue with what was the bandwidth-delay
+    /// product, and a cycle lasts long when the queue makes the rounds long. That the delay has risen while
+    /// acknowledgements came evenly tells such a path from one that stops.
+    fn check_slower_path(&mut self, now: Instant, best: Option<u64>) {
+        let Some(best) = best.filter(|_| self.phase.is_probe_bw()) else { return };
+        let Some(base) = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless()) else { return };
+        if best * SLOWER_DIVISOR < self.max_bandwidth.get() && self.delay.has_risen(base) {
+            self.max_bandwidth.replace(best);
+            self.start_probe_down(now);
         }
     }
 
     fn update_aggregation(&mut self, rs: &Sample) {
         let input = AggregationInput {
             bandwidth: self.bandwidth(),
+            pace: self.control.pacing_rate,
             acked_bytes: rs.newly_acked,
-            sent_time: rs.sent_time,
             min_rtt: self.min_rtt.get().unwrap_or_default(),
             window: self.control.window,
             round: self.rounds.count(),
@@ -227,7 +248,10 @@ impl Bbr {
     fn check_full_bandwidth(&mut self, rs: &Sample) {
         if let Some(rate) = rs.delivery_rate {
             let growth = self.growth_percent();
-            self.full.on_sample(rate, self.rounds.started(), rs.app_limited, growth);
+            let started = self.rounds.started();
+            // A window too small for the silences of the path shows no plateau of the path.
+            let held = started && self.aggregation.take_growth() && !self.full.reached;
+            self.full.on_sample(rate, started, rs.app_limited || held, growth);
         }
     }
 

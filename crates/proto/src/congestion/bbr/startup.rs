@@ -117,9 +117,11 @@ impl Bbr {
         self.startup.drain_start = self.rounds.count();
     }
 
+    /// What the path holds back is no queue, and sending slower does not shrink it.
     pub(super) fn check_drain_done(&mut self, rs: &Sample) {
         let overdue = self.rounds.count() > self.startup.drain_start + DRAIN_ROUNDS;
-        if self.phase == Phase::Drain && (rs.in_flight <= self.inflight(100) || overdue) {
+        let drained = self.inflight(100).max(self.aggregation.extra());
+        if self.phase == Phase::Drain && (rs.in_flight <= drained || overdue) {
             self.start_probe_down(rs.now);
         }
     }

@@ -77,3 +77,14 @@ fn a_stop_neither_shrinks_nor_inflates_the_model() {
         assert!(bbr.window() <= 2 * window, "{} after {window}", bbr.window());
     });
 }
+
+#[test]
+fn a_much_slower_path_is_believed_after_a_round() {
+    let mut path = Path::new(Link::new(10, 10, 260));
+    path.until_phase(Phase::ProbeCruise);
+    path.transfer.run_until(seconds(1), |_| false);
+    path.link.borrow_mut().bytes_per_second /= 10;
+    // What was in flight takes up to half a second at the new rate.
+    path.until(seconds(1), |bbr| bbr.max_bandwidth.get() < 500_000);
+    assert!(path.utilization(seconds(5)) >= 90);
+}
