@@ -109,7 +109,8 @@ impl Connection {
         self.address_tokens.write(out);
         self.path.remote_cids.write(out);
         self.path.local_cids.write(out);
-        if let Some(extension) = self.ack_frequency.as_mut().filter(|extension| extension.wants_to_send())
+        let sent = self.path.space.next_number();
+        if let Some(extension) = self.ack_frequency.as_mut().filter(|extension| extension.wants_to_send(sent))
             && (self.streams.wants_to_send() || self.datagrams.wants_to_send())
         {
             extension.write(out);

@@ -38,6 +38,9 @@ pub(crate) struct AckFrequency {
     sender: Option<Sender>,
 }
 
+/// A window that has grown so many times since the last decision is decided about at once.
+const JUMP: u64 = 4;
+
 /// The role of the end that receives data, and the peer's frames.
 #[derive(Debug)]
 struct Receiver {
@@ -66,6 +69,8 @@ struct Period {
     start: Instant,
     acks: u32,
     bytes: u64,
+    /// The window when it was decided.
+    window: u64,
 }
 
 impl AckFrequency {
@@ -123,10 +128,11 @@ impl AckFrequency {
     }
 
     /// An ACK frame of application data came and acknowledged `bytes`. Once in a round trip it is decided
-    /// whether something else is to be asked for.
+    /// whether something else is to be asked for; and at once where the window has grown severalfold, since for a
+    /// round trip the peer would answer a large window as it does a small one.
     pub(crate) fn on_ack(&mut self, now: Instant, bytes: u64, figures: &AckFigures<'_>) {
         let Some(sender) = &mut self.sender else { return };
-        let new_period = Period { start: now, acks: 0, bytes: 0 };
+        let new_period = Period { start: now, acks: 0, bytes: 0, window: figures.window };
         let Some(period) = &mut sender.period else {
             sender.period = Some(new_period);
             return;
@@ -134,8 +140,9 @@ impl AckFrequency {
         period.acks += 1;
         period.bytes += bytes;
         let elapsed = now.saturating_since(period.start);
+        let has_jumped = figures.window >= period.window.saturating_mul(JUMP);
         // Draft §8.1: not more than once in a round trip.
-        if elapsed <= figures.rtt.smoothed() {
+        if elapsed <= figures.rtt.smoothed() && !has_jumped {
             return;
         }
         let observed = Observed::new(elapsed, period.acks, period.bytes);
@@ -145,15 +152,17 @@ impl AckFrequency {
         }
         let return_delay = sender.return_path.delay(figures.rtt, &observed);
         let wanted = Request::wanted(figures, &observed, sender.min_ack_delay, return_delay);
-        if figures.packets_sent >= tuning::FIRST_PACKETS && wanted.differs_from(&sender.asked.get()) {
+        let is_time = has_jumped || figures.packets_sent >= tuning::FIRST_PACKETS;
+        if is_time && wanted.differs_from(&sender.asked.get()) {
             sender.asked.set(wanted);
         }
     }
 
-    /// Whether there is something to ask for. It is worth no packet of its own: where no data is sent, nothing
-    /// has to be acknowledged.
-    pub(crate) fn wants_to_send(&self) -> bool {
-        self.sender.as_ref().is_some_and(|sender| sender.asked.is_pending())
+    /// Whether there is something to ask for after so many packets. It is worth no packet of its own: where no data
+    /// is sent, nothing has to be acknowledged.
+    pub(crate) fn wants_to_send(&self, packets_sent: u64) -> bool {
+        packets_sent >= tuning::FIRST_PACKETS
+            && self.sender.as_ref().is_some_and(|sender| sender.asked.is_pending())
     }
 
     /// Writes what is to be asked for.

@@ -118,7 +118,7 @@ fn what_suits_the_path_is_asked_for_once() {
     path.packets_sent = 128;
     path.round(&mut extension);
     path.round(&mut extension);
-    assert!(extension.wants_to_send());
+    assert!(extension.wants_to_send(1_000));
     assert_eq!(written(&mut extension), Some((0, 31, 5_000, 3)));
     extension.on_acked(0);
     for _ in 0..5 {
@@ -162,7 +162,7 @@ fn what_comes_after_a_silence_tells_nothing() {
             packet_threshold: 3,
         };
         extension.on_ack(path.now, 100, &figures);
-        assert!(!extension.wants_to_send());
+        assert!(!extension.wants_to_send(1_000));
     }
 }
 
@@ -203,9 +203,30 @@ fn a_peer_without_the_extension_is_not_asked() {
     let mut path = Path::new();
     path.round(&mut extension);
     path.round(&mut extension);
-    assert!(!extension.may_ask() && !extension.wants_to_send());
+    assert!(!extension.may_ask() && !extension.wants_to_send(1_000));
     assert_eq!(written(&mut extension), None);
     assert_eq!(extension.peer_max_ack_delay(), None);
     // It may ask all the same.
     assert!(matches!(extension.on_frame(&frame(0, 1, 1_000, 1)), Ok(Some(_))));
+}
+
+#[test]
+fn a_window_that_jumps_is_answered_at_once_but_not_before_its_first_packets_are_over() {
+    let (mut extension, mut path) = (negotiated(), Path::new());
+    path.window = 20_000;
+    path.packets_sent = 20;
+    path.round(&mut extension);
+    path.window = 2_000_000;
+    let figures = AckFigures {
+        rtt: &path.rtt,
+        window: path.window,
+        mtu: 1_452,
+        paces: false,
+        packets_sent: path.packets_sent,
+        packet_threshold: path.packet_threshold,
+    };
+    extension.on_ack(path.now + millis(1), 5_000, &figures);
+    assert!(!extension.wants_to_send(127));
+    assert!(extension.wants_to_send(128));
+    assert_eq!(written(&mut extension), Some((0, 31, 5_000, 3)));
 }
