@@ -36,6 +36,7 @@ pub struct Lab {
     pub(crate) client: TransportConfig,
     pub(crate) server: TransportConfig,
     pub(crate) client_versions: Vec<Version>,
+    pub(crate) server_versions: Option<Vec<Version>>,
     pub(crate) server_workload: Workload,
     pub(crate) connections: Vec<Connecting>,
     pub(crate) limits: Limits,
@@ -150,6 +151,7 @@ impl Lab {
             client: TransportConfig::default(),
             server: TransportConfig::default(),
             client_versions: vec![Version::V1],
+            server_versions: None,
             server_workload: Workload::default(),
             connections: Vec::new(),
             limits: Limits::default(),
@@ -195,6 +197,12 @@ impl Lab {
     #[must_use]
     pub fn client_versions(self, client_versions: Vec<Version>) -> Self {
         Self { client_versions, ..self }
+    }
+
+    /// The versions that the server speaks; without a word, those of an endpoint by default.
+    #[must_use]
+    pub fn server_versions(self, server_versions: Vec<Version>) -> Self {
+        Self { server_versions: Some(server_versions), ..self }
     }
 
     /// The version in which the client begins, if it is not the first of its versions.
@@ -356,6 +364,8 @@ impl Lab {
         if side.is_client() {
             config.versions = self.client_versions.clone();
             config.initial_version = self.initial_version;
+        } else if let Some(versions) = &self.server_versions {
+            config.versions = versions.clone();
         }
         config
     }

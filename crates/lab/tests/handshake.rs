@@ -85,6 +85,7 @@ fn a_server_that_does_not_answer_is_given_up() {
 fn a_client_of_another_version_learns_that_there_is_none_in_common() {
     let link = delayed(Duration::from_millis(10));
     let lab = Lab::new(1).link(link.clone(), link).client_versions(vec![Version::V2]);
+    let lab = lab.server_versions(vec![Version::V1]);
     let lab = lab.connection(Connecting::new(Workload::default()).close(Close::Never));
     let report = lab.run().unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(report.connections[0].client.end, ConnectionError::VersionMismatch.to_string());

@@ -247,6 +247,7 @@ impl Connection {
 
     fn on_tuple_validated(&mut self, now: Instant, addrs: FourTuple) {
         self.stats.paths_validated += 1;
+        self.path.failures = 0;
         self.events.push_back(Event::Path(PathEvent::Validated { addrs }));
         if addrs == self.path.tuple.addrs {
             self.path.forget_idle_others(&mut self.endpoint_events);
@@ -309,8 +310,13 @@ impl Connection {
 
     /// A validation with challenges as often as a handshake with this peer would send its first packet
     /// (RFC 9000 §8.2.1).
+    ///
+    /// RFC 9000 §8.2.4 recommends to wait for three probe timeouts. Each failure doubles that: where answers are
+    /// later than the timeouts expect, because of a queue, this end would follow its peer with each packet, give up
+    /// before the answer comes, and add to the queue for ever.
     fn new_validation(&self, now: Instant, interval: Duration, tuple: &Tuple) -> Validation {
-        let patience = interval.max(tuple.rtt.pto_base()) * PATIENCE_PTOS;
+        let backoff = 1 << self.path.failures.min(PATIENCE_EXPONENT_MAX);
+        let patience = interval.max(tuple.rtt.pto_base()).saturating_mul(PATIENCE_PTOS * backoff);
         Validation::new(now, interval, patience)
     }
 
@@ -352,6 +358,7 @@ impl Connection {
             return;
         }
         let addrs = tuple.addrs;
+        self.path.failures = self.path.failures.saturating_add(1);
         self.on_tuple_failed(addrs);
         if let Some(index) = self.path.fallback_index() {
             self.switch_to(now, index);
@@ -363,6 +370,9 @@ impl Connection {
         self.events.push_back(Event::Path(PathEvent::Failed { addrs }));
     }
 }
+
+/// The patience doubles so many times at most.
+const PATIENCE_EXPONENT_MAX: u32 = 12;
 
 /// Round-trip times are not assumed to be shorter, because timers are not finer.
 const RTT_GUESS_MIN: Duration = Duration::from_millis(1);

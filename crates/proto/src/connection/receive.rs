@@ -360,7 +360,7 @@ impl Connection {
         let pto = self.pto_base();
         self.idle.on_received(now, pto);
         if self.side.is_client() {
-            self.vigil.on_received(now, self.path.tuple.rtt.smoothed(), pto);
+            self.vigil.on_received(now, self.path.tuple.rtt.smoothed());
         }
     }
 

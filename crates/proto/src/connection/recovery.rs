@@ -402,7 +402,7 @@ impl Connection {
             && self.pto.count() >= RETURN_PTOS
             && self.idle.since_received(now) > self.pto_base()
         {
-            self.pto.reset();
+            self.pto.on_return();
         }
     }
 

@@ -20,14 +20,14 @@ pub(super) struct Vigil {
 }
 
 impl Vigil {
-    /// A packet arrived. If it is one of a steady flow, the next one is missed after `pto`, the time in which an
-    /// acknowledgement would be missed too.
-    pub(super) fn on_received(&mut self, now: Instant, rtt: Duration, pto: Duration) {
+    /// A packet arrived. If it is one of a steady flow, the next one is missed after a round trip: a question too
+    /// many costs little, as there is one for each interruption, and the flow stands still until it is asked.
+    pub(super) fn on_received(&mut self, now: Instant, rtt: Duration) {
         let follows = self.last.is_some_and(|last| now.saturating_since(last) <= rtt);
         self.packets = if follows { self.packets.saturating_add(1) } else { 1 };
         self.last = Some(now);
         if self.packets >= STEADY_PACKETS {
-            self.alarm.set(now + pto);
+            self.alarm.set(now + rtt);
         }
     }
 
@@ -52,19 +52,19 @@ mod tests {
 
     #[test]
     fn the_end_of_a_steady_flow_is_noticed_once_and_that_of_another_is_not() {
-        let (rtt, pto) = (Duration::from_millis(10), Duration::from_millis(30));
+        let rtt = Duration::from_millis(10);
         let at = Instant::from_millis;
         let mut vigil = Vigil::default();
         for n in 0..100 {
-            vigil.on_received(at(n * 11), rtt, pto);
+            vigil.on_received(at(n * 11), rtt);
         }
         assert_eq!(vigil.deadline(), None, "the packets are too far apart");
         for n in 0..100 {
-            vigil.on_received(at(2_000 + n), rtt, pto);
+            vigil.on_received(at(2_000 + n), rtt);
         }
-        assert_eq!(vigil.deadline(), Some(at(2_129)));
-        assert!(vigil.on_timeout(at(2_129)) && !vigil.on_timeout(at(2_129)));
-        vigil.on_received(at(2_140), rtt, pto);
+        assert_eq!(vigil.deadline(), Some(at(2_109)));
+        assert!(vigil.on_timeout(at(2_109)) && !vigil.on_timeout(at(2_109)));
+        vigil.on_received(at(2_130), rtt);
         assert_eq!(vigil.deadline(), None, "the answer is no flow");
     }
 }

@@ -65,6 +65,8 @@ pub(crate) struct Path {
     pub(crate) first_remote: SocketAddr,
     /// Whether this end ever sent a challenge, so that an answer is no lie.
     pub(crate) has_challenged: bool,
+    /// How many validations of the tuple in use have failed since one succeeded.
+    pub(crate) failures: u32,
     /// The largest datagram that the peer takes.
     pub(crate) mtu_limit: u16,
     pub(crate) rng: Rng,
@@ -94,6 +96,7 @@ impl Path {
             peer_dst: local_cid,
             first_remote: tuple.addrs.remote,
             has_challenged: false,
+            failures: 0,
             mtu_limit: u16::MAX,
             last_id: tuple.id.0,
             tuple,

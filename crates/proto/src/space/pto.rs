@@ -21,6 +21,11 @@ const REMIND_TIMEOUTS: u32 = 3;
 const REMINDER_PTOS_MIN: u32 = 2;
 const REMINDERS_PER_SILENCE: u32 = 16;
 
+/// So often what arrives is taken for the return of the path while nothing is acknowledged. After that the backoff
+/// holds: on a path that carries packets one way only, or acknowledgements much too late, probes would only add to
+/// the queue.
+const RETURNS_MAX: u32 = 4;
+
 /// How many probe timeouts have passed in a row without an acknowledgement.
 ///
 /// The backoff is common to all spaces of a path: a timeout in one doubles the timeout of the others
@@ -38,12 +43,14 @@ pub(crate) struct PtoBackoff {
     since: Instant,
     /// When the current timeout passes, while there are reminders in between.
     due: Option<Instant>,
+    /// How often the path seemed to be back since something was acknowledged.
+    returns: u32,
 }
 
 impl PtoBackoff {
     /// No timeout has passed.
     pub(crate) fn new(style: TimerStyle) -> Self {
-        Self { style, count: 0, since: Instant::ZERO, due: None }
+        Self { style, count: 0, since: Instant::ZERO, due: None, returns: 0 }
     }
 
     /// The timeouts in a row.
@@ -90,6 +97,16 @@ impl PtoBackoff {
     pub(crate) fn reset(&mut self) {
         self.count = 0;
         self.due = None;
+        self.returns = 0;
+    }
+
+    /// Starts again because the path seems to be back, though nothing was acknowledged yet.
+    pub(crate) fn on_return(&mut self) {
+        if self.returns < RETURNS_MAX {
+            let returns = self.returns + 1;
+            self.reset();
+            self.returns = returns;
+        }
     }
 
     /// How long to wait for an acknowledgement before the next probe.
