@@ -276,17 +276,17 @@ impl Connection {
 
     fn switch_to(&mut self, now: Instant, index: usize) {
         let from = self.path.tuple.addrs;
-        let interval = self.path.tuple.rtt.pto_base();
+        let known = self.path.tuple.rtt.clone();
         self.path.switch_to(now, index, self.side, &mut self.endpoint_events);
         let to = self.path.tuple.addrs;
         if !self.path.tuple.validated && self.path.tuple.validation.is_none() {
-            let validation = self.new_validation(now, interval, &self.path.tuple);
+            let validation = self.new_validation(now, &known, &self.path.tuple);
             self.path.tuple.validation = Some(validation);
         }
         if let Some(index) = self.path.fallback_index().filter(|_| self.side.is_server()) {
             // RFC 9000 §9.3.3: if somebody else has sent the peer's packet on, the peer is still where it was, and
             // its answer brings the connection back.
-            let validation = self.new_validation(now, interval, &self.path.others()[index]);
+            let validation = self.new_validation(now, &known, &self.path.others()[index]);
             self.path.others_mut()[index].validation = Some(validation);
         }
         self.path.has_challenged = true;
@@ -305,18 +305,22 @@ impl Connection {
     }
 
     fn validation_of(&self, now: Instant, tuple: &Tuple) -> Validation {
-        self.new_validation(now, self.path.tuple.rtt.pto_base(), tuple)
+        self.new_validation(now, &self.path.tuple.rtt, tuple)
     }
 
-    /// A validation with challenges as often as a handshake with this peer would send its first packet
-    /// (RFC 9000 §8.2.1).
+    /// A validation of a tuple, where `known` is what is known of the tuple in use.
+    ///
+    /// RFC 9000 §8.2.1 wants challenges no more often than a handshake would send its first packet. The second one
+    /// leaves when the answer to the first is late: a challenge that meets the full queue of the old address is lost
+    /// easily, and the connection waits for nothing else.
     ///
     /// RFC 9000 §8.2.4 recommends to wait for three probe timeouts. Each failure doubles that: where answers are
     /// later than the timeouts expect, because of a queue, this end would follow its peer with each packet, give up
     /// before the answer comes, and add to the queue for ever.
-    fn new_validation(&self, now: Instant, interval: Duration, tuple: &Tuple) -> Validation {
+    fn new_validation(&self, now: Instant, known: &Rtt, tuple: &Tuple) -> Validation {
         let backoff = 1 << self.path.failures.min(PATIENCE_EXPONENT_MAX);
-        let patience = interval.max(tuple.rtt.pto_base()).saturating_mul(PATIENCE_PTOS * backoff);
+        let patience = known.pto_base().max(tuple.rtt.pto_base()).saturating_mul(PATIENCE_PTOS * backoff);
+        let interval = known.pto_base().min(known.smoothed() + known.smoothed() / 8);
         Validation::new(now, interval, patience)
     }
 
