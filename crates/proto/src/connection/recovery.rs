@@ -426,7 +426,7 @@ const PROBES: u8 = 2;
 
 /// The part of a round trip by which an acknowledgement may be late before a probe asks for it, and before
 /// datagrams become small.
-const STALL_PATIENCE: u32 = 8;
+const STALL_PATIENCE: u32 = 4;
 const LATE_PATIENCE: u32 = 16;
 
 /// After so many probe timeouts in a row, the next packet that arrives is taken for the return of the path.
