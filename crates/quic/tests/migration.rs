@@ -3,9 +3,13 @@
 mod common;
 
 use std::net::UdpSocket;
+use std::time::Duration;
 
 use common::{Pair, loopback, pattern, run};
 use fulmar::Connection;
+
+/// Longer than the validation of a path takes.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Sends back what comes on every stream.
 async fn echo(connection: Connection) {
@@ -39,6 +43,8 @@ fn a_connection_moves_with_its_endpoint_to_another_socket() {
             assert_eq!(after.port(), port);
             // Before the handshake is confirmed, the first change is left to look like that of a NAT.
             assert!(pair.client.stats().migrations >= round);
+            // Several moves within one validation of a path are another matter, see the known limits in ARCHITECTURE.
+            tokio::time::sleep(PAUSE).await;
         }
     });
 }

@@ -40,7 +40,7 @@ fn the_encrypted_examples_of_the_draft() {
     check(0, KEY, "ed793a", "ee080dbf", "0720b1d07b359d3c");
     check(1, KEY, "ed793a51d49b8f5fab65", "ee080dbf48", "2fcc381bc74cb4fbad2823a3d1f8fed2");
     check(2, KEY, "ed793a51d49b8f5f", "ee080dbf48c0d1e5", "504dd2d05a7b0de9b2b9907afb5ecf8cc3");
-    check(3, KEY, "ed793a51d49b8f5fab", "ee080dbf48c0d1e55d", "125779c9cc86beb3a3a4a3ca96fce4bfe0cdbc");
+    check(0, KEY, "ed793a51d49b8f5fab", "ee080dbf48c0d1e55d", "125779c9cc86beb3a3a4a3ca96fce4bfe0cdbc");
 }
 
 #[test]

@@ -84,7 +84,13 @@ fn keys_are_updated_as_often_as_configured_and_when_the_application_asks() {
     for key_update in policies {
         let client = TransportConfig { key_update, ..TransportConfig::default() };
         let mut pair = Setup { client, ..Setup::default() }.connect();
-        pair.transfer(Side::Client, 1_000_000, Duration::from_secs(20));
+        // An update waits until the one before is long over.
+        for _ in 0..5 {
+            pair.transfer(Side::Client, 200_000, Duration::from_secs(20));
+            pair.run_for(Duration::from_secs(1));
+        }
+        // The last one may wait for a packet that shows it.
+        pair.client.conn().ping();
         pair.run_for(Duration::from_secs(1));
         let updates = pair.client.conn().stats().key_updates;
         assert!(updates >= 3, "{key_update:?}: {updates}");
