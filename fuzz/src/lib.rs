@@ -210,6 +210,7 @@ fn session_file(token: &[u8]) -> Vec<u8> {
     let len = |bytes: &[u8]| (bytes.len() as u16).to_be_bytes();
     let name = crypto::SERVER_NAME.as_bytes();
     let version = Version::V1.0.to_be_bytes();
+    let token_len = len(token);
     [
         &b"fulmar\x00\x01"[..],
         &len(name),
@@ -217,7 +218,7 @@ fn session_file(token: &[u8]) -> Vec<u8> {
         &443_u16.to_be_bytes(),
         &[u8::from(!token.is_empty())],
         if token.is_empty() { &[] } else { &version },
-        if token.is_empty() { &[] } else { &len(token)[..] },
+        if token.is_empty() { &[] } else { &token_len },
         token,
         &[0, 0],
     ]
