@@ -11,13 +11,13 @@ use std::time::Duration;
 use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, ConnectionStats, Datagram, Ecn, Endpoint, EndpointConfig,
-    FourTuple, Route, ServerConfig, Side, Transmit, TransmitBatch,
+    ClientConfig, Connection, ConnectionHandle, ConnectionStats, Datagram, DropReason, Ecn, Endpoint,
+    EndpointConfig, FourTuple, Route, ServerConfig, Side, Transmit, TransmitBatch,
 };
 use fulmar_sim::{NodeId, Packet, World};
 
 use crate::capture::Capture;
-use crate::checkers::{Amplification, Flight};
+use crate::checkers::{Amplification, Flight, Kept};
 use crate::{Application, Trace, Workload};
 
 /// What the content of applications is made of that begin before their handshake.
@@ -53,6 +53,8 @@ pub struct Host {
     /// What the applications of accepted connections do.
     workload: Workload,
     datagrams_dropped: u64,
+    /// What the endpoint keeps for connections that it does not have yet.
+    kept: Kept,
     replies_sent: u64,
     /// Whether a connection starts with what the one before it knew of the path.
     remembers_paths: bool,
@@ -138,6 +140,7 @@ impl Host {
             wakes: BTreeSet::new(),
             workload,
             datagrams_dropped: 0,
+            kept: Kept::default(),
             replies_sent: 0,
             remembers_paths: false,
             early_data: false,
@@ -276,7 +279,7 @@ impl Host {
                 let number = self.session_of(handle)?;
                 self.dirty.insert(number);
                 let session = &mut self.sessions[number];
-                session.note_received(packet, &self.config);
+                session.note_received(&packet.payload, self.config.cid_generator.cid_len());
                 session.connection.handle_datagram(outbox.now, datagram);
             }
             Route::Incoming(incoming) => {
@@ -290,10 +293,19 @@ impl Host {
                 {
                     amplification.validate();
                 }
-                self.sessions[number].note_received(packet, &self.config);
+                let cid_len = self.config.cid_generator.cid_len();
+                for payload in self.kept.take(packet.source, &packet.payload, cid_len) {
+                    self.sessions[number].note_received(&payload, cid_len);
+                }
+                self.sessions[number].note_received(&packet.payload, cid_len);
             }
             Route::Reply(transmit) => self.reply(&transmit, packet, outbox)?,
-            Route::Dropped(_) => self.datagrams_dropped += 1,
+            Route::Dropped(reason) => {
+                self.datagrams_dropped += 1;
+                if reason == DropReason::Buffered {
+                    self.kept.keep(packet.source, &packet.payload, self.config.cid_generator.cid_len());
+                }
+            }
         }
         Ok(())
     }
@@ -407,9 +419,9 @@ impl Session {
         timer.into_iter().chain(self.application.next_wake()).min()
     }
 
-    fn note_received(&mut self, packet: &Packet, config: &EndpointConfig) {
+    fn note_received(&mut self, payload: &[u8], cid_len: usize) {
         if let Some(amplification) = &mut self.amplification {
-            amplification.on_received(&packet.payload, config.cid_generator.cid_len());
+            amplification.on_received(payload, cid_len);
         }
     }
 
