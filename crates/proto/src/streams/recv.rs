@@ -78,12 +78,8 @@ impl RecvHalf {
         if self.state != State::Open {
             return Ok(self.discard_rest(connection));
         }
-        if may_pin(connection.unconsumed()) {
-            self.assembler.insert(frame.offset.get(), frame.data, payload);
-        } else {
-            let copy = Bytes::copy_from_slice(frame.data);
-            self.assembler.insert(frame.offset.get(), &copy, &copy);
-        }
+        let kept = may_pin(connection.unconsumed()).then_some(payload);
+        self.assembler.insert(frame.offset.get(), frame.data, kept);
         if self.final_size.is_none() {
             self.window.tune(cx.now, cx.rtt);
         }
