@@ -82,7 +82,9 @@ use self::vigil::Vigil;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
-use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
+use crate::datagrams::{
+    DatagramEvent, DatagramId, DatagramOptions, Datagrams, DroppedDatagram, SendDatagramError,
+};
 use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
@@ -335,6 +337,7 @@ impl Connection {
         self.datagrams.poll_event().map(|event| match event {
             DatagramEvent::Received => Event::DatagramReceived,
             DatagramEvent::Unblocked => Event::DatagramsUnblocked,
+            DatagramEvent::Dropped => Event::DatagramsDropped,
         })
     }
 
@@ -373,9 +376,30 @@ impl Connection {
     /// # Errors
     /// See [`SendDatagramError`].
     pub fn send_datagram(&mut self, data: Bytes, drop_oldest: bool) -> Result<(), SendDatagramError> {
+        let options = DatagramOptions { makes_room: drop_oldest, ..DatagramOptions::default() };
+        self.send_datagram_with(data, &options).map(|_| ())
+    }
+
+    /// Queues an unreliable datagram (RFC 9221) with a priority and a deadline, and names it. If it is dropped before
+    /// it is sent, [`Connection::dropped_datagram`] tells so.
+    ///
+    /// # Errors
+    /// See [`SendDatagramError`].
+    pub fn send_datagram_with(
+        &mut self,
+        data: Bytes,
+        options: &DatagramOptions,
+    ) -> Result<DatagramId, SendDatagramError> {
         let room = self.datagram_room();
         self.path.tuple.mtud.want();
-        self.datagrams.send(data, drop_oldest, room)
+        self.datagrams.send(data, options, room)
+    }
+
+    /// The next unreliable datagram that was queued and dropped before it was sent. Up to 1024 wait to be asked for; of
+    /// more the oldest are forgotten, which [`DatagramStats::notices_lost`](crate::DatagramStats::notices_lost)
+    /// counts.
+    pub fn dropped_datagram(&mut self) -> Option<DroppedDatagram> {
+        self.datagrams.dropped()
     }
 
     /// The oldest unreliable datagram that was received and not read.
