@@ -6,7 +6,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::Connection;
-use super::transmit::Blocked;
+use super::slot::Blocked;
 use crate::log::{BlockedReason, ConnectionLog, Figures, LogEvent};
 
 impl Connection {

@@ -9,9 +9,13 @@
 //! | `address_tokens` | tokens for later connections |
 //! | `parameters` | the transport parameters of both ends |
 //! | `spaces` | the packet number spaces of the handshake; probes |
-//! | `receive`, `undecryptable` | a datagram in |
+//! | `receive`, `opening`, `undecryptable` | a datagram in; its packets opened, or kept for later |
+//! | `retry` | a client that has to prove its address first |
 //! | `dispatch` | **the list** frame -> owner |
-//! | `transmit` | datagrams out |
+//! | `transmit` | datagrams out, in trains |
+//! | `slot` | what the next datagram may be used for, and why none may be sent |
+//! | `build` | one datagram: its packets, sealed and recorded |
+//! | `elsewhere` | datagrams over a tuple that is not in use |
 //! | `write_order` | **the list** of writers in the order of their priority |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
 //! | `migration` | which addresses are used, and whether they work |
@@ -24,20 +28,25 @@
 //! values back.
 
 mod address_tokens;
+mod build;
 mod close;
 mod crypto_stream;
 mod delivery;
 mod dispatch;
 mod early_data;
+mod elsewhere;
 mod handshake;
 mod idle;
 mod lifecycle;
 mod log;
 mod migration;
+mod opening;
 mod parameters;
 mod receive;
 mod recovery;
 mod resume;
+mod retry;
+mod slot;
 mod spaces;
 mod stats;
 mod timers;
