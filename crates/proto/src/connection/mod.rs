@@ -97,7 +97,7 @@ use crate::datagrams::{
 use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
-use crate::ext::AckFrequency;
+use crate::ext::{AckFrequency, QuicBit};
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
@@ -171,6 +171,7 @@ pub struct Connection {
     streams: Streams,
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
+    quic_bit: Option<QuicBit>,
     address_tokens: AddressTokens,
     /// Makes tokens for the client (servers only).
     issuer: Option<Arc<TokenIssuer>>,
@@ -309,6 +310,7 @@ impl Connection {
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
+            quic_bit: None,
             address_tokens: AddressTokens::default(),
             issuer: None,
             sessions: None,
@@ -448,6 +450,11 @@ impl Connection {
             keys.demand_update();
             self.ping();
         }
+    }
+
+    /// Whether the QUIC bit of the next packet is set.
+    fn next_quic_bit(&mut self) -> bool {
+        self.quic_bit.as_mut().is_none_or(QuicBit::next)
     }
 
     /// Asks the peer for an acknowledgement, to see whether it is there.
