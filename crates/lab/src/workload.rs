@@ -37,6 +37,10 @@ pub struct Workload {
     pub datagram_size: RangeInclusive<u64>,
     /// The time from one unreliable datagram to the next; `None` sends them as fast as the connection takes them.
     pub datagram_interval: Option<Duration>,
+    /// After this time an unreliable datagram that has not left is of no use, and is dropped.
+    pub datagram_lifetime: Option<Duration>,
+    /// The share of unreliable datagrams that may overtake the others.
+    pub datagram_urgent: f64,
     /// Streams of frames that this side sends, as of audio and video; each is a unidirectional stream of its own.
     pub media: Vec<MediaStream>,
     /// Whether the time of each read is kept, which tells the delays of the peer's frames.
@@ -98,6 +102,8 @@ impl Default for Workload {
             datagrams: 0,
             datagram_size: 0..=0,
             datagram_interval: None,
+            datagram_lifetime: None,
+            datagram_urgent: 0.0,
             media: Vec::new(),
             times_reads: false,
             pause: 0.0,

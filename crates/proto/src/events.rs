@@ -28,6 +28,9 @@ pub enum Event {
     DatagramReceived,
     /// There is room again for outgoing unreliable datagrams.
     DatagramsUnblocked,
+    /// Unreliable datagrams were dropped before they were sent: see
+    /// [`Connection::dropped_datagram`](crate::Connection::dropped_datagram). Comes once until that has told of all.
+    DatagramsDropped,
     /// Something happened to the addresses of the connection.
     Path(PathEvent),
 }

@@ -67,7 +67,9 @@ pub use crypto::{
     restrict_suites, sealed_tickets,
 };
 pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
-pub use datagrams::{DatagramStats, SendDatagramError};
+pub use datagrams::{
+    DatagramDropReason, DatagramId, DatagramOptions, DatagramStats, DroppedDatagram, SendDatagramError,
+};
 pub use endpoint::{
     AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, RetryError, Route,
 };

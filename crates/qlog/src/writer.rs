@@ -246,6 +246,12 @@ impl<W: io::Write> Writer<W> {
                 self.text_event(at, ("fulmar:blocked", "fulmar:blocked"), blocked(reason));
             }
             LogEvent::State(state) => self.state(at, state),
+            LogEvent::DatagramsDropped { late, other } => {
+                let name = "fulmar:datagrams_dropped";
+                self.event(at, (name, name), |text| {
+                    let _ = write!(text, "\"late\":{late},\"other\":{other}");
+                });
+            }
             ref figure => self.figures(at, figure),
         }
     }

@@ -82,6 +82,17 @@ fn totals(text: &mut String, metrics: &EndpointMetrics) {
         ),
         ("probe_timeouts_total", "Probe timeouts.", totals.probe_timeouts),
         ("acks_sent_total", "ACK frames sent.", totals.acks_sent),
+        ("unreliable_datagrams_sent_total", "Unreliable datagrams sent.", totals.unreliable_sent),
+        (
+            "unreliable_datagrams_late_total",
+            "Unreliable datagrams not sent because their deadlines had passed.",
+            totals.unreliable_late,
+        ),
+        (
+            "unreliable_datagrams_displaced_total",
+            "Unreliable datagrams not sent because others took their place or the path shrank.",
+            totals.unreliable_displaced,
+        ),
     ];
     for (name, help, value) in counters {
         single(text, name, "counter", help, value);

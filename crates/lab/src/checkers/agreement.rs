@@ -37,6 +37,9 @@ fn one_direction(source: &Application, sink: &Application, complete: bool) -> Re
     if sink.messages().received_end() > source.messages().sent() {
         return Err("a datagram arrived that nobody sent".to_owned());
     }
+    if let Some(index) = source.messages().dropped_and_received(sink.messages()) {
+        return Err(format!("datagram {index} arrived although it was dropped before it was sent"));
+    }
     if complete { all_over(source, sink) } else { Ok(()) }
 }
 

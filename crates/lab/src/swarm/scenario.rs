@@ -327,6 +327,8 @@ impl Dice {
             datagrams: self.magnitude(1, 64) as u32 - 1,
             datagram_size: 0..=self.magnitude(1, 2_000),
             datagram_interval: self.0.chance(0.3).then(|| self.millis(1, 50)),
+            datagram_lifetime: self.0.chance(0.3).then(|| self.millis(1, 200)),
+            datagram_urgent: self.rare(0.5),
             media: self.media(),
             times_reads: self.0.chance(0.3),
             pause: if pauses { self.0.unit() * 0.3 } else { 0.0 },

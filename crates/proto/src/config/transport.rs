@@ -139,6 +139,10 @@ pub struct TransportConfig {
     pub follow_preferred_address: bool,
     /// Whether packets tell observers the round-trip time. Default [`SpinBit::MostPaths`].
     pub spin_bit: SpinBit,
+    /// Whether the QUIC bit, the second of each packet, has random values towards peers that take any, and this end
+    /// takes any (RFC 9287). To be switched off where QUIC shares its port with other protocols, which the bit tells
+    /// apart. Default true.
+    pub grease_quic_bit: bool,
     /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
     /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
@@ -174,6 +178,7 @@ impl Default for TransportConfig {
             migration: true,
             follow_preferred_address: true,
             spin_bit: SpinBit::default(),
+            grease_quic_bit: true,
             ecn: true,
             log_entries: 0,
         }

@@ -112,6 +112,9 @@ impl Connection {
         };
         let name = (self.path.id, number);
         let mut packet = OpenPacket::begin(buffer, start, limit, &header, name, largest_acked)?;
+        if !self.next_quic_bit() {
+            packet.clear_quic_bit(buffer);
+        }
         // Taken out while the frames are written, so that their owners can be borrowed.
         let mut log = self.log.take();
         let mut frames = packet.frames(buffer, limit, self.dialect).noted_in(now, log.as_deref_mut());

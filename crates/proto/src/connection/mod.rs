@@ -91,11 +91,13 @@ use self::vigil::Vigil;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
-use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
+use crate::datagrams::{
+    DatagramEvent, DatagramId, DatagramOptions, Datagrams, DroppedDatagram, SendDatagramError,
+};
 use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
-use crate::ext::AckFrequency;
+use crate::ext::{AckFrequency, QuicBit};
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
@@ -169,6 +171,7 @@ pub struct Connection {
     streams: Streams,
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
+    quic_bit: Option<QuicBit>,
     address_tokens: AddressTokens,
     /// Makes tokens for the client (servers only).
     issuer: Option<Arc<TokenIssuer>>,
@@ -307,6 +310,7 @@ impl Connection {
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
+            quic_bit: None,
             address_tokens: AddressTokens::default(),
             issuer: None,
             sessions: None,
@@ -344,6 +348,7 @@ impl Connection {
         self.datagrams.poll_event().map(|event| match event {
             DatagramEvent::Received => Event::DatagramReceived,
             DatagramEvent::Unblocked => Event::DatagramsUnblocked,
+            DatagramEvent::Dropped => Event::DatagramsDropped,
         })
     }
 
@@ -382,9 +387,30 @@ impl Connection {
     /// # Errors
     /// See [`SendDatagramError`].
     pub fn send_datagram(&mut self, data: Bytes, drop_oldest: bool) -> Result<(), SendDatagramError> {
+        let options = DatagramOptions { makes_room: drop_oldest, ..DatagramOptions::default() };
+        self.send_datagram_with(data, &options).map(|_| ())
+    }
+
+    /// Queues an unreliable datagram (RFC 9221) with a priority and a deadline, and names it. If it is dropped before
+    /// it is sent, [`Connection::dropped_datagram`] tells so.
+    ///
+    /// # Errors
+    /// See [`SendDatagramError`].
+    pub fn send_datagram_with(
+        &mut self,
+        data: Bytes,
+        options: &DatagramOptions,
+    ) -> Result<DatagramId, SendDatagramError> {
         let room = self.datagram_room();
         self.path.tuple.mtud.want();
-        self.datagrams.send(data, drop_oldest, room)
+        self.datagrams.send(data, options, room)
+    }
+
+    /// The next unreliable datagram that was queued and dropped before it was sent. Up to 1024 wait to be asked for; of
+    /// more the oldest are forgotten, which [`DatagramStats::notices_lost`](crate::DatagramStats::notices_lost)
+    /// counts.
+    pub fn dropped_datagram(&mut self) -> Option<DroppedDatagram> {
+        self.datagrams.dropped()
     }
 
     /// The oldest unreliable datagram that was received and not read.
@@ -424,6 +450,11 @@ impl Connection {
             keys.demand_update();
             self.ping();
         }
+    }
+
+    /// Whether the QUIC bit of the next packet is set.
+    fn next_quic_bit(&mut self) -> bool {
+        self.quic_bit.as_mut().is_none_or(QuicBit::next)
     }
 
     /// Asks the peer for an acknowledgement, to see whether it is there.

@@ -9,7 +9,7 @@ use super::{Connection, ConnectionSetup};
 use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
-use crate::ext::AckFrequency;
+use crate::ext::{AckFrequency, QuicBit};
 use crate::path::REMOTE_CIDS_MAX;
 
 /// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
@@ -44,6 +44,7 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         disable_active_migration: !transport.migration,
         active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
         initial_scid: Some(setup.local_cid),
+        grease_quic_bit: transport.grease_quic_bit,
         max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),
         ..TransportParameters::default()
     }
@@ -103,6 +104,8 @@ impl Connection {
             self.path.remote_cids.on_new_connection_id(&issued, &mut self.endpoint_events)?;
         }
         self.ack_frequency = self.config.min_ack_delay().map(|min| AckFrequency::new(min, &parameters));
+        let greases = self.config.grease_quic_bit && parameters.grease_quic_bit;
+        self.quic_bit = greases.then(|| QuicBit::new(self.rng.fork()));
         let cid_limit = parameters.active_connection_id_limit.get();
         self.path.local_cids.set_peer_limit(cid_limit, &mut self.endpoint_events);
         Ok(())

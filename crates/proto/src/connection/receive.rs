@@ -65,7 +65,9 @@ impl Connection {
         let is_full = rest.len() >= usize::from(MTU_MIN) || self.side.is_client();
         let mut first_dst = None;
         while !rest.is_empty() && self.lifecycle.is_open() {
-            let Ok(packet) = read_packet(&rest, cid_len) else {
+            // RFC 9287 §3: any value of the QUIC bit is taken by who has said so, and by nobody else.
+            let known = |packet: &ProtectedPacket| packet.quic_bit || self.config.grease_quic_bit;
+            let Some(packet) = read_packet(&rest, cid_len).ok().filter(known) else {
                 self.stats.packets_dropped += 1;
                 break;
             };

@@ -70,7 +70,7 @@ impl Connection {
                     out.write_untracked(&Frame::ImmediateAck);
                 }
                 if !reminds {
-                    self.write_data_frames(out);
+                    self.write_data_frames(now, out);
                 }
             }
             _ => self.handshake.write(space.level(), out),
@@ -101,7 +101,7 @@ impl Connection {
         !out.is_empty() && self.space(space).is_some_and(|s| s.wants_ping())
     }
 
-    fn write_data_frames(&mut self, out: &mut FrameWriter<'_>) {
+    fn write_data_frames(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
         let room = self.datagram_room();
         // Short frames that end a state of waiting come first; streams last, as they fill whatever is left.
         self.handshake.write_done(out);
@@ -116,7 +116,7 @@ impl Connection {
             extension.write(out);
         }
         self.streams.write_control(out);
-        self.datagrams.write(out, room);
+        self.datagrams.write(now, out, room);
         self.streams.write_data(out);
     }
 }

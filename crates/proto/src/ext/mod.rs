@@ -4,5 +4,7 @@
 //! whether an extension is on: a connection without it has no component.
 
 mod ack_frequency;
+mod quic_bit;
 
 pub(crate) use ack_frequency::{AckFigures, AckFrequency, MIN_ACK_DELAY};
+pub(crate) use quic_bit::QuicBit;

@@ -195,6 +195,13 @@ pub enum LogEvent {
         /// The port.
         port: u16,
     },
+    /// Unreliable datagrams were dropped before they were sent; how many so far.
+    DatagramsDropped {
+        /// Because their deadlines had passed.
+        late: u64,
+        /// For other reasons.
+        other: u64,
+    },
     /// Why no more datagrams are sent for now is different.
     Blocked(BlockedReason),
     /// The connection is in another state.

@@ -38,6 +38,8 @@ pub(crate) struct Figures {
     pub(crate) key_generation: u64,
     pub(crate) peer: Option<([u8; 16], u16)>,
     pub(crate) blocked: Option<BlockedReason>,
+    /// Unreliable datagrams that were dropped before they were sent: late ones, others.
+    pub(crate) datagrams_dropped: (u64, u64),
 }
 
 impl ConnectionLog {
@@ -161,6 +163,10 @@ impl ConnectionLog {
         }
         if let Some((ip, port)) = now.peer.filter(|_| was.peer != now.peer) {
             self.push(at, LogEvent::PeerAddress { ip, port });
+        }
+        if was.datagrams_dropped != now.datagrams_dropped {
+            let (late, other) = now.datagrams_dropped;
+            self.push(at, LogEvent::DatagramsDropped { late, other });
         }
         if let Some(reason) = now.blocked.filter(|_| was.blocked != now.blocked) {
             self.push(at, LogEvent::Blocked(reason));

@@ -188,6 +188,17 @@ fn what_is_read_is_what_was_written() {
 }
 
 #[test]
+fn what_the_drafts_do_not_know_has_a_namespace_of_its_own() {
+    let events = [LogEvent::DatagramsDropped { late: 3, other: 1 }];
+    let at = Instant::from_millis(5);
+    let entries: Vec<LogEntry> = events.iter().map(|event| LogEntry { at, event: *event }).collect();
+    let records = records(&written(&entries, Flavor::Draft));
+    records[1..].iter().for_each(check_event);
+    assert_eq!(records[1]["name"], "fulmar:datagrams_dropped");
+    assert_eq!(records[1]["data"], serde_json::json!({"late": 3, "other": 1}));
+}
+
+#[test]
 fn a_gap_is_told() {
     let (entries, _) = logs();
     let header = Header {

@@ -56,14 +56,14 @@ pub(crate) struct Changed {
     pub(crate) open: [Notify; 2],
     pub(crate) datagram_received: Notify,
     pub(crate) datagrams_unblocked: Notify,
+    /// Datagrams were dropped before they were sent.
+    pub(crate) datagrams_dropped: Notify,
 }
 
 impl Changed {
     fn all(&self) -> impl Iterator<Item = &Notify> {
-        [&self.connected, &self.closed, &self.datagram_received, &self.datagrams_unblocked]
-            .into_iter()
-            .chain(&self.accept)
-            .chain(&self.open)
+        let datagrams = [&self.datagram_received, &self.datagrams_unblocked, &self.datagrams_dropped];
+        [&self.connected, &self.closed].into_iter().chain(datagrams).chain(&self.accept).chain(&self.open)
     }
 }
 
@@ -187,6 +187,7 @@ impl Inner {
                 Event::Stream(event) => self.on_stream_event(state, event, wakers),
                 Event::DatagramReceived => self.changed.datagram_received.notify_waiters(),
                 Event::DatagramsUnblocked => self.changed.datagrams_unblocked.notify_waiters(),
+                Event::DatagramsDropped => self.changed.datagrams_dropped.notify_waiters(),
                 Event::Path(_) => {}
                 Event::HandshakeConfirmed => {}
             }
