@@ -19,6 +19,7 @@ fn bits(end: &End) -> (usize, usize) {
 
 fn transfer(client: bool, server: bool) -> Pair {
     let mut pair = Pair::new(config(client), config(server));
+    pair.run_for(DELAY * 20);
     pair.transfer(Side::Client, 200_000, Duration::from_secs(10));
     pair.transfer(Side::Server, 200_000, Duration::from_secs(10));
     pair
