@@ -434,19 +434,6 @@ impl Connection {
         usize::from(self.path.tuple.mtu()) - overhead
     }
 
-    /// What an earlier connection left in the session store about the path to this server, see
-    /// [`Connection::set_path_memory`].
-    pub fn path_memory(&self) -> Option<Vec<u8>> {
-        self.sessions.as_ref()?.path()
-    }
-
-    /// Leaves up to 256 bytes about the path for later connections to this server, if there is a session store.
-    pub fn set_path_memory(&self, bytes: Vec<u8>) {
-        if let Some(sessions) = &self.sessions {
-            sessions.set_path(bytes);
-        }
-    }
-
     /// Changes the keys of application data as soon as the protocol allows it: when the handshake is confirmed and the last
     /// change was acknowledged a while ago (RFC 9001 §6).
     pub fn update_keys(&mut self) {
@@ -656,7 +643,7 @@ impl Connection {
         self.note(now, LogEvent::State(ConnectionState::Closing));
         self.close = Some(Close::new(code, reason));
         self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
-        self.stop_components();
+        self.stop_components(now);
     }
 
     /// The peer has closed, or has forgotten the connection.
@@ -664,7 +651,7 @@ impl Connection {
         self.note(now, LogEvent::State(ConnectionState::Draining));
         let was_open = self.lifecycle.is_open();
         self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
-        self.stop_components();
+        self.stop_components(now);
         if was_open {
             self.events.push_back(Event::ConnectionLost { reason });
         }
@@ -674,12 +661,13 @@ impl Connection {
     fn abandon(&mut self, now: Instant, reason: ConnectionError) {
         self.note(now, LogEvent::State(ConnectionState::TimedOut));
         self.lifecycle.move_to_drained();
-        self.stop_components();
+        self.stop_components(now);
         self.events.push_back(Event::ConnectionLost { reason });
         self.on_drained();
     }
 
-    fn stop_components(&mut self) {
+    fn stop_components(&mut self, now: Instant) {
+        self.remember_path(now);
         self.idle.stop();
         self.vigil.stop();
         self.handshake.stop();
