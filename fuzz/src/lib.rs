@@ -212,7 +212,7 @@ fn session_file(token: &[u8]) -> Vec<u8> {
     let version = Version::V1.0.to_be_bytes();
     let token_len = len(token);
     [
-        &b"fulmar\x00\x01"[..],
+        &b"fulmar\x00\x02"[..],
         &len(name),
         name,
         &443_u16.to_be_bytes(),
