@@ -300,14 +300,13 @@ impl Connection {
         Some(self.next_ack_expected()? + self.path.tuple.rtt.smoothed() / STALL_PATIENCE)
     }
 
-    /// Whether the acknowledgements of a steady flow are late. The path may have become narrower: until they
-    /// come, datagrams have the size that every path carries. Those bring the news within a round trip, where
-    /// large ones would be lost, and cost a few headers if there is no news.
+    /// Whether the acknowledgements of a steady flow are late, or probes have asked for them. The path may have
+    /// become narrower: until they come, datagrams have the size that every path carries. Those bring the news within a
+    /// round trip, where large ones would be lost, and cost a few headers if there is no news.
     pub(super) fn is_ack_late(&self, now: Instant) -> bool {
-        self.handshake.is_confirmed()
-            && self
-                .next_ack_expected()
-                .is_some_and(|at| at + self.path.tuple.rtt.smoothed() / LATE_PATIENCE <= now)
+        let late = |at: Instant| at + self.path.tuple.rtt.smoothed() / LATE_PATIENCE <= now;
+        let probed = self.config.timers == TimerStyle::OncePerRtt && self.pto.count() > 0;
+        self.handshake.is_confirmed() && (probed || self.next_ack_expected().is_some_and(late))
     }
 
     /// When the oldest packet of application data should be acknowledged, if acknowledgements go on as they came

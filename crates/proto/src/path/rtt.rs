@@ -138,7 +138,7 @@ impl Rtt {
             self.period = Period::starting(now);
             return;
         }
-        self.period.step = self.period.step.max(sample.abs_diff(previous));
+        self.period.step = self.period.step.max(sample.saturating_sub(previous));
         // RFC 9002 §5.2: the minimum ignores the acknowledgement delay.
         self.min = self.min.min(sample);
         let ack_delay = max_ack_delay.map_or(ack_delay, |max| ack_delay.min(max));
