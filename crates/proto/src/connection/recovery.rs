@@ -405,18 +405,30 @@ impl Connection {
         }
     }
 
-    /// Gives the next probe something useful to say: what the oldest packets said (RFC 9002 §6.2.4).
+    /// Gives the next probe something useful to say (RFC 9002 §6.2.4): data that waits for room in the window, or what
+    /// the oldest packets said.
+    ///
+    /// What waits is of use whatever became of the packets in flight. What they said is not, if they have arrived: a
+    /// radio may only have stopped. If they are lost, the acknowledgement of the probe tells that.
     fn queue_probe_data(&mut self, space: SpaceId) {
+        if space.is_data() {
+            // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
+            self.handshake.on_done_lost();
+            if self.streams.has_data_to_send() {
+                return;
+            }
+        }
+        self.repeat_oldest(space);
+    }
+
+    /// Lets the next probe repeat what the oldest packets of a space said.
+    fn repeat_oldest(&mut self, space: SpaceId) {
         let mut frames = Vec::new();
         if let Some(space) = self.space_mut(space) {
             let oldest = space.take_for_probe().take(PROBE_PACKETS);
             frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
         }
         self.deliver(space, &frames, Fate::Probed);
-        if space.is_data() {
-            // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
-            self.handshake.on_done_lost();
-        }
     }
 }
 
