@@ -68,7 +68,7 @@ impl Connection {
             rtt: &tuple.rtt,
             window: tuple.flow.controller().window(),
             mtu: tuple.mtu(),
-            paces: tuple.flow.controller().pacing_rate().is_some(),
+            pace: tuple.flow.controller().pacing_rate(),
             packets_sent: space.next_number(),
             packet_threshold: space.packet_threshold(),
         };
