@@ -20,6 +20,7 @@
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
 //! | `migration` | which addresses are used, and whether they work |
 //! | `recovery` | acknowledgements, losses, probe timeouts |
+//! | `repetition` | flights of a handshake that are repeated before a timeout |
 //! | `timers` | when to wake, and why |
 //! | `idle`, `vigil`, `close` | silence and the end |
 //! | `stats`, `log` | figures; what is noted in the log |
@@ -44,6 +45,7 @@ mod opening;
 mod parameters;
 mod receive;
 mod recovery;
+mod repetition;
 mod resume;
 mod retry;
 mod slot;
@@ -82,6 +84,7 @@ use self::handshake::{Handshake, Progress};
 use self::idle::Idle;
 use self::lifecycle::Lifecycle;
 use self::parameters::{OfServer, local_parameters};
+use self::repetition::Repetitions;
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
@@ -187,6 +190,7 @@ pub struct Connection {
     /// When the probe timeout was last started anew.
     pto_base_time: Instant,
     probes: Probes,
+    repetitions: Repetitions,
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
     /// The address that the server prefers, while it is being tried.
@@ -324,6 +328,7 @@ impl Connection {
             pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
+            repetitions: Repetitions::default(),
             handshake_acked: false,
             preferred: None,
             ignores_challenges: false,

@@ -10,7 +10,12 @@ const DIRECTIONS: [Dir; 2] = [Dir::Bi, Dir::Uni];
 impl Streams {
     /// Whether there is a frame to write now: one of control, lost data, or new data that flow control allows.
     pub(crate) fn wants_to_send(&self) -> bool {
-        self.has_control() || self.has_lost() || (!self.fresh.is_empty() && self.credit.available() > 0)
+        self.has_control() || self.has_data_to_send()
+    }
+
+    /// Whether there is lost data, or new data that flow control allows.
+    pub(crate) fn has_data_to_send(&self) -> bool {
+        self.has_lost() || (!self.fresh.is_empty() && self.credit.available() > 0)
     }
 
     /// Whether there is data to send again. It does not need flow control credit.
