@@ -83,8 +83,8 @@ pub use fulmar_wire::{
 pub use path::{INITIAL_RTT, Rtt, TupleId};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
-    Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, StreamEvent, StreamStats, Streams,
-    WriteError,
+    Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,
+    StreamStats, Streams, WriteError,
 };
 
 #[cfg(doctest)]

@@ -108,9 +108,9 @@ pub use fulmar_proto::{
     AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
     ConnectionId, ConnectionStats, DatagramDropReason, DatagramId, DatagramStats, Dir, DroppedDatagram,
     EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy, QuicLb, QuicLbConfig, QuicLbError,
-    RandomCids, ResetKey, RetryPolicy, ServerConfig, SessionFileError, SessionStore, Side, SpinBit, StreamId,
-    StreamStats, TlsError, TokenKeys, TokenKeysError, TransportConfig, TransportError, TransportErrorCode,
-    VarInt, Version, WorkerCids, restrict_suites,
+    RandomCids, ResetAtError, ResetKey, RetryPolicy, ServerConfig, SessionFileError, SessionStore, Side,
+    SpinBit, StreamId, StreamStats, TlsError, TokenKeys, TokenKeysError, TransportConfig, TransportError,
+    TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, SocketStats};
 

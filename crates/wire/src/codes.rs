@@ -138,6 +138,8 @@ named_numbers! {
         APPLICATION_CLOSE = 0x1d,
         /// §19.20.
         HANDSHAKE_DONE = 0x1e,
+        /// draft-ietf-quic-reliable-stream-reset §4.
+        RESET_STREAM_AT = 0x24,
         /// draft-ietf-quic-ack-frequency §5.
         IMMEDIATE_ACK = 0x1f,
         /// RFC 9221 §4.

@@ -28,8 +28,8 @@ pub use codes::{FrameType, TransportErrorCode};
 pub use frame::{
     Ack, AckEncoder, AckFrequency, AckRanges, AckWritten, CloseCode, ConnectionClose, Crypto, DataBlocked,
     Datagram, EcnCounts, Frame, FrameError, Frames, MaxData, MaxStreamData, MaxStreams, NewConnectionId,
-    NewToken, PathChallenge, PathResponse, ResetStream, RetireConnectionId, StopSending, Stream,
-    StreamDataBlocked, StreamHeader, StreamsBlocked, frames,
+    NewToken, PathChallenge, PathResponse, ResetStream, ResetStreamAt, RetireConnectionId, StopSending,
+    Stream, StreamDataBlocked, StreamHeader, StreamsBlocked, frames,
 };
 pub use header::{
     HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,

@@ -303,6 +303,8 @@ impl Dice {
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
             key_update: self.key_update(),
+            reset_stream_at: self.0.chance(0.8),
+            grease_quic_bit: self.0.chance(0.8),
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
             ..TransportConfig::default()
@@ -321,6 +323,7 @@ impl Dice {
             write_piece: 1..=self.magnitude(piece_min, 100_000),
             read_piece: 1..=self.magnitude(piece_min, 100_000),
             reset: self.rare(0.3),
+            reset_at: self.0.unit(),
             stop: self.rare(0.3),
             unordered: self.rare(1.0),
             priority: self.rare(1.0),

@@ -107,6 +107,9 @@ pub struct TransportConfig {
     /// Bytes that the application may have buffered for sending, sent and not acknowledged included.
     /// Default 16 MiB.
     pub send_window: u64,
+    /// Whether streams can be reset with a part of their data still delivered
+    /// (draft-ietf-quic-reliable-stream-reset), where the peer can, too. Default true.
+    pub reset_stream_at: bool,
     /// The round-trip time that is assumed before the first measurement; the first packet is repeated after two
     /// and a half times as long. Ends that know each other to be far away should say so here. Default 100 ms, see
     /// [`INITIAL_RTT`].
@@ -164,6 +167,7 @@ impl Default for TransportConfig {
             receive_window: 3 << 19,
             receive_window_max: 48 << 20,
             send_window: 16 << 20,
+            reset_stream_at: true,
             initial_rtt: INITIAL_RTT,
             timers: TimerStyle::default(),
             max_ack_delay: Duration::from_millis(25),
@@ -196,6 +200,7 @@ impl TransportConfig {
             receive_window: self.receive_window,
             receive_window_max: self.receive_window_max,
             send_window: self.send_window,
+            reset_stream_at: self.reset_stream_at,
         }
     }
 

@@ -37,6 +37,7 @@ impl Connection {
                 }
                 SentFrame::Stream { .. }
                 | SentFrame::ResetStream(_)
+                | SentFrame::ResetStreamAt { .. }
                 | SentFrame::StopSending(_)
                 | SentFrame::MaxData
                 | SentFrame::MaxStreamData(_)

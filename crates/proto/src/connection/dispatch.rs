@@ -45,6 +45,8 @@ impl Connection {
             Frame::Crypto(crypto) => self.on_crypto(cx, &crypto),
             Frame::Stream(stream) => self.streams.on_stream(&stream, cx.payload, &stream_cx),
             Frame::ResetStream(reset) => self.streams.on_reset_stream(&reset),
+            Frame::ResetStreamAt(_) if !self.config.reset_stream_at => Err(not_negotiated()),
+            Frame::ResetStreamAt(reset) => self.streams.on_reset_stream_at(&reset),
             Frame::StopSending(stop) => self.streams.on_stop_sending(&stop),
             Frame::MaxData(max) => {
                 self.streams.on_max_data(&max);

@@ -44,6 +44,7 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         disable_active_migration: !transport.migration,
         active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
         initial_scid: Some(setup.local_cid),
+        reset_stream_at: limits.reset_stream_at,
         grease_quic_bit: transport.grease_quic_bit,
         max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),
         ..TransportParameters::default()
@@ -66,6 +67,7 @@ pub(super) fn circumstances(
         parameters.initial_max_streams_uni,
         parameters.active_connection_id_limit,
         parameters.max_datagram_frame_size.unwrap_or(VarInt::ZERO),
+        VarInt::from_u32(parameters.reset_stream_at.into()),
     ];
     let limits: Vec<u8> = remembered.iter().flat_map(|limit| limit.get().to_be_bytes()).collect();
     let in_version = |version: Version| [&version.0.to_be_bytes()[..], &limits].concat();

@@ -278,6 +278,7 @@ impl LogEvent {
                 Self::Crypto { offset: crypto.offset.get(), len: short(crypto.data.len()) }
             }
             Frame::ResetStream(reset) => about_stream(reset.id, reset.final_size.get()),
+            Frame::ResetStreamAt(reset) => about_stream(reset.id, reset.reliable_size.get()),
             Frame::StopSending(stop) => about_stream(stop.id, stop.error_code.get()),
             Frame::MaxStreamData(max) => about_stream(max.id, max.maximum.get()),
             Frame::StreamDataBlocked(blocked) => about_stream(blocked.id, blocked.limit.get()),

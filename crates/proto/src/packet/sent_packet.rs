@@ -31,6 +31,11 @@ pub(crate) enum SentFrame {
         fin: bool,
     },
     ResetStream(StreamId),
+    /// A reset that leaves the first bytes of the stream.
+    ResetStreamAt {
+        id: StreamId,
+        reliable_size: u64,
+    },
     StopSending(StreamId),
     MaxData,
     MaxStreamData(StreamId),

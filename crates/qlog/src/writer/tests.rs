@@ -91,6 +91,8 @@ const FRAMES: &[(&str, &[&str], &[&str])] = &[
     ("new_token", &["token"], &[]),
     ("datagram", &[], &["raw"]),
     ("unknown", &["frame_type_bytes"], &[]),
+    // Those of extensions, whose names are ours.
+    ("reset_stream_at", &["stream_id", "error", "reliable_size"], &[]),
 ];
 
 fn check(value: &Value, name: &str, schema: &[(&str, &[&str], &[&str])], own: &[&str]) {

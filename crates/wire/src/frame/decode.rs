@@ -4,8 +4,8 @@ use std::iter::FusedIterator;
 
 use super::{
     Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, Frame, MaxData, MaxStreamData,
-    MaxStreams, NewConnectionId, NewToken, PathChallenge, PathResponse, ResetStream, RetireConnectionId,
-    StopSending, Stream, StreamDataBlocked, StreamsBlocked,
+    MaxStreams, NewConnectionId, NewToken, PathChallenge, PathResponse, ResetStream, ResetStreamAt,
+    RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamsBlocked,
 };
 use crate::{Dialect, Dir, FrameType, PathId, Reader, TransportErrorCode, Truncated, VarInt};
 
@@ -116,6 +116,7 @@ fn read_body<'a>(
         FrameType::ACK => Frame::Ack(Ack::decode(reader, ZERO, false)?),
         FrameType::ACK_ECN => Frame::Ack(Ack::decode(reader, ZERO, true)?),
         FrameType::RESET_STREAM => Frame::ResetStream(ResetStream::decode(reader)?),
+        FrameType::RESET_STREAM_AT => Frame::ResetStreamAt(ResetStreamAt::decode(reader)?),
         FrameType::STOP_SENDING => Frame::StopSending(StopSending::decode(reader)?),
         FrameType::CRYPTO => Frame::Crypto(Crypto::decode(reader)?),
         FrameType::NEW_TOKEN => Frame::NewToken(NewToken::decode(reader)?),

@@ -1,4 +1,4 @@
-//! Frames (RFC 9000 §19, RFC 9221, RFC 10069, draft-ietf-quic-ack-frequency).
+//! Frames (RFC 9000 §19, RFC 9221, RFC 10069, and the drafts of extensions that the files name).
 //!
 //! One file for each family: the value, how it is read, how it is written, how long it is. Here is the sum of
 //! them and what is said of all: whether a frame elicits acknowledgements, where it may be.
@@ -17,6 +17,7 @@ mod flow_control;
 mod new_token;
 mod path_validation;
 mod reset_stream;
+mod reset_stream_at;
 mod stream;
 
 pub use ack::{Ack, AckEncoder, AckRanges, AckWritten, EcnCounts};
@@ -30,6 +31,7 @@ pub use flow_control::{DataBlocked, MaxData, MaxStreamData, MaxStreams, StreamDa
 pub use new_token::NewToken;
 pub use path_validation::{PathChallenge, PathResponse};
 pub use reset_stream::{ResetStream, StopSending};
+pub use reset_stream_at::ResetStreamAt;
 pub use stream::{Stream, StreamHeader};
 
 use decode::{Malformed, check_end};
@@ -48,6 +50,8 @@ pub enum Frame<'a> {
     Ack(Ack<'a>),
     /// Ends the sending part of a stream abruptly.
     ResetStream(ResetStream),
+    /// Ends the sending part of a stream abruptly, but for its beginning.
+    ResetStreamAt(ResetStreamAt),
     /// Asks the peer to stop sending on a stream.
     StopSending(StopSending),
     /// A piece of the handshake.
@@ -102,6 +106,7 @@ impl Frame<'_> {
                 (_, Some(_)) => FrameType::PATH_ACK_ECN,
             },
             Self::ResetStream(_) => FrameType::RESET_STREAM,
+            Self::ResetStreamAt(_) => FrameType::RESET_STREAM_AT,
             Self::StopSending(_) => FrameType::STOP_SENDING,
             Self::Crypto(_) => FrameType::CRYPTO,
             Self::NewToken(_) => FrameType::NEW_TOKEN,
@@ -169,6 +174,7 @@ impl Frame<'_> {
                 PacketKind::OneRtt => true,
             },
             Self::ResetStream(_)
+            | Self::ResetStreamAt(_)
             | Self::StopSending(_)
             | Self::Stream(_)
             | Self::MaxData(_)
@@ -188,6 +194,7 @@ impl Frame<'_> {
             Self::Padding | Self::Ping | Self::HandshakeDone | Self::ImmediateAck => 1,
             Self::Ack(frame) => frame.encoded_len(dialect),
             Self::ResetStream(frame) => frame.encoded_len(),
+            Self::ResetStreamAt(frame) => frame.encoded_len(),
             Self::StopSending(frame) => frame.encoded_len(),
             Self::Crypto(frame) => frame.encoded_len(),
             Self::NewToken(frame) => frame.encoded_len(),
@@ -219,6 +226,7 @@ impl Frame<'_> {
             }
             Self::Ack(frame) => frame.encode(dialect, writer),
             Self::ResetStream(frame) => frame.encode(writer),
+            Self::ResetStreamAt(frame) => frame.encode(writer),
             Self::StopSending(frame) => frame.encode(writer),
             Self::Crypto(frame) => frame.encode(writer),
             Self::NewToken(frame) => frame.encode(writer),

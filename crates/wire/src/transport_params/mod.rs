@@ -69,6 +69,9 @@ pub struct TransportParameters {
     pub initial_scid: Option<ConnectionId>,
     /// The source connection ID of the Retry packet. Only from a server.
     pub retry_scid: Option<ConnectionId>,
+    /// Whether the sender of this takes RESET_STREAM_AT frames (draft-ietf-quic-reliable-stream-reset §3). Two numbers are
+    /// in use for it: both are written, and either is read.
+    pub reset_stream_at: bool,
     /// The largest DATAGRAM frame that the sender of this takes, in bytes with its header (RFC 9221 §3).
     /// None, or 0 on the wire, is without DATAGRAM frames.
     pub max_datagram_frame_size: Option<VarInt>,
@@ -126,6 +129,7 @@ impl Default for TransportParameters {
             active_connection_id_limit: VarInt::from_u32(2),
             initial_scid: None,
             retry_scid: None,
+            reset_stream_at: false,
             max_datagram_frame_size: None,
             grease_quic_bit: false,
             version_information: None,

@@ -86,6 +86,9 @@ rows! {
     // RFC 9368 §3.
     VERSION_INFORMATION "version_information" Either version_information: Optional<Versions>,
         (versions, "contains the version number 0");
+    // draft-ietf-quic-reliable-stream-reset §3. The second is the number of drafts 05 to 07, which some peers know alone.
+    0x1d "reset_stream_at" Either reset_stream_at: Flag;
+    0x17f7586d2cb571 "reset_stream_at (draft 07)" Either reset_stream_at: Flag;
     // RFC 9221 §3.
     0x20 "max_datagram_frame_size" Either max_datagram_frame_size: NonZeroNumber;
     // RFC 10069 §2.1.

@@ -62,6 +62,7 @@ fn all() -> TransportParameters {
         retry_scid: Some(cid(&[9; 20])),
         max_datagram_frame_size: Some(VarInt::from_u32(65_535)),
         grease_quic_bit: true,
+        reset_stream_at: true,
         version_information: Some(VersionInformation {
             chosen: Version::V1,
             available: vec![Version::V2, Version::V1],
@@ -140,6 +141,8 @@ fn each_parameter_has_its_number_and_layout() {
         (0x0f, vec![8; 20]),
         (0x10, vec![9; 20]),
         (0x11, vec![0, 0, 0, 1, 0x6b, 0x33, 0x43, 0xcf, 0, 0, 0, 1]),
+        (0x1d, vec![]),
+        (0x17f7_586d_2cb5_71, vec![]),
         (0x20, vec![0x80, 0, 0xff, 0xff]),
         (0x3e, vec![0xc0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]),
         (0x2ab2, vec![]),
@@ -151,6 +154,17 @@ fn each_parameter_has_its_number_and_layout() {
     // The order is free.
     let reversed: Vec<u8> = expected.iter().rev().flat_map(|(id, value)| parameter(*id, value)).collect();
     assert_eq!(TransportParameters::read(Side::Server, &reversed), Ok(all()));
+}
+
+#[test]
+fn either_number_of_reset_stream_at_is_read_and_both_are_written() {
+    for id in [0x1d, 0x17f7_586d_2cb5_71] {
+        let read = TransportParameters::read(Side::Client, &parameter(id, &[])).unwrap();
+        assert!(read.reset_stream_at);
+        let ids: Vec<u64> = split(&read.write(Side::Client, None)).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, [0x1d, 0x17f7_586d_2cb5_71]);
+        assert_eq!(refused(Side::Client, &parameter(id, &[0]), id), ParameterProblem::TrailingBytes);
+    }
 }
 
 #[test]

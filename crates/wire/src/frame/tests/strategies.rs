@@ -92,6 +92,9 @@ pub(super) fn any_frame(dialect: Dialect) -> impl Strategy<Value = Frame<'static
         (any_id(), any_varint(), any_varint()).prop_map(|(id, error_code, final_size)| F::ResetStream(
             ResetStream { id, error_code, final_size }
         )),
+        (any_id(), any_varint(), any_varint(), any_varint()).prop_map(|(id, error_code, a, b)| {
+            F::ResetStreamAt(ResetStreamAt { id, error_code, final_size: a.max(b), reliable_size: a.min(b) })
+        }),
         (any_id(), any_varint()).prop_map(|(id, error_code)| F::StopSending(StopSending { id, error_code })),
         (any_offset(), any_bytes(0)).prop_map(|(offset, data)| F::Crypto(Crypto { offset, data })),
         any_bytes(1).prop_map(|token| F::NewToken(NewToken { token })),

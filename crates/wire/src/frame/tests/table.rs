@@ -20,6 +20,17 @@ fn plain_rows() -> Vec<Row> {
             "01",
             "",
         ),
+        (
+            F::ResetStreamAt(ResetStreamAt {
+                id: id(4),
+                error_code: varint(300),
+                final_size: varint(70),
+                reliable_size: varint(5),
+            }),
+            b"\x24\x04\x41\x2c\x40\x46\x05",
+            "01",
+            "",
+        ),
         (F::StopSending(StopSending { id: id(4), error_code: varint(300) }), b"\x05\x04\x41\x2c", "01", ""),
         (F::Crypto(Crypto { offset: varint(2), data: b"hello" }), b"\x06\x02\x05hello", "IH1", ""),
         (F::NewToken(NewToken { token: b"token" }), b"\x07\x05token", "1", ""),
