@@ -77,8 +77,8 @@ pub use error::TransportError;
 pub use events::{ConnectionError, EndpointEvent, Event, PathEvent};
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
-    ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters,
-    VarInt, Version,
+    AddressDiscovery, ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode,
+    TransportParameters, VarInt, Version,
 };
 pub use path::{INITIAL_RTT, Rtt, TupleId};
 pub use sessions::{SessionFileError, SessionStore};

@@ -246,6 +246,13 @@ impl<W: io::Write> Writer<W> {
                 self.text_event(at, ("fulmar:blocked", "fulmar:blocked"), blocked(reason));
             }
             LogEvent::State(state) => self.state(at, state),
+            LogEvent::ObservedAddress { ip, port } => {
+                let ip = std::net::Ipv6Addr::from(ip).to_canonical();
+                let name = "fulmar:observed_address";
+                self.event(at, (name, name), |text| {
+                    let _ = write!(text, "\"ip\":\"{ip}\",\"port\":{port}");
+                });
+            }
             LogEvent::DatagramsDropped { late, other } => {
                 let name = "fulmar:datagrams_dropped";
                 self.event(at, (name, name), |text| {

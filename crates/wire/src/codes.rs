@@ -152,6 +152,10 @@ named_numbers! {
         PATH_ACK_ECN = 0x3f,
         /// draft-ietf-quic-ack-frequency §4.
         ACK_FREQUENCY = 0xaf,
+        /// draft-ietf-quic-address-discovery §4.1, an IPv4 address.
+        OBSERVED_ADDRESS_V4 = 0x9f81a6,
+        /// draft-ietf-quic-address-discovery §4.1, an IPv6 address.
+        OBSERVED_ADDRESS_V6 = 0x9f81a7,
         /// RFC 10069.
         PATH_NEW_CONNECTION_ID = 0x3e78,
         /// RFC 10069.

@@ -7,7 +7,9 @@ use fulmar_base::{Instant, Rng};
 use fulmar_proto::congestion::{
     Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
 };
-use fulmar_proto::{KeyUpdatePolicy, RetryPolicy, Side, TimerStyle, TransportConfig, Version};
+use fulmar_proto::{
+    AddressDiscovery, KeyUpdatePolicy, RetryPolicy, Side, TimerStyle, TransportConfig, Version,
+};
 use fulmar_sim::{
     Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, NatConfig, Policer, QueueLimit, Red,
     Reorder, Scheduled, SuspendedSide, Suspension,
@@ -305,9 +307,19 @@ impl Dice {
             key_update: self.key_update(),
             reset_stream_at: self.0.chance(0.8),
             grease_quic_bit: self.0.chance(0.8),
+            address_discovery: self.address_discovery(),
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
             ..TransportConfig::default()
+        }
+    }
+
+    fn address_discovery(&mut self) -> Option<AddressDiscovery> {
+        match self.0.below(6) {
+            0 => Some(AddressDiscovery::Provide),
+            1 => Some(AddressDiscovery::Receive),
+            2 => Some(AddressDiscovery::Both),
+            _ => None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fulmar_wire::VarInt;
+use fulmar_wire::{AddressDiscovery, VarInt};
 use thiserror::Error;
 
 use crate::congestion::CongestionControl;
@@ -146,6 +146,10 @@ pub struct TransportConfig {
     /// takes any (RFC 9287). To be switched off where QUIC shares its port with other protocols, which the bit tells
     /// apart. Default true.
     pub grease_quic_bit: bool,
+    /// Whether this end tells its peer from which address the peer's packets come, and wants to be told so itself
+    /// (draft-ietf-quic-address-discovery). Who is told believes what the peer says: to be used with peers that are
+    /// trusted, or with several of them. Default `None`: neither.
+    pub address_discovery: Option<AddressDiscovery>,
     /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
     /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
@@ -183,6 +187,7 @@ impl Default for TransportConfig {
             follow_preferred_address: true,
             spin_bit: SpinBit::default(),
             grease_quic_bit: true,
+            address_discovery: None,
             ecn: true,
             log_entries: 0,
         }

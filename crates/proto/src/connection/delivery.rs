@@ -69,6 +69,11 @@ impl Connection {
                         }
                     }
                 }
+                SentFrame::ObservedAddress { sequence } => {
+                    for tuple in self.path.tuples_mut() {
+                        tuple.observation.on_fate(*sequence, acked);
+                    }
+                }
                 // A PING has done what it could.
                 SentFrame::Ping => {}
             }

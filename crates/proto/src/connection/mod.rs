@@ -97,7 +97,7 @@ use crate::datagrams::{
 use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
-use crate::ext::{AckFrequency, QuicBit};
+use crate::ext::{AckFrequency, AddressDiscovery, QuicBit};
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
@@ -171,6 +171,7 @@ pub struct Connection {
     streams: Streams,
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
+    address_discovery: Option<AddressDiscovery>,
     quic_bit: Option<QuicBit>,
     address_tokens: AddressTokens,
     /// Makes tokens for the client (servers only).
@@ -310,6 +311,7 @@ impl Connection {
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
+            address_discovery: None,
             quic_bit: None,
             address_tokens: AddressTokens::default(),
             issuer: None,
@@ -485,6 +487,13 @@ impl Connection {
     /// The address of this end, where the socket tells.
     pub fn local_ip(&self) -> Option<IpAddr> {
         self.path.tuple.addrs.local_ip
+    }
+
+    /// The address of this end as the peer sees it, on the network path in use. `None` until the peer has told, or if it was
+    /// not asked to (see [`TransportConfig::address_discovery`](crate::TransportConfig::address_discovery)). The
+    /// peer may be mistaken, or lie.
+    pub fn observed_address(&self) -> Option<SocketAddr> {
+        self.path.tuple.observation.told()
     }
 
     /// The smoothed round-trip time, or the assumed one before the first measurement.

@@ -38,6 +38,7 @@ impl Connection {
                     || self.handshake.wants_to_send(space.level())
                     || self.path.remote_cids.wants_to_send()
                     || self.path.local_cids.wants_to_send()
+                    || self.wants_to_tell_address()
                     || self.streams.wants_to_send()
                     || self.datagrams.wants_to_send()
             }
@@ -101,6 +102,16 @@ impl Connection {
         !out.is_empty() && self.space(space).is_some_and(|s| s.wants_ping())
     }
 
+    /// Whether the peer is to be told its address on the tuple in use. Before the end of the handshake there is more
+    /// important work for the little credit of an address.
+    fn wants_to_tell_address(&self) -> bool {
+        self.handshake.is_complete()
+            && self
+                .address_discovery
+                .as_ref()
+                .is_some_and(|extension| extension.wants_to_send(&self.path.tuple.observation))
+    }
+
     fn write_data_frames(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
         let room = self.datagram_room();
         // Short frames that end a state of waiting come first; streams last, as they fill whatever is left.
@@ -114,6 +125,12 @@ impl Connection {
             && (self.streams.wants_to_send() || self.datagrams.wants_to_send())
         {
             extension.write(out);
+        }
+        if self.wants_to_tell_address()
+            && let Some(extension) = &mut self.address_discovery
+        {
+            let tuple = &mut self.path.tuple;
+            extension.write(&mut tuple.observation, tuple.addrs.remote, out);
         }
         self.streams.write_control(out);
         self.datagrams.write(now, out, room);

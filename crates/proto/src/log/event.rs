@@ -1,5 +1,7 @@
 //! What a connection can note.
 
+use std::net::{IpAddr, SocketAddr};
+
 use fulmar_base::Instant;
 use fulmar_wire::{CloseCode, EcnCounts, Frame, FrameType, StreamId, VarInt};
 
@@ -195,6 +197,13 @@ pub enum LogEvent {
         /// The port.
         port: u16,
     },
+    /// The peer has told this end's address, as it sees it: the IP address, IPv4 addresses mapped, and the port.
+    ObservedAddress {
+        /// The address.
+        ip: [u8; 16],
+        /// The port.
+        port: u16,
+    },
     /// Unreliable datagrams were dropped before they were sent; how many so far.
     DatagramsDropped {
         /// Because their deadlines had passed.
@@ -260,6 +269,15 @@ impl LogEvent {
         Self::Ack { delay: delay.get(), ce: ecn.map(|ecn| u32::try_from(ecn.ce).unwrap_or(u32::MAX)) }
     }
 
+    /// An address that the peer has told.
+    pub(crate) fn observed_address(address: SocketAddr) -> Self {
+        let ip = match address.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        Self::ObservedAddress { ip: ip.octets(), port: address.port() }
+    }
+
     /// What is noted of a frame, but for the ranges of an ACK; `None` for padding.
     pub(crate) fn of_frame(frame: &Frame<'_>) -> Option<Self> {
         let kind = frame.frame_type();
@@ -292,6 +310,7 @@ impl LogEvent {
             },
             Frame::RetireConnectionId(retire) => plain(retire.sequence.get()),
             Frame::Datagram(datagram) => plain(datagram.data.len() as u64),
+            Frame::ObservedAddress(observed) => plain(observed.sequence.get()),
             Frame::AckFrequency(request) => plain(request.sequence.get()),
             Frame::ConnectionClose(close) => match close.code {
                 CloseCode::Application(code) => Self::Close { application: true, code: code.get() },

@@ -60,6 +60,10 @@ pub(crate) enum SentFrame {
     AckFrequency {
         sequence: u64,
     },
+    /// An observation of address discovery.
+    ObservedAddress {
+        sequence: u64,
+    },
     Ping,
 }
 

@@ -144,6 +144,9 @@ impl Frames {
             FrameType::DATAGRAM | FrameType::DATAGRAM_WITH_LENGTH => {
                 ("datagram", format!(",\"raw\":{{\"payload_length\":{value}}}"))
             }
+            FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
+                ("observed_address", format!(",\"sequence_number\":{value}"))
+            }
             other => return self.unknown(other),
         };
         self.frame(name, |text| text.push_str(&rest));

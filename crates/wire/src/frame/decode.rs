@@ -4,8 +4,8 @@ use std::iter::FusedIterator;
 
 use super::{
     Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, Frame, MaxData, MaxStreamData,
-    MaxStreams, NewConnectionId, NewToken, PathChallenge, PathResponse, ResetStream, ResetStreamAt,
-    RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamsBlocked,
+    MaxStreams, NewConnectionId, NewToken, ObservedAddress, PathChallenge, PathResponse, ResetStream,
+    ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamsBlocked,
 };
 use crate::{Dialect, Dir, FrameType, PathId, Reader, TransportErrorCode, Truncated, VarInt};
 
@@ -140,6 +140,9 @@ fn read_body<'a>(
         FrameType::HANDSHAKE_DONE => Frame::HandshakeDone,
         FrameType::IMMEDIATE_ACK => Frame::ImmediateAck,
         FrameType::ACK_FREQUENCY => Frame::AckFrequency(AckFrequency::decode(reader)?),
+        FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
+            Frame::ObservedAddress(ObservedAddress::decode(reader, frame_type)?)
+        }
         FrameType::DATAGRAM => Frame::Datagram(Datagram::decode(reader, false)?),
         FrameType::DATAGRAM_WITH_LENGTH => Frame::Datagram(Datagram::decode(reader, true)?),
         other if dialect == Dialect::Multipath => read_path_frame(other, reader)?,

@@ -15,6 +15,7 @@ mod datagram;
 mod decode;
 mod flow_control;
 mod new_token;
+mod observed_address;
 mod path_validation;
 mod reset_stream;
 mod reset_stream_at;
@@ -29,6 +30,7 @@ pub use datagram::Datagram;
 pub use decode::{FrameError, Frames, frames};
 pub use flow_control::{DataBlocked, MaxData, MaxStreamData, MaxStreams, StreamDataBlocked, StreamsBlocked};
 pub use new_token::NewToken;
+pub use observed_address::ObservedAddress;
 pub use path_validation::{PathChallenge, PathResponse};
 pub use reset_stream::{ResetStream, StopSending};
 pub use reset_stream_at::ResetStreamAt;
@@ -88,6 +90,8 @@ pub enum Frame<'a> {
     Datagram(Datagram<'a>),
     /// Asks the peer to acknowledge more or less often.
     AckFrequency(AckFrequency),
+    /// Tells the peer its address, as this end sees it.
+    ObservedAddress(ObservedAddress),
     /// Asks for an acknowledgement without delay (draft-ietf-quic-ack-frequency §5).
     ImmediateAck,
 }
@@ -130,6 +134,7 @@ impl Frame<'_> {
             Self::Datagram(_) => FrameType::DATAGRAM,
             Self::AckFrequency(_) => FrameType::ACK_FREQUENCY,
             Self::ImmediateAck => FrameType::IMMEDIATE_ACK,
+            Self::ObservedAddress(frame) => frame.frame_type(),
         }
     }
 
@@ -142,7 +147,12 @@ impl Frame<'_> {
     pub fn is_probing(&self) -> bool {
         matches!(
             self,
-            Self::Padding | Self::PathChallenge(_) | Self::PathResponse(_) | Self::NewConnectionId(_)
+            Self::Padding
+                | Self::PathChallenge(_)
+                | Self::PathResponse(_)
+                | Self::NewConnectionId(_)
+                // draft-ietf-quic-address-discovery §4.1.
+                | Self::ObservedAddress(_)
         )
     }
 
@@ -184,6 +194,7 @@ impl Frame<'_> {
             | Self::StreamDataBlocked(_)
             | Self::StreamsBlocked(_)
             | Self::PathChallenge(_)
+            | Self::ObservedAddress(_)
             | Self::Datagram(_) => matches!(kind, PacketKind::ZeroRtt | PacketKind::OneRtt),
         }
     }
@@ -212,6 +223,7 @@ impl Frame<'_> {
             Self::ConnectionClose(frame) => frame.encoded_len(),
             Self::Datagram(frame) => frame.encoded_len(),
             Self::AckFrequency(frame) => frame.encoded_len(),
+            Self::ObservedAddress(frame) => frame.encoded_len(),
         }
     }
 
@@ -244,6 +256,7 @@ impl Frame<'_> {
             Self::ConnectionClose(frame) => frame.encode(writer),
             Self::Datagram(frame) => frame.encode(writer),
             Self::AckFrequency(frame) => frame.encode(writer),
+            Self::ObservedAddress(frame) => frame.encode(writer),
         }
     }
 }

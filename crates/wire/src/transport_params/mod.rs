@@ -79,11 +79,38 @@ pub struct TransportParameters {
     pub grease_quic_bit: bool,
     /// The versions of version negotiation (RFC 9368 §3).
     pub version_information: Option<VersionInformation>,
+    /// What the sender of this does and wants in address discovery (draft-ietf-quic-address-discovery §3). None is without
+    /// the extension.
+    pub address_discovery: Option<AddressDiscovery>,
     /// The shortest delay of acknowledgements that can be asked for, in microseconds on the wire; at most
     /// `max_ack_delay` (draft-ietf-quic-ack-frequency §3). None is without the extension.
     pub min_ack_delay: Option<Duration>,
     /// The largest path ID at first (RFC 10069 §2.1). None is without multipath.
     pub initial_max_path_id: Option<PathId>,
+}
+
+/// The roles of an end in address discovery, with their numbers on the wire (draft-ietf-quic-address-discovery §3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AddressDiscovery {
+    /// It tells its peer from which address the peer's packets come.
+    Provide = 0,
+    /// It wants to be told.
+    Receive = 1,
+    /// Both.
+    Both = 2,
+}
+
+impl AddressDiscovery {
+    /// Whether the end tells its peer.
+    pub fn provides(self) -> bool {
+        self != Self::Receive
+    }
+
+    /// Whether the end wants to be told.
+    pub fn receives(self) -> bool {
+        self != Self::Provide
+    }
 }
 
 /// An address to which a server wants its client to move after the handshake (RFC 9000 §9.6).
@@ -133,6 +160,7 @@ impl Default for TransportParameters {
             max_datagram_frame_size: None,
             grease_quic_bit: false,
             version_information: None,
+            address_discovery: None,
             min_ack_delay: None,
             initial_max_path_id: None,
         }

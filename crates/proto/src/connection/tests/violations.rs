@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use fulmar_wire::{
-    CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType, MaxStreamData,
-    NewConnectionId, NewToken, PacketKind, PathChallenge, PathId, PathResponse, ResetStream, ResetStreamAt,
-    ResetToken, RetireConnectionId, Side, StopSending, Stream, StreamId, TransportErrorCode as Code, VarInt,
-    Writer,
+    AddressDiscovery, CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType,
+    MaxStreamData, NewConnectionId, NewToken, ObservedAddress, PacketKind, PathChallenge, PathId,
+    PathResponse, ResetStream, ResetStreamAt, ResetToken, RetireConnectionId, Side, StopSending, Stream,
+    StreamId, TransportErrorCode as Code, VarInt, Writer,
 };
 
 use super::super::dispatch::FrameContext;
@@ -92,6 +92,24 @@ fn resets_that_leave_a_part_of_a_stream() {
     let mut pair = Setup { server, ..Setup::default() }.connect();
     let error = receive(&mut pair.server, SpaceId::DATA, reset(CLIENT_UNI.at(0)), pair.now).unwrap_err();
     assert_eq!((error.code, error.frame), (Code::FRAME_ENCODING_ERROR, frame), "it might as well be unknown");
+}
+
+#[test]
+fn addresses_that_nobody_has_asked_for() {
+    let told = || {
+        let address = "192.0.2.1:443".parse().unwrap();
+        encode(&Frame::ObservedAddress(ObservedAddress::new(VarInt::ZERO, address)))
+    };
+    let frame = Some(FrameType::OBSERVED_ADDRESS_V4);
+    refused_by_server(told(), Code::PROTOCOL_VIOLATION, frame);
+    refused_by_client(told(), Code::PROTOCOL_VIOLATION, frame);
+    let provide = || TransportConfig {
+        address_discovery: Some(AddressDiscovery::Provide),
+        ..TransportConfig::default()
+    };
+    let mut pair = Setup { server: provide(), client: provide(), ..Setup::default() }.connect();
+    let error = receive(&mut pair.server, SpaceId::DATA, told(), pair.now).unwrap_err();
+    assert_eq!((error.code, error.frame), (Code::PROTOCOL_VIOLATION, frame));
 }
 
 fn stream(id: StreamId, offset: u64, data: &[u8]) -> Vec<u8> {
