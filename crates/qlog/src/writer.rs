@@ -253,6 +253,13 @@ impl<W: io::Write> Writer<W> {
                     let _ = write!(text, "\"ip\":\"{ip}\",\"port\":{port}");
                 });
             }
+            LogEvent::Queues { forward, back } => {
+                let (name, millis) = ("fulmar:one_way_queues", |nanos: u64| nanos as f64 / 1e6);
+                let (forward, back) = (millis(forward), millis(back));
+                self.event(at, (name, name), |text| {
+                    let _ = write!(text, "\"forward\":{forward},\"return\":{back}");
+                });
+            }
             LogEvent::DatagramsDropped { late, other } => {
                 let name = "fulmar:datagrams_dropped";
                 self.event(at, (name, name), |text| {

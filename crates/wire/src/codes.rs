@@ -152,6 +152,8 @@ named_numbers! {
         PATH_ACK_ECN = 0x3f,
         /// draft-ietf-quic-ack-frequency §4.
         ACK_FREQUENCY = 0xaf,
+        /// draft-huitema-quic-ts §2.3.
+        TIMESTAMP = 0x2f5,
         /// draft-ietf-quic-address-discovery §4.1, an IPv4 address.
         OBSERVED_ADDRESS_V4 = 0x9f81a6,
         /// draft-ietf-quic-address-discovery §4.1, an IPv6 address.

@@ -29,7 +29,7 @@ pub use frame::{
     Ack, AckEncoder, AckFrequency, AckRanges, AckWritten, CloseCode, ConnectionClose, Crypto, DataBlocked,
     Datagram, EcnCounts, Frame, FrameError, Frames, MaxData, MaxStreamData, MaxStreams, NewConnectionId,
     NewToken, ObservedAddress, PathChallenge, PathResponse, ResetStream, ResetStreamAt, RetireConnectionId,
-    StopSending, Stream, StreamDataBlocked, StreamHeader, StreamsBlocked, frames,
+    StopSending, Stream, StreamDataBlocked, StreamHeader, StreamsBlocked, Timestamp, frames,
 };
 pub use header::{
     HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,
@@ -40,7 +40,7 @@ pub use ids::{CID_LEN_MAX, ConnectionId, Dir, PathId, ResetToken, Side, StreamId
 pub use packet_kind::PacketKind;
 pub use reader::{Reader, Truncated};
 pub use transport_params::{
-    AddressDiscovery, ParameterId, ParameterProblem, PreferredAddress, TransportParameterError,
+    AddressDiscovery, ParameterId, ParameterProblem, PreferredAddress, TimeStamps, TransportParameterError,
     TransportParameters, VersionInformation,
 };
 pub use varint::{VarInt, VarIntTooLarge};

@@ -8,7 +8,7 @@ use fulmar_proto::congestion::{
     Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
 };
 use fulmar_proto::{
-    AddressDiscovery, KeyUpdatePolicy, RetryPolicy, Side, TimerStyle, TransportConfig, Version,
+    AddressDiscovery, KeyUpdatePolicy, RetryPolicy, Side, TimeStamps, TimerStyle, TransportConfig, Version,
 };
 use fulmar_sim::{
     Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, NatConfig, Policer, QueueLimit, Red,
@@ -308,6 +308,7 @@ impl Dice {
             reset_stream_at: self.0.chance(0.8),
             grease_quic_bit: self.0.chance(0.8),
             address_discovery: self.address_discovery(),
+            time_stamps: self.time_stamps(),
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
             ..TransportConfig::default()
@@ -319,6 +320,15 @@ impl Dice {
             0 => Some(AddressDiscovery::Provide),
             1 => Some(AddressDiscovery::Receive),
             2 => Some(AddressDiscovery::Both),
+            _ => None,
+        }
+    }
+
+    fn time_stamps(&mut self) -> Option<TimeStamps> {
+        match self.0.below(6) {
+            0 => Some(TimeStamps::Receive),
+            1 => Some(TimeStamps::Send),
+            2 => Some(TimeStamps::Both),
             _ => None,
         }
     }

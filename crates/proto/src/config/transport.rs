@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fulmar_wire::{AddressDiscovery, VarInt};
+use fulmar_wire::{AddressDiscovery, TimeStamps, VarInt};
 use thiserror::Error;
 
 use crate::congestion::CongestionControl;
@@ -150,6 +150,10 @@ pub struct TransportConfig {
     /// (draft-ietf-quic-address-discovery). Who is told believes what the peer says: to be used with peers that are
     /// trusted, or with several of them. Default `None`: neither.
     pub address_discovery: Option<AddressDiscovery>,
+    /// Whether this end says in its acknowledgements when they were sent, and wants to be told so
+    /// (draft-huitema-quic-ts), to tell the delays of the two directions apart: `ConnectionStats::one_way`. Each
+    /// acknowledgement grows by about six bytes. Default `None`: neither.
+    pub time_stamps: Option<TimeStamps>,
     /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
     /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
@@ -188,6 +192,7 @@ impl Default for TransportConfig {
             spin_bit: SpinBit::default(),
             grease_quic_bit: true,
             address_discovery: None,
+            time_stamps: None,
             ecn: true,
             log_entries: 0,
         }

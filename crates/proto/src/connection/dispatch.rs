@@ -14,7 +14,7 @@ use super::migration::Detour;
 use super::spaces::SpaceId;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, Event, PathEvent};
-use crate::ext::unasked;
+use crate::ext::{unasked, unasked_stamp};
 use crate::log::LogEvent;
 use crate::streams::RecvContext;
 
@@ -85,6 +85,7 @@ impl Connection {
             Frame::NewToken(token) => self.on_new_token(&token),
             Frame::HandshakeDone => self.on_handshake_done(cx.now),
             Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request),
+            Frame::Timestamp(stamp) => self.timestamps.as_mut().ok_or_else(unasked_stamp)?.on_frame(&stamp),
             Frame::ObservedAddress(observed) => self.on_observed_address(cx, &observed),
             Frame::ImmediateAck => self.on_immediate_ack(cx),
             Frame::ConnectionClose(close) => {

@@ -97,7 +97,7 @@ use crate::datagrams::{
 use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
-use crate::ext::{AckFrequency, AddressDiscovery, QuicBit};
+use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
@@ -173,6 +173,7 @@ pub struct Connection {
     ack_frequency: Option<AckFrequency>,
     address_discovery: Option<AddressDiscovery>,
     quic_bit: Option<QuicBit>,
+    timestamps: Option<Timestamps>,
     address_tokens: AddressTokens,
     /// Makes tokens for the client (servers only).
     issuer: Option<Arc<TokenIssuer>>,
@@ -313,6 +314,7 @@ impl Connection {
             ack_frequency: None,
             address_discovery: None,
             quic_bit: None,
+            timestamps: None,
             address_tokens: AddressTokens::default(),
             issuer: None,
             sessions: None,

@@ -9,7 +9,7 @@ use super::{Connection, ConnectionSetup};
 use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
-use crate::ext::{AckFrequency, AddressDiscovery, QuicBit};
+use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
 use crate::path::REMOTE_CIDS_MAX;
 
 /// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
@@ -45,6 +45,7 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
         initial_scid: Some(setup.local_cid),
         reset_stream_at: limits.reset_stream_at,
+        time_stamps: transport.time_stamps,
         address_discovery: transport.address_discovery,
         grease_quic_bit: transport.grease_quic_bit,
         max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),
@@ -110,6 +111,7 @@ impl Connection {
         self.ack_frequency = self.config.min_ack_delay().map(|min| AckFrequency::new(min, &parameters));
         self.address_discovery =
             AddressDiscovery::new(now, self.config.address_discovery, parameters.address_discovery);
+        self.timestamps = Timestamps::new(now, self.config.time_stamps, &parameters);
         let greases = self.config.grease_quic_bit && parameters.grease_quic_bit;
         self.quic_bit = greases.then(|| QuicBit::new(self.rng.fork()));
         let cid_limit = parameters.active_connection_id_limit.get();

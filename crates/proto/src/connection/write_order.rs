@@ -88,11 +88,15 @@ impl Connection {
         let rides_along = allowance != Allowance::AcksOnly;
         let path = self.path.id;
         let room = out.space();
+        let is_stamped = space.is_data() && !self.sends_early_data();
         let Some(space) = self.space_mut(space) else { return };
         if (space.needs_ack(now) || (rides_along && space.has_ack_news()))
             && space.write_ack(now, path, ACK_DELAY_EXPONENT, out)
         {
             self.stats.acks_sent += 1;
+            if let Some(extension) = self.timestamps.as_ref().filter(|_| is_stamped) {
+                extension.write(now, ACK_DELAY_EXPONENT, out);
+            }
             self.stats.ack_bytes += (room - out.space()) as u64;
         }
     }

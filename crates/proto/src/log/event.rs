@@ -182,6 +182,13 @@ pub enum LogEvent {
         /// The mean deviation.
         variance: u64,
     },
+    /// The time in the queues of the two directions was measured, in nanoseconds.
+    Queues {
+        /// To the peer.
+        forward: u64,
+        /// From the peer.
+        back: u64,
+    },
     /// The congestion controller is in another state.
     Phase(&'static str),
     /// The size of a full datagram is different, in bytes of UDP payload.
@@ -310,6 +317,7 @@ impl LogEvent {
             },
             Frame::RetireConnectionId(retire) => plain(retire.sequence.get()),
             Frame::Datagram(datagram) => plain(datagram.data.len() as u64),
+            Frame::Timestamp(stamp) => plain(stamp.time.get()),
             Frame::ObservedAddress(observed) => plain(observed.sequence.get()),
             Frame::AckFrequency(request) => plain(request.sequence.get()),
             Frame::ConnectionClose(close) => match close.code {

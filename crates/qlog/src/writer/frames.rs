@@ -144,6 +144,7 @@ impl Frames {
             FrameType::DATAGRAM | FrameType::DATAGRAM_WITH_LENGTH => {
                 ("datagram", format!(",\"raw\":{{\"payload_length\":{value}}}"))
             }
+            FrameType::TIMESTAMP => ("timestamp", format!(",\"timestamp\":{value}")),
             FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
                 ("observed_address", format!(",\"sequence_number\":{value}"))
             }

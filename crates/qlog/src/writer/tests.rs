@@ -93,6 +93,7 @@ const FRAMES: &[(&str, &[&str], &[&str])] = &[
     ("unknown", &["frame_type_bytes"], &[]),
     // Those of extensions, whose names are ours.
     ("observed_address", &["sequence_number"], &[]),
+    ("timestamp", &["timestamp"], &[]),
     ("reset_stream_at", &["stream_id", "error", "reliable_size"], &[]),
 ];
 
@@ -193,8 +194,11 @@ fn what_is_read_is_what_was_written() {
 #[test]
 fn what_the_drafts_do_not_know_has_a_namespace_of_its_own() {
     let ip = std::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().octets();
-    let events =
-        [LogEvent::DatagramsDropped { late: 3, other: 1 }, LogEvent::ObservedAddress { ip, port: 443 }];
+    let events = [
+        LogEvent::DatagramsDropped { late: 3, other: 1 },
+        LogEvent::ObservedAddress { ip, port: 443 },
+        LogEvent::Queues { forward: 1_500_000, back: 250_000 },
+    ];
     let at = Instant::from_millis(5);
     let entries: Vec<LogEntry> = events.iter().map(|event| LogEntry { at, event: *event }).collect();
     let records = records(&written(&entries, Flavor::Draft));
@@ -203,6 +207,8 @@ fn what_the_drafts_do_not_know_has_a_namespace_of_its_own() {
     assert_eq!(records[1]["data"], serde_json::json!({"late": 3, "other": 1}));
     assert_eq!(records[2]["name"], "fulmar:observed_address");
     assert_eq!(records[2]["data"], serde_json::json!({"ip": "192.0.2.1", "port": 443}));
+    assert_eq!(records[3]["name"], "fulmar:one_way_queues");
+    assert_eq!(records[3]["data"], serde_json::json!({"forward": 1.5, "return": 0.25}));
 }
 
 #[test]

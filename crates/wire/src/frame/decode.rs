@@ -5,7 +5,7 @@ use std::iter::FusedIterator;
 use super::{
     Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, Frame, MaxData, MaxStreamData,
     MaxStreams, NewConnectionId, NewToken, ObservedAddress, PathChallenge, PathResponse, ResetStream,
-    ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamsBlocked,
+    ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamsBlocked, Timestamp,
 };
 use crate::{Dialect, Dir, FrameType, PathId, Reader, TransportErrorCode, Truncated, VarInt};
 
@@ -140,6 +140,7 @@ fn read_body<'a>(
         FrameType::HANDSHAKE_DONE => Frame::HandshakeDone,
         FrameType::IMMEDIATE_ACK => Frame::ImmediateAck,
         FrameType::ACK_FREQUENCY => Frame::AckFrequency(AckFrequency::decode(reader)?),
+        FrameType::TIMESTAMP => Frame::Timestamp(Timestamp::decode(reader)?),
         FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
             Frame::ObservedAddress(ObservedAddress::decode(reader, frame_type)?)
         }

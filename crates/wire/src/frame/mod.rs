@@ -20,6 +20,7 @@ mod path_validation;
 mod reset_stream;
 mod reset_stream_at;
 mod stream;
+mod timestamp;
 
 pub use ack::{Ack, AckEncoder, AckRanges, AckWritten, EcnCounts};
 pub use ack_frequency::AckFrequency;
@@ -35,6 +36,7 @@ pub use path_validation::{PathChallenge, PathResponse};
 pub use reset_stream::{ResetStream, StopSending};
 pub use reset_stream_at::ResetStreamAt;
 pub use stream::{Stream, StreamHeader};
+pub use timestamp::Timestamp;
 
 use decode::{Malformed, check_end};
 
@@ -90,6 +92,8 @@ pub enum Frame<'a> {
     Datagram(Datagram<'a>),
     /// Asks the peer to acknowledge more or less often.
     AckFrequency(AckFrequency),
+    /// Tells when the packet was sent.
+    Timestamp(Timestamp),
     /// Tells the peer its address, as this end sees it.
     ObservedAddress(ObservedAddress),
     /// Asks for an acknowledgement without delay (draft-ietf-quic-ack-frequency §5).
@@ -134,13 +138,15 @@ impl Frame<'_> {
             Self::Datagram(_) => FrameType::DATAGRAM,
             Self::AckFrequency(_) => FrameType::ACK_FREQUENCY,
             Self::ImmediateAck => FrameType::IMMEDIATE_ACK,
+            Self::Timestamp(_) => FrameType::TIMESTAMP,
             Self::ObservedAddress(frame) => frame.frame_type(),
         }
     }
 
     /// Whether the receiver has to acknowledge the packet before long (RFC 9002 §2).
     pub fn is_ack_eliciting(&self) -> bool {
-        !matches!(self, Self::Padding | Self::Ack(_) | Self::ConnectionClose(_))
+        // draft-huitema-quic-ts §2.3: a timestamp is like an acknowledgement.
+        !matches!(self, Self::Padding | Self::Ack(_) | Self::ConnectionClose(_) | Self::Timestamp(_))
     }
 
     /// Whether the frame leaves the peer's address as it is, when it comes from a new one (RFC 9000 §9.1).
@@ -178,6 +184,8 @@ impl Frame<'_> {
             }
             // draft-ietf-quic-ack-frequency §3: min_ack_delay, which permits them, is not remembered for 0-RTT.
             Self::AckFrequency(_) | Self::ImmediateAck => kind == PacketKind::OneRtt,
+            // draft-huitema-quic-ts §2.2.
+            Self::Timestamp(_) => kind == PacketKind::OneRtt,
             Self::NewConnectionId(frame) => match kind {
                 PacketKind::Initial | PacketKind::Handshake => false,
                 PacketKind::ZeroRtt => frame.path == PathId::ZERO,
@@ -223,6 +231,7 @@ impl Frame<'_> {
             Self::ConnectionClose(frame) => frame.encoded_len(),
             Self::Datagram(frame) => frame.encoded_len(),
             Self::AckFrequency(frame) => frame.encoded_len(),
+            Self::Timestamp(frame) => frame.encoded_len(),
             Self::ObservedAddress(frame) => frame.encoded_len(),
         }
     }
@@ -256,6 +265,7 @@ impl Frame<'_> {
             Self::ConnectionClose(frame) => frame.encode(writer),
             Self::Datagram(frame) => frame.encode(writer),
             Self::AckFrequency(frame) => frame.encode(writer),
+            Self::Timestamp(frame) => frame.encode(writer),
             Self::ObservedAddress(frame) => frame.encode(writer),
         }
     }

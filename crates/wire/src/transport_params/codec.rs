@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::time::Duration;
 
 use super::{
-    AVAILABLE_VERSIONS_MAX, AddressDiscovery, ParameterProblem, PreferredAddress, VersionInformation,
+    AVAILABLE_VERSIONS_MAX, AddressDiscovery, ParameterProblem, PreferredAddress, TimeStamps,
+    VersionInformation,
 };
 use crate::{ConnectionId, PathId, Reader, ResetToken, VarInt, Version, Writer};
 
@@ -125,6 +126,24 @@ impl Codec for Discovery {
         }
     }
     fn write(value: &AddressDiscovery, out: &mut Vec<u8>) {
+        put_varint(out, VarInt::from(*value as u8));
+    }
+}
+
+/// A role in the exchange of timestamps.
+pub(super) enum Stamps {}
+
+impl Codec for Stamps {
+    type Value = TimeStamps;
+    fn read(reader: &mut Reader<'_>) -> Result<TimeStamps, ParameterProblem> {
+        match reader.varint()?.get() {
+            1 => Ok(TimeStamps::Receive),
+            2 => Ok(TimeStamps::Send),
+            3 => Ok(TimeStamps::Both),
+            _ => Err(ParameterProblem::Value("is neither 1, 2 nor 3")),
+        }
+    }
+    fn write(value: &TimeStamps, out: &mut Vec<u8>) {
         put_varint(out, VarInt::from(*value as u8));
     }
 }

@@ -79,6 +79,8 @@ pub struct TransportParameters {
     pub grease_quic_bit: bool,
     /// The versions of version negotiation (RFC 9368 §3).
     pub version_information: Option<VersionInformation>,
+    /// Whether the sender of this sends timestamps, and wants them (draft-huitema-quic-ts §2.1). None is without the extension.
+    pub time_stamps: Option<TimeStamps>,
     /// What the sender of this does and wants in address discovery (draft-ietf-quic-address-discovery §3). None is without
     /// the extension.
     pub address_discovery: Option<AddressDiscovery>,
@@ -87,6 +89,30 @@ pub struct TransportParameters {
     pub min_ack_delay: Option<Duration>,
     /// The largest path ID at first (RFC 10069 §2.1). None is without multipath.
     pub initial_max_path_id: Option<PathId>,
+}
+
+/// The roles of an end in the exchange of timestamps, with their numbers on the wire (draft-huitema-quic-ts §2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TimeStamps {
+    /// It wants them.
+    Receive = 1,
+    /// It sends them, if they are wanted.
+    Send = 2,
+    /// Both.
+    Both = 3,
+}
+
+impl TimeStamps {
+    /// Whether the end wants timestamps.
+    pub fn receives(self) -> bool {
+        self != Self::Send
+    }
+
+    /// Whether the end sends timestamps to who wants them.
+    pub fn sends(self) -> bool {
+        self != Self::Receive
+    }
 }
 
 /// The roles of an end in address discovery, with their numbers on the wire (draft-ietf-quic-address-discovery §3).
@@ -160,6 +186,7 @@ impl Default for TransportParameters {
             max_datagram_frame_size: None,
             grease_quic_bit: false,
             version_information: None,
+            time_stamps: None,
             address_discovery: None,
             min_ack_delay: None,
             initial_max_path_id: None,

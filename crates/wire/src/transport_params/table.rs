@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::codec::{
     Cid, Codec, Discovery, Flag, Microseconds, Milliseconds, NonZeroMilliseconds, NonZeroNumber, Number,
-    Optional, Path, Preferred, SmallNumber, Token, Versions,
+    Optional, Path, Preferred, SmallNumber, Stamps, Token, Versions,
 };
 use super::{ParameterProblem, PreferredAddress, STREAMS_MAX, TransportParameters, VersionInformation};
 use crate::{Reader, VarInt, Version};
@@ -95,6 +95,8 @@ rows! {
     0x3e "initial_max_path_id" Either initial_max_path_id: Optional<Path>;
     // RFC 9287 §3.
     0x2ab2 "grease_quic_bit" Either grease_quic_bit: Flag;
+    // draft-huitema-quic-ts §2.1.
+    0x7158 "enable_time_stamp" Either time_stamps: Optional<Stamps>;
     // draft-ietf-quic-address-discovery §3.
     0x9f81a176 "address_discovery" Either address_discovery: Optional<Discovery>;
     // draft-ietf-quic-ack-frequency §3.

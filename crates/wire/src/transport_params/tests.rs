@@ -67,6 +67,7 @@ fn all() -> TransportParameters {
             chosen: Version::V1,
             available: vec![Version::V2, Version::V1],
         }),
+        time_stamps: Some(TimeStamps::Both),
         address_discovery: Some(AddressDiscovery::Both),
         min_ack_delay: Some(Duration::from_millis(1)),
         initial_max_path_id: Some(PathId(u32::MAX)),
@@ -147,6 +148,7 @@ fn each_parameter_has_its_number_and_layout() {
         (0x20, vec![0x80, 0, 0xff, 0xff]),
         (0x3e, vec![0xc0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]),
         (0x2ab2, vec![]),
+        (0x7158, vec![3]),
         (0x9f81_a176, vec![2]),
         (0xff04_de1b, vec![0x43, 0xe8]),
     ];
@@ -191,6 +193,8 @@ fn illegal_numbers_are_refused_and_the_last_legal_ones_are_not() {
         (0x0b, 1 << 14, (1 << 14) - 1),
         (0x0e, 1, 2),
         (0x3e, 1 << 32, (1 << 32) - 1),
+        (0x7158, 4, 3),
+        (0x7158, 0, 1),
         (0x9f81_a176, 3, 2),
         // In microseconds, over the default max_ack_delay of 25 ms.
         (0xff04_de1b, 25_001, 25_000),
@@ -205,7 +209,7 @@ fn illegal_numbers_are_refused_and_the_last_legal_ones_are_not() {
     for id in [0x03, 0x0e] {
         refused(Side::Client, &number(id, 0), id);
     }
-    for id in [0x08, 0x09, 0x0a, 0x0b, 0x3e, 0x9f81_a176, 0xff04_de1b] {
+    for id in [0x08, 0x09, 0x0a, 0x0b, 0x3e, 0x7158, 0x9f81_a176, 0xff04_de1b] {
         refused(Side::Client, &number(id, VarInt::MAX.get()), id);
     }
     // An exponent that only looks small in its low byte.

@@ -5,7 +5,7 @@ use fulmar_wire::{
     AddressDiscovery, CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType,
     MaxStreamData, NewConnectionId, NewToken, ObservedAddress, PacketKind, PathChallenge, PathId,
     PathResponse, ResetStream, ResetStreamAt, ResetToken, RetireConnectionId, Side, StopSending, Stream,
-    StreamId, TransportErrorCode as Code, VarInt, Writer,
+    StreamId, TimeStamps, Timestamp, TransportErrorCode as Code, VarInt, Writer,
 };
 
 use super::super::dispatch::FrameContext;
@@ -110,6 +110,22 @@ fn addresses_that_nobody_has_asked_for() {
     let mut pair = Setup { server: provide(), client: provide(), ..Setup::default() }.connect();
     let error = receive(&mut pair.server, SpaceId::DATA, told(), pair.now).unwrap_err();
     assert_eq!((error.code, error.frame), (Code::PROTOCOL_VIOLATION, frame));
+}
+
+#[test]
+fn timestamps_that_nobody_has_asked_for() {
+    let stamp = || encode(&Frame::Timestamp(Timestamp { time: VarInt::from_u32(9) }));
+    let frame = Some(FrameType::TIMESTAMP);
+    refused_by_server(stamp(), Code::PROTOCOL_VIOLATION, frame);
+    refused_by_client(stamp(), Code::PROTOCOL_VIOLATION, frame);
+    let send = || TransportConfig { time_stamps: Some(TimeStamps::Send), ..TransportConfig::default() };
+    let mut pair = Setup { server: send(), client: send(), ..Setup::default() }.connect();
+    let error = receive(&mut pair.server, SpaceId::DATA, stamp(), pair.now).unwrap_err();
+    assert_eq!((error.code, error.frame), (Code::PROTOCOL_VIOLATION, frame));
+    let mut pair = Pair::new(TransportConfig::default(), TransportConfig::default());
+    pair.run_for(super::pair::DELAY * 2);
+    let error = receive(&mut pair.server, SpaceId::Handshake, stamp(), pair.now).unwrap_err();
+    assert_eq!(error.code, Code::PROTOCOL_VIOLATION, "only 1-RTT packets carry them");
 }
 
 fn stream(id: StreamId, offset: u64, data: &[u8]) -> Vec<u8> {

@@ -117,6 +117,7 @@ pub(super) fn any_frame(dialect: Dialect) -> impl Strategy<Value = Frame<'static
             .prop_map(|(code, reason)| F::ConnectionClose(ConnectionClose { code, reason })),
         any_bytes(0).prop_map(|data| F::Datagram(Datagram { data })),
         any_ack_frequency().prop_map(F::AckFrequency),
+        any_varint().prop_map(|time| F::Timestamp(Timestamp { time })),
         (any_varint(), any::<std::net::IpAddr>(), any::<u16>())
             .prop_map(|(sequence, ip, port)| F::ObservedAddress(ObservedAddress { sequence, ip, port })),
     ]

@@ -69,6 +69,7 @@ fn plain_rows() -> Vec<Row> {
         (F::HandshakeDone, b"\x1e", "1", ""),
         (F::Datagram(Datagram { data: b"now" }), b"\x31\x03now", "01", ""),
         (F::ImmediateAck, b"\x1f", "1", ""),
+        (F::Timestamp(Timestamp { time: varint(300) }), b"\x42\xf5\x41\x2c", "1", "N"),
         (
             F::ObservedAddress(ObservedAddress {
                 sequence: varint(70),

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::{AVAILABLE_VERSIONS_MAX, ROWS, STREAMS_MAX, cid, parameter, read_is_legal};
 use crate::{
-    AddressDiscovery, ConnectionId, PathId, PreferredAddress, ResetToken, Side, TransportParameters, VarInt,
-    Version, VersionInformation,
+    AddressDiscovery, ConnectionId, PathId, PreferredAddress, ResetToken, Side, TimeStamps,
+    TransportParameters, VarInt, Version, VersionInformation,
 };
 
 fn varint(max: u64) -> impl Strategy<Value = VarInt> {
@@ -53,6 +53,11 @@ prop_compose! {
         datagram in prop::option::of(varint(VarInt::MAX.get())),
         version_information in prop::option::of(any_versions()),
         path in prop::option::of(any::<u32>()),
+        time_stamps in prop::option::of(prop::sample::select(vec![
+            TimeStamps::Receive,
+            TimeStamps::Send,
+            TimeStamps::Both,
+        ])),
         discovery in prop::option::of(prop::sample::select(vec![
             AddressDiscovery::Provide,
             AddressDiscovery::Receive,
@@ -78,6 +83,7 @@ prop_compose! {
             reset_stream_at: flags[2],
             version_information,
             min_ack_delay: min_ack_delay.map(|part: f64| Duration::from_micros((part * max_ack_delay as f64 * 1e3) as u64)),
+            time_stamps,
             address_discovery: discovery,
             initial_max_path_id: path.map(PathId),
             ..Default::default()
