@@ -113,7 +113,7 @@ pub use fulmar_proto::{
     TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version, WorkerCids,
     restrict_suites,
 };
-pub use fulmar_udp::{BufferSizes, SocketStats};
+pub use fulmar_udp::{BufferSizes, Dscp, SocketStats};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/migration.md")]
