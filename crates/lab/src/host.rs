@@ -51,6 +51,8 @@ pub struct Host {
     /// What the endpoint keeps for connections that it does not have yet.
     kept: Kept,
     replies_sent: u64,
+    /// Addresses at which it receives nothing any more.
+    closed: BTreeSet<SocketAddr>,
     /// Whether a connection starts with what the one before it knew of the path.
     remembers_paths: bool,
     /// Whether applications begin before the handshake is complete, where they can.
@@ -105,6 +107,7 @@ impl Host {
             datagrams_dropped: 0,
             kept: Kept::default(),
             replies_sent: 0,
+            closed: BTreeSet::new(),
             remembers_paths: false,
             early_data: false,
         }
@@ -124,14 +127,23 @@ impl Host {
         self.address
     }
 
+    /// The socket in use is closed, and is about to be replaced: nothing is received there any more.
+    pub(crate) fn close_socket(&mut self) {
+        self.closed.insert(self.address);
+    }
+
     /// Its socket is bound to another address from now on, and its connections move there. Returns how many of
-    /// them refused.
+    /// them refused; the server of those sees what a NAT might have done.
     pub(crate) fn rebind(&mut self, now: Instant, address: SocketAddr) -> usize {
         self.address = address;
         let mut refused = 0;
         for (number, session) in self.sessions.iter_mut().enumerate() {
             if !session.connection.is_closed() {
-                refused += usize::from(session.connection.migrate(now, None).is_err());
+                if session.connection.migrate(now, None).is_err() {
+                    // Whatever the connection says, the socket is another one.
+                    let _ = session.connection.follow_socket(now);
+                    refused += 1;
+                }
                 self.dirty.insert(number);
             }
         }
@@ -234,6 +246,9 @@ impl Host {
 
     /// A packet arrived.
     pub(crate) fn receive(&mut self, packet: &Packet, outbox: &mut Outbox<'_>) -> Result<(), String> {
+        if self.closed.contains(&packet.destination) {
+            return Ok(());
+        }
         let addrs = FourTuple { remote: packet.source, local_ip: Some(packet.destination.ip()) };
         let ecn = Ecn::from_bits(packet.ecn.bits());
         let datagram = Datagram { addrs, ecn, payload: BytesMut::from(packet.payload.as_slice()) };

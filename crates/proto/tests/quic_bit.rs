@@ -18,7 +18,8 @@ fn bits(end: &End) -> (usize, usize) {
 }
 
 fn transfer(client: bool, server: bool) -> Pair {
-    let mut pair = Setup { client: config(client), server: config(server), ..Setup::default() }.connect();
+    let mut pair = Pair::new(config(client), config(server));
+    pair.run_for(DELAY * 20);
     pair.transfer(Side::Client, 200_000, Duration::from_secs(10));
     pair.transfer(Side::Server, 200_000, Duration::from_secs(10));
     pair

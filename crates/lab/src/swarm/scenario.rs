@@ -216,7 +216,11 @@ impl Dice {
         let addresses = if self.0.chance(0.5) { vec![first] } else { vec![first, second] };
         lab = lab.nat(NatConfig { addresses, ..kind });
         for _ in 0..self.between(1, 4) {
-            let shift = if self.0.chance(0.7) { Shift::Rebinding } else { Shift::Move };
+            let shift = match self.0.below(10) {
+                0..=5 => Shift::Rebinding,
+                6..=7 => Shift::Move,
+                _ => Shift::Leap,
+            };
             lab = lab.shift(self.millis(0, 5_000), shift);
         }
         lab
@@ -366,6 +370,7 @@ impl Dice {
         let shift = match self.0.below(10) {
             0 => Shift::Rebinding,
             1 => Shift::Move,
+            2 => Shift::Leap,
             _ => return lab,
         };
         if shift == Shift::Rebinding || self.0.chance(0.5) {

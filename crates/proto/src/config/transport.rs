@@ -77,6 +77,9 @@ pub enum SpinBit {
 /// The smallest UDP payload that every QUIC path carries (RFC 9000 §14).
 pub(crate) const MTU_MIN: u16 = 1_200;
 
+/// The most connection IDs of a peer that are kept.
+const CONNECTION_IDS_MAX: u64 = 8;
+
 /// The largest log of a connection: 2 GiB.
 const LOG_ENTRIES_MAX: usize = 1 << 26;
 
@@ -138,6 +141,9 @@ pub struct TransportConfig {
     /// Whether the peer may move to another address by its own choice. What a NAT does to its address is followed
     /// in any case. Default true.
     pub migration: bool,
+    /// How many connection IDs of the peer are kept at a time, 2 to 8: each further address in use takes one
+    /// (RFC 9000 §5.1.1, `active_connection_id_limit`). Default 4.
+    pub connection_ids: u64,
     /// Whether a client moves to the address that its server prefers (RFC 9000 §9.6). Default true.
     pub follow_preferred_address: bool,
     /// Whether packets tell observers the round-trip time. Default [`SpinBit::MostPaths`].
@@ -188,6 +194,7 @@ impl Default for TransportConfig {
             datagram_send_buffer: 1 << 20,
             key_update: KeyUpdatePolicy::default(),
             migration: true,
+            connection_ids: 4,
             follow_preferred_address: true,
             spin_bit: SpinBit::default(),
             grease_quic_bit: true,
@@ -239,6 +246,8 @@ impl TransportConfig {
         check(self.initial_mtu >= MTU_MIN, "initial_mtu", "under 1200 bytes")?;
         check(self.mtu_max >= self.initial_mtu, "mtu_max", "under initial_mtu")?;
         check(self.mtu_max <= 65_000, "mtu_max", "over 65,000 bytes")?;
+        check(self.connection_ids >= 2, "connection_ids", "under 2")?;
+        check(self.connection_ids <= CONNECTION_IDS_MAX, "connection_ids", "more than 8")?;
         check(self.max_ack_delay < Duration::from_millis(1 << 14), "max_ack_delay", "2^14 ms or more")?;
         let KeyUpdatePolicy { packets, bytes } = self.key_update;
         check(packets != Some(0) && bytes != Some(0), "key_update", "zero; use None for never")?;

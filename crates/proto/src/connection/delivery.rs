@@ -59,8 +59,8 @@ impl Connection {
                 SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_lost(*sequence),
                 SentFrame::HandshakeDone if acked => self.handshake.on_done_acked(),
                 SentFrame::HandshakeDone => self.handshake.on_done_lost(),
-                SentFrame::NewToken { index } if acked => self.address_tokens.on_acked(*index),
-                SentFrame::NewToken { index } => self.address_tokens.on_lost(*index),
+                SentFrame::NewToken { number } if acked => self.address_tokens.on_acked(*number),
+                SentFrame::NewToken { number } => self.address_tokens.on_lost(*number),
                 SentFrame::AckFrequency { sequence } => {
                     if let Some(extension) = &mut self.ack_frequency {
                         match acked {

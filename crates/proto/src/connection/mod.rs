@@ -194,6 +194,8 @@ pub struct Connection {
     /// The address that the server prefers, while it is being tried.
     preferred: Option<SocketAddr>,
     pacing: Timer,
+    /// The datagram at hand arrived where this end sends from no more.
+    ignores_challenges: bool,
     /// The memory of the last ACK's outcome, reused.
     outcome: AckOutcome,
 
@@ -289,7 +291,8 @@ impl Connection {
         // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
         tuple.validated = true;
         let known_versions = endpoint.versions.clone();
-        let mut path = Path::new(data, local_cid, remote_cid, tuple, endpoint, path_rng);
+        let cids_max = transport.connection_ids;
+        let mut path = Path::new(data, local_cid, remote_cid, tuple, cids_max, endpoint, path_rng);
         if let Some(preferred) = preferred_address {
             path.local_cids.add_preferred(preferred.cid);
         }
@@ -327,6 +330,7 @@ impl Connection {
             probes: Probes::default(),
             handshake_acked: false,
             preferred: None,
+            ignores_challenges: false,
             pacing: Timer::new(),
             outcome: AckOutcome::default(),
             events: VecDeque::new(),
@@ -498,6 +502,11 @@ impl Connection {
         self.path.tuple.observation.told()
     }
 
+    /// The time after which an acknowledgement is overdue (RFC 9002 §6.2.1), without backoff.
+    pub fn probe_timeout(&self) -> Duration {
+        self.pto_base()
+    }
+
     /// The smoothed round-trip time, or the assumed one before the first measurement.
     pub fn rtt(&self) -> Duration {
         self.path.tuple.rtt.smoothed()
@@ -606,7 +615,18 @@ impl Connection {
     fn give_address_tokens(&mut self, now: Instant) {
         let Some(issuer) = &self.issuer else { return };
         let host = self.path.tuple.addrs.remote.ip();
+        self.address_tokens.note_host(host);
         for _ in 0..issuer.per_connection() {
+            self.address_tokens.give(issuer.new_token(&mut self.rng, now, self.version, host));
+        }
+    }
+
+    /// The client has moved, and has proven its address. Its tokens are for the one that it had
+    /// (RFC 9000 §8.1.3, §9.3).
+    fn renew_address_token(&mut self, now: Instant) {
+        let Some(issuer) = self.issuer.as_ref().filter(|issuer| issuer.per_connection() > 0) else { return };
+        let host = self.path.tuple.addrs.remote.ip();
+        if self.address_tokens.note_host(host) {
             self.address_tokens.give(issuer.new_token(&mut self.rng, now, self.version, host));
         }
     }

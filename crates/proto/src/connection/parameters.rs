@@ -10,7 +10,6 @@ use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
 use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
-use crate::path::REMOTE_CIDS_MAX;
 
 /// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
 pub(super) struct OfServer {
@@ -42,7 +41,7 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         min_ack_delay: transport.min_ack_delay(),
         preferred_address: setup.preferred_address,
         disable_active_migration: !transport.migration,
-        active_connection_id_limit: VarInt::saturating(REMOTE_CIDS_MAX),
+        active_connection_id_limit: VarInt::saturating(transport.connection_ids),
         initial_scid: Some(setup.local_cid),
         reset_stream_at: limits.reset_stream_at,
         time_stamps: transport.time_stamps,

@@ -57,6 +57,15 @@ impl Connection {
         }
     }
 
+    /// As [`Connection::handle_datagram`], for a datagram that arrived at a socket which this end has replaced and
+    /// sends from no more. What it says counts; a challenge in it cannot be answered where it came from, as it must
+    /// be (RFC 9000 §8.2.2), and is left alone.
+    pub fn handle_late_datagram(&mut self, now: Instant, datagram: Datagram) {
+        self.ignores_challenges = true;
+        self.handle_datagram(now, datagram);
+        self.ignores_challenges = false;
+    }
+
     /// Takes the packets of a datagram one after the other. Returns whether one of them was authentic.
     fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, arrival: Arrival<'_>) -> bool {
         let mut authenticated = false;
@@ -178,7 +187,7 @@ impl Connection {
         };
         // Early data goes to the ID of the handshake, and has no spin bit.
         if space.is_data() && arrival.detour.is_none() && packet.version.is_none() {
-            self.path.peer_dst = packet.dst;
+            self.path.tuple.peer_dst = Some(packet.dst);
             if self.path.space.largest_received().is_none_or(|largest| largest < opened.number) {
                 self.path.tuple.spin.on_received(opened.spin, self.side);
             }

@@ -54,6 +54,10 @@ impl Connection {
         allowance: Allowance,
         out: &mut FrameWriter<'_>,
     ) {
+        if space.is_data() && matches!(allowance, Allowance::Everything | Allowance::Probe) {
+            // A peer that has used up all IDs can answer a challenge from elsewhere only under a new one.
+            self.path.local_cids.write(out);
+        }
         if space.is_data() && allowance != Allowance::AcksOnly {
             // First of all: nothing else gets through before the tuple has proven itself.
             self.path.tuple.write(now, &mut self.path.rng, out);
@@ -123,7 +127,6 @@ impl Connection {
         self.handshake.write(SpaceId::DATA.level(), out);
         self.address_tokens.write(out);
         self.path.remote_cids.write(out);
-        self.path.local_cids.write(out);
         let sent = self.path.space.next_number();
         if let Some(extension) = self.ack_frequency.as_mut().filter(|extension| extension.wants_to_send(sent))
             && (self.streams.wants_to_send() || self.datagrams.wants_to_send())

@@ -54,7 +54,7 @@ pub(crate) enum SentFrame {
     HandshakeDone,
     /// A token for later connections, by its place among those of the connection.
     NewToken {
-        index: u8,
+        number: u64,
     },
     /// A request of the ACK frequency extension.
     AckFrequency {

@@ -45,8 +45,9 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    /// Adds `data`, a part of `payload`, at `offset`. What was received before is ignored.
-    pub(super) fn insert(&mut self, offset: u64, data: &[u8], payload: &Bytes) {
+    /// Adds `data`, a part of `payload`, at `offset`. What was received before is ignored. Without a payload all
+    /// is copied.
+    pub(super) fn insert(&mut self, offset: u64, data: &[u8], payload: Option<&Bytes>) {
         let end = offset + data.len() as u64;
         if end <= self.ready_end {
             return;
@@ -67,6 +68,14 @@ impl Assembler {
                 self.push_ready(data, payload);
                 self.catch_up();
             } else {
+                let copy;
+                let (data, payload) = match payload {
+                    Some(payload) => (data, payload),
+                    None => {
+                        copy = Bytes::copy_from_slice(data);
+                        (&copy[..], &copy)
+                    }
+                };
                 self.later.insert(start, data, payload);
             }
         }
@@ -146,7 +155,7 @@ impl Assembler {
     }
 
     /// Appends the data at `ready_end`.
-    fn push_ready(&mut self, data: &[u8], payload: &Bytes) {
+    fn push_ready(&mut self, data: &[u8], payload: Option<&Bytes>) {
         let start = self.ready_end;
         self.ready_end += data.len() as u64;
         let last = self.ready.back_mut().filter(|(offset, piece)| offset + piece.len() as u64 == start);
@@ -162,7 +171,7 @@ impl Assembler {
                 self.ready_end = self.ready_end.max(known.end);
                 self.read_ahead.pop_first();
             } else if let Some(bytes) = self.later.take_at(self.ready_end) {
-                self.push_ready(&bytes, &bytes);
+                self.push_ready(&bytes, Some(&bytes));
             } else {
                 return;
             }

@@ -90,12 +90,8 @@ impl RecvHalf {
             return Ok(self.discard_rest(connection));
         }
         let data = &frame.data[..self.wanted(frame)];
-        if may_pin(connection.unconsumed()) {
-            self.assembler.insert(frame.offset.get(), data, payload);
-        } else {
-            let copy = Bytes::copy_from_slice(data);
-            self.assembler.insert(frame.offset.get(), &copy, &copy);
-        }
+        let kept = may_pin(connection.unconsumed()).then_some(payload);
+        self.assembler.insert(frame.offset.get(), data, kept);
         if self.final_size.is_none() {
             self.window.tune(cx.now, cx.rtt);
         }

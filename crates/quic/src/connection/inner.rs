@@ -165,7 +165,7 @@ impl Inner {
             return;
         }
         let now = state.advance(clock::now());
-        if state.proto.migrate(now, None).is_err() {
+        if state.proto.follow_socket(now).is_err() {
             // Then it looks like a NAT's doing, and the peer should see it soon.
             state.proto.ping();
         }

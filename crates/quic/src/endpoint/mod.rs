@@ -67,6 +67,9 @@ impl Endpoint {
 
     /// An endpoint with everything given: its configuration, whether it is a server, and its socket.
     ///
+    /// What is still on its way to the old socket is received for three probe timeouts of the connections, at most for
+    /// three seconds; nothing is sent there any more.
+    ///
     /// # Errors
     /// If the socket cannot be set up, or outside of a tokio runtime.
     pub fn new(
