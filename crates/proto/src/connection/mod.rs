@@ -100,7 +100,7 @@ use crate::datagrams::{
 use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
-use crate::ext::{AckFrequency, QuicBit};
+use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
@@ -174,7 +174,9 @@ pub struct Connection {
     streams: Streams,
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
+    address_discovery: Option<AddressDiscovery>,
     quic_bit: Option<QuicBit>,
+    timestamps: Option<Timestamps>,
     address_tokens: AddressTokens,
     /// Makes tokens for the client (servers only).
     issuer: Option<Arc<TokenIssuer>>,
@@ -317,7 +319,9 @@ impl Connection {
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
+            address_discovery: None,
             quic_bit: None,
+            timestamps: None,
             address_tokens: AddressTokens::default(),
             issuer: None,
             sessions: None,
@@ -481,6 +485,13 @@ impl Connection {
     /// The address of this end, where the socket tells.
     pub fn local_ip(&self) -> Option<IpAddr> {
         self.path.tuple.addrs.local_ip
+    }
+
+    /// The address of this end as the peer sees it, on the network path in use. `None` until the peer has told, or if it was
+    /// not asked to (see [`TransportConfig::address_discovery`](crate::TransportConfig::address_discovery)). The
+    /// peer may be mistaken, or lie.
+    pub fn observed_address(&self) -> Option<SocketAddr> {
+        self.path.tuple.observation.told()
     }
 
     /// The time after which an acknowledgement is overdue (RFC 9002 §6.2.1), without backoff.

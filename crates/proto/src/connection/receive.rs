@@ -280,6 +280,11 @@ impl Connection {
         if ack_eliciting && !cx.space.is_data() {
             self.on_handshake_asked(cx.now);
         }
+        if let Some(extension) = &mut self.timestamps
+            && extension.end_packet(cx.now, self.path.tuple.rtt.min())
+        {
+            self.note_figures(cx.now, None);
+        }
         let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
         let is_newest = space.largest_received().is_none_or(|largest| largest < number);
         space.on_received(cx.now, number, ack_eliciting, ecn);
