@@ -35,7 +35,7 @@ fn lab(seed: u64, ids: Ids, link: &LinkConfig, has_nat: bool, bytes: u64) -> Lab
         lab = lab.cids(Side::Client, Arc::new(EmptyCids));
     }
     if has_nat {
-        lab = lab.nat(if seed % 2 == 0 { one_address() } else { two_addresses() });
+        lab = lab.nat(if seed.is_multiple_of(2) { one_address() } else { two_addresses() });
     }
     lab.server_workload(Workload::upload(bytes)).connection(Connecting::new(Workload::upload(bytes)))
 }
