@@ -4,8 +4,9 @@
 //! trip. With an ACK for every second packet there are hundreds: the weights then span a few milliseconds, the
 //! variance falls to the noise within one window, and the first ACK that comes a little late meets a probe
 //! timeout that is no longer than the round trip. So the samples of a round trip are collected, and only their
-//! sum counts: the mean of them moves the smoothed time, the farthest of them moves the variance. The number of
-//! ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002, for comparison.
+//! sum counts: the mean of them moves the smoothed time (after a stop of the path the smallest), the farthest of them
+//! moves the variance. The number of ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002,
+//! for comparison.
 
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub struct Rtt {
     min: Duration,
     first_sample: Option<Instant>,
     period: Period,
-    /// The largest step between two samples of the round trip before.
+    /// The largest rise from one sample to the next in the round trip before.
     step: Duration,
 }
 
@@ -57,23 +58,47 @@ struct Period {
     samples: u32,
     /// The largest distance from the smoothed time.
     farthest: Duration,
-    /// The largest distance of two samples in a row.
+    smallest: Duration,
+    /// Whether a sample was beyond the probe timeout: the path has stood still, or has become longer.
+    stopped: bool,
+    /// If one was in the round trip before: the smoothed time before that.
+    before: Option<Duration>,
+    /// The largest rise from one sample to the next.
     step: Duration,
 }
 
 impl Period {
     fn starting(start: Instant) -> Self {
-        Self { start, sum: Duration::ZERO, samples: 0, farthest: Duration::ZERO, step: Duration::ZERO }
+        let zero = Duration::ZERO;
+        Self {
+            start,
+            sum: zero,
+            samples: 0,
+            farthest: zero,
+            smallest: Duration::MAX,
+            stopped: false,
+            before: None,
+            step: zero,
+        }
     }
 
     fn add(&mut self, sample: Duration, smoothed: Duration) {
         self.sum = self.sum.saturating_add(sample);
         self.samples = self.samples.saturating_add(1);
         self.farthest = self.farthest.max(smoothed.abs_diff(sample));
+        self.smallest = self.smallest.min(sample);
     }
 
-    fn mean(&self) -> Duration {
-        self.sum / self.samples.max(1)
+    /// What the samples tell of the path.
+    ///
+    /// When a path stands still and goes on, what was held arrives together, and its samples tell of the stop: only
+    /// the smallest of them is the round-trip time. Their mean would slow down the pace for a dozen round trips. If
+    /// the path has become longer instead, the smallest sample shows that as well.
+    fn verdict(&self) -> Duration {
+        match self.stopped || self.before.is_some() {
+            true => self.smallest,
+            false => self.sum / self.samples.max(1),
+        }
     }
 }
 
@@ -113,7 +138,7 @@ impl Rtt {
             self.period = Period::starting(now);
             return;
         }
-        self.period.step = self.period.step.max(sample.abs_diff(previous));
+        self.period.step = self.period.step.max(sample.saturating_sub(previous));
         // RFC 9002 §5.2: the minimum ignores the acknowledgement delay.
         self.min = self.min.min(sample);
         let ack_delay = max_ack_delay.map_or(ack_delay, |max| ack_delay.min(max));
@@ -139,12 +164,16 @@ impl Rtt {
         if adjusted > self.pto_base() {
             // The timer is too short, and the packets under way now must not pay for it until the period ends.
             self.variance = (adjusted - self.smoothed) / VARIANCES;
+            self.period.stopped = true;
         }
         let newest_was_sent_after_start = self.period.start + sample <= now;
         if newest_was_sent_after_start {
-            self.weigh(self.period.mean(), self.period.farthest);
+            // What was held may fill the round trip in which the stop shows: the next one decides.
+            self.smoothed = self.period.before.unwrap_or(self.smoothed);
+            let before = self.period.stopped.then_some(self.smoothed);
+            self.weigh(self.period.verdict(), self.period.farthest);
             self.step = self.period.step;
-            self.period = Period::starting(now);
+            self.period = Period { before, ..Period::starting(now) };
         }
     }
 
@@ -164,8 +193,9 @@ impl Rtt {
         self.variance
     }
 
-    /// The largest difference of a sample from the one before, during the last round trip or two: how unevenly
-    /// acknowledgements come, whatever the round-trip time does in the long run.
+    /// How much later than the one before a sample came at most, during the last round trip or two: how unevenly
+    /// acknowledgements come, whatever the round-trip time does in the long run. What comes sooner, as when a queue
+    /// drains, does not count.
     pub(crate) fn jitter(&self) -> Duration {
         self.step.max(self.period.step)
     }
