@@ -324,11 +324,22 @@ pub(crate) fn client_config(
 /// Completes the handshake with a client.
 pub(crate) async fn accept(incoming: Incoming) -> Result<Connection, Failure> {
     let peer = incoming.remote_address().to_string();
-    let connecting = match incoming.accept() {
-        Ok(connecting) => connecting,
-        Err(error) => return Err(Failure::Accept { peer, error }),
-    };
-    connecting.await.map_err(Failure::connection(&peer))
+    begin(incoming)?.await.map_err(Failure::connection(&peer))
+}
+
+/// Takes a client's connection at once, so that its early data is answered without waiting for the end of the handshake.
+/// What is asked may have been asked before by the same client: this is for servers that do no harm by answering twice.
+pub(crate) async fn accept_early(incoming: Incoming) -> Result<Connection, Failure> {
+    let peer = incoming.remote_address().to_string();
+    match begin(incoming)?.into_0rtt() {
+        Ok(connection) => Ok(connection),
+        Err(connecting) => connecting.await.map_err(Failure::connection(&peer)),
+    }
+}
+
+fn begin(incoming: Incoming) -> Result<Connecting, Failure> {
+    let peer = incoming.remote_address().to_string();
+    incoming.accept().map_err(|error| Failure::Accept { peer, error })
 }
 
 /// Gives `endpoint` a moment to tell the peers that their connections are closed.
