@@ -144,7 +144,7 @@ fn each_parameter_has_its_number_and_layout() {
         (0x10, vec![9; 20]),
         (0x11, vec![0, 0, 0, 1, 0x6b, 0x33, 0x43, 0xcf, 0, 0, 0, 1]),
         (0x1d, vec![]),
-        (0x17f7_586d_2cb5_71, vec![]),
+        (0x0017_f758_6d2c_b571, vec![]),
         (0x20, vec![0x80, 0, 0xff, 0xff]),
         (0x3e, vec![0xc0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]),
         (0x2ab2, vec![]),
@@ -162,11 +162,11 @@ fn each_parameter_has_its_number_and_layout() {
 
 #[test]
 fn either_number_of_reset_stream_at_is_read_and_both_are_written() {
-    for id in [0x1d, 0x17f7_586d_2cb5_71] {
+    for id in [0x1d, 0x0017_f758_6d2c_b571] {
         let read = TransportParameters::read(Side::Client, &parameter(id, &[])).unwrap();
         assert!(read.reset_stream_at);
         let ids: Vec<u64> = split(&read.write(Side::Client, None)).into_iter().map(|(id, _)| id).collect();
-        assert_eq!(ids, [0x1d, 0x17f7_586d_2cb5_71]);
+        assert_eq!(ids, [0x1d, 0x0017_f758_6d2c_b571]);
         assert_eq!(refused(Side::Client, &parameter(id, &[0]), id), ParameterProblem::TrailingBytes);
     }
 }
