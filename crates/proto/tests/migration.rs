@@ -134,6 +134,8 @@ fn a_path_is_probed_without_moving_and_taken_at_once_later() {
     let events = path_events(&mut pair, Side::Client);
     assert!(matches!(events[..], [PathEvent::Validated { addrs }] if addrs.local_ip == Some(second.ip())));
     assert_eq!(pair.server.conn().remote_address(), addr(CLIENT), "a probe moves nothing");
+    let server_events = path_events(&mut pair, Side::Server);
+    assert!(matches!(server_events[..], [PathEvent::Validated { addrs }] if addrs.remote == second));
     assert_eq!(pair.server.conn().stats().migrations, 0);
     let now = pair.now;
     pair.client.conn().migrate(now, Some(second.ip())).unwrap();
@@ -235,6 +237,11 @@ fn a_client_moves_to_the_address_that_its_server_prefers() {
     let mut pair = Setup { preferred: Some(preferred), ..Setup::default() }.connect();
     pair.run_for(200 * MS);
     assert_eq!(pair.client.conn().remote_address(), preferred);
+    let first = path_events(&mut pair, Side::Server)[0];
+    assert!(
+        matches!(first, PathEvent::Validated { addrs } if addrs.local_ip == Some(preferred.ip())),
+        "a server proves the path from its preferred address before it uses it (RFC 9000 §9.6.2): {first:?}"
+    );
     assert_eq!(pair.server.conn().local_ip(), Some(preferred.ip()));
     for side in [Side::Client, Side::Server] {
         assert_eq!(pair.end(side).conn().stats().migrations, 1, "{side:?}");
@@ -274,4 +281,48 @@ fn ends_without_connection_ids_are_told_apart_by_their_addresses() {
     pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
     pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
     pair.close_and_forget();
+}
+
+#[test]
+fn a_long_interruption_of_one_direction_uses_up_no_connection_ids() {
+    let mut pair = Pair::connected();
+    let new = "10.0.0.9:99";
+    appear_at(&mut pair, Side::Client, new);
+    let now = pair.now;
+    pair.client.conn().migrate(now, None).unwrap();
+    // The server follows, gives up, returns to the old address, and follows the next packet again.
+    pair.server.wire = Box::new(|_| vec![]);
+    for _ in 0..100 {
+        pair.client.conn().ping();
+        pair.run_for(200 * MS);
+    }
+    assert!(pair.server.conn().stats().paths_failed > 4);
+    pair.server.wire = Box::new(|flying| vec![flying]);
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(5));
+    pair.transfer(Side::Server, 50_000, Duration::from_secs(5));
+    assert_eq!(pair.server.conn().remote_address(), addr(new));
+}
+
+#[test]
+fn a_client_gives_its_server_ids_before_it_could_have_none() {
+    let fresh = |pair: &mut Pair| {
+        let now = pair.now;
+        pair.client.conn().migrate(now, None).is_ok()
+    };
+    for connection_ids in [2, 4, 8] {
+        let config = TransportConfig { connection_ids, ..TransportConfig::default() };
+        let mut pair = Setup { client: config.clone(), server: config, ..Setup::default() }.connect();
+        pair.run_for(100 * MS);
+        let mut moved = 0;
+        for n in 0..40 {
+            // What the server sends reaches nobody, but its announcements of new IDs now and then.
+            appear_at(&mut pair, Side::Client, &format!("10.0.0.{}:{}", 2 + n % 5, 2_000 + n));
+            moved += u32::from(fresh(&mut pair));
+            pair.run_for(if n % 4 == 3 { 11 * MS } else { 3 * MS });
+        }
+        assert!(moved > 5, "{moved} of 40 moves under a fresh ID");
+        pair.transfer(Side::Server, 50_000, Duration::from_secs(3));
+        pair.transfer(Side::Client, 50_000, Duration::from_secs(3));
+        assert_eq!((pair.client.lost(), pair.server.lost()), (None, None));
+    }
 }

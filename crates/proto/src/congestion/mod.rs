@@ -24,6 +24,7 @@ mod ramp;
 mod random_loss;
 mod rate_watch;
 mod recovery;
+mod reno_window;
 mod saved_path;
 mod slow_start;
 #[cfg(test)]

@@ -14,11 +14,9 @@ use fulmar_base::Instant;
 
 use self::marks::{Marks, Round};
 use super::hystart::HyStart;
-use super::rate_watch::RateWatch;
-use super::recovery::Recovery;
+use super::reno_window::{Growth, RenoWindow};
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
-    initial_window, minimum_window, window_after_mtu_change,
 };
 use crate::datagram::Ecn;
 
@@ -52,19 +50,13 @@ impl ControllerFactory for PragueConfig {
 /// Shrinks the window by half the share of marked packets, once per round.
 #[derive(Debug, Clone)]
 pub struct Prague {
-    max_datagram_size: u16,
-    window: u64,
-    ssthresh: Option<u64>,
+    window: RenoWindow,
     /// Bytes acknowledged without a mark that have not grown the window yet, in fractions of [`ONE`].
     credit: u128,
     marks: Marks,
     /// When marks last shrank the window, and the window before that.
     reacted: Option<(Instant, u64)>,
-    recovery: Recovery,
-    /// The window and the threshold before the last reaction to a loss.
-    undo: (u64, Option<u64>),
     hystart: HyStart,
-    rate: RateWatch,
     /// Rounds of congestion avoidance.
     rounds: u32,
     smoothed_rtt: Duration,
@@ -73,26 +65,15 @@ pub struct Prague {
 impl Prague {
     /// A controller in slow start.
     pub fn new(config: &PragueConfig, max_datagram_size: u16) -> Self {
-        let window = config.initial_window.unwrap_or_else(|| initial_window(max_datagram_size));
-        let window = window.max(minimum_window(max_datagram_size));
         Self {
-            max_datagram_size,
-            window,
-            ssthresh: None,
+            window: RenoWindow::new(config.initial_window, max_datagram_size),
             credit: 0,
             marks: Marks::new(),
             reacted: None,
-            recovery: Recovery::default(),
-            undo: (window, None),
             hystart: HyStart::new(),
-            rate: RateWatch::new(),
             rounds: 0,
             smoothed_rtt: Duration::ZERO,
         }
-    }
-
-    fn in_slow_start(&self) -> bool {
-        self.ssthresh.is_none_or(|ssthresh| self.window < ssthresh)
     }
 
     /// Whether the rate is to be that of a flow with [`VIRTUAL_RTT`].
@@ -121,10 +102,10 @@ impl Prague {
         let unmarked = ack.acked_packets.saturating_sub(ack.ce_packets);
         let bytes = u128::from(ack.acked_bytes) * u128::from(unmarked) / u128::from(ack.acked_packets.max(1));
         self.credit += bytes * u128::from(self.growth());
-        let price = u128::from(self.window) * u128::from(ONE);
+        let price = u128::from(self.window.bytes) * u128::from(ONE);
         if self.credit >= price {
             self.credit -= price;
-            self.window += u64::from(self.max_datagram_size);
+            self.window.bytes += self.window.packet();
         }
     }
 
@@ -134,29 +115,24 @@ impl Prague {
             sent <= at || now.saturating_since(at) < self.round_time().max(self.smoothed_rtt / 2)
         });
         // A loss of the same round has had its reaction, which was stronger.
-        if recent || self.recovery.covers(sent) {
+        if recent || self.window.covers(sent) {
             return;
         }
         let share = self.marks.reduction();
-        self.reacted = Some((now, self.window));
-        let reduction = u128::from(self.window) * u128::from(share) / u128::from(2 * ONE);
-        let reduction = u64::try_from(reduction).unwrap_or(self.window);
-        self.set_window(self.window - reduction.min(self.window));
+        let window = self.window.bytes;
+        self.reacted = Some((now, window));
+        let reduction = u128::from(window) * u128::from(share) / u128::from(2 * ONE);
+        let reduction = u64::try_from(reduction).unwrap_or(window);
+        self.window.shrink_to(window - reduction.min(window));
+        self.credit = 0;
     }
 
     fn react_to_loss(&mut self, now: Instant) {
         // Marks of the same round may have shrunk the window already: together, it is halved once.
+        let window = self.window.bytes;
         let recent = self.reacted.filter(|(at, _)| now.saturating_since(*at) <= self.smoothed_rtt);
-        let before = recent.map_or(self.window, |(_, window)| window.max(self.window));
-        self.recovery.enter(now);
-        self.rate.restart(now);
-        self.undo = (self.window, self.ssthresh);
-        self.set_window((before / 2).min(self.window));
-    }
-
-    fn set_window(&mut self, window: u64) {
-        self.window = window.max(minimum_window(self.max_datagram_size));
-        self.ssthresh = Some(self.window);
+        let before = recent.map_or(window, |(_, before)| before.max(window));
+        self.window.react(now, (before / 2).min(window));
         self.credit = 0;
     }
 }
@@ -170,80 +146,49 @@ impl Controller for Prague {
             self.react_to_marks(now, ack.largest_sent_time);
         }
         let round = Round { time: self.round_time(), min_rtt: ack.rtt.min() };
-        if self.marks.on_ack(now, ack, round) && !self.in_slow_start() {
+        if self.marks.on_ack(now, ack, round) && !self.window.in_slow_start() {
             self.rounds = self.rounds.saturating_add(1);
         }
-        // RFC 9002 §7.8: a window that was not used is not tested. §7.3.2: nor does it grow in recovery.
-        if ack.app_limited || self.recovery.holds(ack.largest_sent_time) {
-            return;
-        }
-        let slow_start = self.in_slow_start();
-        if !self.rate.may_grow(now, ack, slow_start) {
-            // The window that is left is the threshold, so that congestion avoidance goes on from it.
-            self.ssthresh = Some(self.ssthresh.map_or(self.window, |ssthresh| ssthresh.min(self.window)));
-        } else if slow_start {
-            self.hystart.grow(now, ack, &mut self.window, &mut self.ssthresh);
-        } else {
-            self.grow_in_congestion_avoidance(ack);
+        let window = &mut self.window;
+        match window.on_ack(now, ack) {
+            Growth::Nothing => {}
+            Growth::SlowStart => self.hystart.grow(now, ack, &mut window.bytes, &mut window.ssthresh),
+            Growth::Avoidance => self.grow_in_congestion_avoidance(ack),
         }
     }
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         // Marks had their reaction with the acknowledgement that told of them.
         let Cause::Loss = event.cause else { return };
-        if !self.recovery.covers(event.largest_sent_time) {
+        if !self.window.covers(event.largest_sent_time) {
             self.react_to_loss(now);
         }
-        self.recovery.on_lost(event.lost_bytes);
-        if event.persistent {
-            // RFC 9002 §7.6.2: back to the minimum, and to slow start.
-            self.window = minimum_window(self.max_datagram_size);
-            self.recovery.release();
-        }
+        self.window.on_lost(event);
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
-        if self.recovery.on_spurious(spurious.bytes, spurious.sent_time) {
-            let (window, ssthresh) = self.undo;
-            self.window = self.window.max(window);
-            self.ssthresh = ssthresh;
-            self.recovery.release();
-        }
+        self.window.on_spurious_loss(spurious);
     }
 
     fn on_resume(&mut self, now: Instant, step: ResumeStep) {
-        let smallest = minimum_window(self.max_datagram_size);
-        match step {
-            ResumeStep::Jump { window, .. } => self.window = self.window.max(window),
-            ResumeStep::Settle { window } => self.window = self.window.min(window).max(smallest),
-            ResumeStep::Retreat { window } => {
-                if !self.recovery.covers(now) {
-                    self.recovery.enter(now);
-                }
-                self.recovery.make_final();
-                self.window = self.window.min(window).max(smallest);
-                self.ssthresh = Some(self.window);
-            }
-            ResumeStep::SlowStartUpTo { ssthresh } => self.ssthresh = Some(ssthresh.max(self.window)),
-        }
+        self.window.on_resume(now, step);
     }
 
     fn on_mtu(&mut self, max_datagram_size: u16) {
-        self.window = window_after_mtu_change(self.window, self.max_datagram_size, max_datagram_size);
-        self.max_datagram_size = max_datagram_size;
+        self.window.on_mtu(max_datagram_size);
     }
 
     fn window(&self) -> u64 {
-        self.window
+        self.window.bytes
     }
 
     /// In congestion avoidance exactly a window per round trip: with more, packets would gather in the queue for
     /// no other reason than that they left early, and be marked.
     fn pacing_rate(&self) -> Option<u64> {
-        if self.in_slow_start() || self.smoothed_rtt.is_zero() {
+        if self.window.in_slow_start() || self.smoothed_rtt.is_zero() {
             return None;
         }
-        let rate = u128::from(self.window) * 1_000_000_000 / self.smoothed_rtt.as_nanos();
+        let rate = u128::from(self.window.bytes) * 1_000_000_000 / self.smoothed_rtt.as_nanos();
         Some(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
@@ -254,12 +199,12 @@ impl Controller for Prague {
             return Some(0);
         }
         let rtt = self.smoothed_rtt.max(BURST_TIME).as_nanos();
-        let burst = u128::from(self.window) * BURST_TIME.as_nanos() / rtt;
+        let burst = u128::from(self.window.bytes) * BURST_TIME.as_nanos() / rtt;
         Some(u64::try_from(burst).unwrap_or(u64::MAX))
     }
 
     fn ssthresh(&self) -> Option<u64> {
-        self.ssthresh
+        self.window.ssthresh
     }
 
     /// RFC 9331 §4.1: ECT(1) asks for the treatment that this controller can use.
@@ -268,7 +213,7 @@ impl Controller for Prague {
     }
 
     fn state(&self) -> &'static str {
-        match (self.in_slow_start(), self.marks.are_classic()) {
+        match (self.window.in_slow_start(), self.marks.are_classic()) {
             (true, _) => "slow start",
             (false, false) => "congestion avoidance",
             (false, true) => "classic congestion avoidance",

@@ -43,7 +43,7 @@ impl Connection {
         let mut out = DatagramOut::default();
         let mut pad = matches!(slot, Slot::MtuProbe(_));
         for space in SpaceId::ALL {
-            if !self.can_send(space) {
+            if !self.can_send(space) || (space == SpaceId::Initial && self.is_past_initial(now, slot)) {
                 continue;
             }
             let start = pending.as_ref().map_or(0, |p| p.packet.end());
@@ -64,6 +64,16 @@ impl Connection {
             self.seal(now, last, slot, ecn, padded, buffer);
         }
         out
+    }
+
+    /// Whether this is a client that is about to send its first Handshake packet: with it the Initial packets end on
+    /// both sides (RFC 9001 §4.9.1), and an acknowledgement of one would only fill the datagram, beyond what the
+    /// window may allow.
+    fn is_past_initial(&self, now: Instant, slot: Slot) -> bool {
+        self.side.is_client()
+            && slot != Slot::Close
+            && self.can_send(SpaceId::Handshake)
+            && self.space(SpaceId::Handshake).is_some_and(|space| space.needs_ack(now))
     }
 
     /// Writes the header and the frames of a packet; `None` if there is nothing to say, or no room.
@@ -102,6 +112,9 @@ impl Connection {
         };
         let name = (self.path.id, number);
         let mut packet = OpenPacket::begin(buffer, start, limit, &header, name, largest_acked)?;
+        if !self.next_quic_bit() {
+            packet.clear_quic_bit(buffer);
+        }
         // Taken out while the frames are written, so that their owners can be borrowed.
         let mut log = self.log.take();
         let mut frames = packet.frames(buffer, limit, self.dialect).noted_in(now, log.as_deref_mut());

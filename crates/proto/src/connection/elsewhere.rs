@@ -27,9 +27,16 @@ impl Connection {
         let buffer = &mut batch.room()[..size];
         let name = (self.path.id, number);
         let mut packet = OpenPacket::begin(buffer, 0, size, &header, name, largest_acked)?;
+        if !self.next_quic_bit() {
+            packet.clear_quic_bit(buffer);
+        }
         let mut frames = packet.frames(buffer, size, self.dialect);
         let mut rng = self.path.rng.fork();
-        self.path.others_mut()[index].write(now, &mut rng, &mut frames);
+        let tuple = &mut self.path.others_mut()[index];
+        tuple.write(now, &mut rng, &mut frames);
+        if let Some(extension) = self.address_discovery.as_mut().filter(|_| !frames.is_empty()) {
+            extension.write_aside(&mut tuple.observation, tuple.addrs.remote, &mut frames);
+        }
         if frames.is_empty() {
             return None;
         }

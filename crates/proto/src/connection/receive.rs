@@ -57,6 +57,15 @@ impl Connection {
         }
     }
 
+    /// As [`Connection::handle_datagram`], for a datagram that arrived at a socket which this end has replaced and
+    /// sends from no more. What it says counts; a challenge in it cannot be answered where it came from, as it must
+    /// be (RFC 9000 §8.2.2), and is left alone.
+    pub fn handle_late_datagram(&mut self, now: Instant, datagram: Datagram) {
+        self.ignores_challenges = true;
+        self.handle_datagram(now, datagram);
+        self.ignores_challenges = false;
+    }
+
     /// Takes the packets of a datagram one after the other. Returns whether one of them was authentic.
     fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, arrival: Arrival<'_>) -> bool {
         let mut authenticated = false;
@@ -65,7 +74,9 @@ impl Connection {
         let is_full = rest.len() >= usize::from(MTU_MIN) || self.side.is_client();
         let mut first_dst = None;
         while !rest.is_empty() && self.lifecycle.is_open() {
-            let Ok(packet) = read_packet(&rest, cid_len) else {
+            // RFC 9287 §3: any value of the QUIC bit is taken by who has said so, and by nobody else.
+            let known = |packet: &ProtectedPacket| packet.quic_bit || self.config.grease_quic_bit;
+            let Some(packet) = read_packet(&rest, cid_len).ok().filter(known) else {
                 self.stats.packets_dropped += 1;
                 break;
             };
@@ -179,7 +190,7 @@ impl Connection {
         };
         // Early data goes to the ID of the handshake, and has no spin bit.
         if space.is_data() && arrival.detour.is_none() && packet.version.is_none() {
-            self.path.peer_dst = packet.dst;
+            self.path.tuple.peer_dst = Some(packet.dst);
             if self.path.space.largest_received().is_none_or(|largest| largest < opened.number) {
                 self.path.tuple.spin.on_received(opened.spin, self.side);
             }
@@ -268,6 +279,11 @@ impl Connection {
         }
         if ack_eliciting && !cx.space.is_data() {
             self.on_handshake_asked(cx.now);
+        }
+        if let Some(extension) = &mut self.timestamps
+            && extension.end_packet(cx.now, self.path.tuple.rtt.min())
+        {
+            self.note_figures(cx.now, None);
         }
         let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
         let is_newest = space.largest_received().is_none_or(|largest| largest < number);

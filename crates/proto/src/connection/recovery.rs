@@ -47,6 +47,9 @@ impl Connection {
         self.handshake_acked |= cx.space == SpaceId::Handshake && !outcome.acked.is_empty();
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(cx.now, cx.space, sample);
+            if let Some(extension) = self.timestamps.as_mut().filter(|_| cx.space.is_data()) {
+                extension.on_rtt_sample(sample);
+            }
         }
         if outcome.acked.iter().any(|(_, packet)| packet.ack_eliciting) && self.peer_validated_address() {
             self.pto.reset();

@@ -1,0 +1,146 @@
+//! A window that a loss halves: what NewReno and Prague have in common.
+//!
+//! Owns the window, its threshold, the period of recovery and the undoing of a reaction that had no cause (RFC 9002
+//! §7.3). How the window grows, and what else shrinks it, its owner knows.
+
+use fulmar_base::Instant;
+
+use super::rate_watch::RateWatch;
+use super::recovery::Recovery;
+use super::{
+    AckEvent, CongestionEvent, ResumeStep, SpuriousLoss, initial_window, minimum_window,
+    window_after_mtu_change,
+};
+
+/// How the window may grow by an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// Not at all.
+    Nothing,
+    /// As in slow start.
+    SlowStart,
+    /// As in congestion avoidance.
+    Avoidance,
+}
+
+/// The window and its reactions to losses.
+#[derive(Debug, Clone)]
+pub(super) struct RenoWindow {
+    max_datagram_size: u16,
+    /// The window in bytes.
+    pub(super) bytes: u64,
+    /// The slow start threshold in bytes, once there is one.
+    pub(super) ssthresh: Option<u64>,
+    recovery: Recovery,
+    /// The window and the threshold before the last reaction to a loss.
+    undo: (u64, Option<u64>),
+    rate: RateWatch,
+}
+
+impl RenoWindow {
+    /// The initial window in bytes, or the one of RFC 9002 §7.2.
+    pub(super) fn new(initial: Option<u64>, max_datagram_size: u16) -> Self {
+        let bytes = initial.unwrap_or_else(|| initial_window(max_datagram_size));
+        let bytes = bytes.max(minimum_window(max_datagram_size));
+        Self {
+            max_datagram_size,
+            bytes,
+            ssthresh: None,
+            recovery: Recovery::default(),
+            undo: (bytes, None),
+            rate: RateWatch::new(),
+        }
+    }
+
+    /// The size of a full packet in bytes.
+    pub(super) fn packet(&self) -> u64 {
+        u64::from(self.max_datagram_size)
+    }
+
+    /// Whether the window is below its threshold.
+    pub(super) fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|ssthresh| self.bytes < ssthresh)
+    }
+
+    /// Whether a packet sent at `sent_time` left before the last reaction to a loss.
+    pub(super) fn covers(&self, sent_time: Instant) -> bool {
+        self.recovery.covers(sent_time)
+    }
+
+    /// Takes an ACK frame and says how the window may grow by it.
+    pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) -> Growth {
+        // RFC 9002 §7.8: a window that was not used is not tested. §7.3.2: nor does it grow in recovery.
+        if ack.app_limited || self.recovery.holds(ack.largest_sent_time) {
+            return Growth::Nothing;
+        }
+        let slow_start = self.in_slow_start();
+        if !self.rate.may_grow(now, ack, slow_start) {
+            // The window that is left is the threshold, so that congestion avoidance goes on from it.
+            self.ssthresh = Some(self.ssthresh.map_or(self.bytes, |ssthresh| ssthresh.min(self.bytes)));
+            return Growth::Nothing;
+        }
+        if slow_start { Growth::SlowStart } else { Growth::Avoidance }
+    }
+
+    /// Shrinks the window, and makes what is left the threshold.
+    pub(super) fn shrink_to(&mut self, bytes: u64) {
+        self.bytes = bytes.max(minimum_window(self.max_datagram_size));
+        self.ssthresh = Some(self.bytes);
+    }
+
+    /// Begins a period of recovery with this window.
+    pub(super) fn react(&mut self, now: Instant, bytes: u64) {
+        self.recovery.enter(now);
+        self.rate.restart(now);
+        self.undo = (self.bytes, self.ssthresh);
+        self.shrink_to(bytes);
+    }
+
+    /// Notes losses, after the reaction to them.
+    pub(super) fn on_lost(&mut self, event: &CongestionEvent) {
+        self.recovery.on_lost(event.lost_bytes);
+        if event.persistent {
+            // RFC 9002 §7.6.2: back to the minimum, and to slow start.
+            self.bytes = minimum_window(self.max_datagram_size);
+            self.recovery.release();
+        }
+    }
+
+    /// Marks confirm the last reaction: it cannot be undone.
+    pub(super) fn make_final(&mut self) {
+        self.recovery.make_final();
+    }
+
+    /// A packet declared lost has arrived: undoes the reaction if that was the last of them.
+    pub(super) fn on_spurious_loss(&mut self, spurious: &SpuriousLoss) {
+        if self.recovery.on_spurious(spurious.bytes, spurious.sent_time) {
+            let (bytes, ssthresh) = self.undo;
+            self.bytes = self.bytes.max(bytes);
+            self.ssthresh = ssthresh;
+            self.recovery.release();
+        }
+    }
+
+    /// Follows careful resume (RFC 9959).
+    pub(super) fn on_resume(&mut self, now: Instant, step: ResumeStep) {
+        let smallest = minimum_window(self.max_datagram_size);
+        match step {
+            ResumeStep::Jump { window, .. } => self.bytes = self.bytes.max(window),
+            ResumeStep::Settle { window } => self.bytes = self.bytes.min(window).max(smallest),
+            ResumeStep::Retreat { window } => {
+                if !self.recovery.covers(now) {
+                    self.recovery.enter(now);
+                }
+                self.recovery.make_final();
+                self.shrink_to(self.bytes.min(window));
+            }
+            ResumeStep::SlowStartUpTo { ssthresh } => self.ssthresh = Some(ssthresh.max(self.bytes)),
+        }
+    }
+
+    /// The largest size of a datagram changed, in bytes of UDP payload.
+    pub(super) fn on_mtu(&mut self, max_datagram_size: u16) {
+        self.bytes = window_after_mtu_change(self.bytes, self.max_datagram_size, max_datagram_size);
+        self.max_datagram_size = max_datagram_size;
+    }
+}
