@@ -4,8 +4,8 @@
 //! trip. With an ACK for every second packet there are hundreds: the weights then span a few milliseconds, the
 //! variance falls to the noise within one window, and the first ACK that comes a little late meets a probe
 //! timeout that is no longer than the round trip. So the samples of a round trip are collected, and only their
-//! sum counts: the mean of them moves the smoothed time (after a stop of the path the smallest), the farthest of them
-//! moves the variance. The number of ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002,
+//! sum counts: the mean of them moves the smoothed time (unless the path stood still), the farthest of them moves the
+//! variance. The number of ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002,
 //! for comparison.
 
 use std::time::Duration;
@@ -30,6 +30,10 @@ pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 const VARIANCES: u32 = 3;
 const VARIANCES_CLASSIC: u32 = 4;
 
+/// When all samples of the round trip after a stop are so many times as long as before it, there was no stop: the path has
+/// become longer.
+const LONGER: u32 = 2;
+
 /// Estimates of the round-trip time of one tuple.
 ///
 /// Loss detection, probe timeouts, pacing and congestion control read it; only [`Rtt::update`] changes it.
@@ -41,6 +45,8 @@ pub struct Rtt {
     variance: Duration,
     min: Duration,
     first_sample: Option<Instant>,
+    /// When the latest sample was taken.
+    last_sample: Instant,
     period: Period,
     /// The largest rise from one sample to the next in the round trip before.
     step: Duration,
@@ -59,10 +65,11 @@ struct Period {
     /// The largest distance from the smoothed time.
     farthest: Duration,
     smallest: Duration,
-    /// Whether a sample was beyond the probe timeout: the path has stood still, or has become longer.
+    /// Whether a sample was beyond the probe timeout, or longer by the silence before it, since the last stop may have
+    /// raised the timer: the path has stood still, or has become longer.
     stopped: bool,
-    /// If one was in the round trip before: the smoothed time before that.
-    before: Option<Duration>,
+    /// Whether that was so in the round trip before.
+    after_stop: bool,
     /// The largest rise from one sample to the next.
     step: Duration,
 }
@@ -77,7 +84,7 @@ impl Period {
             farthest: zero,
             smallest: Duration::MAX,
             stopped: false,
-            before: None,
+            after_stop: false,
             step: zero,
         }
     }
@@ -89,16 +96,18 @@ impl Period {
         self.smallest = self.smallest.min(sample);
     }
 
-    /// What the samples tell of the path.
+    /// Whether the samples are those of a stop, and say nothing of the path.
     ///
-    /// When a path stands still and goes on, what was held arrives together, and its samples tell of the stop: only
-    /// the smallest of them is the round-trip time. Their mean would slow down the pace for a dozen round trips. If
-    /// the path has become longer instead, the smallest sample shows that as well.
-    fn verdict(&self) -> Duration {
-        match self.stopped || self.before.is_some() {
-            true => self.smallest,
-            false => self.sum / self.samples.max(1),
-        }
+    /// When a path stands still and goes on, what was held arrives together, and fills the rest of a round trip, or the
+    /// whole. Its samples would slow down the pace for a dozen round trips. The round trip after it decides: if its
+    /// smallest sample is long as well, the path has become longer.
+    fn tells_of_stop(&self, smoothed: Duration) -> bool {
+        self.stopped && !(self.after_stop && self.smallest >= smoothed * LONGER)
+    }
+
+    /// The mean of the samples. After a stop it is the smallest: the others may be the last that were held.
+    fn mean(&self) -> Duration {
+        if self.after_stop { self.smallest } else { self.sum / self.samples.max(1) }
     }
 }
 
@@ -112,6 +121,7 @@ impl Rtt {
             variance: initial / 2,
             min: initial,
             first_sample: None,
+            last_sample: Instant::ZERO,
             period: Period::starting(Instant::ZERO),
             step: Duration::ZERO,
         }
@@ -130,6 +140,7 @@ impl Rtt {
         max_ack_delay: Option<Duration>,
     ) {
         let previous = std::mem::replace(&mut self.latest, sample);
+        let silence = now.saturating_since(std::mem::replace(&mut self.last_sample, now));
         if self.first_sample.is_none() {
             self.first_sample = Some(now);
             self.min = sample;
@@ -149,7 +160,10 @@ impl Rtt {
         };
         match self.style {
             TimerStyle::Classic => self.weigh(adjusted, self.smoothed.abs_diff(adjusted)),
-            TimerStyle::OncePerRtt => self.collect(now, sample, adjusted),
+            TimerStyle::OncePerRtt => {
+                self.period.stopped |= silence >= self.smoothed && adjusted >= self.smoothed + silence / 2;
+                self.collect(now, sample, adjusted);
+            }
         }
     }
 
@@ -168,12 +182,11 @@ impl Rtt {
         }
         let newest_was_sent_after_start = self.period.start + sample <= now;
         if newest_was_sent_after_start {
-            // What was held may fill the round trip in which the stop shows: the next one decides.
-            self.smoothed = self.period.before.unwrap_or(self.smoothed);
-            let before = self.period.stopped.then_some(self.smoothed);
-            self.weigh(self.period.verdict(), self.period.farthest);
+            let stopped = self.period.tells_of_stop(self.smoothed);
+            let mean = if stopped { self.smoothed } else { self.period.mean() };
+            self.weigh(mean, self.period.farthest);
             self.step = self.period.step;
-            self.period = Period { before, ..Period::starting(now) };
+            self.period = Period { after_stop: stopped, ..Period::starting(now) };
         }
     }
 
