@@ -37,6 +37,7 @@ fn on_a_long_path_both_signs_are_the_same() {
 
 #[test]
 fn what_comes_and_goes_is_no_queue() {
-    let (rising, risen) = signs(BASE, |millis| BASE + Duration::from_millis(if millis % 3 < 2 { 6 } else { 0 }));
+    let (rising, risen) =
+        signs(BASE, |millis| BASE + Duration::from_millis(if millis % 3 < 2 { 6 } else { 0 }));
     assert_eq!((rising, risen), (None, None));
 }
