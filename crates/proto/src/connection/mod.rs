@@ -84,7 +84,7 @@ use self::handshake::{Handshake, Progress};
 use self::idle::Idle;
 use self::lifecycle::Lifecycle;
 use self::parameters::{OfServer, local_parameters};
-use self::repetition::Repetitions;
+use self::repetition::Repetition;
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
@@ -192,7 +192,7 @@ pub struct Connection {
     /// When the probe timeout was last started anew.
     pto_base_time: Instant,
     probes: Probes,
-    repetitions: Repetitions,
+    repetition: Repetition,
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
     /// The address that the server prefers, while it is being tried.
@@ -332,7 +332,7 @@ impl Connection {
             pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
-            repetitions: Repetitions::default(),
+            repetition: Repetition::default(),
             handshake_acked: false,
             preferred: None,
             ignores_challenges: false,

@@ -166,7 +166,7 @@ impl Connection {
             let waits = level > Level::Initial && !self.has_had_keys(level);
             let kept = waits && self.undecryptable.keep(level, packet, &bytes, arrival.ecn);
             if kept {
-                self.on_packet_without_keys(now, level);
+                self.on_packet_without_keys(level);
             }
             return Err(if kept { Drop::Kept } else { Drop::Silently });
         }

@@ -1,11 +1,9 @@
 //! Flights of the handshake that are repeated before a timeout asks for it (RFC 9002 §6.2.3).
 //!
 //! The probe timeouts of a handshake are long: there is no sample of the round trip yet, or the backoff has grown while
-//! packets were lost. But what arrives can tell that a flight of this end did not. So it is repeated then, a few times
-//! in a connection, for the evidence may be wrong: where the peer's guess of the round trip is too short, it asks again for
-//! what is on its way.
-
-use std::time::Duration;
+//! packets were lost. But what arrives can tell that a flight of this end did not. So it is repeated then, once in a
+//! connection, for the evidence may be wrong: where the peer's guess of the round trip is too short, it asks again for what
+//! is on its way.
 
 use fulmar_base::Instant;
 
@@ -13,26 +11,16 @@ use super::Connection;
 use super::spaces::SpaceId;
 use crate::crypto::Level;
 
-/// So often a handshake is repeated on evidence.
-const REPETITIONS_MAX: u8 = 3;
-
-/// How often flights were repeated, and when last.
+/// Whether a flight was repeated.
 #[derive(Debug, Default)]
-pub(super) struct Repetitions {
-    count: u8,
-    last: Option<Instant>,
+pub(super) struct Repetition {
+    done: bool,
 }
 
-impl Repetitions {
-    /// Whether one more is allowed at `now`, which is counted. Several packets that arrive within a round trip are the
-    /// same evidence.
-    fn take(&mut self, now: Instant, rtt: Duration) -> bool {
-        let allowed = self.count < REPETITIONS_MAX && self.last.is_none_or(|last| last + rtt <= now);
-        if allowed {
-            self.count += 1;
-            self.last = Some(now);
-        }
-        allowed
+impl Repetition {
+    /// Whether a flight may be repeated: once in a connection, which is enough for the loss of a flight.
+    fn take(&mut self) -> bool {
+        !std::mem::replace(&mut self.done, true)
     }
 }
 
@@ -46,11 +34,10 @@ impl Connection {
         if self.side.is_client() || self.handshake.is_complete() || on_its_way {
             return;
         }
-        let guess = rtt.smoothed();
         let spaces = [SpaceId::Initial, SpaceId::Handshake];
         let is_missing =
             |space: SpaceId| self.can_send(space) && self.handshake.has_sent_unacked(space.level());
-        if spaces.into_iter().any(is_missing) && self.repetitions.take(now, guess) {
+        if spaces.into_iter().any(is_missing) && self.repetition.take() {
             for space in spaces {
                 self.repeat_handshake(space);
             }
@@ -58,10 +45,9 @@ impl Connection {
     }
 
     /// A packet of the server came for which the client has no keys yet: the server's Initial packet is missing.
-    pub(super) fn on_packet_without_keys(&mut self, now: Instant, level: Level) {
+    pub(super) fn on_packet_without_keys(&mut self, level: Level) {
         let missing = level > Level::Initial && self.handshake.handshake_keys().is_none();
-        let guess = self.path.tuple.rtt.smoothed();
-        if self.side.is_client() && missing && self.repetitions.take(now, guess) {
+        if self.side.is_client() && missing && self.repetition.take() {
             self.repeat_handshake(SpaceId::Initial);
             self.probes.demand_one(SpaceId::Initial);
         }
