@@ -3,22 +3,25 @@
 //! It does what the loop around a socket does on a real network - hand datagrams to connections, call them when
 //! their timers ring, send what they want sent - and watches that they behave.
 
+mod session;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, ConnectionStats, Datagram, Ecn, Endpoint, EndpointConfig,
+    ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, Ecn, Endpoint, EndpointConfig,
     FourTuple, Route, ServerConfig, Side, Transmit, TransmitBatch,
 };
 use fulmar_sim::{NodeId, Packet, World};
 
 use crate::capture::Capture;
-use crate::checkers::{Amplification, Flight};
+use crate::checkers::{Amplification, Flight, Kept};
 use crate::{Application, Trace, Workload};
+
+pub use self::session::{Peaks, Session};
 
 /// What the content of applications is made of that begin before their handshake.
 const EARLY_KEY: u64 = 0x0e4a_71da;
@@ -26,14 +29,6 @@ const EARLY_KEY: u64 = 0x0e4a_71da;
 const SEGMENTS_MAX: usize = 10;
 /// Timers that may ring in a connection at one instant: each kind in each packet number space, and some to spare.
 const RINGS_MAX: u32 = 32;
-/// Trains that a connection may send at one instant. The largest windows of the lab have fewer.
-const TRAINS_MAX: u32 = 20_000;
-
-/// Datagrams smaller than this do not make a train of more than [`SMALL_SEGMENTS_MAX`]: what they carry fits a
-/// larger one.
-const SMALL_SEGMENT: usize = 600;
-/// The probes of all three packet number spaces.
-const SMALL_SEGMENTS_MAX: usize = 6;
 
 /// A host in the [`Simulation`](crate::Simulation).
 #[derive(Debug)]
@@ -53,43 +48,15 @@ pub struct Host {
     /// What the applications of accepted connections do.
     workload: Workload,
     datagrams_dropped: u64,
+    /// What the endpoint keeps for connections that it does not have yet.
+    kept: Kept,
     replies_sent: u64,
+    /// Addresses at which it receives nothing any more.
+    closed: BTreeSet<SocketAddr>,
     /// Whether a connection starts with what the one before it knew of the path.
     remembers_paths: bool,
     /// Whether applications begin before the handshake is complete, where they can.
     early_data: bool,
-}
-
-/// A connection with its application, kept after its end for the report.
-#[derive(Debug)]
-pub struct Session {
-    handle: ConnectionHandle,
-    connection: Connection,
-    application: Application,
-    amplification: Option<Amplification>,
-    flight: Flight,
-    peaks: Peaks,
-    started: Instant,
-    wake: Option<Instant>,
-}
-
-/// The largest values of figures that the connection itself tells only as they are now.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Peaks {
-    /// Bytes in flight.
-    pub bytes_in_flight: u64,
-    /// The round-trip time, each time that something was sent.
-    pub rtt: Duration,
-}
-
-impl Peaks {
-    fn note(&mut self, stats: &ConnectionStats) {
-        self.bytes_in_flight = self.bytes_in_flight.max(stats.bytes_in_flight);
-        // Before the first measurement the latest value is an assumption.
-        if stats.rtt_min.is_some() {
-            self.rtt = self.rtt.max(stats.rtt_latest);
-        }
-    }
 }
 
 /// Where a host sends its packets.
@@ -138,7 +105,9 @@ impl Host {
             wakes: BTreeSet::new(),
             workload,
             datagrams_dropped: 0,
+            kept: Kept::default(),
             replies_sent: 0,
+            closed: BTreeSet::new(),
             remembers_paths: false,
             early_data: false,
         }
@@ -158,14 +127,23 @@ impl Host {
         self.address
     }
 
+    /// The socket in use is closed, and is about to be replaced: nothing is received there any more.
+    pub(crate) fn close_socket(&mut self) {
+        self.closed.insert(self.address);
+    }
+
     /// Its socket is bound to another address from now on, and its connections move there. Returns how many of
-    /// them refused.
+    /// them refused; the server of those sees what a NAT might have done.
     pub(crate) fn rebind(&mut self, now: Instant, address: SocketAddr) -> usize {
         self.address = address;
         let mut refused = 0;
         for (number, session) in self.sessions.iter_mut().enumerate() {
             if !session.connection.is_closed() {
-                refused += usize::from(session.connection.migrate(now, None).is_err());
+                if session.connection.migrate(now, None).is_err() {
+                    // Whatever the connection says, the socket is another one.
+                    let _ = session.connection.follow_socket(now);
+                    refused += 1;
+                }
                 self.dirty.insert(number);
             }
         }
@@ -268,6 +246,9 @@ impl Host {
 
     /// A packet arrived.
     pub(crate) fn receive(&mut self, packet: &Packet, outbox: &mut Outbox<'_>) -> Result<(), String> {
+        if self.closed.contains(&packet.destination) {
+            return Ok(());
+        }
         let addrs = FourTuple { remote: packet.source, local_ip: Some(packet.destination.ip()) };
         let ecn = Ecn::from_bits(packet.ecn.bits());
         let datagram = Datagram { addrs, ecn, payload: BytesMut::from(packet.payload.as_slice()) };
@@ -276,7 +257,7 @@ impl Host {
                 let number = self.session_of(handle)?;
                 self.dirty.insert(number);
                 let session = &mut self.sessions[number];
-                session.note_received(packet, &self.config);
+                session.note_received(&packet.payload, self.config.cid_generator.cid_len());
                 session.connection.handle_datagram(outbox.now, datagram);
             }
             Route::Incoming(incoming) => {
@@ -290,10 +271,19 @@ impl Host {
                 {
                     amplification.validate();
                 }
-                self.sessions[number].note_received(packet, &self.config);
+                let cid_len = self.config.cid_generator.cid_len();
+                for payload in self.kept.take(packet.source, &packet.payload, cid_len) {
+                    self.sessions[number].note_received(&payload, cid_len);
+                }
+                self.sessions[number].note_received(&packet.payload, cid_len);
             }
             Route::Reply(transmit) => self.reply(&transmit, packet, outbox)?,
-            Route::Dropped(_) => self.datagrams_dropped += 1,
+            Route::Dropped(reason) => {
+                self.datagrams_dropped += 1;
+                if reason == DropReason::Buffered {
+                    self.kept.keep(packet.source, &packet.payload, self.config.cid_generator.cid_len());
+                }
+            }
         }
         Ok(())
     }
@@ -365,110 +355,4 @@ impl Host {
         }
         Ok(())
     }
-}
-
-impl Session {
-    /// The connection.
-    pub fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    /// Its application.
-    pub fn application(&self) -> &Application {
-        &self.application
-    }
-
-    /// The largest values so far.
-    pub fn peaks(&self) -> Peaks {
-        self.peaks
-    }
-
-    /// When the connection began on this host.
-    pub fn started(&self) -> Instant {
-        self.started
-    }
-
-    /// Whether the workload is done, and the connection remembers no stream and no data.
-    pub fn is_settled(&self) -> bool {
-        let (streams, bytes) = (self.connection.open_streams(), self.connection.send_buffered());
-        self.application.is_done() && streams == 0 && bytes == 0
-    }
-
-    fn describe(&self) -> String {
-        let stats = self.connection.stats();
-        let wake = (self.connection.poll_timeout(), self.application.next_wake());
-        let open = self.connection.open_streams();
-        let flight = (stats.bytes_in_flight, stats.cwnd);
-        format!("wakes at {wake:?}, {open} streams, {flight:?} in flight, {}", self.application.describe())
-    }
-
-    fn next_wake(&self) -> Option<Instant> {
-        let timer = self.connection.poll_timeout().map(|(at, _)| at);
-        timer.into_iter().chain(self.application.next_wake()).min()
-    }
-
-    fn note_received(&mut self, packet: &Packet, config: &EndpointConfig) {
-        if let Some(amplification) = &mut self.amplification {
-            amplification.on_received(&packet.payload, config.cid_generator.cid_len());
-        }
-    }
-
-    /// Sends all that the connection wants sent.
-    fn transmit(
-        &mut self,
-        from: SocketAddr,
-        batch: &mut TransmitBatch,
-        outbox: &mut Outbox<'_>,
-    ) -> Result<(), String> {
-        let stats = self.connection.stats();
-        self.flight.before_sending(&stats);
-        self.peaks.note(&stats);
-        for train in 0.. {
-            let Some(transmit) = self.connection.poll_transmit(outbox.now, batch) else { break };
-            if train == TRAINS_MAX {
-                return Err("sends without end".to_owned());
-            }
-            if let Some(amplification) = &mut self.amplification {
-                amplification.on_sent(transmit.len as u64)?;
-            }
-            let stats = self.connection.stats();
-            self.flight.after_sending(&stats)?;
-            self.peaks.note(&stats);
-            self.send_train(&transmit, batch.bytes(), from, outbox)?;
-        }
-        Ok(())
-    }
-
-    fn send_train(
-        &self,
-        transmit: &Transmit,
-        bytes: &[u8],
-        from: SocketAddr,
-        outbox: &mut Outbox<'_>,
-    ) -> Result<(), String> {
-        let segment = transmit.segment_size.unwrap_or(transmit.len);
-        if transmit.len == 0 || transmit.len != bytes.len() || segment == 0 {
-            return Err(format!("{transmit:?} does not describe a batch of {} bytes", bytes.len()));
-        }
-        if segment < SMALL_SEGMENT && bytes.len() > segment * SMALL_SEGMENTS_MAX {
-            return Err(format!("a train of {} bytes in datagrams of {segment}", bytes.len()));
-        }
-        let from = SocketAddr::new(transmit.addrs.local_ip.unwrap_or(from.ip()), from.port());
-        for datagram in bytes.chunks(segment) {
-            check_initial_size(self.connection.side(), datagram)?;
-            outbox.send(from, transmit.addrs.remote, transmit.ecn, datagram);
-        }
-        Ok(())
-    }
-}
-
-/// A client pads each datagram with an Initial packet (RFC 9000 §14.1).
-fn check_initial_size(side: Side, datagram: &[u8]) -> Result<(), String> {
-    const FORM_AND_TYPE: u8 = 0xb0;
-    const LONG_INITIAL: u8 = 0x80;
-    let initial = datagram.first().is_some_and(|first| first & FORM_AND_TYPE == LONG_INITIAL);
-    if side.is_client() && initial && datagram.len() < 1_200 {
-        return Err(format!("a client's Initial packet in a datagram of {} bytes", datagram.len()));
-    }
-    Ok(())
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_proto::{
-    AddressValidation, ConfigError, ResetKey, RetryPolicy, SessionStore, Side, TransportConfig, Version,
+    AddressValidation, CidGenerator, ConfigError, ResetKey, RetryPolicy, SessionStore, Side, TransportConfig,
+    Version,
 };
 use fulmar_sim::{LinkConfig, NatConfig};
 
@@ -51,6 +52,7 @@ pub struct Lab {
     pub(crate) retry: RetryPolicy,
     pub(crate) resume: bool,
     pub(crate) early_data: bool,
+    pub(crate) cids: [Option<Arc<dyn CidGenerator>>; 2],
 }
 
 /// What changes the client's address.
@@ -58,8 +60,11 @@ pub struct Lab {
 pub enum Shift {
     /// The NAT before the client forgets its mappings; neither the client nor the server is told.
     Rebinding,
-    /// The client moves to another address of its own, and its connections with it.
+    /// The client moves to another address of its own, and its connections with it. It still receives at the old
+    /// one.
     Move,
+    /// As [`Shift::Move`], but the client leaves no socket behind: what is on its way to the old address is lost.
+    Leap,
 }
 
 /// A connection that the client makes.
@@ -166,6 +171,7 @@ impl Lab {
             retry: RetryPolicy::default(),
             resume: false,
             early_data: false,
+            cids: [None, None],
         }
     }
 
@@ -227,6 +233,13 @@ impl Lab {
     #[must_use]
     pub fn early_data(self) -> Self {
         Self { resume: true, early_data: true, ..self }
+    }
+
+    /// What makes the connection IDs of one side; without a word, they are 8 random bytes.
+    #[must_use]
+    pub fn cids(mut self, side: Side, generator: Arc<dyn CidGenerator>) -> Self {
+        self.cids[usize::from(side.is_server())] = Some(generator);
+        self
     }
 
     /// What the server does with each connection.
@@ -361,6 +374,9 @@ impl Lab {
     pub(crate) fn endpoint_config(&self, side: Side) -> fulmar_proto::EndpointConfig {
         let key = ResetKey::new(&[u8::from(side.is_server()); 32]);
         let mut config = fulmar_proto::EndpointConfig::new(key);
+        if let Some(generator) = &self.cids[usize::from(side.is_server())] {
+            config.cid_generator = generator.clone();
+        }
         if side.is_client() {
             config.versions = self.client_versions.clone();
             config.initial_version = self.initial_version;

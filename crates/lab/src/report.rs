@@ -86,6 +86,8 @@ pub struct SideReport {
     pub bytes_read: u64,
     /// Unreliable datagrams that the connection took from the application.
     pub datagrams_sent: u64,
+    /// Unreliable datagrams that the connection took and never sent, as it told the application.
+    pub datagrams_dropped: u64,
     /// Unreliable datagrams that the application got.
     pub datagrams_received: u64,
     /// When the application read first.
@@ -149,6 +151,7 @@ impl SideReport {
             bytes_written: application.sending().values().map(|sending| sending.written()).sum(),
             bytes_read: receiving.values().map(|receiving| receiving.bytes()).sum(),
             datagrams_sent: application.messages().sent(),
+            datagrams_dropped: application.messages().dropped(),
             datagrams_received: application.messages().received(),
             first_read: application.first_read(),
             started: Some(session.started()),

@@ -177,11 +177,23 @@ impl Simulation {
 
     /// The client moves to its next address, and its connections with it. Returns how many of them refused.
     pub fn move_client(&mut self) -> usize {
-        self.moves += 1;
-        let last = (self.moves - 1) % u16::from(CLIENT_ADDRESSES) + 1;
-        let address = SocketAddr::from(([10, 1, 0, last as u8], 1_000 + self.moves));
+        let address = self.next_client_address();
         let now = self.now();
         self.ends[0].host.rebind(now, address)
+    }
+
+    /// As [`Simulation::move_client`], but the client receives nothing at its old address any more.
+    pub fn replace_client_socket(&mut self) -> usize {
+        let address = self.next_client_address();
+        let now = self.now();
+        self.ends[0].host.close_socket();
+        self.ends[0].host.rebind(now, address)
+    }
+
+    fn next_client_address(&mut self) -> SocketAddr {
+        self.moves += 1;
+        let last = (self.moves - 1) % u16::from(CLIENT_ADDRESSES) + 1;
+        SocketAddr::from(([10, 1, 0, last as u8], 1_000 + self.moves))
     }
 
     /// Changes the client's address, if it is time and no handshake is under way.
@@ -195,6 +207,9 @@ impl Simulation {
                 Shift::Rebinding => self.rebind_nat(),
                 Shift::Move => {
                     self.move_client();
+                }
+                Shift::Leap => {
+                    self.replace_client_socket();
                 }
             }
         }

@@ -25,6 +25,8 @@ pub struct Workload {
     pub read_piece: RangeInclusive<u64>,
     /// The share of streams that this side resets while it sends on them, or after it finished.
     pub reset: f64,
+    /// The share of resets that leave a part of what was written, if the peer can.
+    pub reset_at: f64,
     /// The share of streams that this side stops while it reads them.
     pub stop: f64,
     /// The share of streams that are read in whatever order the data arrives.
@@ -37,6 +39,10 @@ pub struct Workload {
     pub datagram_size: RangeInclusive<u64>,
     /// The time from one unreliable datagram to the next; `None` sends them as fast as the connection takes them.
     pub datagram_interval: Option<Duration>,
+    /// After this time an unreliable datagram that has not left is of no use, and is dropped.
+    pub datagram_lifetime: Option<Duration>,
+    /// The share of unreliable datagrams that may overtake the others.
+    pub datagram_urgent: f64,
     /// Streams of frames that this side sends, as of audio and video; each is a unidirectional stream of its own.
     pub media: Vec<MediaStream>,
     /// Whether the time of each read is kept, which tells the delays of the peer's frames.
@@ -92,12 +98,15 @@ impl Default for Workload {
             write_piece: 65_536..=65_536,
             read_piece: 65_536..=65_536,
             reset: 0.0,
+            reset_at: 0.0,
             stop: 0.0,
             unordered: 0.0,
             priority: 0.0,
             datagrams: 0,
             datagram_size: 0..=0,
             datagram_interval: None,
+            datagram_lifetime: None,
+            datagram_urgent: 0.0,
             media: Vec::new(),
             times_reads: false,
             pause: 0.0,

@@ -1,14 +1,19 @@
 //! Unreliable datagrams (RFC 9221).
 //!
 //! Owns the DATAGRAM frame in both directions. A datagram is sent once and never again, so there are no tokens
-//! and no acknowledgements here. Knows no stream and no flow control: memory is bounded by dropping.
+//! and no acknowledgements here. Knows no stream and no flow control: memory is bounded by dropping, and what is
+//! dropped on the way out is counted and reported.
+
+mod outgoing;
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use fulmar_base::Instant;
 use fulmar_wire::{Datagram, Frame, FrameType, TransportErrorCode};
 use thiserror::Error;
 
+use self::outgoing::Outgoing;
 use crate::TransportError;
 use crate::packet::FrameWriter;
 use crate::streams::{adopt, may_pin};
@@ -24,6 +29,42 @@ pub(crate) fn local_frame_max(receive_buffer: Option<usize>) -> u64 {
     receive_buffer.map_or(0, |_| FRAME_SIZE_MAX)
 }
 
+/// The name of a datagram within its connection. They are given in the order of sending, from 0 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DatagramId(pub u64);
+
+/// How a datagram is to be sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DatagramOptions {
+    /// Datagrams of a larger priority leave first; those of one priority in the order of sending.
+    pub priority: i32,
+    /// From this time on the datagram is of no use: if it has not left by then, it never does.
+    pub deadline: Option<Instant>,
+    /// When the queue is full, others are dropped for this one: those of the smallest priority first, and of
+    /// these the oldest, but none of a larger priority than its own.
+    pub makes_room: bool,
+}
+
+/// A datagram that was queued and will never be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DroppedDatagram {
+    /// Which one.
+    pub id: DatagramId,
+    /// Why.
+    pub reason: DatagramDropReason,
+}
+
+/// Why a datagram was dropped before it was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatagramDropReason {
+    /// Its deadline has passed.
+    Late,
+    /// The queue was full, and another one took its place.
+    Displaced,
+    /// The path carries no datagrams of its size any more.
+    TooLarge,
+}
+
 /// Why a datagram was not queued.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum SendDatagramError {
@@ -33,7 +74,8 @@ pub enum SendDatagramError {
     /// The datagram is larger than a packet on this path, or than the peer allows.
     #[error("the datagram is too large")]
     TooLarge,
-    /// The queue is full; the datagram is given back, and a `DatagramsUnblocked` event follows.
+    /// The queue is full of datagrams that do not make room; the datagram is given back, and a
+    /// `DatagramsUnblocked` event follows.
     #[error("too many datagrams wait to be sent")]
     Blocked(Bytes),
 }
@@ -45,6 +87,8 @@ pub(crate) enum DatagramEvent {
     Received,
     /// There is room in the queue again, after [`SendDatagramError::Blocked`].
     Unblocked,
+    /// A datagram was dropped before it was sent. Comes once until [`Datagrams::dropped`] has told of all.
+    Dropped,
 }
 
 /// Counts of what happened to datagrams.
@@ -54,8 +98,12 @@ pub struct DatagramStats {
     pub sent: u64,
     /// Datagrams received.
     pub received: u64,
-    /// Datagrams dropped before they were sent: pushed out by newer ones, or too large for a path that shrank.
+    /// Datagrams dropped before they were sent because their deadline had passed.
+    pub late: u64,
+    /// Datagrams dropped before they were sent for other reasons: others took their place, or the path shrank.
     pub dropped_outgoing: u64,
+    /// Notices of dropped datagrams that were forgotten, because the application read none for long.
+    pub notices_lost: u64,
     /// Datagrams dropped because the application did not read.
     pub dropped_incoming: u64,
 }
@@ -64,7 +112,7 @@ pub struct DatagramStats {
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     incoming: Queue,
-    outgoing: Queue,
+    outgoing: Outgoing,
     /// The largest frame that this end accepts; 0 if it accepts none.
     local_frame_max: u64,
     /// The largest frame that the peer accepts; 0 if it accepts none, or is not known yet.
@@ -75,7 +123,11 @@ pub(crate) struct Datagrams {
     receive_blocked: bool,
     received_event: bool,
     unblocked_event: bool,
-    stats: DatagramStats,
+    /// The application was told of dropped datagrams, and has not asked for all of them.
+    drops_announced: bool,
+    sent: u64,
+    received: u64,
+    dropped_incoming: u64,
 }
 
 impl Datagrams {
@@ -84,14 +136,17 @@ impl Datagrams {
     pub(crate) fn new(receive_buffer: Option<usize>, send_buffer: usize) -> Self {
         Self {
             incoming: Queue::new(receive_buffer.unwrap_or(0)),
-            outgoing: Queue::new(send_buffer),
+            outgoing: Outgoing::new(send_buffer),
             local_frame_max: local_frame_max(receive_buffer),
             peer_frame_max: 0,
             send_blocked: false,
             receive_blocked: true,
             received_event: false,
             unblocked_event: false,
-            stats: DatagramStats::default(),
+            drops_announced: false,
+            sent: 0,
+            received: 0,
+            dropped_incoming: 0,
         }
     }
 
@@ -107,7 +162,7 @@ impl Datagrams {
             return None;
         }
         // What does not fit the queue cannot be sent, whatever the path carries.
-        let queue = self.outgoing.limit.saturating_sub(OVERHEAD_BYTES);
+        let queue = self.outgoing.len_max();
         let frame = usize::try_from(self.peer_frame_max).unwrap_or(usize::MAX).min(payload);
         // The frame is a type of one byte, a length field of 1, 2 or 4 bytes, and the data.
         let fields = [(1, 63), (2, 16_383), (4, (1 << 30) - 1)];
@@ -117,27 +172,42 @@ impl Datagrams {
             .max()
     }
 
-    /// Queues a datagram, if a packet has room for `payload` bytes of frames. If the queue is full, the oldest
-    /// datagrams in it are dropped if `drop_oldest`.
+    /// Queues a datagram, if a packet has room for `payload` bytes of frames.
     ///
     /// # Errors
     /// See [`SendDatagramError`].
     pub(crate) fn send(
         &mut self,
         data: Bytes,
-        drop_oldest: bool,
+        options: &DatagramOptions,
         payload: usize,
-    ) -> Result<(), SendDatagramError> {
+    ) -> Result<DatagramId, SendDatagramError> {
         let len_max = self.max_len(payload).ok_or(SendDatagramError::UnsupportedByPeer)?;
-        if data.len() > len_max || data.len() + OVERHEAD_BYTES > self.outgoing.limit {
+        if data.len() > len_max || data.len() > self.outgoing.len_max() {
             return Err(SendDatagramError::TooLarge);
         }
-        if !drop_oldest && !self.outgoing.has_room(data.len()) {
+        self.outgoing.push(data, options).map_err(|data| {
             self.send_blocked = true;
-            return Err(SendDatagramError::Blocked(data));
-        }
-        self.stats.dropped_outgoing += self.outgoing.push_dropping_oldest(data);
-        Ok(())
+            SendDatagramError::Blocked(data)
+        })
+    }
+
+    /// A datagram that was dropped before it was sent, of those that were not told of yet the oldest.
+    pub(crate) fn dropped(&mut self) -> Option<DroppedDatagram> {
+        let dropped = self.outgoing.pop_notice();
+        self.drops_announced &= dropped.is_some();
+        dropped
+    }
+
+    /// When the next datagram may be late.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.outgoing.next_deadline()
+    }
+
+    /// Drops what is late at `now`.
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
+        self.outgoing.drop_late(now);
+        self.unblock();
     }
 
     /// The oldest received datagram.
@@ -159,13 +229,13 @@ impl Datagrams {
             return Err(TransportError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason)
                 .with_frame(FrameType::DATAGRAM));
         }
-        self.stats.received += 1;
+        self.received += 1;
         let data = match may_pin(self.incoming.bytes as u64) {
             true => adopt(payload, frame.data),
             false => Bytes::copy_from_slice(frame.data),
         };
         // RFC 9221 §5: a receiver may drop datagrams that it has no room for; old ones are worth less.
-        self.stats.dropped_incoming += self.incoming.push_dropping_oldest(data);
+        self.dropped_incoming += self.incoming.push_dropping_oldest(data);
         if !self.incoming.is_empty() && std::mem::take(&mut self.receive_blocked) {
             self.received_event = true;
         }
@@ -177,22 +247,28 @@ impl Datagrams {
         !self.outgoing.is_empty()
     }
 
-    /// Writes datagrams, oldest first, until there are no more or the next does not fit. `payload` is what an
-    /// empty packet has room for: what cannot fit any packet, because the path has changed, is dropped.
-    pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>, payload: usize) {
+    /// Writes the datagrams that are not late, in the order of their priorities, until there are no more or the
+    /// next does not fit. `payload` is what an empty packet has room for: what cannot fit any packet, because the
+    /// path has changed, is dropped.
+    pub(crate) fn write(&mut self, now: Instant, out: &mut FrameWriter<'_>, payload: usize) {
+        self.outgoing.drop_late(now);
         let len_max = self.max_len(payload);
         while let Some(data) = self.outgoing.first() {
             if len_max.is_none_or(|len_max| data.len() > len_max) {
-                self.stats.dropped_outgoing += 1;
+                self.outgoing.drop_first_as_too_large();
             } else if out.write_untracked(&Frame::Datagram(Datagram { data })) {
-                self.stats.sent += 1;
+                self.sent += 1;
+                self.outgoing.on_sent();
             } else {
                 break;
             }
-            self.outgoing.pop();
         }
-        // Half of the queue is worth waking an application for.
-        if self.send_blocked && self.outgoing.bytes <= self.outgoing.limit / 2 {
+        self.unblock();
+    }
+
+    /// Tells an application that waits for room, if there is some.
+    fn unblock(&mut self) {
+        if self.send_blocked && self.outgoing.is_half_empty() {
             self.send_blocked = false;
             self.unblocked_event = true;
         }
@@ -203,16 +279,28 @@ impl Datagrams {
         if std::mem::take(&mut self.received_event) {
             return Some(DatagramEvent::Received);
         }
+        if self.outgoing.has_notices() && !self.drops_announced {
+            self.drops_announced = true;
+            return Some(DatagramEvent::Dropped);
+        }
         std::mem::take(&mut self.unblocked_event).then_some(DatagramEvent::Unblocked)
     }
 
     /// What happened so far.
     pub(crate) fn stats(&self) -> DatagramStats {
-        self.stats
+        let drops = &self.outgoing.counts;
+        DatagramStats {
+            sent: self.sent,
+            received: self.received,
+            late: drops.late,
+            dropped_outgoing: drops.displaced + drops.too_large,
+            notices_lost: drops.notices_lost,
+            dropped_incoming: self.dropped_incoming,
+        }
     }
 }
 
-/// Datagrams that wait, in the order of their arrival.
+/// Datagrams that wait for the application, in the order of their arrival.
 #[derive(Debug)]
 struct Queue {
     queue: VecDeque<Bytes>,
@@ -232,10 +320,6 @@ impl Queue {
 
     fn has_room(&self, len: usize) -> bool {
         self.bytes + len + OVERHEAD_BYTES <= self.limit
-    }
-
-    fn first(&self) -> Option<&Bytes> {
-        self.queue.front()
     }
 
     fn pop(&mut self) -> Option<Bytes> {

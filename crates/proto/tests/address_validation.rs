@@ -124,6 +124,34 @@ fn a_token_of_an_earlier_connection_proves_nothing_at_another_host() {
     assert_eq!((moved.server.replies, moved.client.is_connected()), (RETRIES, true));
 }
 
+#[test]
+fn a_client_that_has_moved_gets_a_token_for_its_new_host_and_one_only() {
+    let new_host = "10.0.0.7:1000".parse().unwrap();
+    let sessions = SessionStore::new(10);
+    let setup = || Setup { validation: always(), sessions: Some(sessions.clone()), ..Setup::default() };
+    let mut first = setup().connect();
+    first.transfer(Side::Client, 1_000, Duration::from_secs(1));
+    // To and fro: the first host was served in the handshake, the second one is served once.
+    for to in ["10.0.0.7:2000", CLIENT, "10.0.0.7:3000", "10.0.0.7:1000"] {
+        first.client.addr = to.parse().unwrap();
+        let now = first.now;
+        first.client.conn().migrate(now, None).unwrap();
+        first.run_for(Duration::from_millis(100));
+        first.transfer(Side::Client, 1_000, Duration::from_secs(1));
+    }
+    let from_new_host = || {
+        let mut pair = setup().dial();
+        pair.client.addr = new_host;
+        pair.run_for(Duration::from_millis(5));
+        // It ends before the server can give further tokens.
+        pair.client.mute = true;
+        pair.run_for(Duration::from_millis(20));
+        pair.server.replies
+    };
+    assert_eq!(from_new_host(), 0, "the token of the move proves the new host");
+    assert_eq!(from_new_host(), RETRIES, "there was no other");
+}
+
 /// A server without a wire.
 struct Server {
     endpoint: Endpoint,

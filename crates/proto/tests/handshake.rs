@@ -2,10 +2,12 @@
 
 mod pair;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fulmar_proto::{Dir, Event, ReadError};
-use pair::Pair;
+use fulmar_wire::{ProtectedKind, read_packet};
+use pair::{Pair, Setup};
 
 #[test]
 fn a_handshake_over_two_initial_datagrams_completes() {
@@ -80,4 +82,36 @@ fn a_close_reaches_the_peer_with_its_code_and_words() {
         assert!(end.conn().is_drained());
         assert_eq!(end.endpoint.open_connections(), 0);
     }
+}
+
+#[test]
+fn the_first_handshake_packet_of_a_client_ends_its_initial_packets() {
+    let mut pair = Setup::default().dial();
+    let datagrams = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&datagrams);
+    pair.client.wire = Box::new(move |flying| {
+        seen.lock().unwrap().push(flying.payload.clone());
+        vec![flying]
+    });
+    pair.run_for(Duration::from_millis(100));
+    let datagrams = datagrams.lock().unwrap();
+    let has_initial = |datagram: &[u8]| kinds(datagram).any(|k| matches!(k, ProtectedKind::Initial { .. }));
+    let has_handshake = |d: &Vec<u8>| kinds(d).any(|k| matches!(k, ProtectedKind::Handshake { .. }));
+    let first = datagrams.iter().position(has_handshake).expect("a Handshake packet was sent");
+    let (before, after) = datagrams.split_at(first);
+    assert!(!before.is_empty() && before.iter().all(|datagram| has_initial(datagram)));
+    assert!(!after.iter().any(|datagram| has_initial(datagram)));
+    // Nothing asks for a full datagram any more (RFC 9000 §14.1).
+    assert!(after[0].len() < 1_200, "{} bytes", after[0].len());
+    let stats = pair.server.conn().stats();
+    assert_eq!((stats.packets_lost, stats.pto_count), (0, 0));
+}
+
+/// The kinds of the packets of a datagram.
+fn kinds(mut rest: &[u8]) -> impl Iterator<Item = ProtectedKind> {
+    std::iter::from_fn(move || {
+        let packet = read_packet(rest, 8).ok()?;
+        rest = &rest[packet.len..];
+        Some(packet.kind)
+    })
 }

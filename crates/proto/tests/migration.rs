@@ -134,6 +134,8 @@ fn a_path_is_probed_without_moving_and_taken_at_once_later() {
     let events = path_events(&mut pair, Side::Client);
     assert!(matches!(events[..], [PathEvent::Validated { addrs }] if addrs.local_ip == Some(second.ip())));
     assert_eq!(pair.server.conn().remote_address(), addr(CLIENT), "a probe moves nothing");
+    let server_events = path_events(&mut pair, Side::Server);
+    assert!(matches!(server_events[..], [PathEvent::Validated { addrs }] if addrs.remote == second));
     assert_eq!(pair.server.conn().stats().migrations, 0);
     let now = pair.now;
     pair.client.conn().migrate(now, Some(second.ip())).unwrap();
@@ -235,6 +237,11 @@ fn a_client_moves_to_the_address_that_its_server_prefers() {
     let mut pair = Setup { preferred: Some(preferred), ..Setup::default() }.connect();
     pair.run_for(200 * MS);
     assert_eq!(pair.client.conn().remote_address(), preferred);
+    let first = path_events(&mut pair, Side::Server)[0];
+    assert!(
+        matches!(first, PathEvent::Validated { addrs } if addrs.local_ip == Some(preferred.ip())),
+        "a server proves the path from its preferred address before it uses it (RFC 9000 §9.6.2): {first:?}"
+    );
     assert_eq!(pair.server.conn().local_ip(), Some(preferred.ip()));
     for side in [Side::Client, Side::Server] {
         assert_eq!(pair.end(side).conn().stats().migrations, 1, "{side:?}");

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use bytes::Bytes;
 use fulmar_proto::{ConnectionError, VarInt};
 use thiserror::Error;
 
@@ -110,6 +111,9 @@ pub enum SendDatagramError {
     /// the path and on the peer's limit.
     #[error("the datagram is too large for this connection")]
     TooLarge,
+    /// `TransportConfig::datagram_send_buffer` is full of datagrams of larger priorities; the datagram is given back.
+    #[error("too many datagrams of larger priorities wait to be sent")]
+    QueueFull(Bytes),
     /// The connection is over.
     #[error("connection lost: {0}")]
     ConnectionLost(#[from] ConnectionError),
@@ -173,6 +177,7 @@ impl From<SendDatagramError> for io::Error {
         let kind = match &error {
             SendDatagramError::UnsupportedByPeer => io::ErrorKind::Unsupported,
             SendDatagramError::TooLarge => io::ErrorKind::InvalidInput,
+            SendDatagramError::QueueFull(_) => io::ErrorKind::WouldBlock,
             SendDatagramError::ConnectionLost(lost) => lost.io_kind(),
         };
         Self::new(kind, error)

@@ -87,7 +87,7 @@ mod sync;
 pub mod tls;
 mod worker;
 
-pub use connection::{Connecting, Connection};
+pub use connection::{Connecting, Connection, DatagramOptions};
 pub use endpoint::{
     ConnectionMetrics, Endpoint, EndpointBuilder, EndpointMetrics, EndpointStats, Incoming, IncomingFuture,
     Totals,
@@ -105,15 +105,20 @@ pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
-    AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
-    ConnectionId, ConnectionStats, DatagramStats, Dir, EarlyData, EmptyCids, EndpointConfig, FrameType,
-    KeyUpdatePolicy, QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetKey, RetryPolicy, ServerConfig,
-    SessionFileError, SessionStore, Side, SpinBit, StreamId, StreamStats, TlsError, TokenKeys,
+    AddressDiscovery, AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError,
+    ConnectionError, ConnectionId, ConnectionStats, DatagramDropReason, DatagramId, DatagramStats, Dir,
+    DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy, OneWayDelays, QuicLb,
+    QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy, ServerConfig,
+    SessionFileError, SessionStore, Side, SpinBit, StreamId, StreamStats, TimeStamps, TlsError, TokenKeys,
     TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version, WorkerCids,
     restrict_suites,
 };
-pub use fulmar_udp::{BufferSizes, SocketStats};
+pub use fulmar_udp::{BufferSizes, Dscp, SocketStats};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/migration.md")]
 struct MigrationDocument;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/extensions.md")]
+struct ExtensionsDocument;

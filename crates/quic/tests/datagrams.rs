@@ -2,9 +2,13 @@
 
 mod common;
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use common::{Pair, run};
-use fulmar::{SendDatagramError, TransportConfig};
+use fulmar::{
+    DatagramDropReason, DatagramOptions, DroppedDatagram, SendDatagramError, TransportConfig, VarInt,
+};
 
 #[test]
 fn datagrams_arrive_on_loopback() {
@@ -72,5 +76,39 @@ fn waiting_senders_drop_nothing_on_their_side() {
         let ((), seen) = tokio::join!(send, receive);
         // The network in between may lose some, but this one hardly does.
         assert!(seen > COUNT / 2, "{seen} of {COUNT} arrived");
+    });
+}
+
+#[test]
+fn what_is_dropped_before_it_is_sent_is_told() {
+    run(async {
+        let narrow = TransportConfig { datagram_send_buffer: 500, ..TransportConfig::default() };
+        let pair = Pair::with(TransportConfig::default(), narrow).await;
+        let data = || Bytes::from(vec![7; 300]);
+        let options = DatagramOptions { lifetime: Some(Duration::ZERO), priority: 3 };
+        let late = pair.client.send_datagram_with(data(), &options).expect("the queue is empty");
+        // Nothing else makes room, so nothing but its lifetime ends the first one.
+        let dropped = pair.client.dropped_datagram().await.expect("an open connection");
+        assert_eq!(dropped, DroppedDatagram { id: late, reason: DatagramDropReason::Late });
+        assert_eq!(pair.client.stats().datagrams.late, 1);
+        pair.client.close(VarInt::ZERO, b"");
+        assert!(pair.client.dropped_datagram().await.is_err());
+    });
+}
+
+#[test]
+fn a_queue_of_larger_priorities_makes_no_room() {
+    run(async {
+        let narrow = TransportConfig { datagram_send_buffer: 500, ..TransportConfig::default() };
+        let pair = Pair::with(TransportConfig::default(), narrow).await;
+        let data = || Bytes::from(vec![7; 300]);
+        let urgent = DatagramOptions { priority: 1, ..DatagramOptions::default() };
+        // The worker runs on this very thread, so nothing leaves in between.
+        let first = pair.client.send_datagram_with(data(), &urgent).expect("the queue is empty");
+        assert_eq!(pair.client.send_datagram(data()), Err(SendDatagramError::QueueFull(data())));
+        pair.client.send_datagram_with(data(), &urgent).expect("an equal makes room");
+        let dropped = pair.client.dropped_datagram().await.expect("an open connection");
+        assert_eq!(dropped, DroppedDatagram { id: first, reason: DatagramDropReason::Displaced });
+        assert_eq!(pair.server.read_datagram().await.expect("an open connection"), data());
     });
 }

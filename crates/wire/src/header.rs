@@ -6,7 +6,8 @@ use std::ops::Range;
 use crate::{CID_LEN_MAX, ConnectionId, PacketKind, Reader, Truncated, VarInt, Version, Writer};
 
 const LONG_FORM: u8 = 0x80;
-const FIXED_BIT: u8 = 0x40;
+/// The fixed bit of RFC 9000 §17, of which RFC 9287 makes any value.
+const QUIC_BIT: u8 = 0x40;
 const SPIN_BIT: u8 = 0x20;
 const KEY_PHASE_BIT: u8 = 0x04;
 const LONG_RESERVED_BITS: u8 = 0x0c;
@@ -28,6 +29,9 @@ pub struct ProtectedPacket {
     pub src: ConnectionId,
     /// How many bytes of the datagram the packet takes.
     pub len: usize,
+    /// Whether the QUIC bit is set. It must be where its receiver has not announced to take any value
+    /// (RFC 9000 §17.2, §17.3.1, RFC 9287 §3); a Version Negotiation packet has none.
+    pub quic_bit: bool,
 }
 
 /// The kinds of packets, with offsets from the packet's first byte.
@@ -96,9 +100,6 @@ pub enum HeaderError {
     /// The packet ends in the middle of its header, or before its length.
     #[error("the packet is truncated")]
     Truncated,
-    /// The fixed bit is zero (RFC 9000 §17.2, §17.3.1).
-    #[error("the fixed bit is zero")]
-    FixedBitUnset,
     /// A connection ID has more than 20 bytes.
     #[error("a connection ID is too long")]
     CidTooLong,
@@ -146,12 +147,10 @@ pub fn read_packet(bytes: &[u8], cid_len: usize) -> Result<ProtectedPacket, Head
     if first & LONG_FORM != 0 {
         return read_long(first, reader);
     }
-    if first & FIXED_BIT == 0 {
-        return Err(HeaderError::FixedBitUnset);
-    }
+    let quic_bit = first & QUIC_BIT != 0;
     let dst = ConnectionId::new(reader.bytes(cid_len)?).ok_or(HeaderError::CidTooLong)?;
     let kind = ProtectedKind::OneRtt { pn_offset: reader.position() };
-    Ok(ProtectedPacket { kind, version: None, dst, src: ConnectionId::EMPTY, len: bytes.len() })
+    Ok(ProtectedPacket { kind, version: None, dst, src: ConnectionId::EMPTY, len: bytes.len(), quic_bit })
 }
 
 fn read_long(first: u8, mut reader: Reader<'_>) -> Result<ProtectedPacket, HeaderError> {
@@ -172,13 +171,11 @@ fn read_long(first: u8, mut reader: Reader<'_>) -> Result<ProtectedPacket, Heade
             return Err(HeaderError::Truncated);
         }
         let kind = ProtectedKind::VersionNegotiation { versions: reader.position()..whole };
-        return Ok(ProtectedPacket { kind, version: Some(version), dst, src, len: whole });
+        return Ok(ProtectedPacket { kind, version: Some(version), dst, src, len: whole, quic_bit: true });
     }
-    if first & FIXED_BIT == 0 {
-        return Err(HeaderError::FixedBitUnset);
-    }
+    let quic_bit = first & QUIC_BIT != 0;
     let (kind, len) = read_versioned(LongType::from_bits(version, first >> 4), &mut reader)?;
-    Ok(ProtectedPacket { kind, version: Some(version), dst, src, len })
+    Ok(ProtectedPacket { kind, version: Some(version), dst, src, len, quic_bit })
 }
 
 /// Reads the part of a long header that depends on the version; returns the length of the packet as well.
@@ -289,6 +286,11 @@ pub fn protect_header(packet: &mut [u8], pn_offset: usize, mask: [u8; 5]) {
     }
 }
 
+/// Clears the QUIC bit of a packet that this crate wrote, before it is sealed (RFC 9287 §3.1).
+pub fn clear_quic_bit(packet: &mut [u8]) {
+    packet[0] &= !QUIC_BIT;
+}
+
 /// A long header to write.
 #[derive(Debug, Clone, Copy)]
 pub struct LongHeader<'a> {
@@ -331,7 +333,7 @@ impl LongHeader<'_> {
             PacketKind::Handshake | PacketKind::OneRtt => LongType::Handshake,
         };
         let start = w.len();
-        w.put_u8(LONG_FORM | FIXED_BIT | long_type.bits(self.version) << 4 | (pn_len - 1) as u8);
+        w.put_u8(LONG_FORM | QUIC_BIT | long_type.bits(self.version) << 4 | (pn_len - 1) as u8);
         write_cids(w, self.version, self.dst.as_bytes(), self.src.as_bytes());
         if self.kind == PacketKind::Initial {
             w.put_length_prefixed(self.token);
@@ -367,7 +369,7 @@ impl ShortHeader {
         let start = w.len();
         let spin = if self.spin { SPIN_BIT } else { 0 };
         let key_phase = if self.key_phase { KEY_PHASE_BIT } else { 0 };
-        w.put_u8(FIXED_BIT | spin | key_phase | (pn_len - 1) as u8);
+        w.put_u8(QUIC_BIT | spin | key_phase | (pn_len - 1) as u8);
         w.put_bytes(self.dst.as_bytes());
         let pn_offset = w.len() - start;
         write_number(w, number, pn_len);
@@ -399,7 +401,7 @@ pub fn write_version_negotiation(
     out.resize(start + 1 + 4 + 1 + dst.len() + 1 + src.len() + 4 * versions.len(), 0);
     let mut w = Writer::new(&mut out[start..]);
     // RFC 9000 §17.2.1: the fixed bit is set, so that the packet can share a port with other protocols.
-    w.put_u8(LONG_FORM | FIXED_BIT | random_byte);
+    w.put_u8(LONG_FORM | QUIC_BIT | random_byte);
     write_cids(&mut w, Version::NEGOTIATION, dst, src);
     for version in versions {
         w.put_u32(version.0);
@@ -423,7 +425,7 @@ pub fn write_retry(
     let start = out.len();
     out.resize(start + 1 + 4 + 1 + dst.len() + 1 + src.len() + token.len(), 0);
     let mut w = Writer::new(&mut out[start..]);
-    w.put_u8(LONG_FORM | FIXED_BIT | LongType::Retry.bits(version) << 4 | random_bits & 0x0f);
+    w.put_u8(LONG_FORM | QUIC_BIT | LongType::Retry.bits(version) << 4 | random_bits & 0x0f);
     write_cids(&mut w, version, dst.as_bytes(), src.as_bytes());
     w.put_bytes(token);
 }

@@ -1,5 +1,6 @@
 //! An end that is Fulmar.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -29,7 +30,8 @@ pub(crate) struct FulmarEnd {
     connection: Option<Connection>,
     application: Application<StreamId>,
     connected: bool,
-    is_client: bool,
+    /// The address of its socket.
+    address: SocketAddr,
     failure: Option<String>,
     replies: Vec<Packet>,
 }
@@ -60,7 +62,7 @@ impl FulmarEnd {
             connection: None,
             application: Application::new(wanted),
             connected: false,
-            is_client,
+            address: if is_client { client_address() } else { server_address() },
             failure: None,
             replies: Vec::new(),
         }
@@ -80,7 +82,7 @@ impl FulmarEnd {
 
     /// The packets of the batch.
     fn packets(&self, transmit: &fulmar_proto::Transmit) -> Vec<Packet> {
-        let source = if self.is_client { client_address() } else { server_address() };
+        let source = self.address;
         let ecn = fulmar_sim::Ecn::from_bits(transmit.ecn.bits());
         let segments = self.batch.bytes().chunks(transmit.segment_size.unwrap_or(transmit.len).max(1));
         segments.map(|bytes| Packet::new(source, transmit.addrs.remote, ecn, bytes.to_vec())).collect()
@@ -106,6 +108,19 @@ impl FulmarEnd {
 }
 
 impl End for FulmarEnd {
+    fn replace_socket(&mut self, now: Instant, address: SocketAddr) {
+        self.address = address;
+        if let Some(connection) = &mut self.connection
+            && connection.follow_socket(now).is_err()
+        {
+            connection.ping();
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     fn receive(&mut self, now: Instant, packet: &Packet) {
         let addrs = FourTuple { remote: packet.source, local_ip: None };
         let ecn = Ecn::from_bits(packet.ecn.bits());

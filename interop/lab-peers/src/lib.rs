@@ -17,6 +17,7 @@ mod quinn;
 pub use network::{End, Failure, Outcome};
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use fulmar_sim::LinkConfig;
 use serde::Serialize;
@@ -53,6 +54,8 @@ pub struct Download {
     pub down: LinkConfig,
     /// How much.
     pub bytes: u64,
+    /// When the client goes over to another socket, in ascending order.
+    pub moves: Vec<Duration>,
     /// Decides everything that is left to chance.
     pub seed: u64,
 }
@@ -82,7 +85,7 @@ pub fn run(download: &Download) -> Result<Outcome, Failure> {
     let mut client = download.client.end(Some(download.bytes), download.seed);
     let mut server = download.server.end(None, download.seed + 1);
     let links = (download.up.clone(), download.down.clone());
-    network::run(&mut *client, &mut *server, links, download.seed)
+    network::run(&mut *client, &mut *server, links, &download.moves, download.seed)
 }
 
 fn client_address() -> SocketAddr {

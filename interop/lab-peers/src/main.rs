@@ -55,7 +55,8 @@ fn median(
 ) -> Result<f64, lab_peers::Failure> {
     let mut times = Vec::new();
     for seed in options.seed..options.seed + options.runs {
-        let download = Download { client, server, up: link.clone(), down: link.clone(), bytes, seed };
+        let download =
+            Download { client, server, up: link.clone(), down: link.clone(), bytes, moves: Vec::new(), seed };
         let outcome = run(&download)?;
         if options.json {
             println!("{}", json!({"client": client, "server": server, "seed": seed, "outcome": outcome}));

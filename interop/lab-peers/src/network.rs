@@ -1,6 +1,7 @@
 //! The link, the clock and the loop.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
@@ -16,6 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 pub trait End {
     /// A packet arrived.
     fn receive(&mut self, now: Instant, packet: &Packet);
+    /// Goes over to another socket: all that it sends comes from there, and all that goes to the old one is lost.
+    fn replace_socket(&mut self, now: Instant, address: SocketAddr);
+    /// Where it sends from and receives.
+    fn address(&self) -> SocketAddr;
     /// Lets everything happen that is due, and appends what is to be sent.
     fn service(&mut self, now: Instant, out: &mut Vec<Packet>);
     /// When something is due next.
@@ -64,13 +69,19 @@ pub(crate) fn run(
     client: &mut dyn End,
     server: &mut dyn End,
     (up, down): (LinkConfig, LinkConfig),
+    moves: &[Duration],
     seed: u64,
 ) -> Result<Outcome, Failure> {
     let mut world = World::new(seed);
     let nodes = [client_address(), server_address()].map(|address| world.add_node([address.ip()]));
     let link = world.add_link(nodes[0], nodes[1], up, down);
     let end = Instant::ZERO + PATIENCE;
+    let mut moves = moves.iter().map(|at| Instant::ZERO + *at).peekable();
     loop {
+        if moves.next_if(|at| *at <= world.now()).is_some() {
+            let address = client.address();
+            client.replace_socket(world.now(), SocketAddr::new(address.ip(), address.port() + 1));
+        }
         settle(&mut world, &mut [&mut *client, &mut *server], nodes);
         if let Some(what) = client.failure().or_else(|| server.failure()) {
             return Err(Failure { at: world.now(), what });
@@ -88,7 +99,8 @@ pub(crate) fn run(
         if world.now() >= end {
             return Err(Failure { at: end, what: format!("hangs after {} bytes", client.bytes_read()) });
         }
-        let wake = [client.next_wake(), server.next_wake()].into_iter().flatten().min();
+        let wake =
+            [client.next_wake(), server.next_wake(), moves.peek().copied()].into_iter().flatten().min();
         let now = world.now();
         world.advance(wake.unwrap_or(end).clamp(now, end));
     }
@@ -100,7 +112,10 @@ fn settle(world: &mut World, ends: &mut [&mut dyn End; 2], nodes: [NodeId; 2]) {
     loop {
         let now = world.now();
         while let Some(delivery) = world.poll_delivery() {
-            ends[usize::from(delivery.node == nodes[1])].receive(now, &delivery.packet);
+            let end = &mut ends[usize::from(delivery.node == nodes[1])];
+            if end.address() == delivery.packet.destination {
+                end.receive(now, &delivery.packet);
+            }
         }
         let mut quiet = true;
         for (end, node) in ends.iter_mut().zip(nodes) {

@@ -1,6 +1,6 @@
 //! An end that is quinn-proto.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant as Anchor};
 
@@ -33,7 +33,8 @@ pub(crate) struct QuinnEnd {
     connection: Option<(ConnectionHandle, Connection)>,
     application: Application<StreamId>,
     connected: bool,
-    is_client: bool,
+    /// The address of its socket.
+    address: SocketAddr,
     failure: Option<String>,
     replies: Vec<Packet>,
     buffer: Vec<u8>,
@@ -87,7 +88,7 @@ impl QuinnEnd {
             connection: None,
             application: Application::new(wanted),
             connected: false,
-            is_client,
+            address: if is_client { client_address() } else { server_address() },
             failure: None,
             replies: Vec::new(),
             buffer: Vec::new(),
@@ -108,7 +109,7 @@ impl QuinnEnd {
     }
 
     fn packets(&mut self, transmit: &Transmit) -> Vec<Packet> {
-        let source = if self.is_client { client_address() } else { server_address() };
+        let source = self.address;
         let ecn = transmit.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
         let segments =
             self.buffer[..transmit.size].chunks(transmit.segment_size.unwrap_or(transmit.size).max(1));
@@ -163,6 +164,17 @@ fn transport(bbr: bool) -> TransportConfig {
 }
 
 impl End for QuinnEnd {
+    fn replace_socket(&mut self, _: Instant, address: SocketAddr) {
+        self.address = address;
+        if let Some((_, connection)) = &mut self.connection {
+            connection.local_address_changed();
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     fn receive(&mut self, now: Instant, packet: &Packet) {
         let clock = self.clock(now);
         let data = BytesMut::from(packet.payload.as_slice());

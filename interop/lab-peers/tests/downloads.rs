@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fulmar_base::Rng;
 use fulmar_sim::{Jitter, LinkConfig, Loss};
 use lab_peers::{Download, Outcome, Stack, run};
 
@@ -15,7 +16,19 @@ fn plain() -> LinkConfig {
 
 #[track_caller]
 fn download(client: Stack, server: Stack, link: &LinkConfig, seed: u64) -> Outcome {
-    let download = Download { client, server, up: link.clone(), down: link.clone(), bytes: BYTES, seed };
+    download_with_moves(client, server, link, seed, Vec::new())
+}
+
+#[track_caller]
+fn download_with_moves(
+    client: Stack,
+    server: Stack,
+    link: &LinkConfig,
+    seed: u64,
+    moves: Vec<Duration>,
+) -> Outcome {
+    let (up, down) = (link.clone(), link.clone());
+    let download = Download { client, server, up, down, bytes: BYTES, moves, seed };
     run(&download).unwrap_or_else(|failure| panic!("{client:?} from {server:?}, seed {seed}: {failure}"))
 }
 
@@ -56,5 +69,27 @@ fn a_run_repeats_itself() {
         let outcomes = [1, 1, 2].map(|seed| download(client, server, &lossy, seed));
         assert_eq!(outcomes[0], outcomes[1]);
         assert_ne!(outcomes[0], outcomes[2]);
+    }
+}
+
+#[test]
+fn a_client_that_goes_from_socket_to_socket_within_milliseconds_gets_everything() {
+    for client in [Stack::FulmarCubic, Stack::QuinnCubic] {
+        for server in [Stack::FulmarCubic, Stack::QuinnCubic] {
+            for seed in 1..10 {
+                let mut rng = Rng::from_u64(seed);
+                let mut at = Duration::from_millis(200);
+                let moves = (0..5 * seed).map(|_| {
+                    at += Duration::from_micros(rng.below(5_000));
+                    at
+                });
+                let moves = moves.collect();
+                let outcome = download_with_moves(client, server, &plain(), seed, moves);
+                println!("{client:?} from {server:?}, seed {seed}: {:.2} s", outcome.completion_s);
+                assert_eq!(outcome.bytes, BYTES);
+                // A few probe timeouts of either stack after the last move, and not the silence of a lost connection.
+                assert!(outcome.completion_s < 5.0, "{client:?} from {server:?}, seed {seed}: {outcome:?}");
+            }
+        }
     }
 }

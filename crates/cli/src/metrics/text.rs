@@ -82,6 +82,17 @@ fn totals(text: &mut String, metrics: &EndpointMetrics) {
         ),
         ("probe_timeouts_total", "Probe timeouts.", totals.probe_timeouts),
         ("acks_sent_total", "ACK frames sent.", totals.acks_sent),
+        ("unreliable_datagrams_sent_total", "Unreliable datagrams sent.", totals.unreliable_sent),
+        (
+            "unreliable_datagrams_late_total",
+            "Unreliable datagrams not sent because their deadlines had passed.",
+            totals.unreliable_late,
+        ),
+        (
+            "unreliable_datagrams_displaced_total",
+            "Unreliable datagrams not sent because others took their place or the path shrank.",
+            totals.unreliable_displaced,
+        ),
     ];
     for (name, help, value) in counters {
         single(text, name, "counter", help, value);
@@ -125,6 +136,12 @@ const PATH: &[Figure] = &[
     }),
     ("path_rtt_latest_seconds", "gauge", "The latest round-trip time.", |c| {
         c.stats.rtt_min.map(|_| c.stats.rtt_latest.as_secs_f64())
+    }),
+    ("path_forward_queue_seconds", "gauge", "The time in queues to the peer, if it tells the time.", |c| {
+        Some(c.stats.one_way?.forward_queue.as_secs_f64())
+    }),
+    ("path_return_queue_seconds", "gauge", "The time in queues from the peer, if it tells the time.", |c| {
+        Some(c.stats.one_way?.return_queue.as_secs_f64())
     }),
     ("path_mtu_bytes", "gauge", "UDP payload of a full datagram.", |c| Some(c.stats.mtu.into())),
 ];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::{Instant, RangeSet, Rng};
-use fulmar_proto::{Connection, SendDatagramError, Side};
+use fulmar_proto::{Connection, DatagramOptions, DroppedDatagram, SendDatagramError, Side};
 
 use super::{Pace, pause};
 use crate::Workload;
@@ -26,6 +26,8 @@ pub struct Messages {
     /// The last message of a paced stream may be under way.
     lingers: bool,
     sent: u64,
+    /// Those that the connection took and never sent.
+    dropped: RangeSet,
     received: RangeSet,
     received_count: u64,
     times_sent: Vec<Instant>,
@@ -39,6 +41,7 @@ impl Messages {
             to_send,
             lingers: false,
             sent: 0,
+            dropped: RangeSet::new(),
             received: RangeSet::new(),
             received_count: 0,
             times_sent: Vec::new(),
@@ -59,6 +62,16 @@ impl Messages {
     /// The index after that of the last message that arrived, in the order of sending.
     pub fn received_end(&self) -> u64 {
         self.received.max().map_or(0, |last| last + 1)
+    }
+
+    /// How many messages the connection took and never sent, as it says.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// A message that the peer has received although this side was told that it was never sent.
+    pub fn dropped_and_received(&self, peer: &Self) -> Option<u64> {
+        self.dropped.iter().flatten().find(|index| peer.received.contains(*index))
     }
 
     /// When the connection took each message, by index.
@@ -96,8 +109,17 @@ impl Messages {
             let mut message = self.sent.to_be_bytes().to_vec();
             message.resize(len, 0);
             Content::of_datagram(key, self.sent, self.side).fill(0, &mut message[INDEX_LEN..]);
-            match connection.send_datagram(Bytes::from(message), rng.chance(0.2)) {
-                Ok(()) => {
+            let urgent = workload.datagram_urgent > 0.0 && rng.chance(workload.datagram_urgent);
+            let options = DatagramOptions {
+                priority: urgent.into(),
+                deadline: workload.datagram_lifetime.map(|lifetime| now + lifetime),
+                makes_room: rng.chance(0.2),
+            };
+            match connection.send_datagram_with(Bytes::from(message), &options) {
+                Ok(id) if id.0 != self.sent => {
+                    return Err(format!("datagram {} is called {id:?}", self.sent));
+                }
+                Ok(_) => {
                     self.to_send -= 1;
                     self.sent += 1;
                     self.times_sent.push(now);
@@ -114,6 +136,16 @@ impl Messages {
             }
         }
         Ok(Pace::Wait)
+    }
+
+    /// Hears which messages were never sent.
+    pub(super) fn note_dropped(&mut self, connection: &mut Connection) -> Result<(), String> {
+        while let Some(DroppedDatagram { id, .. }) = connection.dropped_datagram() {
+            if id.0 >= self.sent || !self.dropped.insert_one(id.0) {
+                return Err(format!("{id:?} was dropped twice, or never sent"));
+            }
+        }
+        Ok(())
     }
 
     /// Reads what has arrived.

@@ -222,6 +222,7 @@ impl Application {
             Event::Stream(event) => self.on_stream_event(now, connection, event)?,
             Event::DatagramReceived => self.messages.receive(now, self.early_key.or(self.key), connection)?,
             Event::DatagramsUnblocked => self.plan(now, Task::SendMessage),
+            Event::DatagramsDropped => self.messages.note_dropped(connection)?,
             Event::Path(_) => {}
         }
         Ok(())

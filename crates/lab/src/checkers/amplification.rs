@@ -1,6 +1,9 @@
 //! A server sends little to an address that may be forged (RFC 9000 §8.1).
 
-use fulmar_wire::{ProtectedKind, read_packet};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use fulmar_wire::{ConnectionId, ProtectedKind, read_packet};
 
 /// How many times what it received a server may send to an address that is not validated.
 const FACTOR: u64 = 3;
@@ -35,6 +38,26 @@ impl Amplification {
             return Ok(());
         }
         Err(format!("{} bytes were sent to an address that had sent {}", self.sent, self.received))
+    }
+}
+
+/// Datagrams that the endpoint keeps for a connection that it does not have yet: early data may overtake the first
+/// packet. They count for the address that they came from.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(BTreeMap<(SocketAddr, ConnectionId), Vec<Vec<u8>>>);
+
+impl Kept {
+    /// The endpoint has kept a datagram.
+    pub(crate) fn keep(&mut self, source: SocketAddr, payload: &[u8], cid_len: usize) {
+        if let Ok(packet) = read_packet(payload, cid_len) {
+            self.0.entry((source, packet.dst)).or_default().push(payload.to_vec());
+        }
+    }
+
+    /// The connection that `first` opens is there: what was kept for it.
+    pub(crate) fn take(&mut self, source: SocketAddr, first: &[u8], cid_len: usize) -> Vec<Vec<u8>> {
+        let dst = read_packet(first, cid_len).map(|packet| packet.dst);
+        dst.ok().and_then(|dst| self.0.remove(&(source, dst))).unwrap_or_default()
     }
 }
 

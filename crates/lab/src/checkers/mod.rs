@@ -14,5 +14,5 @@ mod amplification;
 mod flight;
 
 pub use self::agreement::agreement;
-pub(crate) use self::amplification::Amplification;
+pub(crate) use self::amplification::{Amplification, Kept};
 pub(crate) use self::flight::Flight;

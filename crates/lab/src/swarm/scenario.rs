@@ -7,7 +7,9 @@ use fulmar_base::{Instant, Rng};
 use fulmar_proto::congestion::{
     Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
 };
-use fulmar_proto::{KeyUpdatePolicy, RetryPolicy, Side, TimerStyle, TransportConfig, Version};
+use fulmar_proto::{
+    AddressDiscovery, KeyUpdatePolicy, RetryPolicy, Side, TimeStamps, TimerStyle, TransportConfig, Version,
+};
 use fulmar_sim::{
     Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, NatConfig, Policer, QueueLimit, Red,
     Reorder, Scheduled, SuspendedSide, Suspension,
@@ -214,7 +216,11 @@ impl Dice {
         let addresses = if self.0.chance(0.5) { vec![first] } else { vec![first, second] };
         lab = lab.nat(NatConfig { addresses, ..kind });
         for _ in 0..self.between(1, 4) {
-            let shift = if self.0.chance(0.7) { Shift::Rebinding } else { Shift::Move };
+            let shift = match self.0.below(10) {
+                0..=5 => Shift::Rebinding,
+                6..=7 => Shift::Move,
+                _ => Shift::Leap,
+            };
             lab = lab.shift(self.millis(0, 5_000), shift);
         }
         lab
@@ -303,9 +309,31 @@ impl Dice {
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
             key_update: self.key_update(),
+            reset_stream_at: self.0.chance(0.8),
+            grease_quic_bit: self.0.chance(0.8),
+            address_discovery: self.address_discovery(),
+            time_stamps: self.time_stamps(),
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
             ..TransportConfig::default()
+        }
+    }
+
+    fn address_discovery(&mut self) -> Option<AddressDiscovery> {
+        match self.0.below(6) {
+            0 => Some(AddressDiscovery::Provide),
+            1 => Some(AddressDiscovery::Receive),
+            2 => Some(AddressDiscovery::Both),
+            _ => None,
+        }
+    }
+
+    fn time_stamps(&mut self) -> Option<TimeStamps> {
+        match self.0.below(6) {
+            0 => Some(TimeStamps::Receive),
+            1 => Some(TimeStamps::Send),
+            2 => Some(TimeStamps::Both),
+            _ => None,
         }
     }
 
@@ -321,12 +349,15 @@ impl Dice {
             write_piece: 1..=self.magnitude(piece_min, 100_000),
             read_piece: 1..=self.magnitude(piece_min, 100_000),
             reset: self.rare(0.3),
+            reset_at: self.0.unit(),
             stop: self.rare(0.3),
             unordered: self.rare(1.0),
             priority: self.rare(1.0),
             datagrams: self.magnitude(1, 64) as u32 - 1,
             datagram_size: 0..=self.magnitude(1, 2_000),
             datagram_interval: self.0.chance(0.3).then(|| self.millis(1, 50)),
+            datagram_lifetime: self.0.chance(0.3).then(|| self.millis(1, 200)),
+            datagram_urgent: self.rare(0.5),
             media: self.media(),
             times_reads: self.0.chance(0.3),
             pause: if pauses { self.0.unit() * 0.3 } else { 0.0 },
@@ -339,6 +370,7 @@ impl Dice {
         let shift = match self.0.below(10) {
             0 => Shift::Rebinding,
             1 => Shift::Move,
+            2 => Shift::Leap,
             _ => return lab,
         };
         if shift == Shift::Rebinding || self.0.chance(0.5) {

@@ -3,4 +3,5 @@
 mod idle;
 mod load;
 mod loss;
+mod rapid;
 mod run;

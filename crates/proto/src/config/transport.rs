@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fulmar_wire::VarInt;
+use fulmar_wire::{AddressDiscovery, TimeStamps, VarInt};
 use thiserror::Error;
 
 use crate::congestion::CongestionControl;
@@ -77,6 +77,9 @@ pub enum SpinBit {
 /// The smallest UDP payload that every QUIC path carries (RFC 9000 §14).
 pub(crate) const MTU_MIN: u16 = 1_200;
 
+/// The most connection IDs of a peer that are kept.
+const CONNECTION_IDS_MAX: u64 = 8;
+
 /// The largest log of a connection: 2 GiB.
 const LOG_ENTRIES_MAX: usize = 1 << 26;
 
@@ -107,6 +110,9 @@ pub struct TransportConfig {
     /// Bytes that the application may have buffered for sending, sent and not acknowledged included.
     /// Default 16 MiB.
     pub send_window: u64,
+    /// Whether streams can be reset with a part of their data still delivered
+    /// (draft-ietf-quic-reliable-stream-reset), where the peer can, too. Default true.
+    pub reset_stream_at: bool,
     /// The round-trip time that is assumed before the first measurement; the first packet is repeated after two
     /// and a half times as long. Ends that know each other to be far away should say so here. Default 100 ms, see
     /// [`INITIAL_RTT`].
@@ -135,10 +141,25 @@ pub struct TransportConfig {
     /// Whether the peer may move to another address by its own choice. What a NAT does to its address is followed
     /// in any case. Default true.
     pub migration: bool,
+    /// How many connection IDs of the peer are kept at a time, 2 to 8: each further address in use takes one
+    /// (RFC 9000 §5.1.1, `active_connection_id_limit`). Default 4.
+    pub connection_ids: u64,
     /// Whether a client moves to the address that its server prefers (RFC 9000 §9.6). Default true.
     pub follow_preferred_address: bool,
     /// Whether packets tell observers the round-trip time. Default [`SpinBit::MostPaths`].
     pub spin_bit: SpinBit,
+    /// Whether the QUIC bit, the second of each packet, has random values towards peers that take any, and this end
+    /// takes any (RFC 9287). To be switched off where QUIC shares its port with other protocols, which the bit tells
+    /// apart. Default true.
+    pub grease_quic_bit: bool,
+    /// Whether this end tells its peer from which address the peer's packets come, and wants to be told so itself
+    /// (draft-ietf-quic-address-discovery). Who is told believes what the peer says: to be used with peers that are
+    /// trusted, or with several of them. Default `None`: neither.
+    pub address_discovery: Option<AddressDiscovery>,
+    /// Whether this end says in its acknowledgements when they were sent, and wants to be told so
+    /// (draft-huitema-quic-ts), to tell the delays of the two directions apart: `ConnectionStats::one_way`. Each
+    /// acknowledgement grows by about six bytes. Default `None`: neither.
+    pub time_stamps: Option<TimeStamps>,
     /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
     /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
@@ -160,6 +181,7 @@ impl Default for TransportConfig {
             receive_window: 3 << 19,
             receive_window_max: 48 << 20,
             send_window: 16 << 20,
+            reset_stream_at: true,
             initial_rtt: INITIAL_RTT,
             timers: TimerStyle::default(),
             max_ack_delay: Duration::from_millis(25),
@@ -172,8 +194,12 @@ impl Default for TransportConfig {
             datagram_send_buffer: 1 << 20,
             key_update: KeyUpdatePolicy::default(),
             migration: true,
+            connection_ids: 4,
             follow_preferred_address: true,
             spin_bit: SpinBit::default(),
+            grease_quic_bit: true,
+            address_discovery: None,
+            time_stamps: None,
             ecn: true,
             log_entries: 0,
         }
@@ -191,6 +217,7 @@ impl TransportConfig {
             receive_window: self.receive_window,
             receive_window_max: self.receive_window_max,
             send_window: self.send_window,
+            reset_stream_at: self.reset_stream_at,
         }
     }
 
@@ -219,6 +246,8 @@ impl TransportConfig {
         check(self.initial_mtu >= MTU_MIN, "initial_mtu", "under 1200 bytes")?;
         check(self.mtu_max >= self.initial_mtu, "mtu_max", "under initial_mtu")?;
         check(self.mtu_max <= 65_000, "mtu_max", "over 65,000 bytes")?;
+        check(self.connection_ids >= 2, "connection_ids", "under 2")?;
+        check(self.connection_ids <= CONNECTION_IDS_MAX, "connection_ids", "more than 8")?;
         check(self.max_ack_delay < Duration::from_millis(1 << 14), "max_ack_delay", "2^14 ms or more")?;
         let KeyUpdatePolicy { packets, bytes } = self.key_update;
         check(packets != Some(0) && bytes != Some(0), "key_update", "zero; use None for never")?;

@@ -1,32 +1,70 @@
 //! The tokens that a server gives to its client for later connections (RFC 9000 §8.1.3).
 
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
 use fulmar_wire::{Frame, NewToken};
 
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Once;
 
-/// The NEW_TOKEN frames of a connection. There are at most eight, see `AddressValidation::tokens_per_connection`.
+/// How many tokens may be on their way: more than a connection begins with, see
+/// `AddressValidation::tokens_per_connection`. When full, the oldest is given up.
+const TOKENS_MAX: usize = 16;
+
+/// How many hosts are remembered for which the client has tokens; when full, the oldest is forgotten. A client that
+/// goes to and fro between a few networks gets no token for each time.
+const HOSTS_MAX: usize = 8;
+
+#[derive(Debug)]
+struct Given {
+    number: u64,
+    token: Vec<u8>,
+    fate: Once<()>,
+}
+
+/// The NEW_TOKEN frames of a connection that the client is not known to have.
 #[derive(Debug, Default)]
 pub(super) struct AddressTokens {
-    tokens: Vec<(Vec<u8>, Once<()>)>,
+    given: VecDeque<Given>,
+    /// How many there were.
+    count: u64,
+    hosts: VecDeque<IpAddr>,
 }
 
 impl AddressTokens {
     /// Gives a token to the client.
     pub(super) fn give(&mut self, token: Vec<u8>) {
-        self.tokens.push((token, Once::Pending(())));
+        if self.given.len() == TOKENS_MAX {
+            self.given.pop_front();
+        }
+        self.given.push_back(Given { number: self.count, token, fate: Once::Pending(()) });
+        self.count += 1;
+    }
+
+    /// The client gets a token for `host`. Returns false if it has one.
+    pub(super) fn note_host(&mut self, host: IpAddr) -> bool {
+        let host = host.to_canonical();
+        if self.hosts.contains(&host) {
+            return false;
+        }
+        if self.hosts.len() == HOSTS_MAX {
+            self.hosts.pop_front();
+        }
+        self.hosts.push_back(host);
+        true
     }
 
     /// Whether a token waits.
     pub(super) fn wants_to_send(&self) -> bool {
-        self.tokens.iter().any(|(_, fate)| fate.pending().is_some())
+        self.given.iter().any(|given| given.fate.pending().is_some())
     }
 
     /// Writes the tokens that wait.
     pub(super) fn write(&mut self, out: &mut FrameWriter<'_>) {
-        for (index, (token, fate)) in self.tokens.iter_mut().enumerate() {
+        for Given { number, token, fate } in &mut self.given {
             if fate.pending().is_some() {
-                let sent = SentFrame::NewToken { index: index as u8 };
+                let sent = SentFrame::NewToken { number: *number };
                 if !out.write(&Frame::NewToken(NewToken { token }), sent) {
                     return;
                 }
@@ -35,15 +73,16 @@ impl AddressTokens {
         }
     }
 
-    pub(super) fn on_acked(&mut self, index: u8) {
-        if let Some((_, fate)) = self.tokens.get_mut(usize::from(index)) {
-            fate.on_acked();
-        }
+    pub(super) fn on_acked(&mut self, number: u64) {
+        self.given.retain(|given| given.number != number);
     }
 
-    pub(super) fn on_lost(&mut self, index: u8) {
-        if let Some((_, fate)) = self.tokens.get_mut(usize::from(index)) {
-            fate.on_lost();
+    pub(super) fn on_lost(&mut self, number: u64) {
+        if let Some(given) = self.given.iter_mut().find(|given| given.number == number) {
+            given.fate.on_lost();
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

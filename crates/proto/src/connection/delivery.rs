@@ -37,6 +37,7 @@ impl Connection {
                 }
                 SentFrame::Stream { .. }
                 | SentFrame::ResetStream(_)
+                | SentFrame::ResetStreamAt { .. }
                 | SentFrame::StopSending(_)
                 | SentFrame::MaxData
                 | SentFrame::MaxStreamData(_)
@@ -58,14 +59,19 @@ impl Connection {
                 SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_lost(*sequence),
                 SentFrame::HandshakeDone if acked => self.handshake.on_done_acked(),
                 SentFrame::HandshakeDone => self.handshake.on_done_lost(),
-                SentFrame::NewToken { index } if acked => self.address_tokens.on_acked(*index),
-                SentFrame::NewToken { index } => self.address_tokens.on_lost(*index),
+                SentFrame::NewToken { number } if acked => self.address_tokens.on_acked(*number),
+                SentFrame::NewToken { number } => self.address_tokens.on_lost(*number),
                 SentFrame::AckFrequency { sequence } => {
                     if let Some(extension) = &mut self.ack_frequency {
                         match acked {
                             true => extension.on_acked(*sequence),
                             false => extension.on_lost(*sequence),
                         }
+                    }
+                }
+                SentFrame::ObservedAddress { sequence } => {
+                    for tuple in self.path.tuples_mut() {
+                        tuple.observation.on_fate(*sequence, acked);
                     }
                 }
                 // A PING has done what it could.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::Connection;
-use super::transmit::Blocked;
+use super::slot::Blocked;
 use crate::log::{BlockedReason, ConnectionLog, Figures, LogEvent};
 
 impl Connection {
@@ -39,7 +39,7 @@ impl Connection {
     }
 
     fn figures(&self, blocked: Option<Blocked>) -> Figures {
-        let tuple = &self.path.tuple;
+        let (tuple, datagrams) = (&self.path.tuple, self.datagrams.stats());
         let (controller, rtt) = (tuple.flow.controller(), &tuple.rtt);
         let measured = |duration: Duration| if rtt.has_sample() { duration.as_nanos() as u64 } else { 0 };
         let ip = match tuple.addrs.remote.ip() {
@@ -52,12 +52,16 @@ impl Connection {
             rates: (tuple.flow.pacing_rate(), tuple.flow.delivery_rate()),
             rtt: (measured(rtt.latest()), measured(rtt.smoothed())),
             rtt_bounds: (measured(rtt.min()), measured(rtt.variance())),
+            queues: self.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id)).map(|delays| {
+                (delays.forward_queue.as_nanos() as u64, delays.return_queue.as_nanos() as u64)
+            }),
             phase: controller.state(),
             mtu: tuple.mtu(),
             ecn: Some(tuple.ecn.state()),
             key_generation: self.handshake.one_rtt_keys().map_or(0, |keys| keys.generation()),
             peer: Some((ip.octets(), tuple.addrs.remote.port())),
             blocked: blocked.map(BlockedReason::from),
+            datagrams_dropped: (datagrams.late, datagrams.dropped_outgoing),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::spaces::SpaceId;
 use crate::datagram::{Datagram, FourTuple};
 use crate::error::TransportError;
 use crate::events::{Event, PathEvent};
-use crate::path::{AddressCredit, Rtt, Tuple, Validation};
+use crate::path::{AddressCredit, Leaving, Rtt, Tuple, Validation};
 
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
 const PATIENCE_PTOS: u32 = 3;
@@ -48,6 +48,13 @@ pub(super) struct Detour {
     uncredited: u64,
 }
 
+impl Detour {
+    /// The addresses that the datagram took.
+    pub(super) fn addrs(&self) -> FourTuple {
+        self.addrs
+    }
+}
+
 impl Connection {
     /// Moves the connection to another address of this end: `local_ip`, or whatever the socket has now if it is
     /// `None` (RFC 9000 §9.2). The server is told at once, under a fresh connection ID; until it answers, the
@@ -60,7 +67,27 @@ impl Connection {
     /// See [`MigrateError`]. Then nothing has changed.
     pub fn migrate(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
         let index = self.own_tuple(now, local_ip)?;
-        self.switch_to(now, index);
+        self.switch_to(now, index, Leaving::Moved);
+        Ok(())
+    }
+
+    /// The socket of this end was replaced by another one: moves there as [`Connection::migrate`] does. Where no
+    /// connection ID is left for that, goes on under the one in use, as a client does that a NAT has moved: the
+    /// connection would be lost otherwise.
+    ///
+    /// # Errors
+    /// See [`MigrateError`]. Then nothing has changed.
+    pub fn follow_socket(&mut self, now: Instant) -> Result<(), MigrateError> {
+        let index = match self.own_tuple(now, None) {
+            Err(MigrateError::NoConnectionId) => {
+                let addrs = FourTuple { local_ip: None, ..self.path.tuple.addrs };
+                let remote_cid = self.path.remote_cids.active_sequence();
+                self.admit(now, addrs, AddressCredit::new(true), remote_cid);
+                self.path.others().len() - 1
+            }
+            index => index?,
+        };
+        self.switch_to(now, index, Leaving::Moved);
         Ok(())
     }
 
@@ -106,10 +133,24 @@ impl Connection {
         if self.path.remote_cids.has_many_retirements() {
             return None;
         }
+        // RFC 9000 §5.1.1: the peer needs an ID as well, or it could not answer.
+        if !self.path.remote_cids.has_spare() || !self.path.local_cids.prepare_move(&mut self.endpoint_events)
+        {
+            return None;
+        }
         let remote_cid = self.path.remote_cids.take_spare()?;
-        let credit = AddressCredit::new(true);
-        self.path.admit(now, addrs, credit, remote_cid, &self.config, &mut self.endpoint_events);
+        self.admit(now, addrs, AddressCredit::new(true), remote_cid);
         Some(self.path.others().len() - 1)
+    }
+
+    fn admit(
+        &mut self,
+        now: Instant,
+        addrs: FourTuple,
+        credit: AddressCredit,
+        remote_cid: u64,
+    ) -> &mut Tuple {
+        self.path.admit(now, addrs, credit, remote_cid, &self.config, &mut self.endpoint_events)
     }
 
     /// A client tries the address that its server prefers (RFC 9000 §9.6). Of two, it takes that of the family
@@ -169,29 +210,41 @@ impl Connection {
         if let Some(index) = self.path.others().iter().position(|tuple| tuple.addrs == detour.addrs) {
             return Some(index);
         }
-        // RFC 9000 §9.5: a peer that keeps its connection ID was moved by a NAT and does not know it.
-        let remote_cid = match cx.dst == self.path.peer_dst {
-            true => self.path.remote_cids.active_sequence(),
-            false => self.path.remote_cids.take_spare()?,
-        };
+        let remote_cid = self.path.remote_cid_for(cx.dst, &mut self.endpoint_events)?;
         let tuple = &self.path.tuple;
         // Where only this end's address is another one, the peer's has proven itself already.
         let known = tuple.validated && tuple.addrs.remote == detour.addrs.remote;
         let mut credit = AddressCredit::new(known || self.side.is_client());
         credit.on_received(detour.uncredited);
-        let (config, events) = (&self.config, &mut self.endpoint_events);
-        self.path.admit(cx.now, detour.addrs, credit, remote_cid, config, events);
+        self.admit(cx.now, detour.addrs, credit, remote_cid).peer_dst = Some(cx.dst);
+        self.path.keep_a_spare_cid(&mut self.endpoint_events);
         Some(self.path.others().len() - 1)
     }
 
     /// A challenge is answered where it came from (RFC 9000 §8.2.2).
     pub(super) fn on_path_challenge(&mut self, cx: &FrameContext<'_>, data: [u8; 8]) {
+        if self.ignores_challenges {
+            return;
+        }
         let Some(detour) = cx.detour else {
             self.path.tuple.responses.on_challenge(data);
             return;
         };
         if let Some(index) = self.tuple_of(cx, detour) {
             self.path.others_mut()[index].responses.on_challenge(data);
+            self.challenge_back(cx.now, index);
+        }
+    }
+
+    /// A server asks a client that tries a path whether it receives there: it must at the address that it prefers
+    /// itself (RFC 9000 §9.6.2), and anywhere else it can send more once the client moves. The question goes with the
+    /// answer.
+    fn challenge_back(&mut self, now: Instant, index: usize) {
+        let tuple = &self.path.others()[index];
+        if self.side.is_server() && !tuple.validated && tuple.validation.is_none() {
+            let validation = self.validation_of(now, tuple);
+            self.path.others_mut()[index].validation = Some(validation);
+            self.path.has_challenged = true;
         }
     }
 
@@ -203,8 +256,8 @@ impl Connection {
         }
         // Without a connection ID for it the new address cannot be used. The peer's next packet asks again.
         let Some(index) = self.tuple_of(cx, detour) else { return };
-        self.path.peer_dst = cx.dst;
-        self.switch_to(cx.now, index);
+        self.path.others_mut()[index].peer_dst = Some(cx.dst);
+        self.switch_to(cx.now, index, Leaving::Moved);
     }
 
     /// An answer to a challenge came, over whatever tuple (RFC 9000 §8.2.3).
@@ -250,6 +303,7 @@ impl Connection {
         self.path.failures = 0;
         self.events.push_back(Event::Path(PathEvent::Validated { addrs }));
         if addrs == self.path.tuple.addrs {
+            self.renew_address_token(now);
             self.path.forget_idle_others(&mut self.endpoint_events);
             self.repeat_what_left_elsewhere();
             return;
@@ -257,7 +311,7 @@ impl Connection {
         let index = self.path.others().iter().position(|tuple| tuple.addrs == addrs);
         if let Some(index) = index.filter(|_| self.preferred == Some(addrs.remote)) {
             self.preferred = None;
-            self.switch_to(now, index);
+            self.switch_to(now, index, Leaving::Moved);
         }
     }
 
@@ -274,10 +328,12 @@ impl Connection {
 
     // Moving.
 
-    fn switch_to(&mut self, now: Instant, index: usize) {
+    fn switch_to(&mut self, now: Instant, index: usize, leaving: Leaving) {
         let from = self.path.tuple.addrs;
         let known = self.path.tuple.rtt.clone();
-        self.path.switch_to(now, index, self.side, &mut self.endpoint_events);
+        self.path.switch_to(now, index, self.side, leaving, &mut self.endpoint_events);
+        self.path.remote_cids.repeat_retirements();
+        self.path.local_cids.repeat_announcements();
         let to = self.path.tuple.addrs;
         if !self.path.tuple.validated && self.path.tuple.validation.is_none() {
             let validation = self.new_validation(now, &known, &self.path.tuple);
@@ -290,7 +346,8 @@ impl Connection {
             self.path.others_mut()[index].validation = Some(validation);
         }
         self.path.has_challenged = true;
-        if self.path.tuple.validated {
+        if self.path.tuple.validated && leaving == Leaving::Moved {
+            self.renew_address_token(now);
             self.path.forget_idle_others(&mut self.endpoint_events);
         }
         self.pto.reset();
@@ -364,8 +421,13 @@ impl Connection {
         let addrs = tuple.addrs;
         self.path.failures = self.path.failures.saturating_add(1);
         self.on_tuple_failed(addrs);
-        if let Some(index) = self.path.fallback_index() {
-            self.switch_to(now, index);
+        match self.path.fallback_index() {
+            Some(index) => self.switch_to(now, index, Leaving::Failed),
+            // Where else should the peer be? It is asked on, ever more patiently.
+            None => {
+                let validation = self.validation_of(now, &self.path.tuple);
+                self.path.tuple.validation = Some(validation);
+            }
         }
     }
 

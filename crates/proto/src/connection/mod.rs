@@ -9,13 +9,18 @@
 //! | `address_tokens` | tokens for later connections |
 //! | `parameters` | the transport parameters of both ends |
 //! | `spaces` | the packet number spaces of the handshake; probes |
-//! | `receive`, `undecryptable` | a datagram in |
+//! | `receive`, `opening`, `undecryptable` | a datagram in; its packets opened, or kept for later |
+//! | `retry` | a client that has to prove its address first |
 //! | `dispatch` | **the list** frame -> owner |
-//! | `transmit` | datagrams out |
+//! | `transmit` | datagrams out, in trains |
+//! | `slot` | what the next datagram may be used for, and why none may be sent |
+//! | `build` | one datagram: its packets, sealed and recorded |
+//! | `elsewhere` | datagrams over a tuple that is not in use |
 //! | `write_order` | **the list** of writers in the order of their priority |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
 //! | `migration` | which addresses are used, and whether they work |
 //! | `recovery` | acknowledgements, losses, probe timeouts |
+//! | `repetition` | flights of a handshake that are repeated before a timeout |
 //! | `timers` | when to wake, and why |
 //! | `idle`, `vigil`, `close` | silence and the end |
 //! | `stats`, `log` | figures; what is noted in the log |
@@ -24,20 +29,26 @@
 //! values back.
 
 mod address_tokens;
+mod build;
 mod close;
 mod crypto_stream;
 mod delivery;
 mod dispatch;
 mod early_data;
+mod elsewhere;
 mod handshake;
 mod idle;
 mod lifecycle;
 mod log;
 mod migration;
+mod opening;
 mod parameters;
 mod receive;
 mod recovery;
+mod repetition;
 mod resume;
+mod retry;
+mod slot;
 mod spaces;
 mod stats;
 mod timers;
@@ -73,6 +84,7 @@ use self::handshake::{Handshake, Progress};
 use self::idle::Idle;
 use self::lifecycle::Lifecycle;
 use self::parameters::{OfServer, local_parameters};
+use self::repetition::Repetition;
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
@@ -82,11 +94,13 @@ use self::vigil::Vigil;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
-use crate::datagrams::{DatagramEvent, Datagrams, SendDatagramError};
+use crate::datagrams::{
+    DatagramEvent, DatagramId, DatagramOptions, Datagrams, DroppedDatagram, SendDatagramError,
+};
 use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
-use crate::ext::AckFrequency;
+use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
@@ -160,6 +174,9 @@ pub struct Connection {
     streams: Streams,
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
+    address_discovery: Option<AddressDiscovery>,
+    quic_bit: Option<QuicBit>,
+    timestamps: Option<Timestamps>,
     address_tokens: AddressTokens,
     /// Makes tokens for the client (servers only).
     issuer: Option<Arc<TokenIssuer>>,
@@ -175,11 +192,14 @@ pub struct Connection {
     /// When the probe timeout was last started anew.
     pto_base_time: Instant,
     probes: Probes,
+    repetition: Repetition,
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
     /// The address that the server prefers, while it is being tried.
     preferred: Option<SocketAddr>,
     pacing: Timer,
+    /// The datagram at hand arrived where this end sends from no more.
+    ignores_challenges: bool,
     /// The memory of the last ACK's outcome, reused.
     outcome: AckOutcome,
 
@@ -275,7 +295,8 @@ impl Connection {
         // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
         tuple.validated = true;
         let known_versions = endpoint.versions.clone();
-        let mut path = Path::new(data, local_cid, remote_cid, tuple, endpoint, path_rng);
+        let cids_max = transport.connection_ids;
+        let mut path = Path::new(data, local_cid, remote_cid, tuple, cids_max, endpoint, path_rng);
         if let Some(preferred) = preferred_address {
             path.local_cids.add_preferred(preferred.cid);
         }
@@ -298,6 +319,9 @@ impl Connection {
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
+            address_discovery: None,
+            quic_bit: None,
+            timestamps: None,
             address_tokens: AddressTokens::default(),
             issuer: None,
             sessions: None,
@@ -308,8 +332,10 @@ impl Connection {
             pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
+            repetition: Repetition::default(),
             handshake_acked: false,
             preferred: None,
+            ignores_challenges: false,
             pacing: Timer::new(),
             outcome: AckOutcome::default(),
             events: VecDeque::new(),
@@ -335,6 +361,7 @@ impl Connection {
         self.datagrams.poll_event().map(|event| match event {
             DatagramEvent::Received => Event::DatagramReceived,
             DatagramEvent::Unblocked => Event::DatagramsUnblocked,
+            DatagramEvent::Dropped => Event::DatagramsDropped,
         })
     }
 
@@ -373,9 +400,30 @@ impl Connection {
     /// # Errors
     /// See [`SendDatagramError`].
     pub fn send_datagram(&mut self, data: Bytes, drop_oldest: bool) -> Result<(), SendDatagramError> {
+        let options = DatagramOptions { makes_room: drop_oldest, ..DatagramOptions::default() };
+        self.send_datagram_with(data, &options).map(|_| ())
+    }
+
+    /// Queues an unreliable datagram (RFC 9221) with a priority and a deadline, and names it. If it is dropped before
+    /// it is sent, [`Connection::dropped_datagram`] tells so.
+    ///
+    /// # Errors
+    /// See [`SendDatagramError`].
+    pub fn send_datagram_with(
+        &mut self,
+        data: Bytes,
+        options: &DatagramOptions,
+    ) -> Result<DatagramId, SendDatagramError> {
         let room = self.datagram_room();
         self.path.tuple.mtud.want();
-        self.datagrams.send(data, drop_oldest, room)
+        self.datagrams.send(data, options, room)
+    }
+
+    /// The next unreliable datagram that was queued and dropped before it was sent. Up to 1024 wait to be asked for; of
+    /// more the oldest are forgotten, which [`DatagramStats::notices_lost`](crate::DatagramStats::notices_lost)
+    /// counts.
+    pub fn dropped_datagram(&mut self) -> Option<DroppedDatagram> {
+        self.datagrams.dropped()
     }
 
     /// The oldest unreliable datagram that was received and not read.
@@ -395,19 +443,6 @@ impl Connection {
         usize::from(self.path.tuple.mtu()) - overhead
     }
 
-    /// What an earlier connection left in the session store about the path to this server, see
-    /// [`Connection::set_path_memory`].
-    pub fn path_memory(&self) -> Option<Vec<u8>> {
-        self.sessions.as_ref()?.path()
-    }
-
-    /// Leaves up to 256 bytes about the path for later connections to this server, if there is a session store.
-    pub fn set_path_memory(&self, bytes: Vec<u8>) {
-        if let Some(sessions) = &self.sessions {
-            sessions.set_path(bytes);
-        }
-    }
-
     /// Changes the keys of application data as soon as the protocol allows it: when the handshake is confirmed and the last
     /// change was acknowledged a while ago (RFC 9001 §6).
     pub fn update_keys(&mut self) {
@@ -415,6 +450,11 @@ impl Connection {
             keys.demand_update();
             self.ping();
         }
+    }
+
+    /// Whether the QUIC bit of the next packet is set.
+    fn next_quic_bit(&mut self) -> bool {
+        self.quic_bit.as_mut().is_none_or(QuicBit::next)
     }
 
     /// Asks the peer for an acknowledgement, to see whether it is there.
@@ -445,6 +485,18 @@ impl Connection {
     /// The address of this end, where the socket tells.
     pub fn local_ip(&self) -> Option<IpAddr> {
         self.path.tuple.addrs.local_ip
+    }
+
+    /// The address of this end as the peer sees it, on the network path in use. `None` until the peer has told, or if it was
+    /// not asked to (see [`TransportConfig::address_discovery`](crate::TransportConfig::address_discovery)). The
+    /// peer may be mistaken, or lie.
+    pub fn observed_address(&self) -> Option<SocketAddr> {
+        self.path.tuple.observation.told()
+    }
+
+    /// The time after which an acknowledgement is overdue (RFC 9002 §6.2.1), without backoff.
+    pub fn probe_timeout(&self) -> Duration {
+        self.pto_base()
     }
 
     /// The smoothed round-trip time, or the assumed one before the first measurement.
@@ -555,7 +607,18 @@ impl Connection {
     fn give_address_tokens(&mut self, now: Instant) {
         let Some(issuer) = &self.issuer else { return };
         let host = self.path.tuple.addrs.remote.ip();
+        self.address_tokens.note_host(host);
         for _ in 0..issuer.per_connection() {
+            self.address_tokens.give(issuer.new_token(&mut self.rng, now, self.version, host));
+        }
+    }
+
+    /// The client has moved, and has proven its address. Its tokens are for the one that it had
+    /// (RFC 9000 §8.1.3, §9.3).
+    fn renew_address_token(&mut self, now: Instant) {
+        let Some(issuer) = self.issuer.as_ref().filter(|issuer| issuer.per_connection() > 0) else { return };
+        let host = self.path.tuple.addrs.remote.ip();
+        if self.address_tokens.note_host(host) {
             self.address_tokens.give(issuer.new_token(&mut self.rng, now, self.version, host));
         }
     }
@@ -596,7 +659,7 @@ impl Connection {
         self.note(now, LogEvent::State(ConnectionState::Closing));
         self.close = Some(Close::new(code, reason));
         self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
-        self.stop_components();
+        self.stop_components(now);
     }
 
     /// The peer has closed, or has forgotten the connection.
@@ -604,7 +667,7 @@ impl Connection {
         self.note(now, LogEvent::State(ConnectionState::Draining));
         let was_open = self.lifecycle.is_open();
         self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
-        self.stop_components();
+        self.stop_components(now);
         if was_open {
             self.events.push_back(Event::ConnectionLost { reason });
         }
@@ -614,12 +677,13 @@ impl Connection {
     fn abandon(&mut self, now: Instant, reason: ConnectionError) {
         self.note(now, LogEvent::State(ConnectionState::TimedOut));
         self.lifecycle.move_to_drained();
-        self.stop_components();
+        self.stop_components(now);
         self.events.push_back(Event::ConnectionLost { reason });
         self.on_drained();
     }
 
-    fn stop_components(&mut self) {
+    fn stop_components(&mut self, now: Instant) {
+        self.remember_path(now);
         self.idle.stop();
         self.vigil.stop();
         self.handshake.stop();

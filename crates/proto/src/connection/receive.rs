@@ -1,20 +1,18 @@
-//! A datagram in: split, find the keys, open, and hand the frames on (RFC 9000 §12.2, RFC 9001 §5.5).
+//! A datagram in: split, open each packet, and hand the frames on (RFC 9000 §12.2, RFC 9001 §5.5).
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use fulmar_base::Instant;
-use fulmar_wire::{
-    PacketKind, PathId, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN, Version, frames, negotiated_versions,
-    packet_number, read_packet, sample, unprotect_header,
-};
+use fulmar_wire::{ProtectedKind, ProtectedPacket, frames, read_packet};
 
 use super::Connection;
 use super::dispatch::FrameContext;
 use super::early_data::EarlyData;
 use super::lifecycle::State;
 use super::migration::Detour;
+use super::opening::{Drop, is_early, kind_of};
 use super::spaces::SpaceId;
 use crate::config::MTU_MIN;
-use crate::crypto::{Level, OpenError, verify_retry};
+use crate::crypto::Level;
 use crate::datagram::{Datagram, Ecn};
 use crate::endpoint::trailing_token;
 use crate::error::TransportError;
@@ -22,55 +20,12 @@ use crate::events::ConnectionError;
 use crate::log::LogEvent;
 use crate::path::AddressCredit;
 
-/// A packet whose header protection is off.
-struct Unprotected {
-    number: u64,
-    header_len: usize,
-    key_phase: bool,
-    spin: bool,
-    reserved_bits_are_zero: bool,
-}
-
-/// A packet that was opened.
-struct OpenedPacket {
-    number: u64,
-    payload: Bytes,
-    /// The generation of the keys (1-RTT only).
-    generation: u64,
-    /// The spin bit (1-RTT only).
-    spin: bool,
-}
-
 /// How a packet came.
 #[derive(Debug, Clone, Copy)]
 struct Arrival<'a> {
     ecn: Ecn,
     /// From where, if it has not taken the tuple in use.
     detour: Option<&'a Detour>,
-}
-
-/// Whether a packet carries early data.
-fn is_early(packet: &ProtectedPacket) -> bool {
-    matches!(packet.kind, ProtectedKind::ZeroRtt { .. })
-}
-
-fn kind_of(packet: &ProtectedPacket) -> PacketKind {
-    match packet.kind {
-        ProtectedKind::Initial { .. } => PacketKind::Initial,
-        ProtectedKind::ZeroRtt { .. } => PacketKind::ZeroRtt,
-        ProtectedKind::Handshake { .. } => PacketKind::Handshake,
-        _ => PacketKind::OneRtt,
-    }
-}
-
-/// Why a packet is dropped, or not taken now. That is no error: anyone can send anything.
-enum Drop {
-    Silently,
-    /// It waits for its keys.
-    Kept,
-    /// The bytes were not authentic.
-    Unauthenticated,
-    Close(TransportError),
 }
 
 impl Connection {
@@ -102,6 +57,15 @@ impl Connection {
         }
     }
 
+    /// As [`Connection::handle_datagram`], for a datagram that arrived at a socket which this end has replaced and
+    /// sends from no more. What it says counts; a challenge in it cannot be answered where it came from, as it must
+    /// be (RFC 9000 §8.2.2), and is left alone.
+    pub fn handle_late_datagram(&mut self, now: Instant, datagram: Datagram) {
+        self.ignores_challenges = true;
+        self.handle_datagram(now, datagram);
+        self.ignores_challenges = false;
+    }
+
     /// Takes the packets of a datagram one after the other. Returns whether one of them was authentic.
     fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, arrival: Arrival<'_>) -> bool {
         let mut authenticated = false;
@@ -110,7 +74,9 @@ impl Connection {
         let is_full = rest.len() >= usize::from(MTU_MIN) || self.side.is_client();
         let mut first_dst = None;
         while !rest.is_empty() && self.lifecycle.is_open() {
-            let Ok(packet) = read_packet(&rest, cid_len) else {
+            // RFC 9287 §3: any value of the QUIC bit is taken by who has said so, and by nobody else.
+            let known = |packet: &ProtectedPacket| packet.quic_bit || self.config.grease_quic_bit;
+            let Some(packet) = read_packet(&rest, cid_len).ok().filter(known) else {
                 self.stats.packets_dropped += 1;
                 break;
             };
@@ -199,6 +165,9 @@ impl Connection {
             let level = if is_early(&packet) { Level::Handshake } else { space.level() };
             let waits = level > Level::Initial && !self.has_had_keys(level);
             let kept = waits && self.undecryptable.keep(level, packet, &bytes, arrival.ecn);
+            if kept {
+                self.on_packet_without_keys(level);
+            }
             return Err(if kept { Drop::Kept } else { Drop::Silently });
         }
         let size = bytes.len() as u16;
@@ -221,7 +190,7 @@ impl Connection {
         };
         // Early data goes to the ID of the handshake, and has no spin bit.
         if space.is_data() && arrival.detour.is_none() && packet.version.is_none() {
-            self.path.peer_dst = packet.dst;
+            self.path.tuple.peer_dst = Some(packet.dst);
             if self.path.space.largest_received().is_none_or(|largest| largest < opened.number) {
                 self.path.tuple.spin.on_received(opened.spin, self.side);
             }
@@ -246,93 +215,6 @@ impl Connection {
         };
         // RFC 9000 §7.2: once the peer has chosen its connection ID, packets with another are discarded.
         version_fits && self.handshake.cids.peer_scid.is_none_or(|scid| scid == packet.src)
-    }
-
-    /// Whether packets of the space can be opened now.
-    fn can_open(&self, space: SpaceId, packet: &ProtectedPacket) -> bool {
-        match space {
-            SpaceId::Initial => self.handshake.initial_keys_of(packet.version).is_some(),
-            SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
-            SpaceId::Data(_) if is_early(packet) => self.handshake.early_keys().is_some(),
-            // RFC 9001 §5.7: 1-RTT packets wait until the handshake is complete.
-            SpaceId::Data(_) => self.handshake.one_rtt_keys().is_some() && self.handshake.is_complete(),
-        }
-    }
-
-    /// Whether the keys of a level were there, so that a packet for them waits in vain.
-    fn has_had_keys(&self, level: Level) -> bool {
-        level != Level::OneRtt && self.handshake.has_reached(level)
-    }
-
-    fn open(
-        &mut self,
-        space: SpaceId,
-        packet: &ProtectedPacket,
-        bytes: &mut BytesMut,
-    ) -> Result<OpenedPacket, Drop> {
-        let header = self.unprotect(space, packet, bytes)?;
-        let Unprotected { number, header_len, key_phase, spin, .. } = header;
-        let (len, generation) = match space {
-            SpaceId::Data(_) if is_early(packet) => {
-                let keys = self.handshake.early_keys().ok_or(Drop::Silently)?;
-                let opened = keys.packet.open(PathId::ZERO, number, bytes, header_len);
-                (opened.map_err(|_| Drop::Unauthenticated)?, 0)
-            }
-            SpaceId::Data(path) => {
-                let keys = self.handshake.one_rtt_keys_mut().ok_or(Drop::Silently)?;
-                let opened =
-                    keys.open(path, number, key_phase, bytes, header_len).map_err(|error| match error {
-                        OpenError::Discard => Drop::Unauthenticated,
-                        OpenError::Close(error) => Drop::Close(error),
-                    })?;
-                (opened.len, opened.generation)
-            }
-            _ => {
-                let keys = self.handshake_level_keys(space, packet.version).ok_or(Drop::Silently)?;
-                let opened = keys.remote.packet.open(PathId::ZERO, number, bytes, header_len);
-                (opened.map_err(|_| Drop::Unauthenticated)?, 0)
-            }
-        };
-        // RFC 9000 §17.2, §17.3.1: only an authentic packet can be blamed on the peer.
-        if !header.reserved_bits_are_zero {
-            return Err(Drop::Close(TransportError::protocol_violation("reserved bits of a header are set")));
-        }
-        let mut payload = bytes.split_off(header_len);
-        payload.truncate(len);
-        Ok(OpenedPacket { number, payload: payload.freeze(), generation, spin })
-    }
-
-    fn unprotect(
-        &self,
-        space: SpaceId,
-        packet: &ProtectedPacket,
-        bytes: &mut BytesMut,
-    ) -> Result<Unprotected, Drop> {
-        let (ProtectedKind::Initial { pn_offset, .. }
-        | ProtectedKind::ZeroRtt { pn_offset }
-        | ProtectedKind::Handshake { pn_offset }
-        | ProtectedKind::OneRtt { pn_offset }) = packet.kind
-        else {
-            return Err(Drop::Silently);
-        };
-        let sample = sample(bytes, pn_offset).ok_or(Drop::Silently)?;
-        let mask = match space {
-            SpaceId::Data(_) if is_early(packet) => {
-                self.handshake.early_keys().map(|keys| keys.header.mask(sample))
-            }
-            SpaceId::Data(_) => self.handshake.one_rtt_keys().map(|keys| keys.remote_header().mask(sample)),
-            _ => self.handshake_level_keys(space, packet.version).map(|keys| keys.remote.header.mask(sample)),
-        };
-        let bits =
-            unprotect_header(bytes, pn_offset, mask.ok_or(Drop::Silently)?).map_err(|_| Drop::Silently)?;
-        let largest = self.space(space).and_then(|s| s.largest_received());
-        Ok(Unprotected {
-            number: packet_number::decode(largest, bits.truncated_pn, bits.pn_len),
-            header_len: pn_offset + bits.pn_len,
-            key_phase: bits.key_phase(),
-            spin: bits.spin(),
-            reserved_bits_are_zero: bits.reserved_bits_are_zero(),
-        })
     }
 
     /// An authentic packet of the peer arrived.
@@ -395,6 +277,14 @@ impl Connection {
                 return Ok(());
             }
         }
+        if ack_eliciting && !cx.space.is_data() {
+            self.on_handshake_asked(cx.now);
+        }
+        if let Some(extension) = &mut self.timestamps
+            && extension.end_packet(cx.now, self.path.tuple.rtt.min())
+        {
+            self.note_figures(cx.now, None);
+        }
         let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
         let is_newest = space.largest_received().is_none_or(|largest| largest < number);
         space.on_received(cx.now, number, ack_eliciting, ecn);
@@ -408,7 +298,7 @@ impl Connection {
     /// Takes the payload of a 1-RTT packet as if it had been opened, and closes on an error as usual: a fuzzer
     /// cannot guess keys.
     #[cfg(fuzzing)]
-    pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: Bytes) {
+    pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: bytes::Bytes) {
         let number = self.path.space.largest_received().map_or(0, |largest| largest + 1);
         let dst = self.local_cid;
         let kind = fulmar_wire::PacketKind::OneRtt;
@@ -444,48 +334,6 @@ impl Connection {
         }
     }
 
-    /// RFC 9000 §6.2: a client tries another version, or gives up if the server knows none that it does.
-    fn on_version_negotiation(&mut self, now: Instant, packet: &ProtectedPacket, versions: &[u8]) {
-        let cids = &self.handshake.cids;
-        let early = self.side.is_client() && cids.peer_scid.is_none() && cids.retry_scid.is_none();
-        // RFC 8999 §6: the server repeats the connection ID that the client made up.
-        let offered: Vec<Version> = negotiated_versions(versions).collect();
-        if !early || packet.src != cids.original_dcid || offered.contains(&self.version) {
-            return;
-        }
-        let another = self.client_versions.as_ref().and_then(|versions| versions.choose_again(&offered));
-        if another.is_none_or(|version| self.begin_anew(version).is_none()) {
-            self.drain(now, ConnectionError::VersionMismatch);
-        }
-    }
-
-    /// RFC 9000 §17.2.5.2: a client follows one Retry, and only before any other answer.
-    fn on_retry(
-        &mut self,
-        packet: &ProtectedPacket,
-        bytes: &[u8],
-        token: std::ops::Range<usize>,
-    ) -> Result<(), Drop> {
-        let first = self.handshake.cids.peer_scid.is_none() && self.handshake.cids.retry_scid.is_none();
-        let usable = self.side.is_client()
-            && first
-            && packet.version == Some(self.version)
-            && !token.is_empty()
-            && packet.src != self.handshake.cids.original_dcid
-            && bytes.len() > RETRY_TAG_LEN
-            && verify_retry(self.version, &self.handshake.cids.original_dcid, bytes);
-        if !usable {
-            return Err(Drop::Silently);
-        }
-        self.handshake.on_retry(packet.src, &bytes[token]);
-        self.first_flight = None;
-        self.path.remote_cids.replace_handshake_cid(packet.src);
-        // What was sent is void, the numbers go on (RFC 9000 §17.2.5.3).
-        self.forget_sent(SpaceId::Initial);
-        self.repeat_early_data();
-        Ok(())
-    }
-
     /// A datagram for a connection that this end has closed.
     fn answer_closed(&mut self, datagram: &Datagram) {
         let tuple = &mut self.path.tuple;
@@ -500,13 +348,6 @@ impl Connection {
         tuple.credit.on_received(datagram.payload.len() as u64);
         if let Some(close) = &mut self.close {
             close.on_datagram();
-        }
-    }
-
-    fn handshake_level_keys(&self, space: SpaceId, version: Option<Version>) -> Option<&crate::crypto::Keys> {
-        match space {
-            SpaceId::Initial => self.handshake.initial_keys_of(version),
-            _ => self.handshake.handshake_keys(),
         }
     }
 }

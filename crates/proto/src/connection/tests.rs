@@ -7,6 +7,7 @@
 //! | `floods` | what a peer that sends too much can reach |
 //! | `retry`, `key_update` | what only shows from within |
 //! | `ack_frequency` | what is agreed about acknowledgements |
+//! | `quic_bit` | peers that give it any value from the first packet on |
 //! | `log` | what the log tells |
 //! | `starvation` | a handshake that has to wait for room in the congestion window |
 
@@ -21,6 +22,7 @@ mod key_update;
 mod log;
 mod packets;
 mod parameters;
+mod quic_bit;
 mod retry;
 mod starvation;
 mod violations;

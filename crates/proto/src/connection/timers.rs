@@ -16,6 +16,8 @@ pub enum TimerReason {
     Probe,
     /// An acknowledgement of this end is due.
     Ack,
+    /// An unreliable datagram will be of no use any more.
+    Datagram,
     /// The pacer lets the next packets leave.
     Pacing,
     /// Old keys are discarded.
@@ -46,6 +48,7 @@ impl Connection {
             (self.loss_deadline(), TimerReason::Loss),
             (self.pto_deadline().map(|(at, _)| at), TimerReason::Probe),
             (self.ack_deadline(), TimerReason::Ack),
+            (self.datagrams.next_timeout(), TimerReason::Datagram),
             (self.pacing.deadline(), TimerReason::Pacing),
             (keys, TimerReason::Keys),
             (self.path_deadline(), TimerReason::Path),
@@ -83,6 +86,7 @@ impl Connection {
         if self.vigil.on_timeout(now) && !asked && self.open_streams() > 0 {
             self.probes.demand_one(SpaceId::DATA);
         }
+        self.datagrams.on_timeout(now);
         self.pacing.take_expired(now);
         if self.path_deadline().is_some_and(|at| at <= now) {
             self.on_path_timeout(now);

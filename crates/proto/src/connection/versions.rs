@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use fulmar_base::Rng;
+use fulmar_base::{Instant, Rng};
 use fulmar_wire::{
     ConnectionId, FrameType, ProtectedPacket, Side, TransportErrorCode, TransportParameters, Version,
-    VersionInformation,
+    VersionInformation, negotiated_versions,
 };
 use rustls::pki_types::ServerName;
 
@@ -17,6 +17,7 @@ use super::parameters::circumstances;
 use super::spaces::SpaceId;
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::error::TransportError;
+use crate::events::ConnectionError;
 
 /// The versions between which a connection can change without another round trip (RFC 9369 §4).
 const COMPATIBLE: [Version; 2] = [Version::V1, Version::V2];
@@ -184,6 +185,21 @@ impl std::fmt::Debug for FirstFlight {
 }
 
 impl Connection {
+    /// RFC 9000 §6.2: a client tries another version, or gives up if the server knows none that it does.
+    pub(super) fn on_version_negotiation(&mut self, now: Instant, packet: &ProtectedPacket, versions: &[u8]) {
+        let cids = &self.handshake.cids;
+        let early = self.side.is_client() && cids.peer_scid.is_none() && cids.retry_scid.is_none();
+        // RFC 8999 §6: the server repeats the connection ID that the client made up.
+        let offered: Vec<Version> = negotiated_versions(versions).collect();
+        if !early || packet.src != cids.original_dcid || offered.contains(&self.version) {
+            return;
+        }
+        let another = self.client_versions.as_ref().and_then(|versions| versions.choose_again(&offered));
+        if another.is_none_or(|version| self.begin_anew(version).is_none()) {
+            self.drain(now, ConnectionError::VersionMismatch);
+        }
+    }
+
     /// Begins the handshake anew with another version (RFC 9368 §2.1).
     pub(super) fn begin_anew(&mut self, version: Version) -> Option<()> {
         let (versions, first_flight) = self.client_versions.as_mut().zip(self.first_flight.as_mut())?;

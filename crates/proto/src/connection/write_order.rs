@@ -38,6 +38,7 @@ impl Connection {
                     || self.handshake.wants_to_send(space.level())
                     || self.path.remote_cids.wants_to_send()
                     || self.path.local_cids.wants_to_send()
+                    || self.wants_to_tell_address()
                     || self.streams.wants_to_send()
                     || self.datagrams.wants_to_send()
             }
@@ -53,6 +54,10 @@ impl Connection {
         allowance: Allowance,
         out: &mut FrameWriter<'_>,
     ) {
+        if space.is_data() && matches!(allowance, Allowance::Everything | Allowance::Probe) {
+            // A peer that has used up all IDs can answer a challenge from elsewhere only under a new one.
+            self.path.local_cids.write(out);
+        }
         if space.is_data() && allowance != Allowance::AcksOnly {
             // First of all: nothing else gets through before the tuple has proven itself.
             self.path.tuple.write(now, &mut self.path.rng, out);
@@ -70,7 +75,7 @@ impl Connection {
                     out.write_untracked(&Frame::ImmediateAck);
                 }
                 if !reminds {
-                    self.write_data_frames(out);
+                    self.write_data_frames(now, out);
                 }
             }
             _ => self.handshake.write(space.level(), out),
@@ -87,11 +92,15 @@ impl Connection {
         let rides_along = allowance != Allowance::AcksOnly;
         let path = self.path.id;
         let room = out.space();
+        let is_stamped = space.is_data() && !self.sends_early_data();
         let Some(space) = self.space_mut(space) else { return };
         if (space.needs_ack(now) || (rides_along && space.has_ack_news()))
             && space.write_ack(now, path, ACK_DELAY_EXPONENT, out)
         {
             self.stats.acks_sent += 1;
+            if let Some(extension) = self.timestamps.as_ref().filter(|_| is_stamped) {
+                extension.write(now, ACK_DELAY_EXPONENT, out);
+            }
             self.stats.ack_bytes += (room - out.space()) as u64;
         }
     }
@@ -101,22 +110,37 @@ impl Connection {
         !out.is_empty() && self.space(space).is_some_and(|s| s.wants_ping())
     }
 
-    fn write_data_frames(&mut self, out: &mut FrameWriter<'_>) {
+    /// Whether the peer is to be told its address on the tuple in use. Before the end of the handshake there is more
+    /// important work for the little credit of an address.
+    fn wants_to_tell_address(&self) -> bool {
+        self.handshake.is_complete()
+            && self
+                .address_discovery
+                .as_ref()
+                .is_some_and(|extension| extension.wants_to_send(&self.path.tuple.observation))
+    }
+
+    fn write_data_frames(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
         let room = self.datagram_room();
         // Short frames that end a state of waiting come first; streams last, as they fill whatever is left.
         self.handshake.write_done(out);
         self.handshake.write(SpaceId::DATA.level(), out);
         self.address_tokens.write(out);
         self.path.remote_cids.write(out);
-        self.path.local_cids.write(out);
         let sent = self.path.space.next_number();
         if let Some(extension) = self.ack_frequency.as_mut().filter(|extension| extension.wants_to_send(sent))
             && (self.streams.wants_to_send() || self.datagrams.wants_to_send())
         {
             extension.write(out);
         }
+        if self.wants_to_tell_address()
+            && let Some(extension) = &mut self.address_discovery
+        {
+            let tuple = &mut self.path.tuple;
+            extension.write(&mut tuple.observation, tuple.addrs.remote, out);
+        }
         self.streams.write_control(out);
-        self.datagrams.write(out, room);
+        self.datagrams.write(now, out, room);
         self.streams.write_data(out);
     }
 }

@@ -208,6 +208,12 @@ impl Endpoint {
         }
     }
 
+    /// Whether what belongs to no connection may be a packet although its QUIC bit is not set (RFC 9287 §3): a client may
+    /// remember that this server takes any value, and a connection that is forgotten here ends with a stateless reset.
+    fn takes_any_quic_bit(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.config.transport.grease_quic_bit)
+    }
+
     fn route(
         &mut self,
         now: Instant,
@@ -219,8 +225,12 @@ impl Endpoint {
             true => self.by_remote.get(&datagram.addrs.remote),
             false => self.by_cid.get(&packet.dst),
         };
+        // A connection knows by itself which values of the QUIC bit it has announced to take.
         if let Some(&handle) = known {
             return Route::Connection(handle, datagram);
+        }
+        if !packet.quic_bit && !self.takes_any_quic_bit() {
+            return self.route_reset(datagram).unwrap_or(Route::Dropped(DropReason::Malformed));
         }
         match packet.kind {
             ProtectedKind::Initial { .. } => self.handle_initial(now, packet, datagram, reply),
@@ -392,11 +402,15 @@ impl Endpoint {
         if local_cid.is_empty() && self.by_remote.contains_key(&addrs.remote) {
             return Err(ConnectError::AddressInUse);
         }
-        let sessions = config.sessions.clone().map(|store| SessionView::new(store, server, setup.version));
+        let sessions = config
+            .sessions
+            .clone()
+            .map(|store| SessionView::new(store, server, self.config.epoch, setup.version));
         let mut connection = Connection::client(setup, &config.tls, name, sessions, config.early_data)
             .map_err(ConnectError::Tls)?;
-        if let Some(saved) = &config.saved_path {
-            connection.resume_congestion(saved.clone());
+        match &config.saved_path {
+            Some(saved) => connection.resume_congestion(saved.clone()),
+            None => connection.resume_remembered(now),
         }
         Ok((self.register(&[local_cid], addrs.remote), connection))
     }

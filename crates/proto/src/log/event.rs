@@ -1,5 +1,7 @@
 //! What a connection can note.
 
+use std::net::{IpAddr, SocketAddr};
+
 use fulmar_base::Instant;
 use fulmar_wire::{CloseCode, EcnCounts, Frame, FrameType, StreamId, VarInt};
 
@@ -180,6 +182,13 @@ pub enum LogEvent {
         /// The mean deviation.
         variance: u64,
     },
+    /// The time in the queues of the two directions was measured, in nanoseconds.
+    Queues {
+        /// To the peer.
+        forward: u64,
+        /// From the peer.
+        back: u64,
+    },
     /// The congestion controller is in another state.
     Phase(&'static str),
     /// The size of a full datagram is different, in bytes of UDP payload.
@@ -194,6 +203,20 @@ pub enum LogEvent {
         ip: [u8; 16],
         /// The port.
         port: u16,
+    },
+    /// The peer has told this end's address, as it sees it: the IP address, IPv4 addresses mapped, and the port.
+    ObservedAddress {
+        /// The address.
+        ip: [u8; 16],
+        /// The port.
+        port: u16,
+    },
+    /// Unreliable datagrams were dropped before they were sent; how many so far.
+    DatagramsDropped {
+        /// Because their deadlines had passed.
+        late: u64,
+        /// For other reasons.
+        other: u64,
     },
     /// Why no more datagrams are sent for now is different.
     Blocked(BlockedReason),
@@ -253,6 +276,15 @@ impl LogEvent {
         Self::Ack { delay: delay.get(), ce: ecn.map(|ecn| u32::try_from(ecn.ce).unwrap_or(u32::MAX)) }
     }
 
+    /// An address that the peer has told.
+    pub(crate) fn observed_address(address: SocketAddr) -> Self {
+        let ip = match address.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        Self::ObservedAddress { ip: ip.octets(), port: address.port() }
+    }
+
     /// What is noted of a frame, but for the ranges of an ACK; `None` for padding.
     pub(crate) fn of_frame(frame: &Frame<'_>) -> Option<Self> {
         let kind = frame.frame_type();
@@ -271,6 +303,7 @@ impl LogEvent {
                 Self::Crypto { offset: crypto.offset.get(), len: short(crypto.data.len()) }
             }
             Frame::ResetStream(reset) => about_stream(reset.id, reset.final_size.get()),
+            Frame::ResetStreamAt(reset) => about_stream(reset.id, reset.reliable_size.get()),
             Frame::StopSending(stop) => about_stream(stop.id, stop.error_code.get()),
             Frame::MaxStreamData(max) => about_stream(max.id, max.maximum.get()),
             Frame::StreamDataBlocked(blocked) => about_stream(blocked.id, blocked.limit.get()),
@@ -284,6 +317,8 @@ impl LogEvent {
             },
             Frame::RetireConnectionId(retire) => plain(retire.sequence.get()),
             Frame::Datagram(datagram) => plain(datagram.data.len() as u64),
+            Frame::Timestamp(stamp) => plain(stamp.time.get()),
+            Frame::ObservedAddress(observed) => plain(observed.sequence.get()),
             Frame::AckFrequency(request) => plain(request.sequence.get()),
             Frame::ConnectionClose(close) => match close.code {
                 CloseCode::Application(code) => Self::Close { application: true, code: code.get() },

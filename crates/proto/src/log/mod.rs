@@ -32,12 +32,16 @@ pub(crate) struct Figures {
     pub(crate) rtt: (u64, u64),
     /// Smallest and variance.
     pub(crate) rtt_bounds: (u64, u64),
+    /// To the peer and from it; nothing if nobody tells.
+    pub(crate) queues: Option<(u64, u64)>,
     pub(crate) phase: &'static str,
     pub(crate) mtu: u16,
     pub(crate) ecn: Option<EcnState>,
     pub(crate) key_generation: u64,
     pub(crate) peer: Option<([u8; 16], u16)>,
     pub(crate) blocked: Option<BlockedReason>,
+    /// Unreliable datagrams that were dropped before they were sent: late ones, others.
+    pub(crate) datagrams_dropped: (u64, u64),
 }
 
 impl ConnectionLog {
@@ -134,6 +138,9 @@ impl ConnectionLog {
         if was.rtt_bounds != now.rtt_bounds {
             self.push(at, LogEvent::RttBounds { min: now.rtt_bounds.0, variance: now.rtt_bounds.1 });
         }
+        if let Some((forward, back)) = now.queues.filter(|_| was.queues != now.queues) {
+            self.push(at, LogEvent::Queues { forward, back });
+        }
         if was.window != now.window {
             self.push(at, LogEvent::Window { window: now.window.0, in_flight: now.window.1 });
         }
@@ -161,6 +168,10 @@ impl ConnectionLog {
         }
         if let Some((ip, port)) = now.peer.filter(|_| was.peer != now.peer) {
             self.push(at, LogEvent::PeerAddress { ip, port });
+        }
+        if was.datagrams_dropped != now.datagrams_dropped {
+            let (late, other) = now.datagrams_dropped;
+            self.push(at, LogEvent::DatagramsDropped { late, other });
         }
         if let Some(reason) = now.blocked.filter(|_| was.blocked != now.blocked) {
             self.push(at, LogEvent::Blocked(reason));

@@ -1,8 +1,8 @@
 //! One packet: header, payload, protection, in place at the end of a datagram.
 
 use fulmar_wire::{
-    ConnectionId, Dialect, LongHeader, PacketKind, PathId, ShortHeader, Version, Writer, packet_number,
-    patch_length, protect_header, sample,
+    ConnectionId, Dialect, LongHeader, PacketKind, PathId, ShortHeader, Version, Writer, clear_quic_bit,
+    packet_number, patch_length, protect_header, sample,
 };
 
 use super::FrameWriter;
@@ -95,6 +95,11 @@ impl OpenPacket {
             }
         };
         Some(Self { path, number, start, number_at, number_len, length_at, payload_at, payload_len: 0 })
+    }
+
+    /// Clears the QUIC bit of the header (RFC 9287 §3.1).
+    pub(crate) fn clear_quic_bit(&self, buffer: &mut [u8]) {
+        clear_quic_bit(&mut buffer[self.start..]);
     }
 
     /// The writer of the payload; what it returns goes to [`OpenPacket::end_payload`].

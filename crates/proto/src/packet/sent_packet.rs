@@ -31,6 +31,11 @@ pub(crate) enum SentFrame {
         fin: bool,
     },
     ResetStream(StreamId),
+    /// A reset that leaves the first bytes of the stream.
+    ResetStreamAt {
+        id: StreamId,
+        reliable_size: u64,
+    },
     StopSending(StreamId),
     MaxData,
     MaxStreamData(StreamId),
@@ -49,10 +54,14 @@ pub(crate) enum SentFrame {
     HandshakeDone,
     /// A token for later connections, by its place among those of the connection.
     NewToken {
-        index: u8,
+        number: u64,
     },
     /// A request of the ACK frequency extension.
     AckFrequency {
+        sequence: u64,
+    },
+    /// An observation of address discovery.
+    ObservedAddress {
         sequence: u64,
     },
     Ping,

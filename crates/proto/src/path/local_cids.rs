@@ -14,6 +14,10 @@ use crate::packet::{FrameWriter, SentFrame};
 /// How many connection IDs a peer gets at a time, if it wants as many.
 const LOCAL_CIDS_MAX: u64 = 4;
 
+/// How many IDs that were never used a peer is given when it may have none left: one for the address that it sends to
+/// now, if its own is to be retired, and one for the next.
+const FRESH_IDS: u64 = 2;
+
 /// Where the announcement of a connection ID stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Announcement {
@@ -34,7 +38,8 @@ struct Issued {
 
 /// The connection IDs under which the peer may send to a path.
 ///
-/// Bounded by [`LOCAL_CIDS_MAX`]: a new ID is issued only for one that was retired.
+/// Bounded by twice [`LOCAL_CIDS_MAX`]: a new ID is issued only for one that was retired, or that the peer is told to
+/// retire, and it is told so again only when it has done so.
 #[derive(Debug)]
 pub(crate) struct LocalCids {
     path: PathId,
@@ -42,6 +47,11 @@ pub(crate) struct LocalCids {
     next_sequence: u64,
     /// How many IDs the peer wants to know at a time.
     limit: u64,
+    /// The peer is told to retire IDs below this sequence number.
+    retire_prior_to: u64,
+    /// How many of the others the peer may have in use, or may have used and not yet retired: one, and one for each
+    /// address of this end that it has met since.
+    taken: u64,
     config: Arc<EndpointConfig>,
     rng: Rng,
 }
@@ -50,7 +60,7 @@ impl LocalCids {
     /// Starts with the ID of the handshake, which has sequence number 0.
     pub(crate) fn new(path: PathId, first: ConnectionId, config: Arc<EndpointConfig>, rng: Rng) -> Self {
         let issued = VecDeque::from([Issued { sequence: 0, cid: first, announcement: Announcement::Known }]);
-        Self { path, issued, next_sequence: 1, limit: 1, config, rng }
+        Self { path, issued, next_sequence: 1, limit: 1, retire_prior_to: 0, taken: 1, config, rng }
     }
 
     /// The ID that a server has given for its preferred address has sequence number 1, and the peer knows it from
@@ -76,8 +86,52 @@ impl LocalCids {
         self.replenish(events);
     }
 
+    /// IDs that the peer knows or will know, and need not retire.
+    fn held(&self) -> u64 {
+        self.issued.iter().filter(|issued| issued.sequence >= self.retire_prior_to).count() as u64
+    }
+
+    /// This end will send from another address, for which the peer needs an ID that was never used. If it may have
+    /// none left, because what it says of the used ones goes to addresses where this end is no more, it gets new
+    /// ones for the oldest (RFC 9000 §5.1.1, §5.1.2).
+    ///
+    /// Returns false if the peer has not yet retired those that it was told to: it could not follow.
+    pub(crate) fn prepare_move(&mut self, events: &mut VecDeque<EndpointEventInner>) -> bool {
+        if self.cid_len() == 0 {
+            return true;
+        }
+        if self.held() <= self.taken {
+            if self.held() < self.issued.len() as u64 {
+                // RFC 9000 §5.1.2: not before the peer has obeyed.
+                return false;
+            }
+            self.replace_oldest(FRESH_IDS.min(self.limit), events);
+        }
+        self.taken += 1;
+        true
+    }
+
+    /// The peer is to retire the `count` oldest IDs, and gets as many others. The address that it sends to now takes
+    /// one of them if its own is among the oldest.
+    fn replace_oldest(&mut self, count: u64, events: &mut VecDeque<EndpointEventInner>) {
+        let mut sequences: Vec<u64> = self.issued.iter().map(|issued| issued.sequence).collect();
+        sequences.sort_unstable();
+        let kept = sequences.get(count as usize).copied();
+        self.retire_prior_to = kept.unwrap_or(self.next_sequence);
+        self.taken = self.taken.saturating_sub(count) + 1;
+        self.replenish(events);
+    }
+
+    /// Announcements may be on their way from an address that this end has left, or to one that the peer has left.
+    /// They are made again at once: whoever moves next needs the IDs.
+    pub(crate) fn repeat_announcements(&mut self) {
+        for issued in self.issued.iter_mut().filter(|i| i.announcement == Announcement::InFlight) {
+            issued.announcement = Announcement::Pending;
+        }
+    }
+
     fn replenish(&mut self, events: &mut VecDeque<EndpointEventInner>) {
-        while (self.issued.len() as u64) < self.limit {
+        while self.held() < self.limit {
             let cid = self.config.cid_generator.generate(&mut self.rng);
             let sequence = self.next_sequence;
             self.next_sequence += 1;
@@ -111,6 +165,9 @@ impl LocalCids {
         }
         if let Some(retired) = self.issued.remove(index) {
             events.push_back(EndpointEventInner::CidRetired(retired.cid));
+            if retired.sequence >= self.retire_prior_to {
+                self.taken = self.taken.saturating_sub(1).max(1);
+            }
         }
         self.replenish(events);
         Ok(())
@@ -127,7 +184,9 @@ impl LocalCids {
             let frame = Frame::NewConnectionId(NewConnectionId {
                 path: self.path,
                 sequence: VarInt::try_from(issued.sequence).unwrap_or(VarInt::MAX),
-                retire_prior_to: VarInt::from_u32(0),
+                // RFC 9000 §19.15: an ID that was to be retired and is announced late is retired at once.
+                retire_prior_to: VarInt::try_from(self.retire_prior_to.min(issued.sequence))
+                    .unwrap_or(VarInt::MAX),
                 cid: issued.cid,
                 reset_token: self.config.reset_token(&issued.cid),
             });
@@ -156,3 +215,6 @@ impl LocalCids {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

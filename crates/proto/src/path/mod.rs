@@ -30,10 +30,11 @@ use fulmar_wire::{ConnectionId, PathId};
 
 pub(crate) use amplification::AddressCredit;
 pub(crate) use local_cids::LocalCids;
-pub(crate) use remote_cids::{REMOTE_CIDS_MAX, RemoteCids};
+pub(crate) use remote_cids::RemoteCids;
 pub(crate) use rtt::GRANULARITY;
 pub use rtt::{INITIAL_RTT, Rtt};
 pub(crate) use tuple::Tuple;
+pub(crate) use tuples::Leaving;
 pub(crate) use validation::Validation;
 
 use crate::config::EndpointConfig;
@@ -58,9 +59,6 @@ pub(crate) struct Path {
     fallback: Option<TupleId>,
     /// When the tuple in use was last changed.
     pub(crate) switched: Option<Instant>,
-    /// The connection ID that the peer sends to over the tuple in use: if it is the same on another one, a NAT
-    /// has changed its address (RFC 9000 §9.5).
-    pub(crate) peer_dst: ConnectionId,
     /// Where the peer was in the handshake.
     pub(crate) first_remote: SocketAddr,
     /// Whether this end ever sent a challenge, so that an answer is no lie.
@@ -79,21 +77,22 @@ impl Path {
         space: NumberSpace,
         local_cid: ConnectionId,
         remote_cid: ConnectionId,
-        tuple: Tuple,
+        mut tuple: Tuple,
+        remote_cids_max: u64,
         config: Arc<EndpointConfig>,
         mut rng: Rng,
     ) -> Self {
         let id = PathId::ZERO;
+        tuple.peer_dst = Some(local_cid);
         let cids = LocalCids::new(id, local_cid, config, rng.fork());
         Self {
             id,
             space,
             local_cids: cids,
-            remote_cids: RemoteCids::new(id, remote_cid),
+            remote_cids: RemoteCids::new(id, remote_cid, remote_cids_max),
             others: Vec::new(),
             fallback: None,
             switched: None,
-            peer_dst: local_cid,
             first_remote: tuple.addrs.remote,
             has_challenged: false,
             failures: 0,

@@ -11,9 +11,6 @@ use crate::error::TransportError;
 use crate::events::EndpointEventInner;
 use crate::packet::{FrameWriter, SentFrame};
 
-/// How many of the peer's connection IDs are kept: our `active_connection_id_limit`.
-pub(crate) const REMOTE_CIDS_MAX: u64 = 4;
-
 /// How many retirements may wait to be acknowledged before the peer is taken for hostile: it keeps retiring
 /// IDs and withholds the acknowledgements (CVE-2024-22189).
 const RETIREMENTS_MAX: usize = 32;
@@ -29,10 +26,12 @@ struct Remote {
 
 /// The connection IDs under which a path's packets are sent.
 ///
-/// `ids` is never empty, holds at most [`REMOTE_CIDS_MAX`], and has the active one.
+/// `ids` is never empty, holds at most `max`, and has the active one.
 #[derive(Debug)]
 pub(crate) struct RemoteCids {
     path: PathId,
+    /// How many are kept: our `active_connection_id_limit`, see `TransportConfig::connection_ids`.
+    max: u64,
     /// In the order of their sequence numbers.
     ids: VecDeque<Remote>,
     /// The ID that the tuple in use sends to, and its sequence number.
@@ -49,11 +48,12 @@ pub(crate) struct RemoteCids {
 
 impl RemoteCids {
     /// Starts with the ID of the handshake, which has sequence number 0.
-    pub(crate) fn new(path: PathId, first: ConnectionId) -> Self {
+    pub(crate) fn new(path: PathId, first: ConnectionId, max: u64) -> Self {
         let mut seen = RangeSet::new();
         seen.insert_one(0);
         Self {
             path,
+            max,
             ids: VecDeque::from([Remote { sequence: 0, cid: first, reset_token: None, used: true }]),
             active: (0, first),
             retire_prior_to: 0,
@@ -87,6 +87,17 @@ impl RemoteCids {
         let spare = self.ids.iter_mut().find(|id| !id.used)?;
         spare.used = true;
         Some(spare.sequence)
+    }
+
+    /// As [`RemoteCids::take_spare`], but leaves the last one.
+    pub(crate) fn take_spare_but_one(&mut self) -> Option<u64> {
+        let spares = self.ids.iter().filter(|id| !id.used).count();
+        if spares > 1 || self.active().is_empty() { self.take_spare() } else { None }
+    }
+
+    /// Whether there is an ID for another tuple.
+    pub(crate) fn has_spare(&self) -> bool {
+        self.active().is_empty() || self.ids.iter().any(|id| !id.used)
     }
 
     /// Sends to this ID, which was taken, from now on. Without effect if it is retired.
@@ -170,7 +181,7 @@ impl RemoteCids {
             }
         }
         self.retire_below(frame.retire_prior_to.get(), events)?;
-        if self.ids.len() as u64 > REMOTE_CIDS_MAX
+        if self.ids.len() as u64 > self.max
             || self.retire_pending.len() + self.retire_in_flight.len() > RETIREMENTS_MAX
             || self.seen.len() > RETIREMENTS_MAX
         {
@@ -260,6 +271,12 @@ impl RemoteCids {
             self.retire_pending.pop_front();
             self.retire_in_flight.push_back(sequence);
         }
+    }
+
+    /// What was said may have gone where the peer is no more: it is said again at once, as the peer gives no other
+    /// IDs before it knows.
+    pub(crate) fn repeat_retirements(&mut self) {
+        self.retire_pending.extend(self.retire_in_flight.drain(..));
     }
 
     /// The peer knows of a retirement.

@@ -1,7 +1,7 @@
 //! A network path: a pair of addresses and everything that was learned about what lies between them.
 
 use fulmar_base::{Instant, Rng};
-use fulmar_wire::Side;
+use fulmar_wire::{ConnectionId, Side};
 
 use super::amplification::AddressCredit;
 use super::ecn::EcnValidation;
@@ -13,6 +13,7 @@ use super::{Rtt, TupleId};
 use crate::config::{MTU_MIN, TransportConfig};
 use crate::congestion::Flow;
 use crate::datagram::FourTuple;
+use crate::ext::Observation;
 use crate::packet::FrameWriter;
 
 /// The state of a network path. It is replaced when the path migrates, because nothing that was learned about
@@ -29,12 +30,17 @@ pub(crate) struct Tuple {
     pub(crate) responses: PathResponses,
     /// The sequence number of the peer's connection ID that packets go to.
     pub(crate) remote_cid: u64,
+    /// The connection ID that the peer sends to here; `None` until it does. If it sends to the same one from
+    /// elsewhere, a NAT has changed its address (RFC 9000 §9.5).
+    pub(crate) peer_dst: Option<ConnectionId>,
     pub(crate) spin: Spin,
     pub(crate) rtt: Rtt,
     /// Bytes in flight of all packet number spaces, and what may be added to them.
     pub(crate) flow: Flow,
     pub(crate) mtud: MtuDiscovery,
     pub(crate) ecn: EcnValidation,
+    /// What the ends tell each other of its addresses.
+    pub(crate) observation: Observation,
 }
 
 impl Tuple {
@@ -56,11 +62,13 @@ impl Tuple {
             validation: None,
             responses: PathResponses::default(),
             remote_cid: 0,
+            peer_dst: None,
             spin: Spin::new(config.spin_bit, rng),
             flow: Flow::new(now, &config.congestion, mtu, &rtt),
             rtt,
             mtud: MtuDiscovery::new(mtu, config.mtu_max, config.mtu_discovery),
             ecn: EcnValidation::new(config.ecn),
+            observation: Observation::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use fulmar_base::Instant;
-use fulmar_wire::Side;
+use fulmar_wire::{ConnectionId, Side};
 
 use super::amplification::AddressCredit;
 use super::{Path, Tuple, TupleId};
@@ -14,6 +14,16 @@ use crate::events::EndpointEventInner;
 /// How many tuples a path has beside the one in use; when full, the oldest makes room, but never the one to
 /// return to. What an attacker with many addresses can reach is that the peer has to probe again.
 const OTHERS_MAX: usize = 3;
+
+/// What becomes of the tuple that was in use when another takes its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It is kept if it has proven itself, to return to it. Nobody is expected at another one.
+    Moved,
+    /// It has failed. The peer may still be there, if only the way to it is interrupted: it keeps its connection
+    /// ID for the peer's next packet, so that a long interruption does not use up all IDs.
+    Failed,
+}
 
 type Events = VecDeque<EndpointEventInner>;
 
@@ -45,6 +55,37 @@ impl Path {
         self.others.iter().position(|tuple| tuple.addrs.is_taken_by(arrived))
     }
 
+    /// The sequence number of an ID of the peer for a tuple from which it sends to `peer_dst`. One that was never
+    /// used, unless the peer sends to the same ID from elsewhere too: then a NAT has moved it, and it goes on
+    /// sharing the ID that it has (RFC 9000 §9.5).
+    ///
+    /// `None` if the peer has taken another ID and has given none for it. The oldest tuple that was only tried is
+    /// given up then, so that the peer replaces its ID.
+    pub(crate) fn remote_cid_for(&mut self, peer_dst: ConnectionId, events: &mut Events) -> Option<u64> {
+        let shared = self.tuples_mut().find(|tuple| tuple.peer_dst == Some(peer_dst)).map(|t| t.remote_cid);
+        let sequence = shared.or_else(|| self.remote_cids.take_spare());
+        if sequence.is_none() {
+            self.forget_oldest_tried(self.others.len(), events);
+        }
+        sequence
+    }
+
+    /// Gives up the oldest tuple that was only tried if no ID is left for the next address of the peer. The last of
+    /// the others is the newest, and stays.
+    pub(crate) fn keep_a_spare_cid(&mut self, events: &mut Events) {
+        if !self.remote_cids.has_spare() {
+            self.forget_oldest_tried(self.others.len().saturating_sub(1), events);
+        }
+    }
+
+    /// Removes the oldest of the first `among` others, but not the one to return to.
+    fn forget_oldest_tried(&mut self, among: usize, events: &mut Events) {
+        let tried = self.others[..among].iter().position(|tuple| Some(tuple.id) != self.fallback);
+        if let Some(index) = tried {
+            self.forget_other(index, events);
+        }
+    }
+
     /// Adds a tuple that packets to the peer's connection ID `remote_cid` will take.
     pub(crate) fn admit(
         &mut self,
@@ -55,10 +96,7 @@ impl Path {
         config: &TransportConfig,
         events: &mut Events,
     ) -> &mut Tuple {
-        if self.others.len() >= OTHERS_MAX {
-            let replaceable = self.others.iter().position(|tuple| Some(tuple.id) != self.fallback);
-            self.forget_other(replaceable.unwrap_or_default(), events);
-        }
+        self.make_room(events);
         let id = self.next_id();
         let mut tuple = Tuple::new(id, addrs, credit, config, now, &mut self.rng);
         tuple.remote_cid = remote_cid;
@@ -67,6 +105,12 @@ impl Path {
         let index = self.others.len();
         self.others.push(tuple);
         &mut self.others[index]
+    }
+
+    fn make_room(&mut self, events: &mut Events) {
+        if self.others.len() >= OTHERS_MAX {
+            self.forget_oldest_tried(self.others.len(), events);
+        }
     }
 
     /// Removes a tuple. Its connection ID is retired, unless another tuple uses it too.
@@ -107,21 +151,30 @@ impl Path {
         self.drop_orphans(events);
     }
 
+    /// Another ID is taken for a tuple as long as one is left for the next address of the peer.
     fn drop_orphans(&mut self, events: &mut Events) {
         let mut index = 0;
         while let Some(tuple) = self.others.get_mut(index) {
             if self.remote_cids.get(tuple.remote_cid).is_some() {
                 index += 1;
-            } else if let Some(spare) = self.remote_cids.take_spare() {
-                tuple.remote_cid = spare;
-            } else {
-                self.forget_other(index, events);
+                continue;
+            }
+            match self.remote_cids.take_spare_but_one() {
+                Some(spare) => tuple.remote_cid = spare,
+                None => self.forget_other(index, events),
             }
         }
     }
 
-    /// Makes one of the others the tuple in use. A tuple that has proven itself is kept, to return to it.
-    pub(crate) fn switch_to(&mut self, now: Instant, index: usize, side: Side, events: &mut Events) {
+    /// Makes one of the others the tuple in use.
+    pub(crate) fn switch_to(
+        &mut self,
+        now: Instant,
+        index: usize,
+        side: Side,
+        leaving: Leaving,
+        events: &mut Events,
+    ) {
         let mut new = self.others.remove(index);
         if new.is_same_network(&self.tuple, side) {
             let names = [self.next_id(), self.next_id()];
@@ -138,19 +191,14 @@ impl Path {
         self.remote_cids.set_active(self.tuple.remote_cid);
         self.switched = Some(now);
         // Where the socket was replaced, there is no way back.
-        if old.validated && old.addrs != self.tuple.addrs {
-            self.keep_as_fallback(old, events);
+        let is_another = old.addrs != self.tuple.addrs;
+        if is_another && (old.validated || leaving == Leaving::Failed) {
+            self.make_room(events);
+            self.fallback = old.validated.then_some(old.id).or(self.fallback);
+            self.others.push(old);
         } else {
             self.release_cid(old.remote_cid, events);
         }
-    }
-
-    fn keep_as_fallback(&mut self, old: Tuple, events: &mut Events) {
-        if self.others.len() >= OTHERS_MAX {
-            self.forget_other(0, events);
-        }
-        self.fallback = Some(old.id);
-        self.others.push(old);
     }
 
     /// Where the tuple to return to is among the others.

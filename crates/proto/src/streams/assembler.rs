@@ -45,8 +45,9 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    /// Adds `data`, a part of `payload`, at `offset`. What was received before is ignored.
-    pub(super) fn insert(&mut self, offset: u64, data: &[u8], payload: &Bytes) {
+    /// Adds `data`, a part of `payload`, at `offset`. What was received before is ignored. Without a payload all
+    /// is copied.
+    pub(super) fn insert(&mut self, offset: u64, data: &[u8], payload: Option<&Bytes>) {
         let end = offset + data.len() as u64;
         if end <= self.ready_end {
             return;
@@ -67,9 +68,39 @@ impl Assembler {
                 self.push_ready(data, payload);
                 self.catch_up();
             } else {
+                let copy;
+                let (data, payload) = match payload {
+                    Some(payload) => (data, payload),
+                    None => {
+                        copy = Bytes::copy_from_slice(data);
+                        (&copy[..], &copy)
+                    }
+                };
                 self.later.insert(start, data, payload);
             }
         }
+    }
+
+    /// Forgets what was received from `offset` on. Nothing from there on may be added afterwards.
+    pub(super) fn truncate(&mut self, offset: u64) {
+        while self.ready.back().is_some_and(|(start, _)| *start >= offset) {
+            self.ready.pop_back();
+        }
+        if let Some((start, piece)) = self.ready.back_mut() {
+            piece.truncate((offset - *start).try_into().unwrap_or(usize::MAX));
+        }
+        let mut later = std::mem::take(&mut self.later);
+        while let Some((start, mut bytes)) = later.take_first(usize::MAX).filter(|(start, _)| *start < offset)
+        {
+            bytes.truncate((offset - start).try_into().unwrap_or(usize::MAX));
+            self.later.insert(start, &bytes, &bytes);
+        }
+        self.ready_end = self.ready_end.min(offset);
+    }
+
+    /// Whether everything below `offset` was received and read.
+    pub(super) fn is_read_to(&self, offset: u64) -> bool {
+        self.ready.is_empty() && self.ready_end >= offset
     }
 
     /// Whether there is data to read, with `ordered` or without regard to gaps.
@@ -124,7 +155,7 @@ impl Assembler {
     }
 
     /// Appends the data at `ready_end`.
-    fn push_ready(&mut self, data: &[u8], payload: &Bytes) {
+    fn push_ready(&mut self, data: &[u8], payload: Option<&Bytes>) {
         let start = self.ready_end;
         self.ready_end += data.len() as u64;
         let last = self.ready.back_mut().filter(|(offset, piece)| offset + piece.len() as u64 == start);
@@ -140,7 +171,7 @@ impl Assembler {
                 self.ready_end = self.ready_end.max(known.end);
                 self.read_ahead.pop_first();
             } else if let Some(bytes) = self.later.take_at(self.ready_end) {
-                self.push_ready(&bytes, &bytes);
+                self.push_ready(&bytes, Some(&bytes));
             } else {
                 return;
             }

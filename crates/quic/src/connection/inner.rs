@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_proto::{ConnectionError, ConnectionHandle, Dir, Event, StreamEvent, VarInt};
+use fulmar_proto::{ConnectionError, ConnectionHandle, Dir, Event, PathEvent, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
 use super::waiting::StreamWaiters;
@@ -56,12 +56,18 @@ pub(crate) struct Changed {
     pub(crate) open: [Notify; 2],
     pub(crate) datagram_received: Notify,
     pub(crate) datagrams_unblocked: Notify,
+    /// The peer sees this end elsewhere.
+    pub(crate) observed_address: Notify,
+    /// Datagrams were dropped before they were sent.
+    pub(crate) datagrams_dropped: Notify,
 }
 
 impl Changed {
     fn all(&self) -> impl Iterator<Item = &Notify> {
-        [&self.connected, &self.closed, &self.datagram_received, &self.datagrams_unblocked]
+        let datagrams = [&self.datagram_received, &self.datagrams_unblocked, &self.datagrams_dropped];
+        [&self.connected, &self.closed, &self.observed_address]
             .into_iter()
+            .chain(datagrams)
             .chain(&self.accept)
             .chain(&self.open)
     }
@@ -159,7 +165,7 @@ impl Inner {
             return;
         }
         let now = state.advance(clock::now());
-        if state.proto.migrate(now, None).is_err() {
+        if state.proto.follow_socket(now).is_err() {
             // Then it looks like a NAT's doing, and the peer should see it soon.
             state.proto.ping();
         }
@@ -187,6 +193,10 @@ impl Inner {
                 Event::Stream(event) => self.on_stream_event(state, event, wakers),
                 Event::DatagramReceived => self.changed.datagram_received.notify_waiters(),
                 Event::DatagramsUnblocked => self.changed.datagrams_unblocked.notify_waiters(),
+                Event::DatagramsDropped => self.changed.datagrams_dropped.notify_waiters(),
+                Event::Path(PathEvent::Observed { .. } | PathEvent::Moved { .. }) => {
+                    self.changed.observed_address.notify_waiters();
+                }
                 Event::Path(_) => {}
                 Event::HandshakeConfirmed => {}
             }

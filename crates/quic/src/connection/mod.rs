@@ -1,6 +1,7 @@
 //! The connection as the application holds it.
 
 mod connecting;
+mod datagrams;
 mod inner;
 mod waiting;
 
@@ -13,10 +14,10 @@ use fulmar_proto::congestion::SavedPath;
 use fulmar_proto::{ConnectionError, ConnectionStats, Dir, EarlyData, Side, StreamId, TlsError, VarInt};
 use rustls::pki_types::CertificateDer;
 
-use crate::error::SendDatagramError;
 use crate::stream::{RecvStream, SendStream};
 
 pub use connecting::Connecting;
+pub use datagrams::DatagramOptions;
 pub(crate) use inner::{ConnectionRef, Inner, State};
 pub(crate) use waiting::Fate;
 
@@ -97,60 +98,6 @@ impl Connection {
     /// If the connection is over and all streams that arrived before were accepted.
     pub async fn accept_uni(&self) -> Result<RecvStream, ConnectionError> {
         Ok(self.recv_stream(self.accept(Dir::Uni).await?))
-    }
-
-    /// Sends an unreliable datagram (RFC 9221). It may be lost, or overtake and be overtaken.
-    ///
-    /// Never waits: if `TransportConfig::datagram_send_buffer` is full, the oldest datagrams in it are dropped.
-    ///
-    /// # Errors
-    /// If the datagram can never be sent on this connection.
-    pub fn send_datagram(&self, data: Bytes) -> Result<(), SendDatagramError> {
-        self.try_send_datagram(data, true).map(|_| ())
-    }
-
-    /// Sends an unreliable datagram, waiting while `TransportConfig::datagram_send_buffer` is full. Nothing is dropped on this end.
-    ///
-    /// Cancellation safe: the datagram is either queued or not, and it is if and only if this returned `Ok`.
-    ///
-    /// # Errors
-    /// If the datagram can never be sent on this connection.
-    pub async fn send_datagram_wait(&self, mut data: Bytes) -> Result<(), SendDatagramError> {
-        loop {
-            let unblocked = self.inner.inner().changed.datagrams_unblocked.notified();
-            match self.try_send_datagram(data, false)? {
-                Some(returned) => data = returned,
-                None => return Ok(()),
-            }
-            unblocked.await;
-        }
-    }
-
-    /// Waits for the next unreliable datagram of the peer.
-    ///
-    /// Datagrams that nobody reads are limited by `TransportConfig::datagram_receive_buffer`: the oldest are dropped then.
-    ///
-    /// Cancellation safe: no datagram is lost.
-    ///
-    /// # Errors
-    /// If the connection is over and all datagrams that arrived before were read.
-    pub async fn read_datagram(&self) -> Result<Bytes, ConnectionError> {
-        loop {
-            let received = self.inner.inner().changed.datagram_received.notified();
-            {
-                let mut state = self.inner.lock();
-                if let Some(data) = state.proto.read_datagram() {
-                    return Ok(data);
-                }
-                state.check()?;
-            }
-            received.await;
-        }
-    }
-
-    /// The longest datagram, in bytes, that can be sent now, or `None` if the peer takes none. It changes with the path.
-    pub fn max_datagram_size(&self) -> Option<usize> {
-        self.inner.lock().proto.max_datagram_size()
     }
 
     /// Closes the connection at once: the peer is told `code` and `reason`, whose meaning is the application's; what was
@@ -245,6 +192,37 @@ impl Connection {
         self.inner.lock().proto.local_ip()
     }
 
+    /// The address of this end as the peer sees it, which behind a NAT is another one than that of the socket. `None` until the peer
+    /// has told, or if it was not asked to: see `TransportConfig::address_discovery`. The peer may be mistaken, or lie.
+    pub fn observed_address(&self) -> Option<SocketAddr> {
+        self.inner.lock().proto.observed_address()
+    }
+
+    /// Waits until the peer sees this end at another address than `known`, and returns that: the first one for `None`, and later
+    /// that of a client that has moved, or whose NAT has forgotten it.
+    ///
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn observed_address_changed(
+        &self,
+        known: Option<SocketAddr>,
+    ) -> Result<SocketAddr, ConnectionError> {
+        loop {
+            let changed = self.inner.inner().changed.observed_address.notified();
+            {
+                let state = self.inner.lock();
+                state.check()?;
+                let observed = state.proto.observed_address();
+                if let Some(address) = observed.filter(|_| observed != known) {
+                    return Ok(address);
+                }
+            }
+            changed.await;
+        }
+    }
+
     /// Which role this end has.
     pub fn side(&self) -> Side {
         self.inner.lock().proto.side()
@@ -319,22 +297,6 @@ impl Connection {
                 state.check()?;
             }
             opened.await;
-        }
-    }
-
-    /// Queues the datagram, or returns it if there is no room.
-    fn try_send_datagram(&self, data: Bytes, drop_oldest: bool) -> Result<Option<Bytes>, SendDatagramError> {
-        use fulmar_proto::SendDatagramError as Refused;
-        let mut state = self.inner.lock();
-        state.check()?;
-        match state.proto.send_datagram(data, drop_oldest) {
-            Ok(()) => {
-                self.inner.release(state);
-                Ok(None)
-            }
-            Err(Refused::Blocked(data)) => Ok(Some(data)),
-            Err(Refused::TooLarge) => Err(SendDatagramError::TooLarge),
-            Err(Refused::UnsupportedByPeer) => Err(SendDatagramError::UnsupportedByPeer),
         }
     }
 

@@ -61,6 +61,12 @@ pub struct Totals {
     pub probe_timeouts: u64,
     /// ACK frames sent.
     pub acks_sent: u64,
+    /// Unreliable datagrams written into packets.
+    pub unreliable_sent: u64,
+    /// Unreliable datagrams dropped because their deadlines had passed before they could be sent.
+    pub unreliable_late: u64,
+    /// Unreliable datagrams dropped before they were sent for other reasons.
+    pub unreliable_displaced: u64,
 }
 
 impl Totals {
@@ -79,6 +85,9 @@ impl Totals {
         self.packets_spurious += stats.packets_spurious;
         self.probe_timeouts += stats.pto_count;
         self.acks_sent += stats.acks_sent;
+        self.unreliable_sent += stats.datagrams.sent;
+        self.unreliable_late += stats.datagrams.late;
+        self.unreliable_displaced += stats.datagrams.dropped_outgoing;
     }
 }
 

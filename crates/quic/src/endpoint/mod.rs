@@ -67,6 +67,9 @@ impl Endpoint {
 
     /// An endpoint with everything given: its configuration, whether it is a server, and its socket.
     ///
+    /// What is still on its way to the old socket is received for three probe timeouts of the connections, at most for
+    /// three seconds; nothing is sent there any more.
+    ///
     /// # Errors
     /// If the socket cannot be set up, or outside of a tokio runtime.
     pub fn new(
@@ -242,7 +245,8 @@ impl Endpoint {
     /// If the socket cannot be set up, or outside of a tokio runtime. Then nothing has changed.
     pub fn rebind(&self, socket: std::net::UdpSocket) -> io::Result<()> {
         tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
-        self.shared.replace_socket(UdpSocket::from_std(socket)?);
+        let socket = UdpSocket::from_std(socket)?.with_dscp(self.shared.socket().dscp())?;
+        self.shared.replace_socket(socket);
         let connections = lock(&self.shared.core).connections();
         for connection in connections {
             connection.on_rebound();

@@ -1,5 +1,5 @@
 //! The worker of an endpoint: one task that owns the traffic of one UDP socket, and of the next one after a
-//! rebinding.
+//! rebinding. What is then still on its way to the one before is received for a while.
 //!
 //! A turn of the worker is: take the connections that the application touched, receive what is there, call the
 //! connections whose timers expired, send for all of them, sleep. There is no task per connection and no lock
@@ -7,6 +7,7 @@
 //!
 //! What it must not know: streams. It moves datagrams between the socket and the connections, and tells handles to look again.
 
+mod left;
 mod ready;
 mod timers;
 
@@ -32,6 +33,7 @@ use crate::endpoint::Shared;
 use crate::log::LogBatch;
 use crate::sync::lock;
 
+use left::LeftSockets;
 pub(crate) use ready::ReadyQueue;
 use timers::{Alarm, Timers};
 
@@ -53,6 +55,8 @@ const RECV_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     socket: Arc<UdpSocket>,
+    /// Those that were in use before.
+    left: LeftSockets,
     received: RecvBatch,
     /// Datagrams of the current run; empty between runs.
     datagrams: Vec<Datagram>,
@@ -73,6 +77,14 @@ pub(crate) struct Worker {
     wakers: Vec<Waker>,
 }
 
+/// Which socket a datagram came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    InUse,
+    /// One that was in use before.
+    Left,
+}
+
 struct Pending {
     transmit: Transmit,
     sent: usize,
@@ -85,6 +97,7 @@ impl Worker {
             batch: TransmitBatch::new(socket.max_gso_segments()),
             shared,
             socket,
+            left: LeftSockets::default(),
             received: RecvBatch::new(),
             datagrams: Vec::new(),
             carried: None,
@@ -101,7 +114,7 @@ impl Worker {
 
     fn turn(&mut self) {
         if self.shared.take_rebound() {
-            self.socket = self.shared.socket();
+            self.replace_socket();
             // What waited for the old socket is lost with it.
             self.pending = None;
             self.recv_paused_until = None;
@@ -115,6 +128,14 @@ impl Worker {
         self.tell_endpoint();
     }
 
+    fn replace_socket(&mut self) {
+        let connections = lock(&self.shared.core).connections();
+        let timeouts = connections.iter().map(|connection| connection.lock().proto.probe_timeout());
+        let timeout = timeouts.max().unwrap_or_default();
+        let before = mem::replace(&mut self.socket, self.shared.socket());
+        self.left.add(before, clock::now(), timeout);
+    }
+
     /// Queues the connections that the application has touched. Their `queued` flag is set already.
     fn take_touched(&mut self) {
         let mut touched = mem::take(&mut self.touched);
@@ -124,9 +145,13 @@ impl Worker {
     }
 
     fn receive_some(&mut self) {
+        for socket in self.left.open_at(clock::now()) {
+            self.receive(&socket, Origin::Left);
+        }
+        let socket = self.socket.clone();
         let mut bytes = 0;
         for _ in 0..RECV_CALLS_PER_TURN {
-            let is_more = self.receive();
+            let is_more = self.receive(&socket, Origin::InUse);
             bytes += self.received.bytes();
             if !is_more || bytes >= RECV_BYTES_PER_TURN {
                 return;
@@ -135,27 +160,31 @@ impl Worker {
     }
 
     /// Receives one batch. Returns whether the socket is likely to hold more.
-    fn receive(&mut self) -> bool {
+    fn receive(&mut self, socket: &Arc<UdpSocket>, origin: Origin) -> bool {
         if self.recv_paused_until.is_some_and(|until| clock::now() < until) {
             return false;
         }
         self.recv_paused_until = None;
-        match self.socket.try_recv(&mut self.received) {
+        match socket.try_recv(&mut self.received) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) => {
                 tracing::debug!(%error, "receiving failed");
+                if origin == Origin::Left {
+                    self.left.close(socket);
+                    return false;
+                }
                 self.recv_paused_until = Some(clock::now() + RECV_PAUSE);
                 return false;
             }
         }
         let now = clock::now();
-        while self.route_run(now) {}
+        while self.route_run(now, origin) {}
         self.received.is_full()
     }
 
     /// Handles the next datagrams of the batch that go to one connection. Returns whether there are more.
-    fn route_run(&mut self, now: Instant) -> bool {
+    fn route_run(&mut self, now: Instant, origin: Origin) -> bool {
         let shared = self.shared.clone();
         let mut core = lock(&shared.core);
         let now = core.advance(now);
@@ -186,18 +215,21 @@ impl Worker {
         let connection = run.and_then(|handle| core.connection(handle));
         drop(core);
         match connection {
-            Some(connection) => self.deliver(now, &connection),
+            Some(connection) => self.deliver(now, &connection, origin),
             None => self.datagrams.clear(),
         }
         !is_last
     }
 
     /// Gives the collected datagrams to their connection and wakes those who wait for their contents, once.
-    fn deliver(&mut self, now: Instant, connection: &Arc<Inner>) {
+    fn deliver(&mut self, now: Instant, connection: &Arc<Inner>, origin: Origin) {
         let mut state = connection.lock();
         let now = state.advance(now);
         for datagram in self.datagrams.drain(..) {
-            state.proto.handle_datagram(now, datagram);
+            match origin {
+                Origin::InUse => state.proto.handle_datagram(now, datagram),
+                Origin::Left => state.proto.handle_late_datagram(now, datagram),
+            }
         }
         self.after_change(connection, state);
     }
@@ -328,8 +360,9 @@ impl Worker {
     fn is_next_turn_due(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut due = !self.queue.is_empty() && self.pending.is_none();
         let paused = self.recv_paused_until;
-        let deadline = [self.timers.next(), paused].into_iter().flatten().min();
+        let deadline = [self.timers.next(), paused, self.left.deadline()].into_iter().flatten().min();
         due |= self.alarm.is_due(deadline, cx);
+        due |= paused.is_none() && self.left.is_ready(cx);
         if paused.is_none()
             && let Poll::Ready(ready) = self.socket.poll_recv_ready(cx)
         {

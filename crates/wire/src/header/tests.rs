@@ -73,6 +73,33 @@ fn short_headers_show_spin_and_key_phase() {
 }
 
 #[test]
+fn the_quic_bit_may_have_any_value() {
+    let (long, _) = long_packet(PacketKind::Handshake, Version::V1, &[], 30);
+    let mut short = vec![0; 40];
+    ShortHeader { dst: cid(&[7; 8]), spin: false, key_phase: false }.write(
+        &mut Writer::new(&mut short),
+        1,
+        1,
+    );
+    let mut retry = Vec::new();
+    write_retry(&mut retry, Version::V1, 5, &cid(&[1; 8]), &cid(&[2; 9]), b"retry token");
+    retry.extend([8; RETRY_TAG_LEN]);
+    for mut packet in [long, short, retry] {
+        let set = read_packet(&packet, 8).unwrap();
+        assert!(set.quic_bit);
+        clear_quic_bit(&mut packet);
+        let cleared = read_packet(&packet, 8).unwrap();
+        assert!(!cleared.quic_bit);
+        assert_eq!(ProtectedPacket { quic_bit: true, ..cleared }, set);
+    }
+    // In Version Negotiation packets it means nothing (RFC 8999 §6).
+    let mut negotiation = Vec::new();
+    write_version_negotiation(&mut negotiation, 0, &[1; 8], &[2; 9], &[Version::V1]);
+    clear_quic_bit(&mut negotiation);
+    assert!(read_packet(&negotiation, 8).unwrap().quic_bit);
+}
+
+#[test]
 fn an_unknown_version_shows_its_connection_ids() {
     let mut packet = vec![0xc0, 0xfa, 0xce, 0xb0, 0x0c, 30];
     packet.extend([3; 30]);

@@ -1,4 +1,4 @@
-use super::Amplification;
+use super::{Amplification, Kept};
 
 /// The start of an Initial packet of QUIC version 1 with connection IDs of 8 bytes and `rest` bytes to come.
 fn long_packet(first: u8, rest: usize) -> Vec<u8> {
@@ -31,4 +31,15 @@ fn a_handshake_packet_behind_an_initial_one_lifts_the_limit() {
     datagram.extend(long_packet(0xe0, 100));
     counts.on_received(&datagram, 8);
     assert_eq!(counts.on_sent(1_000_000), Ok(()));
+}
+
+#[test]
+fn what_overtook_the_first_packet_counts_for_its_address_alone() {
+    let [here, elsewhere] = ["192.0.2.1:1", "192.0.2.2:1"].map(|text| text.parse().expect("an address"));
+    let (initial, early) = (long_packet(0xc0, 1_000), long_packet(0xd0, 100));
+    let mut kept = Kept::default();
+    kept.keep(here, &early, 8);
+    kept.keep(elsewhere, &early, 8);
+    assert_eq!(kept.take(here, &initial, 8), [early]);
+    assert!(kept.take(here, &initial, 8).is_empty());
 }

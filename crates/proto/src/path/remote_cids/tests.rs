@@ -1,5 +1,7 @@
 use super::*;
 
+const MAX: u64 = 4;
+
 fn cid(n: u8) -> ConnectionId {
     ConnectionId::new(&[n; 8]).unwrap()
 }
@@ -15,7 +17,7 @@ fn frame(sequence: u32, retire_prior_to: u32) -> NewConnectionId {
 }
 
 fn ids() -> (RemoteCids, VecDeque<EndpointEventInner>) {
-    (RemoteCids::new(PathId::ZERO, cid(0)), VecDeque::new())
+    (RemoteCids::new(PathId::ZERO, cid(0), MAX), VecDeque::new())
 }
 
 #[test]
@@ -44,10 +46,10 @@ fn a_repeated_frame_changes_nothing_and_a_contradiction_is_an_error() {
 #[test]
 fn too_many_ids_are_an_error() {
     let (mut ids, mut events) = ids();
-    for n in 1..REMOTE_CIDS_MAX as u32 {
+    for n in 1..MAX as u32 {
         ids.on_new_connection_id(&frame(n, 0), &mut events).unwrap();
     }
-    let error = ids.on_new_connection_id(&frame(REMOTE_CIDS_MAX as u32, 0), &mut events).unwrap_err();
+    let error = ids.on_new_connection_id(&frame(MAX as u32, 0), &mut events).unwrap_err();
     assert_eq!(error.code, TransportErrorCode::CONNECTION_ID_LIMIT_ERROR);
 }
 

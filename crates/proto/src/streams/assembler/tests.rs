@@ -13,7 +13,7 @@ fn receive(assembler: &mut Assembler, range: Range<u64>, packet: usize) {
     let mut payload = data;
     payload.resize(packet.max(len), 0);
     let payload = Bytes::from(payload);
-    assembler.insert(range.start, &payload[..len], &payload);
+    assembler.insert(range.start, &payload[..len], Some(&payload));
 }
 
 /// Reads everything that is there, and checks the contents.
@@ -44,9 +44,30 @@ fn memory(assembler: &Assembler, packet: usize) -> usize {
 fn in_order_data_is_not_copied() {
     let mut assembler = Assembler::default();
     let payload = Bytes::from(vec![1; 1_200]);
-    assembler.insert(0, &payload[20..1_200], &payload);
+    assembler.insert(0, &payload[20..1_200], Some(&payload));
     let (offset, bytes) = assembler.read(usize::MAX, true).unwrap();
     assert_eq!((offset, bytes.as_ptr()), (0, payload[20..].as_ptr()));
+}
+
+#[test]
+fn copies_in_order_are_read_many_packets_at_a_time() {
+    let mut assembler = Assembler::default();
+    for start in (0..30_000).step_by(1_000) {
+        let data: Vec<u8> = (start..start + 1_000).map(byte).collect();
+        assembler.insert(start, &data, None);
+    }
+    assert_eq!(drain(&mut assembler, 50_000, true), [0..16_000, 16_000..30_000]);
+}
+
+#[test]
+fn early_copies_are_read_when_the_gap_before_them_closes() {
+    let mut assembler = Assembler::default();
+    for start in [2_000, 1_000, 0] {
+        let data: Vec<u8> = (start..start + 1_000).map(byte).collect();
+        assembler.insert(start, &data, None);
+    }
+    assert_eq!(drain(&mut assembler, 50_000, true).last().map(|range| range.end), Some(3_000));
+    assert!(assembler.is_complete(3_000));
 }
 
 #[test]

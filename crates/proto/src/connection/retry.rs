@@ -1,0 +1,37 @@
+//! A Retry: the client begins again, with a token and another connection ID (RFC 9000 §8.1.2, §17.2.5).
+
+use fulmar_wire::{ProtectedPacket, RETRY_TAG_LEN};
+
+use super::Connection;
+use super::opening::Drop;
+use super::spaces::SpaceId;
+use crate::crypto::verify_retry;
+
+impl Connection {
+    /// RFC 9000 §17.2.5.2: a client follows one Retry, and only before any other answer.
+    pub(super) fn on_retry(
+        &mut self,
+        packet: &ProtectedPacket,
+        bytes: &[u8],
+        token: std::ops::Range<usize>,
+    ) -> Result<(), Drop> {
+        let first = self.handshake.cids.peer_scid.is_none() && self.handshake.cids.retry_scid.is_none();
+        let usable = self.side.is_client()
+            && first
+            && packet.version == Some(self.version)
+            && !token.is_empty()
+            && packet.src != self.handshake.cids.original_dcid
+            && bytes.len() > RETRY_TAG_LEN
+            && verify_retry(self.version, &self.handshake.cids.original_dcid, bytes);
+        if !usable {
+            return Err(Drop::Silently);
+        }
+        self.handshake.on_retry(packet.src, &bytes[token]);
+        self.first_flight = None;
+        self.path.remote_cids.replace_handshake_cid(packet.src);
+        // What was sent is void, the numbers go on (RFC 9000 §17.2.5.3).
+        self.forget_sent(SpaceId::Initial);
+        self.repeat_early_data();
+        Ok(())
+    }
+}

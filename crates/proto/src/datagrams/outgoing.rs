@@ -1,0 +1,181 @@
+//! Datagrams that wait to be sent: in which order they leave, and which of them never do.
+//!
+//! Whatever is dropped here is counted by its reason and noted for the application.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use fulmar_base::Instant;
+
+use super::{DatagramDropReason, DatagramId, DatagramOptions, DroppedDatagram, OVERHEAD_BYTES};
+
+/// Notices of dropped datagrams that wait for the application. When there are more, the oldest are forgotten, and
+/// counted.
+const NOTICES_MAX: usize = 1_024;
+
+/// The queue: the larger priorities first, and of a priority the oldest first.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    queue: VecDeque<Waiting>,
+    /// The sum of the lengths, with [`OVERHEAD_BYTES`] for each.
+    bytes: usize,
+    limit: usize,
+    next_id: u64,
+    /// No datagram that waits is late before that time. It may be that of one that does not wait any more.
+    late_at: Option<Instant>,
+    notices: VecDeque<DroppedDatagram>,
+    pub(super) counts: Drops,
+}
+
+/// A datagram that waits.
+#[derive(Debug)]
+struct Waiting {
+    id: DatagramId,
+    data: Bytes,
+    priority: i32,
+    deadline: Option<Instant>,
+}
+
+/// How many datagrams were dropped, by reason.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Drops {
+    pub(super) late: u64,
+    pub(super) displaced: u64,
+    pub(super) too_large: u64,
+    pub(super) notices_lost: u64,
+}
+
+impl Outgoing {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            bytes: 0,
+            limit,
+            next_id: 0,
+            late_at: None,
+            notices: VecDeque::new(),
+            counts: Drops::default(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The longest datagram that fits the empty queue.
+    pub(super) fn len_max(&self) -> usize {
+        self.limit.saturating_sub(OVERHEAD_BYTES)
+    }
+
+    /// Whether so little waits that it is worth waking an application that has more.
+    pub(super) fn is_half_empty(&self) -> bool {
+        self.bytes <= self.limit / 2
+    }
+
+    /// The datagram that leaves next.
+    pub(super) fn first(&self) -> Option<&Bytes> {
+        self.queue.front().map(|waiting| &waiting.data)
+    }
+
+    /// The first datagram was sent.
+    pub(super) fn on_sent(&mut self) {
+        self.remove(0);
+    }
+
+    /// The first datagram fits no packet any more.
+    pub(super) fn drop_first_as_too_large(&mut self) {
+        self.drop_one(0, DatagramDropReason::TooLarge);
+    }
+
+    /// Adds a datagram behind those of its priority. Gives it back, and drops nothing, if there is no room and none
+    /// can be made.
+    pub(super) fn push(&mut self, data: Bytes, options: &DatagramOptions) -> Result<DatagramId, Bytes> {
+        let cost = data.len() + OVERHEAD_BYTES;
+        if self.bytes + cost > self.limit && !(options.makes_room && self.make_room(cost, options.priority)) {
+            return Err(data);
+        }
+        let id = DatagramId(self.next_id);
+        self.next_id += 1;
+        let DatagramOptions { priority, deadline, .. } = *options;
+        let place = self.queue.partition_point(|other| other.priority >= priority);
+        self.queue.insert(place, Waiting { id, data, priority, deadline });
+        self.bytes += cost;
+        self.late_at = self.late_at.into_iter().chain(deadline).min();
+        Ok(id)
+    }
+
+    /// Drops datagrams until there is room for `cost` bytes: of the smallest priority first, and of those the
+    /// oldest; none that is worth more than `priority`. Drops nothing and returns false if that is not enough.
+    fn make_room(&mut self, cost: usize, priority: i32) -> bool {
+        let kept = self.queue.partition_point(|other| other.priority > priority);
+        let kept_bytes: usize = self.queue.range(..kept).map(Waiting::cost).sum();
+        if kept_bytes + cost > self.limit {
+            return false;
+        }
+        while self.bytes + cost > self.limit
+            && let Some(lowest) = self.queue.back().map(|waiting| waiting.priority)
+        {
+            let oldest = self.queue.partition_point(|other| other.priority > lowest);
+            self.drop_one(oldest, DatagramDropReason::Displaced);
+        }
+        true
+    }
+
+    /// When a datagram may be late; `None` if none that waits has a deadline.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.late_at
+    }
+
+    /// Drops what is late.
+    pub(super) fn drop_late(&mut self, now: Instant) {
+        if self.late_at.is_none_or(|at| now < at) {
+            return;
+        }
+        let mut index = 0;
+        while let Some(waiting) = self.queue.get(index) {
+            match waiting.deadline.is_some_and(|deadline| deadline <= now) {
+                true => self.drop_one(index, DatagramDropReason::Late),
+                false => index += 1,
+            }
+        }
+        self.late_at = self.queue.iter().filter_map(|waiting| waiting.deadline).min();
+    }
+
+    /// The oldest notice that nobody has read.
+    pub(super) fn pop_notice(&mut self) -> Option<DroppedDatagram> {
+        self.notices.pop_front()
+    }
+
+    pub(super) fn has_notices(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    fn drop_one(&mut self, index: usize, reason: DatagramDropReason) {
+        let Some(Waiting { id, .. }) = self.remove(index) else { return };
+        match reason {
+            DatagramDropReason::Late => self.counts.late += 1,
+            DatagramDropReason::Displaced => self.counts.displaced += 1,
+            DatagramDropReason::TooLarge => self.counts.too_large += 1,
+        }
+        if self.notices.len() == NOTICES_MAX {
+            self.notices.pop_front();
+            self.counts.notices_lost += 1;
+        }
+        self.notices.push_back(DroppedDatagram { id, reason });
+    }
+
+    fn remove(&mut self, index: usize) -> Option<Waiting> {
+        let waiting = self.queue.remove(index)?;
+        self.bytes -= waiting.cost();
+        if self.queue.is_empty() {
+            self.late_at = None;
+        }
+        Some(waiting)
+    }
+}
+
+impl Waiting {
+    fn cost(&self) -> usize {
+        self.data.len() + OVERHEAD_BYTES
+    }
+}
