@@ -7,8 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fulmar::{ClientConfig, Connection, EndpointConfig, RecvStream, ResetKey, SessionStore, Version};
-use ring::rand::{SecureRandom, SystemRandom};
+use fulmar::{ClientConfig, Connection, EndpointBuilder, RecvStream, SessionStore, Version};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -109,9 +108,7 @@ impl Client {
         let server = &first.url.authority;
         let peer = server.to_string();
         let address = first_address(server).await?;
-        let config = self.endpoint_config()?;
-        let bind =
-            |any: IpAddr| self.transport.endpoint().config(config.clone()).bind(SocketAddr::new(any, 0));
+        let bind = |any: IpAddr| self.endpoint().bind(SocketAddr::new(any, 0));
         // The server may ask to go on over the other family. Without IPv6 on the machine, IPv4 has to do.
         let endpoint = bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into()));
         let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
@@ -135,13 +132,12 @@ impl Client {
     }
 
     /// Version 2 is asked for in transport parameters, while the first packets are of version 1 (RFC 9368).
-    fn endpoint_config(&self) -> Result<EndpointConfig, Failure> {
-        let mut config = EndpointConfig::new(ResetKey::new(&random_key()?));
-        if self.case.version_2 {
-            config.versions = vec![Version::V2, Version::V1];
-            config.initial_version = Some(Version::V1);
+    fn endpoint(&self) -> EndpointBuilder {
+        let endpoint = self.transport.endpoint();
+        match self.case.version_2 {
+            true => endpoint.versions(vec![Version::V2, Version::V1]).initial_version(Version::V1),
+            false => endpoint,
         }
-        Ok(config)
     }
 
     /// The server gives the session away behind the handshake, which may be later than the file.
@@ -207,14 +203,6 @@ async fn receive(recv: &mut RecvStream, path: &Path) -> Result<u64, String> {
             return Ok(bytes);
         }
     }
-}
-
-/// A key for stateless resets, which a client that lives so short has no use for.
-fn random_key() -> Result<[u8; 32], Failure> {
-    let mut key = [0; 32];
-    let filled = SystemRandom::new().fill(&mut key);
-    filled.map_err(|_| Failure::Tls("the operating system gives no random numbers".to_owned()))?;
-    Ok(key)
 }
 
 /// The address to connect to, IPv4 if there is one: a second attempt over another address would be a handshake too many.

@@ -18,6 +18,7 @@ use super::spaces::SpaceId;
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::error::TransportError;
 use crate::events::ConnectionError;
+use crate::sessions::TicketClock;
 
 /// The versions between which a connection can change without another round trip (RFC 9369 §4).
 const COMPATIBLE: [Version; 2] = [Version::V1, Version::V2];
@@ -174,7 +175,12 @@ impl FirstFlight {
     ) -> Result<Session, TlsError> {
         self.parameters.version_information = Some(information(version, known, rng));
         let bytes = self.parameters.write(Side::Client, Some(rng));
-        Session::client(&self.tls, version, self.name.clone(), bytes, self.aead)
+        let clock = Arc::new(TicketClock::new(self.tls.time_provider.clone()));
+        let mut tls = self.tls.clone();
+        tls.time_provider = clock.clone();
+        let session = Session::client(&tls, version, self.name.clone(), bytes, self.aead)?;
+        clock.note_hello();
+        Ok(session)
     }
 }
 

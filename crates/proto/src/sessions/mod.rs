@@ -9,6 +9,7 @@
 //! Everything is kept apart by the version of QUIC: RFC 9369 §5 forbids to use a session or a token with another
 //! one. It must not know packets and connections.
 
+mod clock;
 mod file;
 mod view;
 
@@ -23,6 +24,7 @@ use rustls::client::Tls13ClientSessionValue;
 
 use crate::congestion::SavedPath;
 
+pub(crate) use clock::TicketClock;
 pub use file::SessionFileError;
 pub(crate) use view::SessionView;
 

@@ -9,13 +9,16 @@ use crate::Result;
 /// How long a source waits for its sink.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The congestion control of the public runner's cross traffic, whatever the system's default may be.
+const CONGESTION: &str = "cubic";
+
 /// Options of the hidden task.
 #[derive(clap::Args)]
 pub(crate) struct LoadOptions {
     /// Take in what comes at this address.
     #[arg(long, conflicts_with = "to")]
     listen: Option<SocketAddr>,
-    /// Send as much as goes to this address, with the congestion control of the system.
+    /// Send as much as goes to this address.
     #[arg(long)]
     to: Option<SocketAddr>,
 }
@@ -29,6 +32,8 @@ pub(crate) fn run(options: &LoadOptions) -> Result<()> {
         return Ok(());
     }
     let mut stream = connect(options.to.ok_or("neither a source nor a sink")?)?;
+    rustix::net::sockopt::set_tcp_congestion(&stream, CONGESTION)
+        .map_err(|error| format!("the system's TCP has no {CONGESTION}: {error}"))?;
     loop {
         stream.write_all(&buffer)?;
     }

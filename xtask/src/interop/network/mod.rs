@@ -65,10 +65,9 @@ impl Network {
     pub(super) fn open(name: &str, conditions: &Conditions) -> Result<Self> {
         let client = Namespace::create(&format!("{name}c"), &SERVER_NAMES)?;
         let server = Namespace::create(&format!("{name}s"), &SERVER_NAMES)?;
-        let to_client = client.attach(&[CLIENT_V4.into(), CLIENT_V6.into()])?;
-        let of_server: [IpAddr; 4] =
-            [SERVER_V4.into(), SERVER_V6.into(), PREFERRED_V4.into(), PREFERRED_V6.into()];
-        let to_server = server.attach(&of_server)?;
+        let to_client = client.attach([CLIENT_V4.into(), CLIENT_V6.into()], &[])?;
+        let further = [PREFERRED_V4.into(), PREFERRED_V6.into()];
+        let to_server = server.attach([SERVER_V4.into(), SERVER_V6.into()], &further)?;
         let router = Router::start(to_client, to_server, conditions)?;
         Ok(Self { client, server, router })
     }

@@ -37,19 +37,21 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Gives the namespace a TUN device with these addresses, by which everything leaves.
-    pub(super) fn attach(&self, addresses: &[IpAddr]) -> Result<SyncDevice> {
+    /// Gives the namespace a TUN device with these addresses, by which everything leaves. `further` ones are used by
+    /// programs that ask for them, and by no other.
+    pub(super) fn attach(&self, addresses: [IpAddr; 2], further: &[IpAddr]) -> Result<SyncDevice> {
         let device = DeviceBuilder::new().layer(Layer::L3).build_sync()?;
         let interface = device.name()?;
         ip(&["link", "set", &interface, "netns", &self.name])?;
         self.ip(&["link", "set", &interface, "name", "eth0", "mtu", MTU])?;
-        for address in addresses {
-            match address {
-                IpAddr::V4(address) => self.ip(&["addr", "add", &format!("{address}/24"), "dev", "eth0"])?,
-                IpAddr::V6(address) => {
-                    self.ip(&["-6", "addr", "add", &format!("{address}/64"), "dev", "eth0", "nodad"])?;
-                }
-            }
+        for address in addresses.iter().chain(further) {
+            // An address that is preferred no more is not chosen for those who leave the choice to the system. Of the IPv4
+            // addresses of a network it takes the first anyway.
+            let lifetime: &[&str] = if further.contains(address) { &["preferred_lft", "0"] } else { &[] };
+            let (family, prefix) = if address.is_ipv4() { ("-4", 24) } else { ("-6", 64) };
+            let address = format!("{address}/{prefix}");
+            let nodad: &[&str] = if family == "-6" { &["nodad"] } else { &[] };
+            self.ip(&[&[family, "addr", "add", &address, "dev", "eth0"], nodad, lifetime].concat())?;
         }
         self.ip(&["link", "set", "eth0", "up"])?;
         self.ip(&["route", "add", "default", "dev", "eth0"])?;
