@@ -32,7 +32,7 @@ pub(super) struct Losses {
     /// How many times losses were found in it.
     pub(super) events_in_round: u32,
     /// The round ends when a packet is acknowledged that was sent after so much was delivered.
-    round_end: u64,
+    pub(super) round_end: u64,
     /// Whether the last acknowledgement began a round.
     pub(super) round_started: bool,
     /// The state that losses ended (BBR.undo_state).

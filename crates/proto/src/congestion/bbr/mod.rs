@@ -18,7 +18,8 @@
 //! | `control` | the window and the pacing rate that follow |
 //!
 //! Where this departs from the draft, the place says so and why. The departures are: a rise of delay ends
-//! STARTUP and the probing for bandwidth; after a stop of the path the next probe is due soon; on long paths the
+//! STARTUP and the probing for bandwidth; heavy losses end STARTUP at once, and the bandwidth is measured anew then;
+//! after a stop of the path the next probe is due soon; on long paths the
 //! first packets show the capacity; the measurement of the round-trip time is rarer on long paths and spared where
 //! the queue is empty; the allowance for aggregation bridges silences; a path that has become much slower is
 //! believed after a round; the budget for offloading is that of this crate's pacer.
@@ -200,6 +201,7 @@ impl Bbr {
         self.update_aggregation(rs);
         self.check_full_bandwidth(rs);
         self.check_startup_done(rs);
+        self.remeasure(rs);
         self.check_drain_done(rs);
         self.update_probe_bw(rs);
         self.min_rtt.on_sample(rs.now, rs.rtt);

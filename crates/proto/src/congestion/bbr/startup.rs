@@ -3,6 +3,7 @@
 use fulmar_base::Instant;
 
 use super::bandwidth::GROWTH_PERCENT;
+use super::units::percent;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::ramp::Ramp;
 use crate::congestion::{AckEvent, Sent};
@@ -13,6 +14,11 @@ pub(super) const STARTUP_GAIN: u64 = 277;
 /// STARTUP ends by loss when losses were found so many times in a round (BBRStartupFullLossCnt).
 const FULL_LOSS_EVENTS: u32 = 6;
 
+/// With so many of them and more than so large a share of the flight lost, in hundredths, STARTUP does not wait for the
+/// end of the round.
+const HEAVY_LOSS_EVENTS: u32 = 3;
+const HEAVY_LOSS_PERCENT: u64 = 10;
+
 /// DRAIN ends after so many rounds, whatever is in flight.
 const DRAIN_ROUNDS: u64 = 3;
 
@@ -22,12 +28,14 @@ pub(super) struct Startup {
     pub(super) ramp: Ramp,
     /// The round in which DRAIN began.
     drain_start: u64,
+    /// After heavy losses, packets that were sent when so much was delivered show what the path really delivers.
+    pub(super) remeasure_from: Option<u64>,
 }
 
 impl Startup {
     /// A start with this window in bytes.
     pub(super) fn new(initial_window: u64) -> Self {
-        Self { ramp: Ramp::new(initial_window), drain_start: 0 }
+        Self { ramp: Ramp::new(initial_window), drain_start: 0, remeasure_from: None }
     }
 }
 
@@ -90,16 +98,35 @@ impl Bbr {
     /// Too many losses in a round end STARTUP (draft-ietf-ccwg-bbr, "Exiting Startup Based on Packet Loss").
     ///
     /// The draft counts ranges of lost packets. Here the times are counted that losses were found: a burst of
-    /// losses is one of them.
+    /// losses is one of them. The draft also waits for the end of the round, in which a policer, which has no queue,
+    /// drops most of another flight: losses that are beyond doubt are not waited for.
     fn check_startup_high_loss(&mut self, rs: &Sample) {
         let losses = &self.losses;
-        let whole_round = losses.round_started && losses.in_round;
-        if !whole_round || losses.events_in_round < FULL_LOSS_EVENTS || !rs.inflight_too_high() {
+        let heavy = losses.events_in_round >= HEAVY_LOSS_EVENTS
+            && rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT);
+        let whole_round =
+            losses.round_started && losses.events_in_round >= FULL_LOSS_EVENTS && rs.inflight_too_high();
+        if !losses.in_round || !(heavy || whole_round) {
             return;
         }
+        self.startup.remeasure_from = heavy.then_some(losses.round_end);
         self.losses.undo_phase = Some(Phase::Startup);
         self.full.set_full();
         self.losses.long_inflight = Some(self.bdp(100).max(self.losses.inflight_latest));
+    }
+
+    /// A departure from the draft: heavy losses show that the path does not deliver what it seemed to. A policer with a
+    /// bucket of tokens lets a burst pass at any rate, which the maximum would keep for two cycles; the round after
+    /// the first losses shows its true rate.
+    pub(super) fn remeasure(&mut self, rs: &Sample) {
+        let Some(rate) = rs.delivery_rate else { return };
+        if self.startup.remeasure_from.is_none_or(|from| rs.prior_delivered < from) {
+            return;
+        }
+        self.startup.remeasure_from = None;
+        if !rs.app_limited {
+            self.max_bandwidth.replace(rate);
+        }
     }
 
     /// A departure from the draft: a rise of the delay ends STARTUP, too. The queue of a path over a satellite

@@ -42,6 +42,31 @@ fn startup_ends_on_loss_when_application_limited() {
     });
 }
 
+/// A policer of 10 Mbit/s with a bucket of 20 kB on a link of 100 Mbit/s and 20 ms.
+fn policed() -> Link {
+    Link { policer: Some(20_000), ..Link::new(10, 10, 20) }
+}
+
+#[test]
+fn heavy_losses_end_startup_before_the_round_does() {
+    let mut path = Path::new(policed());
+    path.until(seconds(1), |bbr| bbr.losses.in_round);
+    let round = path.look(|bbr| bbr.rounds.count());
+    path.until_phase(Phase::Drain);
+    assert_eq!(path.look(|bbr| bbr.rounds.count()), round);
+    assert_eq!(path.look(|bbr| bbr.losses.undo_phase), Some(Phase::Startup));
+}
+
+#[test]
+fn what_the_tokens_of_a_policer_let_pass_is_no_bandwidth() {
+    let mut path = Path::new(policed());
+    path.until_phase(Phase::Drain);
+    assert!(path.look(|bbr| bbr.max_bandwidth.get()) > 1_500_000, "the burst has passed");
+    path.until(seconds(1), |bbr| bbr.startup.remeasure_from.is_none());
+    let bandwidth = path.look(|bbr| bbr.max_bandwidth.get());
+    assert!((1_125_000..=1_375_000).contains(&bandwidth), "{bandwidth}");
+}
+
 #[test]
 fn startup_never_ends_when_application_limited_without_loss() {
     let mut path = Path::with_application(Link::new(100, 20, 50), Duration::from_millis(5));
