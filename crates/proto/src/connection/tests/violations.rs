@@ -7,11 +7,10 @@ use fulmar_wire::{
     RetireConnectionId, Side, StopSending, Stream, StreamId, TransportErrorCode as Code, VarInt, Writer,
 };
 
-use super::super::dispatch::FrameContext;
-use super::super::{Connection, SpaceId};
+use super::super::SpaceId;
+use super::by_hand::take;
 use super::pair::{End, Pair};
 use crate::TransportError;
-use crate::datagram::Ecn;
 
 const CLIENT_BIDI: StreamIdOf = StreamIdOf(Side::Client, Dir::Bi);
 const CLIENT_UNI: StreamIdOf = StreamIdOf(Side::Client, Dir::Uni);
@@ -50,12 +49,7 @@ pub(super) fn receive_as(
     payload: Vec<u8>,
     now: crate::Instant,
 ) -> Result<(), TransportError> {
-    let connection: &mut Connection = end.conn();
-    let payload = Bytes::from(payload);
-    let dst = connection.local_cid;
-    let cx = FrameContext { now, space, kind, dst, payload: &payload, generation: 0, detour: None };
-    let number = connection.path.space.largest_received().map_or(0, |n| n + 1);
-    connection.handle_payload(&cx, number, Ecn::NotEct)
+    take(end.conn(), now, (space, kind), &Bytes::from(payload))
 }
 
 /// Sends a payload to a server and expects that it closes with this code because of this frame.
