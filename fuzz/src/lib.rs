@@ -7,13 +7,19 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use fulmar_lab::crypto;
-use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, FourTuple,
-    Instant, ResetKey, Route, ServerConfig, SessionStore, TransmitBatch, Version,
-};
+use fulmar_proto::{ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, FourTuple, Instant, ResetKey, Route, ServerConfig, SessionStore, TransmitBatch, Version, AddressDiscovery, TimeStamps, TransportConfig};
 
 /// Connections that a target keeps: more than enough, and memory stays bounded.
 const CONNECTIONS_MAX: usize = 16;
+
+/// Extensions that are off by default are on, so that each frame has an owner.
+fn transport() -> Arc<TransportConfig> {
+    Arc::new(TransportConfig {
+        address_discovery: Some(AddressDiscovery::Both),
+        time_stamps: Some(TimeStamps::Both),
+        ..TransportConfig::default()
+    })
+}
 
 /// An endpoint and its connections.
 pub struct Host {
@@ -94,14 +100,17 @@ impl Default for Pair {
 impl Pair {
     pub fn new() -> Self {
         crypto::seed(1);
-        let server = ServerConfig::new(Arc::new(crypto::server_config(&[b"fuzz"])));
+        let server = ServerConfig::new(Arc::new(crypto::server_config(&[b"fuzz"])))
+            .with_transport(transport())
+            .expect("a valid configuration");
         let mut pair = Self {
             now: Instant::from_millis(1),
             client: Host::new("10.0.0.1:1000", None),
             server: Host::new("10.0.0.22:443", Some(Arc::new(server))),
             to_server: Vec::new(),
         };
-        pair.dial(&ClientConfig::new(Arc::new(crypto::client_config(&[b"fuzz"]))));
+        let client = ClientConfig::new(Arc::new(crypto::client_config(&[b"fuzz"])));
+        pair.dial(&client.with_transport(transport()).expect("a valid configuration"));
         for _ in 0..10 {
             pair.exchange();
         }
@@ -212,7 +221,7 @@ fn session_file(token: &[u8]) -> Vec<u8> {
     let version = Version::V1.0.to_be_bytes();
     let token_len = len(token);
     [
-        &b"fulmar\x00\x01"[..],
+        &b"fulmar\x00\x02"[..],
         &len(name),
         name,
         &443_u16.to_be_bytes(),

@@ -31,7 +31,8 @@ use crate::{Result, programs};
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only the pairs with these peers; on loopback `self-check` lets the strangers talk to each other.
+    /// Only the pairs with these peers; `self-check` lets the strangers talk to each other on loopback, and on the emulated network
+    /// each of them to itself, which shows what is theirs.
     #[arg(long = "peer", value_delimiter = ',')]
     peers: Vec<PeerChoice>,
     /// Only these cases.
@@ -173,7 +174,10 @@ fn loopback_pairs(choices: &[PeerChoice]) -> Vec<Pair> {
 /// Gives how many cases failed, of how many.
 fn run_emulated(options: &Options, dir: &Path) -> Result<(usize, usize)> {
     let strangers = emulated_strangers(options);
-    let pairs = emulated_pairs(&strangers);
+    let pairs = match options.peers.contains(&PeerChoice::SelfCheck) {
+        true => strangers.iter().map(|&peer| emulated::Pair { server: peer, client: peer }).collect(),
+        false => emulated_pairs(&strangers),
+    };
     let mut cases: Vec<emulated::Case> = options.choose();
     if options.quick && options.cases.is_empty() {
         cases = emulated::Case::QUICK.to_vec();

@@ -14,6 +14,7 @@ mod bench;
 mod determinism;
 mod interop;
 mod layers;
+mod pictures;
 mod process;
 mod programs;
 mod relay;
@@ -49,6 +50,8 @@ enum Task {
     Sockets(sockets::Options),
     /// Flood a server with datagrams while a client of good faith is served.
     Attack(attack::Options),
+    /// Draw the pictures of the documents anew.
+    Pictures(pictures::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
     /// One end of a TCP connection that competes in an interop case.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Task::Attack(options) => attack::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Determinism(options) => determinism::run(&options),
+        Task::Pictures(options) => pictures::run(&options),
         Task::Relay(options) => relay::run(&options),
         Task::Sockets(options) => sockets::run(&options),
         Task::Swarm(options) => swarm::run(&options),

@@ -49,6 +49,9 @@ pub(crate) struct Options {
     /// The congestion controller of the server. Default: that of the program.
     #[arg(long, value_name = "NAME")]
     cc: Option<String>,
+    /// Use this program `fulmar` instead of building one.
+    #[arg(long)]
+    fulmar: Option<PathBuf>,
     /// Print one JSON object per row.
     #[arg(long)]
     json: bool,
@@ -57,7 +60,8 @@ pub(crate) struct Options {
 /// Measures every row and compares it with its goal.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let dir = programs::scratch_dir("sockets")?;
-    let bench = Bench { program: programs::build_fulmar()?, www: dir.join("www"), out: dir.join("out"), dir };
+    let program = options.fulmar.clone().map_or_else(programs::build_fulmar, Ok)?;
+    let bench = Bench { program, www: dir.join("www"), out: dir.join("out"), dir };
     for folder in [&bench.www, &bench.out] {
         fs::create_dir_all(folder)?;
     }

@@ -351,6 +351,11 @@ pub(crate) struct TransportArgs {
     /// The largest UDP payload to try, in bytes
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_000))]
     pub(crate) mtu_max: Option<u16>,
+
+    /// Mark packets with this differentiated services code point, for routers that treat them accordingly (46: expedited
+    /// forwarding, 1: lower effort)
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
+    pub(crate) dscp: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar::{
     AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connecting,
-    Connection, ConnectionError, Endpoint, EndpointBuilder, EndpointConfig, Incoming, KeyUpdatePolicy,
+    Connection, ConnectionError, Dscp, Endpoint, EndpointBuilder, EndpointConfig, Incoming, KeyUpdatePolicy,
     ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, TransportConfig, VarInt, Version,
 };
 use tokio::runtime::Runtime;
@@ -51,6 +51,7 @@ pub(crate) struct Transport {
     logs: Option<Arc<QlogDir>>,
     versions: Vec<Version>,
     initial_version: Option<Version>,
+    dscp: Dscp,
 }
 
 impl Default for Transport {
@@ -61,6 +62,7 @@ impl Default for Transport {
             aead: AeadBackend::preferred(),
             versions: vec![Version::V1, Version::V2],
             initial_version: None,
+            dscp: Dscp::default(),
             logs: None,
         }
     }
@@ -104,7 +106,9 @@ impl Transport {
         };
         let versions = args.versions.iter().map(version).collect();
         let initial_version = args.initial_version.as_ref().map(version);
-        Ok(Self { config: Arc::new(config), aead, versions, initial_version, logs: None })
+        // Values above 63 are refused with the arguments.
+        let dscp = Dscp::new(args.dscp).unwrap_or_default();
+        Ok(Self { config: Arc::new(config), aead, versions, initial_version, dscp, logs: None })
     }
 
     /// Lets connections write down what they do.
@@ -116,7 +120,7 @@ impl Transport {
 
     /// The beginnings of an endpoint.
     pub(crate) fn endpoint(&self) -> EndpointBuilder {
-        let mut builder = Endpoint::builder().versions(self.versions.clone());
+        let mut builder = Endpoint::builder().versions(self.versions.clone()).dscp(self.dscp);
         if let Some(logs) = &self.logs {
             builder = builder.log_sink(logs.clone(), logs.delivery());
         }
@@ -320,11 +324,22 @@ pub(crate) fn client_config(
 /// Completes the handshake with a client.
 pub(crate) async fn accept(incoming: Incoming) -> Result<Connection, Failure> {
     let peer = incoming.remote_address().to_string();
-    let connecting = match incoming.accept() {
-        Ok(connecting) => connecting,
-        Err(error) => return Err(Failure::Accept { peer, error }),
-    };
-    connecting.await.map_err(Failure::connection(&peer))
+    begin(incoming)?.await.map_err(Failure::connection(&peer))
+}
+
+/// Takes a client's connection at once, so that its early data is answered without waiting for the end of the handshake.
+/// What is asked may have been asked before by the same client: this is for servers that do no harm by answering twice.
+pub(crate) async fn accept_early(incoming: Incoming) -> Result<Connection, Failure> {
+    let peer = incoming.remote_address().to_string();
+    match begin(incoming)?.into_0rtt() {
+        Ok(connection) => Ok(connection),
+        Err(connecting) => connecting.await.map_err(Failure::connection(&peer)),
+    }
+}
+
+fn begin(incoming: Incoming) -> Result<Connecting, Failure> {
+    let peer = incoming.remote_address().to_string();
+    incoming.accept().map_err(|error| Failure::Accept { peer, error })
 }
 
 /// Gives `endpoint` a moment to tell the peers that their connections are closed.

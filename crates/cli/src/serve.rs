@@ -135,7 +135,8 @@ fn admit(incoming: Incoming, site: &Arc<Site>, connections: &Arc<Semaphore>) {
 /// Serves each stream of a connection in a task of its own, until the connection ends. The peer can open no more of
 /// them than the stream limit of the transport allows.
 async fn serve_connection(incoming: Incoming, site: &Arc<Site>) -> Result<(), Failure> {
-    let connection = net::accept(incoming).await?;
+    // Files can be read as often as one likes.
+    let connection = net::accept_early(incoming).await?;
     let remote = connection.remote_address();
     info!(%remote, "connection accepted");
     loop {

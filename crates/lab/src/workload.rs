@@ -25,6 +25,8 @@ pub struct Workload {
     pub read_piece: RangeInclusive<u64>,
     /// The share of streams that this side resets while it sends on them, or after it finished.
     pub reset: f64,
+    /// The share of resets that leave a part of what was written, if the peer can.
+    pub reset_at: f64,
     /// The share of streams that this side stops while it reads them.
     pub stop: f64,
     /// The share of streams that are read in whatever order the data arrives.
@@ -96,6 +98,7 @@ impl Default for Workload {
             write_piece: 65_536..=65_536,
             read_piece: 65_536..=65_536,
             reset: 0.0,
+            reset_at: 0.0,
             stop: 0.0,
             unordered: 0.0,
             priority: 0.0,

@@ -14,12 +14,12 @@ fn satellite(seed: u64) -> Lab {
     Lab::new(seed).link(link.clone(), link)
 }
 
-/// Lets two connections upload 5 kB each, one after the other, and returns how long it took from the beginning of each
+/// Lets two connections upload `bytes` each, one after the other, and returns how long it took from the beginning of each
 /// until the server had all.
-fn durations(lab: Lab) -> ([Duration; 2], Simulation) {
+fn durations(lab: Lab, bytes: u64) -> ([Duration; 2], Simulation) {
     let lab = lab
-        .connection(Connecting::new(Workload::upload(5_000)))
-        .connection(Connecting::new(Workload::upload(5_000)).after_previous());
+        .connection(Connecting::new(Workload::upload(bytes)))
+        .connection(Connecting::new(Workload::upload(bytes)).after_previous());
     let mut lab = lab.start().expect("the configuration is sound");
     lab.run_until(Duration::from_secs(60), |lab| {
         let done = |n: usize| lab.server().sessions().get(n).is_some_and(|s| s.application().is_done());
@@ -37,14 +37,21 @@ fn durations(lab: Lab) -> ([Duration; 2], Simulation) {
 #[test]
 fn early_data_saves_a_round_trip_over_a_satellite() {
     let slack = Duration::from_millis(20);
-    let (without, lab) = durations(satellite(1).resume());
+    let (without, lab) = durations(satellite(1).resume(), 5_000);
     assert!(lab.client().sessions()[1].connection().stats().resumed);
-    let (with, lab) = durations(satellite(1).early_data());
+    let (with, lab) = durations(satellite(1).early_data(), 5_000);
     assert_eq!(lab.client().sessions()[1].connection().early_data(), EarlyData::Accepted);
     for full in [without[0], without[1], with[0]] {
         assert!(full >= 3 * DELAY && full < 3 * DELAY + slack, "{full:?}");
     }
     assert!(with[1] >= DELAY && with[1] < DELAY + slack, "{:?}", with[1]);
+}
+
+#[test]
+fn what_a_session_store_remembers_of_the_path_speeds_up_the_next_upload() {
+    let (durations, lab) = durations(satellite(1).resume(), 10_000_000);
+    assert!(lab.client().sessions()[1].connection().stats().resumed);
+    assert!(durations[1] + DELAY / 3 < durations[0], "{durations:?}");
 }
 
 #[test]

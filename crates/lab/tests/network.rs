@@ -64,10 +64,12 @@ fn a_link_without_delay_works() {
 fn a_full_link_is_used_well() {
     let report = upload(10 * MEGABYTE, link(), link());
     assert!(efficiency(10 * MEGABYTE, &report) > 0.85, "{report}");
-    // The search for larger datagrams finds its place between the data. What was lost was sent twice.
+    // The search for larger datagrams finds its place between the data. What was lost was sent twice: that is what the
+    // end of slow start overshoots by, less than the queue holds.
     let stats = stats(client(&report));
     let packets = stats.packets_sent - stats.packets_lost;
-    assert!(packets < 10 * MEGABYTE / 1_400, "{packets} packets, {report}");
+    assert!(packets < 10 * MEGABYTE / 1_410, "{packets} packets, {report}");
+    assert!(stats.packets_lost < 100, "{report}");
 }
 
 #[test]

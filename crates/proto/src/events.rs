@@ -1,6 +1,7 @@
 //! What the core tells the application and the endpoint.
 
 use std::io;
+use std::net::SocketAddr;
 
 use bytes::Bytes;
 use fulmar_wire::{CloseCode, ConnectionId, FrameType, ResetToken, TransportErrorCode, VarInt};
@@ -54,6 +55,13 @@ pub enum PathEvent {
     Failed {
         /// The addresses.
         addrs: FourTuple,
+    },
+    /// The peer tells where it sees this end (draft-ietf-quic-address-discovery).
+    Observed {
+        /// The addresses as this end knows them.
+        addrs: FourTuple,
+        /// This end's address as the peer sees it.
+        address: SocketAddr,
     },
 }
 

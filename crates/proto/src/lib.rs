@@ -75,16 +75,17 @@ pub use endpoint::{
 };
 pub use error::TransportError;
 pub use events::{ConnectionError, EndpointEvent, Event, PathEvent};
+pub use ext::OneWayDelays;
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
-    ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TransportErrorCode, TransportParameters,
-    VarInt, Version,
+    AddressDiscovery, ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TimeStamps,
+    TransportErrorCode, TransportParameters, VarInt, Version,
 };
 pub use path::{INITIAL_RTT, Rtt, TupleId};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
-    Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, StreamEvent, StreamStats, Streams,
-    WriteError,
+    Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,
+    StreamStats, Streams, WriteError,
 };
 
 #[cfg(doctest)]

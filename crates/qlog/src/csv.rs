@@ -111,6 +111,11 @@ fn row(event: &LogEvent) -> Row {
             let ip = std::net::Ipv6Addr::from(ip).to_canonical();
             Row { text: ip.to_string(), ..values("peer_address", port.into(), None) }
         }
+        LogEvent::ObservedAddress { ip, port } => {
+            let ip = std::net::Ipv6Addr::from(ip).to_canonical();
+            Row { text: ip.to_string(), ..values("observed_address", port.into(), None) }
+        }
+        LogEvent::Queues { forward, back } => values("one_way_queues", forward, Some(back)),
         LogEvent::DatagramsDropped { late, other } => values("datagrams_dropped", late, Some(other)),
         LogEvent::Blocked(reason) => worded("blocked", blocked(reason)),
         LogEvent::State(state) => worded("state", &format!("{state:?}")),

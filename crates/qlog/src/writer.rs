@@ -246,6 +246,20 @@ impl<W: io::Write> Writer<W> {
                 self.text_event(at, ("fulmar:blocked", "fulmar:blocked"), blocked(reason));
             }
             LogEvent::State(state) => self.state(at, state),
+            LogEvent::ObservedAddress { ip, port } => {
+                let ip = std::net::Ipv6Addr::from(ip).to_canonical();
+                let name = "fulmar:observed_address";
+                self.event(at, (name, name), |text| {
+                    let _ = write!(text, "\"ip\":\"{ip}\",\"port\":{port}");
+                });
+            }
+            LogEvent::Queues { forward, back } => {
+                let (name, millis) = ("fulmar:one_way_queues", |nanos: u64| nanos as f64 / 1e6);
+                let (forward, back) = (millis(forward), millis(back));
+                self.event(at, (name, name), |text| {
+                    let _ = write!(text, "\"forward\":{forward},\"return\":{back}");
+                });
+            }
             LogEvent::DatagramsDropped { late, other } => {
                 let name = "fulmar:datagrams_dropped";
                 self.event(at, (name, name), |text| {

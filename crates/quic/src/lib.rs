@@ -105,14 +105,15 @@ pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
-    AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError, ConnectionError,
-    ConnectionId, ConnectionStats, DatagramDropReason, DatagramId, DatagramStats, Dir, DroppedDatagram,
-    EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy, QuicLb, QuicLbConfig, QuicLbError,
-    RandomCids, ResetKey, RetryPolicy, ServerConfig, SessionFileError, SessionStore, Side, SpinBit, StreamId,
-    StreamStats, TlsError, TokenKeys, TokenKeysError, TransportConfig, TransportError, TransportErrorCode,
-    VarInt, Version, WorkerCids, restrict_suites,
+    AddressDiscovery, AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError,
+    ConnectionError, ConnectionId, ConnectionStats, DatagramDropReason, DatagramId, DatagramStats, Dir,
+    DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy, OneWayDelays, QuicLb,
+    QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy, ServerConfig,
+    SessionFileError, SessionStore, Side, SpinBit, StreamId, StreamStats, TimeStamps, TlsError, TokenKeys,
+    TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version, WorkerCids,
+    restrict_suites,
 };
-pub use fulmar_udp::{BufferSizes, SocketStats};
+pub use fulmar_udp::{BufferSizes, Dscp, SocketStats};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/migration.md")]

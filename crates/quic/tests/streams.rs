@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use common::{Pair, pattern, run, run_threaded, within};
 use fulmar::{
-    ClosedStream, Connection, ReadError, ReadExactError, ReadToEndError, StoppedError, TransportConfig,
-    VarInt, WriteError,
+    ClosedStream, Connection, ReadError, ReadExactError, ReadToEndError, ResetAtError, StoppedError,
+    TransportConfig, VarInt, WriteError,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -312,5 +312,36 @@ fn streams_end_with_their_connection() {
         assert_eq!(fate.await, Err(StoppedError::ConnectionLost(lost)));
         // What had arrived may still be read, or the stream ends with the connection; it never hangs.
         let _ = remote.read(&mut [0; 5]).await;
+    });
+}
+
+#[test]
+fn a_stream_that_is_reset_at_an_offset_is_read_up_to_it() {
+    run(async {
+        let pair = Pair::new().await;
+        let mut send = pair.client.open_uni().await.expect("an open connection");
+        send.write_all(&[7; 5_000]).await.expect("an open stream");
+        send.reset_at(VarInt::from_u32(3), 2_000).expect("the peer knows such resets");
+        assert!(matches!(send.write(b"x").await, Err(WriteError::ClosedStream)));
+        let mut recv = pair.server.accept_uni().await.expect("an open connection");
+        let mut beginning = [0; 2_000];
+        recv.read_exact(&mut beginning).await.expect("it was promised");
+        assert_eq!(recv.read(&mut [0; 10]).await, Err(ReadError::Reset(VarInt::from_u32(3))));
+        assert_eq!(send.stopped().await.expect("an open connection"), None);
+        assert_eq!(send.reset(VarInt::ZERO), Err(ClosedStream));
+    });
+}
+
+#[test]
+fn a_peer_without_partial_resets_is_sent_none() {
+    run(async {
+        let without = TransportConfig { reset_stream_at: false, ..TransportConfig::default() };
+        let pair = Pair::with(without, TransportConfig::default()).await;
+        let mut send = pair.client.open_uni().await.expect("an open connection");
+        send.write_all(b"whole").await.expect("an open stream");
+        assert_eq!(send.reset_at(VarInt::from_u32(3), 2), Err(ResetAtError::UnsupportedByPeer));
+        send.finish().expect("it is still open");
+        let mut recv = pair.server.accept_uni().await.expect("an open connection");
+        assert_eq!(recv.read_to_end(10).await.expect("it is whole"), b"whole");
     });
 }

@@ -9,6 +9,7 @@
 //! | [`UdpSocket`] | a socket registered with tokio: receive a batch, send a train of segments |
 //! | [`RecvBatch`] | the receive buffers, recycled; yields [`Received`] datagrams |
 //! | [`Transmit`] | one datagram, or a train of equally long ones, to send |
+//! | [`Dscp`] | how routers are to treat what a socket sends |
 //! | [`SocketStats`] | what happened on the socket, errors included |
 //!
 //! **Invariant.** Addresses that leave or enter this crate are canonical: an IPv4 peer of a dual-stack socket is
@@ -19,11 +20,13 @@
 #![deny(unsafe_code)]
 
 mod address;
+mod dscp;
 mod recv;
 mod socket;
 mod stats;
 
 pub use address::canonical;
+pub use dscp::Dscp;
 pub use recv::{Received, RecvBatch};
 pub use socket::{BufferSizes, SOCKET_BUFFER_BYTES, SendOutcome, Transmit, UdpSocket};
 pub use stats::SocketStats;

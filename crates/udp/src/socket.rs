@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use quinn_udp::{EcnCodepoint, UdpSockRef, UdpSocketState};
@@ -9,6 +10,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::Interest;
 
 use crate::address::{canonical, for_socket, ip_for_socket};
+use crate::dscp::Dscp;
 use crate::recv::RecvBatch;
 use crate::stats::{Counters, SocketStats, add};
 
@@ -64,6 +66,9 @@ pub struct UdpSocket {
     io: tokio::net::UdpSocket,
     state: UdpSocketState,
     is_ipv6: bool,
+    dscp: Dscp,
+    /// The kernel has refused to segment what carries a code point.
+    marked_gso_refused: AtomicBool,
     counters: Counters,
 }
 
@@ -107,7 +112,33 @@ impl UdpSocket {
         let is_ipv6 = socket.local_addr()?.is_ipv6();
         socket.set_nonblocking(true)?;
         let io = tokio::net::UdpSocket::from_std(socket)?;
-        Ok(Self { io, state, is_ipv6, counters: Counters::default() })
+        let counters = Counters::default();
+        Ok(Self {
+            io,
+            state,
+            is_ipv6,
+            dscp: Dscp::default(),
+            marked_gso_refused: AtomicBool::new(false),
+            counters,
+        })
+    }
+
+    /// The same socket, which gives all that it sends a differentiated services code point, beside the ECN bits of each
+    /// [`Transmit`].
+    ///
+    /// # Errors
+    /// `Unsupported` for another code point than 0 on other systems than Linux.
+    pub fn with_dscp(self, dscp: Dscp) -> io::Result<Self> {
+        if dscp != Dscp::default() && !cfg!(target_os = "linux") {
+            let reason = "differentiated services code points are for Linux";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
+        Ok(Self { dscp, ..self })
+    }
+
+    /// The code point that it gives to what it sends.
+    pub fn dscp(&self) -> Dscp {
+        self.dscp
     }
 
     /// The address the socket is bound to.
@@ -134,7 +165,10 @@ impl UdpSocket {
 
     /// The most segments that one [`Transmit`] should have: 1 where the kernel does not segment, or once it refused to.
     pub fn max_gso_segments(&self) -> usize {
-        self.state.max_gso_segments()
+        match self.marked_gso_refused.load(Ordering::Relaxed) {
+            true => 1,
+            false => self.state.max_gso_segments(),
+        }
     }
 
     /// The most datagrams that the kernel coalesces into one message; 1 where it does not coalesce.
@@ -265,6 +299,10 @@ impl UdpSocket {
     }
 
     fn send_once(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if self.dscp != Dscp::default() {
+            return self.io.try_io(Interest::WRITABLE, || self.send_marked(transmit));
+        }
         let message = quinn_udp::Transmit {
             destination: for_socket(transmit.destination, self.is_ipv6),
             ecn: EcnCodepoint::from_bits(transmit.ecn),
@@ -273,6 +311,26 @@ impl UdpSocket {
             src_ip: transmit.source.map(|ip| ip_for_socket(ip, self.is_ipv6)),
         };
         self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &message))
+    }
+
+    /// Sends with a code point.
+    #[cfg(target_os = "linux")]
+    fn send_marked(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let segment = transmit.segment_size.and_then(|size| u16::try_from(size).ok());
+        let result = crate::dscp::send(
+            &SockRef::from(&self.io),
+            for_socket(transmit.destination, self.is_ipv6),
+            transmit.source.map(|ip| ip_for_socket(ip, self.is_ipv6)),
+            self.dscp.with_ecn(transmit.ecn),
+            segment,
+            transmit.contents,
+        );
+        // The kernel has no word of its own for a device that cannot segment.
+        let refusals = [Some(libc::EIO), Some(libc::EINVAL)];
+        if segment.is_some() && result.as_ref().is_err_and(|error| refusals.contains(&error.raw_os_error())) {
+            self.marked_gso_refused.store(true, Ordering::Relaxed);
+        }
+        result
     }
 
     fn blocked(&self, sent: usize) -> SendOutcome {

@@ -138,6 +138,8 @@ named_numbers! {
         APPLICATION_CLOSE = 0x1d,
         /// §19.20.
         HANDSHAKE_DONE = 0x1e,
+        /// draft-ietf-quic-reliable-stream-reset §4.
+        RESET_STREAM_AT = 0x24,
         /// draft-ietf-quic-ack-frequency §5.
         IMMEDIATE_ACK = 0x1f,
         /// RFC 9221 §4.
@@ -150,6 +152,12 @@ named_numbers! {
         PATH_ACK_ECN = 0x3f,
         /// draft-ietf-quic-ack-frequency §4.
         ACK_FREQUENCY = 0xaf,
+        /// draft-huitema-quic-ts §2.3.
+        TIMESTAMP = 0x2f5,
+        /// draft-ietf-quic-address-discovery §4.1, an IPv4 address.
+        OBSERVED_ADDRESS_V4 = 0x9f81a6,
+        /// draft-ietf-quic-address-discovery §4.1, an IPv6 address.
+        OBSERVED_ADDRESS_V6 = 0x9f81a7,
         /// RFC 10069.
         PATH_NEW_CONNECTION_ID = 0x3e78,
         /// RFC 10069.

@@ -28,8 +28,8 @@ pub use codes::{FrameType, TransportErrorCode};
 pub use frame::{
     Ack, AckEncoder, AckFrequency, AckRanges, AckWritten, CloseCode, ConnectionClose, Crypto, DataBlocked,
     Datagram, EcnCounts, Frame, FrameError, Frames, MaxData, MaxStreamData, MaxStreams, NewConnectionId,
-    NewToken, PathChallenge, PathResponse, ResetStream, RetireConnectionId, StopSending, Stream,
-    StreamDataBlocked, StreamHeader, StreamsBlocked, frames,
+    NewToken, ObservedAddress, PathChallenge, PathResponse, ResetStream, ResetStreamAt, RetireConnectionId,
+    StopSending, Stream, StreamDataBlocked, StreamHeader, StreamsBlocked, Timestamp, frames,
 };
 pub use header::{
     HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,
@@ -40,8 +40,8 @@ pub use ids::{CID_LEN_MAX, ConnectionId, Dir, PathId, ResetToken, Side, StreamId
 pub use packet_kind::PacketKind;
 pub use reader::{Reader, Truncated};
 pub use transport_params::{
-    ParameterId, ParameterProblem, PreferredAddress, TransportParameterError, TransportParameters,
-    VersionInformation,
+    AddressDiscovery, ParameterId, ParameterProblem, PreferredAddress, TimeStamps, TransportParameterError,
+    TransportParameters, VersionInformation,
 };
 pub use varint::{VarInt, VarIntTooLarge};
 pub use version::{Dialect, Version};

@@ -58,7 +58,13 @@ pub(crate) async fn run(options: Options, report: Report) -> anyhow::Result<()> 
         Some(file) if !options.insecure => Trust::Authority(file),
         _ => Trust::Anything,
     };
-    let config = tls::client_config(trust, options.chacha20, ALPN, tls::transport(options.idle)?)?;
+    let mut transport = tls::transport(options.idle)?;
+    if options.testcase == "zerortt" {
+        // The runner counts the bytes behind the handshake, and quinn's probes for the datagram size alone are more than it
+        // allows.
+        transport.mtu_discovery_config(None);
+    }
+    let config = tls::client_config(trust, options.chacha20, ALPN, transport)?;
     if options.chacha20 {
         report.offered(&[CipherSuite::TLS13_CHACHA20_POLY1305_SHA256]);
     }

@@ -44,6 +44,11 @@ pub(crate) struct InteropServerArgs {
     /// The private key of the certificate, PEM
     #[arg(long, value_name = "FILE", default_value = "/certs/priv.key")]
     pub(crate) key: PathBuf,
+
+    /// An address of this server that clients shall move to in the case connectionmigration; one of each family at most.
+    /// Default: the machine's IPv6 address, at the port of --listen
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) preferred: Vec<SocketAddr>,
 }
 
 #[derive(Debug, Args)]

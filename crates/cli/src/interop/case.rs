@@ -12,6 +12,15 @@ pub(super) enum Course {
     OneByOne,
     /// The first over one, all others over a second that resumes its session.
     Resumed,
+    /// As before, and the requests of the second are early data.
+    Early,
+}
+
+impl Course {
+    /// Whether a second connection needs the session of the first.
+    pub(super) fn resumes(self) -> bool {
+        matches!(self, Self::Resumed | Self::Early)
+    }
 }
 
 /// What a test case asks of this program.
@@ -26,6 +35,8 @@ pub(super) struct Case {
     pub(super) key_update: bool,
     /// Whether a client would like version 2, though it begins with version 1.
     pub(super) version_2: bool,
+    /// Whether a server asks its clients to move to another address.
+    pub(super) migration: bool,
 }
 
 impl Case {
@@ -37,11 +48,11 @@ impl Case {
             retry: false,
             key_update: false,
             version_2: false,
+            migration: false,
         };
         Ok(match name {
             // What these are about happens in the network, or without being asked for.
             "ecn"
-            | "connectionmigration"
             | "handshake"
             | "transfer"
             | "longrtt"
@@ -56,7 +67,9 @@ impl Case {
             | "crosstraffic" => plain,
             "handshakeloss" | "multiconnect" => Self { course: Course::OneByOne, ..plain },
             "resumption" => Self { course: Course::Resumed, ..plain },
+            "zerortt" => Self { course: Course::Early, ..plain },
             "keyupdate" => Self { key_update: true, ..plain },
+            "connectionmigration" => Self { migration: true, ..plain },
             "v2" => Self { version_2: true, ..plain },
             "retry" => Self { retry: true, ..plain },
             "chacha20" => Self { cipher: Some(Cipher::Chacha20), ..plain },

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,6 +57,7 @@ fn config(case: Case, sessions: &Arc<SessionStore>, transport: &Transport) -> Re
     let (config, _) = net::client_config(&trust, case.cipher, hq::PROTOCOL, transport.clone())?;
     Ok(match case.course {
         Course::Resumed => config.with_sessions(sessions.clone()),
+        Course::Early => config.with_sessions(sessions.clone()).with_early_data(true),
         Course::Together | Course::OneByOne => config,
     })
 }
@@ -94,7 +95,7 @@ impl Client {
                 }
                 Ok(())
             }
-            Course::Resumed => {
+            Course::Resumed | Course::Early => {
                 let (first, rest) = items.split_at(items.len().min(1));
                 self.fetch_over_one(first).await?;
                 self.fetch_over_one(rest).await
@@ -108,17 +109,24 @@ impl Client {
         let server = &first.url.authority;
         let peer = server.to_string();
         let address = first_address(server).await?;
-        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-        let any: SocketAddr = any.parse().expect("it is an address");
-        let endpoint = self.transport.endpoint().config(self.endpoint_config()?).bind(any);
+        let config = self.endpoint_config()?;
+        let bind =
+            |any: IpAddr| self.transport.endpoint().config(config.clone()).bind(SocketAddr::new(any, 0));
+        // The server may ask to go on over the other family. Without IPv6 on the machine, IPv4 has to do.
+        let endpoint = bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into()));
         let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
         let connecting = endpoint
             .connect_with(self.config.clone(), address, &server.host)
             .map_err(|error| Failure::Connect { peer: peer.clone(), error })?;
-        let connection = connecting.await.map_err(Failure::connection(&peer))?;
-        info!(%address, "connected");
+        let early = if self.case.course == Course::Early { connecting.into_0rtt() } else { Err(connecting) };
+        let connection = match early {
+            Ok(connection) => connection,
+            Err(connecting) => connecting.await.map_err(Failure::connection(&peer))?,
+        };
+        info!(%address, early_data = ?connection.early_data(), "connected");
         let result = self.fetch_files(&connection, items).await;
-        if self.case.course == Course::Resumed {
+        info!(early_data = ?connection.early_data(), "done");
+        if self.case.course.resumes() {
             self.wait_for_session(server).await;
         }
         connection.close(CLOSE_DONE, b"");

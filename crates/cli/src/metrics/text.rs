@@ -137,6 +137,12 @@ const PATH: &[Figure] = &[
     ("path_rtt_latest_seconds", "gauge", "The latest round-trip time.", |c| {
         c.stats.rtt_min.map(|_| c.stats.rtt_latest.as_secs_f64())
     }),
+    ("path_forward_queue_seconds", "gauge", "The time in queues to the peer, if it tells the time.", |c| {
+        Some(c.stats.one_way?.forward_queue.as_secs_f64())
+    }),
+    ("path_return_queue_seconds", "gauge", "The time in queues from the peer, if it tells the time.", |c| {
+        Some(c.stats.one_way?.return_queue.as_secs_f64())
+    }),
     ("path_mtu_bytes", "gauge", "UDP payload of a full datagram.", |c| Some(c.stats.mtu.into())),
 ];
 

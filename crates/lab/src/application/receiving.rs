@@ -59,6 +59,11 @@ impl Receiving {
         self.bytes
     }
 
+    /// How many bytes from the beginning on were read without a gap.
+    pub fn read_from_start(&self) -> u64 {
+        self.read.first().filter(|range| range.start == 0).map_or(0, |range| range.end)
+    }
+
     /// The offset after the last byte that was read.
     pub fn read_end(&self) -> u64 {
         self.read.max().map_or(0, |last| last + 1)
@@ -71,7 +76,7 @@ impl Receiving {
     }
 
     pub(super) fn note_time(&mut self, now: Instant) {
-        let read = self.read.first().filter(|range| range.start == 0).map_or(0, |range| range.end);
+        let read = self.read_from_start();
         if self.progress.last().is_none_or(|(before, _)| *before < read) {
             self.progress.push((read, now));
         }
@@ -129,7 +134,7 @@ impl Receiving {
             return Err(format!("stream {id} gave {} bytes when asked for {len}", chunk.bytes.len()));
         }
         // Ordered reading continues at the first byte that was not read.
-        let first_unread = self.read.first().filter(|range| range.start == 0).map_or(0, |range| range.end);
+        let first_unread = self.read_from_start();
         if ordered && start != first_unread {
             return Err(format!("stream {id} gave offset {start} when {first_unread} was next"));
         }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use fulmar_base::Rng;
-use fulmar_proto::{Connection, StreamId, VarInt, WriteError};
+use fulmar_proto::{Connection, ResetAtError, StreamId, VarInt, WriteError};
 
 use super::{CODES, Pace, pause};
 use crate::Workload;
@@ -40,6 +40,8 @@ pub enum SendingEnd {
         code: VarInt,
         /// Whether the end was written before.
         finished: bool,
+        /// How many bytes the peer gets all the same.
+        reliable_size: u64,
     },
 }
 
@@ -128,7 +130,7 @@ impl Sending {
                 connection.streams().send(self.id).set_priority(priority).map_err(|e| self.wrong(e))?;
             }
             if self.written == self.stop_writing_at() {
-                self.finish_or_reset(connection, rng)?;
+                self.finish_or_reset(connection, workload, rng)?;
                 break;
             }
             if self.written == self.ready {
@@ -181,7 +183,12 @@ impl Sending {
         }
     }
 
-    fn finish_or_reset(&mut self, connection: &mut Connection, rng: &mut Rng) -> Result<(), String> {
+    fn finish_or_reset(
+        &mut self,
+        connection: &mut Connection,
+        workload: &Workload,
+        rng: &mut Rng,
+    ) -> Result<(), String> {
         let mut handle = connection.streams().send(self.id);
         let finishes = match self.reset_at {
             None => true,
@@ -194,14 +201,32 @@ impl Sending {
         }
         if self.reset_at.is_some() {
             let code = VarInt::saturating(rng.below(CODES));
-            handle.reset(code).map_err(|e| self.wrong(e))?;
-            self.end = SendingEnd::Reset { code, finished: finishes };
+            let leaves_some = self.written > 0 && workload.reset_at > 0.0 && rng.chance(workload.reset_at);
+            let mut reliable_size = if leaves_some { 1 + rng.below(self.written) } else { 0 };
+            let partial = match reliable_size {
+                0 => Err(ResetAtError::UnsupportedByPeer),
+                _ => handle.reset_at(code, reliable_size),
+            };
+            match partial {
+                Ok(()) => {}
+                Err(ResetAtError::UnsupportedByPeer) => {
+                    reliable_size = 0;
+                    handle.reset(code).map_err(|e| self.wrong(e))?;
+                }
+                Err(error) => return Err(self.wrong(error)),
+            }
+            self.end = SendingEnd::Reset { code, finished: finishes, reliable_size };
         }
         Ok(())
     }
 
     pub(super) fn on_finished(&mut self) -> Result<(), String> {
-        if self.end != SendingEnd::Finished || self.fate != SendingFate::Unknown {
+        let may_finish = match self.end {
+            SendingEnd::Finished => true,
+            SendingEnd::Reset { reliable_size, .. } => reliable_size > 0,
+            SendingEnd::Open => false,
+        };
+        if !may_finish || self.fate != SendingFate::Unknown {
             return Err(format!("stream {} is told to be finished when it is {self:?}", self.id));
         }
         self.fate = SendingFate::Acknowledged;

@@ -63,7 +63,11 @@ fn stream(sending: &Sending, receiving: &Receiving) -> Result<(), &'static str> 
         ReceivingEnd::Open => {}
         ReceivingEnd::Finished => finished(sending, receiving)?,
         ReceivingEnd::Reset(code) => match sending.end() {
-            SendingEnd::Reset { code: sent, .. } if sent == code => {}
+            SendingEnd::Reset { code: sent, reliable_size, .. } if sent == code => {
+                if receiving.read_from_start() < reliable_size {
+                    return Err("the receiver saw the reset before what was promised");
+                }
+            }
             _ => return Err("the receiver saw a reset that was not sent"),
         },
         ReceivingEnd::Stopped(_) => {}
@@ -72,9 +76,10 @@ fn stream(sending: &Sending, receiving: &Receiving) -> Result<(), &'static str> 
         (SendingFate::Stopped(code), ReceivingEnd::Stopped(sent)) if code == sent => Ok(()),
         (SendingFate::Stopped(_), _) => Err("the sender was stopped, but not by the receiver"),
         // The transport has everything, although the application may still have to read it.
-        (SendingFate::Acknowledged, ReceivingEnd::Reset(_)) => {
-            Err("a stream that was acknowledged was reset")
-        }
+        (SendingFate::Acknowledged, ReceivingEnd::Reset(_)) => match sending.end() {
+            SendingEnd::Reset { reliable_size, .. } if reliable_size > 0 => Ok(()),
+            _ => Err("a stream that was acknowledged was reset"),
+        },
         (SendingFate::Acknowledged | SendingFate::Unknown, _) => Ok(()),
     }
 }

@@ -7,7 +7,9 @@ use fulmar_base::{Instant, Rng};
 use fulmar_proto::congestion::{
     Bbr1Config, BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig,
 };
-use fulmar_proto::{KeyUpdatePolicy, RetryPolicy, Side, TimerStyle, TransportConfig, Version};
+use fulmar_proto::{
+    AddressDiscovery, KeyUpdatePolicy, RetryPolicy, Side, TimeStamps, TimerStyle, TransportConfig, Version,
+};
 use fulmar_sim::{
     Aqm, Change, CoDel, Corrupt, DualQ, Jitter, LinkConfig, Loss, NatConfig, Policer, QueueLimit, Red,
     Reorder, Scheduled, SuspendedSide, Suspension,
@@ -307,9 +309,31 @@ impl Dice {
             datagram_receive_buffer: self.0.chance(0.8).then(|| self.magnitude(1_024, 1 << 20) as usize),
             datagram_send_buffer: self.magnitude(1_024, 1 << 20) as usize,
             key_update: self.key_update(),
+            reset_stream_at: self.0.chance(0.8),
+            grease_quic_bit: self.0.chance(0.8),
+            address_discovery: self.address_discovery(),
+            time_stamps: self.time_stamps(),
             ecn: self.0.chance(0.5),
             log_entries: if self.0.chance(0.1) { 1 << self.0.below(12) } else { 0 },
             ..TransportConfig::default()
+        }
+    }
+
+    fn address_discovery(&mut self) -> Option<AddressDiscovery> {
+        match self.0.below(6) {
+            0 => Some(AddressDiscovery::Provide),
+            1 => Some(AddressDiscovery::Receive),
+            2 => Some(AddressDiscovery::Both),
+            _ => None,
+        }
+    }
+
+    fn time_stamps(&mut self) -> Option<TimeStamps> {
+        match self.0.below(6) {
+            0 => Some(TimeStamps::Receive),
+            1 => Some(TimeStamps::Send),
+            2 => Some(TimeStamps::Both),
+            _ => None,
         }
     }
 
@@ -325,6 +349,7 @@ impl Dice {
             write_piece: 1..=self.magnitude(piece_min, 100_000),
             read_piece: 1..=self.magnitude(piece_min, 100_000),
             reset: self.rare(0.3),
+            reset_at: self.0.unit(),
             stop: self.rare(0.3),
             unordered: self.rare(1.0),
             priority: self.rare(1.0),

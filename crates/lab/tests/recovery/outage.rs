@@ -64,6 +64,9 @@ fn a_radio_that_stops_and_delivers_in_a_burst_costs_its_pause_only() {
         assert!(run.server().cwnd >= kept, "{controller:?}: {} of {window}", run.server().cwnd);
         let run = run.finish(Duration::from_secs(20));
         assert_eq!(run.server.packets_lost, 0, "{controller:?}");
+        // Probes ask with data that has not left before.
+        assert!(run.server.pto_count > 0);
+        assert_eq!(run.server.streams.bytes_retransmitted, 0, "{controller:?}");
         assert!(
             run.time <= steady.time + ms(260),
             "{controller:?}: {:?}, steady {:?}",

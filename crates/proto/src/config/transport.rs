@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fulmar_wire::VarInt;
+use fulmar_wire::{AddressDiscovery, TimeStamps, VarInt};
 use thiserror::Error;
 
 use crate::congestion::CongestionControl;
@@ -110,6 +110,9 @@ pub struct TransportConfig {
     /// Bytes that the application may have buffered for sending, sent and not acknowledged included.
     /// Default 16 MiB.
     pub send_window: u64,
+    /// Whether streams can be reset with a part of their data still delivered
+    /// (draft-ietf-quic-reliable-stream-reset), where the peer can, too. Default true.
+    pub reset_stream_at: bool,
     /// The round-trip time that is assumed before the first measurement; the first packet is repeated after two
     /// and a half times as long. Ends that know each other to be far away should say so here. Default 100 ms, see
     /// [`INITIAL_RTT`].
@@ -149,6 +152,14 @@ pub struct TransportConfig {
     /// takes any (RFC 9287). To be switched off where QUIC shares its port with other protocols, which the bit tells
     /// apart. Default true.
     pub grease_quic_bit: bool,
+    /// Whether this end tells its peer from which address the peer's packets come, and wants to be told so itself
+    /// (draft-ietf-quic-address-discovery). Who is told believes what the peer says: to be used with peers that are
+    /// trusted, or with several of them. Default `None`: neither.
+    pub address_discovery: Option<AddressDiscovery>,
+    /// Whether this end says in its acknowledgements when they were sent, and wants to be told so
+    /// (draft-huitema-quic-ts), to tell the delays of the two directions apart: `ConnectionStats::one_way`. Each
+    /// acknowledgement grows by about six bytes. Default `None`: neither.
+    pub time_stamps: Option<TimeStamps>,
     /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
     /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
@@ -170,6 +181,7 @@ impl Default for TransportConfig {
             receive_window: 3 << 19,
             receive_window_max: 48 << 20,
             send_window: 16 << 20,
+            reset_stream_at: true,
             initial_rtt: INITIAL_RTT,
             timers: TimerStyle::default(),
             max_ack_delay: Duration::from_millis(25),
@@ -186,6 +198,8 @@ impl Default for TransportConfig {
             follow_preferred_address: true,
             spin_bit: SpinBit::default(),
             grease_quic_bit: true,
+            address_discovery: None,
+            time_stamps: None,
             ecn: true,
             log_entries: 0,
         }
@@ -203,6 +217,7 @@ impl TransportConfig {
             receive_window: self.receive_window,
             receive_window_max: self.receive_window_max,
             send_window: self.send_window,
+            reset_stream_at: self.reset_stream_at,
         }
     }
 

@@ -230,7 +230,7 @@ impl Flow {
         self.refresh_rate(now, rtt);
         let train = self.controller.take_train();
         if train > 0 {
-            self.pacer.lend(now, train);
+            self.pacer.lend(now, train, rtt.smoothed());
         }
     }
 

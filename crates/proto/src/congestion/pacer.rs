@@ -44,8 +44,9 @@ pub(super) struct Pacer {
     max_datagram_size: u16,
     tokens: i64,
     updated: Instant,
-    /// Bytes lent to a train and not paid back.
+    /// Bytes lent to a train and not paid back, and until when.
     lent: u64,
+    lent_until: Instant,
     /// Whether the sender waits for tokens.
     waiting: bool,
     /// What may leave at once after silence, if the controller says.
@@ -55,8 +56,16 @@ pub(super) struct Pacer {
 impl Pacer {
     /// A full bucket.
     pub(super) fn new(now: Instant, rate: u64, max_datagram_size: u16) -> Self {
-        let mut pacer =
-            Self { rate, max_datagram_size, tokens: 0, updated: now, lent: 0, waiting: false, burst: None };
+        let mut pacer = Self {
+            rate,
+            max_datagram_size,
+            tokens: 0,
+            updated: now,
+            lent: 0,
+            lent_until: now,
+            waiting: false,
+            burst: None,
+        };
         pacer.tokens = scaled(pacer.capacity(BURST_TIME));
         pacer
     }
@@ -110,11 +119,13 @@ impl Pacer {
 
     /// Lets a train of `bytes` leave at once, ahead of the rate. They are paid back as soon as they have left, or
     /// less than a packet of them is unused: the pause that follows keeps the rate what it is on average, and the
-    /// train apart from what comes after it.
-    pub(super) fn lend(&mut self, now: Instant, bytes: u64) {
+    /// train apart from what comes after it. After `time` they are paid back whether they have left or not: a sender
+    /// without room in its window has no use for a train, and it would leave later, as a burst.
+    pub(super) fn lend(&mut self, now: Instant, bytes: u64, time: Duration) {
         self.refill(now);
         let bytes = bytes.min(MAX_CAPACITY / 2);
         self.lent = self.lent.saturating_add(bytes);
+        self.lent_until = now + time;
         self.tokens = self.tokens.saturating_add(scaled(bytes));
     }
 
@@ -124,7 +135,7 @@ impl Pacer {
         self.waiting = false;
         self.tokens = self.tokens.saturating_sub(scaled(bytes));
         if self.lent > 0 && self.tokens < scaled(self.packet()) {
-            self.tokens = self.tokens.saturating_sub(scaled(std::mem::take(&mut self.lent)));
+            self.pay_back();
         }
     }
 
@@ -147,6 +158,13 @@ impl Pacer {
         let gained = i64::try_from(self.rate.saturating_mul(elapsed)).unwrap_or(i64::MAX);
         let limit = self.limit(self.saving_time()).max(self.tokens);
         self.tokens = self.tokens.saturating_add(gained).min(limit);
+        if self.lent > 0 && now >= self.lent_until {
+            self.pay_back();
+        }
+    }
+
+    fn pay_back(&mut self) {
+        self.tokens = self.tokens.saturating_sub(scaled(std::mem::take(&mut self.lent)));
     }
 
     /// The most tokens that may be there, where the rate may be saved up for `time`.

@@ -27,6 +27,10 @@ const TRAIN_DIVISOR: u64 = 8;
 const MAX_TRAIN_PACKETS: u64 = 512;
 const MIN_TRAIN_PACKETS: u64 = 10;
 
+/// A train that has shown nothing, because its acknowledgements came as one, is followed by one of twice the length, up to
+/// this many times.
+const MAX_DOUBLINGS: u32 = 5;
+
 /// A train that shows less than this share of the estimate, in hundredths, confirms it.
 const GROWTH_PERCENT: u64 = 125;
 
@@ -45,6 +49,8 @@ const MAX_EXCESS: u64 = 200;
 pub(super) struct Ramp {
     initial_window: u64,
     phase: Phase,
+    /// Trains that have shown nothing.
+    misses: u32,
     /// Bytes of a train that may leave at once, not yet handed to the pacer.
     due: u64,
     estimate: Option<Estimate>,
@@ -104,7 +110,8 @@ struct Estimate {
 impl Ramp {
     /// A start with this window in bytes.
     pub(super) fn new(initial_window: u64) -> Self {
-        Self { initial_window, phase: Phase::Unknown(None), due: 0, estimate: None, cautious_excess: None }
+        let phase = Phase::Unknown(None);
+        Self { initial_window, phase, misses: 0, due: 0, estimate: None, cautious_excess: None }
     }
 
     /// The bandwidth that trains showed, until the rate of delivery shows it better.
@@ -233,8 +240,12 @@ impl Ramp {
             self.phase = Phase::Found;
             return;
         }
+        if shown.is_none() {
+            self.misses = (self.misses + 1).min(MAX_DOUBLINGS);
+        }
         let held = self.estimate.map_or(self.initial_window, |estimate| volume(estimate.rate, rtt));
-        let train = (held / TRAIN_DIVISOR).clamp(MIN_TRAIN_PACKETS * packet, MAX_TRAIN_PACKETS * packet);
+        let shortest = (MIN_TRAIN_PACKETS * packet) << self.misses;
+        let train = (held / TRAIN_DIVISOR).clamp(shortest, MAX_TRAIN_PACKETS * packet);
         self.due = train;
         self.phase = Phase::Waiting(train);
     }

@@ -65,9 +65,10 @@ impl PacketTrain {
     ///
     /// The rate is what was acknowledged over the longest of three times. That of sending: no estimate is above the
     /// rate of sending. That since the first acknowledgement, whose own bytes do not count then. And the delay beyond
-    /// the usual round-trip time: acknowledgements that had to wait for something on their way back, or were sent
+    /// about the smallest round-trip time: acknowledgements that had to wait for something on their way back, or were sent
     /// together, come in a bunch, but then all of them late. So the estimate is rather too low than too high, which
-    /// the next train corrects, since it is longer.
+    /// the next train corrects, since it is longer. Where one acknowledgement is all that came, the delay alone says
+    /// something, if it is long enough.
     pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>, min_rtt: Duration, packet: u64) {
         let sent = ack.largest_sent_time;
         if sent < self.first_sent {
@@ -75,23 +76,23 @@ impl PacketTrain {
         }
         self.acked += ack.acked_bytes;
         let first = *self.first_ack.get_or_insert_with(|| {
-            // Where delay varies, the smallest is much less than the usual one.
-            let base = now.saturating_since(sent).min(ack.rtt.smoothed()).max(min_rtt);
+            // The smallest round-trip time may be that of a small packet; what exceeds it by more came late.
+            let base = now.saturating_since(sent).clamp(min_rtt, min_rtt + MIN_TIME);
             FirstAck { came: now, bytes: ack.acked_bytes, base }
         });
-        let later = self.acked - first.bytes;
-        if self.is_short(packet)
-            || self.acked < MIN_PACKETS * packet
-            || later == 0
-            || self.acked < self.bytes / 2
-        {
+        if self.is_short(packet) || self.acked < MIN_PACKETS * packet || self.acked < self.bytes / 2 {
             return;
         }
         let sending = sent.saturating_since(self.first_sent);
-        let delay = now.saturating_since(self.first_sent + first.base).max(sending).max(MIN_TIME);
+        let delay = now.saturating_since(self.first_sent + first.base).max(sending);
+        let later = self.acked - first.bytes;
+        if later == 0 && delay < MIN_TIME {
+            return;
+        }
+        let by_delay = rate(self.acked, delay.max(MIN_TIME));
         let spacing = now.saturating_since(first.came).max(MIN_TIME / 2);
-        let shown = rate(self.acked, delay).min(rate(later, spacing));
-        self.rate = self.rate.max(Some(shown));
+        let by_spacing = if later > 0 { rate(later, spacing) } else { u64::MAX };
+        self.rate = self.rate.max(Some(by_delay.min(by_spacing)));
     }
 
     /// What the train has shown, in bytes per second, if it has.

@@ -126,6 +126,11 @@ impl CryptoStream {
         }
     }
 
+    /// Whether something was sent and not acknowledged.
+    pub(super) fn has_sent_unacked(&self) -> bool {
+        self.sent > 0 && !self.acked.contains_range(0..self.sent as u64)
+    }
+
     /// Sends everything again that has not arrived: a Retry or a probe asks for it.
     pub(super) fn resend_unacked(&mut self) {
         self.on_lost(0, self.sent as u32);

@@ -37,6 +37,7 @@ impl Connection {
                 }
                 SentFrame::Stream { .. }
                 | SentFrame::ResetStream(_)
+                | SentFrame::ResetStreamAt { .. }
                 | SentFrame::StopSending(_)
                 | SentFrame::MaxData
                 | SentFrame::MaxStreamData(_)
@@ -66,6 +67,11 @@ impl Connection {
                             true => extension.on_acked(*sequence),
                             false => extension.on_lost(*sequence),
                         }
+                    }
+                }
+                SentFrame::ObservedAddress { sequence } => {
+                    for tuple in self.path.tuples_mut() {
+                        tuple.observation.on_fate(*sequence, acked);
                     }
                 }
                 // A PING has done what it could.

@@ -5,15 +5,17 @@
 use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{
-    AckFrequency, ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, PacketKind,
-    TransportErrorCode,
+    AckFrequency, ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, ObservedAddress,
+    PacketKind, TransportErrorCode,
 };
 
 use super::Connection;
 use super::migration::Detour;
 use super::spaces::SpaceId;
 use crate::error::TransportError;
-use crate::events::ConnectionError;
+use crate::events::{ConnectionError, Event, PathEvent};
+use crate::ext::{unasked, unasked_stamp};
+use crate::log::LogEvent;
 use crate::streams::RecvContext;
 
 /// Where a frame was found.
@@ -45,6 +47,8 @@ impl Connection {
             Frame::Crypto(crypto) => self.on_crypto(cx, &crypto),
             Frame::Stream(stream) => self.streams.on_stream(&stream, cx.payload, &stream_cx),
             Frame::ResetStream(reset) => self.streams.on_reset_stream(&reset),
+            Frame::ResetStreamAt(_) if !self.config.reset_stream_at => Err(not_negotiated()),
+            Frame::ResetStreamAt(reset) => self.streams.on_reset_stream_at(&reset),
             Frame::StopSending(stop) => self.streams.on_stop_sending(&stop),
             Frame::MaxData(max) => {
                 self.streams.on_max_data(&max);
@@ -81,6 +85,8 @@ impl Connection {
             Frame::NewToken(token) => self.on_new_token(&token),
             Frame::HandshakeDone => self.on_handshake_done(cx.now),
             Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request),
+            Frame::Timestamp(stamp) => self.timestamps.as_mut().ok_or_else(unasked_stamp)?.on_frame(&stamp),
+            Frame::ObservedAddress(observed) => self.on_observed_address(cx, &observed),
             Frame::ImmediateAck => self.on_immediate_ack(cx),
             Frame::ConnectionClose(close) => {
                 self.on_connection_close(cx.now, &close);
@@ -113,6 +119,26 @@ impl Connection {
         }
         if let Some(space) = self.space_mut(cx.space) {
             space.demand_ack();
+        }
+        Ok(())
+    }
+
+    fn on_observed_address(
+        &mut self,
+        cx: &FrameContext<'_>,
+        frame: &ObservedAddress,
+    ) -> Result<(), TransportError> {
+        let extension = self.address_discovery.as_ref().ok_or_else(unasked)?;
+        let tuple = match cx.detour {
+            None => Some(&mut self.path.tuple),
+            Some(detour) => self.path.tuples_mut().find(|tuple| tuple.addrs == detour.addrs()),
+        };
+        // What is said of a tuple that is not known yet will be said again when it is.
+        let Some(tuple) = tuple else { return Ok(()) };
+        let (news, addrs) = (extension.on_frame(frame, &mut tuple.observation)?, tuple.addrs);
+        if let Some(address) = news {
+            self.events.push_back(Event::Path(PathEvent::Observed { addrs, address }));
+            self.note(cx.now, LogEvent::observed_address(address));
         }
         Ok(())
     }

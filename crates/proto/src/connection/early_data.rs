@@ -50,6 +50,7 @@ impl RememberedLimits {
                 streams.max_stream_data_uni,
                 streams.max_streams_bidi,
                 streams.max_streams_uni,
+                streams.reset_stream_at.into(),
                 limits.datagram_frame_max,
                 limits.active_connection_ids,
             ]
@@ -67,6 +68,7 @@ pub(super) fn stream_limits(parameters: &TransportParameters) -> InitialLimits {
         max_stream_data_uni: parameters.initial_max_stream_data_uni.get(),
         max_streams_bidi: parameters.initial_max_streams_bidi.get(),
         max_streams_uni: parameters.initial_max_streams_uni.get(),
+        reset_stream_at: parameters.reset_stream_at,
     }
 }
 

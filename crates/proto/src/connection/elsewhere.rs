@@ -32,7 +32,11 @@ impl Connection {
         }
         let mut frames = packet.frames(buffer, size, self.dialect);
         let mut rng = self.path.rng.fork();
-        self.path.others_mut()[index].write(now, &mut rng, &mut frames);
+        let tuple = &mut self.path.others_mut()[index];
+        tuple.write(now, &mut rng, &mut frames);
+        if let Some(extension) = self.address_discovery.as_mut().filter(|_| !frames.is_empty()) {
+            extension.write_aside(&mut tuple.observation, tuple.addrs.remote, &mut frames);
+        }
         if frames.is_empty() {
             return None;
         }

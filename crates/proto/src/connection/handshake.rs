@@ -423,6 +423,18 @@ impl Handshake {
         self.streams[level as usize].on_acked(offset, len);
     }
 
+    /// Whether something of a level has left that the peer has not acknowledged.
+    pub(super) fn has_sent_unacked(&self, level: Level) -> bool {
+        self.streams[level as usize].has_sent_unacked()
+    }
+
+    /// What has left and the peer has not acknowledged is sent again; returns whether there is anything.
+    pub(super) fn repeat(&mut self, level: Level) -> bool {
+        let stream = &mut self.streams[level as usize];
+        stream.resend_unacked();
+        stream.has_sent_unacked()
+    }
+
     pub(super) fn on_crypto_lost(&mut self, level: Level, offset: u64, len: u32) {
         self.streams[level as usize].on_lost(offset, len);
     }

@@ -52,6 +52,9 @@ impl Connection {
             rates: (tuple.flow.pacing_rate(), tuple.flow.delivery_rate()),
             rtt: (measured(rtt.latest()), measured(rtt.smoothed())),
             rtt_bounds: (measured(rtt.min()), measured(rtt.variance())),
+            queues: self.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id)).map(|delays| {
+                (delays.forward_queue.as_nanos() as u64, delays.return_queue.as_nanos() as u64)
+            }),
             phase: controller.state(),
             mtu: tuple.mtu(),
             ecn: Some(tuple.ecn.state()),

@@ -48,6 +48,13 @@ pub(super) struct Detour {
     uncredited: u64,
 }
 
+impl Detour {
+    /// The addresses that the datagram took.
+    pub(super) fn addrs(&self) -> FourTuple {
+        self.addrs
+    }
+}
+
 impl Connection {
     /// Moves the connection to another address of this end: `local_ip`, or whatever the socket has now if it is
     /// `None` (RFC 9000 §9.2). The server is told at once, under a fresh connection ID; until it answers, the

@@ -20,6 +20,7 @@
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
 //! | `migration` | which addresses are used, and whether they work |
 //! | `recovery` | acknowledgements, losses, probe timeouts |
+//! | `repetition` | flights of a handshake that are repeated before a timeout |
 //! | `timers` | when to wake, and why |
 //! | `idle`, `vigil`, `close` | silence and the end |
 //! | `stats`, `log` | figures; what is noted in the log |
@@ -44,6 +45,7 @@ mod opening;
 mod parameters;
 mod receive;
 mod recovery;
+mod repetition;
 mod resume;
 mod retry;
 mod slot;
@@ -82,6 +84,7 @@ use self::handshake::{Handshake, Progress};
 use self::idle::Idle;
 use self::lifecycle::Lifecycle;
 use self::parameters::{OfServer, local_parameters};
+use self::repetition::Repetition;
 use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
@@ -97,7 +100,7 @@ use crate::datagrams::{
 use crate::endpoint::TokenIssuer;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEvent, EndpointEventInner, Event};
-use crate::ext::{AckFrequency, QuicBit};
+use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
 use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
@@ -171,7 +174,9 @@ pub struct Connection {
     streams: Streams,
     datagrams: Datagrams,
     ack_frequency: Option<AckFrequency>,
+    address_discovery: Option<AddressDiscovery>,
     quic_bit: Option<QuicBit>,
+    timestamps: Option<Timestamps>,
     address_tokens: AddressTokens,
     /// Makes tokens for the client (servers only).
     issuer: Option<Arc<TokenIssuer>>,
@@ -187,6 +192,7 @@ pub struct Connection {
     /// When the probe timeout was last started anew.
     pto_base_time: Instant,
     probes: Probes,
+    repetition: Repetition,
     /// Whether a Handshake packet of this end was acknowledged.
     handshake_acked: bool,
     /// The address that the server prefers, while it is being tried.
@@ -313,7 +319,9 @@ impl Connection {
             streams: Streams::new(side, &transport.streams(), &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
+            address_discovery: None,
             quic_bit: None,
+            timestamps: None,
             address_tokens: AddressTokens::default(),
             issuer: None,
             sessions: None,
@@ -324,6 +332,7 @@ impl Connection {
             pto: PtoBackoff::new(transport.timers),
             pto_base_time: now,
             probes: Probes::default(),
+            repetition: Repetition::default(),
             handshake_acked: false,
             preferred: None,
             ignores_challenges: false,
@@ -434,19 +443,6 @@ impl Connection {
         usize::from(self.path.tuple.mtu()) - overhead
     }
 
-    /// What an earlier connection left in the session store about the path to this server, see
-    /// [`Connection::set_path_memory`].
-    pub fn path_memory(&self) -> Option<Vec<u8>> {
-        self.sessions.as_ref()?.path()
-    }
-
-    /// Leaves up to 256 bytes about the path for later connections to this server, if there is a session store.
-    pub fn set_path_memory(&self, bytes: Vec<u8>) {
-        if let Some(sessions) = &self.sessions {
-            sessions.set_path(bytes);
-        }
-    }
-
     /// Changes the keys of application data as soon as the protocol allows it: when the handshake is confirmed and the last
     /// change was acknowledged a while ago (RFC 9001 §6).
     pub fn update_keys(&mut self) {
@@ -489,6 +485,13 @@ impl Connection {
     /// The address of this end, where the socket tells.
     pub fn local_ip(&self) -> Option<IpAddr> {
         self.path.tuple.addrs.local_ip
+    }
+
+    /// The address of this end as the peer sees it, on the network path in use. `None` until the peer has told, or if it was
+    /// not asked to (see [`TransportConfig::address_discovery`](crate::TransportConfig::address_discovery)). The
+    /// peer may be mistaken, or lie.
+    pub fn observed_address(&self) -> Option<SocketAddr> {
+        self.path.tuple.observation.told()
     }
 
     /// The time after which an acknowledgement is overdue (RFC 9002 §6.2.1), without backoff.
@@ -656,7 +659,7 @@ impl Connection {
         self.note(now, LogEvent::State(ConnectionState::Closing));
         self.close = Some(Close::new(code, reason));
         self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
-        self.stop_components();
+        self.stop_components(now);
     }
 
     /// The peer has closed, or has forgotten the connection.
@@ -664,7 +667,7 @@ impl Connection {
         self.note(now, LogEvent::State(ConnectionState::Draining));
         let was_open = self.lifecycle.is_open();
         self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
-        self.stop_components();
+        self.stop_components(now);
         if was_open {
             self.events.push_back(Event::ConnectionLost { reason });
         }
@@ -674,12 +677,13 @@ impl Connection {
     fn abandon(&mut self, now: Instant, reason: ConnectionError) {
         self.note(now, LogEvent::State(ConnectionState::TimedOut));
         self.lifecycle.move_to_drained();
-        self.stop_components();
+        self.stop_components(now);
         self.events.push_back(Event::ConnectionLost { reason });
         self.on_drained();
     }
 
-    fn stop_components(&mut self) {
+    fn stop_components(&mut self, now: Instant) {
+        self.remember_path(now);
         self.idle.stop();
         self.vigil.stop();
         self.handshake.stop();

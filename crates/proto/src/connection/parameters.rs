@@ -9,7 +9,7 @@ use super::{Connection, ConnectionSetup};
 use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
-use crate::ext::{AckFrequency, QuicBit};
+use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
 
 /// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
 pub(super) struct OfServer {
@@ -43,6 +43,9 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         disable_active_migration: !transport.migration,
         active_connection_id_limit: VarInt::saturating(transport.connection_ids),
         initial_scid: Some(setup.local_cid),
+        reset_stream_at: limits.reset_stream_at,
+        time_stamps: transport.time_stamps,
+        address_discovery: transport.address_discovery,
         grease_quic_bit: transport.grease_quic_bit,
         max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),
         ..TransportParameters::default()
@@ -65,6 +68,8 @@ pub(super) fn circumstances(
         parameters.initial_max_streams_uni,
         parameters.active_connection_id_limit,
         parameters.max_datagram_frame_size.unwrap_or(VarInt::ZERO),
+        VarInt::from_u32(parameters.reset_stream_at.into()),
+        VarInt::from_u32(parameters.address_discovery.map_or(0, |roles| 1 + roles as u32)),
     ];
     let limits: Vec<u8> = remembered.iter().flat_map(|limit| limit.get().to_be_bytes()).collect();
     let in_version = |version: Version| [&version.0.to_be_bytes()[..], &limits].concat();
@@ -103,6 +108,9 @@ impl Connection {
             self.path.remote_cids.on_new_connection_id(&issued, &mut self.endpoint_events)?;
         }
         self.ack_frequency = self.config.min_ack_delay().map(|min| AckFrequency::new(min, &parameters));
+        self.address_discovery =
+            AddressDiscovery::new(now, self.config.address_discovery, parameters.address_discovery);
+        self.timestamps = Timestamps::new(now, self.config.time_stamps, &parameters);
         let greases = self.config.grease_quic_bit && parameters.grease_quic_bit;
         self.quic_bit = greases.then(|| QuicBit::new(self.rng.fork()));
         let cid_limit = parameters.active_connection_id_limit.get();

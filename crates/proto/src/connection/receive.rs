@@ -165,6 +165,9 @@ impl Connection {
             let level = if is_early(&packet) { Level::Handshake } else { space.level() };
             let waits = level > Level::Initial && !self.has_had_keys(level);
             let kept = waits && self.undecryptable.keep(level, packet, &bytes, arrival.ecn);
+            if kept {
+                self.on_packet_without_keys(level);
+            }
             return Err(if kept { Drop::Kept } else { Drop::Silently });
         }
         let size = bytes.len() as u16;
@@ -273,6 +276,14 @@ impl Connection {
             if !self.lifecycle.is_open() {
                 return Ok(());
             }
+        }
+        if ack_eliciting && !cx.space.is_data() {
+            self.on_handshake_asked(cx.now);
+        }
+        if let Some(extension) = &mut self.timestamps
+            && extension.end_packet(cx.now, self.path.tuple.rtt.min())
+        {
+            self.note_figures(cx.now, None);
         }
         let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
         let is_newest = space.largest_received().is_none_or(|largest| largest < number);

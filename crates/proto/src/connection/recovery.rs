@@ -47,6 +47,9 @@ impl Connection {
         self.handshake_acked |= cx.space == SpaceId::Handshake && !outcome.acked.is_empty();
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(cx.now, cx.space, sample);
+            if let Some(extension) = self.timestamps.as_mut().filter(|_| cx.space.is_data()) {
+                extension.on_rtt_sample(sample);
+            }
         }
         if outcome.acked.iter().any(|(_, packet)| packet.ack_eliciting) && self.peer_validated_address() {
             self.pto.reset();
@@ -68,7 +71,7 @@ impl Connection {
             rtt: &tuple.rtt,
             window: tuple.flow.controller().window(),
             mtu: tuple.mtu(),
-            paces: tuple.flow.controller().pacing_rate().is_some(),
+            pace: tuple.flow.controller().pacing_rate(),
             packets_sent: space.next_number(),
             packet_threshold: space.packet_threshold(),
         };
@@ -300,14 +303,13 @@ impl Connection {
         Some(self.next_ack_expected()? + self.path.tuple.rtt.smoothed() / STALL_PATIENCE)
     }
 
-    /// Whether the acknowledgements of a steady flow are late. The path may have become narrower: until they
-    /// come, datagrams have the size that every path carries. Those bring the news within a round trip, where
-    /// large ones would be lost, and cost a few headers if there is no news.
+    /// Whether the acknowledgements of a steady flow are late, or probes have asked for them. The path may have
+    /// become narrower: until they come, datagrams have the size that every path carries. Those bring the news within a
+    /// round trip, where large ones would be lost, and cost a few headers if there is no news.
     pub(super) fn is_ack_late(&self, now: Instant) -> bool {
-        self.handshake.is_confirmed()
-            && self
-                .next_ack_expected()
-                .is_some_and(|at| at + self.path.tuple.rtt.smoothed() / LATE_PATIENCE <= now)
+        let late = |at: Instant| at + self.path.tuple.rtt.smoothed() / LATE_PATIENCE <= now;
+        let probed = self.config.timers == TimerStyle::OncePerRtt && self.pto.count() > 0;
+        self.handshake.is_confirmed() && (probed || self.next_ack_expected().is_some_and(late))
     }
 
     /// When the oldest packet of application data should be acknowledged, if acknowledgements go on as they came
@@ -406,18 +408,30 @@ impl Connection {
         }
     }
 
-    /// Gives the next probe something useful to say: what the oldest packets said (RFC 9002 §6.2.4).
+    /// Gives the next probe something useful to say (RFC 9002 §6.2.4): data that waits for room in the window, or what
+    /// the oldest packets said.
+    ///
+    /// What waits is of use whatever became of the packets in flight. What they said is not, if they have arrived: a
+    /// radio may only have stopped. If they are lost, the acknowledgement of the probe tells that.
     fn queue_probe_data(&mut self, space: SpaceId) {
+        if space.is_data() {
+            // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
+            self.handshake.on_done_lost();
+            if self.streams.has_data_to_send() {
+                return;
+            }
+        }
+        self.repeat_oldest(space);
+    }
+
+    /// Lets the next probe repeat what the oldest packets of a space said.
+    fn repeat_oldest(&mut self, space: SpaceId) {
         let mut frames = Vec::new();
         if let Some(space) = self.space_mut(space) {
             let oldest = space.take_for_probe().take(PROBE_PACKETS);
             frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
         }
         self.deliver(space, &frames, Fate::Probed);
-        if space.is_data() {
-            // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
-            self.handshake.on_done_lost();
-        }
     }
 }
 

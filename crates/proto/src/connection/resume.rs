@@ -1,5 +1,7 @@
 //! What a connection knows of its path, for a later one, and takes over from an earlier one (RFC 9959).
 
+use fulmar_base::Instant;
+
 use super::Connection;
 use crate::congestion::{SAVED_PATH_LIFETIME, SavedPath};
 
@@ -29,6 +31,21 @@ impl Connection {
         let tuple = &mut self.path.tuple;
         if saved.is_about(tuple.addrs.remote.ip(), tuple.addrs.local_ip) {
             tuple.flow.resume(saved);
+        }
+    }
+
+    /// A client that has a session store takes from it what an earlier connection to the server left, unless it was given
+    /// parameters.
+    pub(crate) fn resume_remembered(&mut self, now: Instant) {
+        if let Some(saved) = self.sessions.as_ref().and_then(|sessions| sessions.take_path(now)) {
+            self.resume_congestion(saved);
+        }
+    }
+
+    /// Leaves for a later connection what this one has learned, if there is a session store.
+    pub(super) fn remember_path(&self, now: Instant) {
+        if let Some((sessions, saved)) = self.sessions.as_ref().zip(self.congestion_parameters()) {
+            sessions.keep_path(now, saved);
         }
     }
 

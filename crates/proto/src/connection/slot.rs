@@ -165,10 +165,12 @@ impl Connection {
                 // When nothing gets through, the path may have become narrower: of two probes one fits every
                 // path, and in the end all packets do. The full one that arrives shows that the path is as wide
                 // as ever.
-                let second_probe = slot == Slot::Packets(Allowance::Probe) && self.probes.is_last();
-                // An unreliable datagram cannot be cut.
-                let late = !self.datagrams.wants_to_send() && self.is_ack_late(now);
-                let narrow = second_probe || late || self.pto.count() >= NARROW_PTOS;
+                let narrow = match slot {
+                    Slot::Packets(Allowance::Probe) => self.probes.is_last(),
+                    // An unreliable datagram cannot be cut.
+                    _ => !self.datagrams.wants_to_send() && self.is_ack_late(now),
+                };
+                let narrow = narrow || self.pto.count() >= NARROW_PTOS;
                 let mtu = if narrow { MTU_MIN } else { self.path.tuple.mtu() };
                 if slot == Slot::Packets(Allowance::PathOnly) && credit < usize::from(MTU_MIN) {
                     // What is left of a small credit is for a repetition.

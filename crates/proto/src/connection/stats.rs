@@ -7,6 +7,7 @@ use fulmar_wire::Version;
 use super::Connection;
 use crate::crypto::CipherSuite;
 use crate::datagrams::DatagramStats;
+use crate::ext::OneWayDelays;
 use crate::streams::StreamStats;
 
 /// What is counted while the connection runs.
@@ -99,6 +100,9 @@ pub struct ConnectionStats {
     pub rtt_latest: Duration,
     /// The mean deviation of the round-trip time.
     pub rtt_variance: Duration,
+    /// The delays of the two directions, if the peer says when it sends (`TransportConfig::time_stamps`), and once they were
+    /// measured on the path in use.
+    pub one_way: Option<OneWayDelays>,
     /// After how many packets this end acknowledges, as the peer has asked.
     pub ack_gap: u32,
     /// How long this end may delay an acknowledgement, as the peer has asked.
@@ -160,6 +164,7 @@ impl Connection {
             rtt_min: tuple.rtt.has_sample().then(|| tuple.rtt.min()),
             rtt_latest: tuple.rtt.latest(),
             rtt_variance: tuple.rtt.variance(),
+            one_way: self.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id)),
             ack_gap: self.path.space.ack_policy().ack_eliciting_threshold,
             ack_delay: self.path.space.ack_policy().max_ack_delay,
             mtu: tuple.mtu(),

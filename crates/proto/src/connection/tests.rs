@@ -12,6 +12,7 @@
 //! | `memory` | how much memory something takes |
 //! | `retry`, `key_update` | what only shows from within |
 //! | `ack_frequency` | what is agreed about acknowledgements |
+//! | `quic_bit` | peers that give it any value from the first packet on |
 //! | `log` | what the log tells |
 //! | `starvation` | a handshake that has to wait for room in the congestion window |
 
@@ -33,6 +34,7 @@ mod mutations;
 mod orders;
 mod packets;
 mod parameters;
+mod quic_bit;
 mod retry;
 mod starvation;
 mod tokens;

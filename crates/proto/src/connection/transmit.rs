@@ -26,6 +26,9 @@ impl Connection {
             State::Closing => return self.transmit_close(now, batch),
             State::Draining | State::Drained => return None,
         }
+        if let Some(extension) = &mut self.address_discovery {
+            extension.refill(now);
+        }
         if let Err(error) = self.maintain_keys(now) {
             self.close_on_error(now, error);
             return self.transmit_close(now, batch);

@@ -38,6 +38,7 @@ impl Connection {
                     || self.handshake.wants_to_send(space.level())
                     || self.path.remote_cids.wants_to_send()
                     || self.path.local_cids.wants_to_send()
+                    || self.wants_to_tell_address()
                     || self.streams.wants_to_send()
                     || self.datagrams.wants_to_send()
             }
@@ -91,11 +92,15 @@ impl Connection {
         let rides_along = allowance != Allowance::AcksOnly;
         let path = self.path.id;
         let room = out.space();
+        let is_stamped = space.is_data() && !self.sends_early_data();
         let Some(space) = self.space_mut(space) else { return };
         if (space.needs_ack(now) || (rides_along && space.has_ack_news()))
             && space.write_ack(now, path, ACK_DELAY_EXPONENT, out)
         {
             self.stats.acks_sent += 1;
+            if let Some(extension) = self.timestamps.as_ref().filter(|_| is_stamped) {
+                extension.write(now, ACK_DELAY_EXPONENT, out);
+            }
             self.stats.ack_bytes += (room - out.space()) as u64;
         }
     }
@@ -103,6 +108,16 @@ impl Connection {
     /// RFC 9000 §13.2.4: a peer that never has to acknowledge anything never lets us forget ranges.
     fn ping_is_useful(&self, space: SpaceId, out: &FrameWriter<'_>) -> bool {
         !out.is_empty() && self.space(space).is_some_and(|s| s.wants_ping())
+    }
+
+    /// Whether the peer is to be told its address on the tuple in use. Before the end of the handshake there is more
+    /// important work for the little credit of an address.
+    fn wants_to_tell_address(&self) -> bool {
+        self.handshake.is_complete()
+            && self
+                .address_discovery
+                .as_ref()
+                .is_some_and(|extension| extension.wants_to_send(&self.path.tuple.observation))
     }
 
     fn write_data_frames(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
@@ -117,6 +132,12 @@ impl Connection {
             && (self.streams.wants_to_send() || self.datagrams.wants_to_send())
         {
             extension.write(out);
+        }
+        if self.wants_to_tell_address()
+            && let Some(extension) = &mut self.address_discovery
+        {
+            let tuple = &mut self.path.tuple;
+            extension.write(&mut tuple.observation, tuple.addrs.remote, out);
         }
         self.streams.write_control(out);
         self.datagrams.write(now, out, room);

@@ -402,11 +402,15 @@ impl Endpoint {
         if local_cid.is_empty() && self.by_remote.contains_key(&addrs.remote) {
             return Err(ConnectError::AddressInUse);
         }
-        let sessions = config.sessions.clone().map(|store| SessionView::new(store, server, setup.version));
+        let sessions = config
+            .sessions
+            .clone()
+            .map(|store| SessionView::new(store, server, self.config.epoch, setup.version));
         let mut connection = Connection::client(setup, &config.tls, name, sessions, config.early_data)
             .map_err(ConnectError::Tls)?;
-        if let Some(saved) = &config.saved_path {
-            connection.resume_congestion(saved.clone());
+        match &config.saved_path {
+            Some(saved) => connection.resume_congestion(saved.clone()),
+            None => connection.resume_remembered(now),
         }
         Ok((self.register(&[local_cid], addrs.remote), connection))
     }

@@ -4,7 +4,12 @@
 //! whether an extension is on: a connection without it has no component.
 
 mod ack_frequency;
+mod address_discovery;
 mod quic_bit;
+mod timestamps;
 
 pub(crate) use ack_frequency::{AckFigures, AckFrequency, MIN_ACK_DELAY};
+pub(crate) use address_discovery::{AddressDiscovery, Observation, unasked};
 pub(crate) use quic_bit::QuicBit;
+pub use timestamps::OneWayDelays;
+pub(crate) use timestamps::{Timestamps, unasked_stamp};

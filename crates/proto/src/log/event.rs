@@ -1,5 +1,7 @@
 //! What a connection can note.
 
+use std::net::{IpAddr, SocketAddr};
+
 use fulmar_base::Instant;
 use fulmar_wire::{CloseCode, EcnCounts, Frame, FrameType, StreamId, VarInt};
 
@@ -180,6 +182,13 @@ pub enum LogEvent {
         /// The mean deviation.
         variance: u64,
     },
+    /// The time in the queues of the two directions was measured, in nanoseconds.
+    Queues {
+        /// To the peer.
+        forward: u64,
+        /// From the peer.
+        back: u64,
+    },
     /// The congestion controller is in another state.
     Phase(&'static str),
     /// The size of a full datagram is different, in bytes of UDP payload.
@@ -190,6 +199,13 @@ pub enum LogEvent {
     KeyGeneration(u64),
     /// The connection goes by another network path: the peer's IP address, IPv4 addresses mapped, and port.
     PeerAddress {
+        /// The address.
+        ip: [u8; 16],
+        /// The port.
+        port: u16,
+    },
+    /// The peer has told this end's address, as it sees it: the IP address, IPv4 addresses mapped, and the port.
+    ObservedAddress {
         /// The address.
         ip: [u8; 16],
         /// The port.
@@ -260,6 +276,15 @@ impl LogEvent {
         Self::Ack { delay: delay.get(), ce: ecn.map(|ecn| u32::try_from(ecn.ce).unwrap_or(u32::MAX)) }
     }
 
+    /// An address that the peer has told.
+    pub(crate) fn observed_address(address: SocketAddr) -> Self {
+        let ip = match address.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        Self::ObservedAddress { ip: ip.octets(), port: address.port() }
+    }
+
     /// What is noted of a frame, but for the ranges of an ACK; `None` for padding.
     pub(crate) fn of_frame(frame: &Frame<'_>) -> Option<Self> {
         let kind = frame.frame_type();
@@ -278,6 +303,7 @@ impl LogEvent {
                 Self::Crypto { offset: crypto.offset.get(), len: short(crypto.data.len()) }
             }
             Frame::ResetStream(reset) => about_stream(reset.id, reset.final_size.get()),
+            Frame::ResetStreamAt(reset) => about_stream(reset.id, reset.reliable_size.get()),
             Frame::StopSending(stop) => about_stream(stop.id, stop.error_code.get()),
             Frame::MaxStreamData(max) => about_stream(max.id, max.maximum.get()),
             Frame::StreamDataBlocked(blocked) => about_stream(blocked.id, blocked.limit.get()),
@@ -291,6 +317,8 @@ impl LogEvent {
             },
             Frame::RetireConnectionId(retire) => plain(retire.sequence.get()),
             Frame::Datagram(datagram) => plain(datagram.data.len() as u64),
+            Frame::Timestamp(stamp) => plain(stamp.time.get()),
+            Frame::ObservedAddress(observed) => plain(observed.sequence.get()),
             Frame::AckFrequency(request) => plain(request.sequence.get()),
             Frame::ConnectionClose(close) => match close.code {
                 CloseCode::Application(code) => Self::Close { application: true, code: code.get() },

@@ -32,6 +32,8 @@ pub(crate) struct Figures {
     pub(crate) rtt: (u64, u64),
     /// Smallest and variance.
     pub(crate) rtt_bounds: (u64, u64),
+    /// To the peer and from it; nothing if nobody tells.
+    pub(crate) queues: Option<(u64, u64)>,
     pub(crate) phase: &'static str,
     pub(crate) mtu: u16,
     pub(crate) ecn: Option<EcnState>,
@@ -135,6 +137,9 @@ impl ConnectionLog {
         }
         if was.rtt_bounds != now.rtt_bounds {
             self.push(at, LogEvent::RttBounds { min: now.rtt_bounds.0, variance: now.rtt_bounds.1 });
+        }
+        if let Some((forward, back)) = now.queues.filter(|_| was.queues != now.queues) {
+            self.push(at, LogEvent::Queues { forward, back });
         }
         if was.window != now.window {
             self.push(at, LogEvent::Window { window: now.window.0, in_flight: now.window.1 });

@@ -31,6 +31,11 @@ pub(crate) enum SentFrame {
         fin: bool,
     },
     ResetStream(StreamId),
+    /// A reset that leaves the first bytes of the stream.
+    ResetStreamAt {
+        id: StreamId,
+        reliable_size: u64,
+    },
     StopSending(StreamId),
     MaxData,
     MaxStreamData(StreamId),
@@ -53,6 +58,10 @@ pub(crate) enum SentFrame {
     },
     /// A request of the ACK frequency extension.
     AckFrequency {
+        sequence: u64,
+    },
+    /// An observation of address discovery.
+    ObservedAddress {
         sequence: u64,
     },
     Ping,

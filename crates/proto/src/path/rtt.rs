@@ -4,8 +4,9 @@
 //! trip. With an ACK for every second packet there are hundreds: the weights then span a few milliseconds, the
 //! variance falls to the noise within one window, and the first ACK that comes a little late meets a probe
 //! timeout that is no longer than the round trip. So the samples of a round trip are collected, and only their
-//! sum counts: the mean of them moves the smoothed time, the farthest of them moves the variance. The number of
-//! ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002, for comparison.
+//! sum counts: the mean of them moves the smoothed time (unless the path stood still), the farthest of them moves the
+//! variance. The number of ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002,
+//! for comparison.
 
 use std::time::Duration;
 
@@ -29,6 +30,10 @@ pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 const VARIANCES: u32 = 3;
 const VARIANCES_CLASSIC: u32 = 4;
 
+/// When all samples of the round trip after a stop are so many times as long as before it, there was no stop: the path has
+/// become longer.
+const LONGER: u32 = 2;
+
 /// Estimates of the round-trip time of one tuple.
 ///
 /// Loss detection, probe timeouts, pacing and congestion control read it; only [`Rtt::update`] changes it.
@@ -40,8 +45,10 @@ pub struct Rtt {
     variance: Duration,
     min: Duration,
     first_sample: Option<Instant>,
+    /// When the latest sample was taken.
+    last_sample: Instant,
     period: Period,
-    /// The largest step between two samples of the round trip before.
+    /// The largest rise from one sample to the next in the round trip before.
     step: Duration,
 }
 
@@ -57,23 +64,50 @@ struct Period {
     samples: u32,
     /// The largest distance from the smoothed time.
     farthest: Duration,
-    /// The largest distance of two samples in a row.
+    smallest: Duration,
+    /// Whether a sample was beyond the probe timeout, or longer by the silence before it, since the last stop may have
+    /// raised the timer: the path has stood still, or has become longer.
+    stopped: bool,
+    /// Whether that was so in the round trip before.
+    after_stop: bool,
+    /// The largest rise from one sample to the next.
     step: Duration,
 }
 
 impl Period {
     fn starting(start: Instant) -> Self {
-        Self { start, sum: Duration::ZERO, samples: 0, farthest: Duration::ZERO, step: Duration::ZERO }
+        let zero = Duration::ZERO;
+        Self {
+            start,
+            sum: zero,
+            samples: 0,
+            farthest: zero,
+            smallest: Duration::MAX,
+            stopped: false,
+            after_stop: false,
+            step: zero,
+        }
     }
 
     fn add(&mut self, sample: Duration, smoothed: Duration) {
         self.sum = self.sum.saturating_add(sample);
         self.samples = self.samples.saturating_add(1);
         self.farthest = self.farthest.max(smoothed.abs_diff(sample));
+        self.smallest = self.smallest.min(sample);
     }
 
+    /// Whether the samples are those of a stop, and say nothing of the path.
+    ///
+    /// When a path stands still and goes on, what was held arrives together, and fills the rest of a round trip, or the
+    /// whole. Its samples would slow down the pace for a dozen round trips. The round trip after it decides: if its
+    /// smallest sample is long as well, the path has become longer.
+    fn tells_of_stop(&self, smoothed: Duration) -> bool {
+        self.stopped && !(self.after_stop && self.smallest >= smoothed * LONGER)
+    }
+
+    /// The mean of the samples. After a stop it is the smallest: the others may be the last that were held.
     fn mean(&self) -> Duration {
-        self.sum / self.samples.max(1)
+        if self.after_stop { self.smallest } else { self.sum / self.samples.max(1) }
     }
 }
 
@@ -87,6 +121,7 @@ impl Rtt {
             variance: initial / 2,
             min: initial,
             first_sample: None,
+            last_sample: Instant::ZERO,
             period: Period::starting(Instant::ZERO),
             step: Duration::ZERO,
         }
@@ -105,6 +140,7 @@ impl Rtt {
         max_ack_delay: Option<Duration>,
     ) {
         let previous = std::mem::replace(&mut self.latest, sample);
+        let silence = now.saturating_since(std::mem::replace(&mut self.last_sample, now));
         if self.first_sample.is_none() {
             self.first_sample = Some(now);
             self.min = sample;
@@ -113,7 +149,7 @@ impl Rtt {
             self.period = Period::starting(now);
             return;
         }
-        self.period.step = self.period.step.max(sample.abs_diff(previous));
+        self.period.step = self.period.step.max(sample.saturating_sub(previous));
         // RFC 9002 §5.2: the minimum ignores the acknowledgement delay.
         self.min = self.min.min(sample);
         let ack_delay = max_ack_delay.map_or(ack_delay, |max| ack_delay.min(max));
@@ -124,7 +160,10 @@ impl Rtt {
         };
         match self.style {
             TimerStyle::Classic => self.weigh(adjusted, self.smoothed.abs_diff(adjusted)),
-            TimerStyle::OncePerRtt => self.collect(now, sample, adjusted),
+            TimerStyle::OncePerRtt => {
+                self.period.stopped |= silence >= self.smoothed && adjusted >= self.smoothed + silence / 2;
+                self.collect(now, sample, adjusted);
+            }
         }
     }
 
@@ -139,12 +178,15 @@ impl Rtt {
         if adjusted > self.pto_base() {
             // The timer is too short, and the packets under way now must not pay for it until the period ends.
             self.variance = (adjusted - self.smoothed) / VARIANCES;
+            self.period.stopped = true;
         }
         let newest_was_sent_after_start = self.period.start + sample <= now;
         if newest_was_sent_after_start {
-            self.weigh(self.period.mean(), self.period.farthest);
+            let stopped = self.period.tells_of_stop(self.smoothed);
+            let mean = if stopped { self.smoothed } else { self.period.mean() };
+            self.weigh(mean, self.period.farthest);
             self.step = self.period.step;
-            self.period = Period::starting(now);
+            self.period = Period { after_stop: stopped, ..Period::starting(now) };
         }
     }
 
@@ -164,8 +206,9 @@ impl Rtt {
         self.variance
     }
 
-    /// The largest difference of a sample from the one before, during the last round trip or two: how unevenly
-    /// acknowledgements come, whatever the round-trip time does in the long run.
+    /// How much later than the one before a sample came at most, during the last round trip or two: how unevenly
+    /// acknowledgements come, whatever the round-trip time does in the long run. What comes sooner, as when a queue
+    /// drains, does not count.
     pub(crate) fn jitter(&self) -> Duration {
         self.step.max(self.period.step)
     }

@@ -13,6 +13,7 @@ use super::{Rtt, TupleId};
 use crate::config::{MTU_MIN, TransportConfig};
 use crate::congestion::Flow;
 use crate::datagram::FourTuple;
+use crate::ext::Observation;
 use crate::packet::FrameWriter;
 
 /// The state of a network path. It is replaced when the path migrates, because nothing that was learned about
@@ -38,6 +39,8 @@ pub(crate) struct Tuple {
     pub(crate) flow: Flow,
     pub(crate) mtud: MtuDiscovery,
     pub(crate) ecn: EcnValidation,
+    /// What the ends tell each other of its addresses.
+    pub(crate) observation: Observation,
 }
 
 impl Tuple {
@@ -65,6 +68,7 @@ impl Tuple {
             rtt,
             mtud: MtuDiscovery::new(mtu, config.mtu_max, config.mtu_discovery),
             ecn: EcnValidation::new(config.ecn),
+            observation: Observation::default(),
         }
     }
 

@@ -1,14 +1,18 @@
 //! A store as bytes: what can outlive the process.
 //!
-//! The layout: the magic, then for each server its name (16-bit length), its port, its tokens and its path. TLS
+//! The layout: the magic, then for each server its name (16-bit length), its port, its tokens and its path: the time of
+//! day and the parameters, or nothing. TLS
 //! sessions are missing: rustls does not give their secrets away, so they live as long as the process.
+
+use std::time::Duration;
 
 use fulmar_wire::{Reader, Truncated, Version};
 use thiserror::Error;
 
-use super::{PATH_LEN_MAX, ServerKey, SessionStore, TOKEN_LEN_MAX, TOKENS_MAX};
+use super::{KnownPath, ServerKey, SessionStore, TOKEN_LEN_MAX, TOKENS_MAX};
+use crate::congestion::SavedPath;
 
-const MAGIC: &[u8; 8] = b"fulmar\x00\x01";
+const MAGIC: &[u8; 8] = b"fulmar\x00\x02";
 
 /// Bytes that are no store.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
@@ -47,7 +51,7 @@ impl SessionStore {
                 out.extend(version.0.to_be_bytes());
                 put(&mut out, token);
             }
-            put(&mut out, server.path.as_deref().unwrap_or_default());
+            put(&mut out, &server.path.as_ref().map(KnownPath::to_bytes).unwrap_or_default());
         }
         out
     }
@@ -72,16 +76,28 @@ impl SessionStore {
         let tokens = tokens.collect::<Result<Vec<_>, SessionFileError>>()?;
         let path = get(reader)?;
         let fits = tokens.len() <= TOKENS_MAX && tokens.iter().all(|(_, token)| token.len() <= TOKEN_LEN_MAX);
-        if !fits || path.len() > PATH_LEN_MAX {
+        if !fits {
             return Err(SessionFileError::Damaged);
         }
+        let path = (!path.is_empty()).then(|| KnownPath::from_bytes(path)).transpose()?;
         let mut servers = self.lock();
         let server = servers.entry(&key);
         tokens.iter().for_each(|(version, token)| server.add_token(*version, token));
-        if !path.is_empty() {
-            server.path = Some(path.to_vec());
-        }
+        server.path = path.or(server.path.take());
         Ok(())
+    }
+}
+
+impl KnownPath {
+    fn to_bytes(&self) -> Vec<u8> {
+        let seconds = self.kept_at.as_secs().to_be_bytes();
+        [&seconds[..], &self.saved.encode()].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, SessionFileError> {
+        let (seconds, saved) = bytes.split_first_chunk::<8>().ok_or(SessionFileError::Damaged)?;
+        let kept_at = Duration::from_secs(u64::from_be_bytes(*seconds));
+        Ok(Self { kept_at, saved: SavedPath::decode(saved).ok_or(SessionFileError::Damaged)? })
     }
 }
 

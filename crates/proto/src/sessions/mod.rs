@@ -15,10 +15,13 @@ mod view;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use fulmar_wire::Version;
 use rustls::NamedGroup;
 use rustls::client::Tls13ClientSessionValue;
+
+use crate::congestion::SavedPath;
 
 pub use file::SessionFileError;
 pub(crate) use view::SessionView;
@@ -29,8 +32,6 @@ const TICKETS_MAX: usize = 4;
 const TOKENS_MAX: usize = 4;
 /// Longer tokens are not kept: with them an Initial packet would have little room for anything else.
 const TOKEN_LEN_MAX: usize = 512;
-/// What is remembered of a path may have so many bytes.
-const PATH_LEN_MAX: usize = 256;
 
 /// A server as its client knows it: the name of its certificate, and the port.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +43,7 @@ pub(crate) struct ServerKey {
 /// What clients remember of servers, shared by all connections whose configuration names it.
 ///
 /// With it, a later connection to the same server resumes the TLS session (no certificates are exchanged), may send
-/// early data, and proves its address with its first packet. Each session and each token is used once, so that
+/// early data, proves its address with its first packet, and sends as fast as the path allowed (RFC 9959). Each session and each token is used once, so that
 /// connections cannot be linked by them (RFC 8446 §C.4). The servers that were used least recently are forgotten first.
 pub struct SessionStore {
     servers: Mutex<Servers>,
@@ -63,7 +64,14 @@ struct Remembered {
     tokens: VecDeque<(Version, Vec<u8>)>,
     /// The group of the last key exchange.
     group: Option<NamedGroup>,
-    path: Option<Vec<u8>>,
+    path: Option<KnownPath>,
+}
+
+/// How the path to a server was.
+struct KnownPath {
+    /// Since the beginning of 1970.
+    kept_at: Duration,
+    saved: SavedPath,
 }
 
 impl SessionStore {

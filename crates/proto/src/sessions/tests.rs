@@ -1,11 +1,41 @@
+use std::net::{IpAddr, Ipv4Addr};
+
+use fulmar_base::Instant;
+
 use super::*;
+use crate::congestion::SAVED_PATH_LIFETIME;
 
 fn key(name: &str) -> ServerKey {
     ServerKey { name: name.to_owned(), port: 443 }
 }
 
 fn view(store: &Arc<SessionStore>, name: &str) -> Arc<SessionView> {
-    SessionView::new(store.clone(), key(name), Version::V1)
+    let epoch = Duration::from_secs(1_700_000_000);
+    SessionView::new(store.clone(), key(name), epoch, Version::V1)
+}
+
+fn path() -> SavedPath {
+    SavedPath {
+        remote: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        local: None,
+        window: 1_000_000,
+        full: true,
+        rtt: Duration::from_millis(600),
+        lifetime: SAVED_PATH_LIFETIME,
+    }
+}
+
+#[test]
+fn a_path_is_remembered_for_one_connection_as_long_as_it_is_good() {
+    let store = SessionStore::new(10);
+    let at = |seconds: u64| Instant::ZERO + Duration::from_secs(seconds);
+    view(&store, "a").keep_path(at(100), path());
+    assert_eq!(view(&store, "b").take_path(at(100)), None);
+    let taken = view(&store, "a").take_path(at(700)).unwrap();
+    assert_eq!(taken, path().aged(Duration::from_secs(600)).unwrap());
+    assert_eq!(view(&store, "a").take_path(at(700)), None);
+    view(&store, "a").keep_path(at(100), path());
+    assert_eq!(view(&store, "a").take_path(at(100) + SAVED_PATH_LIFETIME), None);
 }
 
 #[test]
@@ -40,14 +70,13 @@ fn the_least_recently_used_server_is_forgotten_first() {
 fn what_outlives_the_process_is_read_as_it_was_written() {
     let store = SessionStore::new(10);
     view(&store, "a").add_token(b"token");
-    view(&store, "b").set_path(b"path".to_vec());
-    view(&store, "b").set_path(vec![0; PATH_LEN_MAX + 1]);
+    view(&store, "b").keep_path(Instant::ZERO, path());
     let bytes = store.to_bytes();
     let read = SessionStore::new(10);
     read.add_bytes(&bytes).unwrap();
     assert_eq!(read.to_bytes(), bytes);
     assert_eq!(view(&read, "a").take_token().unwrap(), b"token");
-    assert_eq!(view(&read, "b").path().unwrap(), b"path");
+    assert_eq!(view(&read, "b").take_path(Instant::ZERO).unwrap(), path());
     for len in 0..bytes.len() {
         // Cut between two servers it is a smaller store.
         let _ = SessionStore::new(10).add_bytes(&bytes[..len]);

@@ -2,26 +2,36 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
+use fulmar_base::Instant;
 use fulmar_wire::Version;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-use super::{PATH_LEN_MAX, ServerKey, SessionStore, take_newest};
+use super::{KnownPath, ServerKey, SessionStore, take_newest};
+use crate::congestion::SavedPath;
 
 /// The part of a store that concerns one connection: that of its server and its version.
 #[derive(Debug)]
 pub(crate) struct SessionView {
     store: Arc<SessionStore>,
     key: ServerKey,
+    /// The time of [`Instant::ZERO`] since the beginning of 1970.
+    epoch: Duration,
     /// The version in use. It changes when another one is negotiated.
     version: AtomicU32,
 }
 
 impl SessionView {
-    pub(crate) fn new(store: Arc<SessionStore>, key: ServerKey, version: Version) -> Arc<Self> {
-        Arc::new(Self { store, key, version: AtomicU32::new(version.0) })
+    pub(crate) fn new(
+        store: Arc<SessionStore>,
+        key: ServerKey,
+        epoch: Duration,
+        version: Version,
+    ) -> Arc<Self> {
+        Arc::new(Self { store, key, epoch, version: AtomicU32::new(version.0) })
     }
 
     fn version(&self) -> Version {
@@ -44,16 +54,21 @@ impl SessionView {
         self.store.lock().entry(&self.key).add_token(self.version(), token);
     }
 
-    /// What was remembered of the path to the server, in the words of the congestion controller.
-    pub(crate) fn path(&self) -> Option<Vec<u8>> {
-        self.store.lock().by_key.get(&self.key)?.path.clone()
+    /// Takes what was remembered of the path to the server, if it is still good.
+    /// It is for one connection (RFC 9959 §3.2).
+    pub(crate) fn take_path(&self, now: Instant) -> Option<SavedPath> {
+        let known = self.store.lock().by_key.get_mut(&self.key)?.path.take()?;
+        known.saved.aged(self.time_of_day(now).saturating_sub(known.kept_at))
     }
 
-    /// Remembers how the path was. More than 256 bytes are not kept.
-    pub(crate) fn set_path(&self, path: Vec<u8>) {
-        if path.len() <= PATH_LEN_MAX {
-            self.store.lock().entry(&self.key).path = Some(path);
-        }
+    /// Remembers how the path was.
+    pub(crate) fn keep_path(&self, now: Instant, saved: SavedPath) {
+        let kept_at = self.time_of_day(now);
+        self.store.lock().entry(&self.key).path = Some(KnownPath { kept_at, saved });
+    }
+
+    fn time_of_day(&self, now: Instant) -> Duration {
+        self.epoch + now.saturating_since(Instant::ZERO)
     }
 }
 

@@ -81,6 +81,28 @@ impl Assembler {
         }
     }
 
+    /// Forgets what was received from `offset` on. Nothing from there on may be added afterwards.
+    pub(super) fn truncate(&mut self, offset: u64) {
+        while self.ready.back().is_some_and(|(start, _)| *start >= offset) {
+            self.ready.pop_back();
+        }
+        if let Some((start, piece)) = self.ready.back_mut() {
+            piece.truncate((offset - *start).try_into().unwrap_or(usize::MAX));
+        }
+        let mut later = std::mem::take(&mut self.later);
+        while let Some((start, mut bytes)) = later.take_first(usize::MAX).filter(|(start, _)| *start < offset)
+        {
+            bytes.truncate((offset - start).try_into().unwrap_or(usize::MAX));
+            self.later.insert(start, &bytes, &bytes);
+        }
+        self.ready_end = self.ready_end.min(offset);
+    }
+
+    /// Whether everything below `offset` was received and read.
+    pub(super) fn is_read_to(&self, offset: u64) -> bool {
+        self.ready.is_empty() && self.ready_end >= offset
+    }
+
     /// Whether there is data to read, with `ordered` or without regard to gaps.
     pub(super) fn is_readable(&self, ordered: bool) -> bool {
         !self.ready.is_empty() || (!ordered && !self.later.is_empty() && self.may_read_ahead())

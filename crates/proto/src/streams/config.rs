@@ -17,6 +17,8 @@ pub(crate) struct StreamsConfig {
     pub(crate) receive_window_max: u64,
     /// What all streams together buffer for sending.
     pub(crate) send_window: u64,
+    /// Whether the peer may send RESET_STREAM_AT.
+    pub(crate) reset_stream_at: bool,
 }
 
 impl StreamsConfig {
@@ -29,6 +31,7 @@ impl StreamsConfig {
             max_stream_data_uni: self.stream_receive_window,
             max_streams_bidi: self.max_concurrent_bidi,
             max_streams_uni: self.max_concurrent_uni,
+            reset_stream_at: self.reset_stream_at,
         }
     }
 }
@@ -43,6 +46,7 @@ impl Default for StreamsConfig {
             receive_window: 3 << 19,
             receive_window_max: 48 << 20,
             send_window: 8 << 20,
+            reset_stream_at: true,
         }
     }
 }
@@ -63,4 +67,6 @@ pub(crate) struct InitialLimits {
     pub(crate) max_streams_bidi: u64,
     /// `initial_max_streams_uni`.
     pub(crate) max_streams_uni: u64,
+    /// `reset_stream_at`: whether it takes RESET_STREAM_AT.
+    pub(crate) reset_stream_at: bool,
 }

@@ -22,7 +22,8 @@ pub enum ReadError {
     /// There is no data now; a [`Readable`](super::StreamEvent::Readable) event follows when there is.
     #[error("no data yet")]
     Blocked,
-    /// The peer has abandoned the stream with this code. What was not read is lost.
+    /// The peer has abandoned the stream with this code. What was not read is lost; where the peer has promised a part of the
+    /// stream all the same (RESET_STREAM_AT), all of that was read.
     #[error("the peer has reset the stream with code {0}")]
     Reset(VarInt),
     /// The stream has no receiving half, or it has ended: read to the end, reset and read, or stopped.
@@ -51,6 +52,18 @@ pub enum FinishError {
     #[error("the peer has stopped the stream with code {0}")]
     Stopped(VarInt),
     /// The stream has no sending half, or it was finished or reset.
+    #[error("the stream is closed")]
+    ClosedStream,
+}
+
+/// Why a stream cannot be reset but for its beginning.
+#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+pub enum ResetAtError {
+    /// The peer knows no such resets (draft-ietf-quic-reliable-stream-reset §3), or its transport parameters have not
+    /// come.
+    #[error("the peer knows no resets that leave a part of a stream")]
+    UnsupportedByPeer,
+    /// The stream has no sending half, everything was acknowledged, or it was reset before as a whole.
     #[error("the stream is closed")]
     ClosedStream,
 }
@@ -129,6 +142,19 @@ impl SendHandle<'_> {
     /// has stopped it.
     pub fn reset(&mut self, code: VarInt) -> Result<(), ClosedStream> {
         self.streams.reset(self.id, code)
+    }
+
+    /// Abandons the stream like [`SendHandle::reset`], but for its first `reliable_size` bytes: they are sent, repeated
+    /// where they are lost, and reach the peer's application before the reset does
+    /// (draft-ietf-quic-reliable-stream-reset). More than was written cannot be promised: `u64::MAX` means all of
+    /// that. A [`Finished`](super::StreamEvent::Finished) event follows when the peer has acknowledged them.
+    ///
+    /// A second call can only make it less; the code of the first one holds. So does it if [`SendHandle::reset`] follows.
+    ///
+    /// # Errors
+    /// See [`ResetAtError`]. The stream is as it was then.
+    pub fn reset_at(&mut self, code: VarInt, reliable_size: u64) -> Result<(), ResetAtError> {
+        self.streams.reset_at(self.id, code, reliable_size)
     }
 
     /// Streams of higher priority send before those of lower; equals take turns. Streams start with 0.

@@ -50,7 +50,9 @@ mod transmit;
 
 pub(crate) use config::{InitialLimits, StreamsConfig};
 pub use events::StreamEvent;
-pub use handles::{Chunk, ClosedStream, FinishError, ReadError, RecvHandle, SendHandle, WriteError};
+pub use handles::{
+    Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, WriteError,
+};
 pub(crate) use piece::{adopt, may_pin};
 
 /// All streams of a connection, and the flow control of the connection.
@@ -159,11 +161,15 @@ impl Streams {
         let mut restarted = Vec::new();
         for (id, stream) in self.table.iter_mut() {
             if let Some(send) = &mut stream.send {
+                // Whoever takes no RESET_STREAM_AT gets the whole reset.
+                let is_lost = send.is_cut() && !limits.reset_stream_at;
+                let released = if is_lost { send.reset(VarInt::ZERO) } else { 0 };
                 send.restart(send_limit(self.side, limits, id));
-                restarted.push(id);
+                restarted.push((id, released));
             }
         }
-        for id in restarted {
+        for (id, released) in restarted {
+            self.budget.release(released);
             self.wake_writer(id);
             self.sync(id);
         }
@@ -387,8 +393,19 @@ impl Streams {
     }
 
     fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), ClosedStream> {
-        let send = self.table.send_mut(id).filter(|send| !send.is_reset()).ok_or(ClosedStream)?;
+        let send = self.table.send_mut(id).filter(|send| !send.is_abandoned()).ok_or(ClosedStream)?;
         let released = send.reset(code);
+        self.release(id, released);
+        self.sync(id);
+        Ok(())
+    }
+
+    fn reset_at(&mut self, id: StreamId, code: VarInt, reliable_size: u64) -> Result<(), ResetAtError> {
+        if !self.peer.reset_stream_at {
+            return Err(ResetAtError::UnsupportedByPeer);
+        }
+        let send = self.table.send_mut(id).filter(|send| !send.is_abandoned());
+        let released = send.ok_or(ResetAtError::ClosedStream)?.reset_at(code, reliable_size);
         self.release(id, released);
         self.sync(id);
         Ok(())

@@ -67,6 +67,14 @@ impl Piece {
         }
     }
 
+    /// Keeps the first `len` bytes, or all if there are no more.
+    pub(super) fn truncate(&mut self, len: usize) {
+        match self {
+            Self::Shared(bytes) => bytes.truncate(len),
+            Self::Collected(bytes) => bytes.truncate(len),
+        }
+    }
+
     /// All of the bytes.
     pub(super) fn into_bytes(self) -> Bytes {
         match self {

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use fulmar_wire::{
-    DataBlocked, Dir, FrameType, MaxData, MaxStreamData, MaxStreams, ResetStream, StopSending, Stream,
-    StreamDataBlocked, StreamId, StreamsBlocked, TransportErrorCode,
+    DataBlocked, Dir, FrameType, MaxData, MaxStreamData, MaxStreams, ResetStream, ResetStreamAt, StopSending,
+    Stream, StreamDataBlocked, StreamId, StreamsBlocked, TransportErrorCode,
 };
 
 use super::limits::Touch;
@@ -45,10 +45,19 @@ impl Streams {
         Ok(())
     }
 
+    /// Takes a RESET_STREAM_AT frame (draft-ietf-quic-reliable-stream-reset §4).
+    pub(crate) fn on_reset_stream_at(&mut self, frame: &ResetStreamAt) -> Result<(), TransportError> {
+        self.locate(frame.id, Half::Recv, FrameType::RESET_STREAM_AT)?;
+        let Some(recv) = self.table.recv_mut(frame.id) else { return Ok(()) };
+        let arrival = recv.on_reset_at(frame, &mut self.window)?;
+        self.apply(frame.id, arrival);
+        Ok(())
+    }
+
     /// Takes a STOP_SENDING frame (RFC 9000 §19.5).
     pub(crate) fn on_stop_sending(&mut self, frame: &StopSending) -> Result<(), TransportError> {
         self.locate(frame.id, Half::Send, FrameType::STOP_SENDING)?;
-        let send = self.table.send_mut(frame.id).filter(|send| !send.is_reset());
+        let send = self.table.send_mut(frame.id).filter(|send| !send.is_abandoned());
         let Some(send) = send else { return Ok(()) };
         send.set_stopped(frame.error_code);
         // RFC 9000 §3.5: a RESET_STREAM frame answers, with the same code.

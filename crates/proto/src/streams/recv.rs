@@ -1,7 +1,7 @@
 //! The receiving half of a stream (RFC 9000 §3.2).
 
 use bytes::Bytes;
-use fulmar_wire::{FrameType, ResetStream, Stream, TransportErrorCode, VarInt};
+use fulmar_wire::{FrameType, ResetStream, ResetStreamAt, Stream, TransportErrorCode, VarInt};
 
 use super::RecvContext;
 use super::assembler::Assembler;
@@ -18,6 +18,8 @@ pub(super) struct RecvHalf {
     window: ReceiveWindow,
     final_size: Option<u64>,
     state: State,
+    /// The peer has abandoned the stream but for its beginning, which is read before the application hears of it.
+    cut: Option<Cut>,
     stop: Once<VarInt>,
     /// What the application waits for; `None` while it has not read up to a gap.
     waiting: Option<Wait>,
@@ -33,6 +35,14 @@ enum State {
     Reset(VarInt),
     /// The application wants no more data. The half remains until the final size is known.
     Stopped,
+}
+
+/// How a stream ends early (draft-ietf-quic-reliable-stream-reset).
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    code: VarInt,
+    /// So many bytes are read all the same; those behind are not.
+    reliable_size: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +67,7 @@ impl RecvHalf {
             window: ReceiveWindow::new(window, window_max),
             final_size: None,
             state: State::Open,
+            cut: None,
             stop: Once::Idle,
             waiting: Some(Wait { ordered: true }),
             early: false,
@@ -78,12 +89,20 @@ impl RecvHalf {
         if self.state != State::Open {
             return Ok(self.discard_rest(connection));
         }
+        let data = &frame.data[..self.wanted(frame)];
         let kept = may_pin(connection.unconsumed()).then_some(payload);
-        self.assembler.insert(frame.offset.get(), frame.data, kept);
+        self.assembler.insert(frame.offset.get(), data, kept);
         if self.final_size.is_none() {
             self.window.tune(cx.now, cx.rtt);
         }
         Ok(Arrival { readable: self.take_readable(), ended: false })
+    }
+
+    /// How many bytes of a frame are before the end of what is still read.
+    fn wanted(&self, frame: &Stream<'_>) -> usize {
+        let end = self.cut.map_or(u64::MAX, |cut| cut.reliable_size);
+        let wanted = usize::try_from(end.saturating_sub(frame.offset.get())).unwrap_or(usize::MAX);
+        frame.data.len().min(wanted)
     }
 
     /// Whether a part of the data came as early data.
@@ -100,6 +119,7 @@ impl RecvHalf {
         let final_size = frame.final_size.get();
         let was_complete = self.final_size.is_some_and(|size| self.assembler.is_complete(size));
         self.accept(final_size, true, FrameType::RESET_STREAM, connection)?;
+        check_code(self.cut.map(|cut| cut.code), frame.error_code, FrameType::RESET_STREAM)?;
         match self.state {
             // RFC 9000 §3.2: once all data and the end are here, the reset says nothing new.
             State::Open if was_complete => return Ok(Arrival::default()),
@@ -108,6 +128,44 @@ impl RecvHalf {
         }
         self.assembler = Assembler::default();
         Ok(self.discard_rest(connection))
+    }
+
+    /// The peer has abandoned the stream but for its beginning.
+    pub(super) fn on_reset_at(
+        &mut self,
+        frame: &ResetStreamAt,
+        connection: &mut ReceiveWindow,
+    ) -> Result<Arrival, TransportError> {
+        let ResetStreamAt { id, error_code, final_size, reliable_size } = *frame;
+        let was_complete = self.final_size.is_some_and(|size| self.assembler.is_complete(size));
+        self.accept(final_size.get(), true, FrameType::RESET_STREAM_AT, connection)?;
+        let known = match self.state {
+            State::Reset(code) => Some(code),
+            State::Open | State::Stopped => self.cut.map(|cut| cut.code),
+        };
+        check_code(known, error_code, FrameType::RESET_STREAM_AT)?;
+        if reliable_size == VarInt::ZERO {
+            // Draft §5: that is the same as RESET_STREAM.
+            return self.on_reset(&ResetStream { id, error_code, final_size }, connection);
+        }
+        match self.state {
+            // The application hears of the end of the stream.
+            State::Open if was_complete => return Ok(Arrival::default()),
+            State::Open => {}
+            State::Reset(_) | State::Stopped => return Ok(self.discard_rest(connection)),
+        }
+        // Draft §5.2: a frame that promises more is an older one.
+        let reliable_size = reliable_size.get();
+        if self.cut.is_none_or(|cut| reliable_size < cut.reliable_size) {
+            self.cut = Some(Cut { code: error_code, reliable_size });
+            self.assembler.truncate(reliable_size);
+        }
+        Ok(Arrival { readable: self.take_readable(), ended: false })
+    }
+
+    /// The code of the reset that ends the stream here, if everything before it was read.
+    fn cut_code(&self) -> Option<VarInt> {
+        self.cut.filter(|cut| self.assembler.is_read_to(cut.reliable_size)).map(|cut| cut.code)
     }
 
     /// Checks that the stream may reach `end`, and end there if `fin`, and counts what is new of it.
@@ -175,7 +233,9 @@ impl RecvHalf {
         let Some(wait) = self.waiting else { return false };
         let readable = match self.state {
             State::Open => {
-                self.assembler.is_readable(wait.ordered) || self.final_size == Some(self.window.consumed())
+                self.assembler.is_readable(wait.ordered)
+                    || self.cut_code().is_some()
+                    || self.final_size == Some(self.window.consumed())
             }
             State::Reset(_) => true,
             State::Stopped => false,
@@ -202,6 +262,10 @@ impl RecvHalf {
         if let Some((offset, bytes)) = self.assembler.read(max_len, ordered) {
             self.consume(bytes.len() as u64, connection);
             return Ok(Some(Chunk { offset, bytes }));
+        }
+        if let Some(code) = self.cut_code() {
+            self.discard_rest(connection);
+            return Err(ReadError::Reset(code));
         }
         if self.final_size == Some(self.window.consumed()) {
             return Ok(None);
@@ -245,6 +309,15 @@ impl RecvHalf {
     pub(super) fn has_control(&self) -> bool {
         self.window.is_limit_pending() || self.stop.pending().is_some()
     }
+}
+
+/// Draft §5.2: the code of a stream that ends early does not change.
+fn check_code(known: Option<VarInt>, code: VarInt, frame: FrameType) -> Result<(), TransportError> {
+    if known.is_none_or(|known| known == code) {
+        return Ok(());
+    }
+    let reason = "the code of a reset has changed";
+    Err(TransportError::new(TransportErrorCode::STREAM_STATE_ERROR, reason).with_frame(frame))
 }
 
 #[cfg(test)]

@@ -16,6 +16,9 @@ pub(super) struct SendHalf {
     credit: SendCredit,
     fin: Fin,
     reset: Once<Reset>,
+    /// The application has abandoned the stream but for its beginning, which is delivered. The frame that says so
+    /// waits until all of that was sent once, so that its final size is within the peer's limits.
+    cut: Option<Cut>,
     stopped: Option<VarInt>,
     priority: i32,
     /// Whether the stream is in the queue of streams with data to send again.
@@ -39,11 +42,21 @@ enum Fin {
     Acked,
 }
 
-/// What RESET_STREAM says.
+/// What RESET_STREAM or RESET_STREAM_AT says.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reset {
     pub(super) code: VarInt,
     pub(super) final_size: u64,
+    /// So many bytes are delivered all the same; if none, the frame is RESET_STREAM.
+    pub(super) reliable_size: u64,
+}
+
+/// A stream that ends early (draft-ietf-quic-reliable-stream-reset).
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    code: VarInt,
+    /// How many bytes are delivered.
+    reliable_size: u64,
 }
 
 /// Data to be appended.
@@ -71,6 +84,7 @@ impl SendHalf {
             credit: SendCredit::new(limit),
             fin: Fin::Open,
             reset: Once::Idle,
+            cut: None,
             stopped: None,
             priority: 0,
             queued_lost: false,
@@ -133,17 +147,58 @@ impl SendHalf {
     /// Abandons the stream. Returns how many bytes need no longer be held.
     pub(super) fn reset(&mut self, code: VarInt) -> u64 {
         let released = self.buffer.held();
+        // Draft §5.2: the code of a stream that was to end early does not change.
+        let code = self.cut.take().map_or(code, |cut| cut.code);
         // RFC 9000 §4.5: the final size is what was sent, and counts in flow control.
-        self.reset.request(Reset { code, final_size: self.buffer.next() });
+        self.reset = Once::Pending(Reset { code, final_size: self.buffer.next(), reliable_size: 0 });
         self.buffer = SendBuffer::default();
         self.write_blocked = false;
         self.credit.blocked_frame().cancel();
         released
     }
 
-    /// Whether the stream was abandoned.
+    /// Abandons the stream but for its first `reliable_size` bytes, as far as they were written. That may become less
+    /// later, but not more; the first code holds. Returns how many bytes need no longer be held.
+    pub(super) fn reset_at(&mut self, code: VarInt, reliable_size: u64) -> u64 {
+        let code = self.cut.map_or(code, |cut| cut.code);
+        let reliable_size = reliable_size.min(self.buffer.end());
+        if self.cut.is_some_and(|cut| cut.reliable_size <= reliable_size) {
+            return 0;
+        }
+        if reliable_size == 0 {
+            return self.reset(code);
+        }
+        let held = self.buffer.held();
+        self.cut = Some(Cut { code, reliable_size });
+        self.buffer.abandon_from(reliable_size);
+        if self.fin == Fin::Pending {
+            self.fin = Fin::Open;
+        }
+        self.write_blocked = false;
+        self.announce_cut();
+        held - self.buffer.held()
+    }
+
+    /// Asks for RESET_STREAM_AT, if nothing has to be sent before it.
+    fn announce_cut(&mut self) {
+        if let Some(Cut { code, reliable_size }) = self.cut.filter(|_| self.buffer.unsent() == 0) {
+            self.reset = Once::Pending(Reset { code, final_size: self.buffer.next(), reliable_size });
+        }
+    }
+
+    /// Whether the stream was abandoned, wholly or but for its beginning.
     pub(super) fn is_reset(&self) -> bool {
-        !self.reset.is_idle()
+        self.is_abandoned() || self.cut.is_some()
+    }
+
+    /// Whether nothing of the stream has to arrive any more.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.cut.is_none() && !self.reset.is_idle()
+    }
+
+    /// Whether it was abandoned but for its beginning.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut.is_some()
     }
 
     /// The peer wants no more data.
@@ -173,6 +228,11 @@ impl SendHalf {
     pub(super) fn restart(&mut self, limit: u64) {
         self.buffer.restart();
         self.credit = SendCredit::new(limit);
+        if self.cut.is_some() {
+            (self.fin, self.reset) = (Fin::Open, Once::Idle);
+            self.announce_cut();
+            return;
+        }
         if self.fin == Fin::Sent {
             self.fin = Fin::Pending;
         }
@@ -226,6 +286,9 @@ impl SendHalf {
         self.buffer.on_new_sent(len);
         self.credit.spend(len as u64);
         self.note_fin_sent(fin && len == available);
+        if self.cut.is_some() {
+            self.announce_cut();
+        }
         Some(len)
     }
 
@@ -237,19 +300,53 @@ impl SendHalf {
 
     /// Data arrived at the peer, and the end of the stream if `fin`.
     pub(super) fn on_acked(&mut self, offset: u64, len: u32, fin: bool) -> Acked {
-        if self.is_reset() {
+        if self.is_abandoned() {
             return Acked::default();
         }
         let released = self.buffer.on_acked(offset..offset + u64::from(len));
         if fin {
             self.fin = Fin::Acked;
         }
-        Acked { released, finished: self.fin == Fin::Acked && self.buffer.is_all_acked() }
+        self.conclude(released)
+    }
+
+    /// The peer has RESET_STREAM_AT with this reliable size.
+    pub(super) fn on_reset_at_acked(&mut self, reliable_size: u64) -> Acked {
+        if self.cut.is_none_or(|cut| cut.reliable_size != reliable_size) {
+            return Acked::default();
+        }
+        self.reset.on_acked();
+        self.conclude(0)
+    }
+
+    /// RESET_STREAM_AT with this reliable size was lost, or a probe wants to repeat it.
+    pub(super) fn on_reset_at_lost(&mut self, reliable_size: u64) {
+        if self.cut.is_some_and(|cut| cut.reliable_size == reliable_size) {
+            self.reset.on_lost();
+        }
+    }
+
+    /// Whether the peer has everything that it is to have, after `released` bytes need no longer be held.
+    fn conclude(&self, released: u64) -> Acked {
+        let all = self.fin == Fin::Acked && self.buffer.is_all_acked();
+        // Draft §5.3: the frame and everything below its reliable size.
+        let cut = self.cut.is_some_and(|cut| {
+            matches!(self.reset, Once::Acked) && self.buffer.is_acked_to(cut.reliable_size)
+        });
+        match all || cut {
+            true => Acked { released: released + self.buffer.held(), finished: true },
+            false => Acked { released, finished: false },
+        }
     }
 
     /// Data was lost, or a probe wants to repeat it.
     pub(super) fn on_lost(&mut self, offset: u64, len: u32, fin: bool) {
-        if self.is_reset() {
+        if self.is_abandoned() {
+            return;
+        }
+        if let Some(Cut { reliable_size, .. }) = self.cut {
+            // Draft §5: the rest is not repeated, nor is an end that the frame tells.
+            self.buffer.on_lost(offset..(offset + u64::from(len)).min(reliable_size));
             return;
         }
         self.buffer.on_lost(offset..offset + u64::from(len));

@@ -124,6 +124,29 @@ impl SendBuffer {
         self.lost.first()
     }
 
+    /// Nothing from `offset` on has to arrive: what was not sent of it never is, what is lost of it is not repeated.
+    pub(super) fn abandon_from(&mut self, offset: u64) {
+        let end = offset.max(self.next);
+        while self.chunks.back().is_some_and(|last| last.start >= end) {
+            self.chunks.pop_back();
+        }
+        if let Some(last) = self.chunks.back_mut() {
+            let len = (end - last.start).try_into().unwrap_or(usize::MAX);
+            match &mut last.data {
+                ChunkData::Copied(data) => data.truncate(len),
+                ChunkData::Shared(data) => data.truncate(len),
+            }
+        }
+        self.end = self.end.min(end);
+        self.cursor = self.cursor.min(self.chunks.len().saturating_sub(1));
+        self.lost.remove(offset..u64::MAX);
+    }
+
+    /// Whether everything below `offset` is acknowledged.
+    pub(super) fn is_acked_to(&self, offset: u64) -> bool {
+        self.acked_prefix >= offset
+    }
+
     /// Nothing that was sent has arrived or ever will: all of it is new again.
     pub(super) fn restart(&mut self) {
         debug_assert!(self.acked_prefix == 0 && self.acked.is_empty(), "something was acknowledged");

@@ -1,10 +1,12 @@
 //! Which streams have state.
 
 use fulmar_base::{HashKey, KeyedMap, Rng};
-use fulmar_wire::{Frame, MaxStreamData, ResetStream, StopSending, StreamDataBlocked, StreamId, VarInt};
+use fulmar_wire::{
+    Frame, MaxStreamData, ResetStream, ResetStreamAt, StopSending, StreamDataBlocked, StreamId, VarInt,
+};
 
 use super::recv::RecvHalf;
-use super::send::SendHalf;
+use super::send::{Reset, SendHalf};
 use crate::packet::{FrameWriter, SentFrame};
 
 /// A stream: its halves, as far as they exist and have not ended.
@@ -46,10 +48,21 @@ impl Stream {
 }
 
 fn write_send_control(id: StreamId, send: &mut SendHalf, out: &mut FrameWriter<'_>) -> bool {
-    if let Some(reset) = send.reset_frame().pending() {
-        let final_size = VarInt::saturating(reset.final_size);
-        let frame = Frame::ResetStream(ResetStream { id, error_code: reset.code, final_size });
-        if !out.write(&frame, SentFrame::ResetStream(id)) {
+    if let Some(Reset { code: error_code, final_size, reliable_size }) = send.reset_frame().pending() {
+        let final_size = VarInt::saturating(final_size);
+        let (frame, token) = match reliable_size {
+            0 => (Frame::ResetStream(ResetStream { id, error_code, final_size }), SentFrame::ResetStream(id)),
+            _ => (
+                Frame::ResetStreamAt(ResetStreamAt {
+                    id,
+                    error_code,
+                    final_size,
+                    reliable_size: VarInt::saturating(reliable_size),
+                }),
+                SentFrame::ResetStreamAt { id, reliable_size },
+            ),
+        };
+        if !out.write(&frame, token) {
             return false;
         }
         send.reset_frame().on_written();

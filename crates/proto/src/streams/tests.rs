@@ -9,6 +9,7 @@ use crate::packet::{FrameWriter, SentFrames};
 
 mod attacks;
 mod control;
+mod reset_at;
 mod transfer;
 
 const RTT: Duration = Duration::from_millis(50);
@@ -58,6 +59,7 @@ impl Granted {
         let (id, end) = match frame {
             Frame::Stream(frame) => (frame.id, frame.offset.get() + frame.data.len() as u64),
             Frame::ResetStream(frame) => (frame.id, frame.final_size.get()),
+            Frame::ResetStreamAt(frame) => (frame.id, frame.final_size.get()),
             _ => return,
         };
         if id.initiator() == side {
@@ -114,6 +116,7 @@ impl End {
         match frame {
             Frame::Stream(frame) => streams.on_stream(frame, payload, &cx)?,
             Frame::ResetStream(frame) => streams.on_reset_stream(frame)?,
+            Frame::ResetStreamAt(frame) => streams.on_reset_stream_at(frame)?,
             Frame::StopSending(frame) => streams.on_stop_sending(frame)?,
             Frame::MaxData(frame) => streams.on_max_data(frame),
             Frame::MaxStreamData(frame) => streams.on_max_stream_data(frame)?,

@@ -2,6 +2,7 @@
 
 use fulmar_wire::{DataBlocked, Dir, Frame, MaxData, MaxStreams, StreamId, StreamsBlocked, VarInt};
 
+use super::send::Acked;
 use super::{StreamEvent, Streams};
 use crate::packet::{FrameWriter, SentFrame};
 
@@ -10,7 +11,12 @@ const DIRECTIONS: [Dir; 2] = [Dir::Bi, Dir::Uni];
 impl Streams {
     /// Whether there is a frame to write now: one of control, lost data, or new data that flow control allows.
     pub(crate) fn wants_to_send(&self) -> bool {
-        self.has_control() || self.has_lost() || (!self.fresh.is_empty() && self.credit.available() > 0)
+        self.has_control() || self.has_data_to_send()
+    }
+
+    /// Whether there is lost data, or new data that flow control allows.
+    pub(crate) fn has_data_to_send(&self) -> bool {
+        self.has_lost() || (!self.fresh.is_empty() && self.credit.available() > 0)
     }
 
     /// Whether there is data to send again. It does not need flow control credit.
@@ -140,6 +146,10 @@ impl Streams {
             } else {
                 send.queued_fresh = false;
                 self.fresh.pop();
+                if send.is_cut() {
+                    // With the last bytes of a stream that ends early its end can be told.
+                    self.sync(id);
+                }
             }
         }
     }
@@ -150,6 +160,12 @@ impl Streams {
             SentFrame::Stream { id, offset, len, fin } => self.on_data_acked(id, offset, len, fin),
             // RFC 9000 §3.1: the acknowledgement of RESET_STREAM ends the half.
             SentFrame::ResetStream(id) => self.drop_send(id),
+            SentFrame::ResetStreamAt { id, reliable_size } => {
+                if let Some(send) = self.table.send_mut(id) {
+                    let acked = send.on_reset_at_acked(reliable_size);
+                    self.apply_acked(id, &acked);
+                }
+            }
             SentFrame::StopSending(id) => {
                 if let Some(recv) = self.table.recv_mut(id) {
                     recv.stop_frame().on_acked();
@@ -164,6 +180,11 @@ impl Streams {
     fn on_data_acked(&mut self, id: StreamId, offset: u64, len: u32, fin: bool) {
         let Some(send) = self.table.send_mut(id) else { return };
         let acked = send.on_acked(offset, len, fin);
+        self.apply_acked(id, &acked);
+    }
+
+    /// Applies what an acknowledgement has changed for the sending half.
+    fn apply_acked(&mut self, id: StreamId, acked: &Acked) {
         self.release(id, acked.released);
         // What was waiting to be sent again may have arrived after all.
         self.sync(id);
@@ -182,6 +203,7 @@ impl Streams {
             SentFrame::StreamsBlocked(dir) => self.outgoing[dir].blocked_frame().on_lost(),
             SentFrame::Stream { id, .. }
             | SentFrame::ResetStream(id)
+            | SentFrame::ResetStreamAt { id, .. }
             | SentFrame::StreamDataBlocked(id)
             | SentFrame::StopSending(id)
             | SentFrame::MaxStreamData(id) => self.on_stream_frame_lost(id, token),
@@ -194,6 +216,9 @@ impl Streams {
         match (token, &mut stream.send, &mut stream.recv) {
             (&SentFrame::Stream { offset, len, fin, .. }, Some(send), _) => send.on_lost(offset, len, fin),
             (SentFrame::ResetStream(_), Some(send), _) => send.reset_frame().on_lost(),
+            (&SentFrame::ResetStreamAt { reliable_size, .. }, Some(send), _) => {
+                send.on_reset_at_lost(reliable_size);
+            }
             (SentFrame::StreamDataBlocked(_), Some(send), _) => send.blocked_frame().on_lost(),
             (SentFrame::StopSending(_), _, Some(recv)) => recv.stop_frame().on_lost(),
             (SentFrame::MaxStreamData(_), _, Some(recv)) => recv.on_limit_lost(),

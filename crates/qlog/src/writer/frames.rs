@@ -109,6 +109,10 @@ impl Frames {
             FrameType::RESET_STREAM => {
                 ("reset_stream", format!(",\"error\":\"unknown\",\"final_size\":{value}"))
             }
+            // The drafts leave it to extensions to name their frames.
+            FrameType::RESET_STREAM_AT => {
+                ("reset_stream_at", format!(",\"error\":\"unknown\",\"reliable_size\":{value}"))
+            }
             FrameType::STOP_SENDING => {
                 ("stop_sending", format!(",\"error\":\"unknown\",\"error_code\":{value}"))
             }
@@ -139,6 +143,10 @@ impl Frames {
             }
             FrameType::DATAGRAM | FrameType::DATAGRAM_WITH_LENGTH => {
                 ("datagram", format!(",\"raw\":{{\"payload_length\":{value}}}"))
+            }
+            FrameType::TIMESTAMP => ("timestamp", format!(",\"timestamp\":{value}")),
+            FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
+                ("observed_address", format!(",\"sequence_number\":{value}"))
             }
             other => return self.unknown(other),
         };

@@ -91,6 +91,10 @@ const FRAMES: &[(&str, &[&str], &[&str])] = &[
     ("new_token", &["token"], &[]),
     ("datagram", &[], &["raw"]),
     ("unknown", &["frame_type_bytes"], &[]),
+    // Those of extensions, whose names are ours.
+    ("observed_address", &["sequence_number"], &[]),
+    ("timestamp", &["timestamp"], &[]),
+    ("reset_stream_at", &["stream_id", "error", "reliable_size"], &[]),
 ];
 
 fn check(value: &Value, name: &str, schema: &[(&str, &[&str], &[&str])], own: &[&str]) {
@@ -189,13 +193,22 @@ fn what_is_read_is_what_was_written() {
 
 #[test]
 fn what_the_drafts_do_not_know_has_a_namespace_of_its_own() {
-    let events = [LogEvent::DatagramsDropped { late: 3, other: 1 }];
+    let ip = std::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().octets();
+    let events = [
+        LogEvent::DatagramsDropped { late: 3, other: 1 },
+        LogEvent::ObservedAddress { ip, port: 443 },
+        LogEvent::Queues { forward: 1_500_000, back: 250_000 },
+    ];
     let at = Instant::from_millis(5);
     let entries: Vec<LogEntry> = events.iter().map(|event| LogEntry { at, event: *event }).collect();
     let records = records(&written(&entries, Flavor::Draft));
     records[1..].iter().for_each(check_event);
     assert_eq!(records[1]["name"], "fulmar:datagrams_dropped");
     assert_eq!(records[1]["data"], serde_json::json!({"late": 3, "other": 1}));
+    assert_eq!(records[2]["name"], "fulmar:observed_address");
+    assert_eq!(records[2]["data"], serde_json::json!({"ip": "192.0.2.1", "port": 443}));
+    assert_eq!(records[3]["name"], "fulmar:one_way_queues");
+    assert_eq!(records[3]["data"], serde_json::json!({"forward": 1.5, "return": 0.25}));
 }
 
 #[test]

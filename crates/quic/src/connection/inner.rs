@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_proto::{ConnectionError, ConnectionHandle, Dir, Event, StreamEvent, VarInt};
+use fulmar_proto::{ConnectionError, ConnectionHandle, Dir, Event, PathEvent, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
 use super::waiting::StreamWaiters;
@@ -56,6 +56,8 @@ pub(crate) struct Changed {
     pub(crate) open: [Notify; 2],
     pub(crate) datagram_received: Notify,
     pub(crate) datagrams_unblocked: Notify,
+    /// The peer sees this end elsewhere.
+    pub(crate) observed_address: Notify,
     /// Datagrams were dropped before they were sent.
     pub(crate) datagrams_dropped: Notify,
 }
@@ -63,7 +65,11 @@ pub(crate) struct Changed {
 impl Changed {
     fn all(&self) -> impl Iterator<Item = &Notify> {
         let datagrams = [&self.datagram_received, &self.datagrams_unblocked, &self.datagrams_dropped];
-        [&self.connected, &self.closed].into_iter().chain(datagrams).chain(&self.accept).chain(&self.open)
+        [&self.connected, &self.closed, &self.observed_address]
+            .into_iter()
+            .chain(datagrams)
+            .chain(&self.accept)
+            .chain(&self.open)
     }
 }
 
@@ -188,6 +194,9 @@ impl Inner {
                 Event::DatagramReceived => self.changed.datagram_received.notify_waiters(),
                 Event::DatagramsUnblocked => self.changed.datagrams_unblocked.notify_waiters(),
                 Event::DatagramsDropped => self.changed.datagrams_dropped.notify_waiters(),
+                Event::Path(PathEvent::Observed { .. } | PathEvent::Moved { .. }) => {
+                    self.changed.observed_address.notify_waiters();
+                }
                 Event::Path(_) => {}
                 Event::HandshakeConfirmed => {}
             }

@@ -192,6 +192,37 @@ impl Connection {
         self.inner.lock().proto.local_ip()
     }
 
+    /// The address of this end as the peer sees it, which behind a NAT is another one than that of the socket. `None` until the peer
+    /// has told, or if it was not asked to: see `TransportConfig::address_discovery`. The peer may be mistaken, or lie.
+    pub fn observed_address(&self) -> Option<SocketAddr> {
+        self.inner.lock().proto.observed_address()
+    }
+
+    /// Waits until the peer sees this end at another address than `known`, and returns that: the first one for `None`, and later
+    /// that of a client that has moved, or whose NAT has forgotten it.
+    ///
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn observed_address_changed(
+        &self,
+        known: Option<SocketAddr>,
+    ) -> Result<SocketAddr, ConnectionError> {
+        loop {
+            let changed = self.inner.inner().changed.observed_address.notified();
+            {
+                let state = self.inner.lock();
+                state.check()?;
+                let observed = state.proto.observed_address();
+                if let Some(address) = observed.filter(|_| observed != known) {
+                    return Ok(address);
+                }
+            }
+            changed.await;
+        }
+    }
+
     /// Which role this end has.
     pub fn side(&self) -> Side {
         self.inner.lock().proto.side()

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fulmar_proto::{ClientConfig, EndpointConfig, ResetKey, ServerConfig, Version};
-use fulmar_udp::UdpSocket;
+use fulmar_udp::{Dscp, UdpSocket};
 
 use super::{Endpoint, Shared};
 use crate::clock;
@@ -23,6 +23,7 @@ pub struct EndpointBuilder {
     logging: Option<Logging>,
     versions: Option<Vec<Version>>,
     initial_version: Option<Version>,
+    dscp: Dscp,
 }
 
 impl EndpointBuilder {
@@ -69,10 +70,18 @@ impl EndpointBuilder {
         self
     }
 
+    /// The differentiated services code point of all that the endpoint sends (RFC 2474), beside the ECN bits. Default 0: the
+    /// usual treatment. Only Linux can.
+    #[must_use]
+    pub fn dscp(mut self, dscp: Dscp) -> Self {
+        self.dscp = dscp;
+        self
+    }
+
     /// Binds a socket to `addr`, with large kernel buffers and, for `[::]`, for IPv4 as well, and starts the endpoint.
     ///
     /// # Errors
-    /// If the socket cannot be bound, if the operating system gives no random numbers, or outside of a tokio runtime.
+    /// If the socket cannot be bound or takes no code point, if the operating system gives no random numbers, or outside of a tokio runtime.
     pub fn bind(self, addr: SocketAddr) -> io::Result<Endpoint> {
         runtime()?;
         self.start(UdpSocket::bind(addr)?)
@@ -88,6 +97,7 @@ impl EndpointBuilder {
     }
 
     fn start(self, socket: UdpSocket) -> io::Result<Endpoint> {
+        let socket = socket.with_dscp(self.dscp)?;
         let config = match self.config {
             Some(config) => config,
             None => EndpointConfig::new(ResetKey::new(&tls::random_bytes()?)),
@@ -106,13 +116,14 @@ impl EndpointBuilder {
 
 impl fmt::Debug for EndpointBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { config, server, client, logging, versions, initial_version } = self;
+        let Self { config, server, client, logging, versions, initial_version, dscp } = self;
         f.debug_struct("EndpointBuilder")
             .field("config", config)
             .field("server", server)
             .field("client", client)
             .field("versions", versions)
             .field("initial_version", initial_version)
+            .field("dscp", dscp)
             .field("logging", &logging.as_ref().map(|logging| logging.delivery))
             .finish()
     }

@@ -245,7 +245,8 @@ impl Endpoint {
     /// If the socket cannot be set up, or outside of a tokio runtime. Then nothing has changed.
     pub fn rebind(&self, socket: std::net::UdpSocket) -> io::Result<()> {
         tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
-        self.shared.replace_socket(UdpSocket::from_std(socket)?);
+        let socket = UdpSocket::from_std(socket)?.with_dscp(self.shared.socket().dscp())?;
+        self.shared.replace_socket(socket);
         let connections = lock(&self.shared.core).connections();
         for connection in connections {
             connection.on_rebound();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use fulmar_proto::{StreamId, VarInt};
+use fulmar_proto::{ResetAtError, StreamId, VarInt};
 use tokio::io::AsyncWrite;
 
 use crate::connection::{ConnectionRef, Fate};
@@ -136,7 +136,25 @@ impl SendStream {
         result.map_err(|_| ClosedStream)
     }
 
-    /// Waits for the fate of the stream: `None` when the peer has received all of it, up to its end; `Some(code)` when the peer
+    /// Abandons the stream but for its first `reliable_size` bytes: they reach the peer, and its application reads them before it
+    /// hears of the reset and of `code` (RESET_STREAM_AT, draft-ietf-quic-reliable-stream-reset). More than was written cannot
+    /// be promised: `u64::MAX` means all of that.
+    ///
+    /// A second call can only make it less; the code of the first one holds, also if [`reset`](Self::reset) follows.
+    ///
+    /// # Errors
+    /// If the peer knows no such resets: then nothing has changed. If the stream was already reset as a whole, or delivered
+    /// completely.
+    pub fn reset_at(&mut self, code: VarInt, reliable_size: u64) -> Result<(), ResetAtError> {
+        let mut state = self.connection.lock();
+        let result = state.proto.streams().send(self.id).reset_at(code, reliable_size);
+        self.connection.release(state);
+        self.is_closed |= result != Err(ResetAtError::UnsupportedByPeer);
+        result
+    }
+
+    /// Waits for the fate of the stream: `None` when the peer has received all of it, up to its end, or what
+    /// [`reset_at`](Self::reset_at) has left of it; `Some(code)` when the peer
     /// asked to stop (STOP_SENDING, RFC 9000 §19.5).
     ///
     /// The future does not borrow the stream and may outlive it. Cancellation safe.

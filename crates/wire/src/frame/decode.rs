@@ -4,8 +4,8 @@ use std::iter::FusedIterator;
 
 use super::{
     Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, Frame, MaxData, MaxStreamData,
-    MaxStreams, NewConnectionId, NewToken, PathChallenge, PathResponse, ResetStream, RetireConnectionId,
-    StopSending, Stream, StreamDataBlocked, StreamsBlocked,
+    MaxStreams, NewConnectionId, NewToken, ObservedAddress, PathChallenge, PathResponse, ResetStream,
+    ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamsBlocked, Timestamp,
 };
 use crate::{Dialect, Dir, FrameType, PathId, Reader, TransportErrorCode, Truncated, VarInt};
 
@@ -116,6 +116,7 @@ fn read_body<'a>(
         FrameType::ACK => Frame::Ack(Ack::decode(reader, ZERO, false)?),
         FrameType::ACK_ECN => Frame::Ack(Ack::decode(reader, ZERO, true)?),
         FrameType::RESET_STREAM => Frame::ResetStream(ResetStream::decode(reader)?),
+        FrameType::RESET_STREAM_AT => Frame::ResetStreamAt(ResetStreamAt::decode(reader)?),
         FrameType::STOP_SENDING => Frame::StopSending(StopSending::decode(reader)?),
         FrameType::CRYPTO => Frame::Crypto(Crypto::decode(reader)?),
         FrameType::NEW_TOKEN => Frame::NewToken(NewToken::decode(reader)?),
@@ -139,6 +140,10 @@ fn read_body<'a>(
         FrameType::HANDSHAKE_DONE => Frame::HandshakeDone,
         FrameType::IMMEDIATE_ACK => Frame::ImmediateAck,
         FrameType::ACK_FREQUENCY => Frame::AckFrequency(AckFrequency::decode(reader)?),
+        FrameType::TIMESTAMP => Frame::Timestamp(Timestamp::decode(reader)?),
+        FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
+            Frame::ObservedAddress(ObservedAddress::decode(reader, frame_type)?)
+        }
         FrameType::DATAGRAM => Frame::Datagram(Datagram::decode(reader, false)?),
         FrameType::DATAGRAM_WITH_LENGTH => Frame::Datagram(Datagram::decode(reader, true)?),
         other if dialect == Dialect::Multipath => read_path_frame(other, reader)?,

@@ -1,4 +1,4 @@
-//! Frames (RFC 9000 §19, RFC 9221, RFC 10069, draft-ietf-quic-ack-frequency).
+//! Frames (RFC 9000 §19, RFC 9221, RFC 10069, and the drafts of extensions that the files name).
 //!
 //! One file for each family: the value, how it is read, how it is written, how long it is. Here is the sum of
 //! them and what is said of all: whether a frame elicits acknowledgements, where it may be.
@@ -15,9 +15,12 @@ mod datagram;
 mod decode;
 mod flow_control;
 mod new_token;
+mod observed_address;
 mod path_validation;
 mod reset_stream;
+mod reset_stream_at;
 mod stream;
+mod timestamp;
 
 pub use ack::{Ack, AckEncoder, AckRanges, AckWritten, EcnCounts};
 pub use ack_frequency::AckFrequency;
@@ -28,9 +31,12 @@ pub use datagram::Datagram;
 pub use decode::{FrameError, Frames, frames};
 pub use flow_control::{DataBlocked, MaxData, MaxStreamData, MaxStreams, StreamDataBlocked, StreamsBlocked};
 pub use new_token::NewToken;
+pub use observed_address::ObservedAddress;
 pub use path_validation::{PathChallenge, PathResponse};
 pub use reset_stream::{ResetStream, StopSending};
+pub use reset_stream_at::ResetStreamAt;
 pub use stream::{Stream, StreamHeader};
+pub use timestamp::Timestamp;
 
 use decode::{Malformed, check_end};
 
@@ -48,6 +54,8 @@ pub enum Frame<'a> {
     Ack(Ack<'a>),
     /// Ends the sending part of a stream abruptly.
     ResetStream(ResetStream),
+    /// Ends the sending part of a stream abruptly, but for its beginning.
+    ResetStreamAt(ResetStreamAt),
     /// Asks the peer to stop sending on a stream.
     StopSending(StopSending),
     /// A piece of the handshake.
@@ -84,6 +92,10 @@ pub enum Frame<'a> {
     Datagram(Datagram<'a>),
     /// Asks the peer to acknowledge more or less often.
     AckFrequency(AckFrequency),
+    /// Tells when the packet was sent.
+    Timestamp(Timestamp),
+    /// Tells the peer its address, as this end sees it.
+    ObservedAddress(ObservedAddress),
     /// Asks for an acknowledgement without delay (draft-ietf-quic-ack-frequency §5).
     ImmediateAck,
 }
@@ -102,6 +114,7 @@ impl Frame<'_> {
                 (_, Some(_)) => FrameType::PATH_ACK_ECN,
             },
             Self::ResetStream(_) => FrameType::RESET_STREAM,
+            Self::ResetStreamAt(_) => FrameType::RESET_STREAM_AT,
             Self::StopSending(_) => FrameType::STOP_SENDING,
             Self::Crypto(_) => FrameType::CRYPTO,
             Self::NewToken(_) => FrameType::NEW_TOKEN,
@@ -125,19 +138,27 @@ impl Frame<'_> {
             Self::Datagram(_) => FrameType::DATAGRAM,
             Self::AckFrequency(_) => FrameType::ACK_FREQUENCY,
             Self::ImmediateAck => FrameType::IMMEDIATE_ACK,
+            Self::Timestamp(_) => FrameType::TIMESTAMP,
+            Self::ObservedAddress(frame) => frame.frame_type(),
         }
     }
 
     /// Whether the receiver has to acknowledge the packet before long (RFC 9002 §2).
     pub fn is_ack_eliciting(&self) -> bool {
-        !matches!(self, Self::Padding | Self::Ack(_) | Self::ConnectionClose(_))
+        // draft-huitema-quic-ts §2.3: a timestamp is like an acknowledgement.
+        !matches!(self, Self::Padding | Self::Ack(_) | Self::ConnectionClose(_) | Self::Timestamp(_))
     }
 
     /// Whether the frame leaves the peer's address as it is, when it comes from a new one (RFC 9000 §9.1).
     pub fn is_probing(&self) -> bool {
         matches!(
             self,
-            Self::Padding | Self::PathChallenge(_) | Self::PathResponse(_) | Self::NewConnectionId(_)
+            Self::Padding
+                | Self::PathChallenge(_)
+                | Self::PathResponse(_)
+                | Self::NewConnectionId(_)
+                // draft-ietf-quic-address-discovery §4.1.
+                | Self::ObservedAddress(_)
         )
     }
 
@@ -163,12 +184,15 @@ impl Frame<'_> {
             }
             // draft-ietf-quic-ack-frequency §3: min_ack_delay, which permits them, is not remembered for 0-RTT.
             Self::AckFrequency(_) | Self::ImmediateAck => kind == PacketKind::OneRtt,
+            // draft-huitema-quic-ts §2.2.
+            Self::Timestamp(_) => kind == PacketKind::OneRtt,
             Self::NewConnectionId(frame) => match kind {
                 PacketKind::Initial | PacketKind::Handshake => false,
                 PacketKind::ZeroRtt => frame.path == PathId::ZERO,
                 PacketKind::OneRtt => true,
             },
             Self::ResetStream(_)
+            | Self::ResetStreamAt(_)
             | Self::StopSending(_)
             | Self::Stream(_)
             | Self::MaxData(_)
@@ -178,6 +202,7 @@ impl Frame<'_> {
             | Self::StreamDataBlocked(_)
             | Self::StreamsBlocked(_)
             | Self::PathChallenge(_)
+            | Self::ObservedAddress(_)
             | Self::Datagram(_) => matches!(kind, PacketKind::ZeroRtt | PacketKind::OneRtt),
         }
     }
@@ -188,6 +213,7 @@ impl Frame<'_> {
             Self::Padding | Self::Ping | Self::HandshakeDone | Self::ImmediateAck => 1,
             Self::Ack(frame) => frame.encoded_len(dialect),
             Self::ResetStream(frame) => frame.encoded_len(),
+            Self::ResetStreamAt(frame) => frame.encoded_len(),
             Self::StopSending(frame) => frame.encoded_len(),
             Self::Crypto(frame) => frame.encoded_len(),
             Self::NewToken(frame) => frame.encoded_len(),
@@ -205,6 +231,8 @@ impl Frame<'_> {
             Self::ConnectionClose(frame) => frame.encoded_len(),
             Self::Datagram(frame) => frame.encoded_len(),
             Self::AckFrequency(frame) => frame.encoded_len(),
+            Self::Timestamp(frame) => frame.encoded_len(),
+            Self::ObservedAddress(frame) => frame.encoded_len(),
         }
     }
 
@@ -219,6 +247,7 @@ impl Frame<'_> {
             }
             Self::Ack(frame) => frame.encode(dialect, writer),
             Self::ResetStream(frame) => frame.encode(writer),
+            Self::ResetStreamAt(frame) => frame.encode(writer),
             Self::StopSending(frame) => frame.encode(writer),
             Self::Crypto(frame) => frame.encode(writer),
             Self::NewToken(frame) => frame.encode(writer),
@@ -236,6 +265,8 @@ impl Frame<'_> {
             Self::ConnectionClose(frame) => frame.encode(writer),
             Self::Datagram(frame) => frame.encode(writer),
             Self::AckFrequency(frame) => frame.encode(writer),
+            Self::Timestamp(frame) => frame.encode(writer),
+            Self::ObservedAddress(frame) => frame.encode(writer),
         }
     }
 }

@@ -4,7 +4,10 @@ use std::marker::PhantomData;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::time::Duration;
 
-use super::{AVAILABLE_VERSIONS_MAX, ParameterProblem, PreferredAddress, VersionInformation};
+use super::{
+    AVAILABLE_VERSIONS_MAX, AddressDiscovery, ParameterProblem, PreferredAddress, TimeStamps,
+    VersionInformation,
+};
 use crate::{ConnectionId, PathId, Reader, ResetToken, VarInt, Version, Writer};
 
 /// One way in which a value is written.
@@ -107,6 +110,42 @@ impl Codec for Microseconds {
 fn units_rounded_up(value: Duration, unit: Duration) -> VarInt {
     let units = value.as_nanos().div_ceil(unit.as_nanos());
     VarInt::saturating(u64::try_from(units).unwrap_or(u64::MAX))
+}
+
+/// A role in address discovery.
+pub(super) enum Discovery {}
+
+impl Codec for Discovery {
+    type Value = AddressDiscovery;
+    fn read(reader: &mut Reader<'_>) -> Result<AddressDiscovery, ParameterProblem> {
+        match reader.varint()?.get() {
+            0 => Ok(AddressDiscovery::Provide),
+            1 => Ok(AddressDiscovery::Receive),
+            2 => Ok(AddressDiscovery::Both),
+            _ => Err(ParameterProblem::Value("is above 2")),
+        }
+    }
+    fn write(value: &AddressDiscovery, out: &mut Vec<u8>) {
+        put_varint(out, VarInt::from(*value as u8));
+    }
+}
+
+/// A role in the exchange of timestamps.
+pub(super) enum Stamps {}
+
+impl Codec for Stamps {
+    type Value = TimeStamps;
+    fn read(reader: &mut Reader<'_>) -> Result<TimeStamps, ParameterProblem> {
+        match reader.varint()?.get() {
+            1 => Ok(TimeStamps::Receive),
+            2 => Ok(TimeStamps::Send),
+            3 => Ok(TimeStamps::Both),
+            _ => Err(ParameterProblem::Value("is neither 1, 2 nor 3")),
+        }
+    }
+    fn write(value: &TimeStamps, out: &mut Vec<u8>) {
+        put_varint(out, VarInt::from(*value as u8));
+    }
 }
 
 /// No bytes: the presence is the value.

@@ -69,6 +69,9 @@ pub struct TransportParameters {
     pub initial_scid: Option<ConnectionId>,
     /// The source connection ID of the Retry packet. Only from a server.
     pub retry_scid: Option<ConnectionId>,
+    /// Whether the sender of this takes RESET_STREAM_AT frames (draft-ietf-quic-reliable-stream-reset §3). Two numbers are
+    /// in use for it: both are written, and either is read.
+    pub reset_stream_at: bool,
     /// The largest DATAGRAM frame that the sender of this takes, in bytes with its header (RFC 9221 §3).
     /// None, or 0 on the wire, is without DATAGRAM frames.
     pub max_datagram_frame_size: Option<VarInt>,
@@ -76,11 +79,64 @@ pub struct TransportParameters {
     pub grease_quic_bit: bool,
     /// The versions of version negotiation (RFC 9368 §3).
     pub version_information: Option<VersionInformation>,
+    /// Whether the sender of this sends timestamps, and wants them (draft-huitema-quic-ts §2.1). None is without the extension.
+    pub time_stamps: Option<TimeStamps>,
+    /// What the sender of this does and wants in address discovery (draft-ietf-quic-address-discovery §3). None is without
+    /// the extension.
+    pub address_discovery: Option<AddressDiscovery>,
     /// The shortest delay of acknowledgements that can be asked for, in microseconds on the wire; at most
     /// `max_ack_delay` (draft-ietf-quic-ack-frequency §3). None is without the extension.
     pub min_ack_delay: Option<Duration>,
     /// The largest path ID at first (RFC 10069 §2.1). None is without multipath.
     pub initial_max_path_id: Option<PathId>,
+}
+
+/// The roles of an end in the exchange of timestamps, with their numbers on the wire (draft-huitema-quic-ts §2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TimeStamps {
+    /// It wants them.
+    Receive = 1,
+    /// It sends them, if they are wanted.
+    Send = 2,
+    /// Both.
+    Both = 3,
+}
+
+impl TimeStamps {
+    /// Whether the end wants timestamps.
+    pub fn receives(self) -> bool {
+        self != Self::Send
+    }
+
+    /// Whether the end sends timestamps to who wants them.
+    pub fn sends(self) -> bool {
+        self != Self::Receive
+    }
+}
+
+/// The roles of an end in address discovery, with their numbers on the wire (draft-ietf-quic-address-discovery §3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AddressDiscovery {
+    /// It tells its peer from which address the peer's packets come.
+    Provide = 0,
+    /// It wants to be told.
+    Receive = 1,
+    /// Both.
+    Both = 2,
+}
+
+impl AddressDiscovery {
+    /// Whether the end tells its peer.
+    pub fn provides(self) -> bool {
+        self != Self::Receive
+    }
+
+    /// Whether the end wants to be told.
+    pub fn receives(self) -> bool {
+        self != Self::Provide
+    }
 }
 
 /// An address to which a server wants its client to move after the handshake (RFC 9000 §9.6).
@@ -126,9 +182,12 @@ impl Default for TransportParameters {
             active_connection_id_limit: VarInt::from_u32(2),
             initial_scid: None,
             retry_scid: None,
+            reset_stream_at: false,
             max_datagram_frame_size: None,
             grease_quic_bit: false,
             version_information: None,
+            time_stamps: None,
+            address_discovery: None,
             min_ack_delay: None,
             initial_max_path_id: None,
         }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::codec::{
-    Cid, Codec, Flag, Microseconds, Milliseconds, NonZeroMilliseconds, NonZeroNumber, Number, Optional, Path,
-    Preferred, SmallNumber, Token, Versions,
+    Cid, Codec, Discovery, Flag, Microseconds, Milliseconds, NonZeroMilliseconds, NonZeroNumber, Number,
+    Optional, Path, Preferred, SmallNumber, Stamps, Token, Versions,
 };
 use super::{ParameterProblem, PreferredAddress, STREAMS_MAX, TransportParameters, VersionInformation};
 use crate::{Reader, VarInt, Version};
@@ -86,12 +86,19 @@ rows! {
     // RFC 9368 §3.
     VERSION_INFORMATION "version_information" Either version_information: Optional<Versions>,
         (versions, "contains the version number 0");
+    // draft-ietf-quic-reliable-stream-reset §3. The second is the number of drafts 05 to 07, which some peers know alone.
+    0x1d "reset_stream_at" Either reset_stream_at: Flag;
+    0x17f7586d2cb571 "reset_stream_at (draft 07)" Either reset_stream_at: Flag;
     // RFC 9221 §3.
     0x20 "max_datagram_frame_size" Either max_datagram_frame_size: NonZeroNumber;
     // RFC 10069 §2.1.
     0x3e "initial_max_path_id" Either initial_max_path_id: Optional<Path>;
     // RFC 9287 §3.
     0x2ab2 "grease_quic_bit" Either grease_quic_bit: Flag;
+    // draft-huitema-quic-ts §2.1.
+    0x7158 "enable_time_stamp" Either time_stamps: Optional<Stamps>;
+    // draft-ietf-quic-address-discovery §3.
+    0x9f81a176 "address_discovery" Either address_discovery: Optional<Discovery>;
     // draft-ietf-quic-ack-frequency §3.
     MIN_ACK_DELAY "min_ack_delay" Either min_ack_delay: Optional<Microseconds>;
 }

@@ -62,10 +62,13 @@ fn all() -> TransportParameters {
         retry_scid: Some(cid(&[9; 20])),
         max_datagram_frame_size: Some(VarInt::from_u32(65_535)),
         grease_quic_bit: true,
+        reset_stream_at: true,
         version_information: Some(VersionInformation {
             chosen: Version::V1,
             available: vec![Version::V2, Version::V1],
         }),
+        time_stamps: Some(TimeStamps::Both),
+        address_discovery: Some(AddressDiscovery::Both),
         min_ack_delay: Some(Duration::from_millis(1)),
         initial_max_path_id: Some(PathId(u32::MAX)),
     }
@@ -140,9 +143,13 @@ fn each_parameter_has_its_number_and_layout() {
         (0x0f, vec![8; 20]),
         (0x10, vec![9; 20]),
         (0x11, vec![0, 0, 0, 1, 0x6b, 0x33, 0x43, 0xcf, 0, 0, 0, 1]),
+        (0x1d, vec![]),
+        (0x0017_f758_6d2c_b571, vec![]),
         (0x20, vec![0x80, 0, 0xff, 0xff]),
         (0x3e, vec![0xc0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]),
         (0x2ab2, vec![]),
+        (0x7158, vec![3]),
+        (0x9f81_a176, vec![2]),
         (0xff04_de1b, vec![0x43, 0xe8]),
     ];
     let bytes = all().write(Side::Server, None);
@@ -151,6 +158,17 @@ fn each_parameter_has_its_number_and_layout() {
     // The order is free.
     let reversed: Vec<u8> = expected.iter().rev().flat_map(|(id, value)| parameter(*id, value)).collect();
     assert_eq!(TransportParameters::read(Side::Server, &reversed), Ok(all()));
+}
+
+#[test]
+fn either_number_of_reset_stream_at_is_read_and_both_are_written() {
+    for id in [0x1d, 0x0017_f758_6d2c_b571] {
+        let read = TransportParameters::read(Side::Client, &parameter(id, &[])).unwrap();
+        assert!(read.reset_stream_at);
+        let ids: Vec<u64> = split(&read.write(Side::Client, None)).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, [0x1d, 0x0017_f758_6d2c_b571]);
+        assert_eq!(refused(Side::Client, &parameter(id, &[0]), id), ParameterProblem::TrailingBytes);
+    }
 }
 
 #[test]
@@ -175,6 +193,9 @@ fn illegal_numbers_are_refused_and_the_last_legal_ones_are_not() {
         (0x0b, 1 << 14, (1 << 14) - 1),
         (0x0e, 1, 2),
         (0x3e, 1 << 32, (1 << 32) - 1),
+        (0x7158, 4, 3),
+        (0x7158, 0, 1),
+        (0x9f81_a176, 3, 2),
         // In microseconds, over the default max_ack_delay of 25 ms.
         (0xff04_de1b, 25_001, 25_000),
     ];
@@ -188,7 +209,7 @@ fn illegal_numbers_are_refused_and_the_last_legal_ones_are_not() {
     for id in [0x03, 0x0e] {
         refused(Side::Client, &number(id, 0), id);
     }
-    for id in [0x08, 0x09, 0x0a, 0x0b, 0x3e, 0xff04_de1b] {
+    for id in [0x08, 0x09, 0x0a, 0x0b, 0x3e, 0x7158, 0x9f81_a176, 0xff04_de1b] {
         refused(Side::Client, &number(id, VarInt::MAX.get()), id);
     }
     // An exponent that only looks small in its low byte.

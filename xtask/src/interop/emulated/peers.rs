@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use clap::ValueEnum;
 
 use super::super::certs::Identity;
+use super::super::network::{PREFERRED_V4, PREFERRED_V6};
 use super::Case;
 use crate::{Result, programs};
 
@@ -128,6 +129,10 @@ impl Programs {
         }
         command.args(["--listen", &format!("[::]:{PORT}")]).arg("--www").arg(run.www);
         command.arg("--cert").arg(chain).arg("--key").arg(key);
+        if peer == Peer::Fulmar && run.case == Case::Connectionmigration {
+            command.args(["--preferred", &format!("{PREFERRED_V4}:{PORT}")]);
+            command.args(["--preferred", &format!("[{PREFERRED_V6}]:{PORT}")]);
+        }
         if peer != Peer::Fulmar && run.case == Case::Retry {
             command.arg("--retry");
         }
@@ -195,9 +200,12 @@ impl Programs {
                     if number == 0 {
                         command.arg("--wait-for-ticket");
                     }
-                    if run.case == Case::Resumption {
-                        command.arg("--disable-early-data");
-                    }
+                    // As ngtcp2's own script for the public runner has it: the runner counts the bytes of 1-RTT packets, and
+                    // probes for the datagram size would use up what it allows.
+                    command.arg(match run.case {
+                        Case::Resumption => "--disable-early-data",
+                        _ => "--no-pmtud",
+                    });
                 }
                 _ => {}
             }
@@ -228,7 +236,7 @@ fn ngtcp2_server(command: &mut Command, run: &ServerRun<'_>) {
 /// The cases that a server has nothing to offer for.
 fn lacks_server_side(peer: Peer) -> &'static [Case] {
     match peer {
-        Peer::Fulmar => &[Case::Zerortt, Case::Connectionmigration],
+        Peer::Fulmar => &[],
         // Without compatible version negotiation and without a preferred address.
         Peer::Quinn | Peer::QuicGo => &[Case::V2, Case::Connectionmigration],
         // It sets no ECN marks and has no preferred address.
@@ -240,7 +248,7 @@ fn lacks_server_side(peer: Peer) -> &'static [Case] {
 /// The cases that a client cannot play.
 fn lacks_client_side(peer: Peer) -> &'static [Case] {
     match peer {
-        Peer::Fulmar => &[Case::Zerortt],
+        Peer::Fulmar => &[],
         Peer::Quinn | Peer::QuicGo => &[Case::V2, Case::Connectionmigration],
         Peer::Aioquic => &[Case::Ecn, Case::Connectionmigration],
         Peer::Ngtcp2 => &[],

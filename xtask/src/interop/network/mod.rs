@@ -28,6 +28,9 @@ const CLIENT_V4: Ipv4Addr = Ipv4Addr::new(193, 167, 0, 100);
 const SERVER_V4: Ipv4Addr = Ipv4Addr::new(193, 167, 100, 100);
 const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0, 0, 0, 0, 0x100);
 const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0x100, 0, 0, 0, 0x100);
+/// Further addresses of the server, which its clients learn from it.
+pub(super) const PREFERRED_V4: Ipv4Addr = Ipv4Addr::new(193, 167, 100, 101);
+pub(super) const PREFERRED_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0x100, 0, 0, 0, 0x101);
 
 /// The names of the server, as the public runner has them, with the addresses behind each.
 pub(super) const SERVER_NAMES: [(&str, &[IpAddr]); 3] = [
@@ -62,8 +65,10 @@ impl Network {
     pub(super) fn open(name: &str, conditions: &Conditions) -> Result<Self> {
         let client = Namespace::create(&format!("{name}c"), &SERVER_NAMES)?;
         let server = Namespace::create(&format!("{name}s"), &SERVER_NAMES)?;
-        let to_client = client.attach([IpAddr::V4(CLIENT_V4), IpAddr::V6(CLIENT_V6)])?;
-        let to_server = server.attach([IpAddr::V4(SERVER_V4), IpAddr::V6(SERVER_V6)])?;
+        let to_client = client.attach(&[CLIENT_V4.into(), CLIENT_V6.into()])?;
+        let of_server: [IpAddr; 4] =
+            [SERVER_V4.into(), SERVER_V6.into(), PREFERRED_V4.into(), PREFERRED_V6.into()];
+        let to_server = server.attach(&of_server)?;
         let router = Router::start(to_client, to_server, conditions)?;
         Ok(Self { client, server, router })
     }

@@ -38,7 +38,7 @@ impl Namespace {
     }
 
     /// Gives the namespace a TUN device with these addresses, by which everything leaves.
-    pub(super) fn attach(&self, addresses: [IpAddr; 2]) -> Result<SyncDevice> {
+    pub(super) fn attach(&self, addresses: &[IpAddr]) -> Result<SyncDevice> {
         let device = DeviceBuilder::new().layer(Layer::L3).build_sync()?;
         let interface = device.name()?;
         ip(&["link", "set", &interface, "netns", &self.name])?;

@@ -73,6 +73,9 @@ impl QuicPacket {
     }
 }
 
+/// The bit that is one in all packets of QUIC, unless it is greased (RFC 9000 §17, RFC 9287).
+const QUIC_BIT: u8 = 0x40;
+
 /// Reads all packets of a capture.
 pub(super) fn read<'a>(seen: impl Iterator<Item = &'a Seen>, key_log: &KeyLog) -> Vec<QuicPacket> {
     let mut observer = Observer { key_log, connections: Vec::new(), packets: Vec::new() };
@@ -145,7 +148,10 @@ impl Observer<'_> {
             let same = self.connections.iter().rev().find(|tracked| tracked.client == client);
             same.and_then(|tracked| tracked.usual_cid_len(from))
         };
-        read_packet(bytes, known.or_else(by_address).unwrap_or(0)).ok()
+        // Peers that both know RFC 9287 draw the second bit at random.
+        let mut ungreased = bytes.to_vec();
+        ungreased[0] |= QUIC_BIT;
+        read_packet(&ungreased, known.or_else(by_address).unwrap_or(0)).ok()
     }
 
     fn connection_of(&mut self, from: Side, client: SocketAddr, header: &ProtectedPacket) -> Option<usize> {

@@ -11,4 +11,5 @@ fn each_request_of_multiconnect_has_its_own_connection() {
     assert_eq!(Case::named("multiconnect").unwrap().course, Course::OneByOne);
     assert_eq!(Case::named("transfer").unwrap().course, Course::Together);
     assert_eq!(Case::named("resumption").unwrap().course, Course::Resumed);
+    assert_eq!(Case::named("zerortt").unwrap().course, Course::Early);
 }

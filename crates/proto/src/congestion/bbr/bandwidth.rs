@@ -68,6 +68,11 @@ impl RoundBest {
         Self { max: 0, limited: false, start: now, last_ack: now, silence: Duration::ZERO, was_held: false }
     }
 
+    /// Whether the path stopped for `time` or longer in this round or the one before.
+    pub(super) fn has_stopped(&self, time: Duration) -> bool {
+        self.was_held || self.silence >= time
+    }
+
     /// Takes a sample. Returns the largest of a round with the sample that ends it, unless the application
     /// limited the round, or the path stopped in it or in the one before: then the average says nothing about its rate.
     pub(super) fn on_sample(

@@ -7,6 +7,10 @@ use fulmar_base::Instant;
 /// So many groups of samples must agree.
 const GROUPS: usize = 8;
 
+/// Where an early sign is wanted, the groups of the latest part of a round trip are enough, but so many at least.
+const RISING_DIVISOR: u32 = 3;
+const MIN_RISING_GROUPS: usize = 3;
+
 /// Samples within this part of the round-trip time, in these bounds, are a group, and the smallest of
 /// them counts: where acknowledgements come in bunches, the packets that waited for the others are delayed by
 /// that and by no queue.
@@ -48,7 +52,7 @@ struct Group {
 impl DelayWatch {
     /// Takes a sample; `base` is the smallest round-trip time.
     pub(in crate::congestion) fn on_sample(&mut self, now: Instant, sample: Duration, base: Duration) {
-        let length = (base / GROUP_DIVISOR).clamp(MIN_GROUP, MAX_GROUP);
+        let length = group_length(base);
         match &mut self.open {
             Some(group) if now < group.start + length => group.min = group.min.min(sample),
             _ => {
@@ -75,7 +79,27 @@ impl DelayWatch {
 
     /// Whether the latest samples all exceed `base` so much that a queue has grown.
     pub(in crate::congestion) fn has_risen(&self, base: Duration) -> bool {
-        let rise = (base / RTT_DIVISOR).clamp(MIN_RISE, MAX_RISE).max(self.jitter * JITTER_FACTOR);
-        self.recent_min().is_some_and(|recent| recent > base + rise)
+        self.recent_min().is_some_and(|recent| recent > base + self.rise(base))
+    }
+
+    /// Whether the samples of the latest third of a round trip exceed `base` as much: on short paths, where
+    /// [`GROUPS`] take longer than that, an earlier sign, and a weaker one.
+    pub(in crate::congestion) fn is_rising(&self, base: Duration) -> bool {
+        let groups = (base / RISING_DIVISOR).as_nanos() / group_length(base).as_nanos();
+        let groups = usize::try_from(groups).unwrap_or(GROUPS).clamp(MIN_RISING_GROUPS, GROUPS);
+        let bound = base + self.rise(base);
+        self.count >= GROUPS && (1..=groups).all(|back| self.groups[(self.count - back) % GROUPS] > bound)
+    }
+
+    /// What a rise exceeds.
+    fn rise(&self, base: Duration) -> Duration {
+        (base / RTT_DIVISOR).clamp(MIN_RISE, MAX_RISE).max(self.jitter * JITTER_FACTOR)
     }
 }
+
+fn group_length(base: Duration) -> Duration {
+    (base / GROUP_DIVISOR).clamp(MIN_GROUP, MAX_GROUP)
+}
+
+#[cfg(test)]
+mod tests;

@@ -104,10 +104,13 @@ impl Bbr {
 
     /// A departure from the draft: a rise of the delay ends STARTUP, too. The queue of a path over a satellite
     /// that is filled for three rounds overflows by thousands of packets, and with the path's delay the answer
-    /// comes late. The rate may still be underestimated then; DRAIN is measured, too, while the queue lasts.
+    /// comes late. The rate may still be underestimated then; DRAIN is measured, too, while the queue lasts. On a short
+    /// path a queue of a round trip is full within milliseconds: there the earliest sign counts, unless it may come from
+    /// a stop of the path.
     fn check_startup_delay(&mut self) {
         let Some(base) = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless()) else { return };
-        if self.delay.has_risen(base) {
+        let is_rising = || !self.round_best.has_stopped(base) && self.delay.is_rising(base);
+        if self.delay.has_risen(base) || is_rising() {
             self.full.set_full();
         }
     }

@@ -133,7 +133,7 @@ fn a_train_leaves_at_once_and_is_paid_for_by_a_pause() {
     let mut pacer = Pacer::new(Instant::ZERO, 1_000_000, 1_000);
     let now = Instant::from_millis(1_000);
     pacer.on_sent(now, pacer.clone().budget(now));
-    pacer.lend(now, 100_000);
+    pacer.lend(now, 100_000, Duration::from_millis(50));
     for _ in 0..100 {
         assert!(pacer.budget(now) >= 1_000);
         pacer.on_sent(now, 1_000);
@@ -142,6 +142,17 @@ fn a_train_leaves_at_once_and_is_paid_for_by_a_pause() {
     assert_eq!(pacer.budget(now), 0);
     assert_eq!(pacer.next_time(now, 1_000), now + Duration::from_millis(101));
     assert_eq!(pacer.budget(now + Duration::from_millis(101)), 1_000);
+}
+
+#[test]
+fn a_train_that_does_not_leave_in_time_is_no_burst_later() {
+    let mut pacer = Pacer::new(Instant::ZERO, 1_000_000, 1_000);
+    let now = Instant::from_millis(1_000);
+    let burst = pacer.budget(now);
+    pacer.lend(now, 100_000, Duration::from_millis(50));
+    assert_eq!(pacer.budget(now + Duration::from_millis(49)), burst + 100_000);
+    assert_eq!(pacer.budget(now + Duration::from_millis(50)), burst);
+    assert_eq!(pacer.budget(now + Duration::from_secs(5)), burst);
 }
 
 #[test]

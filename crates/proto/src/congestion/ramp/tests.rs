@@ -119,3 +119,20 @@ fn nothing_is_searched_after_a_stop() {
     assert_eq!(acknowledge(&mut ramp, at(600_000), 10, 2_000_000), None);
     assert_eq!((ramp.take_train(), ramp.first_pace(), ramp.has_found()), (0, 0, false));
 }
+
+#[test]
+fn a_train_that_shows_nothing_is_followed_by_a_longer_one() {
+    let mut ramp = Ramp::new(WINDOW);
+    handshake(&mut ramp, RTT);
+    let rtt = rtt(RTT);
+    let mut trains = Vec::new();
+    for round in 1..10 {
+        let now = at(0) + RTT * round;
+        let packets = 10.max(ramp.take_train() / PACKET);
+        trains.push(packets);
+        send(&mut ramp, now, packets);
+        // One acknowledgement for all of them, without any delay.
+        ramp.on_ack(now + RTT, &ack(packets * PACKET, now, &rtt), Some(RTT), PACKET);
+    }
+    assert_eq!(trains, [10, 20, 40, 80, 160, 320, 320, 320, 320]);
+}

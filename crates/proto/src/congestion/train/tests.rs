@@ -84,3 +84,24 @@ fn older_packets_do_not_count() {
     }
     assert_eq!(train.rate(), None);
 }
+
+#[test]
+fn one_acknowledgement_for_all_shows_the_rate_by_its_delay() {
+    let rtt = rtt(MIN_RTT);
+    let mut late = train(10);
+    late.on_ack(at(610_000), &ack(10 * PACKET, at(0), &rtt), MIN_RTT, PACKET);
+    assert!(late.rate().is_some_and(|rate| (1_150_000..=1_270_000).contains(&rate)), "{:?}", late.rate());
+    let mut prompt = train(10);
+    prompt.on_ack(at(600_100), &ack(10 * PACKET, at(0), &rtt), MIN_RTT, PACKET);
+    assert_eq!(prompt.rate(), None, "it says nothing");
+}
+
+#[test]
+fn a_bunch_that_is_late_as_a_whole_does_not_raise_the_estimate() {
+    // The receiver looked 10 ms after the first packet had come, and acknowledged all pairs at once.
+    let mut train = train(10);
+    for pair in 1..=5 {
+        acknowledge(&mut train, 10_000 + 30 * pair);
+    }
+    assert!(train.rate().is_some_and(|rate| rate <= 1_270_000), "{:?}", train.rate());
+}

@@ -2,15 +2,16 @@
 
 use bytes::Bytes;
 use fulmar_wire::{
-    CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType, MaxStreamData,
-    NewConnectionId, NewToken, PacketKind, PathChallenge, PathId, PathResponse, ResetStream, ResetToken,
-    RetireConnectionId, Side, StopSending, Stream, StreamId, TransportErrorCode as Code, VarInt, Writer,
+    AddressDiscovery, CloseCode, ConnectionClose, ConnectionId, Crypto, Dialect, Dir, Frame, FrameType,
+    MaxStreamData, NewConnectionId, NewToken, ObservedAddress, PacketKind, PathChallenge, PathId,
+    PathResponse, ResetStream, ResetStreamAt, ResetToken, RetireConnectionId, Side, StopSending, Stream,
+    StreamId, TimeStamps, Timestamp, TransportErrorCode as Code, VarInt, Writer,
 };
 
 use super::super::SpaceId;
 use super::by_hand::take;
-use super::pair::{End, Pair};
-use crate::TransportError;
+use super::pair::{End, Pair, Setup};
+use crate::{TransportConfig, TransportError};
 
 const CLIENT_BIDI: StreamIdOf = StreamIdOf(Side::Client, Dir::Bi);
 const CLIENT_UNI: StreamIdOf = StreamIdOf(Side::Client, Dir::Uni);
@@ -67,6 +68,58 @@ fn refused_by_client(payload: Vec<u8>, code: Code, frame: Option<FrameType>) {
     let error =
         receive(&mut pair.client, SpaceId::DATA, payload, pair.now).expect_err("an illegal packet was taken");
     assert_eq!((error.code, error.frame), (code, frame), "{error}");
+}
+
+#[test]
+fn resets_that_leave_a_part_of_a_stream() {
+    let reset = |id| {
+        let (error_code, final_size, reliable_size) =
+            (VarInt::ZERO, VarInt::from_u32(9), VarInt::from_u32(3));
+        encode(&Frame::ResetStreamAt(ResetStreamAt { id, error_code, final_size, reliable_size }))
+    };
+    let frame = Some(FrameType::RESET_STREAM_AT);
+    refused_by_server(reset(SERVER_UNI.at(0)), Code::STREAM_STATE_ERROR, frame);
+    refused_by_server(reset(SERVER_BIDI.at(0)), Code::STREAM_STATE_ERROR, frame);
+    refused_by_server(reset(CLIENT_UNI.at(1 << 30)), Code::STREAM_LIMIT_ERROR, frame);
+    refused_by_client(reset(CLIENT_UNI.at(0)), Code::STREAM_STATE_ERROR, frame);
+    let server = TransportConfig { reset_stream_at: false, ..TransportConfig::default() };
+    let mut pair = Setup { server, ..Setup::default() }.connect();
+    let error = receive(&mut pair.server, SpaceId::DATA, reset(CLIENT_UNI.at(0)), pair.now).unwrap_err();
+    assert_eq!((error.code, error.frame), (Code::FRAME_ENCODING_ERROR, frame), "it might as well be unknown");
+}
+
+#[test]
+fn addresses_that_nobody_has_asked_for() {
+    let told = || {
+        let address = "192.0.2.1:443".parse().unwrap();
+        encode(&Frame::ObservedAddress(ObservedAddress::new(VarInt::ZERO, address)))
+    };
+    let frame = Some(FrameType::OBSERVED_ADDRESS_V4);
+    refused_by_server(told(), Code::PROTOCOL_VIOLATION, frame);
+    refused_by_client(told(), Code::PROTOCOL_VIOLATION, frame);
+    let provide = || TransportConfig {
+        address_discovery: Some(AddressDiscovery::Provide),
+        ..TransportConfig::default()
+    };
+    let mut pair = Setup { server: provide(), client: provide(), ..Setup::default() }.connect();
+    let error = receive(&mut pair.server, SpaceId::DATA, told(), pair.now).unwrap_err();
+    assert_eq!((error.code, error.frame), (Code::PROTOCOL_VIOLATION, frame));
+}
+
+#[test]
+fn timestamps_that_nobody_has_asked_for() {
+    let stamp = || encode(&Frame::Timestamp(Timestamp { time: VarInt::from_u32(9) }));
+    let frame = Some(FrameType::TIMESTAMP);
+    refused_by_server(stamp(), Code::PROTOCOL_VIOLATION, frame);
+    refused_by_client(stamp(), Code::PROTOCOL_VIOLATION, frame);
+    let send = || TransportConfig { time_stamps: Some(TimeStamps::Send), ..TransportConfig::default() };
+    let mut pair = Setup { server: send(), client: send(), ..Setup::default() }.connect();
+    let error = receive(&mut pair.server, SpaceId::DATA, stamp(), pair.now).unwrap_err();
+    assert_eq!((error.code, error.frame), (Code::PROTOCOL_VIOLATION, frame));
+    let mut pair = Pair::new(TransportConfig::default(), TransportConfig::default());
+    pair.run_for(super::pair::DELAY * 2);
+    let error = receive(&mut pair.server, SpaceId::Handshake, stamp(), pair.now).unwrap_err();
+    assert_eq!(error.code, Code::PROTOCOL_VIOLATION, "only 1-RTT packets carry them");
 }
 
 fn stream(id: StreamId, offset: u64, data: &[u8]) -> Vec<u8> {

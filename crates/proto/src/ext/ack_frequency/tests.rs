@@ -84,7 +84,7 @@ impl Path {
                 rtt: &self.rtt,
                 window: self.window,
                 mtu: 1_452,
-                paces: false,
+                pace: None,
                 packets_sent: self.packets_sent,
                 packet_threshold: self.packet_threshold,
             };
@@ -157,7 +157,7 @@ fn what_comes_after_a_silence_tells_nothing() {
             rtt: &path.rtt,
             window: path.window,
             mtu: 1_452,
-            paces: true,
+            pace: Some(3_000),
             packets_sent: 2_000,
             packet_threshold: 3,
         };
@@ -221,7 +221,7 @@ fn a_window_that_jumps_is_answered_at_once_but_not_before_its_first_packets_are_
         rtt: &path.rtt,
         window: path.window,
         mtu: 1_452,
-        paces: false,
+        pace: None,
         packets_sent: path.packets_sent,
         packet_threshold: path.packet_threshold,
     };

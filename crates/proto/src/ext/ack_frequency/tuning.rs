@@ -51,8 +51,8 @@ pub(crate) struct AckFigures<'a> {
     pub(crate) window: u64,
     /// The size of a full datagram.
     pub(crate) mtu: u16,
-    /// Whether the controller sets the rate itself.
-    pub(crate) paces: bool,
+    /// The rate that the controller sets, in bytes per second, if it does.
+    pub(crate) pace: Option<u64>,
     /// Packets sent in the packet number space.
     pub(crate) packets_sent: u64,
     /// How many later packets must be acknowledged before one is lost.
@@ -82,8 +82,7 @@ impl Observed {
 
     /// The bytes that are delivered in `time`.
     fn bytes_in(&self, time: Duration) -> u64 {
-        let bytes = u128::from(self.rate) * time.as_nanos() / 1_000_000_000;
-        u64::try_from(bytes).unwrap_or(u64::MAX)
+        bytes_in(self.rate, time)
     }
 }
 
@@ -148,11 +147,23 @@ impl Request {
     }
 }
 
+/// The bytes that `rate` bytes per second are in `time`.
+fn bytes_in(rate: u64, time: Duration) -> u64 {
+    let bytes = u128::from(rate) * time.as_nanos() / 1_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// The rate to which acknowledgements have to suit, in bytes per second.
+fn rate(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
+    let pace = figures.pace.filter(|_| figures.rtt.min() > LONG_RTT).unwrap_or(0);
+    pace.max(observed.rate)
+}
+
 /// A quarter of the packets in a window, within limits.
 fn gap(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
     let packets = packets_in_window(figures, observed);
     let quarter = packets.div_ceil(ACKS_PER_ROUND.into());
-    let max = match figures.paces {
+    let max = match figures.pace.is_some() {
         true => {
             let beyond = packets.saturating_sub(GAP_MAX * u64::from(ACKS_PER_ROUND));
             (GAP_MAX + beyond / PACED_SLOPE).min(GAP_MAX_PACED)
@@ -165,7 +176,7 @@ fn gap(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
 }
 
 fn gap_min(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
-    match (observed.rate > FAST, figures.rtt.min() > LONG_RTT) {
+    match (rate(figures, observed) > FAST, figures.rtt.min() > LONG_RTT) {
         (false, _) => GAP_MIN,
         (true, false) => GAP_MIN_FAST,
         (true, true) => GAP_MIN_FAST_AND_LONG,
@@ -173,11 +184,12 @@ fn gap_min(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
 }
 
 /// The packets that have to be under way. A controller that paces keeps more in its window than the path
-/// needs, so there the rate decides.
+/// needs, so there the rate decides; on a long path the one at which packets leave now, which acknowledgements show
+/// much later.
 fn packets_in_window(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
-    let bytes = match figures.paces {
-        true => figures.window.min(observed.bytes_in(figures.rtt.min())),
-        false => figures.window,
+    let bytes = match figures.pace {
+        Some(_) => figures.window.min(bytes_in(rate(figures, observed), figures.rtt.min())),
+        None => figures.window,
     };
     bytes / u64::from(figures.mtu.max(1))
 }

@@ -135,3 +135,27 @@ fn a_period_ends_with_a_packet_that_was_sent_after_its_start() {
     // Sent at 1,000 ms: the mean of the three samples counts once.
     assert_eq!(take(1_160, 160), (ms(100) * 7 + ms(140)) / 8);
 }
+
+#[test]
+fn a_stop_of_the_path_moves_the_timer_and_not_the_mean() {
+    let mut rtt = with_acks(TimerStyle::OncePerRtt, 50, 10, |_| ms(100));
+    // Nothing for 500 ms; then the acknowledgements of the flight come together, the last of a packet that was sent
+    // after the first of them had come.
+    for sent in 0..10 {
+        rtt.update(Instant::from_millis(6_500), ms(600 - 10 * sent), Duration::ZERO, None);
+    }
+    rtt.update(Instant::from_millis(6_600), ms(100), Duration::ZERO, None);
+    assert_eq!(rtt.smoothed(), ms(100));
+    assert!(rtt.pto_base() > ms(600), "the path may stop again: {rtt:?}");
+    // It does, for a time that does not exceed the timer.
+    for sent in 0..10 {
+        rtt.update(Instant::from_millis(7_050), ms(450 - 10 * sent), Duration::ZERO, None);
+    }
+    rtt.update(Instant::from_millis(7_150), ms(100), Duration::ZERO, None);
+    assert_eq!(rtt.smoothed(), ms(100));
+    // A path that has become longer is believed as before.
+    for at in 0..20 {
+        rtt.update(Instant::from_millis(8_000 + 300 * at), ms(300), Duration::ZERO, None);
+    }
+    assert!(rtt.smoothed() > ms(240), "{rtt:?}");
+}

@@ -216,6 +216,7 @@ fn run(scenario: &Scenario) {
         receive_window: scenario.window * 3 / 2,
         receive_window_max: scenario.window * 6,
         send_window: scenario.send_window,
+        reset_stream_at: true,
     };
     let (client, server) = pair(&config, &config);
     let mut client = App::new(client, scenario.streams);

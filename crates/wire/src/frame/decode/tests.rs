@@ -17,7 +17,7 @@ fn error(bytes: &[u8], dialect: Dialect) -> FrameError {
 fn illegal_frames_of_either_dialect() {
     let token = [0; 16];
     let two_to_the_60_and_one = [0xd0, 0, 0, 0, 0, 0, 0, 1];
-    let table: [(&[&[u8]], u64, TransportErrorCode, &str); 25] = [
+    let table: [(&[&[u8]], u64, TransportErrorCode, &str); 30] = [
         (&[&[0x02], b"\x05\x00\x00\x06"], 0x02, ENCODING, "an ACK range falls below zero"),
         (&[&[0x02], b"\x05\x00\x01\x04\x00\x00"], 0x02, ENCODING, "an ACK range falls below zero"),
         (&[&[0x03], b"\x05\x00\x01\x00\x01\x03"], 0x03, ENCODING, "an ACK range falls below zero"),
@@ -39,6 +39,11 @@ fn illegal_frames_of_either_dialect() {
         (&[&[0x18], b"\x01\x02\x01x", &token], 0x18, ENCODING, "a connection ID that retires itself"),
         (&[&[0x1c], b"\x00\x00\x10x"], 0x1c, ENCODING, "the frame is truncated"),
         (&[&[0x31], b"\x10x"], 0x31, ENCODING, "the frame is truncated"),
+        (&[&[0x24], b"\x04\x00\x05\x06"], 0x24, ENCODING, "the reliable size is larger than the final size"),
+        (&[&[0x24], b"\x04\x00\x05\x80\x00"], 0x24, ENCODING, "the frame is truncated"),
+        (&[b"\x80\x9f\x81\xa6", b"\x01\xc0\x00\x02\x01"], 0x9f81a6, ENCODING, "the frame is truncated"),
+        (&[b"\x80\x9f\x81\xa7", b"\x01", &[0; 16]], 0x9f81a7, ENCODING, "the frame is truncated"),
+        (&[b"\x42\xf5", b"\x80\x00"], 0x2f5, ENCODING, "the frame is truncated"),
         (&[&[0x20]], 0x20, ENCODING, "the frame type is unknown"),
         (&[b"\x40\xaf", b"\x01\x02\x40\x10\x80"], 0xaf, ENCODING, "the frame is truncated"),
         (&[&[0xff; 8]], VarInt::MAX.get(), ENCODING, "the frame type is unknown"),

@@ -92,6 +92,9 @@ pub(super) fn any_frame(dialect: Dialect) -> impl Strategy<Value = Frame<'static
         (any_id(), any_varint(), any_varint()).prop_map(|(id, error_code, final_size)| F::ResetStream(
             ResetStream { id, error_code, final_size }
         )),
+        (any_id(), any_varint(), any_varint(), any_varint()).prop_map(|(id, error_code, a, b)| {
+            F::ResetStreamAt(ResetStreamAt { id, error_code, final_size: a.max(b), reliable_size: a.min(b) })
+        }),
         (any_id(), any_varint()).prop_map(|(id, error_code)| F::StopSending(StopSending { id, error_code })),
         (any_offset(), any_bytes(0)).prop_map(|(offset, data)| F::Crypto(Crypto { offset, data })),
         any_bytes(1).prop_map(|token| F::NewToken(NewToken { token })),
@@ -114,5 +117,8 @@ pub(super) fn any_frame(dialect: Dialect) -> impl Strategy<Value = Frame<'static
             .prop_map(|(code, reason)| F::ConnectionClose(ConnectionClose { code, reason })),
         any_bytes(0).prop_map(|data| F::Datagram(Datagram { data })),
         any_ack_frequency().prop_map(F::AckFrequency),
+        any_varint().prop_map(|time| F::Timestamp(Timestamp { time })),
+        (any_varint(), any::<std::net::IpAddr>(), any::<u16>())
+            .prop_map(|(sequence, ip, port)| F::ObservedAddress(ObservedAddress { sequence, ip, port })),
     ]
 }

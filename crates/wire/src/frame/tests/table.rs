@@ -1,6 +1,7 @@
 //! RFC 9000 §12.4, table 3, with an example of each frame and its bytes.
 
 use super::*;
+use crate::Reader;
 
 /// A row: the example, its bytes, the packets ("IH01") and the notes (N: not ack-eliciting, P: probing).
 type Row = (Frame<'static>, &'static [u8], &'static str, &'static str);
@@ -17,6 +18,17 @@ fn plain_rows() -> Vec<Row> {
         (
             F::ResetStream(ResetStream { id: id(4), error_code: varint(300), final_size: varint(5) }),
             b"\x04\x04\x41\x2c\x05",
+            "01",
+            "",
+        ),
+        (
+            F::ResetStreamAt(ResetStreamAt {
+                id: id(4),
+                error_code: varint(300),
+                final_size: varint(70),
+                reliable_size: varint(5),
+            }),
+            b"\x24\x04\x41\x2c\x40\x46\x05",
             "01",
             "",
         ),
@@ -57,6 +69,27 @@ fn plain_rows() -> Vec<Row> {
         (F::HandshakeDone, b"\x1e", "1", ""),
         (F::Datagram(Datagram { data: b"now" }), b"\x31\x03now", "01", ""),
         (F::ImmediateAck, b"\x1f", "1", ""),
+        (F::Timestamp(Timestamp { time: varint(300) }), b"\x42\xf5\x41\x2c", "1", "N"),
+        (
+            F::ObservedAddress(ObservedAddress {
+                sequence: varint(70),
+                ip: [192, 0, 2, 1].into(),
+                port: 0x1092,
+            }),
+            b"\x80\x9f\x81\xa6\x40\x46\xc0\x00\x02\x01\x10\x92",
+            "01",
+            "P",
+        ),
+        (
+            F::ObservedAddress(ObservedAddress {
+                sequence: varint(1),
+                ip: [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7].into(),
+                port: 443,
+            }),
+            b"\x80\x9f\x81\xa7\x01\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x07\x01\xbb",
+            "01",
+            "P",
+        ),
         (
             F::AckFrequency(AckFrequency {
                 sequence: varint(1),
@@ -111,13 +144,12 @@ fn frames_without_a_path() {
             check_bytes(&frame, bytes, dialect);
         }
         // STREAM and DATAGRAM are named by their first types.
-        let first_type = match bytes[0] {
+        let first_type = match Reader::new(bytes).varint().unwrap().get() {
             0x0f => 0x08,
             0x31 => 0x30,
-            0x40 => bytes[1],
             other => other,
         };
-        assert_eq!(frame.frame_type(), FrameType(first_type.into()));
+        assert_eq!(frame.frame_type(), FrameType(first_type));
     }
 }
 

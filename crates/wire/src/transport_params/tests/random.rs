@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::{AVAILABLE_VERSIONS_MAX, ROWS, STREAMS_MAX, cid, parameter, read_is_legal};
 use crate::{
-    ConnectionId, PathId, PreferredAddress, ResetToken, Side, TransportParameters, VarInt, Version,
-    VersionInformation,
+    AddressDiscovery, ConnectionId, PathId, PreferredAddress, ResetToken, Side, TimeStamps,
+    TransportParameters, VarInt, Version, VersionInformation,
 };
 
 fn varint(max: u64) -> impl Strategy<Value = VarInt> {
@@ -48,11 +48,21 @@ prop_compose! {
         ack_delay_exponent in 0..=20u8,
         max_ack_delay in 0..1u64 << 14,
         min_ack_delay in prop::option::of(0.0..=1.0),
-        flags in any::<[bool; 2]>(),
+        flags in any::<[bool; 3]>(),
         initial_scid in prop::option::of(any_cid(1)),
         datagram in prop::option::of(varint(VarInt::MAX.get())),
         version_information in prop::option::of(any_versions()),
         path in prop::option::of(any::<u32>()),
+        time_stamps in prop::option::of(prop::sample::select(vec![
+            TimeStamps::Receive,
+            TimeStamps::Send,
+            TimeStamps::Both,
+        ])),
+        discovery in prop::option::of(prop::sample::select(vec![
+            AddressDiscovery::Provide,
+            AddressDiscovery::Receive,
+            AddressDiscovery::Both,
+        ])),
     ) -> TransportParameters {
         TransportParameters {
             max_idle_timeout: idle.map(|ms| Duration::from_millis(ms.get().max(1))),
@@ -70,8 +80,11 @@ prop_compose! {
             initial_scid,
             max_datagram_frame_size: datagram.filter(|&size| size != VarInt::ZERO),
             grease_quic_bit: flags[1],
+            reset_stream_at: flags[2],
             version_information,
             min_ack_delay: min_ack_delay.map(|part: f64| Duration::from_micros((part * max_ack_delay as f64 * 1e3) as u64)),
+            time_stamps,
+            address_discovery: discovery,
             initial_max_path_id: path.map(PathId),
             ..Default::default()
         }

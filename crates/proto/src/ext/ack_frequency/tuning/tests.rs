@@ -21,8 +21,9 @@ fn wanted(bits: u64, min: Duration, windows: f64, paces: bool) -> Request {
     let rtt = rtt(min, min);
     let rate = bits / 8;
     let window = (rate as f64 * min.as_secs_f64() * windows) as u64;
+    let pace = paces.then_some(rate);
     let figures =
-        AckFigures { rtt: &rtt, window, mtu: 1_452, paces, packets_sent: 1_000, packet_threshold: 3 };
+        AckFigures { rtt: &rtt, window, mtu: 1_452, pace, packets_sent: 1_000, packet_threshold: 3 };
     let observed = Observed { rate, interval: min / 4 };
     Request::wanted(&figures, &observed, MILLISECOND, Duration::ZERO)
 }
@@ -57,6 +58,21 @@ fn a_satellite() {
 }
 
 #[test]
+fn a_pace_that_has_risen_counts_before_acknowledgements_show_it() {
+    let rtt = rtt(600 * MILLISECOND, 600 * MILLISECOND);
+    let figures = AckFigures {
+        rtt: &rtt,
+        window: 20_000_000,
+        mtu: 1_452,
+        pace: Some(31_000_000),
+        packets_sent: 1_000,
+        packet_threshold: 3,
+    };
+    let observed = Observed { rate: 140_000, interval: 10 * MILLISECOND };
+    assert_eq!(Request::wanted(&figures, &observed, MILLISECOND, Duration::ZERO).gap, 64);
+}
+
+#[test]
 fn a_slow_path_keeps_every_second_packet_and_a_fast_one_does_not() {
     assert_eq!(wanted(MEGABIT, 20 * MILLISECOND, 1.0, false).gap, 2);
     // 3 MB/s: 20 packets in the window, then 12, then 8.
@@ -76,7 +92,7 @@ fn the_peers_shortest_delay_is_respected() {
         rtt: &rtt,
         window: 1 << 24,
         mtu: 1_200,
-        paces: true,
+        pace: Some(1 << 32),
         packets_sent: 1_000,
         packet_threshold: 5,
     };
@@ -94,7 +110,7 @@ fn a_narrow_return_path_gets_its_time_and_the_packets_of_that_time() {
         rtt: &rtt,
         window: 10_000,
         mtu: 1_200,
-        paces: false,
+        pace: None,
         packets_sent: 1_000,
         packet_threshold: 3,
     };

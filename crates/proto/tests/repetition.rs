@@ -1,0 +1,84 @@
+//! Flights of a handshake that are repeated before a timeout asks for it (RFC 9002 §6.2.3).
+
+mod pair;
+
+use std::time::Duration;
+
+use fulmar_proto::{Side, TransportConfig};
+use pair::{Pair, Setup, large_chain, server_tls_with};
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The first probe timeout of an end that guesses so is 2.5 s away.
+fn patient() -> TransportConfig {
+    TransportConfig { initial_rtt: Duration::from_secs(1), ..TransportConfig::default() }
+}
+
+/// Loses the datagrams of an end for which `is_lost` holds, counted from its first.
+fn lose(pair: &mut Pair, side: Side, is_lost: impl Fn(usize) -> bool + 'static) {
+    let mut count = 0;
+    pair.end(side).wire = Box::new(move |flying| {
+        count += 1;
+        if is_lost(count - 1) { Vec::new() } else { vec![flying] }
+    });
+}
+
+fn connects_within(pair: &mut Pair, limit: Duration) -> bool {
+    pair.run_while_waiting(limit, |pair| pair.client.is_connected() && pair.server.is_connected())
+}
+
+#[test]
+fn a_client_that_asks_again_gets_the_flight_at_once() {
+    // The client's timeout is a quarter of a second, the server's is much longer. The whole flight is lost.
+    let mut pair = Setup { server: patient(), ..Setup::default() }.dial();
+    pair.run_for(ms(9));
+    pair.server.mute = true;
+    pair.run_for(ms(3));
+    pair.server.mute = false;
+    assert!(connects_within(&mut pair, ms(300)), "{:?}", pair.client.conn().stats());
+    assert_eq!(pair.server.conn().stats().pto_count, 0);
+}
+
+#[test]
+fn a_client_that_gets_packets_without_keys_asks_for_them_at_once() {
+    // Of a flight of several datagrams the first is lost, and with it the server's Initial packet.
+    let server_tls = server_tls_with(large_chain(2_500));
+    let mut pair = Setup { client: patient(), server: patient(), server_tls, ..Setup::default() }.dial();
+    let mut full = 0;
+    pair.server.wire = Box::new(move |flying| {
+        // Shorter ones acknowledge the first of the client's two.
+        full += usize::from(flying.payload.len() >= 1_200);
+        if full == 1 && flying.payload.len() >= 1_200 { Vec::new() } else { vec![flying] }
+    });
+    assert!(connects_within(&mut pair, ms(60)), "{:?}", pair.client.conn().stats());
+    assert_eq!((pair.client.conn().stats().pto_count, pair.server.conn().stats().pto_count), (0, 0));
+}
+
+#[test]
+fn who_asks_again_and_again_gets_two_flights_and_no_more_than_three_times_what_it_sent() {
+    let mut pair = Setup { server: patient(), ..Setup::default() }.dial();
+    lose(&mut pair, Side::Server, |_| true);
+    pair.run_for(Duration::from_secs(2));
+    let asked = pair.client.conn().stats().pto_count;
+    assert!(asked >= 4, "{asked}");
+    let full = pair.server.sent.iter().filter(|datagram| datagram.len() >= 1_200).count();
+    // A flight is one datagram or two.
+    assert!((2..=4).contains(&full), "{full} datagrams after {asked} questions");
+    assert!(!pair.server.amplification.exceeded);
+}
+
+#[test]
+fn a_handshake_without_losses_repeats_nothing() {
+    // Guesses that are not far from the truth, or far above it.
+    for (client, server) in [(20, 20), (1_000, 20), (20, 1_000)] {
+        let guess = |millis| TransportConfig { initial_rtt: ms(millis), ..TransportConfig::default() };
+        let mut pair = Pair::new(guess(client), guess(server));
+        assert!(connects_within(&mut pair, ms(100)));
+        for end in [&mut pair.client, &mut pair.server] {
+            assert_eq!(end.conn().stats().pto_count, 0);
+        }
+        assert!(pair.server.sent.iter().filter(|datagram| datagram.len() >= 1_200).count() <= 3);
+    }
+}
