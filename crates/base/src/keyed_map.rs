@@ -108,3 +108,6 @@ impl<K, V> std::fmt::Debug for KeyedMap<K, V> {
         write!(f, "KeyedMap({} entries)", self.0.len())
     }
 }
+
+#[cfg(test)]
+mod tests;

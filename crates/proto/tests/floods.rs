@@ -141,3 +141,102 @@ fn a_flood_of_packets_with_broken_protection_makes_no_answers() {
     assert_eq!(pair.server.conn().stats().packets_unauthenticated, 100_000);
     pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
 }
+
+/// A packet of the handshake that nobody can open, of a client and for a server with these connection IDs.
+fn trailing_packet(kind: u8, dst: &[u8], src: &[u8], len: usize) -> Vec<u8> {
+    let mut packet = vec![0xc0 | kind << 4];
+    packet.extend([0, 0, 0, 1, dst.len() as u8]);
+    packet.extend(dst);
+    packet.push(src.len() as u8);
+    packet.extend(src);
+    packet.extend((len as u16 | 0x4000).to_be_bytes());
+    packet.extend(vec![0x5a; len]);
+    packet
+}
+
+const EARLY: u8 = 1;
+const HANDSHAKE: u8 = 2;
+
+#[test]
+fn good_initial_packets_with_bad_ones_behind_them_leave_nothing() {
+    let mut server = Server::new(10);
+    let genuine = first_datagrams(0)[0].clone();
+    let packet = read_packet(&genuine, 8).unwrap();
+    let (dst, src) = (packet.dst.as_bytes().to_vec(), packet.src.as_bytes().to_vec());
+    let spoilt: Vec<Vec<u8>> = [EARLY, HANDSHAKE]
+        .iter()
+        .map(|kind| {
+            let trailing = trailing_packet(*kind, &dst, &src, 60);
+            [genuine.clone(), trailing.repeat(150)].concat()
+        })
+        .collect();
+    let seen = allocation_counter::measure(|| {
+        let mut first = None;
+        for n in 0..100_000_usize {
+            match server.receive(&spoilt[n % 2], 1) {
+                Route::Incoming(incoming) => assert!(first.replace(incoming).is_none(), "one attempt"),
+                Route::Dropped(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        let incoming = first.expect("an attempt");
+        server.endpoint.accept(Instant::ZERO, incoming).unwrap();
+    });
+    assert!(seen.bytes_max < 512 << 10, "{seen:?}");
+}
+
+#[test]
+fn a_connection_keeps_little_of_what_it_cannot_open_however_large_it_is() {
+    let mut pair = Setup::default().dial();
+    // The second datagram of the ClientHello is late, so the server has no other keys.
+    pair.run_for(Duration::from_millis(1));
+    let [first, _] = &pair.client.sent[..] else { panic!("a ClientHello in two datagrams") };
+    let first = first.clone();
+    let packet = read_packet(&first, 8).unwrap();
+    let (dst, src) = (packet.dst.as_bytes().to_vec(), packet.src.as_bytes().to_vec());
+    let mut victim = Setup::default().dial();
+    victim.client.mute = true;
+    victim.inject(Side::Server, CLIENT.parse().unwrap(), first);
+    assert!(victim.server.connection.is_some());
+    let seen = allocation_counter::measure(|| {
+        for kind in [EARLY, HANDSHAKE] {
+            let large = trailing_packet(kind, &dst, &src, 16_000);
+            for _ in 0..1_000 {
+                victim.inject(Side::Server, CLIENT.parse().unwrap(), large.clone());
+            }
+        }
+        victim.server.sent.clear();
+    });
+    assert!(seen.bytes_current < 128 << 10, "{seen:?}");
+}
+
+#[test]
+fn a_first_datagram_that_is_too_large_to_wait_is_dropped() {
+    let mut server = Server::new(1_024);
+    let genuine = first_datagrams(0)[0].clone();
+    let mut large = genuine.clone();
+    large.resize(60_000, 0);
+    assert!(matches!(server.receive(&large, 1), Route::Dropped(DropReason::Overloaded)));
+    assert!(matches!(server.receive(&genuine, 1), Route::Incoming(_)));
+}
+
+#[test]
+fn the_reset_token_of_a_connection_is_told_to_nobody_while_it_lives() {
+    let mut pair = Pair::connected();
+    let live = pair.client.sent.last().unwrap().clone();
+    // Every first byte and every length, to the connection ID of a live connection, from others.
+    for first in 0..=u8::MAX {
+        for len in [9, 21, 30, 43, 100, 1_200, 1_400] {
+            let mut probe = live.clone();
+            probe.resize(len, 0xaa);
+            probe[0] = first;
+            let before = pair.server.replies;
+            pair.inject(Side::Server, "10.9.9.9:99".parse().unwrap(), probe);
+            if pair.server.replies > before {
+                // An unknown version is answered; a reset looks like a packet with a short header.
+                assert!(pair.strays.last().unwrap()[0] & 0x80 != 0, "{first:#x} of {len} bytes");
+            }
+        }
+    }
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
+}

@@ -282,3 +282,31 @@ fn ends_without_connection_ids_are_told_apart_by_their_addresses() {
     pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
     pair.close_and_forget();
 }
+
+#[test]
+fn nobody_is_led_to_a_loopback_address_from_elsewhere() {
+    // RFC 9000 §21.5.6. That a service stands at the private address of a network that both ends are in is usual.
+    for (preferred, followed) in
+        [("127.0.0.1:443", false), ("127.9.9.9:443", false), ("192.168.1.1:443", true)]
+    {
+        let mut pair = Setup { preferred: Some(addr(preferred)), ..Setup::default() }.connect();
+        pair.transfer(Side::Client, 10_000, Duration::from_secs(5));
+        let remote = pair.client.conn().remote_address();
+        assert_eq!(remote == addr(preferred), followed, "{preferred}");
+        assert_eq!(pair.client.conn().stats().paths_validated > 0, followed, "{preferred}");
+    }
+    // A client that seems to have moved there has not.
+    let mut pair = Pair::connected();
+    pair.run_for(Duration::from_secs(2));
+    pair.client.conn().ping();
+    pair.client.mute = true;
+    pair.run_for(Duration::from_millis(1));
+    let ping = pair.client.sent.last().unwrap().clone();
+    let before = pair.server.sent.len();
+    pair.inject(Side::Server, addr("127.0.0.1:1000"), ping);
+    pair.run_for(Duration::from_millis(50));
+    assert_eq!(pair.server.sent.len(), before, "not even an answer");
+    assert_eq!(pair.server.conn().remote_address(), addr(CLIENT));
+    pair.client.mute = false;
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(5));
+}

@@ -23,7 +23,8 @@ pub struct EndpointConfig {
     pub initial_version: Option<Version>,
     /// How many connection attempts may wait to be accepted; later ones are dropped. Default 1024.
     pub max_incoming: usize,
-    /// Bytes of early packets that are kept for one waiting attempt; later ones are dropped. Default 16 KiB.
+    /// Bytes of early packets that are kept for one waiting attempt, the first one included; later ones are dropped, and
+    /// attempts whose first datagram is larger. Default 16 KiB.
     pub max_incoming_bytes: usize,
     /// How many stateless resets are sent in a second at most; further packets without a connection are ignored.
     /// Default 200.

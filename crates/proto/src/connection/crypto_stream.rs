@@ -76,6 +76,12 @@ impl CryptoStream {
         }
     }
 
+    /// How many bytes TLS has taken.
+    #[cfg(test)]
+    pub(super) fn read(&self) -> u64 {
+        self.read
+    }
+
     /// Whether bytes wait that TLS has not taken.
     pub(super) fn has_unread(&self) -> bool {
         !self.received.is_empty()

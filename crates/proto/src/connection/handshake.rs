@@ -15,6 +15,9 @@ use crate::error::TransportError;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Once;
 
+/// The alert of a message that lacks what must be in it (RFC 8446 §6).
+const MISSING_EXTENSION: u8 = 109;
+
 /// What a step of the handshake has brought.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Progress {
@@ -165,12 +168,23 @@ impl Handshake {
         Ok(progress)
     }
 
+    /// How many 1-RTT handshake bytes of the peer TLS has taken.
+    #[cfg(test)]
+    pub(super) fn crypto_read(&self) -> u64 {
+        self.streams[Level::OneRtt as usize].read()
+    }
+
     /// A server looks at the whole first message of its client before TLS does, to choose the version (RFC 9368 §2.3).
     fn negotiate(&mut self) -> Result<Negotiated, TransportError> {
         let Some(negotiation) = &self.negotiation else { return Ok(Negotiated::Version(None)) };
         let version = match peek_client_hello(self.streams[Level::Initial as usize].in_order()) {
             Peeked::Incomplete => return Ok(Negotiated::Later),
             Peeked::Parameters(parameters) => negotiation.choose(parameters),
+            Peeked::WithoutParameters => {
+                // RFC 9001 §8.2: missing_extension. TLS would take those of the drafts, under their old number.
+                let reason = "the client sends no transport parameters";
+                return Err(TransportError::new(TransportErrorCode::crypto(MISSING_EXTENSION), reason));
+            }
             Peeked::Nonsense => self.version,
         };
         let negotiation = self.negotiation.take().filter(|_| version != self.version);

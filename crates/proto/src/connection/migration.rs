@@ -170,6 +170,9 @@ impl Connection {
         let Some(remote) = remote.filter(|remote| *remote != current.remote && is_reachable(remote)) else {
             return;
         };
+        if leads_to_loopback(current.remote, remote) {
+            return;
+        }
         let local_ip = current.local_ip.filter(|ip| ip.is_ipv4() == remote.is_ipv4());
         if let Some(index) = self.try_tuple(now, FourTuple { remote, local_ip }) {
             self.preferred = Some(remote);
@@ -186,6 +189,9 @@ impl Connection {
         // RFC 9000 §9: both ends stay where they are until the handshake is confirmed, and a client takes packets
         // from addresses only that its server has named.
         if !self.handshake.is_confirmed() || !self.is_known_remote(datagram.addrs.remote) {
+            return None;
+        }
+        if leads_to_loopback(self.path.tuple.addrs.remote, datagram.addrs.remote) {
             return None;
         }
         let bytes = datagram.payload.len() as u64;
@@ -449,4 +455,11 @@ fn is_reachable(remote: &SocketAddr) -> bool {
     let ip = remote.ip();
     let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
     remote.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !broadcast
+}
+
+/// Whether a connection over a network would go on with this host itself, which is how a peer may try to have requests sent to
+/// services that trust their own host (RFC 9000 §21.5.6).
+fn leads_to_loopback(from: SocketAddr, to: SocketAddr) -> bool {
+    let is_loopback = |addr: SocketAddr| addr.ip().to_canonical().is_loopback();
+    is_loopback(to) && !is_loopback(from)
 }

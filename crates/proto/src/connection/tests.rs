@@ -4,7 +4,12 @@
 //! |---|---|
 //! | `violations`, `parameters`, `packets`, `by_hand` | what a peer that breaks the protocol is told |
 //! | `conformance` | the same, as h3spec asks of servers, where the others do not have it |
-//! | `floods` | what a peer that sends too much can reach |
+//! | `floods`, `gaps`, `ids`, `chatter` | what a peer that sends too much can reach |
+//! | `mutations` | handshakes of which each byte is damaged or missing |
+//! | `orders` | the datagrams of a handshake in every order, and every frame in every kind of packet |
+//! | `lies` | false acknowledgements and counts |
+//! | `tokens` | everything that a first packet can carry as a token |
+//! | `memory` | how much memory something takes |
 //! | `retry`, `key_update` | what only shows from within |
 //! | `ack_frequency` | what is agreed about acknowledgements |
 //! | `quic_bit` | peers that give it any value from the first packet on |
@@ -16,13 +21,21 @@ mod pair;
 
 mod ack_frequency;
 mod by_hand;
+mod chatter;
 mod conformance;
 mod floods;
+mod gaps;
+mod ids;
 mod key_update;
+mod lies;
 mod log;
+mod memory;
+mod mutations;
+mod orders;
 mod packets;
 mod parameters;
 mod quic_bit;
 mod retry;
 mod starvation;
+mod tokens;
 mod violations;

@@ -9,6 +9,10 @@ use crate::datagram::Ecn;
 /// How many packets wait for keys; later ones are dropped, and their sender repeats them.
 const PACKETS_MAX: usize = 32;
 
+/// How many bytes they have together: as many packets as that of an ordinary size. Whoever sends datagrams of 64 KB makes a
+/// server that knows nothing of it keep no more than others do.
+const BYTES_MAX: usize = 64 * 1024;
+
 /// A packet that waits.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -18,17 +22,19 @@ pub(super) struct Waiting {
     pub(super) ecn: Ecn,
 }
 
-/// The packets that wait for keys. Each is as large as a datagram at most.
+/// The packets that wait for keys.
 #[derive(Debug, Default)]
 pub(super) struct Undecryptable {
     packets: Vec<Waiting>,
+    bytes: usize,
 }
 
 impl Undecryptable {
     /// Keeps a packet, if there is room: a copy, because the buffer that it arrived in may be much larger.
     pub(super) fn keep(&mut self, level: Level, packet: ProtectedPacket, bytes: &[u8], ecn: Ecn) -> bool {
-        let room = self.packets.len() < PACKETS_MAX;
+        let room = self.packets.len() < PACKETS_MAX && self.bytes + bytes.len() <= BYTES_MAX;
         if room {
+            self.bytes += bytes.len();
             self.packets.push(Waiting { level, packet, bytes: BytesMut::from(bytes), ecn });
         }
         room
@@ -39,13 +45,15 @@ impl Undecryptable {
         if self.packets.is_empty() {
             return Vec::new();
         }
-        let (ready, waiting) =
+        let (ready, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.packets).into_iter().partition(|packet| packet.level <= level);
         self.packets = waiting;
+        self.bytes = self.packets.iter().map(|packet| packet.bytes.len()).sum();
         ready
     }
 
     pub(super) fn clear(&mut self) {
         self.packets.clear();
+        self.bytes = 0;
     }
 }

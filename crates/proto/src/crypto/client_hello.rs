@@ -16,6 +16,8 @@ pub(crate) enum Peeked<'a> {
     Incomplete,
     /// It holds these transport parameters.
     Parameters(&'a [u8]),
+    /// It is a good message, and there are none: not under the number that they have since QUIC has version 1.
+    WithoutParameters,
     /// Nothing that makes sense: TLS will say what is wrong.
     Nonsense,
 }
@@ -39,7 +41,8 @@ pub(crate) fn peek_client_hello(bytes: &[u8]) -> Peeked<'_> {
     let Ok(body) = reader.bytes(len) else { return Peeked::Incomplete };
     match find_parameters(body) {
         Ok(Some(parameters)) => Peeked::Parameters(parameters),
-        Ok(None) | Err(Truncated) => Peeked::Nonsense,
+        Ok(None) => Peeked::WithoutParameters,
+        Err(Truncated) => Peeked::Nonsense,
     }
 }
 
@@ -88,7 +91,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_left_to_tls() {
-        assert_eq!(peek_client_hello(&client_hello(&[0, 1, 0, 0])), Peeked::Nonsense, "no parameters");
+        assert_eq!(peek_client_hello(&client_hello(&[0, 1, 0, 0])), Peeked::WithoutParameters);
+        // The number of the drafts.
+        let of_draft = client_hello(&[0xff, 0xa5, 0, 3, 1, 2, 3]);
+        assert_eq!(peek_client_hello(&of_draft), Peeked::WithoutParameters);
         assert_eq!(peek_client_hello(&client_hello(&[0, 0x39, 0, 9, 1])), Peeked::Nonsense, "cut");
         assert_eq!(peek_client_hello(&[2]), Peeked::Nonsense, "another message");
         assert_eq!(peek_client_hello(&[1, 1, 0, 0]), Peeked::Nonsense, "too long");

@@ -282,7 +282,7 @@ impl Endpoint {
         if !stateless::is_authentic_initial(&packet, version, &datagram.payload, server.config.aead) {
             return Route::Dropped(DropReason::Unauthenticated);
         }
-        if self.waiting.is_full() {
+        if self.waiting.is_full() || datagram.payload.len() > self.config.max_incoming_bytes {
             return Route::Dropped(DropReason::Overloaded);
         }
         let first = FirstPacket { addrs: datagram.addrs, version, dst: packet.dst, src: packet.src };

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use fulmar_base::{Instant, Rng};
-use fulmar_wire::{ConnectionId, Side, TransportParameters, Version};
+use fulmar_wire::{ConnectionId, PacketKind, Side, TransportParameters, Version};
 
+use super::super::dispatch::FrameContext;
 use super::super::parameters::{OfServer, local_parameters};
-use super::super::{Connection, ConnectionSetup};
+use super::super::{Connection, ConnectionSetup, SpaceId};
 use super::pair::{CLIENT, SERVER, client_tls, large_chain, server_tls_with};
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Circumstances, ResetKey, Session};
 use crate::datagram::{Datagram, Ecn, FourTuple, TransmitBatch};
-use crate::{ConnectionError, Event};
+use crate::space::NumberSpace;
+use crate::{ConnectionError, Event, TransportError};
 
 pub(super) const ORIGINAL_DCID: [u8; 8] = [0xd0; 8];
 pub(super) const CLIENT_CID: [u8; 8] = [0xc1; 8];
@@ -36,7 +38,8 @@ fn setup(side: Side, now: Instant) -> ConnectionSetup {
         preferred_address: None,
         addrs: FourTuple { remote: addr.parse().unwrap(), local_ip: None },
         endpoint: Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32]))),
-        transport: Arc::new(TransportConfig::default()),
+        // With a log, which must take whatever comes as well.
+        transport: Arc::new(TransportConfig { log_entries: 1_000, ..TransportConfig::default() }),
         aead: AeadBackend::default(),
         rng: Rng::from_u64(side.is_server().into()),
         now,
@@ -45,10 +48,19 @@ fn setup(side: Side, now: Instant) -> ConnectionSetup {
 
 /// A client that tells of itself what `change` and `raw`, encoded parameters that are added, make of it.
 pub(super) fn client(now: Instant, change: impl FnOnce(&mut TransportParameters), raw: &[u8]) -> Connection {
+    client_that_tells(now, |mut parameters| {
+        change(&mut parameters);
+        [&parameters.write(Side::Client, None), raw].concat()
+    })
+}
+
+/// A client that tells of itself what `encode` makes of its parameters.
+pub(super) fn client_that_tells(
+    now: Instant,
+    encode: impl FnOnce(TransportParameters) -> Vec<u8>,
+) -> Connection {
     let setup = setup(Side::Client, now);
-    let mut parameters = local_parameters(&setup, None);
-    change(&mut parameters);
-    let bytes = [&parameters.write(Side::Client, None), raw].concat();
+    let bytes = encode(local_parameters(&setup, None));
     let name = "localhost".try_into().unwrap();
     let session = Session::client(&client_tls(), Version::V1, name, bytes, setup.aead).unwrap();
     let mut connection = Connection::new(setup, session, cid(ORIGINAL_DCID));
@@ -63,10 +75,20 @@ pub(super) fn server(
     change: impl FnOnce(&mut TransportParameters),
     raw: &[u8],
 ) -> Connection {
+    server_that_tells(now, dcid, |mut parameters| {
+        change(&mut parameters);
+        [&parameters.write(Side::Server, None), raw].concat()
+    })
+}
+
+/// A server for a client whose Initial packets go to `dcid`; otherwise like [`client_that_tells`].
+pub(super) fn server_that_tells(
+    now: Instant,
+    dcid: ConnectionId,
+    encode: impl FnOnce(TransportParameters) -> Vec<u8>,
+) -> Connection {
     let setup = setup(Side::Server, now);
-    let mut parameters = local_parameters(&setup, Some(OfServer { original_dcid: dcid, retry_scid: None }));
-    change(&mut parameters);
-    let bytes = [&parameters.write(Side::Server, None), raw].concat();
+    let bytes = encode(local_parameters(&setup, Some(OfServer { original_dcid: dcid, retry_scid: None })));
     // The server's flight is so large that the client has keys before it has everything.
     let tls = server_tls_with(large_chain(4_000));
     let session = Session::server(&tls, Version::V1, bytes, Circumstances::default(), setup.aead).unwrap();
@@ -78,6 +100,19 @@ pub(super) fn deliver(to: &mut Connection, now: Instant, payload: &[u8]) {
     let datagram =
         Datagram { addrs: to.path.tuple.addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) };
     to.handle_datagram(now, datagram);
+}
+
+/// Hands the payload of an authentic packet to a connection.
+pub(super) fn take(
+    connection: &mut Connection,
+    now: Instant,
+    (space, kind): (SpaceId, PacketKind),
+    payload: &Bytes,
+) -> Result<(), TransportError> {
+    let dst = connection.local_cid;
+    let cx = FrameContext { now, space, kind, dst, payload, generation: 0, detour: None };
+    let number = connection.space(space).and_then(NumberSpace::largest_received).map_or(0, |n| n + 1);
+    connection.handle_payload(&cx, number, Ecn::NotEct)
 }
 
 /// Takes the datagrams out that a connection has to send.

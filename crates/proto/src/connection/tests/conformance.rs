@@ -4,17 +4,18 @@
 use fulmar_base::Instant;
 use fulmar_wire::{
     ConnectionId, Crypto, Frame, LongHeader, NewConnectionId, PacketKind, PathId, ResetToken, ShortHeader,
-    TransportErrorCode as Code, VarInt, Version, Writer, patch_length, protect_header, sample,
+    Side, TransportErrorCode as Code, VarInt, Version, Writer, patch_length, protect_header, sample,
 };
 
 use super::super::{Connection, SpaceId};
 use super::by_hand::{
     CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, deliver, exchange, lost, sent, server,
 };
-use super::pair::Pair;
+use super::packets::packet;
+use super::pair::{CLIENT, Pair};
 use super::violations::{encode, receive_as, refused_by_server};
 use crate::ConnectionError;
-use crate::crypto::TAG_LEN;
+use crate::crypto::{AeadBackend, Keys, TAG_LEN};
 
 /// The bits of the first byte that must be zero: of a long header and of a short one (RFC 9000 §17.2, §17.3.1).
 const RESERVED_LONG: u8 = 0x0c;
@@ -22,7 +23,7 @@ const RESERVED_SHORT: u8 = 0x18;
 const NUMBER_LEN: usize = 4;
 
 /// A client that has Handshake keys and has not sent its last flight, and its server.
-fn in_the_handshake(now: Instant) -> (Connection, Connection) {
+pub(super) fn in_the_handshake(now: Instant) -> (Connection, Connection) {
     let mut client = client(now, |_| {}, &[]);
     let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
     for datagram in sent(&mut client, now) {
@@ -162,4 +163,26 @@ fn a_connection_id_without_bytes() {
     payload[3] = 0;
     payload.remove(4);
     refused_by_server(payload, Code::FRAME_ENCODING_ERROR, Some(fulmar_wire::FrameType::NEW_CONNECTION_ID));
+}
+
+#[test]
+fn transport_parameters_under_the_number_of_the_drafts() {
+    let draft = rustls::quic::Version::V1Draft;
+    let name = "localhost".try_into().unwrap();
+    let tls = std::sync::Arc::new(super::pair::client_tls());
+    let mut attacker = rustls::quic::ClientConnection::new(tls, draft, name, Vec::new()).unwrap();
+    let mut hello = Vec::new();
+    attacker.write_hs(&mut hello);
+    let mut pair = super::pair::Setup::default().dial();
+    let keys = Keys::initial(Version::V1, &cid(ORIGINAL_DCID), Side::Client, AeadBackend::default());
+    for (number, data) in hello.chunks(1_000).enumerate() {
+        let frame = Frame::Crypto(Crypto { offset: VarInt::from_u32(1_000 * number as u32), data });
+        let ids = (cid(ORIGINAL_DCID), cid(CLIENT_CID));
+        let initial = packet(&keys, (PacketKind::Initial, &[]), ids, number as u64, &[frame], 1_200);
+        pair.inject(Side::Server, CLIENT.parse().unwrap(), initial);
+    }
+    let Some(ConnectionError::Transport(error)) = pair.lost(Side::Server) else {
+        panic!("{:?}", pair.lost(Side::Server))
+    };
+    assert_eq!(error.code, Code::crypto(109), "missing_extension");
 }

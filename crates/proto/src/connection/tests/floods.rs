@@ -3,23 +3,17 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar_wire::{Frame, PathChallenge, Side, VarInt, Writer};
+use fulmar_wire::{Frame, PacketKind, PathChallenge, Side, VarInt, Writer};
 
 use super::super::SpaceId;
-use super::super::dispatch::FrameContext;
+use super::by_hand::take;
 use super::pair::{End, Pair};
 use super::violations::encode;
 use crate::TransportError;
-use crate::datagram::Ecn;
 
 /// Hands the payload of the next authentic packet to one end.
-fn receive(end: &mut End, payload: &Bytes, now: crate::Instant) -> Result<(), TransportError> {
-    let connection = end.conn();
-    let dst = connection.local_cid;
-    let kind = fulmar_wire::PacketKind::OneRtt;
-    let cx = FrameContext { now, space: SpaceId::DATA, kind, dst, payload, generation: 0, detour: None };
-    let number = connection.path.space.largest_received().map_or(0, |n| n + 1);
-    connection.handle_payload(&cx, number, Ecn::NotEct)
+pub(super) fn receive(end: &mut End, payload: &Bytes, now: crate::Instant) -> Result<(), TransportError> {
+    take(end.conn(), now, (SpaceId::DATA, PacketKind::OneRtt), payload)
 }
 
 #[test]

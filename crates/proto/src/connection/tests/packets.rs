@@ -16,7 +16,7 @@ use crate::crypto::{AeadBackend, Keys};
 use crate::packet::{HeaderFields, OpenPacket, Sealer};
 
 /// A packet with these frames and padding, `len` bytes long.
-fn packet(
+pub(super) fn packet(
     keys: &Keys,
     (kind, token): (PacketKind, &[u8]),
     (dst, src): (ConnectionId, ConnectionId),

@@ -8,10 +8,9 @@ use fulmar_wire::{
     StreamId, TimeStamps, Timestamp, TransportErrorCode as Code, VarInt, Writer,
 };
 
-use super::super::dispatch::FrameContext;
-use super::super::{Connection, SpaceId};
+use super::super::SpaceId;
+use super::by_hand::take;
 use super::pair::{End, Pair, Setup};
-use crate::datagram::Ecn;
 use crate::{TransportConfig, TransportError};
 
 const CLIENT_BIDI: StreamIdOf = StreamIdOf(Side::Client, Dir::Bi);
@@ -51,12 +50,7 @@ pub(super) fn receive_as(
     payload: Vec<u8>,
     now: crate::Instant,
 ) -> Result<(), TransportError> {
-    let connection: &mut Connection = end.conn();
-    let payload = Bytes::from(payload);
-    let dst = connection.local_cid;
-    let cx = FrameContext { now, space, kind, dst, payload: &payload, generation: 0, detour: None };
-    let number = connection.path.space.largest_received().map_or(0, |n| n + 1);
-    connection.handle_payload(&cx, number, Ecn::NotEct)
+    take(end.conn(), now, (space, kind), &Bytes::from(payload))
 }
 
 /// Sends a payload to a server and expects that it closes with this code because of this frame.

@@ -1,5 +1,7 @@
 //! Whole handshakes in memory, and what is reported when they fail.
 
+mod damage;
+
 use std::sync::Mutex;
 
 use fulmar_wire::{PathId, TransportErrorCode};
