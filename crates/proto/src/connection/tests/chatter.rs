@@ -44,9 +44,12 @@ fn flood(pair: &mut Pair, frame: impl Fn(u64) -> Vec<u8>) -> (Memory, u64) {
     (memory, pair.server.conn().path.space.next_number() - before)
 }
 
+/// A name, and the frame that is sent at a time.
+type Chatter = (&'static str, fn(u64) -> Frame<'static>);
+
 #[test]
 fn credit_and_complaints_without_end() {
-    let frames: [(&str, fn(u64) -> Frame<'static>); 9] = [
+    let frames: [Chatter; 9] = [
         ("ping", |_| Frame::Ping),
         ("max data", |n| Frame::MaxData(MaxData { maximum: varint((1 << 40) + n) })),
         ("max stream data", |n| {
