@@ -191,9 +191,11 @@ impl ReceiveWindow {
     }
 
     /// A new limit is announced when this part of the window is used up. Half of it is often enough for a window that
-    /// can grow; of one that cannot, the peer has the use of as much as possible.
+    /// can grow. Of one that cannot, the peer has the use of as much as possible; so it has where losses hold back what was
+    /// received, and so little credit is left that it would wait for more.
     fn update_parts(&self) -> u64 {
-        if self.window < self.window_max { 2 } else { 8 }
+        let left = self.limit.get().saturating_sub(self.received);
+        if self.window < self.window_max && left >= self.window / 8 * 3 { 2 } else { 8 }
     }
 
     /// Announces a new limit when a part of the window is used up: often enough that the peer does not stall,

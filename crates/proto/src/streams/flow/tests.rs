@@ -22,15 +22,26 @@ fn credit_is_reported_once_per_limit() {
 fn the_limit_moves_when_half_of_the_window_is_consumed() {
     let mut window = ReceiveWindow::new(100, 200);
     assert!(window.allows(100) && !window.allows(101));
-    window.receive(100);
+    window.receive(60);
     window.consume(49);
-    assert!(!window.is_limit_pending() && !window.allows(1));
+    assert!(!window.is_limit_pending() && !window.allows(41));
     window.consume(1);
     assert_eq!(window.limit_frame().pending(), Some(150));
     // As long as the frame waits it tells the newest limit.
     window.consume(5);
     assert_eq!(window.limit_frame().pending(), Some(155));
-    assert!(window.allows(55) && !window.allows(56));
+    assert!(window.allows(95) && !window.allows(96));
+}
+
+#[test]
+fn the_limit_moves_earlier_when_a_loss_has_let_the_credit_run_low() {
+    let mut window = ReceiveWindow::new(100, 200);
+    // What follows the loss is there, and only what was lost could be read.
+    window.receive(80);
+    window.consume(11);
+    assert!(!window.is_limit_pending());
+    window.consume(2);
+    assert_eq!(window.limit_frame().pending(), Some(113));
 }
 
 /// Receives and reads one window in steps of a tenth, one step every `step`.
