@@ -7,7 +7,11 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use fulmar_lab::crypto;
-use fulmar_proto::{ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, FourTuple, Instant, ResetKey, Route, ServerConfig, SessionStore, TransmitBatch, Version, AddressDiscovery, TimeStamps, TransportConfig};
+use fulmar_proto::{
+    AddressDiscovery, ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint,
+    EndpointConfig, FourTuple, Instant, ResetKey, Route, ServerConfig, SessionStore, TimeStamps,
+    TransmitBatch, TransportConfig, Version,
+};
 
 /// Connections that a target keeps: more than enough, and memory stays bounded.
 const CONNECTIONS_MAX: usize = 16;
