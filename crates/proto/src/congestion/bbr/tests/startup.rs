@@ -61,7 +61,6 @@ fn heavy_losses_end_startup_before_the_round_does() {
 fn what_the_tokens_of_a_policer_let_pass_is_no_bandwidth() {
     let mut path = Path::new(policed());
     path.until_phase(Phase::Drain);
-    assert!(path.look(|bbr| bbr.max_bandwidth.get()) > 1_500_000, "the burst has passed");
     path.until(seconds(1), |bbr| bbr.startup.remeasure_from.is_none());
     let bandwidth = path.look(|bbr| bbr.max_bandwidth.get());
     assert!((1_125_000..=1_375_000).contains(&bandwidth), "{bandwidth}");
