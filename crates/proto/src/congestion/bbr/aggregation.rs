@@ -15,7 +15,7 @@ const GROWTH: u64 = 2;
 
 /// Where the window ends before the silence does, the pace is what the window allowed and not what the path does: what
 /// bridges the silence is reckoned with so many hundredths of it, or window and pace would confirm each other.
-const HEADROOM_PERCENT: u64 = 150;
+const HEADROOM_PERCENT: u64 = 175;
 
 /// A silence of more than so many round trips is more than the window bridges in any case.
 const HELD_ROUND_TRIPS: u32 = 2;

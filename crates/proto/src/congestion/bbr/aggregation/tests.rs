@@ -58,7 +58,7 @@ fn the_allowance_grows_until_it_bridges_the_silence() {
     }
     assert_eq!(seen[0], 16_000);
     assert!(seen.windows(2).all(|pair| pair[0] <= pair[1]), "{seen:?}");
-    assert_eq!(seen[5], 135_000, "90 ms at 1 MB/s, and half as much again");
+    assert_eq!(seen[5], 90_000 * HEADROOM_PERCENT / 100, "90 ms at 1 MB/s, and the headroom");
     assert!(path.aggregation.take_growth());
     assert!(!path.aggregation.take_growth());
 }
@@ -77,7 +77,7 @@ fn a_window_and_a_pace_that_confirm_each_other_grow_until_the_path_is_full() {
         path.pace = acked * 1_000 / 90;
     }
     assert!(path.pace > BANDWIDTH * 99 / 100, "{} bytes per second", path.pace);
-    assert!(path.window <= 135_000, "{} bytes", path.window);
+    assert!(path.window <= 90_000 * HEADROOM_PERCENT / 100, "{} bytes", path.window);
 }
 
 #[test]
