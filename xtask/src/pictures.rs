@@ -61,6 +61,10 @@ const PICTURES: &[Picture] = &[
     Picture::new("careful-resume", "satellite/second-connection", "newreno").against("seeded=false"),
     Picture::new("ecn-l4s", "congestion/l4s", "prague,newreno").high(THREE_CHARTS),
     Picture::new("congestion-control", "satellite/loss", "cubic,bbr"),
+    Picture::new("slow-start", "satellite/geo-start", "prague,newreno"),
+    Picture::new("pacing", "congestion/application-limited", "newreno"),
+    Picture::new("flow-control", "satellite/basic", "bbr")
+        .against("endpoints.stream_receive_window_max=1048576"),
 ];
 
 /// Options of the task.
