@@ -58,8 +58,13 @@ impl Connection {
             }
         }
         if let Some(mut last) = pending {
-            let target = if matches!(slot, Slot::MtuProbe(_)) { buffer.len() } else { usize::from(MTU_MIN) };
-            let padded = pad && last.packet.pad_until(buffer, target.min(buffer.len()));
+            let least = match slot {
+                Slot::MtuProbe(_) => buffer.len(),
+                _ if pad => usize::from(MTU_MIN),
+                Slot::Packets(Allowance::Probe) => self.vigil.take_question(),
+                _ => 0,
+            };
+            let padded = least > 0 && last.packet.pad_until(buffer, least.min(buffer.len()));
             out.len = last.packet.end();
             self.seal(now, last, slot, ecn, padded, buffer);
         }

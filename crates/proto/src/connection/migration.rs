@@ -132,6 +132,11 @@ impl Connection {
         let Some(index) = self.tuple_of(cx, detour) else { return };
         self.path.others_mut()[index].peer_dst = Some(cx.dst);
         self.switch_to(cx.now, index, Leaving::Moved);
+        if !self.path.tuple.validated {
+            // What may be sent before the address has proven itself is little. The peer waits for what was lost on the way to
+            // its old address, and can use nothing behind that.
+            self.repeat_oldest(SpaceId::DATA);
+        }
     }
 
     /// An answer to a challenge came, over whatever tuple (RFC 9000 §8.2.3).

@@ -198,7 +198,7 @@ impl Connection {
     }
 
     /// Lets the next probe repeat what the oldest packets of a space said.
-    fn repeat_oldest(&mut self, space: SpaceId) {
+    pub(super) fn repeat_oldest(&mut self, space: SpaceId) {
         let mut frames = Vec::new();
         if let Some(space) = self.space_mut(space) {
             let oldest = space.take_for_probe().take(PROBE_PACKETS);
