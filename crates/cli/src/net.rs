@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar::{
-    AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connecting,
-    Connection, ConnectionError, Dscp, Endpoint, EndpointBuilder, EndpointConfig, Incoming, KeyUpdatePolicy,
-    ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, TransportConfig, VarInt, Version,
+    AddressDiscovery, AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError,
+    CongestionControl, Connecting, Connection, ConnectionError, Dscp, Endpoint, EndpointBuilder,
+    EndpointConfig, Incoming, KeyUpdatePolicy, ReadError, RecvStream, ResetKey, ServerConfig, SessionStore,
+    TimeStamps, TokenKeys, TransportConfig, VarInt, Version,
 };
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs, VersionName};
+use crate::args::{AeadName, Cipher, CongestionName, DiscoveryRole, TransportArgs, TrustArgs, VersionName};
 use crate::authority::Authority;
 use crate::failure::{Failure, is_protocol_refusal};
 use crate::qlog::{self, QlogDir};
@@ -92,6 +93,12 @@ impl Transport {
             keep_alive_interval: args.keep_alive,
             key_update: KeyUpdatePolicy { packets: args.key_update, bytes: None },
             mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
+            time_stamps: args.time_stamps.then_some(TimeStamps::Both),
+            address_discovery: args.address_discovery.map(|role| match role {
+                DiscoveryRole::Provide => AddressDiscovery::Provide,
+                DiscoveryRole::Receive => AddressDiscovery::Receive,
+                DiscoveryRole::Both => AddressDiscovery::Both,
+            }),
             ..default
         };
         config.validate().map_err(unusable)?;

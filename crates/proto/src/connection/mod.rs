@@ -230,9 +230,10 @@ impl Connection {
         let mut first_flight = FirstFlight { tls, name, parameters, aead: setup.aead };
         let known = setup.endpoint.versions.clone();
         let session = first_flight.session(setup.version, &known, &mut setup.rng)?;
-        let (original_dcid, version) = (setup.remote_cid, setup.version);
+        let (original_dcid, version, now) = (setup.remote_cid, setup.version, setup.now);
         let mut connection = Self::new(setup, session, original_dcid);
         connection.client_versions = Some(ClientVersions::new(known, version));
+        connection.note_start(now, &first_flight.parameters);
         connection.first_flight = Some(Box::new(first_flight));
         if let Some(token) = sessions.as_ref().and_then(|sessions| sessions.take_token()) {
             connection.handshake.set_token(token);
@@ -240,6 +241,7 @@ impl Connection {
         connection.sessions = sessions;
         connection.handshake.drive();
         connection.offer_early_data();
+        connection.note_keys(now);
         Ok(connection)
     }
 
@@ -260,7 +262,9 @@ impl Connection {
             rng: setup.rng.fork(),
         };
         let session = versions.session(setup.version)?;
+        let now = setup.now;
         let mut connection = Self::new(setup, session, first_dcid);
+        connection.note_start(now, &versions.parameters);
         connection.handshake.set_negotiation(versions);
         connection.issuer = Some(issuer);
         if validated {
@@ -574,8 +578,9 @@ impl Connection {
     /// The handshake has moved on.
     fn on_handshake_progress(&mut self, now: Instant, progress: Progress) -> Result<(), TransportError> {
         if let Some(version) = progress.version {
-            self.on_version(version);
+            self.on_version(now, version);
         }
+        self.note_keys(now);
         if progress.parameters {
             self.on_peer_parameters(now)?;
         }
@@ -583,6 +588,7 @@ impl Connection {
             self.handshake.on_complete(now);
             self.handshake.set_key_update(self.config.key_update);
             self.lifecycle.move_to_established();
+            self.note_established(now);
             self.note(now, LogEvent::State(ConnectionState::Established));
             self.idle.on_established(now, self.pto_base());
             self.events.push_back(Event::Connected);
@@ -624,7 +630,8 @@ impl Connection {
     }
 
     /// Another version than that of the first packets is spoken from now on.
-    fn on_version(&mut self, version: Version) {
+    fn on_version(&mut self, now: Instant, version: Version) {
+        self.note(now, LogEvent::VersionChosen(Some(version)));
         self.version = version;
         if let Some(sessions) = &self.sessions {
             sessions.set_version(version);
@@ -657,6 +664,7 @@ impl Connection {
 
     fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
         self.note(now, LogEvent::State(ConnectionState::Closing));
+        self.note_closing(now, code, &reason);
         self.close = Some(Close::new(code, reason));
         self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components(now);
@@ -669,6 +677,7 @@ impl Connection {
         self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components(now);
         if was_open {
+            self.note_lost(now, &reason);
             self.events.push_back(Event::ConnectionLost { reason });
         }
     }
@@ -676,6 +685,7 @@ impl Connection {
     /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).
     fn abandon(&mut self, now: Instant, reason: ConnectionError) {
         self.note(now, LogEvent::State(ConnectionState::TimedOut));
+        self.note_lost(now, &reason);
         self.lifecycle.move_to_drained();
         self.stop_components(now);
         self.events.push_back(Event::ConnectionLost { reason });

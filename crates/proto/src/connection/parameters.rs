@@ -80,6 +80,7 @@ impl Connection {
     /// The peer's parameters have come: every component learns what concerns it.
     pub(super) fn on_peer_parameters(&mut self, now: Instant) -> Result<(), TransportError> {
         let parameters = self.handshake.read_parameters()?.clone();
+        self.note_peer_parameters(now, &parameters);
         let information = parameters.version_information.as_ref();
         match &self.client_versions {
             Some(versions) => versions.check(self.version, information)?,
