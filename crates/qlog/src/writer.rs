@@ -77,6 +77,7 @@ struct Packet {
     number: u64,
     size: u16,
     early: bool,
+    old_keys: bool,
     ecn: Ecn,
 }
 
@@ -157,12 +158,13 @@ impl<W: io::Write> Writer<W> {
             LogEvent::PacketSent { space, number, size, mtu_probe, early, ecn, .. } => {
                 let names = ("transport:packet_sent", "quic:packet_sent");
                 let more = if mtu_probe { ",\"is_mtu_probe_packet\":true" } else { "" };
-                self.packet(at, names, &Packet { space, number, size, early, ecn }, more);
+                let packet = Packet { space, number, size, early, old_keys: false, ecn };
+                self.packet(at, names, &packet, more);
             }
-            LogEvent::PacketReceived { space, number, size, early, waited, ecn } => {
+            LogEvent::PacketReceived { space, number, size, early, waited, old_keys, ecn } => {
                 let names = ("transport:packet_received", "quic:packet_received");
                 let more = if waited { ",\"trigger\":\"keys_available\"" } else { "" };
-                self.packet(at, names, &Packet { space, number, size, early, ecn }, more);
+                self.packet(at, names, &Packet { space, number, size, early, old_keys, ecn }, more);
             }
             LogEvent::BareReceived { packet, size } => self.bare(at, packet, size),
             // What an acknowledgement brings about is noted before its packet is complete, and told after it.
@@ -177,10 +179,12 @@ impl<W: io::Write> Writer<W> {
     }
 
     fn packet(&mut self, at: Instant, names: (&str, &str), packet: &Packet, more: &str) {
-        let Packet { space, number, size, early, ecn } = *packet;
+        let Packet { space, number, size, early, old_keys, ecn } = *packet;
         let frames = self.frames.finish();
         let phase = match space {
-            SpaceId::Data(_) if !early => format!(",\"key_phase\":{}", self.key_phase),
+            SpaceId::Data(_) if !early => {
+                format!(",\"key_phase\":{}", self.key_phase.saturating_sub(old_keys.into()))
+            }
             _ => String::new(),
         };
         // The drafts tell it with datagrams, which the log does not know.

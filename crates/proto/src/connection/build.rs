@@ -199,6 +199,7 @@ impl Connection {
     }
 
     pub(super) fn note_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: &SentPacket) {
+        self.note_generation(now);
         let early = space.is_data() && self.sends_early_data();
         let SentPacket { size, ack_eliciting, mtu_probe, ecn, .. } = *record;
         self.note(now, LogEvent::PacketSent { space, number, size, ack_eliciting, mtu_probe, early, ecn });

@@ -90,6 +90,15 @@ impl Connection {
         }
     }
 
+    /// Notes an update of the keys before the first packet for which it counts. Returns the number of updates.
+    pub(super) fn note_generation(&mut self, now: Instant) -> u64 {
+        let generation = self.handshake.one_rtt_keys().map_or(0, |keys| keys.generation());
+        if let Some(log) = &mut self.log {
+            log.note_generation(now, generation);
+        }
+        generation
+    }
+
     /// Notes what the TLS handshake has come to.
     pub(super) fn note_established(&mut self, now: Instant) {
         let Some(log) = &mut self.log else { return };

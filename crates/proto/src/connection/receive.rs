@@ -212,9 +212,10 @@ impl Connection {
             }
         }
         let number = opened.number;
+        let old_keys = space.is_data() && !is_early(&packet) && opened.generation < self.note_generation(now);
         let result = self.handle_payload(&cx, number, arrival.ecn);
         let (early, Arrival { ecn, waited, .. }) = (is_early(&packet), arrival);
-        self.note(now, LogEvent::PacketReceived { space, number, size, early, waited, ecn });
+        self.note(now, LogEvent::PacketReceived { space, number, size, early, waited, old_keys, ecn });
         result.map_err(Drop::Close)
     }
 

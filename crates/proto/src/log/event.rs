@@ -29,7 +29,7 @@ const _: () = assert!(size_of::<LogEntry>() <= 32);
 ///
 /// The frames of a packet, and what is said about them, come before the packet itself, because the packet is complete
 /// only after them: [`LogEvent::Stream`] to [`LogEvent::Close`] belong to the next [`LogEvent::PacketSent`] or
-/// [`LogEvent::PacketReceived`].
+/// [`LogEvent::PacketReceived`], unless a [`LogEvent::FramesEnd`] tells otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum LogEvent {
@@ -62,6 +62,8 @@ pub enum LogEvent {
         early: bool,
         /// Whether it has waited for its keys.
         waited: bool,
+        /// Whether it was sealed with the keys before the last update.
+        old_keys: bool,
         /// The ECN codepoint that it arrived with.
         ecn: Ecn,
     },

@@ -159,6 +159,14 @@ impl ConnectionLog {
         }
     }
 
+    /// Notes an update of the keys, once.
+    pub(crate) fn note_generation(&mut self, at: Instant, generation: u64) {
+        if self.seen.key_generation != generation {
+            self.seen.key_generation = generation;
+            self.push(at, LogEvent::KeyGeneration(generation));
+        }
+    }
+
     /// Notes that there are keys for packets of a kind, once.
     pub(crate) fn note_keys(&mut self, at: Instant, kind: PacketKind) {
         if kind > self.keys {

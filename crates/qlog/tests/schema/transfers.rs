@@ -227,6 +227,7 @@ fn by_hand() -> Transfer {
         size: 1_200,
         early: false,
         waited: true,
+        old_keys: false,
         ecn: fulmar_proto::Ecn::Ce,
     });
     let entries = |events: Vec<LogEvent>| -> Vec<LogEntry> {
