@@ -49,8 +49,8 @@ impl Connection {
     pub(super) fn note_start(&mut self, now: Instant, parameters: &TransportParameters) {
         let Some(log) = &mut self.log else { return };
         log.push_start(now, &self.path.tuple.addrs);
-        log.push_versions(now, self.side.is_server(), &self.known_versions);
-        log.push(now, LogEvent::VersionChosen(Some(self.version)));
+        log.push_versions(now, self.side.is_server(), &self.versions.known);
+        log.push(now, LogEvent::VersionChosen(Some(self.versions.current)));
         log.push_parameters(now, false, parameters);
         let tuple = &self.path.tuple;
         let (window, datagram) = (tuple.flow.controller().window(), tuple.mtu());
