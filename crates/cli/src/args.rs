@@ -352,10 +352,28 @@ pub(crate) struct TransportArgs {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_000))]
     pub(crate) mtu_max: Option<u16>,
 
+    /// Send timestamps to peers that want them, and want theirs (draft-huitema-quic-ts)
+    #[arg(long)]
+    pub(crate) time_stamps: bool,
+
+    /// Tell peers their addresses, or be told one's own (draft-ietf-quic-address-discovery)
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) address_discovery: Option<DiscoveryRole>,
+
     /// Mark packets with this differentiated services code point, for routers that treat them accordingly (46: expedited
     /// forwarding, 1: lower effort)
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
     pub(crate) dscp: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiscoveryRole {
+    /// Tell peers at which address they are seen
+    Provide,
+    /// Ask peers for this end's address
+    Receive,
+    /// Both
+    Both,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

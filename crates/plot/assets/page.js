@@ -151,7 +151,7 @@ function build(spec, shown) {
   const holder = element("div", {});
   const card = element("section", { class: "card", "data-chart": spec.title }, element("div", { class: "head" }, element("h2", {}, spec.title), element("span", { class: "unit" }, spec.text)), keys, holder);
   const plot = new uPlot({
-    width: Math.max(320, page.clientWidth - 74), height: spec.height, padding: [10, 12, 0, 0],
+    width: Math.max(320, page.clientWidth - 74), height: spec.height, padding: [10, 26, 0, 0],
     scales: { x: { time: false, range: (chart, min, max) => (min === null ? [0, end] : [min, max]) }, y: { range: (chart, min, max) => (max === null ? [0, 1] : spec.unit === "bytes" || min < max * 0.6 ? [spec.title === "Time and sequence" && min > 0 ? min - (max - min) * 0.05 : 0, max + (max - (spec.title === "Time and sequence" ? min : 0)) * 0.08 || 1] : [Math.max(0, min - (max - min || max) * 0.2), max + (max - min || max) * 0.2])} },
     axes: [axis("micros", { values: (chart, splits) => ticks("micros")(chart, splits.map((split) => split * 1e6)), size: 34 }), axis(spec.unit, { size: 86 })],
     legend: { show: false },

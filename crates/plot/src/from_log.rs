@@ -1,5 +1,7 @@
 //! The log of a connection as the events of a timeline.
 
+use std::collections::VecDeque;
+
 use fulmar_base::Instant;
 use fulmar_proto::SpaceId;
 use fulmar_proto::log::{ConnectionState, LogEntry, LogEvent};
@@ -25,6 +27,8 @@ impl Timeline {
 struct Reader {
     timeline: Timeline,
     frames: Vec<SentFrameInfo>,
+    /// Those of packets of a datagram that is not complete yet.
+    ended: VecDeque<Vec<SentFrameInfo>>,
     acked: Vec<(u64, u64)>,
 }
 
@@ -39,16 +43,19 @@ impl Reader {
             LogEvent::Frame { kind, value } if DATAGRAM.contains(&kind.0) => {
                 self.frames.push(SentFrameInfo::Datagram(value));
             }
+            LogEvent::FramesEnd => self.ended.push_back(std::mem::take(&mut self.frames)),
             LogEvent::AckRange { first, last } => self.acked.push((first, last)),
             LogEvent::PacketSent { space, number, size, ack_eliciting, .. } => {
-                timeline.packet_sent(at, (key(space), number), size.into(), ack_eliciting, &self.frames);
-                self.end_packet();
+                let frames = self.ended.pop_front().unwrap_or_else(|| std::mem::take(&mut self.frames));
+                timeline.packet_sent(at, (key(space), number), size.into(), ack_eliciting, &frames);
+                self.acked.clear();
             }
             LogEvent::PacketReceived { space, .. } => {
                 for (first, last) in &self.acked {
                     timeline.packets_acked(at, key(space), *first, *last);
                 }
-                self.end_packet();
+                self.frames.clear();
+                self.acked.clear();
             }
             LogEvent::PacketLost { space, number, mtu_probe: true, .. } => {
                 timeline.probe_lost(key(space), number);
@@ -61,11 +68,6 @@ impl Reader {
             }
             ref figure => take_figure(timeline, at, figure),
         }
-    }
-
-    fn end_packet(&mut self) {
-        self.frames.clear();
-        self.acked.clear();
     }
 }
 

@@ -78,7 +78,7 @@ pub use events::{ConnectionError, EndpointEvent, Event, PathEvent};
 pub use ext::OneWayDelays;
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
-    AddressDiscovery, ConnectionId, Dir, FrameType, ResetToken, Side, StreamId, TimeStamps,
+    AddressDiscovery, ConnectionId, Dir, FrameType, PacketKind, ResetToken, Side, StreamId, TimeStamps,
     TransportErrorCode, TransportParameters, VarInt, Version,
 };
 pub use path::{INITIAL_RTT, Rtt, TupleId};

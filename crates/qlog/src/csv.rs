@@ -65,9 +65,14 @@ fn row(event: &LogEvent) -> Row {
         }
         LogEvent::PacketLost { space, number, size, .. } => packet("packet_lost", space, number, size),
         LogEvent::PacketSpurious { space, number, size } => packet("packet_spurious", space, number, size),
-        LogEvent::PacketDropped { unauthenticated, size } => {
-            let text = if unauthenticated { "unauthenticated".to_owned() } else { String::new() };
-            Row { bytes: Some(size.into()), text, ..plain("packet_dropped") }
+        LogEvent::PacketDropped { reason, size, .. } => {
+            Row { bytes: Some(size.into()), ..worded("packet_dropped", &format!("{reason:?}")) }
+        }
+        LogEvent::PacketBuffered { kind, size } => {
+            Row { bytes: Some(size.into()), ..worded("packet_buffered", &format!("{kind:?}")) }
+        }
+        LogEvent::BareReceived { packet, size } => {
+            Row { bytes: Some(size.into()), ..worded("packet_received", &format!("{packet:?}")) }
         }
         LogEvent::Stream { id, offset, len, fin } => Row {
             stream: Some(id.as_u64()),
@@ -79,7 +84,9 @@ fn row(event: &LogEvent) -> Row {
         LogEvent::Crypto { offset, len } => {
             Row { offset: Some(offset), bytes: Some(len.into()), ..plain("frame_crypto") }
         }
-        LogEvent::Ack { delay, ce } => values("frame_ack", delay, ce.map(u64::from)),
+        LogEvent::Ack { delay, marks } => values("frame_ack", delay.into(), marks.map(|[.., ce]| ce.into())),
+        LogEvent::FramesEnd => plain("frames_end"),
+        LogEvent::Reset { code, reliable_size } => values("frame_reset", code, Some(reliable_size)),
         LogEvent::AckRange { first, last } => values("ack_range", first, Some(last)),
         LogEvent::Frame { kind, value } => Row { text: kind.to_string(), ..values("frame", value, None) },
         LogEvent::StreamFrame { kind, id, value } => Row {
@@ -87,7 +94,7 @@ fn row(event: &LogEvent) -> Row {
             text: fulmar_proto::FrameType(kind.into()).to_string(),
             ..values("frame", value, None)
         },
-        LogEvent::NewConnectionId { sequence, retire_prior_to } => {
+        LogEvent::NewConnectionId { sequence, retire_prior_to, .. } => {
             values("frame_new_connection_id", sequence, Some(retire_prior_to))
         }
         LogEvent::Close { application, code } => {
@@ -107,18 +114,59 @@ fn row(event: &LogEvent) -> Row {
         LogEvent::Mtu(mtu) => values("mtu", mtu.into(), None),
         LogEvent::EcnState(state) => worded("ecn_state", &format!("{state:?}")),
         LogEvent::KeyGeneration(generation) => values("key_generation", generation, None),
-        LogEvent::PeerAddress { ip, port } => {
-            let ip = std::net::Ipv6Addr::from(ip).to_canonical();
-            Row { text: ip.to_string(), ..values("peer_address", port.into(), None) }
-        }
-        LogEvent::ObservedAddress { ip, port } => {
-            let ip = std::net::Ipv6Addr::from(ip).to_canonical();
-            Row { text: ip.to_string(), ..values("observed_address", port.into(), None) }
-        }
         LogEvent::Queues { forward, back } => values("one_way_queues", forward, Some(back)),
         LogEvent::DatagramsDropped { late, other } => values("datagrams_dropped", late, Some(other)),
         LogEvent::Blocked(reason) => worded("blocked", blocked(reason)),
         LogEvent::State(state) => worded("state", &format!("{state:?}")),
+        ref other => of_connection(other),
+    }
+}
+
+/// The life of the connection.
+fn of_connection(event: &LogEvent) -> Row {
+    let plain = |event| Row { event, ..Row::default() };
+    let values = |event, first, second| Row { values: [Some(first), second], ..plain(event) };
+    let worded = |event, text: &str| Row { text: text.replace([',', '"', '\n', '\r'], " "), ..plain(event) };
+    let address = |event, ip: [u8; 16], port: Option<u16>| Row {
+        text: std::net::Ipv6Addr::from(ip).to_canonical().to_string(),
+        values: [port.map(u64::from), None],
+        ..plain(event)
+    };
+    match *event {
+        LogEvent::PeerAddress { ip, port } => address("peer_address", ip, Some(port)),
+        LogEvent::ObservedAddress { ip, port } => address("observed_address", ip, Some(port)),
+        LogEvent::LocalAddress { ip } => address("local_address", ip, None),
+        LogEvent::Started { ip, port } => address("started", ip, Some(port)),
+        LogEvent::Migration { state, ip, port } => {
+            let row = address("migration", ip, Some(port));
+            Row { text: format!("{state:?} {}", row.text), ..row }
+        }
+        LogEvent::VersionKnown { server, version } => {
+            let event = if server { "server_version" } else { "client_version" };
+            worded(event, &format!("{:#010x}", version.0))
+        }
+        LogEvent::VersionChosen(version) => {
+            worded("version", &version.map_or_else(String::new, |version| format!("{:#010x}", version.0)))
+        }
+        LogEvent::Parameter { id, value } => values("parameter", id, Some(value)),
+        LogEvent::ParametersEnd { remote } => {
+            worded("parameters_end", if remote { "remote" } else { "local" })
+        }
+        LogEvent::RecoveryParameters { initial_rtt, window, .. } => {
+            values("recovery_parameters", initial_rtt, Some(window.into()))
+        }
+        LogEvent::Tls { suite, resumed, early } => {
+            let words = [(resumed, " resumed"), (early, " early")];
+            let words: String = words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
+            worded("tls", &format!("{suite}{words}"))
+        }
+        LogEvent::Text(ref part) => worded("text", &String::from_utf8_lossy(part.as_bytes())),
+        LogEvent::KeysInstalled(kind) => worded("keys_installed", &format!("{kind:?}")),
+        LogEvent::KeysDiscarded(kind) => worded("keys_discarded", &format!("{kind:?}")),
+        LogEvent::Closed { local, cause, code } => {
+            let by = if local { "local" } else { "remote" };
+            Row { values: [Some(code), None], ..worded("closed", &format!("{by} {cause:?}")) }
+        }
         _ => plain("unknown"),
     }
 }
@@ -138,6 +186,7 @@ mod tests {
                 size: 1_200,
                 ack_eliciting: true,
                 mtu_probe: false,
+                early: false,
                 ecn: fulmar_proto::Ecn::NotEct,
             },
             LogEvent::Window { window: 12_000, in_flight: 1_200 },

@@ -7,14 +7,17 @@
 //! | module | owns |
 //! |---|---|
 //! | `writer` | JSON text sequences, event by event |
+//! | `calendar` | what a calendar and a clock show |
 //! | `csv` | the log as a table |
 //! | `reader` | JSON and JSON text sequences, of qlog 0.3 and of the drafts after it |
 #![forbid(unsafe_code)]
 
+mod calendar;
 mod csv;
 mod reader;
 mod writer;
 
+pub use calendar::rfc3339;
 pub use csv::csv;
 pub use reader::{QlogError, Trace, page, read};
 pub use writer::{Flavor, Header, Writer};

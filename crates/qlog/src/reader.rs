@@ -9,6 +9,7 @@ use thiserror::Error;
 
 mod event;
 mod time;
+mod torn;
 
 use event::Events;
 use time::Clock;
@@ -55,7 +56,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Trace>, QlogError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let traces = match serde_json::from_slice::<Value>(bytes) {
         Ok(file) => contained(&file),
-        Err(_) => sequence(bytes)?,
+        Err(_) => sequence(bytes).or_else(|error| salvaged(bytes).ok_or(error))?,
     };
     let known: Vec<Trace> = traces.into_iter().filter(|trace| !trace.lane.timeline.is_empty()).collect();
     if known.is_empty() { Err(QlogError::NoTrace) } else { Ok(known) }
@@ -106,6 +107,20 @@ fn sequence(bytes: &[u8]) -> Result<Vec<Trace>, QlogError> {
     Ok(building.into_iter().map(Building::finish).collect())
 }
 
+/// What can be read of one JSON text that is broken.
+fn salvaged(bytes: &[u8]) -> Option<Vec<Trace>> {
+    let text = String::from_utf8_lossy(bytes);
+    let (trace, events) = torn::salvage(&text)?;
+    let mut building = Building::new(&trace, 0);
+    for event in events {
+        match event {
+            Some(event) => building.take(&event),
+            None => building.passed_over += 1,
+        }
+    }
+    Some(vec![building.finish()])
+}
+
 /// The texts of a sequence with the lines on which they begin: after each record separator, or one per line.
 fn texts(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let separator = if bytes.contains(&0x1e) { 0x1e } else { b'\n' };
@@ -138,11 +153,13 @@ impl Building {
         let name = trace.pointer("/vantage_point/name").and_then(text);
         let title = trace.get("title").and_then(text).filter(|title| !title.is_empty());
         let fields = trace.get("event_fields").and_then(Value::as_array).into_iter().flatten();
+        let clock = Clock::of(trace);
+        let events = Events::new(side.clone().unwrap_or_else(|| "connection".to_owned()), clock.unit());
         Self {
-            title: title.or(name).or_else(|| side.clone()).unwrap_or_else(|| format!("trace {}", number + 1)),
-            clock: Clock::of(trace),
+            title: title.or(name).or(side).unwrap_or_else(|| format!("trace {}", number + 1)),
+            clock,
             fields: fields.filter_map(|field| Some(field.as_str()?.to_ascii_lowercase())).collect(),
-            events: Events::new(side.unwrap_or_else(|| "connection".to_owned())),
+            events,
             taken: 0,
             passed_over: 0,
         }

@@ -1,17 +1,29 @@
 //! A qlog file, written event by event.
 //!
-//! An event is text that is put together from numbers and known words; nothing in it needs to be escaped but what stands
-//! in the header.
+//! An event is text that is put together from numbers and known words; what others have chosen is escaped.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `writer` | the file, and packets |
+//! | `frames` | the frames of a packet |
+//! | `connection` | the life of the connection: beginning, versions, parameters, keys, addresses, end |
+//! | `recovery` | losses, timers, figures |
+//! | `names` | the words of the drafts |
 
 use std::fmt::Write as _;
 use std::io;
 
 use fulmar_base::Instant;
-use fulmar_proto::log::{BlockedReason, ConnectionState, EcnState, LogEntry, LogEvent};
+use fulmar_proto::log::{BarePacket, LogEntry, LogEvent};
 use fulmar_proto::{Ecn, Side, SpaceId};
-use serde_json::json;
+use serde_json::{Value, json};
 
+mod connection;
 mod frames;
+mod names;
+mod recovery;
+
+pub(crate) use names::blocked;
 
 /// The byte before each text of a sequence (RFC 7464 §2.2).
 const RECORD_SEPARATOR: char = '\u{1e}';
@@ -36,7 +48,9 @@ pub struct Header<'a> {
     pub group_id: &'a str,
     /// A few words.
     pub title: &'a str,
-    /// The time at the beginning of the clock, as in `2026-11-01T12:00:00Z`; empty: unknown.
+    /// When the file begins. Its times count from here.
+    pub start: Instant,
+    /// What a calendar and a clock showed then, as in `2026-11-01T12:00:00.000Z`; empty: unknown.
     pub wall_clock_time: &'a str,
     /// The names of events.
     pub flavor: Flavor,
@@ -46,12 +60,25 @@ pub struct Header<'a> {
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
+    start: Instant,
     flavor: Flavor,
     /// The frames of the packet that is not complete yet, and what was noted after the first of them.
     frames: frames::Frames,
     waiting: String,
     text: String,
     key_phase: u64,
+    /// What is told with an event that follows.
+    parts: connection::Parts,
+}
+
+/// A packet with a number.
+struct Packet {
+    space: SpaceId,
+    number: u64,
+    size: u16,
+    early: bool,
+    old_keys: bool,
+    ecn: Ecn,
 }
 
 impl<W: io::Write> Writer<W> {
@@ -60,21 +87,7 @@ impl<W: io::Write> Writer<W> {
     /// # Errors
     /// `out` takes nothing.
     pub fn new(mut out: W, header: &Header<'_>) -> io::Result<Self> {
-        let side = if header.side.is_client() { "client" } else { "server" };
-        let mut reference_time = json!({"clock_type": "monotonic", "epoch": "unknown"});
-        if !header.wall_clock_time.is_empty() {
-            reference_time["wall_clock_time"] = header.wall_clock_time.into();
-        }
-        let trace = json!({
-            "title": header.title,
-            "vantage_point": {"type": side},
-            "common_fields": {
-                "group_id": header.group_id,
-                "time_format": "relative_to_epoch",
-                "reference_time": reference_time,
-            },
-            "event_schemas": ["urn:ietf:params:qlog:events:quic-13"],
-        });
+        let trace = trace(header);
         // Whoever reads looks for these within the first bytes (main-schema §3), so they come first.
         write!(
             out,
@@ -87,11 +100,13 @@ impl<W: io::Write> Writer<W> {
         writeln!(out, "\"trace\":{trace}}}")?;
         Ok(Self {
             out,
+            start: header.start,
             flavor: header.flavor,
             frames: frames::Frames::new(header.flavor),
             waiting: String::new(),
             text: String::new(),
             key_phase: 0,
+            parts: connection::Parts::default(),
         })
     }
 
@@ -113,8 +128,9 @@ impl<W: io::Write> Writer<W> {
     /// # Errors
     /// The file takes no more.
     pub fn note_missing(&mut self, at: Instant, count: u64) -> io::Result<()> {
-        // What is left of a packet belongs to none.
+        // What is left of a packet, or of a list, belongs to none.
         self.frames.clear();
+        self.parts = connection::Parts::default();
         self.release();
         self.event(at, ("loglevel:warning", "loglevel:warning"), |text| {
             let _ = write!(text, "\"message\":\"{count} events are missing here\"");
@@ -139,15 +155,18 @@ impl<W: io::Write> Writer<W> {
             return;
         }
         match entry.event {
-            LogEvent::PacketSent { space, number, size, mtu_probe, ecn, .. } => {
+            LogEvent::PacketSent { space, number, size, mtu_probe, early, ecn, .. } => {
                 let names = ("transport:packet_sent", "quic:packet_sent");
-                let probe = if mtu_probe { ",\"is_mtu_probe_packet\":true" } else { "" };
-                self.packet(at, names, (space, number), size, ecn, probe);
+                let more = if mtu_probe { ",\"is_mtu_probe_packet\":true" } else { "" };
+                let packet = Packet { space, number, size, early, old_keys: false, ecn };
+                self.packet(at, names, &packet, more);
             }
-            LogEvent::PacketReceived { space, number, size, ecn } => {
+            LogEvent::PacketReceived { space, number, size, early, waited, old_keys, ecn } => {
                 let names = ("transport:packet_received", "quic:packet_received");
-                self.packet(at, names, (space, number), size, ecn, "");
+                let more = if waited { ",\"trigger\":\"keys_available\"" } else { "" };
+                self.packet(at, names, &Packet { space, number, size, early, old_keys, ecn }, more);
             }
+            LogEvent::BareReceived { packet, size } => self.bare(at, packet, size),
             // What an acknowledgement brings about is noted before its packet is complete, and told after it.
             ref event if self.frames.is_empty() => self.other(at, event),
             ref event => {
@@ -159,20 +178,16 @@ impl<W: io::Write> Writer<W> {
         }
     }
 
-    fn packet(
-        &mut self,
-        at: Instant,
-        names: (&str, &str),
-        (space, number): (SpaceId, u64),
-        size: u16,
-        ecn: Ecn,
-        more: &str,
-    ) {
+    fn packet(&mut self, at: Instant, names: (&str, &str), packet: &Packet, more: &str) {
+        let Packet { space, number, size, early, old_keys, ecn } = *packet;
         let frames = self.frames.finish();
         let phase = match space {
-            SpaceId::Data(_) => format!(",\"key_phase\":{}", self.key_phase),
-            SpaceId::Initial | SpaceId::Handshake => String::new(),
+            SpaceId::Data(_) if !early => {
+                format!(",\"key_phase\":{}", self.key_phase.saturating_sub(old_keys.into()))
+            }
+            _ => String::new(),
         };
+        // The drafts tell it with datagrams, which the log does not know.
         let mark = match (self.flavor, ecn) {
             (Flavor::Draft, _) | (_, Ecn::NotEct) => "",
             (Flavor::Qvis, Ecn::Ect0) => ",\"ecn\":\"ECT(0)\"",
@@ -180,7 +195,7 @@ impl<W: io::Write> Writer<W> {
             (Flavor::Qvis, Ecn::Ce) => ",\"ecn\":\"CE\"",
         };
         self.event(at, names, |text| {
-            let kind = packet_type(space);
+            let kind = if early { "0RTT" } else { names::packet_type(space) };
             let _ = write!(
                 text,
                 "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}{phase}}},\
@@ -190,6 +205,18 @@ impl<W: io::Write> Writer<W> {
         self.release();
     }
 
+    /// A packet without a number.
+    fn bare(&mut self, at: Instant, packet: BarePacket, size: u16) {
+        let kind = match packet {
+            BarePacket::Retry => "retry",
+            BarePacket::VersionNegotiation => "version_negotiation",
+            BarePacket::StatelessReset => "stateless_reset",
+        };
+        self.event(at, ("transport:packet_received", "quic:packet_received"), |text| {
+            let _ = write!(text, "\"header\":{{\"packet_type\":\"{kind}\"}},\"raw\":{{\"length\":{size}}}");
+        });
+    }
+
     /// Writes what waited for its packet.
     fn release(&mut self) {
         self.text.push_str(&self.waiting);
@@ -197,152 +224,8 @@ impl<W: io::Write> Writer<W> {
     }
 
     fn other(&mut self, at: Instant, event: &LogEvent) {
-        match *event {
-            LogEvent::PacketLost { space, number, mtu_probe, .. } => {
-                let probe = if mtu_probe { ",\"is_mtu_probe_packet\":true" } else { "" };
-                self.event(at, ("recovery:packet_lost", "quic:packet_lost"), |text| {
-                    let kind = packet_type(space);
-                    let _ = write!(
-                        text,
-                        "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}}}{probe}"
-                    );
-                });
-            }
-            LogEvent::PacketSpurious { space, number, .. } => {
-                let names = ("recovery:spurious_loss", "fulmar:spurious_loss");
-                self.event(at, names, |text| {
-                    let kind = number_space(space);
-                    let _ = write!(text, "\"packet_number_space\":\"{kind}\",\"packet_number\":{number}");
-                });
-            }
-            LogEvent::PacketDropped { unauthenticated, size } => {
-                let trigger = if unauthenticated { "decryption_failure" } else { "general" };
-                self.event(at, ("transport:packet_dropped", "quic:packet_dropped"), |text| {
-                    let _ = write!(text, "\"raw\":{{\"length\":{size}}},\"trigger\":\"{trigger}\"");
-                });
-            }
-            LogEvent::ProbeTimeout { space, count } => {
-                self.timer(at, "pto", Some(space));
-                self.metrics(at, &[("pto_count", f64::from(count.min(u32::from(u16::MAX))))]);
-            }
-            LogEvent::LossTimeout => self.timer(at, "loss_timeout", None),
-            LogEvent::Phase(name) => self.text_event(
-                at,
-                ("recovery:congestion_state_updated", "quic:congestion_state_updated"),
-                name,
-            ),
-            LogEvent::Mtu(mtu) => {
-                self.event(at, ("recovery:mtu_updated", "quic:mtu_updated"), |text| {
-                    let _ = write!(text, "\"new\":{mtu}");
-                });
-            }
-            LogEvent::EcnState(state) => {
-                let names = ("recovery:ecn_state_updated", "quic:ecn_state_updated");
-                self.text_event(at, names, ecn_state(state));
-            }
-            LogEvent::KeyGeneration(generation) => self.key_update(at, generation),
-            LogEvent::PeerAddress { ip, port } => self.peer_address(at, ip, port),
-            LogEvent::Blocked(reason) => {
-                self.text_event(at, ("fulmar:blocked", "fulmar:blocked"), blocked(reason));
-            }
-            LogEvent::State(state) => self.state(at, state),
-            LogEvent::ObservedAddress { ip, port } => {
-                let ip = std::net::Ipv6Addr::from(ip).to_canonical();
-                let name = "fulmar:observed_address";
-                self.event(at, (name, name), |text| {
-                    let _ = write!(text, "\"ip\":\"{ip}\",\"port\":{port}");
-                });
-            }
-            LogEvent::Queues { forward, back } => {
-                let (name, millis) = ("fulmar:one_way_queues", |nanos: u64| nanos as f64 / 1e6);
-                let (forward, back) = (millis(forward), millis(back));
-                self.event(at, (name, name), |text| {
-                    let _ = write!(text, "\"forward\":{forward},\"return\":{back}");
-                });
-            }
-            LogEvent::DatagramsDropped { late, other } => {
-                let name = "fulmar:datagrams_dropped";
-                self.event(at, (name, name), |text| {
-                    let _ = write!(text, "\"late\":{late},\"other\":{other}");
-                });
-            }
-            ref figure => self.figures(at, figure),
-        }
-    }
-
-    fn figures(&mut self, at: Instant, event: &LogEvent) {
-        let millis = |nanos: u64| nanos as f64 / 1e6;
-        match *event {
-            LogEvent::Window { window, in_flight } => self
-                .metrics(at, &[("congestion_window", window as f64), ("bytes_in_flight", in_flight as f64)]),
-            LogEvent::SlowStartThreshold(Some(bytes)) => self.metrics(at, &[("ssthresh", bytes as f64)]),
-            LogEvent::Rates { pacing, delivery } => {
-                let rates = [("pacing_rate", pacing as f64 * 8.0), ("delivery_rate", delivery as f64 * 8.0)];
-                // The drafts know no delivery rate.
-                self.metrics(at, if self.flavor == Flavor::Qvis { &rates } else { &rates[..1] });
-            }
-            LogEvent::Rtt { latest, smoothed } => {
-                self.metrics(at, &[("latest_rtt", millis(latest)), ("smoothed_rtt", millis(smoothed))]);
-            }
-            LogEvent::RttBounds { min, variance } => {
-                self.metrics(at, &[("min_rtt", millis(min)), ("rtt_variance", millis(variance))]);
-            }
-            _ => {}
-        }
-    }
-
-    fn metrics(&mut self, at: Instant, values: &[(&str, f64)]) {
-        let names = ("recovery:metrics_updated", "quic:recovery_metrics_updated");
-        self.event(at, names, |text| {
-            for (place, (name, value)) in values.iter().enumerate() {
-                let comma = if place > 0 { "," } else { "" };
-                let _ = write!(text, "{comma}\"{name}\":{value}");
-            }
-        });
-    }
-
-    fn timer(&mut self, at: Instant, kind: &str, space: Option<SpaceId>) {
-        let space = space.map(|space| format!(",\"packet_number_space\":\"{}\"", number_space(space)));
-        self.event(at, ("recovery:loss_timer_updated", "quic:timer_updated"), |text| {
-            let space = space.unwrap_or_default();
-            let _ = write!(text, "\"timer_type\":\"{kind}\",\"event_type\":\"expired\"{space}");
-        });
-    }
-
-    fn key_update(&mut self, at: Instant, generation: u64) {
-        self.key_phase = generation;
-        for kind in ["server_1rtt_secret", "client_1rtt_secret"] {
-            self.event(at, ("security:key_updated", "quic:key_updated"), |text| {
-                let _ = write!(text, "\"key_type\":\"{kind}\",\"key_phase\":{generation}");
-            });
-        }
-    }
-
-    fn peer_address(&mut self, at: Instant, ip: [u8; 16], port: u16) {
-        let ip = std::net::Ipv6Addr::from(ip);
-        let remote = match ip.to_ipv4_mapped() {
-            Some(ip) => format!("\"ip_v4\":\"{ip}\",\"port_v4\":{port}"),
-            None => format!("\"ip_v6\":\"{ip}\",\"port_v6\":{port}"),
-        };
-        self.event(at, ("transport:tuple_assigned", "quic:tuple_assigned"), |text| {
-            let _ = write!(text, "\"tuple_id\":\"\",\"tuple_remote\":{{{remote}}}");
-        });
-    }
-
-    fn state(&mut self, at: Instant, state: ConnectionState) {
-        let name = match state {
-            ConnectionState::Established => "handshake_complete",
-            ConnectionState::Confirmed => "handshake_confirmed",
-            ConnectionState::Closing => "closing",
-            ConnectionState::Draining => "draining",
-            ConnectionState::TimedOut | ConnectionState::Drained => "closed",
-        };
-        let names = ("transport:connection_state_updated", "quic:connection_state_updated");
-        self.text_event(at, names, name);
-        if state == ConnectionState::TimedOut {
-            self.event(at, ("transport:connection_closed", "quic:connection_closed"), |text| {
-                text.push_str("\"initiator\":\"local\",\"trigger\":\"idle_timeout\"");
-            });
+        if !self.of_connection(at, event) {
+            self.of_recovery(at, event);
         }
     }
 
@@ -357,46 +240,31 @@ impl<W: io::Write> Writer<W> {
 
     fn event(&mut self, at: Instant, (qvis, draft): (&str, &str), data: impl FnOnce(&mut String)) {
         let name = if self.flavor == Flavor::Qvis { qvis } else { draft };
-        let millis = at.as_nanos() as f64 / 1e6;
-        let _ = write!(self.text, "{RECORD_SEPARATOR}{{\"time\":{millis},\"name\":\"{name}\",\"data\":{{");
+        // With a decimal point in any case: the drafts tell numbers of different kinds apart.
+        let millis = at.saturating_since(self.start).as_nanos() as f64 / 1e6;
+        let _ = write!(self.text, "{RECORD_SEPARATOR}{{\"time\":{millis:?},\"name\":\"{name}\",\"data\":{{");
         data(&mut self.text);
         self.text.push_str("}}\n");
     }
 }
 
-fn packet_type(space: SpaceId) -> &'static str {
-    match space {
-        SpaceId::Initial => "initial",
-        SpaceId::Handshake => "handshake",
-        SpaceId::Data(_) => "1RTT",
+/// The description of the trace.
+fn trace(header: &Header<'_>) -> Value {
+    let side = if header.side.is_client() { "client" } else { "server" };
+    let mut reference_time = json!({"clock_type": "monotonic", "epoch": "unknown"});
+    if !header.wall_clock_time.is_empty() {
+        reference_time["wall_clock_time"] = header.wall_clock_time.into();
     }
-}
-
-fn number_space(space: SpaceId) -> &'static str {
-    match space {
-        SpaceId::Initial => "initial",
-        SpaceId::Handshake => "handshake",
-        SpaceId::Data(_) => "application_data",
-    }
-}
-
-fn ecn_state(state: EcnState) -> &'static str {
-    match state {
-        EcnState::Testing => "testing",
-        EcnState::Unknown => "unknown",
-        EcnState::Capable => "capable",
-        EcnState::Failed => "failed",
-    }
-}
-
-/// Why no more is sent, as the log tells it.
-pub(crate) fn blocked(reason: BlockedReason) -> &'static str {
-    match reason {
-        BlockedReason::NothingToSend => "nothing_to_send",
-        BlockedReason::Window => "congestion_window",
-        BlockedReason::Pacer => "pacing",
-        BlockedReason::Credit => "amplification_limit",
-    }
+    json!({
+        "title": header.title,
+        "vantage_point": {"type": side},
+        "common_fields": {
+            "group_id": header.group_id,
+            "time_format": "relative_to_epoch",
+            "reference_time": reference_time,
+        },
+        "event_schemas": ["urn:ietf:params:qlog:events:quic-13"],
+    })
 }
 
 #[cfg(test)]

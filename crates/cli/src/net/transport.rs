@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use fulmar::{
-    AeadBackend, CongestionControl, Dscp, Endpoint, EndpointBuilder, KeyUpdatePolicy, TransportConfig,
-    Version,
+    AddressDiscovery, AeadBackend, CongestionControl, Dscp, Endpoint, EndpointBuilder, KeyUpdatePolicy,
+    TimeStamps, TransportConfig, Version,
 };
 
 use super::unusable;
-use crate::args::{AeadName, CongestionName, TransportArgs, VersionName};
+use crate::args::{AeadName, CongestionName, DiscoveryRole, TransportArgs, VersionName};
 use crate::failure::Failure;
 use crate::qlog::{self, QlogDir};
 
@@ -61,6 +61,12 @@ impl Transport {
             keep_alive_interval: args.keep_alive,
             key_update: KeyUpdatePolicy { packets: args.key_update, bytes: None },
             mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
+            time_stamps: args.time_stamps.then_some(TimeStamps::Both),
+            address_discovery: args.address_discovery.map(|role| match role {
+                DiscoveryRole::Provide => AddressDiscovery::Provide,
+                DiscoveryRole::Receive => AddressDiscovery::Receive,
+                DiscoveryRole::Both => AddressDiscovery::Both,
+            }),
             ..default
         };
         config.validate().map_err(unusable)?;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fulmar::{ConnectionError, LogBatch, LogDelivery, LogEntry, LogSink};
-use fulmar_qlog::{Flavor, Header, Writer, csv};
+use fulmar_qlog::{Flavor, Header, Writer, csv, rfc3339};
 use tracing::warn;
 
 use crate::failure::Failure;
@@ -135,8 +136,16 @@ impl Files {
                 return Ok(());
             }
             let title = format!("fulmar {end}");
-            let header =
-                Header { side, group_id: &group_id, title: &title, wall_clock_time: "", flavor: self.flavor };
+            let start = entries.first().map_or(fulmar::Instant::ZERO, |first| first.at);
+            let wall_clock_time = wall_clock(&entries);
+            let header = Header {
+                side,
+                group_id: &group_id,
+                title: &title,
+                start,
+                wall_clock_time: &wall_clock_time,
+                flavor: self.flavor,
+            };
             let file = BufWriter::new(File::create(path("sqlog"))?);
             self.open.insert(connection, Writer::new(file, &header)?);
         }
@@ -153,6 +162,17 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// What the clock on the wall showed at the first of entries that have just come; empty if it shows nonsense.
+#[allow(clippy::disallowed_methods, reason = "a file says when it was written; nothing else depends on it")]
+fn wall_clock(entries: &[LogEntry]) -> String {
+    let span = match entries {
+        [first, .., last] => last.at.saturating_since(first.at),
+        _ => Duration::ZERO,
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or_else(|_| String::new(), |now| rfc3339(now.saturating_sub(span)))
 }
 
 fn write_csv(path: &Path, entries: &[LogEntry]) -> io::Result<()> {

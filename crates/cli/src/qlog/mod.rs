@@ -9,10 +9,12 @@ mod dir;
 
 use std::env;
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
+use flate2::read::MultiGzDecoder;
 use fulmar_qlog::Flavor;
 
 use crate::failure::Failure;
@@ -25,6 +27,9 @@ const DIRECTORY_VARIABLE: &str = "QLOGDIR";
 
 /// The largest file that is read: as a tree of values it takes several times as much memory.
 const FILE_BYTES_MAX: u64 = 512 << 20;
+
+/// How a file begins that gzip has compressed (RFC 1952 §2.3.1).
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QlogCommand {
@@ -122,12 +127,24 @@ pub(crate) fn run(command: &QlogCommand) -> Result<(), Failure> {
     fs::write(&args.out, page).map_err(Failure::io(format!("cannot write {}", args.out.display())))
 }
 
+/// A file, which may be compressed by gzip.
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let name = path.display();
     let cannot = || Failure::io(format!("cannot read {name}"));
-    let size = fs::metadata(path).map_err(cannot())?.len();
-    if size > FILE_BYTES_MAX {
+    let mut file = fs::File::open(path).map_err(cannot())?;
+    let mut bytes = Vec::new();
+    (&mut file).take(GZIP_MAGIC.len() as u64).read_to_end(&mut bytes).map_err(cannot())?;
+    let is_compressed = bytes == GZIP_MAGIC;
+    let rest = io::Cursor::new(std::mem::take(&mut bytes)).chain(file);
+    let whole: Box<dyn Read> =
+        if is_compressed { Box::new(MultiGzDecoder::new(rest)) } else { Box::new(rest) };
+    // A small file may unpack to a large one.
+    whole.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(cannot())?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(Failure::Usage(format!("{name} is larger than {} MiB", FILE_BYTES_MAX >> 20)));
     }
-    fs::read(path).map_err(cannot())
+    Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests;

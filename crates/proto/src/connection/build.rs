@@ -99,6 +99,10 @@ impl Connection {
         if !self.next_quic_bit() {
             packet.clear_quic_bit(buffer);
         }
+        if start > 0 {
+            // The packet before is not noted yet: its size is known when it is known whether it is the last one.
+            self.note(now, LogEvent::FramesEnd);
+        }
         // Taken out while the frames are written, so that their owners can be borrowed.
         let mut log = self.log.take();
         let mut frames = packet.frames(buffer, limit, self.dialect).noted_in(now, log.as_deref_mut());
@@ -203,9 +207,11 @@ impl Connection {
         }
     }
 
-    fn note_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: &SentPacket) {
+    pub(super) fn note_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: &SentPacket) {
+        self.note_generation(now);
+        let early = space.is_data() && self.sends_early_data();
         let SentPacket { size, ack_eliciting, mtu_probe, ecn, .. } = *record;
-        self.note(now, LogEvent::PacketSent { space, number, size, ack_eliciting, mtu_probe, ecn });
+        self.note(now, LogEvent::PacketSent { space, number, size, ack_eliciting, mtu_probe, early, ecn });
     }
 
     fn record_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: SentPacket) {

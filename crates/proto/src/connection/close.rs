@@ -95,6 +95,7 @@ impl Connection {
 
     fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
         self.note(now, LogEvent::State(ConnectionState::Closing));
+        self.note_closing(now, code, &reason);
         self.close = Some(Close::new(code, reason));
         self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components(now);
@@ -107,6 +108,7 @@ impl Connection {
         self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components(now);
         if was_open {
+            self.note_lost(now, &reason);
             self.events.push_back(Event::ConnectionLost { reason });
         }
     }
@@ -114,6 +116,7 @@ impl Connection {
     /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).
     pub(super) fn abandon(&mut self, now: Instant, reason: ConnectionError) {
         self.note(now, LogEvent::State(ConnectionState::TimedOut));
+        self.note_lost(now, &reason);
         self.lifecycle.move_to_drained();
         self.stop_components(now);
         self.events.push_back(Event::ConnectionLost { reason });

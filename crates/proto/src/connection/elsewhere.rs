@@ -30,17 +30,18 @@ impl Connection {
         if !self.next_quic_bit() {
             packet.clear_quic_bit(buffer);
         }
-        let mut frames = packet.frames(buffer, size, self.dialect);
+        // Taken out while the frames are written, so that their owners can be borrowed.
+        let mut log = self.log.take();
+        let mut frames = packet.frames(buffer, size, self.dialect).noted_in(now, log.as_deref_mut());
         let mut rng = self.path.rng.fork();
         let tuple = &mut self.path.others_mut()[index];
         tuple.write(now, &mut rng, &mut frames);
         if let Some(extension) = self.address_discovery.as_mut().filter(|_| !frames.is_empty()) {
             extension.write_aside(&mut tuple.observation, tuple.addrs.remote, &mut frames);
         }
-        if frames.is_empty() {
-            return None;
-        }
-        let payload = frames.finish();
+        let payload = (!frames.is_empty()).then(|| frames.finish());
+        self.log = log;
+        let payload = payload?;
         packet.end_payload(buffer, &payload);
         if size == usize::from(MTU_MIN) {
             packet.pad_until(buffer, size);
@@ -69,6 +70,7 @@ impl Connection {
             delivered: DeliverySnapshot::NONE,
             frames: SentFrames::new(),
         };
+        self.note_sent(now, SpaceId::DATA, number, &record);
         self.path.space.on_sent(number, record, &mut self.rng);
         self.stats.packets_sent += 1;
         self.stats.datagrams_sent += 1;

@@ -14,6 +14,7 @@ use super::spaces::SpaceId;
 use crate::datagram::{Datagram, FourTuple};
 use crate::error::TransportError;
 use crate::events::{Event, PathEvent};
+use crate::log::MigrationState;
 use crate::path::{AddressCredit, Leaving, Rtt, Tuple, Validation};
 
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
@@ -116,9 +117,7 @@ impl Connection {
     fn challenge_back(&mut self, now: Instant, index: usize) {
         let tuple = &self.path.others()[index];
         if self.side.is_server() && !tuple.validated && tuple.validation.is_none() {
-            let validation = self.validation_of(now, tuple);
-            self.path.others_mut()[index].validation = Some(validation);
-            self.path.has_challenged = true;
+            self.probe(now, index);
         }
     }
 
@@ -182,11 +181,13 @@ impl Connection {
         self.path.failures = 0;
         self.events.push_back(Event::Path(PathEvent::Validated { addrs }));
         if addrs == self.path.tuple.addrs {
+            self.note_migration(now, MigrationState::MigrationComplete, &addrs);
             self.renew_address_token(now);
             self.path.forget_idle_others(&mut self.endpoint_events);
             self.repeat_what_left_elsewhere();
             return;
         }
+        self.note_migration(now, MigrationState::ProbingSuccessful, &addrs);
         let index = self.path.others().iter().position(|tuple| tuple.addrs == addrs);
         if let Some(index) = index.filter(|_| self.preferred == Some(addrs.remote)) {
             self.preferred = None;
@@ -212,6 +213,7 @@ impl Connection {
         self.path.remote_cids.repeat_retirements();
         self.path.local_cids.repeat_announcements();
         let to = self.path.tuple.addrs;
+        self.note_switch(now, leaving);
         if !self.path.tuple.validated && self.path.tuple.validation.is_none() {
             let validation = self.new_validation(now, &known, &self.path.tuple);
             self.path.tuple.validation = Some(validation);
@@ -236,6 +238,27 @@ impl Connection {
         }
         self.stats.migrations += 1;
         self.events.push_back(Event::Path(PathEvent::Moved { from, to }));
+    }
+
+    /// Asks whether a tuple beside the one in use carries packets.
+    pub(super) fn probe(&mut self, now: Instant, index: usize) {
+        let validation = self.validation_of(now, &self.path.others()[index]);
+        let tuple = &mut self.path.others_mut()[index];
+        tuple.validation = Some(validation);
+        let addrs = tuple.addrs;
+        self.path.has_challenged = true;
+        self.note_migration(now, MigrationState::ProbingStarted, &addrs);
+    }
+
+    /// Notes that another tuple is in use.
+    fn note_switch(&mut self, now: Instant, leaving: Leaving) {
+        let Tuple { addrs, validated, .. } = self.path.tuple;
+        if leaving == Leaving::Moved {
+            self.note_migration(now, MigrationState::MigrationStarted, &addrs);
+            if validated {
+                self.note_migration(now, MigrationState::MigrationComplete, &addrs);
+            }
+        }
     }
 
     pub(super) fn validation_of(&self, now: Instant, tuple: &Tuple) -> Validation {
@@ -283,6 +306,7 @@ impl Connection {
             self.path.forget_other(index, &mut self.endpoint_events);
             // That the peer has left an address is no failure.
             if !was_used {
+                self.note_migration(now, MigrationState::ProbingAbandoned, &addrs);
                 self.on_tuple_failed(addrs);
             }
         }
@@ -299,7 +323,10 @@ impl Connection {
         self.path.failures = self.path.failures.saturating_add(1);
         self.on_tuple_failed(addrs);
         match self.path.fallback_index() {
-            Some(index) => self.switch_to(now, index, Leaving::Failed),
+            Some(index) => {
+                self.note_migration(now, MigrationState::MigrationAbandoned, &addrs);
+                self.switch_to(now, index, Leaving::Failed);
+            }
             // Where else should the peer be? It is asked on, ever more patiently.
             None => {
                 let validation = self.validation_of(now, &self.path.tuple);

@@ -74,9 +74,7 @@ impl Connection {
     /// See [`MigrateError`].
     pub fn probe_path(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
         let index = self.own_tuple(now, local_ip)?;
-        let validation = self.validation_of(now, &self.path.others()[index]);
-        self.path.others_mut()[index].validation = Some(validation);
-        self.path.has_challenged = true;
+        self.probe(now, index);
         Ok(())
     }
 
@@ -142,9 +140,7 @@ impl Connection {
         let local_ip = current.local_ip.filter(|ip| ip.is_ipv4() == remote.is_ipv4());
         if let Some(index) = self.try_tuple(now, FourTuple { remote, local_ip }) {
             self.preferred = Some(remote);
-            let validation = self.validation_of(now, &self.path.others()[index]);
-            self.path.others_mut()[index].validation = Some(validation);
-            self.path.has_challenged = true;
+            self.probe(now, index);
         }
     }
 }

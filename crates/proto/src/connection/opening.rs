@@ -9,6 +9,7 @@ use super::Connection;
 use super::spaces::SpaceId;
 use crate::crypto::{Level, OpenError};
 use crate::error::TransportError;
+use crate::log::PacketDropReason;
 
 /// A packet whose header protection is off.
 struct Unprotected {
@@ -31,13 +32,16 @@ pub(super) struct OpenedPacket {
 
 /// Why a packet is dropped, or not taken now. That is no error: anyone can send anything.
 pub(super) enum Drop {
-    Silently,
+    Silently(PacketDropReason),
     /// It waits for its keys.
     Kept,
     /// The bytes were not authentic.
     Unauthenticated,
     Close(TransportError),
 }
+
+const NO_KEYS: Drop = Drop::Silently(PacketDropReason::NoKeys);
+const UNREADABLE: Drop = Drop::Silently(PacketDropReason::Unreadable);
 
 /// Whether a packet carries early data.
 pub(super) fn is_early(packet: &ProtectedPacket) -> bool {
@@ -80,12 +84,12 @@ impl Connection {
         let Unprotected { number, header_len, key_phase, spin, .. } = header;
         let (len, generation) = match space {
             SpaceId::Data(_) if is_early(packet) => {
-                let keys = self.handshake.early_keys().ok_or(Drop::Silently)?;
+                let keys = self.handshake.early_keys().ok_or(NO_KEYS)?;
                 let opened = keys.packet.open(PathId::ZERO, number, bytes, header_len);
                 (opened.map_err(|_| Drop::Unauthenticated)?, 0)
             }
             SpaceId::Data(path) => {
-                let keys = self.handshake.one_rtt_keys_mut().ok_or(Drop::Silently)?;
+                let keys = self.handshake.one_rtt_keys_mut().ok_or(NO_KEYS)?;
                 let opened =
                     keys.open(path, number, key_phase, bytes, header_len).map_err(|error| match error {
                         OpenError::Discard => Drop::Unauthenticated,
@@ -94,7 +98,7 @@ impl Connection {
                 (opened.len, opened.generation)
             }
             _ => {
-                let keys = self.handshake_level_keys(space, packet.version).ok_or(Drop::Silently)?;
+                let keys = self.handshake_level_keys(space, packet.version).ok_or(NO_KEYS)?;
                 let opened = keys.remote.packet.open(PathId::ZERO, number, bytes, header_len);
                 (opened.map_err(|_| Drop::Unauthenticated)?, 0)
             }
@@ -119,9 +123,9 @@ impl Connection {
         | ProtectedKind::Handshake { pn_offset }
         | ProtectedKind::OneRtt { pn_offset }) = packet.kind
         else {
-            return Err(Drop::Silently);
+            return Err(UNREADABLE);
         };
-        let sample = sample(bytes, pn_offset).ok_or(Drop::Silently)?;
+        let sample = sample(bytes, pn_offset).ok_or(UNREADABLE)?;
         let mask = match space {
             SpaceId::Data(_) if is_early(packet) => {
                 self.handshake.early_keys().map(|keys| keys.header.mask(sample))
@@ -129,8 +133,7 @@ impl Connection {
             SpaceId::Data(_) => self.handshake.one_rtt_keys().map(|keys| keys.remote_header().mask(sample)),
             _ => self.handshake_level_keys(space, packet.version).map(|keys| keys.remote.header.mask(sample)),
         };
-        let bits =
-            unprotect_header(bytes, pn_offset, mask.ok_or(Drop::Silently)?).map_err(|_| Drop::Silently)?;
+        let bits = unprotect_header(bytes, pn_offset, mask.ok_or(NO_KEYS)?).map_err(|_| UNREADABLE)?;
         let largest = self.space(space).and_then(|s| s.largest_received());
         Ok(Unprotected {
             number: packet_number::decode(largest, bits.truncated_pn, bits.pn_len),

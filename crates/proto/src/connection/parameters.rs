@@ -79,6 +79,7 @@ impl Connection {
     /// The peer's parameters have come: every component learns what concerns it.
     pub(super) fn on_peer_parameters(&mut self, now: Instant) -> Result<(), TransportError> {
         let parameters = self.handshake.read_parameters()?.clone();
+        self.note_peer_parameters(now, &parameters);
         let information = parameters.version_information.as_ref();
         self.versions.check(information)?;
         self.conclude_early_data(&parameters)?;

@@ -18,8 +18,9 @@ impl Connection {
         progress: Progress,
     ) -> Result<(), TransportError> {
         if let Some(version) = progress.version {
-            self.on_version(version);
+            self.on_version(now, version);
         }
+        self.note_keys(now);
         if progress.parameters {
             self.on_peer_parameters(now)?;
         }
@@ -27,6 +28,7 @@ impl Connection {
             self.handshake.on_complete(now);
             self.handshake.set_key_update(self.config.key_update);
             self.lifecycle.move_to_established();
+            self.note_established(now);
             self.note(now, LogEvent::State(ConnectionState::Established));
             self.idle.on_established(now, self.pto_base());
             self.events.push_back(Event::Connected);
@@ -58,7 +60,8 @@ impl Connection {
     }
 
     /// Another version than that of the first packets is spoken from now on.
-    pub(super) fn on_version(&mut self, version: Version) {
+    pub(super) fn on_version(&mut self, now: Instant, version: Version) {
+        self.note(now, LogEvent::VersionChosen(Some(version)));
         self.versions.current = version;
         if let Some(sessions) = &self.sessions {
             sessions.set_version(version);

@@ -8,6 +8,7 @@ use super::Connection;
 use super::dispatch::FrameContext;
 use super::early_data::EarlyData;
 use super::lifecycle::State;
+use super::log::kind_for_log;
 use super::migration::Detour;
 use super::opening::{Drop, is_early, kind_of};
 use super::spaces::SpaceId;
@@ -17,7 +18,7 @@ use crate::datagram::{Datagram, Ecn};
 use crate::endpoint::trailing_token;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
-use crate::log::LogEvent;
+use crate::log::{BarePacket, LogEvent, PacketDropReason};
 use crate::path::AddressCredit;
 
 /// How a packet came.
@@ -26,7 +27,11 @@ struct Arrival<'a> {
     ecn: Ecn,
     /// From where, if it has not taken the tuple in use.
     detour: Option<&'a Detour>,
+    /// Whether it has waited for its keys.
+    waited: bool,
 }
+
+const UNWANTED: Drop = Drop::Silently(PacketDropReason::Unwanted);
 
 impl Connection {
     /// Takes a datagram that the endpoint found to belong to this connection.
@@ -45,14 +50,17 @@ impl Connection {
             detour = self.detour_of(&datagram);
             if detour.is_none() {
                 self.stats.packets_dropped += 1;
+                self.note_dropped(now, PacketDropReason::Unwanted, None, datagram.payload.len());
                 return;
             }
         }
         let reset_token = trailing_token(&datagram.payload);
-        let arrival = Arrival { ecn: datagram.ecn, detour: detour.as_ref() };
+        let arrival = Arrival { ecn: datagram.ecn, detour: detour.as_ref(), waited: false };
+        let size = datagram.payload.len() as u16;
         let authenticated = self.handle_packets(now, datagram.payload, arrival);
         // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
         if !authenticated && reset_token.is_some_and(|token| self.path.remote_cids.is_reset_token(&token)) {
+            self.note(now, LogEvent::BareReceived { packet: BarePacket::StatelessReset, size });
             self.drain(now, ConnectionError::Reset);
         }
     }
@@ -78,6 +86,7 @@ impl Connection {
             let known = |packet: &ProtectedPacket| packet.quic_bit || self.config.grease_quic_bit;
             let Some(packet) = read_packet(&rest, cid_len).ok().filter(known) else {
                 self.stats.packets_dropped += 1;
+                self.note_dropped(now, PacketDropReason::Unreadable, None, rest.len());
                 break;
             };
             let bytes = rest.split_to(packet.len);
@@ -85,6 +94,7 @@ impl Connection {
             // RFC 9000 §12.2: the packets of a datagram go to one connection ID.
             if *first_dst.get_or_insert(packet.dst) != packet.dst || (is_initial && !is_full) {
                 self.stats.packets_dropped += 1;
+                self.note_dropped(now, PacketDropReason::Unwanted, kind_for_log(&packet.kind), bytes.len());
                 continue;
             }
             authenticated |= self.handle_packet(now, packet, bytes, arrival);
@@ -101,6 +111,7 @@ impl Connection {
         arrival: Arrival<'_>,
     ) -> bool {
         let size = bytes.len() as u16;
+        let kind = kind_for_log(&packet.kind);
         let result = match &packet.kind {
             ProtectedKind::Initial { .. } => {
                 self.handle_protected(now, SpaceId::Initial, packet, bytes, arrival)
@@ -109,28 +120,33 @@ impl Connection {
                 self.handle_protected(now, SpaceId::Handshake, packet, bytes, arrival)
             }
             ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, arrival),
-            ProtectedKind::Retry { token, .. } => self.on_retry(&packet, &bytes, token.clone()),
+            ProtectedKind::Retry { token, .. } => self.on_retry(now, &packet, &bytes, token.clone()),
             ProtectedKind::VersionNegotiation { versions } => {
-                self.on_version_negotiation(now, &packet, &bytes[versions.clone()]);
+                self.on_version_negotiation(now, &packet, &bytes, versions.clone());
                 return false;
             }
             // RFC 9001 §4.6: only clients send early data.
-            ProtectedKind::ZeroRtt { .. } if self.side.is_client() => Err(Drop::Silently),
+            ProtectedKind::ZeroRtt { .. } if self.side.is_client() => Err(UNWANTED),
             ProtectedKind::ZeroRtt { .. } => {
                 self.handle_protected(now, SpaceId::DATA, packet, bytes, arrival)
             }
         };
         match result {
             Ok(()) => true,
-            Err(Drop::Silently) => {
+            Err(Drop::Silently(reason)) => {
                 self.stats.packets_dropped += 1;
-                self.note(now, LogEvent::PacketDropped { unauthenticated: false, size });
+                self.note_dropped(now, reason, kind, size.into());
                 false
             }
-            Err(Drop::Kept) => false,
+            Err(Drop::Kept) => {
+                if let Some(kind) = kind {
+                    self.note(now, LogEvent::PacketBuffered { kind, size });
+                }
+                false
+            }
             Err(Drop::Unauthenticated) => {
                 self.stats.packets_unauthenticated += 1;
-                self.note(now, LogEvent::PacketDropped { unauthenticated: true, size });
+                self.note_dropped(now, PacketDropReason::Unauthenticated, kind, size.into());
                 false
             }
             Err(Drop::Close(error)) => {
@@ -149,13 +165,13 @@ impl Connection {
         arrival: Arrival<'_>,
     ) -> Result<(), Drop> {
         if packet.version.is_some() && !self.is_of_this_handshake(&packet) {
-            return Err(Drop::Silently);
+            return Err(UNWANTED);
         }
         // RFC 9000 §17.2.2: the Initial packets of a server carry no token.
         if self.side.is_client()
             && matches!(&packet.kind, ProtectedKind::Initial { token, .. } if !token.is_empty())
         {
-            return Err(Drop::Silently);
+            return Err(UNWANTED);
         }
         if self.side.is_client() && space == SpaceId::Initial {
             self.expect_other_version(&packet);
@@ -168,15 +184,15 @@ impl Connection {
             if kept {
                 self.on_packet_without_keys(level);
             }
-            return Err(if kept { Drop::Kept } else { Drop::Silently });
+            return Err(if kept { Drop::Kept } else { Drop::Silently(PacketDropReason::NoKeys) });
         }
         let size = bytes.len() as u16;
         let opened = self.open(space, &packet, &mut bytes)?;
         if self.side.is_client() && space == SpaceId::Initial {
-            self.follow_version(&packet);
+            self.follow_version(now, &packet);
         }
         if self.space(space).is_none_or(|s| s.is_duplicate(opened.number)) {
-            return Err(Drop::Silently);
+            return Err(Drop::Silently(PacketDropReason::Duplicate));
         }
         self.on_authenticated(now, space, &packet);
         let cx = FrameContext {
@@ -196,8 +212,10 @@ impl Connection {
             }
         }
         let number = opened.number;
+        let old_keys = space.is_data() && !is_early(&packet) && opened.generation < self.note_generation(now);
         let result = self.handle_payload(&cx, number, arrival.ecn);
-        self.note(now, LogEvent::PacketReceived { space, number, size, ecn: arrival.ecn });
+        let (early, Arrival { ecn, waited, .. }) = (is_early(&packet), arrival);
+        self.note(now, LogEvent::PacketReceived { space, number, size, early, waited, old_keys, ecn });
         result.map_err(Drop::Close)
     }
 
@@ -254,6 +272,7 @@ impl Connection {
             // RFC 9000 §12.4.
             return Err(TransportError::protocol_violation("a packet without frames"));
         }
+        let exponent = self.peer_ack_delay_exponent(cx.space);
         let (mut ack_eliciting, mut moves_path) = (false, false);
         for frame in frames(cx.payload, self.dialect) {
             let frame = frame?;
@@ -264,7 +283,7 @@ impl Connection {
             ack_eliciting |= frame.is_ack_eliciting();
             moves_path |= !frame.is_probing();
             if let Some(log) = &mut self.log {
-                log.push_frame(cx.now, &frame);
+                log.push_frame(cx.now, &frame, exponent);
             }
             let frame_type = frame.frame_type();
             self.dispatch(frame, cx).map_err(|error| match error.frame {
@@ -327,7 +346,7 @@ impl Connection {
             if !self.lifecycle.is_open() {
                 return;
             }
-            let arrival = Arrival { ecn: waiting.ecn, detour: None };
+            let arrival = Arrival { ecn: waiting.ecn, detour: None, waited: true };
             self.handle_packet(now, waiting.packet, waiting.bytes, arrival);
         }
     }

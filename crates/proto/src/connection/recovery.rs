@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::Ack;
+use fulmar_wire::{Ack, PacketKind};
 
 use super::Connection;
 use super::delivery::Fate;
@@ -225,6 +225,9 @@ impl Connection {
             SpaceId::Initial => self.spaces.initial = None,
             _ => self.spaces.handshake = None,
         }
+        let of_initial = space == SpaceId::Initial;
+        let kind = if of_initial { PacketKind::Initial } else { PacketKind::Handshake };
+        self.note(now, LogEvent::KeysDiscarded(kind));
         self.probes.cancel(space);
         // RFC 9002 §6.2.2: the timeout starts anew.
         self.pto.reset();

@@ -85,8 +85,9 @@ impl Connection {
         let mut first_flight = FirstFlight { tls, name, parameters, aead: setup.aead };
         let known = setup.endpoint.versions.clone();
         let session = first_flight.session(setup.version, &known, &mut setup.rng)?;
-        let (original_dcid, version) = (setup.remote_cid, setup.version);
+        let (original_dcid, version, now) = (setup.remote_cid, setup.version, setup.now);
         let mut connection = Self::new(setup, session, original_dcid);
+        connection.note_start(now, &first_flight.parameters);
         connection.versions.set_client(ClientVersions::new(known, version), first_flight);
         if let Some(token) = sessions.as_ref().and_then(|sessions| sessions.take_token()) {
             connection.handshake.set_token(token);
@@ -94,6 +95,7 @@ impl Connection {
         connection.sessions = sessions;
         connection.handshake.drive();
         connection.offer_early_data();
+        connection.note_keys(now);
         Ok(connection)
     }
 
@@ -114,7 +116,9 @@ impl Connection {
             rng: setup.rng.fork(),
         };
         let session = versions.session(setup.version)?;
+        let now = setup.now;
         let mut connection = Self::new(setup, session, first_dcid);
+        connection.note_start(now, &versions.parameters);
         connection.handshake.set_negotiation(versions);
         connection.address_tokens.set_issuer(issuer);
         if validated {

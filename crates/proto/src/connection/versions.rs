@@ -3,6 +3,7 @@
 //! Versions 1 and 2 are compatible: a client's first flight of one can be read as one of the other. So a server may go
 //! over to the version that the client likes best, in the middle of the handshake and without another round trip.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use fulmar_base::{Instant, Rng};
@@ -18,6 +19,7 @@ use super::spaces::SpaceId;
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::error::TransportError;
 use crate::events::ConnectionError;
+use crate::log::{BarePacket, LogEvent};
 use crate::sessions::TicketClock;
 
 /// The versions between which a connection can change without another round trip (RFC 9369 §4).
@@ -45,7 +47,7 @@ pub(super) struct Versions {
     /// That of the client's first packets.
     pub(super) original: Version,
     /// All that this end knows, the best first.
-    known: Vec<Version>,
+    pub(super) known: Vec<Version>,
     /// What a client began with.
     client: Option<ClientVersions>,
     /// What a client begins anew with, until it has heard of the server.
@@ -233,15 +235,24 @@ impl std::fmt::Debug for FirstFlight {
 
 impl Connection {
     /// RFC 9000 §6.2: a client tries another version, or gives up if the server knows none that it does.
-    pub(super) fn on_version_negotiation(&mut self, now: Instant, packet: &ProtectedPacket, versions: &[u8]) {
+    pub(super) fn on_version_negotiation(
+        &mut self,
+        now: Instant,
+        packet: &ProtectedPacket,
+        bytes: &[u8],
+        versions: Range<usize>,
+    ) {
         let cids = &self.handshake.cids;
         let early = self.side.is_client() && cids.peer_scid.is_none() && cids.retry_scid.is_none();
         // RFC 8999 §6: the server repeats the connection ID that the client made up.
-        let offered: Vec<Version> = negotiated_versions(versions).collect();
+        let offered: Vec<Version> = negotiated_versions(&bytes[versions]).collect();
         if !early || packet.src != cids.original_dcid || offered.contains(&self.versions.current) {
             return;
         }
         let another = self.versions.client.as_ref().and_then(|versions| versions.choose_again(&offered));
+        let packet = BarePacket::VersionNegotiation;
+        self.note(now, LogEvent::BareReceived { packet, size: bytes.len() as u16 });
+        self.note_refused_version(now, &offered, another);
         if another.is_none_or(|version| self.begin_anew(version).is_none()) {
             self.drain(now, ConnectionError::VersionMismatch);
         }
@@ -279,10 +290,10 @@ impl Connection {
     }
 
     /// An authentic packet of another version came: the server has gone over to it (RFC 9369 §4.1).
-    pub(super) fn follow_version(&mut self, packet: &ProtectedPacket) {
+    pub(super) fn follow_version(&mut self, now: Instant, packet: &ProtectedPacket) {
         if let Some(version) = packet.version.filter(|version| *version != self.versions.current) {
             self.handshake.switch_version(version);
-            self.on_version(version);
+            self.on_version(now, version);
         }
     }
 }

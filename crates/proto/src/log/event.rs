@@ -3,9 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use fulmar_base::Instant;
-use fulmar_wire::{CloseCode, EcnCounts, Frame, FrameType, StreamId, VarInt};
+use fulmar_wire::{CloseCode, EcnCounts, Frame, FrameType, PacketKind, StreamId, VarInt, Version};
 
+use super::words::{
+    BarePacket, BlockedReason, CloseCause, ConnectionState, EcnState, LogText, MigrationState,
+    PacketDropReason,
+};
 use crate::connection::SpaceId;
+use crate::crypto::CipherSuite;
 use crate::datagram::Ecn;
 
 /// An entry of the log.
@@ -24,7 +29,7 @@ const _: () = assert!(size_of::<LogEntry>() <= 32);
 ///
 /// The frames of a packet, and what is said about them, come before the packet itself, because the packet is complete
 /// only after them: [`LogEvent::Stream`] to [`LogEvent::Close`] belong to the next [`LogEvent::PacketSent`] or
-/// [`LogEvent::PacketReceived`].
+/// [`LogEvent::PacketReceived`], unless a [`LogEvent::FramesEnd`] tells otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum LogEvent {
@@ -40,6 +45,8 @@ pub enum LogEvent {
         ack_eliciting: bool,
         /// Whether it probes for a larger datagram.
         mtu_probe: bool,
+        /// Whether it is a 0-RTT packet.
+        early: bool,
         /// The ECN codepoint that it left with.
         ecn: Ecn,
     },
@@ -51,8 +58,21 @@ pub enum LogEvent {
         number: u64,
         /// Bytes on the wire, header and tag included.
         size: u16,
+        /// Whether it is a 0-RTT packet.
+        early: bool,
+        /// Whether it has waited for its keys.
+        waited: bool,
+        /// Whether it was sealed with the keys before the last update.
+        old_keys: bool,
         /// The ECN codepoint that it arrived with.
         ecn: Ecn,
+    },
+    /// A packet without a number came.
+    BareReceived {
+        /// What it is.
+        packet: BarePacket,
+        /// Bytes on the wire.
+        size: u16,
     },
     /// A STREAM frame.
     Stream {
@@ -74,10 +94,10 @@ pub enum LogEvent {
     },
     /// An ACK frame; its ranges follow.
     Ack {
-        /// The delay field as it is on the wire, scaled down by the sender's exponent.
-        delay: u64,
-        /// Packets with CE, if the frame counts marks.
-        ce: Option<u32>,
+        /// The delay in microseconds; what is above 2^32 is cut, here and below.
+        delay: u32,
+        /// How many packets came with ECT(0), ECT(1) and CE, if the frame counts marks.
+        marks: Option<[u32; 3]>,
     },
     /// A range of the last ACK frame. Of a frame with more than [`ACK_RANGES_MAX`] the newest are noted.
     AckRange {
@@ -99,8 +119,15 @@ pub enum LogEvent {
         kind: u8,
         /// The stream.
         id: StreamId,
-        /// What it says in one number: a limit, a final size, an error code.
+        /// What it says in one number: a limit, a final size, and the error code of STOP_SENDING.
         value: u64,
+    },
+    /// What else the RESET_STREAM or RESET_STREAM_AT frame says that follows.
+    Reset {
+        /// The error code.
+        code: u64,
+        /// So many bytes are delivered all the same; 0 for RESET_STREAM.
+        reliable_size: u64,
     },
     /// A NEW_CONNECTION_ID frame.
     NewConnectionId {
@@ -108,6 +135,8 @@ pub enum LogEvent {
         sequence: u64,
         /// All with smaller numbers are to be retired.
         retire_prior_to: u64,
+        /// Bytes of the connection ID.
+        len: u8,
     },
     /// A CONNECTION_CLOSE frame.
     Close {
@@ -116,10 +145,22 @@ pub enum LogEvent {
         /// The error code.
         code: u64,
     },
+    /// The frames before this are those of one packet, those after it of another in the same datagram. The packets follow, in
+    /// the same order, when the datagram is complete.
+    FramesEnd,
     /// A packet could not be opened, or was not wanted.
     PacketDropped {
-        /// Whether its protection was broken.
-        unauthenticated: bool,
+        /// Why.
+        reason: PacketDropReason,
+        /// What it looked like, if it could be told.
+        kind: Option<PacketKind>,
+        /// Bytes on the wire.
+        size: u16,
+    },
+    /// A packet came before its keys, and is kept until they come.
+    PacketBuffered {
+        /// What it is.
+        kind: PacketKind,
         /// Bytes on the wire.
         size: u16,
     },
@@ -197,6 +238,22 @@ pub enum LogEvent {
     EcnState(EcnState),
     /// The number of updates of the 1-RTT keys.
     KeyGeneration(u64),
+    /// TLS has given the keys for packets of a kind.
+    KeysInstalled(PacketKind),
+    /// The keys for packets of a kind were discarded.
+    KeysDiscarded(PacketKind),
+    /// The address of this end on the network path that the next event is about, where it is known; IPv4 addresses mapped.
+    LocalAddress {
+        /// The address.
+        ip: [u8; 16],
+    },
+    /// The connection begins: the peer's IP address, IPv4 addresses mapped, and port.
+    Started {
+        /// The address.
+        ip: [u8; 16],
+        /// The port.
+        port: u16,
+    },
     /// The connection goes by another network path: the peer's IP address, IPv4 addresses mapped, and port.
     PeerAddress {
         /// The address.
@@ -204,6 +261,62 @@ pub enum LogEvent {
         /// The port.
         port: u16,
     },
+    /// Another network path than the first is tried, or used.
+    Migration {
+        /// What becomes of it.
+        state: MigrationState,
+        /// The peer's address, IPv4 addresses mapped.
+        ip: [u8; 16],
+        /// The port.
+        port: u16,
+    },
+    /// An end knows a version. A [`LogEvent::VersionChosen`] ends the list.
+    VersionKnown {
+        /// Whether the server does, and not the client.
+        server: bool,
+        /// The version.
+        version: Version,
+    },
+    /// The version that is spoken from now on; `None`: the ends have none in common.
+    VersionChosen(Option<Version>),
+    /// A transport parameter. A [`LogEvent::ParametersEnd`] ends the list.
+    Parameter {
+        /// Its registered number.
+        id: u64,
+        /// A number, in the unit of the wire, or 1 for a flag that is set.
+        value: u64,
+    },
+    /// All transport parameters of an end that are numbers or flags were told.
+    ParametersEnd {
+        /// Whether they are the peer's.
+        remote: bool,
+    },
+    /// What loss recovery and congestion control begin with.
+    RecoveryParameters {
+        /// The assumed round-trip time in nanoseconds.
+        initial_rtt: u64,
+        /// Packets that may overtake another before it counts as lost.
+        packet_threshold: u8,
+        /// Eighths of the round-trip time after which a packet counts as lost.
+        time_threshold: u8,
+        /// Intervals without an acknowledgement that make congestion persistent, in probe timeouts.
+        persistent_threshold: u8,
+        /// The size of a full datagram in bytes.
+        datagram: u16,
+        /// The congestion window in bytes.
+        window: u32,
+    },
+    /// The TLS handshake is complete.
+    Tls {
+        /// The suite that was negotiated.
+        suite: CipherSuite,
+        /// Whether an earlier session was resumed.
+        resumed: bool,
+        /// Whether there is early data.
+        early: bool,
+    },
+    /// Words, or a part of them.
+    Text(LogText),
     /// The peer has told this end's address, as it sees it: the IP address, IPv4 addresses mapped, and the port.
     ObservedAddress {
         /// The address.
@@ -222,77 +335,42 @@ pub enum LogEvent {
     Blocked(BlockedReason),
     /// The connection is in another state.
     State(ConnectionState),
-}
-
-/// What is known about ECN on a network path (RFC 9000 §13.4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EcnState {
-    /// The first packets are marked.
-    Testing,
-    /// The answers to the first packets are awaited.
-    Unknown,
-    /// The marks arrive.
-    Capable,
-    /// Marks are not kept, or not wanted.
-    Failed,
-}
-
-/// Why no more datagrams are sent for now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlockedReason {
-    /// There is nothing to send.
-    NothingToSend,
-    /// The congestion window is full.
-    Window,
-    /// The pacer wants to be asked later.
-    Pacer,
-    /// The peer's address is not validated, and its credit is used up.
-    Credit,
-}
-
-/// Where a connection stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionState {
-    /// The handshake is complete.
-    Established,
-    /// The handshake is confirmed.
-    Confirmed,
-    /// This end closes.
-    Closing,
-    /// The peer has closed, or has forgotten the connection.
-    Draining,
-    /// The connection has ended without a word: nothing was heard for too long.
-    TimedOut,
-    /// Nothing is left to be done.
-    Drained,
+    /// The connection is over.
+    Closed {
+        /// Whether this end has ended it, and not the peer.
+        local: bool,
+        /// How.
+        cause: CloseCause,
+        /// The error code of CONNECTION_CLOSE, or 0.
+        code: u64,
+    },
 }
 
 /// So many ranges of an ACK frame are noted, the newest first.
 pub const ACK_RANGES_MAX: usize = 32;
 
 impl LogEvent {
-    /// An ACK frame.
-    pub(crate) fn ack(delay: VarInt, ecn: Option<EcnCounts>) -> Self {
-        Self::Ack { delay: delay.get(), ce: ecn.map(|ecn| u32::try_from(ecn.ce).unwrap_or(u32::MAX)) }
+    /// An ACK frame whose delay was scaled down by 2 to the power of `exponent`.
+    pub(crate) fn ack(delay: VarInt, exponent: u8, ecn: Option<EcnCounts>) -> Self {
+        let cut = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let marks = ecn.map(|ecn| [cut(ecn.ect0), cut(ecn.ect1), cut(ecn.ce)]);
+        Self::Ack { delay: cut(delay.get().saturating_mul(1 << exponent.min(20))), marks }
     }
 
     /// An address that the peer has told.
     pub(crate) fn observed_address(address: SocketAddr) -> Self {
-        let ip = match address.ip() {
-            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-            IpAddr::V6(ip) => ip,
-        };
-        Self::ObservedAddress { ip: ip.octets(), port: address.port() }
+        Self::ObservedAddress { ip: octets(address.ip()), port: address.port() }
     }
 
-    /// What is noted of a frame, but for the ranges of an ACK; `None` for padding.
-    pub(crate) fn of_frame(frame: &Frame<'_>) -> Option<Self> {
+    /// What is noted of a frame, but for the ranges of an ACK and what else a reset says; `None` for padding. `exponent` is
+    /// that of the delay in ACK frames.
+    pub(crate) fn of_frame(frame: &Frame<'_>, exponent: u8) -> Option<Self> {
         let kind = frame.frame_type();
         let about_stream = |id, value| Self::StreamFrame { kind: kind.0 as u8, id, value };
         let plain = |value| Self::Frame { kind, value };
         Some(match frame {
             Frame::Padding => return None,
-            Frame::Ack(ack) => Self::ack(ack.delay, ack.ecn),
+            Frame::Ack(ack) => Self::ack(ack.delay, exponent, ack.ecn),
             Frame::Stream(stream) => Self::Stream {
                 id: stream.id,
                 offset: stream.offset.get(),
@@ -303,7 +381,7 @@ impl LogEvent {
                 Self::Crypto { offset: crypto.offset.get(), len: short(crypto.data.len()) }
             }
             Frame::ResetStream(reset) => about_stream(reset.id, reset.final_size.get()),
-            Frame::ResetStreamAt(reset) => about_stream(reset.id, reset.reliable_size.get()),
+            Frame::ResetStreamAt(reset) => about_stream(reset.id, reset.final_size.get()),
             Frame::StopSending(stop) => about_stream(stop.id, stop.error_code.get()),
             Frame::MaxStreamData(max) => about_stream(max.id, max.maximum.get()),
             Frame::StreamDataBlocked(blocked) => about_stream(blocked.id, blocked.limit.get()),
@@ -314,6 +392,7 @@ impl LogEvent {
             Frame::NewConnectionId(new) => Self::NewConnectionId {
                 sequence: new.sequence.get(),
                 retire_prior_to: new.retire_prior_to.get(),
+                len: new.cid.len() as u8,
             },
             Frame::RetireConnectionId(retire) => plain(retire.sequence.get()),
             Frame::Datagram(datagram) => plain(datagram.data.len() as u64),
@@ -331,6 +410,14 @@ impl LogEvent {
             | Frame::HandshakeDone
             | Frame::ImmediateAck => plain(0),
         })
+    }
+}
+
+/// The bytes of an address; IPv4 addresses mapped.
+pub(crate) fn octets(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+        IpAddr::V6(ip) => ip.octets(),
     }
 }
 

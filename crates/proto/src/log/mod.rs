@@ -5,11 +5,24 @@
 //! (`TransportConfig::log_entries` is 0) each place that would note something asks one question.
 
 mod event;
+mod parameters;
+mod words;
 
 use fulmar_base::Instant;
-use fulmar_wire::{AckEncoder, Frame};
+use fulmar_wire::{AckEncoder, Frame, PacketKind};
 
-pub use self::event::{ACK_RANGES_MAX, BlockedReason, ConnectionState, EcnState, LogEntry, LogEvent};
+pub(crate) use self::event::octets;
+pub use self::event::{ACK_RANGES_MAX, LogEntry, LogEvent};
+pub use self::words::{
+    BarePacket, BlockedReason, CloseCause, ConnectionState, EcnState, LogText, MigrationState,
+    PacketDropReason, TEXT_MAX, TextKind,
+};
+
+/// The exponent of the delay in ACK frames, where nothing else was agreed on (RFC 9000 §18.2). It is ours, too.
+pub(crate) const ACK_DELAY_EXPONENT: u8 = 3;
+
+/// The most versions of an end that are noted: a Version Negotiation packet has room for hundreds.
+const VERSIONS_MAX: usize = 16;
 
 /// The latest entries of a connection, oldest first. When the ring is full, the oldest is overwritten.
 #[derive(Debug)]
@@ -20,6 +33,8 @@ pub struct ConnectionLog {
     next: usize,
     overwritten: u64,
     seen: Figures,
+    /// The newest kind of packets for which there are keys.
+    keys: PacketKind,
 }
 
 /// What is noted when it is different from the last time.
@@ -54,6 +69,7 @@ impl ConnectionLog {
             next: 0,
             overwritten: 0,
             seen: Figures::default(),
+            keys: PacketKind::Initial,
         }
     }
 
@@ -106,9 +122,19 @@ impl ConnectionLog {
         self.overwritten += 1;
     }
 
-    /// Notes a frame, with the ranges if it is an ACK.
-    pub(crate) fn push_frame(&mut self, at: Instant, frame: &Frame<'_>) {
-        if let Some(event) = LogEvent::of_frame(frame) {
+    /// Notes a frame, with the ranges if it is an ACK, whose delay was scaled by 2 to the power of `exponent`.
+    pub(crate) fn push_frame(&mut self, at: Instant, frame: &Frame<'_>, exponent: u8) {
+        match frame {
+            Frame::ResetStream(reset) => {
+                self.push(at, LogEvent::Reset { code: reset.error_code.get(), reliable_size: 0 });
+            }
+            Frame::ResetStreamAt(reset) => {
+                let (code, reliable_size) = (reset.error_code.get(), reset.reliable_size.get());
+                self.push(at, LogEvent::Reset { code, reliable_size });
+            }
+            _ => {}
+        }
+        if let Some(event) = LogEvent::of_frame(frame, exponent) {
             self.push(at, event);
         }
         if let Frame::Ack(ack) = frame {
@@ -120,9 +146,32 @@ impl ConnectionLog {
 
     /// Notes an ACK of which the newest `ranges` were written.
     pub(crate) fn push_ack(&mut self, at: Instant, ack: &AckEncoder<'_>, ranges: usize) {
-        self.push(at, LogEvent::ack(ack.delay, ack.ecn));
+        self.push(at, LogEvent::ack(ack.delay, ACK_DELAY_EXPONENT, ack.ecn));
         for range in ack.ranges.iter().rev().take(ranges.min(ACK_RANGES_MAX)) {
             self.push(at, LogEvent::AckRange { first: range.start, last: range.end - 1 });
+        }
+    }
+
+    /// Notes a text, up to [`TEXT_MAX`].
+    pub(crate) fn push_text(&mut self, at: Instant, kind: TextKind, text: &[u8]) {
+        for part in LogText::parts(kind, text) {
+            self.push(at, LogEvent::Text(part));
+        }
+    }
+
+    /// Notes an update of the keys, once.
+    pub(crate) fn note_generation(&mut self, at: Instant, generation: u64) {
+        if self.seen.key_generation != generation {
+            self.seen.key_generation = generation;
+            self.push(at, LogEvent::KeyGeneration(generation));
+        }
+    }
+
+    /// Notes that there are keys for packets of a kind, once.
+    pub(crate) fn note_keys(&mut self, at: Instant, kind: PacketKind) {
+        if kind > self.keys {
+            self.keys = kind;
+            self.push(at, LogEvent::KeysInstalled(kind));
         }
     }
 

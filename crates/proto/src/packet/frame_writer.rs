@@ -4,7 +4,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{AckEncoder, AckWritten, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
 
 use super::{SentFrame, SentFrames};
-use crate::log::{ConnectionLog, LogEvent};
+use crate::log::{ACK_DELAY_EXPONENT, ConnectionLog, LogEvent};
 
 /// Writes frames into the payload of one packet and records a token for each.
 ///
@@ -79,7 +79,7 @@ impl<'a> FrameWriter<'a> {
         }
         frame.encode(self.dialect, &mut self.writer);
         if let Some((now, log)) = &mut self.log {
-            log.push_frame(*now, frame);
+            log.push_frame(*now, frame, ACK_DELAY_EXPONENT);
         }
         self.ack_eliciting |= frame.is_ack_eliciting();
         self.moves_path |= !frame.is_probing();

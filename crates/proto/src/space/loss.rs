@@ -7,6 +7,7 @@ use std::time::Duration;
 use fulmar_base::{Instant, RingMap};
 
 use super::tx_numbers::TxNumbers;
+use crate::log::LogEvent;
 use crate::packet::SentPacket;
 use crate::path::{GRANULARITY, Rtt, TupleId};
 
@@ -33,6 +34,18 @@ const MIN_MEMORY: Duration = Duration::from_secs(2);
 
 /// Probe timeouts that losses must span to be persistent congestion (kPersistentCongestionThreshold).
 const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
+
+/// What every space begins with, and a controller with this window, for the log.
+pub(crate) fn recovery_parameters(initial_rtt: Duration, window: u64, datagram: u16) -> LogEvent {
+    LogEvent::RecoveryParameters {
+        initial_rtt: initial_rtt.as_nanos() as u64,
+        packet_threshold: MIN_PACKET_THRESHOLD as u8,
+        time_threshold: MIN_TIME_THRESHOLD as u8,
+        persistent_threshold: PERSISTENT_CONGESTION_THRESHOLD as u8,
+        datagram,
+        window: u32::try_from(window).unwrap_or(u32::MAX),
+    }
+}
 
 /// What loss detection needs to know of the tuple.
 #[derive(Debug, Clone, Copy)]

@@ -22,7 +22,7 @@ use fulmar_wire::{Ack, Frame, PathId};
 
 pub(crate) use self::ack_manager::AckPolicy;
 pub(crate) use self::ecn_feedback::EcnFeedback;
-pub(crate) use self::loss::LossContext;
+pub(crate) use self::loss::{LossContext, recovery_parameters};
 pub(crate) use self::pto::PtoBackoff;
 
 use self::ack_manager::AckManager;

@@ -18,12 +18,17 @@ pub(super) struct Events {
     probe_timeouts: u64,
     rtt: Option<(f64, f64)>,
     last_pto_count: u64,
+    /// Milliseconds per unit of round-trip times.
+    unit: f64,
+    version: Option<String>,
+    alpn: Option<String>,
+    end: Option<String>,
     /// Whether the stack writes when its timers ring; otherwise probe timeouts are known by their count.
     tells_timers: bool,
 }
 
 impl Events {
-    pub(super) fn new(name: String) -> Self {
+    pub(super) fn new(name: String, unit: f64) -> Self {
         Self {
             name: shortened(&name),
             timeline: Timeline::default(),
@@ -33,6 +38,10 @@ impl Events {
             probe_timeouts: 0,
             rtt: None,
             last_pto_count: 0,
+            unit,
+            version: None,
+            alpn: None,
+            end: None,
             tells_timers: false,
         }
     }
@@ -74,8 +83,27 @@ impl Events {
                 self.timeline.space_discarded((space, 0));
                 Some(())
             }
-            _ => None,
+            _ => self.agreement(name, data),
         }
+    }
+
+    /// What the ends agreed on, and how it ended: figures by name, of which the last one counts.
+    fn agreement(&mut self, name: &str, data: &Value) -> Option<()> {
+        match name {
+            "version_information" => {
+                let chosen = data.get("chosen_version")?;
+                let by_number = || chosen.as_u64().map(|version| format!("{version:08x}"));
+                self.version = chosen.as_str().map(shortened).or_else(by_number);
+            }
+            "alpn_information" => {
+                let chosen = data.get("chosen_alpn")?;
+                let text = chosen.as_str().or_else(|| chosen.get("string_value")?.as_str());
+                self.alpn = Some(shortened(text?));
+            }
+            "connection_closed" => self.end = Some(shortened(&ending(data))),
+            _ => return None,
+        }
+        Some(())
     }
 
     fn packet_sent(&mut self, at: Instant, data: &Value) -> Option<()> {
@@ -117,19 +145,24 @@ impl Events {
         let get = |names: &[&str]| names.iter().find_map(|name| data.get(*name));
         let millis = |names: &[&str]| {
             let value = get(names)?;
-            value.as_f64().or_else(|| value.as_str()?.parse().ok()).filter(|v| (0.0..1e12).contains(v))
+            let number = value.as_f64().or_else(|| value.as_str()?.parse().ok())?;
+            Some(number * self.unit).filter(|millis| (0.0..1e12).contains(millis))
         };
         let nanos = |millis: f64| (millis * 1e6) as u64;
+        let latest = millis(&["latest_rtt"]);
+        // Some stacks tell what they assume before the first sample, which is 0 until then.
+        let is_assumed = latest == Some(0.0) && self.rtt.is_none();
+        let (smoothed, min) = (millis(&["smoothed_rtt"]), millis(&["min_rtt"]));
         let timeline = &mut self.timeline;
-        if let Some(latest) = millis(&["latest_rtt"]) {
+        if let Some(latest) = latest.filter(|_| !is_assumed) {
             timeline.rtt(at, nanos(latest));
             let (min, max) = self.rtt.unwrap_or((latest, latest));
             self.rtt = Some((min.min(latest), max.max(latest)));
         }
-        if let Some(smoothed) = millis(&["smoothed_rtt"]) {
+        if let Some(smoothed) = smoothed.filter(|_| !is_assumed) {
             timeline.rtt_smoothed(at, nanos(smoothed));
         }
-        if let Some(min) = millis(&["min_rtt"]) {
+        if let Some(min) = min.filter(|_| !is_assumed) {
             timeline.rtt_min(at, nanos(min));
         }
         if let Some(window) = get(&["congestion_window", "cwnd"]).and_then(number) {
@@ -180,6 +213,9 @@ impl Events {
         if let Some((min, max)) = self.rtt {
             fact("round-trip time", format!("{min:.1} to {max:.1} ms"));
         }
+        for (name, value) in [("version", self.version), ("protocol", self.alpn), ("end", self.end)] {
+            facts.extend(value.map(|value| (name.to_owned(), value)));
+        }
         (Lane { name: self.name, timeline: self.timeline, ..Lane::default() }, facts)
     }
 }
@@ -204,6 +240,15 @@ fn size(data: &Value) -> u64 {
     let told = places.iter().find_map(|place| data.pointer(place).and_then(number));
     // A packet fits a datagram.
     told.unwrap_or(0).min(1 << 16)
+}
+
+/// How a connection ended, in the words of the file.
+fn ending(data: &Value) -> String {
+    let words = ["trigger", "connection_error", "connection_code", "application_error", "application_code"];
+    let fields = words.into_iter().chain(["error_code", "reason"]).filter_map(|key| data.get(key));
+    let texts = fields.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    let texts: Vec<String> = texts.filter(|text| text != "unknown" && !text.is_empty()).collect();
+    if texts.is_empty() { "closed".to_owned() } else { texts.join(", ") }
 }
 
 fn frames(data: &Value) -> impl Iterator<Item = &Value> {

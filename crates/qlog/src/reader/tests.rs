@@ -51,6 +51,86 @@ fn events_as_arrays_of_columns() {
 }
 
 #[test]
+fn round_trip_times_are_in_the_unit_of_the_trace() {
+    let text = r#"{"qlog_version":"draft-00","traces":[{"vantage_point":{"type":"client"},"configuration":{"time_units":"us"},"event_fields":["relative_time","path_id","category","event","data"],"events":[[0,0,"transport","packet_sent",{"packet_type":"initial","header":{"packet_number":0,"packet_size":1252},"frames":[{"frame_type":"crypto"}]}],[46151,0,"recovery","metrics_updated",{"cwnd":12154,"smoothed_rtt":46151,"min_rtt":45000,"latest_rtt":46151}]]}]}"#;
+    let trace = &read(text.as_bytes()).unwrap()[0];
+    assert_eq!(fact(trace, "round-trip time"), "46.2 to 46.2 ms");
+}
+
+/// picoquic writes a version list that is no JSON; others are stopped before they close the brackets.
+#[test]
+fn of_a_broken_text_what_is_whole_is_read() {
+    let text = r#"{"qlog_version":"draft-00","title":"x","traces":[
+{"vantage_point":{"name":"y","type":"client"},"event_fields":["relative_time","category","event","data"],
+"configuration":{"time_units":"us"},
+"events": [
+[0,"transport","parameters_set",{
+    "version_negotiation": "chosen": "00000001", "others": ["00000001"]},
+    "initial_max_data" : 9}],
+[10,"transport","packet_sent",{"packet_type":"1RTT","header":{"packet_number":4,"packet_size":1252},"frames":[
+{"frame_type":"stream","id":0,"offset":0,"length":10}]}],
+[2000,"recovery","metrics_updated",{"cwnd":15000}],
+[3000,"transport","packet_sent",{"packet_type":"1RTT","header":{"packet_number":5,"packet_size":1252},"frames":[{"frame_type":"stream","id":0,"offset":10,"length":20}]}]
+"#;
+    let by_line = text.replace("\"frames\":[\n", "\"frames\":[");
+    for ending in ["]}]}", "", ",\n[4000,\"transp"] {
+        let trace = &read(format!("{by_line}{ending}").as_bytes()).unwrap()[0];
+        assert_eq!((trace.events, fact(trace, "bytes").as_str()), (3, "30"), "{ending}");
+        assert!(trace.passed_over >= 1);
+    }
+    // An event that was cut by a line of its own is lost, the others are not.
+    let trace = &read(text.as_bytes()).unwrap()[0];
+    assert_eq!((trace.events, fact(trace, "bytes").as_str()), (2, "20"));
+    assert!(read(text.replace("\"events\"", "\"event\"").as_bytes()).is_err());
+}
+
+#[test]
+fn a_round_trip_time_that_is_only_assumed_is_not_shown() {
+    let event = |time: u64, latest: u64, smoothed: u64| {
+        format!(
+            "{{\"time\":{time},\"name\":\"recovery:metrics_updated\",\"data\":\
+             {{\"latest_rtt\":{latest},\"smoothed_rtt\":{smoothed}}}}}\n"
+        )
+    };
+    let header = "{\"qlog_format\":\"JSON-SEQ\",\"qlog_version\":\"0.3\",\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n";
+    let packet = "{\"time\":9,\"name\":\"transport:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":0}}}\n";
+    let text = [header, packet, &event(1, 0, 333), &event(9, 4, 5), &event(12, 0, 4)].concat();
+    let traces = read(text.as_bytes()).unwrap();
+    assert_eq!(fact(&traces[0], "round-trip time"), "0.0 to 4.0 ms");
+    let html = page("file", vec![("file".to_owned(), traces)]).html();
+    let smoothed = html.split("\"key\":\"rtt_smoothed\"").nth(1).unwrap().split('}').next().unwrap();
+    assert!(smoothed.contains("\"v\":[5000,"), "an assumption is no measurement: {smoothed}");
+}
+
+/// How aioquic tells what was agreed on: numbers for versions, and plain texts.
+#[test]
+fn versions_may_be_numbers() {
+    let text = r#"{"qlog_format":"JSON","qlog_version":"0.3","traces":[{"common_fields":{"ODCID":"01"},"vantage_point":{"name":"aioquic","type":"client"},"events":[
+ {"data":{"client_versions":[1,1798521807],"chosen_version":1798521807},"name":"transport:version_information","time":1700000000000.1},
+ {"data":{"chosen_alpn":"hq-interop"},"name":"transport:alpn_information","time":1700000000000.2},
+ {"data":{"frames":[],"header":{"packet_type":"1RTT","packet_number":3},"raw":{"length":60}},"name":"transport:packet_sent","time":1700000000000.3}]}]}"#;
+    let trace = &read(text.as_bytes()).unwrap()[0];
+    assert_eq!(
+        (fact(trace, "version"), fact(trace, "protocol")),
+        ("6b3343cf".to_owned(), "hq-interop".to_owned())
+    );
+}
+
+#[test]
+fn what_was_agreed_on_and_how_it_ended_is_told() {
+    let text = "\u{1e}{\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n\
+        \u{1e}{\"time\":5,\"name\":\"quic:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"initial\",\"packet_number\":0}}}\n\
+        \u{1e}{\"time\":6,\"name\":\"quic:version_information\",\"data\":{\"chosen_version\":\"00000001\"}}\n\
+        \u{1e}{\"time\":7,\"name\":\"quic:alpn_information\",\"data\":{\"chosen_alpn\":{\"string_value\":\"h3\"}}}\n\
+        \u{1e}{\"time\":8,\"name\":\"quic:connection_closed\",\"data\":{\"application_error\":\"unknown\",\"error_code\":256,\"reason\":\"<done>\"}}\n";
+    let traces = read(text.as_bytes()).unwrap();
+    let told = ["version", "protocol", "end"].map(|name| fact(&traces[0], name));
+    assert_eq!(told, ["00000001", "h3", "256, <done>"]);
+    let html = page("file", vec![("file.qlog".to_owned(), traces)]).html();
+    assert!(!html.contains("<done>"), "the words of a stranger are no part of the page");
+}
+
+#[test]
 fn what_is_no_qlog_is_refused_with_its_place() {
     assert_eq!(read(b"{}").unwrap_err(), QlogError::NoTrace);
     assert_eq!(read(b"").unwrap_err(), QlogError::NoTrace);

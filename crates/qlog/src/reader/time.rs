@@ -31,6 +31,11 @@ impl Clock {
         }
     }
 
+    /// Milliseconds per unit of time, for round-trip times, too (before qlog 0.3).
+    pub(super) fn unit(&self) -> f64 {
+        self.unit
+    }
+
     /// When an event was; `None` if that is no time.
     pub(super) fn at(&mut self, time: &Value) -> Option<Instant> {
         let number = time.as_f64().or_else(|| time.as_str()?.parse().ok())?;

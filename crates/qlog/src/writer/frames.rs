@@ -1,47 +1,58 @@
 //! The frames of a packet, which come before it.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use fulmar_proto::FrameType;
 use fulmar_proto::log::LogEvent;
 
 use super::Flavor;
-
-/// The default exponent of the delay in ACK frames (RFC 9000 §18.2), which is also ours.
-const ACK_DELAY_EXPONENT: u32 = 3;
+use super::names::transport_error;
 
 /// The text of frames, as the elements of an array.
 #[derive(Debug)]
 pub(super) struct Frames {
     flavor: Flavor,
     text: String,
+    /// Those of packets of a datagram that is not complete yet.
+    ended: VecDeque<String>,
     /// An ACK whose ranges are still to come.
     ack: Option<Ack>,
+    /// What the reset that follows says besides: its error code, and the bytes that are delivered all the same.
+    reset: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
 struct Ack {
-    delay: u64,
-    ce: Option<u32>,
+    /// In microseconds.
+    delay: u32,
+    /// ECT(0), ECT(1), CE.
+    marks: Option<[u32; 3]>,
     ranges: Vec<(u64, u64)>,
 }
 
 impl Frames {
     pub(super) fn new(flavor: Flavor) -> Self {
-        Self { flavor, text: String::new(), ack: None }
+        Self { flavor, text: String::new(), ended: VecDeque::new(), ack: None, reset: None }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.text.is_empty() && self.ack.is_none()
+        self.text.is_empty() && self.ended.is_empty() && self.ack.is_none() && self.reset.is_none()
     }
 
     pub(super) fn clear(&mut self) {
         self.text.clear();
+        self.ended.clear();
         self.ack = None;
+        self.reset = None;
     }
 
-    /// All frames since the last call.
+    /// The frames of the packet that is complete now.
     pub(super) fn finish(&mut self) -> String {
+        self.ended.pop_front().unwrap_or_else(|| self.end())
+    }
+
+    fn end(&mut self) -> String {
         self.end_ack();
         std::mem::take(&mut self.text)
     }
@@ -59,10 +70,15 @@ impl Frames {
             Flavor::Draft => String::new(),
         };
         match *event {
-            LogEvent::Ack { delay, ce } => {
-                self.end_ack();
-                self.ack = Some(Ack { delay, ce, ranges: Vec::new() });
+            LogEvent::FramesEnd => {
+                let text = self.end();
+                self.ended.push_back(text);
             }
+            LogEvent::Ack { delay, marks } => {
+                self.end_ack();
+                self.ack = Some(Ack { delay, marks, ranges: Vec::new() });
+            }
+            LogEvent::Reset { code, reliable_size } => self.reset = Some((code, reliable_size)),
             LogEvent::Stream { id, offset, len, fin } => {
                 let (id, fin) = (id.as_u64(), if fin { ",\"fin\":true" } else { "" });
                 let length = more(self.flavor, len);
@@ -79,22 +95,24 @@ impl Frames {
                     let _ = write!(text, ",\"offset\":{offset},{length}\"raw\":{{\"payload_length\":{len}}}");
                 });
             }
-            LogEvent::NewConnectionId { sequence, retire_prior_to } => {
+            LogEvent::NewConnectionId { sequence, retire_prior_to, len } => {
                 // The log keeps no connection IDs.
                 self.frame("new_connection_id", |text| {
                     let _ = write!(
                         text,
-                        ",\"sequence_number\":{sequence},\"retire_prior_to\":{retire_prior_to},\"connection_id\":\"\""
+                        ",\"sequence_number\":{sequence},\"retire_prior_to\":{retire_prior_to},\"connection_id_length\":{len},\"connection_id\":\"\""
                     );
                 });
             }
             LogEvent::Close { application, code } => {
                 let space = if application { "application" } else { "transport" };
+                let error = transport_error(code).filter(|_| !application);
                 self.frame("connection_close", |text| {
-                    let _ = write!(
-                        text,
-                        ",\"error_space\":\"{space}\",\"error\":\"unknown\",\"error_code\":{code}"
-                    );
+                    let _ = write!(text, ",\"error_space\":\"{space}\",");
+                    let _ = match error {
+                        Some(name) => write!(text, "\"error\":\"{name}\""),
+                        None => write!(text, "\"error\":\"unknown\",\"error_code\":{code}"),
+                    };
                 });
             }
             LogEvent::StreamFrame { kind, id, value } => self.about_stream(kind, id.as_u64(), value),
@@ -105,17 +123,17 @@ impl Frames {
     }
 
     fn about_stream(&mut self, kind: u8, id: u64, value: u64) {
+        // Of a log that begins in the middle, it may be missing.
+        let (code, reliable_size) = self.reset.take().unwrap_or_default();
+        // The names of an application's errors are its own.
+        let error = |code: u64| format!(",\"error\":\"unknown\",\"error_code\":{code}");
         let (name, rest) = match FrameType(kind.into()) {
-            FrameType::RESET_STREAM => {
-                ("reset_stream", format!(",\"error\":\"unknown\",\"final_size\":{value}"))
-            }
-            // The drafts leave it to extensions to name their frames.
-            FrameType::RESET_STREAM_AT => {
-                ("reset_stream_at", format!(",\"error\":\"unknown\",\"reliable_size\":{value}"))
-            }
-            FrameType::STOP_SENDING => {
-                ("stop_sending", format!(",\"error\":\"unknown\",\"error_code\":{value}"))
-            }
+            FrameType::RESET_STREAM => ("reset_stream", format!("{},\"final_size\":{value}", error(code))),
+            FrameType::RESET_STREAM_AT => (
+                "reset_stream_at",
+                format!("{},\"final_size\":{value},\"reliable_size\":{reliable_size}", error(code)),
+            ),
+            FrameType::STOP_SENDING => ("stop_sending", error(value)),
             FrameType::MAX_STREAM_DATA => ("max_stream_data", format!(",\"maximum\":{value}")),
             FrameType::STREAM_DATA_BLOCKED => ("stream_data_blocked", format!(",\"limit\":{value}")),
             other => return self.unknown(other),
@@ -144,6 +162,9 @@ impl Frames {
             FrameType::DATAGRAM | FrameType::DATAGRAM_WITH_LENGTH => {
                 ("datagram", format!(",\"raw\":{{\"payload_length\":{value}}}"))
             }
+            // The drafts leave it to extensions to name their frames.
+            FrameType::ACK_FREQUENCY => ("ack_frequency", format!(",\"sequence_number\":{value}")),
+            FrameType::IMMEDIATE_ACK => ("immediate_ack", String::new()),
             FrameType::TIMESTAMP => ("timestamp", format!(",\"timestamp\":{value}")),
             FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
                 ("observed_address", format!(",\"sequence_number\":{value}"))
@@ -160,10 +181,14 @@ impl Frames {
     }
 
     fn end_ack(&mut self) {
-        let Some(Ack { delay, ce, ranges }) = self.ack.take() else { return };
-        let millis = delay.saturating_mul(1 << ACK_DELAY_EXPONENT) as f64 / 1e3;
+        let Some(Ack { delay, marks, ranges }) = self.ack.take() else { return };
+        let millis = f64::from(delay) / 1e3;
         self.frame("ack", |text| {
-            let _ = write!(text, ",\"ack_delay\":{millis},\"acked_ranges\":[");
+            let _ = write!(text, ",\"ack_delay\":{millis:?}");
+            // Of a log that begins in the middle, they may be missing.
+            if !ranges.is_empty() {
+                text.push_str(",\"acked_ranges\":[");
+            }
             // The drafts list them in ascending order.
             for (place, (first, last)) in ranges.iter().rev().enumerate() {
                 let comma = if place > 0 { "," } else { "" };
@@ -172,9 +197,11 @@ impl Frames {
                     false => write!(text, "{comma}[{first},{last}]"),
                 };
             }
-            text.push(']');
-            if let Some(ce) = ce {
-                let _ = write!(text, ",\"ce\":{ce}");
+            if !ranges.is_empty() {
+                text.push(']');
+            }
+            if let Some([ect0, ect1, ce]) = marks {
+                let _ = write!(text, ",\"ect1\":{ect1},\"ect0\":{ect0},\"ce\":{ce}");
             }
         });
     }

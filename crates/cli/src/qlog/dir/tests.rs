@@ -29,6 +29,9 @@ fn batches_become_one_file() {
     assert_eq!(logs.finish(), 0);
     let text = read(&dir, "sqlog").expect("a file");
     assert_eq!(text.lines().count(), 16, "a header and the events");
+    let header = text.lines().next().expect("a header");
+    let year = header.split("\"wall_clock_time\":\"").nth(1).and_then(|time| time[..4].parse::<u32>().ok());
+    assert!(year.is_some_and(|year| year >= 2026), "{header}");
     assert_eq!(read(&dir, "csv"), None);
 }
 

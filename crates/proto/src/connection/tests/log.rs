@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use fulmar_base::Rng;
-use fulmar_wire::Side;
+use fulmar_wire::{PacketKind, Side};
 
 use super::pair::{Pair, Setup};
 use crate::TransportConfig;
-use crate::log::{ConnectionState, LogEntry, LogEvent};
+use crate::log::{CloseCause, ConnectionState, LogEntry, LogEvent};
 
 const BYTES: usize = 300_000;
 
@@ -94,4 +94,47 @@ fn the_end_is_noted() {
     let server = entries(&mut pair, Side::Server);
     assert_eq!(count(&server, |event| *event == LogEvent::Close { application: true, code: 7 }), 1);
     assert_eq!(count(&server, state(ConnectionState::Draining)), 1);
+    let closed = |local| LogEvent::Closed { local, cause: CloseCause::Application, code: 7 };
+    assert_eq!(count(&client, |event| *event == closed(true)), 1);
+    assert_eq!(count(&server, |event| *event == closed(false)), 1);
+}
+
+#[test]
+fn the_beginning_and_what_was_agreed_on_are_noted_once() {
+    let mut pair = transfer(1 << 16);
+    for side in [Side::Client, Side::Server] {
+        let entries = entries(&mut pair, side);
+        assert!(matches!(entries[0].event, LogEvent::Started { .. }), "{side:?}: {:?}", entries[0]);
+        for remote in [false, true] {
+            let ends = count(&entries, |event| *event == LogEvent::ParametersEnd { remote });
+            assert_eq!(ends, 1, "{side:?}");
+        }
+        let limits = |event: &LogEvent| matches!(event, LogEvent::Parameter { id: 0x04, value: 1.. });
+        assert_eq!(count(&entries, limits), 2, "{side:?}: the limits of both ends");
+        assert_eq!(count(&entries, |event| matches!(event, LogEvent::Tls { resumed: false, .. })), 1);
+        for kind in [PacketKind::Handshake, PacketKind::OneRtt] {
+            assert_eq!(count(&entries, |event| *event == LogEvent::KeysInstalled(kind)), 1, "{side:?}");
+        }
+    }
+}
+
+#[test]
+fn an_update_of_the_keys_is_noted_before_the_first_packet_with_them() {
+    let config = TransportConfig { log_entries: 1 << 16, ..TransportConfig::default() };
+    let mut pair = Setup { client: config.clone(), server: config, ..Setup::default() }.connect();
+    pair.run_for(Duration::from_secs(1));
+    pair.client.conn().update_keys();
+    pair.run_for(Duration::from_secs(1));
+    let (client, server) = (entries(&mut pair, Side::Client), entries(&mut pair, Side::Server));
+    let update = |entries: &[LogEntry]| {
+        entries.iter().position(|entry| entry.event == LogEvent::KeyGeneration(1)).expect("an update")
+    };
+    let next = |entries: &[LogEntry]| {
+        entries[update(entries)..].iter().find_map(|entry| match entry.event {
+            LogEvent::PacketSent { number, .. } | LogEvent::PacketReceived { number, .. } => Some(number),
+            _ => None,
+        })
+    };
+    assert!(next(&client).is_some());
+    assert_eq!(next(&client), next(&server), "the packet that brought the new keys");
 }

@@ -1,0 +1,153 @@
+//! The words that events are told in.
+
+/// What is known about ECN on a network path (RFC 9000 §13.4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EcnState {
+    /// The first packets are marked.
+    Testing,
+    /// The answers to the first packets are awaited.
+    Unknown,
+    /// The marks arrive.
+    Capable,
+    /// Marks are not kept, or not wanted.
+    Failed,
+}
+
+/// Why no more datagrams are sent for now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockedReason {
+    /// There is nothing to send.
+    NothingToSend,
+    /// The congestion window is full.
+    Window,
+    /// The pacer wants to be asked later.
+    Pacer,
+    /// The peer's address is not validated, and its credit is used up.
+    Credit,
+}
+
+/// Where a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionState {
+    /// The first packet was made, or has come.
+    Attempted,
+    /// The handshake is complete.
+    Established,
+    /// The handshake is confirmed.
+    Confirmed,
+    /// This end closes.
+    Closing,
+    /// The peer has closed, or has forgotten the connection.
+    Draining,
+    /// The connection has ended without a word: nothing was heard for too long.
+    TimedOut,
+    /// Nothing is left to be done.
+    Drained,
+}
+
+/// Why a packet, or what is left of a datagram, was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketDropReason {
+    /// It is no packet of QUIC.
+    Unreadable,
+    /// It is not for this connection, or not for its present state: another version or source, an address that is not
+    /// known, a second Retry.
+    Unwanted,
+    /// It came before.
+    Duplicate,
+    /// Its protection is broken.
+    Unauthenticated,
+    /// Its keys are gone, or are still to come and there is no room to wait.
+    NoKeys,
+}
+
+/// A packet without a number, which is not acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BarePacket {
+    /// A Retry (RFC 9000 §17.2.5).
+    Retry,
+    /// A Version Negotiation packet (RFC 9000 §17.2.1).
+    VersionNegotiation,
+    /// A stateless reset (RFC 9000 §10.3).
+    StatelessReset,
+}
+
+/// What becomes of a network path that is new (RFC 9000 §9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MigrationState {
+    /// It is asked whether it carries packets.
+    ProbingStarted,
+    /// It does not answer.
+    ProbingAbandoned,
+    /// It does answer.
+    ProbingSuccessful,
+    /// The connection uses it, before it has answered.
+    MigrationStarted,
+    /// It has not answered; the connection has returned to where it was.
+    MigrationAbandoned,
+    /// The connection uses it, and it has answered.
+    MigrationComplete,
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloseCause {
+    /// An application closed it.
+    Application,
+    /// A transport closed it: with an error, or with NO_ERROR.
+    Transport,
+    /// Nothing was heard for the idle timeout.
+    IdleTimeout,
+    /// The handshake took too long.
+    HandshakeTimeout,
+    /// The peer has forgotten it, and has said so.
+    StatelessReset,
+    /// The ends have no version in common.
+    VersionMismatch,
+}
+
+/// What a [`LogText`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKind {
+    /// The application protocol that was negotiated.
+    Alpn,
+    /// The reason that comes with a [`LogEvent::Closed`](super::LogEvent::Closed), which follows.
+    Reason,
+}
+
+/// So many bytes of a text fit an entry.
+pub(super) const TEXT_PART_MAX: usize = 20;
+
+/// The longest text that is noted, in bytes; what is longer is cut. It takes so many entries that a peer that closes with long
+/// words pushes little out of the log.
+pub const TEXT_MAX: usize = 5 * TEXT_PART_MAX;
+
+/// A text, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogText {
+    /// What it is.
+    pub kind: TextKind,
+    /// Whether the next entry of this kind continues it.
+    pub goes_on: bool,
+    len: u8,
+    bytes: [u8; TEXT_PART_MAX],
+}
+
+impl LogText {
+    /// The parts of a text, at least one. It need not be UTF-8.
+    pub fn parts(kind: TextKind, text: &[u8]) -> impl Iterator<Item = Self> {
+        let text = &text[..text.len().min(TEXT_MAX)];
+        let count = text.len().div_ceil(TEXT_PART_MAX).max(1);
+        (0..count).map(move |place| {
+            let part = &text[place * TEXT_PART_MAX..text.len().min((place + 1) * TEXT_PART_MAX)];
+            let mut bytes = [0; TEXT_PART_MAX];
+            bytes[..part.len()].copy_from_slice(part);
+            Self { kind, goes_on: place + 1 < count, len: part.len() as u8, bytes }
+        })
+    }
+
+    /// The bytes of this part.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len).min(TEXT_PART_MAX)]
+    }
+}
