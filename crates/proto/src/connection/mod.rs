@@ -105,7 +105,7 @@ use crate::log::{ConnectionLog, ConnectionState, LogEvent};
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
-use crate::streams::Streams;
+use crate::streams::{SendMemory, Streams};
 
 /// What a connection is made from.
 pub(crate) struct ConnectionSetup {
@@ -120,6 +120,8 @@ pub(crate) struct ConnectionSetup {
     pub(crate) addrs: FourTuple,
     pub(crate) endpoint: Arc<EndpointConfig>,
     pub(crate) transport: Arc<TransportConfig>,
+    /// What all connections of the endpoint may buffer for sending.
+    pub(crate) send_memory: Arc<SendMemory>,
     pub(crate) aead: AeadBackend,
     pub(crate) rng: Rng,
     pub(crate) now: Instant,
@@ -279,6 +281,7 @@ impl Connection {
             addrs,
             endpoint,
             transport,
+            send_memory,
             aead,
             mut rng,
             now,
@@ -316,7 +319,7 @@ impl Connection {
             handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
             spaces,
             path,
-            streams: Streams::new(side, &transport.streams(), &mut rng),
+            streams: Streams::new(side, &transport.streams(), send_memory, &mut rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
             address_discovery: None,

@@ -38,6 +38,7 @@ use crate::crypto::TlsError;
 use crate::datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 use crate::events::{EndpointEvent, EndpointEventInner};
 use crate::sessions::{ServerKey, SessionView};
+use crate::streams::SendMemory;
 
 /// The name of a connection within its endpoint. It is reused after the connection has drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -151,6 +152,8 @@ pub struct Endpoint {
     by_remote: KeyedMap<SocketAddr, ConnectionHandle>,
     reset_limit: ResetLimit,
     waiting: WaitingRoom,
+    /// Shared with the connections.
+    send_memory: Arc<SendMemory>,
 }
 
 impl Endpoint {
@@ -163,6 +166,7 @@ impl Endpoint {
             waiting: WaitingRoom::new(&config, key),
             reset_limit: ResetLimit::new(config.max_stateless_resets),
             server: server.map(|server| Serving::new(&config, server)),
+            send_memory: SendMemory::new(config.send_memory),
             config,
             connections: Slab::new(),
             half_open: 0,
@@ -197,6 +201,33 @@ impl Endpoint {
         self.connections.len()
     }
 
+    /// Bytes of [`EndpointConfig::send_memory`] that connections have reserved.
+    pub fn send_memory_reserved(&self) -> u64 {
+        self.send_memory.reserved()
+    }
+
+    /// The connection that a datagram names by its connection ID, or by its address where there are no connection IDs. This
+    /// costs next to nothing. Whatever else it may be - an attempt to connect, a stateless reset, noise - is given back, for
+    /// [`handle_datagram`](Self::handle_datagram), where strangers can make an endpoint work.
+    ///
+    /// # Errors
+    /// The datagram itself, if it names none.
+    pub fn recognize(&self, datagram: Datagram) -> Result<(ConnectionHandle, Datagram), Datagram> {
+        let packet = read_packet(&datagram.payload, self.config.cid_generator.cid_len());
+        match packet.ok().and_then(|packet| self.known(&packet, datagram.addrs.remote)) {
+            Some(handle) => Ok((handle, datagram)),
+            None => Err(datagram),
+        }
+    }
+
+    /// The connection that a packet names. It knows by itself which values of the QUIC bit it has announced to take.
+    fn known(&self, packet: &ProtectedPacket, remote: SocketAddr) -> Option<ConnectionHandle> {
+        match packet.dst.is_empty() {
+            true => self.by_remote.get(&remote).copied(),
+            false => self.by_cid.get(&packet.dst).copied(),
+        }
+    }
+
     /// Decides what is to be done with a datagram. An answer is written to `reply`.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
         match read_packet(&datagram.payload, self.config.cid_generator.cid_len()) {
@@ -221,12 +252,7 @@ impl Endpoint {
         datagram: Datagram,
         reply: &mut TransmitBatch,
     ) -> Route {
-        let known = match packet.dst.is_empty() {
-            true => self.by_remote.get(&datagram.addrs.remote),
-            false => self.by_cid.get(&packet.dst),
-        };
-        // A connection knows by itself which values of the QUIC bit it has announced to take.
-        if let Some(&handle) = known {
+        if let Some(handle) = self.known(&packet, datagram.addrs.remote) {
             return Route::Connection(handle, datagram);
         }
         if !packet.quic_bit && !self.takes_any_quic_bit() {
@@ -394,6 +420,7 @@ impl Endpoint {
             addrs,
             endpoint: self.config.clone(),
             transport: config.transport.clone(),
+            send_memory: self.send_memory.clone(),
             aead: config.aead,
             rng: self.rng.fork(),
             now,
@@ -452,6 +479,7 @@ impl Endpoint {
             addrs: first.addrs,
             endpoint: self.config.clone(),
             transport: config.transport.clone(),
+            send_memory: self.send_memory.clone(),
             aead: config.aead,
             rng: self.rng.fork(),
             now,
