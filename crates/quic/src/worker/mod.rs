@@ -2,13 +2,14 @@
 //! rebinding. What is then still on its way to the one before is received for a while.
 //!
 //! A turn of the worker is: take the connections that the application touched, receive what is there, call the
-//! connections whose timers expired, send for all of them, sleep. There is no task per connection and no lock
+//! connections whose timers expired, send for all of them, look at some of the datagrams that belong to none, sleep. There is no task per connection and no lock
 //! per packet: a connection is locked once for a run of its datagrams and once for each train that it sends.
 //!
 //! What it must not know: streams. It moves datagrams between the socket and the connections, and tells handles to look again.
 
 mod left;
 mod ready;
+mod strangers;
 mod timers;
 
 use std::collections::VecDeque;
@@ -35,6 +36,7 @@ use crate::sync::lock;
 
 use left::LeftSockets;
 pub(crate) use ready::ReadyQueue;
+use strangers::Strangers;
 use timers::{Alarm, Timers};
 
 /// Bytes that are received in one turn, about: what stays in the processor's cache until the application reads it, and
@@ -48,6 +50,9 @@ const ROUTE_RUN_MAX: usize = 128;
 const TRAINS_PER_CONNECTION: usize = 8;
 /// Trains of all connections in one turn, so that acknowledgements are not left waiting in the socket.
 const TRAINS_PER_TURN: usize = 32;
+/// How long a turn looks at datagrams that belong to no connection: what an attempt to connect costs, about. With one that
+/// takes longer the turn is over.
+const STRANGERS_TIME_PER_TURN: Duration = Duration::from_micros(100);
 /// How long a socket that fails to receive is left alone.
 const RECV_PAUSE: Duration = Duration::from_millis(10);
 
@@ -62,6 +67,8 @@ pub(crate) struct Worker {
     datagrams: Vec<Datagram>,
     /// The datagram that ended the last run because it goes to another connection.
     carried: Option<(ConnectionHandle, Datagram)>,
+    /// Datagrams that belong to no connection.
+    strangers: Strangers,
     /// The bytes of the train that is being sent or that waits in `pending`.
     batch: TransmitBatch,
     /// A train that the socket had no room for. While there is one, nothing else is sent: the sending side waits,
@@ -101,6 +108,7 @@ impl Worker {
             received: RecvBatch::new(),
             datagrams: Vec::new(),
             carried: None,
+            strangers: Strangers::default(),
             pending: None,
             queue: VecDeque::new(),
             touched: Vec::new(),
@@ -125,6 +133,7 @@ impl Worker {
         self.flush();
         self.batch.set_max_segments(self.socket.max_gso_segments());
         self.serve();
+        self.meet_strangers();
         self.tell_endpoint();
     }
 
@@ -187,7 +196,7 @@ impl Worker {
     fn route_run(&mut self, now: Instant, origin: Origin) -> bool {
         let shared = self.shared.clone();
         let mut core = lock(&shared.core);
-        let now = core.advance(now);
+        core.advance(now);
         let mut run = self.carried.take().map(|(handle, datagram)| {
             self.datagrams.push(datagram);
             handle
@@ -198,18 +207,16 @@ impl Worker {
                 is_last = true;
                 break;
             };
-            match core.route(now, into_datagram(received)) {
-                Route::Connection(handle, datagram) if run.is_none_or(|run| run == handle) => {
+            match core.recognize(into_datagram(received)) {
+                Ok((handle, datagram)) if run.is_none_or(|run| run == handle) => {
                     run = Some(handle);
                     self.datagrams.push(datagram);
                 }
-                Route::Connection(handle, datagram) => {
+                Ok((handle, datagram)) => {
                     self.carried = Some((handle, datagram));
                     break;
                 }
-                Route::Incoming(incoming) => shared.offer(&mut core, incoming),
-                Route::Reply(transmit) => shared.reply(&core, &transmit),
-                Route::Dropped(_) => core.dropped_datagrams += 1,
+                Err(stranger) => core.dropped_datagrams += u64::from(!self.strangers.add(stranger)),
             }
         }
         let connection = run.and_then(|handle| core.connection(handle));
@@ -219,6 +226,36 @@ impl Worker {
             None => self.datagrams.clear(),
         }
         !is_last
+    }
+
+    /// Looks at datagrams that belong to no connection, for a bounded time and until one of them is an attempt to connect:
+    /// what that costs is done by the application's task, and before the next one the connections have their turn.
+    fn meet_strangers(&mut self) {
+        let end = clock::now() + STRANGERS_TIME_PER_TURN;
+        let mut is_over = false;
+        while !is_over && let Some(stranger) = self.strangers.next() {
+            let now = clock::now();
+            is_over = now >= end;
+            let mut core = lock(&self.shared.core);
+            let now = core.advance(now);
+            match core.route(now, stranger) {
+                // Its attempt was accepted while it waited.
+                Route::Connection(handle, datagram) => {
+                    let connection = core.connection(handle);
+                    drop(core);
+                    if let Some(connection) = connection {
+                        self.datagrams.push(datagram);
+                        self.deliver(now, &connection, Origin::InUse);
+                    }
+                }
+                Route::Incoming(incoming) => {
+                    self.shared.offer(&mut core, incoming);
+                    is_over = true;
+                }
+                Route::Reply(transmit) => self.shared.reply(&core, &transmit),
+                Route::Dropped(_) => core.dropped_datagrams += 1,
+            }
+        }
     }
 
     /// Gives the collected datagrams to their connection and wakes those who wait for their contents, once.
@@ -359,6 +396,7 @@ impl Worker {
     /// Decides when the next turn is. Returns whether it is at once.
     fn is_next_turn_due(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut due = !self.queue.is_empty() && self.pending.is_none();
+        due |= !self.strangers.is_empty();
         let paused = self.recv_paused_until;
         let deadline = [self.timers.next(), paused, self.left.deadline()].into_iter().flatten().min();
         due |= self.alarm.is_due(deadline, cx);
