@@ -317,7 +317,7 @@ pub(crate) struct TrustArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TransportArgs {
     /// The congestion controller
-    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    #[arg(long, value_name = "NAME", default_value = "bbr")]
     pub(crate) cc: CongestionName,
 
     /// End a connection that was silent this long; 0 never ends it

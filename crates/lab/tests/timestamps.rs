@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fulmar_lab::{Connecting, Failure, Lab, Workload};
-use fulmar_proto::congestion::CongestionControl;
+use fulmar_proto::congestion::{CongestionControl, CubicConfig};
 use fulmar_proto::{OneWayDelays, TimeStamps, TransportConfig};
 use fulmar_sim::LinkConfig;
 
@@ -15,7 +15,8 @@ fn config(time_stamps: Option<TimeStamps>) -> TransportConfig {
     let window = 8 << 20;
     TransportConfig {
         time_stamps,
-        congestion: CongestionControl::default(),
+        // One that fills queues.
+        congestion: CongestionControl::Cubic(CubicConfig::default()),
         stream_receive_window: window,
         receive_window: window,
         ..TransportConfig::default()

@@ -4,7 +4,8 @@ mod pair;
 
 use std::time::Duration;
 
-use fulmar_proto::{Ecn, Side};
+use fulmar_proto::congestion::{CongestionControl, CubicConfig};
+use fulmar_proto::{Ecn, Side, TransportConfig};
 use pair::{Pair, Setup};
 
 /// The marks with which the client's datagrams leave from now on, while `change` rewrites them.
@@ -31,7 +32,9 @@ fn a_path_that_keeps_marks_stays_marked() {
 
 #[test]
 fn congestion_marks_reduce_the_window_without_loss() {
-    let mut pair = Setup::default().connect();
+    let congestion = CongestionControl::Cubic(CubicConfig::default());
+    let client = TransportConfig { congestion, ..TransportConfig::default() };
+    let mut pair = Setup { client, ..Setup::default() }.connect();
     pair.transfer(Side::Client, 500_000, Duration::from_secs(5));
     pair.run_for(Duration::from_millis(50));
     let before = pair.client.conn().stats();

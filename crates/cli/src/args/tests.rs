@@ -27,7 +27,7 @@ fn every_command_of_the_examples_is_understood() {
 #[test]
 fn commands_have_the_documented_defaults() {
     let Command::Demo(demo) = parse("fulmar demo").expect("demo").command else { panic!("no demo") };
-    assert_eq!((demo.size, demo.transport.cc), (1_000_000_000, CongestionName::Cubic));
+    assert_eq!((demo.size, demo.transport.cc), (1_000_000_000, CongestionName::Bbr));
     assert_eq!(demo.transport.handshake_timeout, Duration::from_secs(10));
     let Command::Serve(serve) = parse("fulmar serve").expect("serve").command else { panic!("no serve") };
     assert_eq!((serve.dir, serve.listen), (PathBuf::from("."), None));

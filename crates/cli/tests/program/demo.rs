@@ -7,7 +7,7 @@ use crate::run::{finish, fulmar};
 
 #[test]
 fn the_demo_verifies_every_byte() {
-    for controller in ["cubic", "newreno"] {
+    for controller in ["bbr", "cubic", "newreno"] {
         let finished = finish(fulmar(&["demo", "--size", "30MB", "--cc", controller, "--json"])).succeeded();
         let objects = finished.objects();
         assert_eq!(objects.len(), 1, "{objects:?}");
@@ -25,7 +25,7 @@ fn the_demo_verifies_every_byte() {
 #[test]
 fn the_summary_has_all_figures() {
     let text = finish(fulmar(&["demo", "--size", "2MB"])).succeeded().stdout();
-    for word in ["2.00 MB", "Gbit/s", "verified", "s per GB", "handshake", "packets", "lost", "cubic"] {
+    for word in ["2.00 MB", "Gbit/s", "verified", "s per GB", "handshake", "packets", "lost", "bbr"] {
         assert!(text.contains(word), "{word}: {text}");
     }
 }

@@ -1,5 +1,8 @@
 //! Scenarios against their goals.
 
+use std::collections::BTreeMap;
+use std::iter;
+
 use serde::Serialize;
 
 use crate::Failure;
@@ -121,18 +124,18 @@ impl Check {
 
     fn add(&mut self, subject: Subject, only: Option<ControllerName>) -> Result<(), ScenarioError> {
         let number = self.subjects.len();
-        let mut runs = Vec::new();
+        let mut runs: BTreeMap<(ControllerName, Variant), u32> = BTreeMap::new();
         for goal in subject.scenario.goals() {
             let controller = subject.scenario.controller_or_default(goal.controller)?;
-            runs.push((controller, Variant::Own));
-            runs.extend(Variant::compared_by(goal.metric).map(|variant| (controller, variant)));
+            for variant in iter::once(Variant::Own).chain(Variant::compared_by(goal.metric)) {
+                let seeds = runs.entry((controller, variant)).or_default();
+                *seeds = subject.scenario.runs_for(goal.metric).max(*seeds);
+            }
         }
-        runs.sort();
-        runs.dedup();
-        for (controller, variant) in
-            runs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name))
+        for ((controller, variant), seeds) in
+            runs.into_iter().filter(|((name, _), _)| only.is_none_or(|only| only == *name))
         {
-            let seeds = 1..=u64::from(subject.scenario.runs());
+            let seeds = 1..=u64::from(seeds);
             self.tasks.extend(seeds.map(|seed| Task { subject: number, variant, controller, seed }));
         }
         self.subjects.push(subject);
@@ -172,9 +175,11 @@ impl Check {
                 let Ok(controller) = subject.scenario.controller_or_default(goal.controller) else {
                     continue;
                 };
+                let seeds = u64::from(subject.scenario.runs_for(goal.metric));
                 let of = |variant: Variant| {
                     let wanted = move |task: &Task| {
-                        (task.subject, task.variant, task.controller) == (number, variant, controller)
+                        let subject = (task.subject, task.variant, task.controller);
+                        subject == (number, variant, controller) && task.seed <= seeds
                     };
                     let all = self.tasks.iter().zip(results);
                     all.filter(move |(task, _)| wanted(task)).map(|(_, result)| result)

@@ -47,7 +47,7 @@ use self::link::{LinkSpec, LinkSpecs, ScheduleSpec};
 use self::values::{Count, Seconds};
 use crate::Workload;
 
-/// Seeds that a goal is checked with if the link leaves something to chance, and the file does not say.
+/// Seeds that a goal is checked with if the file does not say: where the link leaves something to chance, and for ratios.
 const RUNS_RANDOM: u32 = 20;
 
 /// The most connections that a scenario can have.
@@ -259,7 +259,16 @@ impl Scenario {
         self.file.controller.or_else(ControllerName::of_default_configuration)
     }
 
-    /// How many seeds its goals are checked with.
+    /// How many seeds a goal about this figure is checked with. A controller that draws lots, as BBR does for the time of its
+    /// probes, makes the ratio of two single runs one of two draws, whatever the link is.
+    pub fn runs_for(&self, metric: Metric) -> u32 {
+        match metric {
+            Metric::CompletionRatio | Metric::TimersRatio if self.file.runs.is_none() => RUNS_RANDOM,
+            _ => self.runs(),
+        }
+    }
+
+    /// How many seeds its other goals are checked with.
     pub fn runs(&self) -> u32 {
         match self.file.runs {
             Some(runs) => runs.0,

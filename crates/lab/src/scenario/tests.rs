@@ -92,11 +92,14 @@ fn a_schedule_can_suspend_the_link() {
 }
 
 #[test]
-fn only_links_with_chance_are_checked_with_many_seeds() {
-    assert_eq!(Scenario::parse("s", SCENARIO).unwrap().runs(), 1);
+fn links_with_chance_and_ratios_are_checked_with_many_seeds() {
+    let scenario = Scenario::parse("s", SCENARIO).unwrap();
+    assert_eq!((scenario.runs(), scenario.runs_for(Metric::CompletionS)), (1, 1));
+    assert_eq!(scenario.runs_for(Metric::TimersRatio), 20);
     let schedule = "[[schedule]]\nat_s = 1\nset = { loss = { uniform = { probability = 0.1 } } }\n";
     assert_eq!(Scenario::parse("s", &format!("{SCENARIO}{schedule}")).unwrap().runs(), 20);
-    assert_eq!(Scenario::parse("s", &format!("runs = 7\n{SCENARIO}{schedule}")).unwrap().runs(), 7);
+    let named = Scenario::parse("s", &format!("runs = 7\n{SCENARIO}{schedule}")).unwrap();
+    assert_eq!((named.runs(), named.runs_for(Metric::TimersRatio)), (7, 7));
 }
 
 #[test]

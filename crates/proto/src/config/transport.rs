@@ -123,7 +123,7 @@ pub struct TransportConfig {
     pub max_ack_delay: Duration,
     /// Whether the ends may agree on how often to acknowledge (draft-ietf-quic-ack-frequency). Default true.
     pub ack_frequency: bool,
-    /// The congestion controller. Default Cubic.
+    /// The congestion controller. Default BBR (version 3).
     pub congestion: CongestionControl,
     /// The UDP payload that is sent before larger ones have been tried. Default 1200 bytes, the minimum.
     pub initial_mtu: u16,

@@ -154,8 +154,9 @@ pub enum CongestionControl {
 }
 
 impl Default for CongestionControl {
+    /// BBR: it shares fairly with itself and with CUBIC, and is the one that a lossy or a long path does not starve.
     fn default() -> Self {
-        Self::Cubic(CubicConfig::default())
+        Self::Bbr(BbrConfig::default())
     }
 }
 

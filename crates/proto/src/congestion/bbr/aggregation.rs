@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::units::volume;
+use super::units::{percent, volume};
 
 /// The maximum is taken over so many rounds once the path was filled (BBR.ExtraAckedFilterLen), in two halves.
 const HALF_FILTER_ROUNDS: u64 = 5;
@@ -12,6 +12,10 @@ const HALF_FILTER_ROUNDS: u64 = 5;
 /// A window that was handed over as a whole shows only that the path holds back that much or more. The
 /// allowance grows by this factor until it bridges the silence.
 const GROWTH: u64 = 2;
+
+/// Where the window ends before the silence does, the pace is what the window allowed and not what the path does: what
+/// bridges the silence is reckoned with so many hundredths of it, or window and pace would confirm each other.
+const HEADROOM_PERCENT: u64 = 175;
 
 /// A silence of more than so many round trips is more than the window bridges in any case.
 const HELD_ROUND_TRIPS: u32 = 2;
@@ -30,6 +34,8 @@ pub(in crate::congestion) struct Aggregation {
     silence: Duration,
     /// Whether the allowance has grown to bridge a silence since [`Aggregation::take_growth`] was asked.
     grown: bool,
+    /// Whether the current half of the filter holds the bridge of a silence.
+    bridged: bool,
     current: u64,
     previous: u64,
     half_start_round: u64,
@@ -60,6 +66,7 @@ impl Aggregation {
             round: 0,
             silence: Duration::ZERO,
             grown: false,
+            bridged: false,
             current: 0,
             previous: 0,
             half_start_round: 0,
@@ -83,7 +90,8 @@ impl Aggregation {
     /// A departure from the draft: a path that holds packets back again and again, as a radio does, for many
     /// times its smallest round-trip time, hands over the whole window at once and then waits for the sender.
     /// The excess cannot exceed the window there, so that the window would stay too small to bridge the
-    /// silence; up to what the pace gives in it the excess counts [`GROWTH`] times.
+    /// silence; up to [`HEADROOM_PERCENT`] of what the pace gives in it the excess counts [`GROWTH`] times.
+    /// Before the path was full such a bridge is remembered longer than other excess: the next silence will come.
     pub(in crate::congestion) fn on_ack(&mut self, now: Instant, input: &AggregationInput) {
         self.forget_excess(now, input);
         if self.delivered <= volume(input.bandwidth, now.saturating_since(self.interval_start)) {
@@ -99,6 +107,7 @@ impl Aggregation {
         let bridge = self.bridge(excess, input);
         self.grown |= bridge > self.extra();
         self.remember(excess.max(bridge), input);
+        self.bridged |= bridge > 0;
     }
 
     /// Another departure: an excess that was there for a whole round is none of this round. Where the bandwidth
@@ -116,7 +125,11 @@ impl Aggregation {
     fn bridge(&self, excess: u64, input: &AggregationInput) -> u64 {
         let held = self.silence > input.min_rtt * HELD_ROUND_TRIPS;
         let exhausted = GROWTH * excess > input.window;
-        if held && exhausted { volume(input.pace, self.silence).min(GROWTH * excess) } else { 0 }
+        if !(held && exhausted) {
+            return 0;
+        }
+        let bridge = volume(percent(input.pace, HEADROOM_PERCENT), self.silence);
+        bridge.min(GROWTH * excess)
     }
 
     /// Whether the window was too small for the path's silences lately, so that the rate shows no plateau.
@@ -125,10 +138,11 @@ impl Aggregation {
     }
 
     fn remember(&mut self, extra: u64, input: &AggregationInput) {
-        let length = if input.full { HALF_FILTER_ROUNDS } else { 1 };
+        let length = if input.full || self.bridged { HALF_FILTER_ROUNDS } else { 1 };
         if input.round >= self.half_start_round + length {
             self.half_start_round = input.round;
             self.previous = std::mem::take(&mut self.current);
+            self.bridged = false;
         }
         self.current = self.current.max(extra);
     }

@@ -31,6 +31,8 @@ pub(super) struct Losses {
     pub(super) in_round: bool,
     /// How many times losses were found in it.
     pub(super) events_in_round: u32,
+    /// Whether more of a flight was marked in it than a probe may lose.
+    pub(super) marked_too_high: bool,
     /// The round ends when a packet is acknowledged that was sent after so much was delivered.
     pub(super) round_end: u64,
     /// Whether the last acknowledgement began a round.
@@ -53,6 +55,7 @@ impl Losses {
     pub(super) fn reset_signals(&mut self) {
         self.in_round = false;
         self.events_in_round = 0;
+        self.marked_too_high = false;
         self.bandwidth_latest = 0;
         self.inflight_latest = 0;
     }
@@ -84,6 +87,7 @@ impl Bbr {
             self.losses.inflight_latest = rs.delivered;
             self.losses.in_round = false;
             self.losses.events_in_round = 0;
+            self.losses.marked_too_high = false;
         }
     }
 
@@ -129,7 +133,7 @@ impl Bbr {
     }
 
     /// Marks are congestion as losses are (RFC 3168; the draft leaves the answer open but demands one): a round
-    /// with marks is a round with losses, and a probe that is marked more than it may lose went too high.
+    /// with marks is a round with losses, and a probe that is marked more than it may lose went too high, as STARTUP did.
     pub(super) fn handle_marks(&mut self, now: Instant, marked: u64, event: &CongestionEvent) {
         if !self.recovery.covers(event.largest_sent_time) {
             self.recovery.enter(now);
@@ -140,6 +144,7 @@ impl Bbr {
         self.losses.events_in_round += 1;
         let in_flight = u64::from(event.snapshot.in_flight);
         let too_high = marked * self.control.packet > percent(in_flight, LOSS_PERCENT);
+        self.losses.marked_too_high |= too_high;
         if self.cycle.probe_sample && too_high {
             self.handle_inflight_too_high(now, in_flight, event.snapshot.app_limited);
         }
@@ -201,6 +206,7 @@ impl Bbr {
         let losses = &mut self.losses;
         losses.in_round = false;
         losses.events_in_round = 0;
+        losses.marked_too_high = false;
         losses.short_bandwidth = larger_bound(losses.short_bandwidth, losses.undo_bandwidth);
         losses.short_inflight = larger_bound(losses.short_inflight, losses.undo_short_inflight);
         losses.long_inflight = larger_bound(losses.long_inflight, losses.undo_long_inflight);

@@ -104,8 +104,8 @@ impl Bbr {
         let losses = &self.losses;
         let heavy = losses.events_in_round >= HEAVY_LOSS_EVENTS
             && rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT);
-        let whole_round =
-            losses.round_started && losses.events_in_round >= FULL_LOSS_EVENTS && rs.inflight_too_high();
+        let too_high = rs.inflight_too_high() || losses.marked_too_high;
+        let whole_round = losses.round_started && losses.events_in_round >= FULL_LOSS_EVENTS && too_high;
         if !losses.in_round || !(heavy || whole_round) {
             return;
         }

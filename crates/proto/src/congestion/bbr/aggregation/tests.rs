@@ -8,26 +8,28 @@ struct Path {
     now: Instant,
     round: u64,
     window: u64,
+    pace: u64,
+    full: bool,
     aggregation: Aggregation,
 }
 
 impl Path {
     fn new(window: u64) -> Self {
         let now = Instant::ZERO + Duration::from_secs(1);
-        Self { now, round: 0, window, aggregation: Aggregation::new(now) }
+        Self { now, round: 0, window, pace: BANDWIDTH, full: true, aggregation: Aggregation::new(now) }
     }
 
     /// After this time so many bytes are acknowledged.
     fn ack(&mut self, after: Duration, acked_bytes: u64) {
         self.now += after;
         let input = AggregationInput {
-            bandwidth: BANDWIDTH,
-            pace: BANDWIDTH,
+            bandwidth: self.pace,
+            pace: self.pace,
             acked_bytes,
             min_rtt: RTT,
             window: self.window,
             round: self.round,
-            full: true,
+            full: self.full,
         };
         self.aggregation.on_ack(self.now, &input);
     }
@@ -56,9 +58,38 @@ fn the_allowance_grows_until_it_bridges_the_silence() {
     }
     assert_eq!(seen[0], 16_000);
     assert!(seen.windows(2).all(|pair| pair[0] <= pair[1]), "{seen:?}");
-    assert_eq!(seen[5], 90_000, "90 ms at 1 MB/s");
+    assert_eq!(seen[5], 90_000 * HEADROOM_PERCENT / 100, "90 ms at 1 MB/s, and the headroom");
     assert!(path.aggregation.take_growth());
     assert!(!path.aggregation.take_growth());
+}
+
+#[test]
+fn a_window_and_a_pace_that_confirm_each_other_grow_until_the_path_is_full() {
+    // The window gives 300 kB/s to a path that holds packets back for 90 ms at a time and would deliver 1 MB/s.
+    let silence = Duration::from_millis(90);
+    let mut path = Path::new(27_000);
+    path.pace = 300_000;
+    for _ in 0..12 {
+        path.round += 1;
+        let acked = path.window.min(90_000);
+        path.ack(silence, acked);
+        path.window = path.aggregation.extra();
+        path.pace = acked * 1_000 / 90;
+    }
+    assert!(path.pace > BANDWIDTH * 99 / 100, "{} bytes per second", path.pace);
+    assert!(path.window <= 90_000 * HEADROOM_PERCENT / 100, "{} bytes", path.window);
+}
+
+#[test]
+fn a_bridge_is_remembered_for_some_rounds_before_the_path_was_full() {
+    let mut path = Path::new(8_000);
+    path.full = false;
+    path.run_evenly(4);
+    path.ack(Duration::from_millis(90), 8_000);
+    path.run_evenly(4);
+    assert_eq!(path.aggregation.extra(), 16_000);
+    path.run_evenly(12);
+    assert!(path.aggregation.extra() <= 1_000, "{}", path.aggregation.extra());
 }
 
 #[test]

@@ -162,6 +162,27 @@ fn marks_end_a_probe_as_losses_do() {
     assert!(path.look(|bbr| bbr.losses.long_inflight.is_some() && bbr.cycle.too_high));
 }
 
+#[test]
+fn a_round_of_marks_ends_startup() {
+    let mut path = Path::new(Link::new(100, 50, 200));
+    path.until(seconds(5), |bbr| bbr.rounds.count() >= 2);
+    assert_eq!(path.phase(), Phase::Startup);
+    // Six acknowledgements of the round report two marks each of a flight of fifty packets.
+    let snapshot = DeliverySnapshot { in_flight: 50 * u32::from(SIZE), ..DeliverySnapshot::NONE };
+    for _ in 0..6 {
+        let event = CongestionEvent {
+            cause: Cause::Ecn { ce: 2 },
+            lost_bytes: 0,
+            snapshot,
+            ..congestion(&path, false)
+        };
+        Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
+    }
+    let round = path.look(|bbr| bbr.rounds.count());
+    path.until(seconds(1), |bbr| bbr.phase != Phase::Startup);
+    assert!(path.look(|bbr| bbr.rounds.count()) <= round + 1);
+}
+
 /// How long it takes until the next probe after the loss of a packet that was sent so long ago.
 fn probe_after_losses(age: Duration) -> Duration {
     let mut path = Path::new(Link::new(10, 20, 200));
