@@ -97,7 +97,7 @@ fn a_path_that_drops_marked_packets_is_used_without_marks() {
 
 #[test]
 fn marks_can_be_switched_off() {
-    let client = fulmar_proto::TransportConfig { ecn: false, ..fulmar_proto::TransportConfig::default() };
+    let client = TransportConfig { ecn: false, ..TransportConfig::default() };
     let mut pair = Setup { client, ..Setup::default() }.dial();
     remark(&mut pair, |mark| {
         assert_eq!(mark, Ecn::NotEct);

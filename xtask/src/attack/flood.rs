@@ -59,6 +59,8 @@ struct Source {
 /// What was sent and what came back.
 #[derive(Debug, Default)]
 struct Tally {
+    /// Datagrams that were made up; those that are thrown back do not count.
+    sent: u64,
     sent_bytes: u64,
     received_bytes: u64,
     answers: u64,
@@ -214,6 +216,7 @@ impl Attacker for Flood {
         let dst = self.rng.bytes();
         self.sockets[place].dst = dst;
         for datagram in self.datagrams(dst) {
+            self.tally.sent += 1;
             self.tally.sent_bytes += datagram.len() as u64;
             send_to(&self.sockets[place].socket, &datagram, self.server)?;
         }
@@ -240,6 +243,9 @@ impl Attacker for Flood {
         let resets_max = RESETS_PER_SECOND * (self.seconds() + 1.0);
         if self.kind == Kind::Strays && tally.answers as f64 > resets_max {
             findings.push(format!("{} stateless resets in {:.1} s", tally.answers, self.seconds()));
+        }
+        if self.is_thrown_back() && tally.answers > tally.sent {
+            findings.push(format!("{} datagrams brought {} answers", tally.sent, tally.answers));
         }
         if matches!(self.kind, Kind::Garbage | Kind::Empty) && tally.answers > 0 {
             findings.push(format!("{} answers to what is no packet", tally.answers));
