@@ -6,7 +6,7 @@ use fulmar_base::Instant;
 use fulmar_lab::{Connecting, Lab, RunReport, Workload};
 use fulmar_proto::TransportConfig;
 use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig};
-use fulmar_sim::{Aqm, Change, CoDel, DropReason, DualQ, EcnPath, LinkConfig};
+use fulmar_sim::{Aqm, Change, CoDel, DropReason, DualQ, EcnPath, LinkConfig, Loss};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -216,4 +216,20 @@ fn a_path_that_is_a_tenth_of_what_it_was_loses_no_more_than_the_jump() {
         assert!(lost < 200, "{:?}: {} and {}", congestion(), resumed.packets_lost, fresh.packets_lost);
         assert!(resumed_time < time + time / 8, "{:?}: {resumed_time:?} and {time:?}", congestion());
     }
+}
+
+/// Three lost packets of a first flight of forty are chance and no sign of a full path: BBR goes on to look for its rate.
+#[test]
+fn a_few_losses_in_the_first_flight_do_not_end_the_first_rise() {
+    let link = LinkConfig::with_rate(50_000_000, ms(300), ms(600));
+    let seconds = |lost: &[u64]| {
+        let lossy = LinkConfig { loss: Loss::Listed(lost.iter().copied().collect()), ..link.clone() };
+        let lab = Lab::new(3).link(lossy, link.clone()).both(with(bbr()));
+        let report = lab.connection(Connecting::new(Workload::upload(10_000_000))).run().unwrap();
+        assert_eq!(report.up.packets_dropped(DropReason::Lost), lost.len() as u64);
+        report.duration.as_secs_f64()
+    };
+    // The handshake takes the first packets.
+    let (clean, lossy) = (seconds(&[]), seconds(&[8, 14, 21]));
+    assert!(lossy < clean + 1.3, "{lossy} s instead of {clean} s: more than two round trips later");
 }
