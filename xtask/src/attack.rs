@@ -67,8 +67,8 @@ pub(crate) struct Options {
 
 /// Somebody with bad intentions.
 trait Attacker: Send {
-    /// Does its thing once.
-    fn strike(&mut self) -> Result<()>;
+    /// Does its thing once; false if there is nothing to do at present.
+    fn strike(&mut self) -> Result<bool>;
 
     /// What has to be done between blows.
     fn tend(&mut self) -> Result<()> {

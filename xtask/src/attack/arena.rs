@@ -29,6 +29,8 @@ const CLIENT_CORE: usize = 1;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The attacker as root, before what else the machine does, but behind the real-time priority of the others.
 const ATTACKER_NICE: i32 = -15;
+/// The attacker while nothing is measured.
+const UNMEASURED_NICE: i32 = 10;
 /// Whatever the first requests leave behind in the server is no growth.
 const WARM_UP: Duration = Duration::from_millis(500);
 /// Bytes of the file of which nobody sees the end. It has holes and takes no room.
@@ -151,7 +153,7 @@ impl Arena {
         let progress = Progress::default();
         let (result, attack) = std::thread::scope(|scope| {
             let attack = scope.spawn(|| {
-                step_back();
+                step_back(rate.is_some());
                 let result = fight(attacker, rate, &progress);
                 progress.stop.store(true, Ordering::Relaxed);
                 result
@@ -236,8 +238,7 @@ fn fight(attacker: &mut dyn Attacker, rate: Option<u32>, progress: &Progress) ->
     while !progress.is_over() {
         let now = Instant::now();
         due = due.max(now.checked_sub(DELAY_MAX).unwrap_or(now));
-        if due <= now {
-            attacker.strike()?;
+        if due <= now && attacker.strike()? {
             progress.count.fetch_add(1, Ordering::Relaxed);
             due += interval;
         } else {
@@ -248,16 +249,18 @@ fn fight(attacker: &mut dyn Attacker, rate: Option<u32>, progress: &Progress) ->
     Ok(())
 }
 
-/// Lets this thread run only when the client of good faith does not want the processor.
-fn step_back() {
+/// Lets this thread run only when the client of good faith does not want the processor: behind its real-time priority, where
+/// there is one, and else when nobody wants it. What is not measured has to come to an end while the machine is busy, too.
+fn step_back(is_measured: bool) {
     let thread = gettid().as_raw_nonzero().to_string();
-    if is_root() {
-        chrt(&["--other", "--pid", "0"], &thread);
-        // Without it, the attack is weaker while the machine is busy with something else.
-        let _ = rustix::process::setpriority_process(None, ATTACKER_NICE);
-    } else {
-        chrt(&["--idle", "--pid", "0"], &thread);
-    }
+    let (policy, nice) = match (is_measured, is_root()) {
+        (true, true) => ("--other", ATTACKER_NICE),
+        (true, false) => ("--idle", 0),
+        (false, _) => ("--other", UNMEASURED_NICE),
+    };
+    chrt(&[policy, "--pid", "0"], &thread);
+    // Where it is not allowed, the thread stays as it is.
+    let _ = rustix::process::setpriority_process(None, nice);
 }
 
 /// Changes how a thread or a process is scheduled. Without the program `chrt`, it stays as it is.

@@ -111,9 +111,9 @@ impl Crowd {
 }
 
 impl Attacker for Crowd {
-    fn strike(&mut self) -> Result<()> {
+    fn strike(&mut self) -> Result<bool> {
         if self.members.len() == self.members_max {
-            return Ok(());
+            return Ok(false);
         }
         let mut client = Client::dial(&self.profile, self.server, &mut self.rng)?;
         client.confirm()?;
@@ -129,7 +129,7 @@ impl Attacker for Crowd {
             self.stall(&mut client, &ids)?;
         }
         self.members.push((client, ids));
-        Ok(())
+        Ok(true)
     }
 
     fn tend(&mut self) -> Result<()> {
@@ -171,7 +171,7 @@ impl Resets {
 }
 
 impl Attacker for Resets {
-    fn strike(&mut self) -> Result<()> {
+    fn strike(&mut self) -> Result<bool> {
         if self.client.lost().is_some() {
             self.closed += 1;
             self.client = Client::dial(&self.profile, self.server, &mut self.rng)?;
@@ -187,7 +187,8 @@ impl Attacker for Resets {
             self.client.abandon(id);
             self.streams += 1;
         }
-        self.client.step(Duration::ZERO)
+        self.client.step(Duration::ZERO)?;
+        Ok(true)
     }
 
     fn remark(&self) -> String {
@@ -209,9 +210,10 @@ impl Handshakes {
 }
 
 impl Attacker for Handshakes {
-    fn strike(&mut self) -> Result<()> {
+    fn strike(&mut self) -> Result<bool> {
         let mut client = Client::dial(&self.profile, self.server, &mut self.rng)?;
         client.confirm()?;
-        client.close()
+        client.close()?;
+        Ok(true)
     }
 }

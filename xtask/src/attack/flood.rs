@@ -205,7 +205,7 @@ impl Tally {
 }
 
 impl Attacker for Flood {
-    fn strike(&mut self) -> Result<()> {
+    fn strike(&mut self) -> Result<bool> {
         self.begin.get_or_insert_with(Instant::now);
         let place = self.turn;
         self.turn = (place + 1) % SOCKETS;
@@ -220,7 +220,7 @@ impl Attacker for Flood {
             self.tally.sent_bytes += datagram.len() as u64;
             send_to(&self.sockets[place].socket, &datagram, self.server)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn finish(&mut self) -> Result<Vec<String>> {

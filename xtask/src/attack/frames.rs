@@ -154,7 +154,7 @@ impl Violations {
 }
 
 impl Attacker for Violations {
-    fn strike(&mut self) -> Result<()> {
+    fn strike(&mut self) -> Result<bool> {
         let all = violations();
         let (name, payloads, deserved) = &all[self.turn % all.len()];
         self.turn += 1;
@@ -169,7 +169,7 @@ impl Attacker for Violations {
             }
             _ => self.findings.push(format!("{name} did not end the connection")),
         }
-        Ok(())
+        Ok(true)
     }
 
     fn finish(&mut self) -> Result<Vec<String>> {
@@ -223,14 +223,18 @@ impl Chatter {
 }
 
 impl Attacker for Chatter {
-    fn strike(&mut self) -> Result<()> {
+    fn strike(&mut self) -> Result<bool> {
         if !self.findings.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let payload = self.payload();
         self.puppet.send(&payload)?;
         self.sent += 1;
-        if self.sent.is_multiple_of(CHECK_INTERVAL) { self.check() } else { self.puppet.forget() }
+        match self.sent.is_multiple_of(CHECK_INTERVAL) {
+            true => self.check()?,
+            false => self.puppet.forget()?,
+        }
+        Ok(true)
     }
 
     fn finish(&mut self) -> Result<Vec<String>> {

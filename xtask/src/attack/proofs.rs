@@ -194,7 +194,7 @@ impl Tokens {
 }
 
 impl Attacker for Tokens {
-    fn strike(&mut self) -> Result<()> {
+    fn strike(&mut self) -> Result<bool> {
         let genuine = match self.genuine.take() {
             Some(genuine) => genuine,
             None => self.obtain()?,
@@ -202,7 +202,7 @@ impl Attacker for Tokens {
         let is_over = self.try_one(&genuine)?;
         self.trial = if is_over { 0 } else { self.trial + 1 };
         self.genuine = Some(genuine).filter(|_| !is_over);
-        Ok(())
+        Ok(true)
     }
 
     fn finish(&mut self) -> Result<Vec<String>> {
@@ -253,7 +253,7 @@ impl Tickets {
 }
 
 impl Attacker for Tickets {
-    fn strike(&mut self) -> Result<()> {
+    fn strike(&mut self) -> Result<bool> {
         let hello = match self.hello.take() {
             Some(hello) => hello,
             None => second_visit(&self.profile, self.server, &mut self.rng)?,
@@ -261,14 +261,15 @@ impl Attacker for Tickets {
         let ticket = hello.ticket().ok_or("a client shows no ticket")?;
         if self.bit == 8 * ticket.len() {
             self.bit = 0;
-            return self.show("no bit turned", &hello, true);
+            self.show("no bit turned", &hello, true)?;
+            return Ok(true);
         }
         let mut damaged = hello.clone();
         damaged.message[ticket.clone()].copy_from_slice(&flipped(&hello.message[ticket], self.bit));
         self.show(&format!("bit {} turned", self.bit), &damaged, false)?;
         self.bit += 1;
         self.hello = Some(hello);
-        Ok(())
+        Ok(true)
     }
 
     fn finish(&mut self) -> Result<Vec<String>> {
@@ -369,14 +370,14 @@ impl Replays {
 }
 
 impl Attacker for Replays {
-    fn strike(&mut self) -> Result<()> {
+    fn strike(&mut self) -> Result<bool> {
         if self.flights.len() < FLIGHTS {
             let flight = self.send_first()?;
             self.flights.push(flight);
-            return Ok(());
+            return Ok(true);
         }
         let is_due = |flight: &Flight| flight.sent_at.elapsed() > DRAIN_TIME;
-        let Some(place) = self.flights.iter().position(is_due) else { return Ok(()) };
+        let Some(place) = self.flights.iter().position(is_due) else { return Ok(false) };
         let mut flight = self.flights.remove(place);
         let stranger = any_socket(&mut self.rng)?;
         let socket = if flight.replays == 0 { &flight.socket } else { &stranger };
@@ -387,7 +388,7 @@ impl Attacker for Replays {
         if flight.replays < REPLAYS {
             self.flights.push(flight);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn finish(&mut self) -> Result<Vec<String>> {
