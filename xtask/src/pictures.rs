@@ -16,40 +16,55 @@ const FIRST_CHART: u32 = 785;
 /// The first three charts: the third is the round-trip time.
 const THREE_CHARTS: u32 = 1455;
 
-/// The pictures: a name, the height, and what is run for it.
-const PICTURES: &[(&str, u32, &[&str])] = &[
-    (
-        "timers",
-        FIRST_CHART,
-        &["recovery/suspended-path", "--controller", "cubic", "--compare", "endpoints.timers=classic"],
-    ),
-    (
-        "suspension",
-        FIRST_CHART,
-        &["wifi/suspension-hard", "--controller", "cubic", "--compare", "endpoints.timers=classic"],
-    ),
-    (
-        "loss-recovery",
-        FIRST_CHART,
-        &["recovery/heavy-loss", "--controller", "bbr", "--compare", "endpoints.timers=classic"],
-    ),
-    (
-        "mtu-discovery",
-        FIRST_CHART,
-        &["recovery/mtu-drop", "--controller", "newreno", "--compare", "endpoints.timers=classic"],
-    ),
-    (
-        "acknowledgements",
-        FIRST_CHART,
-        &["congestion/asymmetric-10", "--controller", "bbr", "--compare", "endpoints.ack_frequency=false"],
-    ),
-    (
-        "careful-resume",
-        FIRST_CHART,
-        &["satellite/second-connection", "--controller", "newreno", "--compare", "seeded=false"],
-    ),
-    ("ecn-l4s", THREE_CHARTS, &["congestion/l4s", "--controller", "prague,newreno"]),
-    ("congestion-control", FIRST_CHART, &["satellite/loss", "--controller", "cubic,bbr"]),
+/// A picture: the runs that are drawn over each other, of a scenario with controllers, and with a setting changed if `compare` says so.
+struct Picture {
+    name: &'static str,
+    height: u32,
+    scenario: &'static str,
+    controllers: &'static str,
+    compare: Option<&'static str>,
+}
+
+impl Picture {
+    const fn new(name: &'static str, scenario: &'static str, controllers: &'static str) -> Self {
+        Self { name, height: FIRST_CHART, scenario, controllers, compare: None }
+    }
+
+    /// The same once more with a setting changed.
+    const fn against(self, setting: &'static str) -> Self {
+        Self { compare: Some(setting), ..self }
+    }
+
+    const fn high(self, height: u32) -> Self {
+        Self { height, ..self }
+    }
+
+    /// The arguments of the program that writes the page.
+    fn arguments(&self) -> Vec<&'static str> {
+        let mut arguments = vec!["lab", "run", self.scenario, "--controller", self.controllers];
+        if let Some(setting) = self.compare {
+            arguments.extend(["--compare", setting]);
+        }
+        arguments
+    }
+}
+
+const CLASSIC_TIMERS: &str = "endpoints.timers=classic";
+
+const PICTURES: &[Picture] = &[
+    Picture::new("timers", "recovery/suspended-path", "cubic").against(CLASSIC_TIMERS),
+    Picture::new("suspension", "wifi/suspension-hard", "cubic").against(CLASSIC_TIMERS),
+    Picture::new("loss-recovery", "recovery/heavy-loss", "bbr").against(CLASSIC_TIMERS),
+    Picture::new("mtu-discovery", "recovery/mtu-drop", "newreno").against(CLASSIC_TIMERS),
+    Picture::new("acknowledgements", "congestion/asymmetric-10", "bbr")
+        .against("endpoints.ack_frequency=false"),
+    Picture::new("careful-resume", "satellite/second-connection", "newreno").against("seeded=false"),
+    Picture::new("ecn-l4s", "congestion/l4s", "prague,newreno").high(THREE_CHARTS),
+    Picture::new("congestion-control", "satellite/loss", "cubic,bbr"),
+    Picture::new("slow-start", "satellite/geo-start", "prague,newreno"),
+    Picture::new("pacing", "congestion/application-limited", "newreno"),
+    Picture::new("flow-control", "satellite/basic", "bbr")
+        .against("endpoints.stream_receive_window_max=1048576"),
 ];
 
 /// Options of the task.
@@ -67,23 +82,24 @@ pub(crate) struct Options {
 
 /// Draws the chosen pictures.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    if let Some(name) = options.names.iter().find(|name| PICTURES.iter().all(|(known, ..)| known != name)) {
+    if let Some(name) =
+        options.names.iter().find(|name| PICTURES.iter().all(|picture| picture.name != **name))
+    {
         return Err(format!("there is no picture {name}").into());
     }
     let fulmar = options.fulmar.clone().map_or_else(programs::build_fulmar, Ok)?;
     let place = programs::repository().canonicalize()?.join(PLACE);
     std::fs::create_dir_all(&place)?;
     let page = programs::scratch_dir("pictures")?.join("page.html");
-    for (name, height, arguments) in PICTURES {
-        if options.names.is_empty() || options.names.iter().any(|chosen| chosen == name) {
-            let picture = place.join(name).with_extension("png");
-            let runs = || {
-                Command::new(&fulmar).args(["lab", "run"]).args(*arguments).arg("--plot").arg(&page).output()
-            };
-            succeeds("the lab", &runs()?)?;
-            draw(&options.browser, &page, *height, &picture)?;
-            println!("{}", picture.display());
-        }
+    let is_wanted = |picture: &&Picture| {
+        options.names.is_empty() || options.names.iter().any(|name| name == picture.name)
+    };
+    for picture in PICTURES.iter().filter(is_wanted) {
+        let file = place.join(picture.name).with_extension("png");
+        let runs = Command::new(&fulmar).args(picture.arguments()).arg("--plot").arg(&page).output()?;
+        succeeds("the lab", &runs)?;
+        draw(&options.browser, &page, picture.height, &file)?;
+        println!("{}", file.display());
     }
     Ok(())
 }

@@ -129,19 +129,14 @@ fn show(bar: &ProgressBar, progress: &Progress, before: u64) -> u64 {
 /// Compares what was sent with what arrived, and prints the summary.
 fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -> Result<(), Failure> {
     let verified = received.bytes == args.size && sent.checksum == received.checksum;
+    let moved = (received.bytes, received.duration);
     let transfer = Transfer {
-        kind: "demo",
-        gbit_per_s: gbit_per_s(received.bytes, received.duration),
-        bytes: received.bytes,
-        duration_s: received.duration.as_secs_f64(),
-        handshake_ms: report::millis(received.handshake),
-        rtt_min_us: report::micros(received.figures.rtt_min),
+        // Both ends are in this process, in a thread each.
         packets_sent: sent.figures.packets_sent,
         packets_lost: sent.figures.packets_lost,
-        cipher_suite: received.figures.cipher_suite,
         cpu_s_client: received.cpu.map(|cpu| cpu.as_secs_f64()),
         cpu_s_server: sent.cpu.map(|cpu| cpu.as_secs_f64()),
-        verified: Some(verified),
+        ..Transfer::of("demo", moved, received.handshake, &received.figures, Some(verified))
     };
     output.print(&transfer, || summary(&args.transport, &transfer, sent, received));
     if verified {

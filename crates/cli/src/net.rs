@@ -1,35 +1,31 @@
 //! How the program sets up the crate `fulmar`: what listens, what dials, and the figures of a connection.
 
+mod dialer;
+mod transport;
+
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar::{
-    AddressValidation, AeadBackend, CipherSuite, ClientConfig, ConfigError, CongestionControl, Connecting,
-    Connection, ConnectionError, Dscp, Endpoint, EndpointBuilder, EndpointConfig, Incoming, KeyUpdatePolicy,
-    ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, TransportConfig, VarInt, Version,
+    AddressValidation, CipherSuite, ClientConfig, ConfigError, Connecting, Connection, Endpoint,
+    EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig, TokenKeys, VarInt,
 };
 use tokio::runtime::Runtime;
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use crate::args::{AeadName, Cipher, CongestionName, TransportArgs, TrustArgs, VersionName};
-use crate::authority::Authority;
-use crate::failure::{Failure, is_protocol_refusal};
-use crate::qlog::{self, QlogDir};
+pub(crate) use self::dialer::{Dialer, resolve};
+pub(crate) use self::transport::Transport;
+use crate::args::{Cipher, TrustArgs};
+use crate::failure::Failure;
 use crate::report::Listening;
 use crate::tls::{self, Identity, Refusal};
 
 /// The application error code of a connection that ends because all is done.
 pub(crate) const CLOSE_DONE: VarInt = VarInt::from_u32(0);
 
-/// How long one address of a server may stay silent before the next one is tried as well (RFC 8305 §5).
-const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// How many TLS sessions a server remembers, each of some hundred bytes.
 const SESSIONS_MAX: usize = 10_000;
-/// How many addresses of a server are tried.
-const ADDRESSES_MAX: usize = 8;
 /// How long the end of the program may be put off to tell the peers of it.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
@@ -41,94 +37,6 @@ const CHUNKS_MAX: usize = 64;
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::io("cannot start the runtime"))
-}
-
-/// What the command line asks of the transport.
-#[derive(Debug, Clone)]
-pub(crate) struct Transport {
-    config: Arc<TransportConfig>,
-    aead: AeadBackend,
-    logs: Option<Arc<QlogDir>>,
-    versions: Vec<Version>,
-    initial_version: Option<Version>,
-    dscp: Dscp,
-}
-
-impl Default for Transport {
-    /// What users of the library get who configure nothing.
-    fn default() -> Self {
-        Self {
-            config: Arc::default(),
-            aead: AeadBackend::preferred(),
-            versions: vec![Version::V1, Version::V2],
-            initial_version: None,
-            dscp: Dscp::default(),
-            logs: None,
-        }
-    }
-}
-
-impl Transport {
-    /// The default, but with new keys after so many packets.
-    pub(crate) fn with_key_update_after(packets: u64) -> Self {
-        let key_update = KeyUpdatePolicy { packets: Some(packets), ..KeyUpdatePolicy::default() };
-        let config = TransportConfig { key_update, ..TransportConfig::default() };
-        Self { config: Arc::new(config), ..Self::default() }
-    }
-
-    /// Fails if the options contradict each other.
-    pub(crate) fn from_args(args: &TransportArgs) -> Result<Self, Failure> {
-        let default = TransportConfig::default();
-        let config = TransportConfig {
-            congestion: match args.cc {
-                CongestionName::Newreno => CongestionControl::NewReno(Default::default()),
-                CongestionName::Cubic => CongestionControl::Cubic(Default::default()),
-                CongestionName::Bbr => CongestionControl::Bbr(Default::default()),
-                CongestionName::Bbr1 => CongestionControl::Bbr1(Default::default()),
-                CongestionName::Prague => CongestionControl::Prague(Default::default()),
-            },
-            max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
-            handshake_timeout: args.handshake_timeout,
-            keep_alive_interval: args.keep_alive,
-            key_update: KeyUpdatePolicy { packets: args.key_update, bytes: None },
-            mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
-            ..default
-        };
-        config.validate().map_err(unusable)?;
-        let aead = match args.aead {
-            AeadName::Auto => AeadBackend::preferred(),
-            AeadName::Ring => AeadBackend::Ring,
-            AeadName::AwsLc => AeadBackend::AwsLc,
-        };
-        let version = |name: &VersionName| match name {
-            VersionName::V1 => Version::V1,
-            VersionName::V2 => Version::V2,
-        };
-        let versions = args.versions.iter().map(version).collect();
-        let initial_version = args.initial_version.as_ref().map(version);
-        // Values above 63 are refused with the arguments.
-        let dscp = Dscp::new(args.dscp).unwrap_or_default();
-        Ok(Self { config: Arc::new(config), aead, versions, initial_version, dscp, logs: None })
-    }
-
-    /// Lets connections write down what they do.
-    pub(crate) fn with_logs(mut self, logs: Option<Arc<QlogDir>>) -> Self {
-        let log_entries = if logs.is_some() { qlog::LOG_ENTRIES } else { 0 };
-        self.config = Arc::new(TransportConfig { log_entries, ..TransportConfig::clone(&self.config) });
-        Self { logs, ..self }
-    }
-
-    /// The beginnings of an endpoint.
-    pub(crate) fn endpoint(&self) -> EndpointBuilder {
-        let mut builder = Endpoint::builder().versions(self.versions.clone()).dscp(self.dscp);
-        if let Some(logs) = &self.logs {
-            builder = builder.log_sink(logs.clone(), logs.delivery());
-        }
-        match self.initial_version {
-            Some(version) => builder.initial_version(version),
-            None => builder,
-        }
-    }
 }
 
 fn unusable(error: ConfigError) -> Failure {
@@ -190,125 +98,6 @@ impl Listen<'_> {
     }
 }
 
-/// Connects to one server, over any of its addresses.
-pub(crate) struct Dialer {
-    /// `host:port`, for messages.
-    pub(crate) peer: String,
-    host: String,
-    addresses: Vec<SocketAddr>,
-    endpoints: Vec<Endpoint>,
-    config: ClientConfig,
-    protocol: &'static str,
-    refusal: Refusal,
-}
-
-impl Dialer {
-    /// Looks up the addresses of `server` and binds a socket for each family of addresses it has.
-    pub(crate) async fn new(
-        server: &Authority,
-        trust: &TrustArgs,
-        cipher: Option<Cipher>,
-        protocol: &'static str,
-        transport: &Transport,
-    ) -> Result<Self, Failure> {
-        let (config, refusal) = client_config(trust, cipher, protocol, transport.clone())?;
-        let addresses = resolve(server).await?;
-        let mut endpoints = Vec::new();
-        for any in
-            [SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))]
-        {
-            if addresses.iter().any(|address| address.is_ipv4() == any.is_ipv4()) {
-                let endpoint = transport.endpoint().bind(any);
-                endpoints.push(endpoint.map_err(Failure::io("cannot open a UDP socket"))?);
-            }
-        }
-        let (peer, host) = (server.to_string(), server.host.clone());
-        Ok(Self { peer, host, addresses, endpoints, config, protocol, refusal })
-    }
-
-    /// Connects over the address that answers first. Each one gets a head start over the next, so that a silent
-    /// one costs a moment and not the whole handshake timeout.
-    pub(crate) async fn dial(&self) -> Result<Connection, Failure> {
-        let mut waiting = self.addresses.iter();
-        let mut attempts = JoinSet::new();
-        let mut first_failure = None;
-        loop {
-            if let Some(&address) = waiting.next() {
-                match self.start(address) {
-                    Ok(connecting) => drop(attempts.spawn(connecting)),
-                    Err(failure) => drop(first_failure.get_or_insert(failure)),
-                }
-            }
-            tokio::select! {
-                Some(result) = attempts.join_next() => match result {
-                    Ok(Ok(connection)) => return Ok(connection),
-                    Ok(Err(error)) => drop(first_failure.get_or_insert(self.judge(error))),
-                    Err(_) => drop(first_failure.get_or_insert(Failure::Thread("handshake"))),
-                },
-                () = sleep(ATTEMPT_DELAY), if waiting.len() > 0 => {}
-                else => {}
-            }
-            if attempts.is_empty() && waiting.len() == 0 {
-                return Err(first_failure.unwrap_or_else(|| self.judge(ConnectionError::HandshakeTimedOut)));
-            }
-        }
-    }
-
-    /// Remembers what servers give away, in `sessions`.
-    pub(crate) fn remember(&mut self, sessions: Arc<SessionStore>) {
-        self.config = self.config.clone().with_sessions(sessions);
-    }
-
-    /// Connects like [`Dialer::dial`], but if a session can be resumed, returns at once: what is sent then is early data.
-    pub(crate) async fn dial_early(&self) -> Result<Connection, Failure> {
-        let resumable = |address: &&SocketAddr| {
-            self.config.sessions().is_some_and(|store| store.has_session(&self.host, address.port()))
-        };
-        let Some(&address) = self.addresses.iter().find(resumable) else { return self.dial().await };
-        let config = self.config.clone().with_early_data(true);
-        match self.connect(config, address)?.into_0rtt() {
-            Ok(connection) => Ok(connection),
-            Err(connecting) => connecting.await.map_err(|error| self.judge(error)),
-        }
-    }
-
-    fn connect(&self, config: ClientConfig, address: SocketAddr) -> Result<Connecting, Failure> {
-        let same_family = |endpoint: &&Endpoint| {
-            endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
-        };
-        let endpoint = self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0]);
-        endpoint
-            .connect_with(config, address, &self.host)
-            .map_err(|error| Failure::Connect { peer: self.peer.clone(), error })
-    }
-
-    /// Gives the sockets a moment to tell the peers that their connections are closed.
-    pub(crate) async fn farewell(&self) {
-        for endpoint in &self.endpoints {
-            farewell(endpoint).await;
-        }
-    }
-
-    fn start(
-        &self,
-        address: SocketAddr,
-    ) -> Result<impl Future<Output = Result<Connection, ConnectionError>> + Send + 'static, Failure> {
-        self.connect(self.config.clone(), address)
-    }
-
-    /// Why a handshake failed, in the user's terms.
-    fn judge(&self, error: ConnectionError) -> Failure {
-        let peer = self.peer.clone();
-        if let Some(why) = self.refusal.reason() {
-            Failure::Certificate { peer, why }
-        } else if is_protocol_refusal(&error) {
-            Failure::Protocol { peer, protocol: self.protocol }
-        } else {
-            Failure::Connection { peer, error }
-        }
-    }
-}
-
 /// What connections need that begin here. Why a certificate was refused can be read from the `Refusal`.
 pub(crate) fn client_config(
     trust: &TrustArgs,
@@ -345,22 +134,6 @@ fn begin(incoming: Incoming) -> Result<Connecting, Failure> {
 /// Gives `endpoint` a moment to tell the peers that their connections are closed.
 pub(crate) async fn farewell(endpoint: &Endpoint) {
     let _ = timeout(FAREWELL_MAX, endpoint.wait_idle()).await;
-}
-
-/// The addresses of `server`, the system's favourite first.
-pub(crate) async fn resolve(server: &Authority) -> Result<Vec<SocketAddr>, Failure> {
-    let no_address = |error| Failure::NoAddress { host: server.host.clone(), error };
-    let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await.map_err(no_address)?;
-    let mut addresses: Vec<SocketAddr> = Vec::new();
-    for address in found {
-        if !addresses.contains(&address) && addresses.len() < ADDRESSES_MAX {
-            addresses.push(address);
-        }
-    }
-    if addresses.is_empty() {
-        return Err(no_address(std::io::Error::other("the name server knows none")));
-    }
-    Ok(addresses)
 }
 
 /// The figures of a connection that this program prints.

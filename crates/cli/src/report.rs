@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::clock::process_cpu;
 use crate::failure::Failure;
+use crate::net::Figures;
 
 /// The two streams of the program and how to write on them.
 ///
@@ -90,6 +92,32 @@ pub(crate) struct Transfer {
     /// Whether what was asked for arrived: every byte by checksum in `demo`, the whole length elsewhere. Null
     /// when a time limit ended the transfer, since then there is nothing to compare with.
     pub(crate) verified: Option<bool>,
+}
+
+impl Transfer {
+    /// What a client knows of `bytes` that took `duration`.
+    pub(crate) fn of(
+        kind: &'static str,
+        (bytes, duration): (u64, Duration),
+        handshake: Duration,
+        figures: &Figures,
+        verified: Option<bool>,
+    ) -> Self {
+        Self {
+            kind,
+            gbit_per_s: gbit_per_s(bytes, duration),
+            bytes,
+            duration_s: duration.as_secs_f64(),
+            handshake_ms: millis(handshake),
+            rtt_min_us: micros(figures.rtt_min),
+            packets_sent: figures.packets_sent,
+            packets_lost: figures.packets_lost,
+            cipher_suite: figures.cipher_suite,
+            cpu_s_client: process_cpu().map(|cpu| cpu.as_secs_f64()),
+            cpu_s_server: None,
+            verified,
+        }
+    }
 }
 
 /// A count and its noun: `1 file`, `2 files`.

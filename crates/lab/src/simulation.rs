@@ -1,20 +1,29 @@
 //! The loop: packets arrive, hosts act, the time goes on.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `plan` | the connections that the client makes |
+//! | `verdict` | what must be true in the end |
+//! | `records` | what is told of the run |
+
+mod plan;
+mod records;
+mod verdict;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::{ClientConfig, ConfigError, Connection, ConnectionError, ServerConfig, Side, VarInt};
+use fulmar_proto::{ConfigError, Connection, ServerConfig, Side};
 use fulmar_sim::{Delivery, LinkConfig, LinkId, NodeId, Packet, World};
 
+use self::plan::{Planned, plan};
 use crate::capture::{Capture, Secrets};
 use crate::host::Outbox;
-use crate::lab::{Close, Connecting, Lab, Limits, Shift};
-use crate::report::{ConnectionLogs, ConnectionReport, Recording};
-use crate::{Application, Failure, Host, RunReport, Session, Trace, Workload, checkers};
+use crate::lab::{Lab, Limits, Shift};
+use crate::{Failure, Host, RunReport, Session, Trace, Workload};
 
 /// How often something may happen at one instant: on a link without delay that is a whole conversation.
 const STEPS_AT_ONCE_MAX: u64 = 200_000;
@@ -61,15 +70,6 @@ pub struct Simulation {
 struct End {
     node: NodeId,
     host: Host,
-}
-
-/// A connection that the client makes, and how far it is.
-#[derive(Debug)]
-struct Planned {
-    connecting: Connecting,
-    config: ClientConfig,
-    session: Option<usize>,
-    closed: bool,
 }
 
 impl Simulation {
@@ -344,29 +344,6 @@ impl Simulation {
         }
     }
 
-    fn start_connections(&mut self) -> Result<(), String> {
-        let now = self.now();
-        let server = self.server().address();
-        for number in 0..self.planned.len() {
-            if self.start_time(number).is_some_and(|start| start <= now) {
-                let Planned { connecting, config, session, .. } = &mut self.planned[number];
-                let workload = connecting.workload.clone();
-                *session = Some(self.ends[0].host.connect(now, config, server, workload)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// When a planned connection starts; `None` if it has, or if that depends on the one before it.
-    fn start_time(&self, number: usize) -> Option<Instant> {
-        let Planned { connecting, session: None, .. } = &self.planned[number] else { return None };
-        if connecting.after_previous && number > 0 {
-            let previous = self.planned[number - 1].session?;
-            self.client().sessions()[previous].application().lost()?;
-        }
-        Some(Instant::ZERO + connecting.start)
-    }
-
     fn deliver(&mut self, delivery: &Delivery) -> Result<(), String> {
         self.trace.on_delivered(delivery);
         if self.first_watched.is_none() && self.watch_from.is_some_and(|from| from <= delivery.at) {
@@ -398,45 +375,6 @@ impl Simulation {
         action(host, &mut Outbox { now, node: *node, world, trace, side, capture })
     }
 
-    /// When a connection is to be cut short.
-    fn cut_time(&self, planned: &Planned) -> Option<Instant> {
-        let Close::After(_, delay) = planned.connecting.close else { return None };
-        let session = &self.client().sessions()[planned.session?];
-        let duration = session.connection().stats().handshake_duration?;
-        (!planned.closed && session.application().lost().is_none())
-            .then(|| session.started() + duration + delay)
-    }
-
-    fn close_connections(&mut self) {
-        for number in 0..self.planned.len() {
-            if let Some((side, session)) = self.due_to_close(&self.planned[number]) {
-                let now = self.now();
-                let connection = self.ends[index(side)].host.connection_mut(session);
-                connection.close(now, VarInt::from_u32(CLOSE_CODE), Bytes::from_static(CLOSE_REASON));
-                self.planned[number].closed = true;
-            }
-        }
-    }
-
-    /// Which side has to close the connection now, and the number of its session there.
-    fn due_to_close(&self, planned: &Planned) -> Option<(Side, usize)> {
-        if planned.closed {
-            return None;
-        }
-        let client = planned.session?;
-        let server = self.peer_of(client);
-        let (side, due) = match planned.connecting.close {
-            Close::Never => return None,
-            Close::After(side, _) => (side, self.cut_time(planned)? <= self.now()),
-            Close::WhenDone(side) => {
-                let settled = self.client().sessions()[client].is_settled();
-                (side, settled && self.server().sessions()[server?].is_settled())
-            }
-        };
-        let session = if side.is_client() { client } else { server? };
-        due.then_some((side, session))
-    }
-
     /// The server's session of the connection that is the client's session `client`.
     pub fn peer_of(&self, client: usize) -> Option<usize> {
         let key = self.client().sessions().get(client)?.application().key()?;
@@ -446,133 +384,6 @@ impl Simulation {
     fn failure(&self, what: &str) -> Failure {
         let state = self.ends.iter().map(|end| end.host.describe()).collect::<Vec<_>>().join("\n");
         Failure::new(self.seed, self.now(), what, state)
-    }
-
-    /// What must be true when all connections are gone.
-    fn check_end(&self) -> Result<(), String> {
-        for planned in &self.planned {
-            let Some(client) = planned.session else { continue };
-            self.check_connection(planned, client).map_err(|what| format!("{what} (connection {client})"))?;
-        }
-        for (number, session) in self.server().sessions().iter().enumerate() {
-            let Some(key) = session.application().key() else { continue };
-            let same = |session: &&Session| session.application().key() == Some(key);
-            let counts =
-                [self.client(), self.server()].map(|host| host.sessions().iter().filter(same).count());
-            if counts != [1, 1] {
-                return Err(format!("{counts:?} connections at client and server are connection {number}"));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_connection(&self, planned: &Planned, client: usize) -> Result<(), String> {
-        let client_session = &self.client().sessions()[client];
-        let server_session = self.peer_of(client).map(|server| &self.server().sessions()[server]);
-        let (side, complete) = match planned.connecting.close {
-            Close::WhenDone(side) => (side, true),
-            Close::After(side, _) => (side, false),
-            Close::Never => return Ok(()),
-        };
-        let Some(server_session) = server_session else {
-            let excused = !complete || self.was_forged(client_session);
-            return if excused { Ok(()) } else { Err(lost_as(client_session, "not connected")) };
-        };
-        let (a, b) = (client_session.application(), server_session.application());
-        let (closer, other) = if side.is_client() { (a, b) } else { (b, a) };
-        checkers::agreement(a, b, complete)?;
-        check_close(closer, other)
-    }
-
-    /// Whether a connection died of a packet that the link has changed. Version Negotiation is the one packet that
-    /// is not protected and ends a connection: a client cannot tell whether the versions in it were changed
-    /// (RFC 9000 §6.2, §21.12). On a real network, a checksum drops what was changed by accident.
-    fn was_forged(&self, client: &Session) -> bool {
-        let changed = [Side::Client, Side::Server].map(|side| self.link_stats(side).packets_corrupted);
-        changed.iter().any(|&count| count > 0)
-            && client.application().lost() == Some(&ConnectionError::VersionMismatch)
-    }
-
-    fn report(&self) -> RunReport {
-        let connections = self.client().sessions().iter().enumerate().map(|(number, session)| {
-            let server = self.peer_of(number).map(|peer| &self.server().sessions()[peer]);
-            ConnectionReport::of(session, server)
-        });
-        RunReport {
-            seed: self.seed,
-            trace: self.trace.clone().finish(),
-            duration: self.now() - Instant::ZERO,
-            steps: self.steps,
-            arrivals: self.arrivals.clone(),
-            capture: None,
-            first_watched: self.first_watched,
-            connections: connections.collect(),
-            server_sessions: self.server().sessions().len(),
-            up: self.link_stats(Side::Client).clone(),
-            down: self.link_stats(Side::Server).clone(),
-            recording: self.recording(),
-        }
-    }
-
-    fn recording(&self) -> Option<Recording> {
-        let trace = |end: usize| self.world.link_trace(self.link, self.link_ends[end]).cloned();
-        let (up, down) = (trace(0)?, trace(1)?);
-        let numbers = 0..self.client().sessions().len();
-        Some(Recording { connections: numbers.map(|number| self.logs(number)).collect(), up, down })
-    }
-
-    /// What both ends of a connection noted.
-    fn logs(&self, client: usize) -> ConnectionLogs {
-        let server = self.peer_of(client).map(|peer| &self.server().sessions()[peer]);
-        let client = Some(&self.client().sessions()[client]);
-        let [(client, lost), (server, lost_too)] = [client, server].map(|session| {
-            let log = session.and_then(|session| session.connection().log());
-            log.map_or_else(Default::default, |log| (log.iter().copied().collect(), log.overwritten()))
-        });
-        ConnectionLogs { client, server, overwritten: lost + lost_too }
-    }
-}
-
-/// The connections of a lab with their configurations, `default` where they have none of their own.
-fn plan(connections: Vec<Connecting>, default: &ClientConfig) -> Result<Vec<Planned>, ConfigError> {
-    let planned = connections.into_iter().map(|connecting| {
-        let config = match &connecting.transport {
-            Some(transport) => default.clone().with_transport(transport.clone())?,
-            None => default.clone(),
-        };
-        Ok(Planned { connecting, config, session: None, closed: false })
-    });
-    planned.collect()
-}
-
-/// One side closed, and the other one heard of it in one of the ways in which that can happen.
-fn check_close(closer: &Application, other: &Application) -> Result<(), String> {
-    if closer.lost() != Some(&ConnectionError::LocallyClosed) {
-        return Err(format!("the side that had to close ended otherwise: {:?}", closer.lost()));
-    }
-    match other.lost() {
-        Some(ConnectionError::ApplicationClosed { code, reason })
-            if *code == VarInt::from_u32(CLOSE_CODE) && reason.as_ref() == CLOSE_REASON =>
-        {
-            Ok(())
-        }
-        // Before the handshake is confirmed, code and words are hidden (RFC 9000 §10.2.3).
-        Some(ConnectionError::ConnectionClosed { code, .. })
-            if *code == fulmar_proto::TransportErrorCode::APPLICATION_ERROR && !other.is_confirmed() =>
-        {
-            Ok(())
-        }
-        // The frame may be lost: then silence or a stateless reset tells.
-        Some(ConnectionError::TimedOut | ConnectionError::Reset) => Ok(()),
-        Some(ConnectionError::HandshakeTimedOut) if !other.is_confirmed() => Ok(()),
-        lost => Err(format!("the connection was closed, and the other side saw {lost:?}")),
-    }
-}
-
-fn lost_as(session: &Session, what: &str) -> String {
-    match session.application().lost() {
-        Some(reason) => format!("{what}: {reason}"),
-        None => what.to_owned(),
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{
-    AddressValidation, ClientConfig, Dir, EarlyData, ReadError, RetryPolicy, ServerConfig, SessionStore,
-    Side, StreamId, TokenKeys, TransportConfig, Version,
+    AddressValidation, ClientConfig, Dir, EarlyData, RetryPolicy, ServerConfig, SessionStore, Side, StreamId,
+    TokenKeys, TransportConfig, Version,
 };
 use fulmar_wire::{ProtectedKind, read_packet};
-use pair::{DELAY, Pair, Setup};
+use pair::{DELAY, Pair, Setup, read_available};
 
 /// A client that comes again and again, and its server.
 struct Friends {
@@ -67,17 +67,8 @@ fn receive(pair: &mut Pair, id: StreamId, len: usize) -> bool {
         if pair.server.connection.is_none() {
             return false;
         }
-        let streams = pair.server.conn().streams();
-        while streams.accept(Dir::Bi).is_some() {}
-        early |= streams.recv(id).is_early_data();
-        loop {
-            match streams.recv(id).read(usize::MAX, true) {
-                Ok(Some(chunk)) => read.extend_from_slice(&chunk.bytes),
-                Ok(None) => return true,
-                Err(ReadError::Blocked | ReadError::ClosedStream) => return false,
-                Err(error) => panic!("{error}"),
-            }
-        }
+        early |= pair.server.conn().streams().recv(id).is_early_data();
+        read_available(&mut pair.server, id, &mut read)
     });
     assert!(done, "{} bytes; {:?} {:?}", read.len(), pair.lost(Side::Client), pair.lost(Side::Server));
     assert!(read == content(len), "other bytes arrived than were sent");

@@ -12,9 +12,10 @@ use fulmar_proto::{
 };
 use fulmar_sim::Packet;
 
-use crate::application::{Application, Read, Streams, seed_bytes};
+use crate::application::{Read, Streams, seed_bytes};
 use crate::network::End;
-use crate::{ALPN, client_address, server_address};
+use crate::seat::{Seat, Seated};
+use crate::{ALPN, server_address};
 
 /// Datagrams in a train.
 const SEGMENTS_MAX: usize = 10;
@@ -28,12 +29,7 @@ pub(crate) struct FulmarEnd {
     to_connect: Option<ClientConfig>,
     handle: Option<ConnectionHandle>,
     connection: Option<Connection>,
-    application: Application<StreamId>,
-    connected: bool,
-    /// The address of its socket.
-    address: SocketAddr,
-    failure: Option<String>,
-    replies: Vec<Packet>,
+    seat: Seat<StreamId>,
 }
 
 impl FulmarEnd {
@@ -60,11 +56,7 @@ impl FulmarEnd {
             to_connect,
             handle: None,
             connection: None,
-            application: Application::new(wanted),
-            connected: false,
-            address: if is_client { client_address() } else { server_address() },
-            failure: None,
-            replies: Vec::new(),
+            seat: Seat::new("Fulmar", wanted),
         }
     }
 
@@ -76,40 +68,34 @@ impl FulmarEnd {
                 self.handle = Some(handle);
                 self.connection = Some(connection);
             }
-            Err(error) => self.failure = Some(format!("Fulmar cannot connect: {error}")),
+            Err(error) => self.seat.fail(format_args!("cannot connect: {error}")),
         }
     }
 
     /// The packets of the batch.
     fn packets(&self, transmit: &fulmar_proto::Transmit) -> Vec<Packet> {
-        let source = self.address;
         let ecn = fulmar_sim::Ecn::from_bits(transmit.ecn.bits());
-        let segments = self.batch.bytes().chunks(transmit.segment_size.unwrap_or(transmit.len).max(1));
-        segments.map(|bytes| Packet::new(source, transmit.addrs.remote, ecn, bytes.to_vec())).collect()
+        self.seat.packets(transmit.addrs.remote, ecn, self.batch.bytes(), transmit.segment_size)
     }
 
     fn run_application(&mut self) {
         let Some(connection) = &mut self.connection else { return };
         while let Some(event) = connection.poll_event() {
             match event {
-                Event::Connected => self.connected = true,
+                Event::Connected => self.seat.connected = true,
                 Event::ConnectionLost { reason } => {
-                    self.failure = Some(format!("Fulmar lost the connection: {reason}"));
+                    self.seat.fail(format_args!("lost the connection: {reason}"));
                 }
                 _ => {}
             }
         }
-        if self.connected
-            && let Err(what) = self.application.run(&mut Borrowed(connection))
-        {
-            self.failure = Some(format!("Fulmar: {what}"));
-        }
+        self.seat.run(&mut Borrowed(connection));
     }
 }
 
 impl End for FulmarEnd {
     fn replace_socket(&mut self, now: Instant, address: SocketAddr) {
-        self.address = address;
+        self.seat.address = address;
         if let Some(connection) = &mut self.connection
             && connection.follow_socket(now).is_err()
         {
@@ -117,8 +103,8 @@ impl End for FulmarEnd {
         }
     }
 
-    fn address(&self) -> SocketAddr {
-        self.address
+    fn seat(&self) -> &dyn Seated {
+        &self.seat
     }
 
     fn receive(&mut self, now: Instant, packet: &Packet) {
@@ -136,11 +122,11 @@ impl End for FulmarEnd {
                     self.handle = Some(handle);
                     self.connection = Some(connection);
                 }
-                Err(error) => self.failure = Some(format!("Fulmar cannot accept: {error}")),
+                Err(error) => self.seat.fail(format_args!("cannot accept: {error}")),
             },
             Route::Reply(transmit) => {
                 let packets = self.packets(&transmit);
-                self.replies.extend(packets);
+                self.seat.replies.extend(packets);
             }
             Route::Dropped(_) => {}
         }
@@ -148,7 +134,7 @@ impl End for FulmarEnd {
 
     fn service(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.connect(now);
-        out.append(&mut self.replies);
+        out.append(&mut self.seat.replies);
         loop {
             self.run_application();
             let Some(connection) = &mut self.connection else { return };
@@ -177,18 +163,6 @@ impl End for FulmarEnd {
 
     fn next_wake(&mut self) -> Option<Instant> {
         self.connection.as_ref()?.poll_timeout().map(|(at, _)| at)
-    }
-
-    fn bytes_read(&self) -> u64 {
-        self.application.bytes_read()
-    }
-
-    fn is_done(&self) -> bool {
-        self.application.is_done()
-    }
-
-    fn failure(&self) -> Option<String> {
-        self.failure.clone()
     }
 }
 

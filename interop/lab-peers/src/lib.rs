@@ -7,14 +7,17 @@
 //! |---|---|
 //! | `network` | the link, the clock and the loop; the trait [`End`] |
 //! | `application` | a download: request, answer, and the check of each byte |
+//! | `seat` | what an end has besides its stack |
 //! | `fulmar`, `quinn` | an end of each stack |
 
 mod application;
 mod fulmar;
 mod network;
 mod quinn;
+mod seat;
 
 pub use network::{End, Failure, Outcome};
+pub use seat::Seated;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -8,6 +8,7 @@ use fulmar_base::Instant;
 use fulmar_sim::{LinkConfig, NodeId, Packet, World};
 use serde::Serialize;
 
+use crate::seat::Seated;
 use crate::{client_address, server_address};
 
 /// After this much virtual time a download has failed.
@@ -19,18 +20,12 @@ pub trait End {
     fn receive(&mut self, now: Instant, packet: &Packet);
     /// Goes over to another socket: all that it sends comes from there, and all that goes to the old one is lost.
     fn replace_socket(&mut self, now: Instant, address: SocketAddr);
-    /// Where it sends from and receives.
-    fn address(&self) -> SocketAddr;
+    /// Its address and its application.
+    fn seat(&self) -> &dyn Seated;
     /// Lets everything happen that is due, and appends what is to be sent.
     fn service(&mut self, now: Instant, out: &mut Vec<Packet>);
     /// When something is due next.
     fn next_wake(&mut self) -> Option<Instant>;
-    /// Bytes of the download that arrived here and were right.
-    fn bytes_read(&self) -> u64;
-    /// Whether the application of a client has everything.
-    fn is_done(&self) -> bool;
-    /// What went wrong, if something did.
-    fn failure(&self) -> Option<String>;
 }
 
 /// What came out of a download.
@@ -79,25 +74,26 @@ pub(crate) fn run(
     let mut moves = moves.iter().map(|at| Instant::ZERO + *at).peekable();
     loop {
         if moves.next_if(|at| *at <= world.now()).is_some() {
-            let address = client.address();
+            let address = client.seat().address();
             client.replace_socket(world.now(), SocketAddr::new(address.ip(), address.port() + 1));
         }
         settle(&mut world, &mut [&mut *client, &mut *server], nodes);
-        if let Some(what) = client.failure().or_else(|| server.failure()) {
-            return Err(Failure { at: world.now(), what });
+        if let Some(what) = client.seat().failure().or_else(|| server.seat().failure()) {
+            return Err(Failure { at: world.now(), what: what.to_owned() });
         }
-        if client.is_done() {
+        if client.seat().is_done() {
             let [up, down] = nodes.map(|node| world.stats(link, node).clone());
             return Ok(Outcome {
                 completion_s: world.now().as_secs_f64(),
-                bytes: client.bytes_read(),
+                bytes: client.seat().bytes_read(),
                 packets_up: up.packets_sent,
                 packets_down: down.packets_sent,
                 packets_dropped: up.packets_dropped_in_all() + down.packets_dropped_in_all(),
             });
         }
         if world.now() >= end {
-            return Err(Failure { at: end, what: format!("hangs after {} bytes", client.bytes_read()) });
+            let what = format!("hangs after {} bytes", client.seat().bytes_read());
+            return Err(Failure { at: end, what });
         }
         let wake =
             [client.next_wake(), server.next_wake(), moves.peek().copied()].into_iter().flatten().min();
@@ -113,7 +109,7 @@ fn settle(world: &mut World, ends: &mut [&mut dyn End; 2], nodes: [NodeId; 2]) {
         let now = world.now();
         while let Some(delivery) = world.poll_delivery() {
             let end = &mut ends[usize::from(delivery.node == nodes[1])];
-            if end.address() == delivery.packet.destination {
+            if end.seat().address() == delivery.packet.destination {
                 end.receive(now, &delivery.packet);
             }
         }

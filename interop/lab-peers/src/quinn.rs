@@ -15,9 +15,10 @@ use quinn_proto::{
     TransportConfig,
 };
 
-use crate::application::{Application, Read, Streams, seed_bytes};
+use crate::application::{Read, Streams, seed_bytes};
 use crate::network::End;
-use crate::{ALPN, client_address, server_address};
+use crate::seat::{Seat, Seated};
+use crate::{ALPN, server_address};
 
 /// Datagrams in a train.
 const SEGMENTS_MAX: usize = 10;
@@ -31,12 +32,7 @@ pub(crate) struct QuinnEnd {
     endpoint: Endpoint,
     to_connect: Option<ClientConfig>,
     connection: Option<(ConnectionHandle, Connection)>,
-    application: Application<StreamId>,
-    connected: bool,
-    /// The address of its socket.
-    address: SocketAddr,
-    failure: Option<String>,
-    replies: Vec<Packet>,
+    seat: Seat<StreamId>,
     buffer: Vec<u8>,
 }
 
@@ -86,11 +82,7 @@ impl QuinnEnd {
             endpoint: Endpoint::new(Arc::new(config), server, true, None),
             to_connect,
             connection: None,
-            application: Application::new(wanted),
-            connected: false,
-            address: if is_client { client_address() } else { server_address() },
-            failure: None,
-            replies: Vec::new(),
+            seat: Seat::new("quinn", wanted),
             buffer: Vec::new(),
         }
     }
@@ -104,17 +96,14 @@ impl QuinnEnd {
         let name = fulmar_lab::crypto::SERVER_NAME;
         match self.endpoint.connect(self.clock(now), config, server_address(), name) {
             Ok(connection) => self.connection = Some(connection),
-            Err(error) => self.failure = Some(format!("quinn cannot connect: {error}")),
+            Err(error) => self.seat.fail(format_args!("cannot connect: {error}")),
         }
     }
 
     fn packets(&mut self, transmit: &Transmit) -> Vec<Packet> {
-        let source = self.address;
         let ecn = transmit.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
-        let segments =
-            self.buffer[..transmit.size].chunks(transmit.segment_size.unwrap_or(transmit.size).max(1));
-        let packets =
-            segments.map(|bytes| Packet::new(source, transmit.destination, ecn, bytes.to_vec())).collect();
+        let bytes = &self.buffer[..transmit.size];
+        let packets = self.seat.packets(transmit.destination, ecn, bytes, transmit.segment_size);
         self.buffer.clear();
         packets
     }
@@ -123,18 +112,14 @@ impl QuinnEnd {
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll() {
             match event {
-                Event::Connected => self.connected = true,
+                Event::Connected => self.seat.connected = true,
                 Event::ConnectionLost { reason } => {
-                    self.failure = Some(format!("quinn lost the connection: {reason}"));
+                    self.seat.fail(format_args!("lost the connection: {reason}"));
                 }
                 _ => {}
             }
         }
-        if self.connected
-            && let Err(what) = self.application.run(&mut Borrowed(connection))
-        {
-            self.failure = Some(format!("quinn: {what}"));
-        }
+        self.seat.run(&mut Borrowed(connection));
     }
 
     /// What the endpoint and the connection have to tell each other.
@@ -165,14 +150,14 @@ fn transport(bbr: bool) -> TransportConfig {
 
 impl End for QuinnEnd {
     fn replace_socket(&mut self, _: Instant, address: SocketAddr) {
-        self.address = address;
+        self.seat.address = address;
         if let Some((_, connection)) = &mut self.connection {
             connection.local_address_changed();
         }
     }
 
-    fn address(&self) -> SocketAddr {
-        self.address
+    fn seat(&self) -> &dyn Seated {
+        &self.seat
     }
 
     fn receive(&mut self, now: Instant, packet: &Packet) {
@@ -189,12 +174,12 @@ impl End for QuinnEnd {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, clock, &mut self.buffer, None) {
                     Ok(connection) => self.connection = Some(connection),
-                    Err(error) => self.failure = Some(format!("quinn cannot accept: {}", error.cause)),
+                    Err(error) => self.seat.fail(format_args!("cannot accept: {}", error.cause)),
                 }
             }
             Some(DatagramEvent::Response(transmit)) => {
                 let packets = self.packets(&transmit);
-                self.replies.extend(packets);
+                self.seat.replies.extend(packets);
             }
             None => {}
         }
@@ -202,7 +187,7 @@ impl End for QuinnEnd {
 
     fn service(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.connect(now);
-        out.append(&mut self.replies);
+        out.append(&mut self.seat.replies);
         let clock = self.clock(now);
         loop {
             self.run_application();
@@ -229,18 +214,6 @@ impl End for QuinnEnd {
     fn next_wake(&mut self) -> Option<Instant> {
         let at = self.connection.as_mut()?.1.poll_timeout()?;
         Some(Instant::ZERO + at.saturating_duration_since(self.anchor))
-    }
-
-    fn bytes_read(&self) -> u64 {
-        self.application.bytes_read()
-    }
-
-    fn is_done(&self) -> bool {
-        self.application.is_done()
-    }
-
-    fn failure(&self) -> Option<String> {
-        self.failure.clone()
     }
 }
 

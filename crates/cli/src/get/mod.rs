@@ -17,7 +17,6 @@ use tokio::task::JoinSet;
 
 use crate::args::GetArgs;
 use crate::authority::Authority;
-use crate::clock::process_cpu;
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::hq;
@@ -260,21 +259,9 @@ impl Job {
         }
         let figures = Figures::of(connection);
         let Summary { files, bytes, duration, .. } = *summary;
-        let rate = report::gbit_per_s(bytes, duration);
-        let transfer = Transfer {
-            kind: "get",
-            gbit_per_s: rate,
-            bytes,
-            duration_s: duration.as_secs_f64(),
-            handshake_ms: report::millis(handshake),
-            rtt_min_us: report::micros(figures.rtt_min),
-            packets_sent: figures.packets_sent,
-            packets_lost: figures.packets_lost,
-            cipher_suite: figures.cipher_suite,
-            cpu_s_client: process_cpu().map(|cpu| cpu.as_secs_f64()),
-            cpu_s_server: None,
-            verified: Some(summary.failures.is_empty()),
-        };
+        let verified = Some(summary.failures.is_empty());
+        let transfer = Transfer::of("get", (bytes, duration), handshake, &figures, verified);
+        let rate = transfer.gbit_per_s;
         let print = || {
             self.output.print(&transfer, || {
                 let files = report::counted(files, "file");

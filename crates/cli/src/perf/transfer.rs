@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::client::{Dialed, time_over};
 use super::{TIME_OVER, drain, read_failure, send_zeros, write_failure};
-use crate::clock::process_cpu;
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::net::Figures;
 use crate::progress::Bars;
-use crate::report::{self, Output, Transfer, gbit_per_s};
+use crate::report::{Output, Transfer};
 use crate::size::Size;
 
 /// How often the bar is brought up to date.
@@ -105,20 +104,7 @@ fn conclude(
 ) -> Result<(), Failure> {
     let figures = Figures::of(&dialed.connection);
     let Outcome { bytes, duration, verified } = *outcome;
-    let transfer = Transfer {
-        kind,
-        gbit_per_s: gbit_per_s(bytes, duration),
-        bytes,
-        duration_s: duration.as_secs_f64(),
-        handshake_ms: report::millis(dialed.handshake),
-        rtt_min_us: report::micros(figures.rtt_min),
-        packets_sent: figures.packets_sent,
-        packets_lost: figures.packets_lost,
-        cipher_suite: figures.cipher_suite,
-        cpu_s_client: process_cpu().map(|cpu| cpu.as_secs_f64()),
-        cpu_s_server: None,
-        verified,
-    };
+    let transfer = Transfer::of(kind, (bytes, duration), dialed.handshake, &figures, verified);
     output.print(&transfer, || {
         format!(
             "{kind} of {} in {}: {:.2} Gbit/s (handshake {}, round trip {} at least)",

@@ -2,12 +2,12 @@
 
 use fulmar_base::Instant;
 use fulmar_proto::Side;
-use fulmar_sim::{
-    Aqm, Change, CoDel, Corrupt, DualQ, EcnPath, Jitter, LinkConfig, Loss, Policer, QueueLimit, Red, Reorder,
-    Scheduled, SuspendedSide, Suspension,
-};
+use fulmar_sim::{Aqm, Change, EcnPath, Jitter, LinkConfig, Loss, QueueLimit, Reorder, Scheduled};
 use serde::Deserialize;
 
+use super::elements::{
+    AqmSpec, EcnPathSpec, JitterSpec, LossSpec, PolicerSpec, ReorderSpec, SuspendSpec, corrupt,
+};
 use super::values::{Count, Mbps, Millis, Probability, Seconds};
 
 /// Settings of one direction of a link, or of both. What is not given keeps its value.
@@ -51,62 +51,6 @@ pub(crate) struct RepeatSpec {
     every_ms: Millis,
 }
 
-/// A stop, after which everything that has gathered goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SuspendSpec {
-    duration_ms: Millis,
-    side: SuspendedSpec,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum SuspendedSpec {
-    Send,
-    Receive,
-    Both,
-}
-
-/// How a queue drops and marks before it is full.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-enum AqmSpec {
-    DropTail,
-    Red {
-        min_bytes: u64,
-        max_bytes: u64,
-        #[serde(default)]
-        probability_max: Option<Probability>,
-        #[serde(default)]
-        weight: Option<Probability>,
-        #[serde(default)]
-        ecn: bool,
-    },
-    CoDel,
-    DualQ,
-}
-
-/// What becomes of ECN codepoints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum EcnPathSpec {
-    Keep,
-    Bleach,
-    Drop,
-    Swap,
-    Downgrade,
-    MarkAll,
-    HideCongestion,
-}
-
-/// A leaky bucket in front of the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PolicerSpec {
-    rate_mbps: Mbps,
-    packets: Count,
-}
-
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Direction {
@@ -138,57 +82,6 @@ impl LinkEvent {
             Direction::Down => sender.is_server(),
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-enum JitterSpec {
-    None,
-    Uniform { max_ms: Millis },
-    Normal { mean_ms: Millis, deviation_ms: Millis },
-    Exponential { mean_ms: Millis },
-    Wifi { mean_ms: Millis },
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum LossSpec {
-    None,
-    Everything,
-    Uniform {
-        probability: Probability,
-    },
-    Capped {
-        probability: Probability,
-        run_max: Count,
-    },
-    Burst {
-        probability: Probability,
-        length_min: Count,
-        length_max: Count,
-    },
-    GilbertElliott {
-        to_bad: Probability,
-        to_good: Probability,
-        loss_good: Probability,
-        loss_bad: Probability,
-    },
-    Pattern {
-        period: Count,
-        offset: u32,
-        lost: u32,
-    },
-    Listed {
-        packets: Vec<u64>,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum ReorderSpec {
-    None,
-    Time { probability: Probability, delay_max_ms: Millis },
-    Depth { probability: Probability, depth_max: Count, hold_max_ms: Millis },
 }
 
 impl LinkSpec {
@@ -340,121 +233,4 @@ impl ScheduleSpec {
         let nothing = nothing.then_some("an entry needs `suspend`, or `set` with something in it");
         self.set.not_scheduled().or(nothing)
     }
-}
-
-impl JitterSpec {
-    fn model(self) -> Jitter {
-        match self {
-            Self::None => Jitter::None,
-            Self::Uniform { max_ms } => Jitter::Uniform { max: max_ms.0 },
-            Self::Normal { mean_ms, deviation_ms } => {
-                Jitter::Normal { mean: mean_ms.0, deviation: deviation_ms.0 }
-            }
-            Self::Exponential { mean_ms } => Jitter::Exponential { mean: mean_ms.0 },
-            Self::Wifi { mean_ms } => Jitter::Wifi { mean: mean_ms.0 },
-        }
-    }
-}
-
-impl SuspendSpec {
-    fn model(self) -> Suspension {
-        let side = match self.side {
-            SuspendedSpec::Send => SuspendedSide::Send,
-            SuspendedSpec::Receive => SuspendedSide::Receive,
-            SuspendedSpec::Both => SuspendedSide::Both,
-        };
-        Suspension { duration: self.duration_ms.0, side }
-    }
-}
-
-impl AqmSpec {
-    fn model(self) -> Aqm {
-        match self {
-            Self::DropTail => Aqm::DropTail,
-            Self::Red { min_bytes, max_bytes, probability_max, weight, ecn } => {
-                let red = Red::between(min_bytes, max_bytes);
-                Aqm::Red(Red {
-                    probability_max: probability_max.map_or(red.probability_max, |p| p.0),
-                    weight: weight.map_or(red.weight, |weight| weight.0),
-                    ecn,
-                    ..red
-                })
-            }
-            Self::CoDel => Aqm::CoDel(CoDel::default()),
-            Self::DualQ => Aqm::DualQ(DualQ::default()),
-        }
-    }
-}
-
-impl EcnPathSpec {
-    fn model(self) -> EcnPath {
-        match self {
-            Self::Keep => EcnPath::Keep,
-            Self::Bleach => EcnPath::Bleach,
-            Self::Drop => EcnPath::Drop,
-            Self::Swap => EcnPath::Swap,
-            Self::Downgrade => EcnPath::Downgrade,
-            Self::MarkAll => EcnPath::MarkAll,
-            Self::HideCongestion => EcnPath::HideCongestion,
-        }
-    }
-}
-
-impl PolicerSpec {
-    fn model(self) -> Policer {
-        Policer::packets(self.rate_mbps.0, u64::from(self.packets.0))
-    }
-}
-
-impl LossSpec {
-    fn model(&self) -> Loss {
-        match self {
-            Self::None => Loss::None,
-            Self::Everything => Loss::Everything,
-            Self::Uniform { probability } => Loss::Uniform { probability: probability.0 },
-            Self::Capped { probability, run_max } => {
-                Loss::Capped { probability: probability.0, run_max: run_max.0 }
-            }
-            Self::Burst { probability, length_min, length_max } => {
-                Loss::Burst { probability: probability.0, length: length_min.0..=length_max.0 }
-            }
-            Self::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => Loss::GilbertElliott {
-                to_bad: to_bad.0,
-                to_good: to_good.0,
-                loss_good: loss_good.0,
-                loss_bad: loss_bad.0,
-            },
-            Self::Pattern { period, offset, lost } => Loss::Pattern {
-                period: u64::from(period.0),
-                offset: u64::from(*offset),
-                lost: u64::from(*lost),
-            },
-            Self::Listed { packets } => Loss::Listed(packets.iter().copied().collect()),
-        }
-    }
-
-    fn is_random(&self) -> bool {
-        !matches!(self, Self::None | Self::Everything | Self::Pattern { .. } | Self::Listed { .. })
-    }
-}
-
-impl ReorderSpec {
-    fn model(self) -> Reorder {
-        match self {
-            Self::None => Reorder::None,
-            Self::Time { probability, delay_max_ms } => {
-                Reorder::ByTime { probability: probability.0, delay_max: delay_max_ms.0 }
-            }
-            Self::Depth { probability, depth_max, hold_max_ms } => Reorder::ByDepth {
-                probability: probability.0,
-                depth_max: depth_max.0,
-                hold_max: hold_max_ms.0,
-            },
-        }
-    }
-}
-
-/// One byte of each chosen packet is changed.
-fn corrupt(probability: Probability) -> Corrupt {
-    Corrupt { probability: probability.0, bytes_max: 1, replace: true }
 }

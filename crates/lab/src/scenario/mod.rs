@@ -18,6 +18,7 @@ mod builtin;
 mod check;
 mod connection;
 mod controller;
+mod elements;
 mod endpoints;
 mod error;
 mod figures;

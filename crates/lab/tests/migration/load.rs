@@ -86,7 +86,7 @@ fn a_client_that_leaves_its_socket_stalls_no_transfer_for_more_than_three_round_
 }
 
 #[test]
-fn behind_a_shallow_buffer_no_stall_is_longer_than_three_round_trips() -> Result<(), Failure> {
+fn behind_a_shallow_buffer_no_stall_is_longer_than_three_round_trips_of_the_link() -> Result<(), Failure> {
     for nat in [one_address(), two_addresses()] {
         for sender in [Side::Client, Side::Server] {
             for rtt in RTTS.map(Duration::from_millis) {
@@ -96,7 +96,7 @@ fn behind_a_shallow_buffer_no_stall_is_longer_than_three_round_trips() -> Result
                     "{sender:?} sends, {rtt:?}, shallow, {} addresses: {stall:.2?}",
                     nat.addresses.len()
                 );
-                assert!(stall.measured <= 3.0, "{sender:?} sends, {rtt:?}, {:?}: {stall:.2?}", nat.addresses);
+                assert!(stall.base <= 3.0, "{sender:?} sends, {rtt:?}, {:?}: {stall:.2?}", nat.addresses);
             }
         }
     }

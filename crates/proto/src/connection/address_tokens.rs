@@ -2,9 +2,12 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use fulmar_wire::{Frame, NewToken};
+use fulmar_base::{Instant, Rng};
+use fulmar_wire::{Frame, NewToken, Version};
 
+use crate::endpoint::TokenIssuer;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Once;
 
@@ -26,6 +29,8 @@ struct Given {
 /// The NEW_TOKEN frames of a connection that the client is not known to have.
 #[derive(Debug, Default)]
 pub(super) struct AddressTokens {
+    /// Makes them; a client has none.
+    issuer: Option<Arc<TokenIssuer>>,
     given: VecDeque<Given>,
     /// How many there were.
     count: u64,
@@ -33,8 +38,29 @@ pub(super) struct AddressTokens {
 }
 
 impl AddressTokens {
+    pub(super) fn set_issuer(&mut self, issuer: Arc<TokenIssuer>) {
+        self.issuer = Some(issuer);
+    }
+
+    /// The handshake is complete: the client at `host` gets the tokens with which a connection begins.
+    pub(super) fn begin(&mut self, now: Instant, rng: &mut Rng, version: Version, host: IpAddr) {
+        let Some(issuer) = self.issuer.clone() else { return };
+        self.note_host(host);
+        for _ in 0..issuer.per_connection() {
+            self.give(issuer.new_token(rng, now, version, host));
+        }
+    }
+
+    /// The client is at `host` now, and gets a token for it if it has none.
+    pub(super) fn on_moved(&mut self, now: Instant, rng: &mut Rng, version: Version, host: IpAddr) {
+        let Some(issuer) = self.issuer.clone().filter(|issuer| issuer.per_connection() > 0) else { return };
+        if self.note_host(host) {
+            self.give(issuer.new_token(rng, now, version, host));
+        }
+    }
+
     /// Gives a token to the client.
-    pub(super) fn give(&mut self, token: Vec<u8>) {
+    fn give(&mut self, token: Vec<u8>) {
         if self.given.len() == TOKENS_MAX {
             self.given.pop_front();
         }
@@ -43,7 +69,7 @@ impl AddressTokens {
     }
 
     /// The client gets a token for `host`. Returns false if it has one.
-    pub(super) fn note_host(&mut self, host: IpAddr) -> bool {
+    fn note_host(&mut self, host: IpAddr) -> bool {
         let host = host.to_canonical();
         if self.hosts.contains(&host) {
             return false;

@@ -58,8 +58,13 @@ impl Connection {
             }
         }
         if let Some(mut last) = pending {
-            let target = if matches!(slot, Slot::MtuProbe(_)) { buffer.len() } else { usize::from(MTU_MIN) };
-            let padded = pad && last.packet.pad_until(buffer, target.min(buffer.len()));
+            let least = match slot {
+                Slot::MtuProbe(_) => buffer.len(),
+                _ if pad => usize::from(MTU_MIN),
+                Slot::Packets(Allowance::Probe) => self.vigil.take_question(),
+                _ => 0,
+            };
+            let padded = least > 0 && last.packet.pad_until(buffer, least.min(buffer.len()));
             out.len = last.packet.end();
             self.seal(now, last, slot, ecn, padded, buffer);
         }
@@ -88,28 +93,7 @@ impl Connection {
         let numbers = self.space(space)?;
         let (number, largest_acked) = (numbers.next_number(), numbers.largest_acked());
         let limit = buffer.len();
-        let dst = self.path.remote_cids.active();
-        let header = match space {
-            SpaceId::Data(_) if self.sends_early_data() => HeaderFields::Long {
-                kind: PacketKind::ZeroRtt,
-                version: self.original_version,
-                dst,
-                src: self.local_cid,
-                token: &[],
-            },
-            SpaceId::Data(_) => HeaderFields::Short {
-                dst,
-                spin: self.path.tuple.spin.bit(),
-                key_phase: self.handshake.one_rtt_keys().is_some_and(|keys| keys.key_phase()),
-            },
-            _ => HeaderFields::Long {
-                kind: space.packet_kind(),
-                version: self.version,
-                dst,
-                src: self.local_cid,
-                token: if space.packet_kind() == PacketKind::Initial { self.handshake.token() } else { &[] },
-            },
-        };
+        let header = self.header_of(space);
         let name = (self.path.id, number);
         let mut packet = OpenPacket::begin(buffer, start, limit, &header, name, largest_acked)?;
         if !self.next_quic_bit() {
@@ -137,6 +121,31 @@ impl Connection {
         let payload = payload?;
         packet.end_payload(buffer, &payload);
         Some(PendingPacket { space, packet, payload })
+    }
+
+    fn header_of(&self, space: SpaceId) -> HeaderFields<'_> {
+        let dst = self.path.remote_cids.active();
+        match space {
+            SpaceId::Data(_) if self.sends_early_data() => HeaderFields::Long {
+                kind: PacketKind::ZeroRtt,
+                version: self.versions.original,
+                dst,
+                src: self.local_cid,
+                token: &[],
+            },
+            SpaceId::Data(_) => HeaderFields::Short {
+                dst,
+                spin: self.path.tuple.spin.bit(),
+                key_phase: self.handshake.one_rtt_keys().is_some_and(|keys| keys.key_phase()),
+            },
+            _ => HeaderFields::Long {
+                kind: space.packet_kind(),
+                version: self.versions.current,
+                dst,
+                src: self.local_cid,
+                token: if space.packet_kind() == PacketKind::Initial { self.handshake.token() } else { &[] },
+            },
+        }
     }
 
     /// Seals a packet and records it.

@@ -1,12 +1,20 @@
-//! What is said when this end closes the connection (RFC 9000 §10.2).
+//! The ways in which a connection ends, and what is said when this end closes it (RFC 9000 §10).
 
 use bytes::Bytes;
-use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCode};
+use fulmar_base::Instant;
+use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCode, VarInt};
 
+use super::Connection;
+use crate::error::TransportError;
+use crate::events::{ConnectionError, EndpointEventInner, Event};
+use crate::log::{ConnectionState, LogEvent};
 use crate::packet::FrameWriter;
 
 /// The longest reason that is sent, in bytes, so that the frame fits any packet.
 const REASON_MAX: usize = 256;
+
+/// A closed connection is remembered for so many probe timeouts (RFC 9000 §10.2).
+const DRAINING_PTOS: u32 = 3;
 
 /// The CONNECTION_CLOSE of this end, and when it is repeated.
 #[derive(Debug)]
@@ -57,5 +65,71 @@ impl Close {
             code => (code, &self.reason),
         };
         out.write_untracked(&Frame::ConnectionClose(ConnectionClose { code, reason }));
+    }
+}
+
+impl Connection {
+    /// Closes the connection with a code and words for the peer's application. Whatever was not delivered is
+    /// lost. A second call changes nothing.
+    pub fn close(&mut self, now: Instant, code: VarInt, reason: Bytes) {
+        if self.lifecycle.is_open() {
+            self.start_closing(now, CloseCode::Application(code), reason);
+            self.events.push_back(Event::ConnectionLost { reason: ConnectionError::LocallyClosed });
+        }
+    }
+
+    /// The peer broke the protocol: say so and end.
+    pub(super) fn close_on_error(&mut self, now: Instant, error: TransportError) {
+        if !self.lifecycle.is_open() {
+            return;
+        }
+        let code =
+            CloseCode::Transport { code: error.code, frame: error.frame.unwrap_or(FrameType::PADDING) };
+        self.start_closing(now, code, Bytes::copy_from_slice(error.reason.as_bytes()));
+        let reason = match self.handshake.session().error() {
+            Some(tls) => ConnectionError::Tls(tls.clone()),
+            None => ConnectionError::Transport(error),
+        };
+        self.events.push_back(Event::ConnectionLost { reason });
+    }
+
+    fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
+        self.note(now, LogEvent::State(ConnectionState::Closing));
+        self.close = Some(Close::new(code, reason));
+        self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
+        self.stop_components(now);
+    }
+
+    /// The peer has closed, or has forgotten the connection.
+    pub(super) fn drain(&mut self, now: Instant, reason: ConnectionError) {
+        self.note(now, LogEvent::State(ConnectionState::Draining));
+        let was_open = self.lifecycle.is_open();
+        self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
+        self.stop_components(now);
+        if was_open {
+            self.events.push_back(Event::ConnectionLost { reason });
+        }
+    }
+
+    /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).
+    pub(super) fn abandon(&mut self, now: Instant, reason: ConnectionError) {
+        self.note(now, LogEvent::State(ConnectionState::TimedOut));
+        self.lifecycle.move_to_drained();
+        self.stop_components(now);
+        self.events.push_back(Event::ConnectionLost { reason });
+        self.on_drained();
+    }
+
+    fn stop_components(&mut self, now: Instant) {
+        self.remember_path(now);
+        self.idle.stop();
+        self.vigil.stop();
+        self.handshake.stop();
+        self.pacing.cancel();
+        self.undecryptable.clear();
+    }
+
+    pub(super) fn on_drained(&mut self) {
+        self.endpoint_events.push_back(EndpointEventInner::Drained);
     }
 }

@@ -6,6 +6,7 @@ use fulmar_base::{Instant, Timer};
 use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version};
 
 use super::crypto_stream::CryptoStream;
+use super::initial_keys::InitialKeys;
 use super::versions::ServerVersions;
 use crate::crypto::{
     AeadBackend, DirectionKeys, KeyEvent, KeyUpdatePolicy, Keys, Level, OneRttKeys, Peeked, Session,
@@ -53,17 +54,9 @@ pub(super) struct HandshakeCids {
 pub(super) struct Handshake {
     side: Side,
     session: Session,
-    aead: AeadBackend,
     /// One for each [`Level`].
     streams: [CryptoStream; 3],
-    initial: Option<Keys>,
-    /// What Initial keys derive from.
-    initial_dcid: ConnectionId,
-    /// The version of `initial`.
-    version: Version,
-    /// Initial keys of another version: on a client the one that the server may go over to, on a server the one that the
-    /// client began with (RFC 9369 §4.1).
-    other_initial: Option<(Version, Keys)>,
+    initial: InitialKeys,
     /// The keys of 0-RTT packets, with which a client seals and a server opens.
     early: Option<DirectionKeys>,
     early_checked: bool,
@@ -99,11 +92,7 @@ impl Handshake {
             side,
             session,
             streams: Default::default(),
-            aead,
-            initial: Some(Keys::initial(version, &original_dcid, side, aead)),
-            initial_dcid: original_dcid,
-            version,
-            other_initial: None,
+            initial: InitialKeys::new(side, version, aead, original_dcid),
             early: None,
             early_checked: false,
             negotiation: None,
@@ -185,9 +174,9 @@ impl Handshake {
                 let reason = "the client sends no transport parameters";
                 return Err(TransportError::new(TransportErrorCode::crypto(MISSING_EXTENSION), reason));
             }
-            Peeked::Nonsense => self.version,
+            Peeked::Nonsense => self.initial.version(),
         };
-        let negotiation = self.negotiation.take().filter(|_| version != self.version);
+        let negotiation = self.negotiation.take().filter(|_| version != self.initial.version());
         let Some(mut negotiation) = negotiation else { return Ok(Negotiated::Version(None)) };
         let internal =
             |error: TlsError| TransportError::new(TransportErrorCode::INTERNAL_ERROR, error.to_string());
@@ -203,29 +192,20 @@ impl Handshake {
 
     /// Goes over to another version. A server still opens what comes in the first one.
     pub(super) fn switch_version(&mut self, version: Version) {
-        let keys = Keys::initial(version, &self.initial_dcid, self.side, self.aead);
-        let before = std::mem::replace(&mut self.version, version);
-        let keys = self.initial.as_mut().map(|initial| std::mem::replace(initial, keys));
-        self.other_initial = keys.filter(|_| self.side.is_server()).map(|keys| (before, keys));
+        self.initial.switch_version(version);
         self.session.set_version(version);
     }
 
     /// Makes Initial keys for a version that the server may have gone over to.
     pub(super) fn expect_version(&mut self, version: Version) {
-        if self.other_initial.as_ref().is_none_or(|(other, _)| *other != version) {
-            let keys = Keys::initial(version, &self.initial_dcid, self.side, self.aead);
-            self.other_initial = Some((version, keys));
-        }
+        self.initial.expect_version(version);
     }
 
     /// The client begins anew, after a Version Negotiation packet.
     pub(super) fn restart(&mut self, session: Session, version: Version, dcid: ConnectionId) {
         self.session = session;
         self.streams = Default::default();
-        self.version = version;
-        self.initial_dcid = dcid;
-        self.initial = Some(Keys::initial(version, &dcid, self.side, self.aead));
-        self.other_initial = None;
+        self.initial.restart(version, dcid);
         self.early = None;
         self.cids.original_dcid = dcid;
         // RFC 9369 §5: the token is of another version.
@@ -302,9 +282,7 @@ impl Handshake {
     pub(super) fn on_retry(&mut self, scid: ConnectionId, token: &[u8]) {
         self.cids.retry_scid = Some(scid);
         self.token = token.to_vec();
-        self.initial_dcid = scid;
-        self.other_initial = None;
-        self.initial = Some(Keys::initial(self.version, &scid, self.side, self.aead));
+        self.initial.restart(self.initial.version(), scid);
         self.streams[Level::Initial as usize].resend_unacked();
     }
 
@@ -363,16 +341,12 @@ impl Handshake {
     // Keys.
 
     pub(super) fn initial_keys(&self) -> Option<&Keys> {
-        self.initial.as_ref()
+        self.initial.current()
     }
 
     /// The Initial keys for packets of a version.
     pub(super) fn initial_keys_of(&self, version: Option<Version>) -> Option<&Keys> {
-        let initial = self.initial.as_ref()?;
-        match &self.other_initial {
-            Some((other, keys)) if version == Some(*other) => Some(keys),
-            _ => (version == Some(self.version)).then_some(initial),
-        }
+        self.initial.of(version)
     }
 
     pub(super) fn handshake_keys(&self) -> Option<&Keys> {
@@ -398,8 +372,7 @@ impl Handshake {
 
     /// Discards the Initial keys; returns whether there were any.
     pub(super) fn discard_initial(&mut self) -> bool {
-        self.other_initial = None;
-        self.initial.take().is_some()
+        self.initial.discard()
     }
 
     /// Discards the Handshake keys; returns whether there were any.

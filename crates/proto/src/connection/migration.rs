@@ -1,12 +1,11 @@
-//! Which tuple a path uses: the peer moves, this end moves, addresses prove themselves or fail (RFC 9000 §8.2, §9).
+//! Which tuple a path uses: the peer moves, addresses prove themselves or fail (RFC 9000 §8.2, §9).
 //!
 //! The tuples themselves are kept by [`Path`](crate::path::Path); here it is decided what becomes of them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use thiserror::Error;
 
 use super::Connection;
 use super::delivery::Fate;
@@ -20,25 +19,11 @@ use crate::path::{AddressCredit, Leaving, Rtt, Tuple, Validation};
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
 const PATIENCE_PTOS: u32 = 3;
 
-/// Why a connection cannot move to another address now.
-#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
-pub enum MigrateError {
-    /// Only clients move (RFC 9000 §9).
-    #[error("only a client moves to another address")]
-    NotAClient,
-    /// Both ends stay where they are until the handshake is confirmed (RFC 9000 §9).
-    #[error("the handshake is not confirmed yet")]
-    NotConfirmed,
-    /// The server has asked not to (RFC 9000 §18.2, disable_active_migration).
-    #[error("the server takes part in no migration")]
-    Disabled,
-    /// The server has issued no connection ID for another path (RFC 9000 §9.5). It may do so in a moment.
-    #[error("the server has given no connection ID for another path")]
-    NoConnectionId,
-    /// The connection is over.
-    #[error("the connection is closed")]
-    Closed,
-}
+/// Round-trip times are not assumed to be shorter, because timers are not finer.
+const RTT_GUESS_MIN: Duration = Duration::from_millis(1);
+
+/// The patience doubles so many times at most.
+const PATIENCE_EXPONENT_MAX: u32 = 12;
 
 /// Where a datagram came from that did not take the tuple in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,94 +41,8 @@ impl Detour {
 }
 
 impl Connection {
-    /// Moves the connection to another address of this end: `local_ip`, or whatever the socket has now if it is
-    /// `None` (RFC 9000 §9.2). The server is told at once, under a fresh connection ID; until it answers, the
-    /// connection would return to the address that it had.
-    ///
-    /// Congestion control, round-trip time and datagram size start anew unless `local_ip` is the address in use
-    /// already, so that only the port has changed (RFC 9000 §9.4).
-    ///
-    /// # Errors
-    /// See [`MigrateError`]. Then nothing has changed.
-    pub fn migrate(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
-        let index = self.own_tuple(now, local_ip)?;
-        self.switch_to(now, index, Leaving::Moved);
-        Ok(())
-    }
-
-    /// The socket of this end was replaced by another one: moves there as [`Connection::migrate`] does. Where no
-    /// connection ID is left for that, goes on under the one in use, as a client does that a NAT has moved: the
-    /// connection would be lost otherwise.
-    ///
-    /// # Errors
-    /// See [`MigrateError`]. Then nothing has changed.
-    pub fn follow_socket(&mut self, now: Instant) -> Result<(), MigrateError> {
-        let index = match self.own_tuple(now, None) {
-            Err(MigrateError::NoConnectionId) => {
-                let addrs = FourTuple { local_ip: None, ..self.path.tuple.addrs };
-                let remote_cid = self.path.remote_cids.active_sequence();
-                self.admit(now, addrs, AddressCredit::new(true), remote_cid);
-                self.path.others().len() - 1
-            }
-            index => index?,
-        };
-        self.switch_to(now, index, Leaving::Moved);
-        Ok(())
-    }
-
-    /// Finds out whether the connection could move to another address of this end, and prepares it. The answer is
-    /// a [`PathEvent`]; the connection stays where it is (RFC 9000 §9.1).
-    ///
-    /// # Errors
-    /// See [`MigrateError`].
-    pub fn probe_path(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
-        let index = self.own_tuple(now, local_ip)?;
-        let validation = self.validation_of(now, &self.path.others()[index]);
-        self.path.others_mut()[index].validation = Some(validation);
-        self.path.has_challenged = true;
-        Ok(())
-    }
-
-    /// A tuple from another address of this end.
-    fn own_tuple(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<usize, MigrateError> {
-        if !self.lifecycle.is_open() {
-            return Err(MigrateError::Closed);
-        }
-        if self.side.is_server() {
-            return Err(MigrateError::NotAClient);
-        }
-        if !self.handshake.is_confirmed() {
-            return Err(MigrateError::NotConfirmed);
-        }
-        let remote = self.path.tuple.addrs.remote;
-        let disabled = self.handshake.peer_parameters().is_some_and(|p| p.disable_active_migration);
-        // RFC 9000 §18.2: at the address that it prefers, a server takes part.
-        if disabled && remote == self.path.first_remote {
-            return Err(MigrateError::Disabled);
-        }
-        let addrs = FourTuple { remote, local_ip };
-        if let Some(index) = self.path.others().iter().position(|tuple| tuple.addrs == addrs) {
-            return Ok(index);
-        }
-        self.try_tuple(now, addrs).ok_or(MigrateError::NoConnectionId)
-    }
-
-    /// Adds a tuple to an address of the peer that it has chosen itself, with a connection ID of its own.
-    fn try_tuple(&mut self, now: Instant, addrs: FourTuple) -> Option<usize> {
-        if self.path.remote_cids.has_many_retirements() {
-            return None;
-        }
-        // RFC 9000 §5.1.1: the peer needs an ID as well, or it could not answer.
-        if !self.path.remote_cids.has_spare() || !self.path.local_cids.prepare_move(&mut self.endpoint_events)
-        {
-            return None;
-        }
-        let remote_cid = self.path.remote_cids.take_spare()?;
-        self.admit(now, addrs, AddressCredit::new(true), remote_cid);
-        Some(self.path.others().len() - 1)
-    }
-
-    fn admit(
+    /// Adds a tuple.
+    pub(super) fn admit(
         &mut self,
         now: Instant,
         addrs: FourTuple,
@@ -152,37 +51,6 @@ impl Connection {
     ) -> &mut Tuple {
         self.path.admit(now, addrs, credit, remote_cid, &self.config, &mut self.endpoint_events)
     }
-
-    /// A client tries the address that its server prefers (RFC 9000 §9.6). Of two, it takes that of the family
-    /// in use.
-    pub(super) fn try_preferred_address(&mut self, now: Instant) {
-        // Without connection IDs, datagrams from there would not be known as this connection's.
-        let can_follow = self.path.local_cids.cid_len() > 0 && self.config.follow_preferred_address;
-        if self.side.is_server() || !can_follow {
-            return;
-        }
-        let Some(preferred) = self.handshake.peer_parameters().and_then(|p| p.preferred_address) else {
-            return;
-        };
-        let (v4, v6) = (preferred.v4.map(SocketAddr::V4), preferred.v6.map(SocketAddr::V6));
-        let current = self.path.tuple.addrs;
-        let remote = if current.remote.is_ipv4() { v4.or(v6) } else { v6.or(v4) };
-        let Some(remote) = remote.filter(|remote| *remote != current.remote && is_reachable(remote)) else {
-            return;
-        };
-        if leads_to_loopback(current.remote, remote) {
-            return;
-        }
-        let local_ip = current.local_ip.filter(|ip| ip.is_ipv4() == remote.is_ipv4());
-        if let Some(index) = self.try_tuple(now, FourTuple { remote, local_ip }) {
-            self.preferred = Some(remote);
-            let validation = self.validation_of(now, &self.path.others()[index]);
-            self.path.others_mut()[index].validation = Some(validation);
-            self.path.has_challenged = true;
-        }
-    }
-
-    // Receiving.
 
     /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
     pub(super) fn detour_of(&mut self, datagram: &Datagram) -> Option<Detour> {
@@ -264,6 +132,11 @@ impl Connection {
         let Some(index) = self.tuple_of(cx, detour) else { return };
         self.path.others_mut()[index].peer_dst = Some(cx.dst);
         self.switch_to(cx.now, index, Leaving::Moved);
+        if !self.path.tuple.validated {
+            // What may be sent before the address has proven itself is little. The peer waits for what was lost on the way to
+            // its old address, and can use nothing behind that.
+            self.repeat_oldest(SpaceId::DATA);
+        }
     }
 
     /// An answer to a challenge came, over whatever tuple (RFC 9000 §8.2.3).
@@ -332,9 +205,7 @@ impl Connection {
         self.deliver(SpaceId::DATA, &frames, Fate::Probed);
     }
 
-    // Moving.
-
-    fn switch_to(&mut self, now: Instant, index: usize, leaving: Leaving) {
+    pub(super) fn switch_to(&mut self, now: Instant, index: usize, leaving: Leaving) {
         let from = self.path.tuple.addrs;
         let known = self.path.tuple.rtt.clone();
         self.path.switch_to(now, index, self.side, leaving, &mut self.endpoint_events);
@@ -367,7 +238,7 @@ impl Connection {
         self.events.push_back(Event::Path(PathEvent::Moved { from, to }));
     }
 
-    fn validation_of(&self, now: Instant, tuple: &Tuple) -> Validation {
+    pub(super) fn validation_of(&self, now: Instant, tuple: &Tuple) -> Validation {
         self.new_validation(now, &self.path.tuple.rtt, tuple)
     }
 
@@ -437,29 +308,21 @@ impl Connection {
         }
     }
 
+    /// The client has moved, and has proven its address. Its tokens are for the one that it had (RFC 9000 §9.3).
+    fn renew_address_token(&mut self, now: Instant) {
+        let host = self.path.tuple.addrs.remote.ip();
+        self.address_tokens.on_moved(now, &mut self.rng, self.versions.current, host);
+    }
+
     fn on_tuple_failed(&mut self, addrs: FourTuple) {
         self.stats.paths_failed += 1;
         self.events.push_back(Event::Path(PathEvent::Failed { addrs }));
     }
 }
 
-/// The patience doubles so many times at most.
-const PATIENCE_EXPONENT_MAX: u32 = 12;
-
-/// Round-trip times are not assumed to be shorter, because timers are not finer.
-const RTT_GUESS_MIN: Duration = Duration::from_millis(1);
-
-/// Whether packets may be sent to an address that the peer has named: it must not make this end send packets to
-/// everybody or to itself (RFC 9000 §21.5.3).
-fn is_reachable(remote: &SocketAddr) -> bool {
-    let ip = remote.ip();
-    let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
-    remote.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !broadcast
-}
-
 /// Whether a connection over a network would go on with this host itself, which is how a peer may try to have requests sent to
 /// services that trust their own host (RFC 9000 §21.5.6).
-fn leads_to_loopback(from: SocketAddr, to: SocketAddr) -> bool {
+pub(super) fn leads_to_loopback(from: SocketAddr, to: SocketAddr) -> bool {
     let is_loopback = |addr: SocketAddr| addr.ip().to_canonical().is_loopback();
     is_loopback(to) && !is_loopback(from)
 }

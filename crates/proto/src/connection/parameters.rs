@@ -4,7 +4,6 @@ use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, NewConnectionId, PathId, TransportParameters, VarInt, Version};
 
 use super::early_data::stream_limits;
-use super::versions::check_client;
 use super::{Connection, ConnectionSetup};
 use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
@@ -81,10 +80,7 @@ impl Connection {
     pub(super) fn on_peer_parameters(&mut self, now: Instant) -> Result<(), TransportError> {
         let parameters = self.handshake.read_parameters()?.clone();
         let information = parameters.version_information.as_ref();
-        match &self.client_versions {
-            Some(versions) => versions.check(self.version, information)?,
-            None => check_client(self.original_version, information)?,
-        }
+        self.versions.check(information)?;
         self.conclude_early_data(&parameters)?;
         self.idle.negotiate(parameters.max_idle_timeout);
         self.streams.apply_peer_limits(&stream_limits(&parameters));

@@ -206,12 +206,10 @@ impl Connection {
         let version_fits = match packet.kind {
             // RFC 9369 §4.1: the first packets of a client may be of another version than all others.
             ProtectedKind::Initial { .. } => {
-                packet.version == Some(self.version)
-                    || self.side.is_server()
-                    || self.client_versions.as_ref().zip(packet.version).is_some_and(|(v, of)| v.accepts(of))
+                self.side.is_server() || packet.version.is_some_and(|of| self.versions.accepts(of))
             }
-            ProtectedKind::ZeroRtt { .. } => packet.version == Some(self.original_version),
-            _ => packet.version == Some(self.version),
+            ProtectedKind::ZeroRtt { .. } => packet.version == Some(self.versions.original),
+            _ => packet.version == Some(self.versions.current),
         };
         // RFC 9000 §7.2: once the peer has chosen its connection ID, packets with another are discarded.
         version_fits && self.handshake.cids.peer_scid.is_none_or(|scid| scid == packet.src)
@@ -221,7 +219,7 @@ impl Connection {
     fn on_authenticated(&mut self, now: Instant, space: SpaceId, packet: &ProtectedPacket) {
         self.stats.packets_received += 1;
         // Whoever was heard of is not talked to in another version.
-        self.first_flight = None;
+        self.versions.keep();
         if is_early(packet) {
             self.early_data = EarlyData::Accepted;
         } else if space.is_data() && self.side.is_server() {

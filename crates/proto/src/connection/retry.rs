@@ -18,16 +18,16 @@ impl Connection {
         let first = self.handshake.cids.peer_scid.is_none() && self.handshake.cids.retry_scid.is_none();
         let usable = self.side.is_client()
             && first
-            && packet.version == Some(self.version)
+            && packet.version == Some(self.versions.current)
             && !token.is_empty()
             && packet.src != self.handshake.cids.original_dcid
             && bytes.len() > RETRY_TAG_LEN
-            && verify_retry(self.version, &self.handshake.cids.original_dcid, bytes);
+            && verify_retry(self.versions.current, &self.handshake.cids.original_dcid, bytes);
         if !usable {
             return Err(Drop::Silently);
         }
         self.handshake.on_retry(packet.src, &bytes[token]);
-        self.first_flight = None;
+        self.versions.keep();
         self.path.remote_cids.replace_handshake_cid(packet.src);
         // What was sent is void, the numbers go on (RFC 9000 §17.2.5.3).
         self.forget_sent(SpaceId::Initial);

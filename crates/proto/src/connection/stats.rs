@@ -173,7 +173,7 @@ impl Connection {
             key_exchange: session.key_exchange().map(|group| format!("{group:?}")),
             key_updates: self.handshake.one_rtt_keys().map_or(0, |keys| keys.generation()),
             resumed: session.is_resumed(),
-            version: self.version,
+            version: self.versions.current,
             streams: self.streams.stats(),
             datagrams: self.datagrams.stats(),
         }

@@ -83,8 +83,13 @@ impl Connection {
             self.probes.demand_one(SpaceId::DATA);
         }
         // Where no stream is open, nothing more is expected.
-        if self.vigil.on_timeout(now) && !asked && self.open_streams() > 0 {
-            self.probes.demand_one(SpaceId::DATA);
+        if self.vigil.on_timeout(now) && self.open_streams() > 0 {
+            // What is in flight may have been answered where this end cannot be reached any more: then its probe has to be
+            // the question.
+            self.vigil.ask();
+            if !asked {
+                self.probes.demand_one(SpaceId::DATA);
+            }
         }
         self.datagrams.on_timeout(now);
         self.pacing.take_expired(now);

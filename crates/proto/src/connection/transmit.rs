@@ -17,6 +17,29 @@ const TRAIN_DATAGRAMS_MAX: usize = 64;
 /// Without words for the application, a packet that closes has fewer bytes.
 const CLOSE_CREDIT: u64 = 60;
 
+/// Datagrams of one size that leave together. Only the last may be shorter.
+struct Train {
+    len: usize,
+    count: usize,
+    count_max: usize,
+    /// The size, which the first decides.
+    segment: Option<usize>,
+}
+
+impl Train {
+    fn new(count_max: usize) -> Self {
+        Self { len: 0, count: 0, count_max, segment: None }
+    }
+
+    /// Adds a datagram of `len` bytes that might have had `size`. Returns whether another one may follow: a train that
+    /// begins with a short datagram ends with it, as the others would have to be as short.
+    fn add(&mut self, len: usize, size: usize) -> bool {
+        self.len += len;
+        self.count += 1;
+        len + SEGMENT_SLACK >= size && len >= *self.segment.get_or_insert(len)
+    }
+}
+
 impl Connection {
     /// Writes the next train of datagrams into `batch`, if there is anything to send. To be called until it
     /// returns `None`, after every other call.
@@ -42,52 +65,52 @@ impl Connection {
         }
         let tuple = &self.path.tuple;
         let ecn = tuple.ecn.codepoint(tuple.flow.controller().ecn_codepoint());
-        let segments_max = batch.max_segments().min(TRAIN_DATAGRAMS_MAX);
-        let buffer = batch.room();
-        let (mut len, mut segment, mut count) = (0, None, 0);
-        let blocked = loop {
-            if count == segments_max {
-                break None;
-            }
-            let slot = match self.next_slot(now) {
-                Ok(slot) => slot,
-                Err(blocked) => break Some(blocked),
-            };
-            // Datagrams that prove the size of the path are not cut to that of a train.
-            if count > 0 && (matches!(slot, Slot::MtuProbe(_)) || self.path.tuple.wants_to_send()) {
-                break None;
-            }
-            let size = self.datagram_size(now, slot).min(segment.unwrap_or(usize::MAX));
-            if len + size > buffer.len() {
-                break None;
-            }
-            let datagram = self.build_datagram(now, slot, ecn, &mut buffer[len..len + size]);
-            if datagram.len == 0 {
-                break Some(Blocked::NothingToSend);
-            }
-            self.on_datagram_sent(now, &datagram);
-            len += datagram.len;
-            count += 1;
-            // A train has datagrams of one size; only the last may be shorter. One that begins with a short
-            // datagram ends with it: the others would have to be as short.
-            let is_full =
-                datagram.len + SEGMENT_SLACK >= size && datagram.len >= *segment.get_or_insert(datagram.len);
-            if !is_full || matches!(slot, Slot::MtuProbe(_)) {
-                break None;
-            }
-        };
+        let mut train = Train::new(batch.max_segments().min(TRAIN_DATAGRAMS_MAX));
+        let blocked = self.fill_train(now, ecn, &mut train, batch.room());
         let tuple = &mut self.path.tuple;
         let resumes = blocked
             .is_some_and(|blocked| tuple.flow.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt));
         self.note_figures(now, blocked);
-        if count == 0 {
+        if train.count == 0 {
             // The window has grown in between, which happens once in the life of a tuple.
             return if resumes { self.poll_transmit(now, batch) } else { None };
         }
-        self.path.tuple.ecn.on_sent(ecn, count as u64);
-        batch.set_len(len);
-        let segment_size = segment.filter(|_| count > 1);
-        Some(Transmit { addrs: self.path.tuple.addrs, ecn, len, segment_size })
+        self.path.tuple.ecn.on_sent(ecn, train.count as u64);
+        batch.set_len(train.len);
+        let segment_size = train.segment.filter(|_| train.count > 1);
+        Some(Transmit { addrs: self.path.tuple.addrs, ecn, len: train.len, segment_size })
+    }
+
+    /// Builds datagrams as long as they may leave and fit the train. Returns why no more may leave, if that has ended it.
+    fn fill_train(
+        &mut self,
+        now: Instant,
+        ecn: Ecn,
+        train: &mut Train,
+        buffer: &mut [u8],
+    ) -> Option<Blocked> {
+        while train.count < train.count_max {
+            let slot = match self.next_slot(now) {
+                Ok(slot) => slot,
+                Err(blocked) => return Some(blocked),
+            };
+            let is_probe = matches!(slot, Slot::MtuProbe(_));
+            // Datagrams that prove the size of the path are not cut to that of a train.
+            if train.count > 0 && (is_probe || self.path.tuple.wants_to_send()) {
+                return None;
+            }
+            let size = self.datagram_size(now, slot).min(train.segment.unwrap_or(usize::MAX));
+            let room = buffer.get_mut(train.len..train.len + size)?;
+            let datagram = self.build_datagram(now, slot, ecn, room);
+            if datagram.len == 0 {
+                return Some(Blocked::NothingToSend);
+            }
+            self.on_datagram_sent(now, &datagram);
+            if !train.add(datagram.len, size) || is_probe {
+                return None;
+            }
+        }
+        None
     }
 
     /// The next keys are made, old ones discarded, an update is started before the limit of the AEAD.

@@ -37,6 +37,50 @@ pub(crate) fn reserved(rng: &mut Rng) -> Version {
     Version(0x0a0a_0a0a | (rng.u64() as u32 & 0xf0f0_f0f0))
 }
 
+/// The versions of a connection.
+#[derive(Debug)]
+pub(super) struct Versions {
+    /// The one that is spoken.
+    pub(super) current: Version,
+    /// That of the client's first packets.
+    pub(super) original: Version,
+    /// All that this end knows, the best first.
+    known: Vec<Version>,
+    /// What a client began with.
+    client: Option<ClientVersions>,
+    /// What a client begins anew with, until it has heard of the server.
+    first_flight: Option<Box<FirstFlight>>,
+}
+
+impl Versions {
+    pub(super) fn new(version: Version, known: Vec<Version>) -> Self {
+        Self { current: version, original: version, known, client: None, first_flight: None }
+    }
+
+    pub(super) fn set_client(&mut self, client: ClientVersions, first_flight: FirstFlight) {
+        self.client = Some(client);
+        self.first_flight = Some(Box::new(first_flight));
+    }
+
+    /// The peer was heard of, and is not talked to in another version any more.
+    pub(super) fn keep(&mut self) {
+        self.first_flight = None;
+    }
+
+    /// Whether an Initial packet may be of this version.
+    pub(super) fn accepts(&self, version: Version) -> bool {
+        version == self.current || self.client.as_ref().is_some_and(|client| client.accepts(version))
+    }
+
+    /// Whether what the peer says of versions in its transport parameters fits its packets.
+    pub(super) fn check(&self, information: Option<&VersionInformation>) -> Result<(), TransportError> {
+        match &self.client {
+            Some(client) => client.check(self.current, information),
+            None => check_client(self.original, information),
+        }
+    }
+}
+
 /// What a client began with.
 #[derive(Debug)]
 pub(super) struct ClientVersions {
@@ -145,10 +189,7 @@ impl std::fmt::Debug for ServerVersions {
 }
 
 /// A client's version in its parameters must be that of its packets (RFC 9368 §4).
-pub(super) fn check_client(
-    original: Version,
-    information: Option<&VersionInformation>,
-) -> Result<(), TransportError> {
+fn check_client(original: Version, information: Option<&VersionInformation>) -> Result<(), TransportError> {
     match information {
         Some(information) if information.chosen != original => {
             Err(error("the client believes to have begun with another version"))
@@ -197,10 +238,10 @@ impl Connection {
         let early = self.side.is_client() && cids.peer_scid.is_none() && cids.retry_scid.is_none();
         // RFC 8999 §6: the server repeats the connection ID that the client made up.
         let offered: Vec<Version> = negotiated_versions(versions).collect();
-        if !early || packet.src != cids.original_dcid || offered.contains(&self.version) {
+        if !early || packet.src != cids.original_dcid || offered.contains(&self.versions.current) {
             return;
         }
-        let another = self.client_versions.as_ref().and_then(|versions| versions.choose_again(&offered));
+        let another = self.versions.client.as_ref().and_then(|versions| versions.choose_again(&offered));
         if another.is_none_or(|version| self.begin_anew(version).is_none()) {
             self.drain(now, ConnectionError::VersionMismatch);
         }
@@ -208,16 +249,17 @@ impl Connection {
 
     /// Begins the handshake anew with another version (RFC 9368 §2.1).
     pub(super) fn begin_anew(&mut self, version: Version) -> Option<()> {
-        let (versions, first_flight) = self.client_versions.as_mut().zip(self.first_flight.as_mut())?;
+        let Versions { known, client, first_flight, .. } = &mut self.versions;
+        let (client, first_flight) = client.as_mut().zip(first_flight.as_mut())?;
         if let Some(sessions) = &self.sessions {
             sessions.set_version(version);
         }
-        let session = first_flight.session(version, &self.known_versions, &mut self.rng).ok()?;
-        versions.on_second_attempt(version);
+        let session = first_flight.session(version, known, &mut self.rng).ok()?;
+        client.on_second_attempt(version);
         self.give_up_early_data();
         let dcid = random_cid(&mut self.rng);
-        self.version = version;
-        self.original_version = version;
+        self.versions.current = version;
+        self.versions.original = version;
         self.handshake.restart(session, version, dcid);
         self.path.remote_cids.replace_handshake_cid(dcid);
         self.forget_sent(SpaceId::Initial);
@@ -228,8 +270,8 @@ impl Connection {
 
     /// The server may have gone over to another version, for which there must be keys then.
     pub(super) fn expect_other_version(&mut self, packet: &ProtectedPacket) {
-        if let Some(version) = packet.version.filter(|version| *version != self.version)
-            && self.version == self.original_version
+        if let Some(version) = packet.version.filter(|version| *version != self.versions.current)
+            && self.versions.current == self.versions.original
             && self.handshake.handshake_keys().is_none()
         {
             self.handshake.expect_version(version);
@@ -238,7 +280,7 @@ impl Connection {
 
     /// An authentic packet of another version came: the server has gone over to it (RFC 9369 §4.1).
     pub(super) fn follow_version(&mut self, packet: &ProtectedPacket) {
-        if let Some(version) = packet.version.filter(|version| *version != self.version) {
+        if let Some(version) = packet.version.filter(|version| *version != self.versions.current) {
             self.handshake.switch_version(version);
             self.on_version(version);
         }

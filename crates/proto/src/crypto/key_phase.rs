@@ -20,8 +20,11 @@ use super::packet_key::{DecryptError, PacketKey};
 use super::version::VersionConstants;
 use crate::TransportError;
 
+mod maker;
 mod per_path;
-use per_path::PerPath;
+
+use self::maker::{KeyMaker, PhaseKeys};
+use self::per_path::PerPath;
 
 /// Packets that are kept back from the confidentiality limit, so that an endpoint that cannot update its keys
 /// can still say why it closes. No more than these may be sealed between two calls of
@@ -352,37 +355,6 @@ enum Choice {
     Next,
     /// The right key is not at hand. Another one is tried for the time it takes, and the packet refused.
     Dummy,
-}
-
-/// Makes the keys of one generation after the other.
-#[derive(Debug)]
-struct KeyMaker {
-    suite: CipherSuite,
-    version: &'static VersionConstants,
-    side: Side,
-    backend: AeadBackend,
-    /// The secrets of the newest generation that keys were made of.
-    secrets: SecretPair,
-}
-
-impl KeyMaker {
-    fn make(&self) -> PhaseKeys {
-        let (local, remote) = self.secrets.local_remote(self.side);
-        let key = |secret| PacketKey::new(self.suite, secret, self.version, self.backend);
-        PhaseKeys { local: key(local), remote: key(remote) }
-    }
-
-    fn make_next(&mut self) -> PhaseKeys {
-        self.secrets = self.secrets.next(self.version.update_label);
-        self.make()
-    }
-}
-
-/// The packet keys of one generation.
-#[derive(Debug)]
-struct PhaseKeys {
-    local: PacketKey,
-    remote: PacketKey,
 }
 
 /// The peer's key of the previous generation, for packets that the network delayed.

@@ -7,119 +7,37 @@
 //! RFC 8999; RFC 9000 §5.2 (matching packets to connections), §6 (version negotiation), §8.1 (address validation),
 //! §10.3 (stateless reset).
 
+mod connect;
 mod early;
+mod error;
 mod incoming;
+mod registry;
 mod reset_limit;
+mod route;
 mod stateless;
 mod tokens;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar_base::{HashKey, Instant, KeyedMap, Rng};
+use fulmar_base::{HashKey, Instant, Rng};
 use fulmar_wire::{
-    ConnectionId, HeaderError, PreferredAddress, ProtectedKind, ProtectedPacket, ResetToken, Side,
-    TransportErrorCode, Version, read_packet,
+    ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, TransportErrorCode, read_packet,
 };
-use rustls::pki_types::{InvalidDnsNameError, ServerName};
-use slab::Slab;
-use thiserror::Error;
 
+pub use error::{AcceptError, ConnectError, RetryError};
 pub use incoming::Incoming;
 use incoming::{AddressProof, FirstPacket, WaitingRoom};
+use registry::Registry;
 use reset_limit::ResetLimit;
+pub use route::{ConnectionHandle, DropReason, Route};
 pub(crate) use stateless::trailing_token;
 pub(crate) use tokens::TokenIssuer;
 use tokens::{TokenJudge, TokenVerdict};
 
-use crate::config::{ClientConfig, EndpointConfig, RetryPolicy, ServerConfig};
-use crate::connection::{Admission, Connection, ConnectionSetup, random_cid};
-use crate::crypto::TlsError;
-use crate::datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
+use crate::config::{EndpointConfig, RetryPolicy, ServerConfig};
+use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
 use crate::events::{EndpointEvent, EndpointEventInner};
-use crate::sessions::{ServerKey, SessionView};
 use crate::streams::SendMemory;
-
-/// The name of a connection within its endpoint. It is reused after the connection has drained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ConnectionHandle(pub usize);
-
-/// What is to be done with a datagram.
-#[derive(Debug)]
-pub enum Route {
-    /// It belongs to this connection: give it to [`Connection::handle_datagram`].
-    Connection(ConnectionHandle, Datagram),
-    /// A peer wants to connect: accept, refuse or ignore it.
-    Incoming(Incoming),
-    /// Send this answer, whose bytes are in the batch.
-    Reply(Transmit),
-    /// Nothing.
-    Dropped(DropReason),
-}
-
-/// Why a datagram was dropped. Dropping is no error: anyone can send anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DropReason {
-    /// It is not a QUIC packet.
-    Malformed,
-    /// It is long enough neither to be what it says nor to be answered.
-    TooShort,
-    /// It belongs to no connection and cannot start one.
-    UnknownConnection,
-    /// It starts a connection, but this endpoint is no server.
-    NotAServer,
-    /// It starts a connection, but its protection is broken.
-    Unauthenticated,
-    /// Too many attempts, or too many bytes of one attempt, are waiting.
-    Overloaded,
-    /// It belongs to an attempt that is waiting and was kept for it.
-    Buffered,
-}
-
-/// Why a connection could not be started.
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
-pub enum ConnectError {
-    /// The server's name is not a DNS name or an IP address.
-    #[error("{0:?} is not a valid server name")]
-    InvalidServerName(String),
-    /// The TLS configuration cannot be used.
-    #[error("{0}")]
-    Tls(TlsError),
-    /// The endpoint uses no connection IDs, and has a connection to this address already.
-    #[error("without connection IDs there can be one connection to an address only")]
-    AddressInUse,
-}
-
-/// Why a connection could not be accepted.
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
-pub enum AcceptError {
-    /// The endpoint has no server configuration any more.
-    #[error("this endpoint is no server")]
-    NotAServer,
-    /// The TLS configuration cannot be used.
-    #[error("{0}")]
-    Tls(TlsError),
-    /// The endpoint uses no connection IDs, and has a connection to this address already.
-    #[error("without connection IDs there can be one connection to an address only")]
-    AddressInUse,
-}
-
-/// The client has followed a Retry already, and would follow no other (RFC 9000 §17.2.5.2). The attempt is given
-/// back.
-#[derive(Debug, Error)]
-#[error("the client has followed a Retry already")]
-pub struct RetryError(pub Box<Incoming>);
-
-/// What the endpoint remembers of a connection, to forget it completely.
-#[derive(Debug, Default)]
-struct Registered {
-    cids: Vec<ConnectionId>,
-    reset_tokens: Vec<ResetToken>,
-    /// Where the peer is, if the connection has no connection IDs.
-    remote: Option<SocketAddr>,
-    /// Whether it was accepted from an address that is not validated yet.
-    half_open: bool,
-}
 
 /// What makes an endpoint a server.
 #[derive(Debug)]
@@ -143,13 +61,7 @@ pub struct Endpoint {
     config: Arc<EndpointConfig>,
     server: Option<Serving>,
     rng: Rng,
-    connections: Slab<Registered>,
-    /// Connections whose peer's address is not validated.
-    half_open: usize,
-    by_cid: KeyedMap<ConnectionId, ConnectionHandle>,
-    by_reset_token: KeyedMap<ResetToken, ConnectionHandle>,
-    /// The connections without connection IDs, by the address of the peer.
-    by_remote: KeyedMap<SocketAddr, ConnectionHandle>,
+    connections: Registry,
     reset_limit: ResetLimit,
     waiting: WaitingRoom,
     /// Shared with the connections.
@@ -168,11 +80,7 @@ impl Endpoint {
             server: server.map(|server| Serving::new(&config, server)),
             send_memory: SendMemory::new(config.send_memory),
             config,
-            connections: Slab::new(),
-            half_open: 0,
-            by_cid: KeyedMap::new(key),
-            by_reset_token: KeyedMap::new(key),
-            by_remote: KeyedMap::new(key),
+            connections: Registry::new(key),
             rng,
         }
     }
@@ -193,7 +101,7 @@ impl Endpoint {
     /// How many attempts to connect are half open: they wait to be accepted or were accepted, and nothing proves
     /// yet that their address is not forged.
     pub fn half_open(&self) -> usize {
-        self.waiting.half_open() + self.half_open
+        self.waiting.half_open() + self.connections.half_open()
     }
 
     /// How many connections have not drained yet.
@@ -214,17 +122,9 @@ impl Endpoint {
     /// The datagram itself, if it names none.
     pub fn recognize(&self, datagram: Datagram) -> Result<(ConnectionHandle, Datagram), Datagram> {
         let packet = read_packet(&datagram.payload, self.config.cid_generator.cid_len());
-        match packet.ok().and_then(|packet| self.known(&packet, datagram.addrs.remote)) {
+        match packet.ok().and_then(|packet| self.connections.find(&packet.dst, &datagram.addrs.remote)) {
             Some(handle) => Ok((handle, datagram)),
             None => Err(datagram),
-        }
-    }
-
-    /// The connection that a packet names. It knows by itself which values of the QUIC bit it has announced to take.
-    fn known(&self, packet: &ProtectedPacket, remote: SocketAddr) -> Option<ConnectionHandle> {
-        match packet.dst.is_empty() {
-            true => self.by_remote.get(&remote).copied(),
-            false => self.by_cid.get(&packet.dst).copied(),
         }
     }
 
@@ -252,7 +152,8 @@ impl Endpoint {
         datagram: Datagram,
         reply: &mut TransmitBatch,
     ) -> Route {
-        if let Some(handle) = self.known(&packet, datagram.addrs.remote) {
+        // A connection knows by itself which values of the QUIC bit it has announced to take.
+        if let Some(handle) = self.connections.find(&packet.dst, &datagram.addrs.remote) {
             return Route::Connection(handle, datagram);
         }
         if !packet.quic_bit && !self.takes_any_quic_bit() {
@@ -274,8 +175,8 @@ impl Endpoint {
 
     /// A datagram that no connection ID claims may be a stateless reset (RFC 9000 §10.3.1).
     fn route_reset(&mut self, datagram: Datagram) -> Result<Route, Datagram> {
-        match trailing_token(&datagram.payload).and_then(|token| self.by_reset_token.get(&token)) {
-            Some(&handle) => Ok(Route::Connection(handle, datagram)),
+        match trailing_token(&datagram.payload).and_then(|token| self.connections.find_reset(&token)) {
+            Some(handle) => Ok(Route::Connection(handle, datagram)),
             None => Err(datagram),
         }
     }
@@ -395,231 +296,16 @@ impl Endpoint {
         }
     }
 
-    /// Starts a connection to a server.
-    ///
-    /// # Errors
-    /// If the name is not valid or the TLS configuration cannot be used.
-    pub fn connect(
-        &mut self,
-        now: Instant,
-        config: &ClientConfig,
-        addrs: FourTuple,
-        server_name: &str,
-    ) -> Result<(ConnectionHandle, Connection), ConnectError> {
-        let name = ServerName::try_from(server_name)
-            .map_err(|_: InvalidDnsNameError| ConnectError::InvalidServerName(server_name.to_owned()))?
-            .to_owned();
-        let server = ServerKey { name: server_name.to_ascii_lowercase(), port: addrs.remote.port() };
-        let setup = ConnectionSetup {
-            side: Side::Client,
-            version: self.first_version(config, &server),
-            local_cid: self.config.cid_generator.generate(&mut self.rng),
-            preferred_address: None,
-            // RFC 9000 §7.2: at least 8 unpredictable bytes.
-            remote_cid: random_cid(&mut self.rng),
-            addrs,
-            endpoint: self.config.clone(),
-            transport: config.transport.clone(),
-            send_memory: self.send_memory.clone(),
-            aead: config.aead,
-            rng: self.rng.fork(),
-            now,
-        };
-        let local_cid = setup.local_cid;
-        if local_cid.is_empty() && self.by_remote.contains_key(&addrs.remote) {
-            return Err(ConnectError::AddressInUse);
-        }
-        let sessions = config
-            .sessions
-            .clone()
-            .map(|store| SessionView::new(store, server, self.config.epoch, setup.version));
-        let mut connection = Connection::client(setup, &config.tls, name, sessions, config.early_data)
-            .map_err(ConnectError::Tls)?;
-        match &config.saved_path {
-            Some(saved) => connection.resume_congestion(saved.clone()),
-            None => connection.resume_remembered(now),
-        }
-        Ok((self.register(&[local_cid], addrs.remote), connection))
-    }
-
-    /// The version of a client's first packets: one in which a session can be resumed, or else the configured one.
-    fn first_version(&self, config: &ClientConfig, server: &ServerKey) -> Version {
-        let versions = &self.config.versions;
-        let resumed = config.sessions.as_ref().and_then(|store| store.version_of_session(server, versions));
-        let first = resumed.or(self.config.initial_version).or(versions.first().copied());
-        first.unwrap_or(Version::V1)
-    }
-
-    /// Accepts a connection. It has already seen the datagrams that arrived so far.
-    ///
-    /// # Errors
-    /// If the endpoint is no server any more or the TLS configuration cannot be used.
-    pub fn accept(
-        &mut self,
-        now: Instant,
-        incoming: Incoming,
-    ) -> Result<(ConnectionHandle, Connection), AcceptError> {
-        let datagrams = self.waiting.leave(&incoming);
-        let Some(server) = &self.server else {
-            return Err(AcceptError::NotAServer);
-        };
-        let (config, issuer) = (server.config.clone(), server.issuer.clone());
-        let Incoming { first, proof, .. } = incoming;
-        let local_cid = self.config.cid_generator.generate(&mut self.rng);
-        if local_cid.is_empty() && self.by_remote.contains_key(&first.addrs.remote) {
-            return Err(AcceptError::AddressInUse);
-        }
-        let preferred_address = self.preferred_address(&config);
-        let setup = ConnectionSetup {
-            side: Side::Server,
-            version: first.version,
-            local_cid,
-            preferred_address,
-            remote_cid: first.src,
-            addrs: first.addrs,
-            endpoint: self.config.clone(),
-            transport: config.transport.clone(),
-            send_memory: self.send_memory.clone(),
-            aead: config.aead,
-            rng: self.rng.fork(),
-            now,
-        };
-        let admission = Admission {
-            first_dcid: first.dst,
-            original_dcid: match proof {
-                AddressProof::Retried { original_dcid } => original_dcid,
-                AddressProof::Missing | AddressProof::Known => first.dst,
-            },
-            retry_scid: matches!(proof, AddressProof::Retried { .. }).then_some(first.dst),
-            validated: proof != AddressProof::Missing,
-            issuer,
-        };
-        let half_open = !admission.validated;
-        let mut connection = Connection::server(setup, &config.tls, admission).map_err(AcceptError::Tls)?;
-        let handle = self.register(&[local_cid, first.dst], first.addrs.remote);
-        if let Some(preferred) = preferred_address {
-            self.add_cid(handle, preferred.cid);
-        }
-        self.connections[handle.0].half_open = half_open;
-        self.half_open += usize::from(half_open);
-        for datagram in datagrams {
-            connection.handle_datagram(now, datagram);
-        }
-        Ok((handle, connection))
-    }
-
-    /// Turns a connection attempt down with CONNECTION_REFUSED.
-    pub fn refuse(&mut self, incoming: Incoming, reply: &mut TransmitBatch) -> Transmit {
-        self.waiting.leave(&incoming);
-        self.close_unasked(&incoming.first, TransportErrorCode::CONNECTION_REFUSED, reply)
-    }
-
-    /// Asks the client of an attempt to prove its address (RFC 9000 §8.1.2). The attempt is forgotten; the client
-    /// comes back with another one, which is validated.
-    ///
-    /// # Errors
-    /// If the client did so already, see [`Incoming::may_retry`].
-    pub fn retry(
-        &mut self,
-        now: Instant,
-        incoming: Incoming,
-        reply: &mut TransmitBatch,
-    ) -> Result<Option<Transmit>, RetryError> {
-        if !incoming.may_retry() {
-            return Err(RetryError(Box::new(incoming)));
-        }
-        self.waiting.leave(&incoming);
-        match self.write_retry(now, &incoming.first, reply) {
-            Route::Reply(transmit) => Ok(Some(transmit)),
-            _ => Ok(None),
-        }
-    }
-
-    /// Forgets a connection attempt without an answer.
-    pub fn ignore(&mut self, incoming: Incoming) {
-        self.waiting.leave(&incoming);
-    }
-
-    /// The address where a server would rather be, with a connection ID for it (RFC 9000 §9.6).
-    fn preferred_address(&mut self, server: &ServerConfig) -> Option<PreferredAddress> {
-        let (v4, v6) = server.preferred;
-        if (v4.is_none() && v6.is_none()) || self.config.cid_generator.cid_len() == 0 {
-            return None;
-        }
-        let cid = self.config.cid_generator.generate(&mut self.rng);
-        Some(PreferredAddress { v4, v6, cid, reset_token: self.config.reset_token(&cid) })
-    }
-
-    fn register(&mut self, cids: &[ConnectionId], remote: SocketAddr) -> ConnectionHandle {
-        let mut registered = Registered::default();
-        if self.config.cid_generator.cid_len() == 0 {
-            registered.remote = Some(remote);
-        }
-        let by_remote = registered.remote;
-        let handle = ConnectionHandle(self.connections.insert(registered));
-        if let Some(remote) = by_remote {
-            self.by_remote.insert(remote, handle);
-        }
-        for &cid in cids {
-            self.add_cid(handle, cid);
-        }
-        handle
-    }
-
-    fn add_cid(&mut self, handle: ConnectionHandle, cid: ConnectionId) {
-        if let Some(registered) = self.connections.get_mut(handle.0).filter(|_| !cid.is_empty()) {
-            registered.cids.push(cid);
-            self.by_cid.insert(cid, handle);
-        }
-    }
-
-    /// Takes what a connection told through [`Connection::poll_endpoint_event`].
+    /// Takes what a connection told through [`Connection::poll_endpoint_event`](crate::Connection::poll_endpoint_event).
     pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
+        let connections = &mut self.connections;
         match event.0 {
-            EndpointEventInner::CidIssued(cid) => self.add_cid(handle, cid),
-            EndpointEventInner::CidRetired(cid) => {
-                if let Some(registered) = self.connections.get_mut(handle.0) {
-                    registered.cids.retain(|c| *c != cid);
-                    self.by_cid.remove(&cid);
-                }
-            }
-            EndpointEventInner::ResetTokenLearned(token) => {
-                if let Some(registered) = self.connections.get_mut(handle.0) {
-                    registered.reset_tokens.push(token);
-                    self.by_reset_token.insert(token, handle);
-                }
-            }
-            EndpointEventInner::ResetTokenForgotten(token) => {
-                if let Some(registered) = self.connections.get_mut(handle.0) {
-                    registered.reset_tokens.retain(|t| *t != token);
-                    self.by_reset_token.remove(&token);
-                }
-            }
-            EndpointEventInner::AddressValidated => self.close_half(handle),
-            EndpointEventInner::Drained => self.forget(handle),
-        }
-    }
-
-    /// The connection is half open no more.
-    fn close_half(&mut self, handle: ConnectionHandle) {
-        if let Some(registered) = self.connections.get_mut(handle.0) {
-            self.half_open -= usize::from(std::mem::take(&mut registered.half_open));
-        }
-    }
-
-    fn forget(&mut self, handle: ConnectionHandle) {
-        self.close_half(handle);
-        let Some(registered) = self.connections.try_remove(handle.0) else {
-            return;
-        };
-        for cid in registered.cids {
-            self.by_cid.remove(&cid);
-        }
-        if let Some(remote) = registered.remote {
-            self.by_remote.remove(&remote);
-        }
-        for token in registered.reset_tokens {
-            self.by_reset_token.remove(&token);
+            EndpointEventInner::CidIssued(cid) => connections.add_cid(handle, cid),
+            EndpointEventInner::CidRetired(cid) => connections.remove_cid(handle, cid),
+            EndpointEventInner::ResetTokenLearned(token) => connections.add_reset_token(handle, token),
+            EndpointEventInner::ResetTokenForgotten(token) => connections.remove_reset_token(handle, token),
+            EndpointEventInner::AddressValidated => connections.close_half(handle),
+            EndpointEventInner::Drained => connections.remove(handle),
         }
     }
 }

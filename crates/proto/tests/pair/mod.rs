@@ -290,7 +290,7 @@ impl Pair {
 }
 
 /// Reads what is there; returns whether the stream has ended.
-fn read_available(end: &mut End, id: StreamId, read: &mut Vec<u8>) -> bool {
+pub fn read_available(end: &mut End, id: StreamId, read: &mut Vec<u8>) -> bool {
     let streams = end.conn().streams();
     while streams.accept(id.dir()).is_some() {}
     loop {

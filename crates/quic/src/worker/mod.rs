@@ -2,13 +2,15 @@
 //! rebinding. What is then still on its way to the one before is received for a while.
 //!
 //! A turn of the worker is: take the connections that the application touched, receive what is there, call the
-//! connections whose timers expired, send for all of them, look at some of the datagrams that belong to none, sleep. There is no task per connection and no lock
-//! per packet: a connection is locked once for a run of its datagrams and once for each train that it sends.
+//! connections whose timers expired, send for all of them, look at some of the datagrams that belong to none, sleep.
+//! There is no task per connection and no lock per packet: a connection is locked once for a run of its datagrams and
+//! once for each train that it sends.
 //!
 //! What it must not know: streams. It moves datagrams between the socket and the connections, and tells handles to look again.
 
 mod left;
 mod ready;
+mod receiving;
 mod strangers;
 mod timers;
 
@@ -19,14 +21,10 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{
-    ConnectionError, ConnectionHandle, Datagram, Ecn, EndpointEvent, FourTuple, Route, Transmit,
-    TransmitBatch,
-};
-use fulmar_udp::{Received, RecvBatch, SendOutcome, UdpSocket};
+use fulmar_proto::{ConnectionError, ConnectionHandle, Datagram, EndpointEvent, Transmit, TransmitBatch};
+use fulmar_udp::{RecvBatch, SendOutcome, UdpSocket};
 
 use crate::clock;
 use crate::connection::{Inner, State};
@@ -39,22 +37,10 @@ pub(crate) use ready::ReadyQueue;
 use strangers::Strangers;
 use timers::{Alarm, Timers};
 
-/// Bytes that are received in one turn, about: what stays in the processor's cache until the application reads it, and
-/// what a peer sends between two acknowledgements.
-const RECV_BYTES_PER_TURN: u64 = 256 * 1024;
-/// Receive calls in one turn, whatever they return.
-const RECV_CALLS_PER_TURN: usize = 16;
-/// Datagrams that are routed under one lock of the endpoint.
-const ROUTE_RUN_MAX: usize = 128;
 /// Trains that one connection sends before it is the turn of the next.
 const TRAINS_PER_CONNECTION: usize = 8;
 /// Trains of all connections in one turn, so that acknowledgements are not left waiting in the socket.
 const TRAINS_PER_TURN: usize = 32;
-/// How long a turn looks at datagrams that belong to no connection: what an attempt to connect costs, about. With one that
-/// takes longer the turn is over.
-const STRANGERS_TIME_PER_TURN: Duration = Duration::from_micros(100);
-/// How long a socket that fails to receive is left alone.
-const RECV_PAUSE: Duration = Duration::from_millis(10);
 
 /// The state of the task. See the module's documentation.
 pub(crate) struct Worker {
@@ -82,14 +68,6 @@ pub(crate) struct Worker {
     recv_paused_until: Option<Instant>,
     endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
     wakers: Vec<Waker>,
-}
-
-/// Which socket a datagram came through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    InUse,
-    /// One that was in use before.
-    Left,
 }
 
 struct Pending {
@@ -151,124 +129,6 @@ impl Worker {
         self.shared.ready.take(&mut touched);
         self.queue.extend(touched.drain(..));
         self.touched = touched;
-    }
-
-    fn receive_some(&mut self) {
-        for socket in self.left.open_at(clock::now()) {
-            self.receive(&socket, Origin::Left);
-        }
-        let socket = self.socket.clone();
-        let mut bytes = 0;
-        for _ in 0..RECV_CALLS_PER_TURN {
-            let is_more = self.receive(&socket, Origin::InUse);
-            bytes += self.received.bytes();
-            if !is_more || bytes >= RECV_BYTES_PER_TURN {
-                return;
-            }
-        }
-    }
-
-    /// Receives one batch. Returns whether the socket is likely to hold more.
-    fn receive(&mut self, socket: &Arc<UdpSocket>, origin: Origin) -> bool {
-        if self.recv_paused_until.is_some_and(|until| clock::now() < until) {
-            return false;
-        }
-        self.recv_paused_until = None;
-        match socket.try_recv(&mut self.received) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-            Err(error) => {
-                tracing::debug!(%error, "receiving failed");
-                if origin == Origin::Left {
-                    self.left.close(socket);
-                    return false;
-                }
-                self.recv_paused_until = Some(clock::now() + RECV_PAUSE);
-                return false;
-            }
-        }
-        let now = clock::now();
-        while self.route_run(now, origin) {}
-        self.received.is_full()
-    }
-
-    /// Handles the next datagrams of the batch that go to one connection. Returns whether there are more.
-    fn route_run(&mut self, now: Instant, origin: Origin) -> bool {
-        let shared = self.shared.clone();
-        let mut core = lock(&shared.core);
-        core.advance(now);
-        let mut run = self.carried.take().map(|(handle, datagram)| {
-            self.datagrams.push(datagram);
-            handle
-        });
-        let mut is_last = false;
-        while self.datagrams.len() < ROUTE_RUN_MAX {
-            let Some(received) = self.received.next_datagram() else {
-                is_last = true;
-                break;
-            };
-            match core.recognize(into_datagram(received)) {
-                Ok((handle, datagram)) if run.is_none_or(|run| run == handle) => {
-                    run = Some(handle);
-                    self.datagrams.push(datagram);
-                }
-                Ok((handle, datagram)) => {
-                    self.carried = Some((handle, datagram));
-                    break;
-                }
-                Err(stranger) => core.dropped_datagrams += u64::from(!self.strangers.add(stranger)),
-            }
-        }
-        let connection = run.and_then(|handle| core.connection(handle));
-        drop(core);
-        match connection {
-            Some(connection) => self.deliver(now, &connection, origin),
-            None => self.datagrams.clear(),
-        }
-        !is_last
-    }
-
-    /// Looks at datagrams that belong to no connection, for a bounded time and until one of them is an attempt to connect:
-    /// what that costs is done by the application's task, and before the next one the connections have their turn.
-    fn meet_strangers(&mut self) {
-        let end = clock::now() + STRANGERS_TIME_PER_TURN;
-        let mut is_over = false;
-        while !is_over && let Some(stranger) = self.strangers.next() {
-            let now = clock::now();
-            is_over = now >= end;
-            let mut core = lock(&self.shared.core);
-            let now = core.advance(now);
-            match core.route(now, stranger) {
-                // Its attempt was accepted while it waited.
-                Route::Connection(handle, datagram) => {
-                    let connection = core.connection(handle);
-                    drop(core);
-                    if let Some(connection) = connection {
-                        self.datagrams.push(datagram);
-                        self.deliver(now, &connection, Origin::InUse);
-                    }
-                }
-                Route::Incoming(incoming) => {
-                    self.shared.offer(&mut core, incoming);
-                    is_over = true;
-                }
-                Route::Reply(transmit) => self.shared.reply(&core, &transmit),
-                Route::Dropped(_) => core.dropped_datagrams += 1,
-            }
-        }
-    }
-
-    /// Gives the collected datagrams to their connection and wakes those who wait for their contents, once.
-    fn deliver(&mut self, now: Instant, connection: &Arc<Inner>, origin: Origin) {
-        let mut state = connection.lock();
-        let now = state.advance(now);
-        for datagram in self.datagrams.drain(..) {
-            match origin {
-                Origin::InUse => state.proto.handle_datagram(now, datagram),
-                Origin::Left => state.proto.handle_late_datagram(now, datagram),
-            }
-        }
-        self.after_change(connection, state);
     }
 
     fn expire_timers(&mut self, now: Instant) {
@@ -476,12 +336,4 @@ pub(crate) fn send_from(
         contents: &batch.bytes()[offset..transmit.len],
         segment_size: transmit.segment_size,
     })
-}
-
-fn into_datagram(received: Received) -> Datagram {
-    Datagram {
-        addrs: FourTuple { remote: received.remote, local_ip: received.local_ip },
-        ecn: Ecn::from_bits(received.ecn),
-        payload: received.payload,
-    }
 }

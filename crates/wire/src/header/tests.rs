@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::{CID_LEN_MAX, ConnectionId, PacketKind, Writer};
 
 fn cid(bytes: &[u8]) -> ConnectionId {
     ConnectionId::new(bytes).unwrap()

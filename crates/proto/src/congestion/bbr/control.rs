@@ -148,7 +148,7 @@ impl Bbr {
     /// unless losses have set a bound: a policer has no queue either. Over a long transfer the margin would cost what
     /// it is, one part in a hundred.
     fn pacing_percent(&self) -> u64 {
-        let cruises = matches!(self.phase, Phase::ProbeCruise | Phase::ProbeRefill);
+        let cruises = matches!(self.phase, Phase::Startup | Phase::ProbeCruise | Phase::ProbeRefill);
         let lossless = self.losses.long_inflight.is_none() && self.losses.short_bandwidth.is_none();
         // A full packet takes its time where a small one has shown the smallest delay.
         let packets = self.control.packet * EMPTY_QUEUE_PACKETS * 1_000_000 / self.bandwidth().max(1);

@@ -14,9 +14,12 @@ pub(super) const STARTUP_GAIN: u64 = 277;
 /// STARTUP ends by loss when losses were found so many times in a round (BBRStartupFullLossCnt).
 const FULL_LOSS_EVENTS: u32 = 6;
 
-/// With so many of them and more than so large a share of the flight lost, in hundredths, STARTUP does not wait for the
-/// end of the round. Fewer say little: three packets of the first flight are lost by chance, too.
+/// With so many of them, and a share of the flight lost that is larger than so many hundredths and than so many packets,
+/// STARTUP does not wait for the end of the round. Less says little: three packets of the first flight are lost by
+/// chance, too.
+const HEAVY_LOSS_EVENTS: u32 = 3;
 const HEAVY_LOSS_PERCENT: u64 = 10;
+const HEAVY_LOSS_PACKETS: u64 = 6;
 
 /// DRAIN ends after so many rounds, whatever is in flight.
 const DRAIN_ROUNDS: u64 = 3;
@@ -101,12 +104,12 @@ impl Bbr {
     /// drops most of another flight: losses that are beyond doubt are not waited for.
     fn check_startup_high_loss(&mut self, rs: &Sample) {
         let losses = &self.losses;
-        if !losses.in_round || losses.events_in_round < FULL_LOSS_EVENTS {
-            return;
-        }
-        let heavy = rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT);
+        let heavy = losses.events_in_round >= HEAVY_LOSS_EVENTS
+            && rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT)
+            && rs.lost >= HEAVY_LOSS_PACKETS * self.control.packet;
         let too_high = rs.inflight_too_high() || losses.marked_too_high;
-        if !heavy && !(losses.round_started && too_high) {
+        let whole_round = losses.round_started && losses.events_in_round >= FULL_LOSS_EVENTS && too_high;
+        if !losses.in_round || !(heavy || whole_round) {
             return;
         }
         self.startup.remeasure_from = heavy.then_some(losses.round_end);

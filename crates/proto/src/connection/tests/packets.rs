@@ -11,6 +11,7 @@ use fulmar_wire::{
 use super::by_hand::{
     CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, deliver, exchange, lost, sent, server,
 };
+use super::conformance::in_the_handshake;
 use crate::ConnectionError;
 use crate::crypto::{AeadBackend, Keys};
 use crate::packet::{HeaderFields, OpenPacket, Sealer};
@@ -139,18 +140,9 @@ fn packets_that_waited_for_keys_after_one_that_closed() {
 fn the_answer_to_a_handshake_packet_without_data_ends_the_probes_for_credit() {
     // RFC 9002 §6.2.2.1: whatever is acknowledged in a Handshake packet, the server has validated the address.
     let now = Instant::from_millis(1);
-    let mut client = client(now, |_| {}, &[]);
-    let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
-    for datagram in sent(&mut client, now) {
-        deliver(&mut server, now, &datagram);
-    }
-    // Only the start of the server's flight arrives: the client has Handshake keys and nothing to say with them.
-    for datagram in sent(&mut server, now) {
-        if client.handshake.handshake_keys().is_none() {
-            deliver(&mut client, now, &datagram);
-        }
-    }
-    assert!(client.handshake.handshake_keys().is_some() && !client.handshake.is_complete());
+    // Only the start of the server's flight has arrived: the client has Handshake keys and nothing to say with them.
+    let (mut client, mut server) = in_the_handshake(now);
+    assert!(!client.handshake.is_complete());
     sent(&mut client, now);
     let (at, _) = client.pto_deadline().unwrap();
     client.handle_timeout(at);

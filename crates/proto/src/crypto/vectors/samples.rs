@@ -40,6 +40,23 @@ pub(super) const DCID: [u8; 8] = [0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08
 /// The payload length of the client's Initial packet, after padding.
 pub(super) const CLIENT_PAYLOAD_LEN: usize = 1162;
 
+/// The frames of the client's Initial packet, the same in both.
+const CLIENT_HELLO: &str = "\
+    060040f1010000ed0303ebf8fa56f12939b9584a3896472ec40bb863cfd3e86804fe3a47f06a2b69484c000004130113\
+    02010000c000000010000e00000b6578616d706c652e636f6dff01000100000a00080006001d00170018001000070005\
+    04616c706e000500050100000000003300260024001d00209370b2c9caa47fbabaf4559fedba753de171fa71f50f1ce1\
+    5d43e994ec74d748002b0003020304000d0010000e0403050306030203080408050806002d00020101001c0002400100\
+    3900320408ffffffffffffffff05048000ffff07048000ffff0801100104800075300901100f088394c8f03e51570806\
+    048000ffff\
+";
+
+/// The frames of the server's Initial packet, the same in both.
+const SERVER_HELLO: &str = "\
+    02000000000600405a020000560303eefce7f7b37ba1d1632e96677825ddf73988cfc79825df566dc5430b9a045a1200\
+    130100002e00330024001d00209d3c940d89690b84d08a60993c144eca684d1081287c834d5311bcf32bb9da1a002b00\
+    020304\
+";
+
 pub(super) const RFC_9001: Samples = Samples {
     version: Version::V1,
     initial_secret: "7db5df06e7a69e432496adedb00851923595221596ae2ae9fb8115c1e9ed0a44",
@@ -58,14 +75,7 @@ pub(super) const RFC_9001: Samples = Samples {
     client_initial: Packet {
         number: 2,
         header: "c300000001088394c8f03e5157080000449e00000002",
-        payload: "\
-            060040f1010000ed0303ebf8fa56f12939b9584a3896472ec40bb863cfd3e86804fe3a47f06a2b69484c000004130113\
-            02010000c000000010000e00000b6578616d706c652e636f6dff01000100000a00080006001d00170018001000070005\
-            04616c706e000500050100000000003300260024001d00209370b2c9caa47fbabaf4559fedba753de171fa71f50f1ce1\
-            5d43e994ec74d748002b0003020304000d0010000e0403050306030203080408050806002d00020101001c0002400100\
-            3900320408ffffffffffffffff05048000ffff07048000ffff0801100104800075300901100f088394c8f03e51570806\
-            048000ffff\
-        ",
+        payload: CLIENT_HELLO,
         sample: "d1b1c98dd7689fb8ec11d242b123dc9b",
         mask: "437b9aec36",
         protected: "\
@@ -99,11 +109,7 @@ pub(super) const RFC_9001: Samples = Samples {
     server_initial: Packet {
         number: 1,
         header: "c1000000010008f067a5502a4262b50040750001",
-        payload: "\
-            02000000000600405a020000560303eefce7f7b37ba1d1632e96677825ddf73988cfc79825df566dc5430b9a045a1200\
-            130100002e00330024001d00209d3c940d89690b84d08a60993c144eca684d1081287c834d5311bcf32bb9da1a002b00\
-            020304\
-        ",
+        payload: SERVER_HELLO,
         sample: "2cd0991cd25b0aac406a5816b6394100",
         mask: "2ec0d8356a",
         protected: "\
@@ -148,14 +154,7 @@ pub(super) const RFC_9369: Samples = Samples {
     client_initial: Packet {
         number: 2,
         header: "d36b3343cf088394c8f03e5157080000449e00000002",
-        payload: "\
-            060040f1010000ed0303ebf8fa56f12939b9584a3896472ec40bb863cfd3e86804fe3a47f06a2b69484c000004130113\
-            02010000c000000010000e00000b6578616d706c652e636f6dff01000100000a00080006001d00170018001000070005\
-            04616c706e000500050100000000003300260024001d00209370b2c9caa47fbabaf4559fedba753de171fa71f50f1ce1\
-            5d43e994ec74d748002b0003020304000d0010000e0403050306030203080408050806002d00020101001c0002400100\
-            3900320408ffffffffffffffff05048000ffff07048000ffff0801100104800075300901100f088394c8f03e51570806\
-            048000ffff\
-        ",
+        payload: CLIENT_HELLO,
         sample: "ffe67b6abcdb4298b485dd04de806071",
         mask: "94a0c95e80",
         protected: "\
@@ -189,11 +188,7 @@ pub(super) const RFC_9369: Samples = Samples {
     server_initial: Packet {
         number: 1,
         header: "d16b3343cf0008f067a5502a4262b50040750001",
-        payload: "\
-            02000000000600405a020000560303eefce7f7b37ba1d1632e96677825ddf73988cfc79825df566dc5430b9a045a1200\
-            130100002e00330024001d00209d3c940d89690b84d08a60993c144eca684d1081287c834d5311bcf32bb9da1a002b00\
-            020304\
-        ",
+        payload: SERVER_HELLO,
         sample: "6f05d8a4398c47089698baeea26b91eb",
         mask: "4dd92e91ea",
         protected: "\

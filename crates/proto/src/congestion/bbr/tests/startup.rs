@@ -59,9 +59,13 @@ fn heavy_losses_end_startup_before_the_round_does() {
 
 #[test]
 fn what_the_tokens_of_a_policer_let_pass_is_no_bandwidth() {
-    let mut path = Path::new(policed());
+    // 10 Mbit/s, and a bucket of two bandwidth-delay products: a whole round of STARTUP passes at more than twice the rate.
+    let mut path = Path::new(Link { policer: Some(125_000), ..Link::new(10, 25, 20) });
     path.until_phase(Phase::Drain);
-    path.until(seconds(1), |bbr| bbr.startup.remeasure_from.is_none());
+    let burst = path.look(|bbr| bbr.max_bandwidth.get());
+    assert!(burst > 1_500_000, "the tokens have let more than the rate pass: {burst}");
+    // Three round trips later, when the maximum over two cycles would still keep it.
+    path.transfer.run_until(Duration::from_millis(150), |_| false);
     let bandwidth = path.look(|bbr| bbr.max_bandwidth.get());
     assert!((1_125_000..=1_375_000).contains(&bandwidth), "{bandwidth}");
 }

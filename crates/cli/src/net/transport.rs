@@ -1,0 +1,101 @@
+//! What the command line asks of the transport.
+
+use std::sync::Arc;
+
+use fulmar::{
+    AeadBackend, CongestionControl, Dscp, Endpoint, EndpointBuilder, KeyUpdatePolicy, TransportConfig,
+    Version,
+};
+
+use super::unusable;
+use crate::args::{AeadName, CongestionName, TransportArgs, VersionName};
+use crate::failure::Failure;
+use crate::qlog::{self, QlogDir};
+
+/// What the command line asks of the transport.
+#[derive(Debug, Clone)]
+pub(crate) struct Transport {
+    pub(super) config: Arc<TransportConfig>,
+    pub(super) aead: AeadBackend,
+    logs: Option<Arc<QlogDir>>,
+    versions: Vec<Version>,
+    initial_version: Option<Version>,
+    dscp: Dscp,
+}
+
+impl Default for Transport {
+    /// What users of the library get who configure nothing.
+    fn default() -> Self {
+        Self {
+            config: Arc::default(),
+            aead: AeadBackend::preferred(),
+            versions: vec![Version::V1, Version::V2],
+            initial_version: None,
+            dscp: Dscp::default(),
+            logs: None,
+        }
+    }
+}
+
+impl Transport {
+    /// The default, but with new keys after so many packets.
+    pub(crate) fn with_key_update_after(packets: u64) -> Self {
+        let key_update = KeyUpdatePolicy { packets: Some(packets), ..KeyUpdatePolicy::default() };
+        let config = TransportConfig { key_update, ..TransportConfig::default() };
+        Self { config: Arc::new(config), ..Self::default() }
+    }
+
+    /// Fails if the options contradict each other.
+    pub(crate) fn from_args(args: &TransportArgs) -> Result<Self, Failure> {
+        let default = TransportConfig::default();
+        let config = TransportConfig {
+            congestion: match args.cc {
+                CongestionName::Newreno => CongestionControl::NewReno(Default::default()),
+                CongestionName::Cubic => CongestionControl::Cubic(Default::default()),
+                CongestionName::Bbr => CongestionControl::Bbr(Default::default()),
+                CongestionName::Bbr1 => CongestionControl::Bbr1(Default::default()),
+                CongestionName::Prague => CongestionControl::Prague(Default::default()),
+            },
+            max_idle_timeout: Some(args.idle_timeout).filter(|timeout| !timeout.is_zero()),
+            handshake_timeout: args.handshake_timeout,
+            keep_alive_interval: args.keep_alive,
+            key_update: KeyUpdatePolicy { packets: args.key_update, bytes: None },
+            mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
+            ..default
+        };
+        config.validate().map_err(unusable)?;
+        let aead = match args.aead {
+            AeadName::Auto => AeadBackend::preferred(),
+            AeadName::Ring => AeadBackend::Ring,
+            AeadName::AwsLc => AeadBackend::AwsLc,
+        };
+        let version = |name: &VersionName| match name {
+            VersionName::V1 => Version::V1,
+            VersionName::V2 => Version::V2,
+        };
+        let versions = args.versions.iter().map(version).collect();
+        let initial_version = args.initial_version.as_ref().map(version);
+        // Values above 63 are refused with the arguments.
+        let dscp = Dscp::new(args.dscp).unwrap_or_default();
+        Ok(Self { config: Arc::new(config), aead, versions, initial_version, dscp, logs: None })
+    }
+
+    /// Lets connections write down what they do.
+    pub(crate) fn with_logs(mut self, logs: Option<Arc<QlogDir>>) -> Self {
+        let log_entries = if logs.is_some() { qlog::LOG_ENTRIES } else { 0 };
+        self.config = Arc::new(TransportConfig { log_entries, ..TransportConfig::clone(&self.config) });
+        Self { logs, ..self }
+    }
+
+    /// The beginnings of an endpoint.
+    pub(crate) fn endpoint(&self) -> EndpointBuilder {
+        let mut builder = Endpoint::builder().versions(self.versions.clone()).dscp(self.dscp);
+        if let Some(logs) = &self.logs {
+            builder = builder.log_sink(logs.clone(), logs.delivery());
+        }
+        match self.initial_version {
+            Some(version) => builder.initial_version(version),
+            None => builder,
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The elements of a link as they are written in a scenario file, and what they are in the simulation.
+
+use fulmar_sim::{
+    Aqm, CoDel, Corrupt, DualQ, EcnPath, Jitter, Loss, Policer, Red, Reorder, SuspendedSide, Suspension,
+};
+use serde::Deserialize;
+
+use super::values::{Count, Mbps, Millis, Probability};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum SuspendedSpec {
+    Send,
+    Receive,
+    Both,
+}
+
+/// A stop, after which everything that has gathered goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SuspendSpec {
+    pub(super) duration_ms: Millis,
+    side: SuspendedSpec,
+}
+
+impl SuspendSpec {
+    pub(super) fn model(self) -> Suspension {
+        let side = match self.side {
+            SuspendedSpec::Send => SuspendedSide::Send,
+            SuspendedSpec::Receive => SuspendedSide::Receive,
+            SuspendedSpec::Both => SuspendedSide::Both,
+        };
+        Suspension { duration: self.duration_ms.0, side }
+    }
+}
+
+/// How a queue drops and marks before it is full.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum AqmSpec {
+    DropTail,
+    Red {
+        min_bytes: u64,
+        max_bytes: u64,
+        #[serde(default)]
+        probability_max: Option<Probability>,
+        #[serde(default)]
+        weight: Option<Probability>,
+        #[serde(default)]
+        ecn: bool,
+    },
+    CoDel,
+    DualQ,
+}
+
+impl AqmSpec {
+    pub(super) fn model(self) -> Aqm {
+        match self {
+            Self::DropTail => Aqm::DropTail,
+            Self::Red { min_bytes, max_bytes, probability_max, weight, ecn } => {
+                let red = Red::between(min_bytes, max_bytes);
+                Aqm::Red(Red {
+                    probability_max: probability_max.map_or(red.probability_max, |p| p.0),
+                    weight: weight.map_or(red.weight, |weight| weight.0),
+                    ecn,
+                    ..red
+                })
+            }
+            Self::CoDel => Aqm::CoDel(CoDel::default()),
+            Self::DualQ => Aqm::DualQ(DualQ::default()),
+        }
+    }
+}
+
+/// What becomes of ECN codepoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum EcnPathSpec {
+    Keep,
+    Bleach,
+    Drop,
+    Swap,
+    Downgrade,
+    MarkAll,
+    HideCongestion,
+}
+
+impl EcnPathSpec {
+    pub(super) fn model(self) -> EcnPath {
+        match self {
+            Self::Keep => EcnPath::Keep,
+            Self::Bleach => EcnPath::Bleach,
+            Self::Drop => EcnPath::Drop,
+            Self::Swap => EcnPath::Swap,
+            Self::Downgrade => EcnPath::Downgrade,
+            Self::MarkAll => EcnPath::MarkAll,
+            Self::HideCongestion => EcnPath::HideCongestion,
+        }
+    }
+}
+
+/// A leaky bucket in front of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PolicerSpec {
+    rate_mbps: Mbps,
+    packets: Count,
+}
+
+impl PolicerSpec {
+    pub(super) fn model(self) -> Policer {
+        Policer::packets(self.rate_mbps.0, u64::from(self.packets.0))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum JitterSpec {
+    None,
+    Uniform { max_ms: Millis },
+    Normal { mean_ms: Millis, deviation_ms: Millis },
+    Exponential { mean_ms: Millis },
+    Wifi { mean_ms: Millis },
+}
+
+impl JitterSpec {
+    pub(super) fn model(self) -> Jitter {
+        match self {
+            Self::None => Jitter::None,
+            Self::Uniform { max_ms } => Jitter::Uniform { max: max_ms.0 },
+            Self::Normal { mean_ms, deviation_ms } => {
+                Jitter::Normal { mean: mean_ms.0, deviation: deviation_ms.0 }
+            }
+            Self::Exponential { mean_ms } => Jitter::Exponential { mean: mean_ms.0 },
+            Self::Wifi { mean_ms } => Jitter::Wifi { mean: mean_ms.0 },
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum LossSpec {
+    None,
+    Everything,
+    Uniform {
+        probability: Probability,
+    },
+    Capped {
+        probability: Probability,
+        run_max: Count,
+    },
+    Burst {
+        probability: Probability,
+        length_min: Count,
+        length_max: Count,
+    },
+    GilbertElliott {
+        to_bad: Probability,
+        to_good: Probability,
+        loss_good: Probability,
+        loss_bad: Probability,
+    },
+    Pattern {
+        period: Count,
+        offset: u32,
+        lost: u32,
+    },
+    Listed {
+        packets: Vec<u64>,
+    },
+}
+
+impl LossSpec {
+    pub(super) fn model(&self) -> Loss {
+        match self {
+            Self::None => Loss::None,
+            Self::Everything => Loss::Everything,
+            Self::Uniform { probability } => Loss::Uniform { probability: probability.0 },
+            Self::Capped { probability, run_max } => {
+                Loss::Capped { probability: probability.0, run_max: run_max.0 }
+            }
+            Self::Burst { probability, length_min, length_max } => {
+                Loss::Burst { probability: probability.0, length: length_min.0..=length_max.0 }
+            }
+            Self::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => Loss::GilbertElliott {
+                to_bad: to_bad.0,
+                to_good: to_good.0,
+                loss_good: loss_good.0,
+                loss_bad: loss_bad.0,
+            },
+            Self::Pattern { period, offset, lost } => Loss::Pattern {
+                period: u64::from(period.0),
+                offset: u64::from(*offset),
+                lost: u64::from(*lost),
+            },
+            Self::Listed { packets } => Loss::Listed(packets.iter().copied().collect()),
+        }
+    }
+
+    pub(super) fn is_random(&self) -> bool {
+        !matches!(self, Self::None | Self::Everything | Self::Pattern { .. } | Self::Listed { .. })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum ReorderSpec {
+    None,
+    Time { probability: Probability, delay_max_ms: Millis },
+    Depth { probability: Probability, depth_max: Count, hold_max_ms: Millis },
+}
+
+impl ReorderSpec {
+    pub(super) fn model(self) -> Reorder {
+        match self {
+            Self::None => Reorder::None,
+            Self::Time { probability, delay_max_ms } => {
+                Reorder::ByTime { probability: probability.0, delay_max: delay_max_ms.0 }
+            }
+            Self::Depth { probability, depth_max, hold_max_ms } => Reorder::ByDepth {
+                probability: probability.0,
+                depth_max: depth_max.0,
+                hold_max: hold_max_ms.0,
+            },
+        }
+    }
+}
+
+/// One byte of each chosen packet is changed.
+pub(super) fn corrupt(probability: Probability) -> Corrupt {
+    Corrupt { probability: probability.0, bytes_max: 1, replace: true }
+}

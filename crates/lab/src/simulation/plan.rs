@@ -1,0 +1,96 @@
+//! The connections that a run makes: when each begins, and when it is to end.
+
+use bytes::Bytes;
+use fulmar_base::Instant;
+use fulmar_proto::{ClientConfig, ConfigError, Side, VarInt};
+
+use super::{CLOSE_CODE, CLOSE_REASON, Simulation, index};
+use crate::lab::{Close, Connecting};
+
+/// A connection that the client makes, and how far it is.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) connecting: Connecting,
+    config: ClientConfig,
+    pub(super) session: Option<usize>,
+    closed: bool,
+}
+
+/// The connections of a lab with their configurations, `default` where they have none of their own.
+pub(super) fn plan(
+    connections: Vec<Connecting>,
+    default: &ClientConfig,
+) -> Result<Vec<Planned>, ConfigError> {
+    let planned = connections.into_iter().map(|connecting| {
+        let config = match &connecting.transport {
+            Some(transport) => default.clone().with_transport(transport.clone())?,
+            None => default.clone(),
+        };
+        Ok(Planned { connecting, config, session: None, closed: false })
+    });
+    planned.collect()
+}
+
+impl Simulation {
+    pub(super) fn start_connections(&mut self) -> Result<(), String> {
+        let now = self.now();
+        let server = self.server().address();
+        for number in 0..self.planned.len() {
+            if self.start_time(number).is_some_and(|start| start <= now) {
+                let Planned { connecting, config, session, .. } = &mut self.planned[number];
+                let workload = connecting.workload.clone();
+                *session = Some(self.ends[0].host.connect(now, config, server, workload)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// When a planned connection starts; `None` if it has, or if that depends on the one before it.
+    pub(super) fn start_time(&self, number: usize) -> Option<Instant> {
+        let Planned { connecting, session: None, .. } = &self.planned[number] else { return None };
+        if connecting.after_previous && number > 0 {
+            let previous = self.planned[number - 1].session?;
+            self.client().sessions()[previous].application().lost()?;
+        }
+        Some(Instant::ZERO + connecting.start)
+    }
+
+    /// When a connection is to be cut short.
+    pub(super) fn cut_time(&self, planned: &Planned) -> Option<Instant> {
+        let Close::After(_, delay) = planned.connecting.close else { return None };
+        let session = &self.client().sessions()[planned.session?];
+        let duration = session.connection().stats().handshake_duration?;
+        (!planned.closed && session.application().lost().is_none())
+            .then(|| session.started() + duration + delay)
+    }
+
+    pub(super) fn close_connections(&mut self) {
+        for number in 0..self.planned.len() {
+            if let Some((side, session)) = self.due_to_close(&self.planned[number]) {
+                let now = self.now();
+                let connection = self.ends[index(side)].host.connection_mut(session);
+                connection.close(now, VarInt::from_u32(CLOSE_CODE), Bytes::from_static(CLOSE_REASON));
+                self.planned[number].closed = true;
+            }
+        }
+    }
+
+    /// Which side has to close the connection now, and the number of its session there.
+    fn due_to_close(&self, planned: &Planned) -> Option<(Side, usize)> {
+        if planned.closed {
+            return None;
+        }
+        let client = planned.session?;
+        let server = self.peer_of(client);
+        let (side, due) = match planned.connecting.close {
+            Close::Never => return None,
+            Close::After(side, _) => (side, self.cut_time(planned)? <= self.now()),
+            Close::WhenDone(side) => {
+                let settled = self.client().sessions()[client].is_settled();
+                (side, settled && self.server().sessions()[server?].is_settled())
+            }
+        };
+        let session = if side.is_client() { client } else { server? };
+        due.then_some((side, session))
+    }
+}

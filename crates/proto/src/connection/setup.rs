@@ -1,0 +1,194 @@
+//! How a connection begins: what it is made from, on a client and on a server.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fulmar_base::{Instant, Rng, Timer};
+use fulmar_wire::{ConnectionId, Dialect, PreferredAddress, Side, Version};
+use rustls::client::Resumption;
+use rustls::pki_types::ServerName;
+
+use super::Connection;
+use super::address_tokens::AddressTokens;
+use super::early_data::EarlyData;
+use super::handshake::Handshake;
+use super::idle::Idle;
+use super::lifecycle::Lifecycle;
+use super::parameters::{OfServer, local_parameters};
+use super::repetition::Repetition;
+use super::spaces::{EarlySpaces, Probes};
+use super::stats::Counters;
+use super::undecryptable::Undecryptable;
+use super::versions::{ClientVersions, FirstFlight, ServerVersions, Versions};
+use super::vigil::Vigil;
+use crate::config::{EndpointConfig, TransportConfig};
+use crate::crypto::{AeadBackend, Session, TlsError};
+use crate::datagram::FourTuple;
+use crate::datagrams::Datagrams;
+use crate::endpoint::TokenIssuer;
+use crate::log::ConnectionLog;
+use crate::path::{AddressCredit, Path, Tuple, TupleId};
+use crate::sessions::SessionView;
+use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
+use crate::streams::{SendMemory, Streams};
+
+/// What a connection is made from.
+pub(crate) struct ConnectionSetup {
+    pub(crate) side: Side,
+    pub(crate) version: Version,
+    /// The connection ID of this end in the handshake.
+    pub(crate) local_cid: ConnectionId,
+    /// Where the first packet goes: made up by a client, the client's own ID for a server.
+    pub(crate) remote_cid: ConnectionId,
+    /// Where a server asks its client to move to.
+    pub(crate) preferred_address: Option<PreferredAddress>,
+    pub(crate) addrs: FourTuple,
+    pub(crate) endpoint: Arc<EndpointConfig>,
+    pub(crate) transport: Arc<TransportConfig>,
+    /// What all connections of the endpoint may buffer for sending.
+    pub(crate) send_memory: Arc<SendMemory>,
+    pub(crate) aead: AeadBackend,
+    pub(crate) rng: Rng,
+    pub(crate) now: Instant,
+}
+
+/// How a server came to accept a connection.
+pub(crate) struct Admission {
+    /// Where the client sent the packet that was accepted: its Initial keys are made of it.
+    pub(crate) first_dcid: ConnectionId,
+    /// Where the client sent its very first packet; another ID if it has followed a Retry.
+    pub(crate) original_dcid: ConnectionId,
+    /// The ID that the Retry gave it, if it has.
+    pub(crate) retry_scid: Option<ConnectionId>,
+    /// Whether the address is proven.
+    pub(crate) validated: bool,
+    /// Makes the tokens for the client's later connections.
+    pub(crate) issuer: Arc<TokenIssuer>,
+}
+
+impl Connection {
+    /// A client's connection; its first packets are ready to be sent. `sessions` is what is remembered of the
+    /// server.
+    pub(crate) fn client(
+        mut setup: ConnectionSetup,
+        tls: &rustls::ClientConfig,
+        name: ServerName<'static>,
+        sessions: Option<Arc<SessionView>>,
+        early_data: bool,
+    ) -> Result<Self, TlsError> {
+        let mut tls = tls.clone();
+        tls.enable_early_data = early_data;
+        // RFC 9369 §5: what rustls would remember by itself is not kept apart by the version of QUIC.
+        tls.resumption = match &sessions {
+            Some(sessions) => Resumption::store(sessions.clone()),
+            None => Resumption::disabled(),
+        };
+        let parameters = local_parameters(&setup, None);
+        let mut first_flight = FirstFlight { tls, name, parameters, aead: setup.aead };
+        let known = setup.endpoint.versions.clone();
+        let session = first_flight.session(setup.version, &known, &mut setup.rng)?;
+        let (original_dcid, version) = (setup.remote_cid, setup.version);
+        let mut connection = Self::new(setup, session, original_dcid);
+        connection.versions.set_client(ClientVersions::new(known, version), first_flight);
+        if let Some(token) = sessions.as_ref().and_then(|sessions| sessions.take_token()) {
+            connection.handshake.set_token(token);
+        }
+        connection.sessions = sessions;
+        connection.handshake.drive();
+        connection.offer_early_data();
+        Ok(connection)
+    }
+
+    /// A server's connection.
+    pub(crate) fn server(
+        mut setup: ConnectionSetup,
+        tls: &Arc<rustls::ServerConfig>,
+        admission: Admission,
+    ) -> Result<Self, TlsError> {
+        let Admission { first_dcid, original_dcid, retry_scid, validated, issuer } = admission;
+        let cids = OfServer { original_dcid, retry_scid };
+        let mut versions = ServerVersions {
+            tls: tls.clone(),
+            parameters: local_parameters(&setup, Some(cids)),
+            known: setup.endpoint.versions.clone(),
+            original: setup.version,
+            aead: setup.aead,
+            rng: setup.rng.fork(),
+        };
+        let session = versions.session(setup.version)?;
+        let mut connection = Self::new(setup, session, first_dcid);
+        connection.handshake.set_negotiation(versions);
+        connection.address_tokens.set_issuer(issuer);
+        if validated {
+            connection.path.tuple.credit.validate();
+        }
+        Ok(connection)
+    }
+
+    pub(super) fn new(mut setup: ConnectionSetup, session: Session, original_dcid: ConnectionId) -> Self {
+        let ConnectionSetup { side, version, local_cid, aead, now, .. } = setup;
+        let transport = setup.transport.clone();
+        let mut space = |policy| NumberSpace::new(policy, &mut setup.rng);
+        let spaces = EarlySpaces {
+            initial: Some(space(AckPolicy::IMMEDIATE)),
+            handshake: Some(space(AckPolicy::IMMEDIATE)),
+        };
+        let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
+        let path = first_path(&mut setup, data);
+        let level = (side, version, aead);
+        Self {
+            side,
+            versions: Versions::new(version, setup.endpoint.versions.clone()),
+            early_data: EarlyData::Unused,
+            remembered: None,
+            local_cid,
+            dialect: Dialect::SinglePath,
+            lifecycle: Lifecycle::new(),
+            handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
+            spaces,
+            path,
+            streams: Streams::new(side, &transport.streams(), setup.send_memory.clone(), &mut setup.rng),
+            datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
+            ack_frequency: None,
+            address_discovery: None,
+            quic_bit: None,
+            timestamps: None,
+            address_tokens: AddressTokens::default(),
+            sessions: None,
+            idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
+            vigil: Vigil::default(),
+            close: None,
+            undecryptable: Undecryptable::default(),
+            pto: PtoBackoff::new(transport.timers),
+            pto_base_time: now,
+            probes: Probes::default(),
+            repetition: Repetition::default(),
+            handshake_acked: false,
+            preferred: None,
+            ignores_challenges: false,
+            pacing: Timer::new(),
+            outcome: AckOutcome::default(),
+            events: VecDeque::new(),
+            endpoint_events: VecDeque::new(),
+            stats: Counters::default(),
+            log: (transport.log_entries > 0).then(|| Box::new(ConnectionLog::new(transport.log_entries))),
+            config: transport,
+            rng: setup.rng,
+        }
+    }
+}
+
+/// The path of the handshake.
+fn first_path(setup: &mut ConnectionSetup, data: NumberSpace) -> Path {
+    let mut rng = setup.rng.fork();
+    let credit = AddressCredit::new(setup.side.is_client());
+    let mut tuple = Tuple::new(TupleId(0), setup.addrs, credit, &setup.transport, setup.now, &mut rng);
+    // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
+    tuple.validated = true;
+    let (cids_max, endpoint) = (setup.transport.connection_ids, setup.endpoint.clone());
+    let mut path = Path::new(data, setup.local_cid, setup.remote_cid, tuple, cids_max, endpoint, rng);
+    if let Some(preferred) = setup.preferred_address {
+        path.local_cids.add_preferred(preferred.cid);
+    }
+    path
+}

@@ -1,0 +1,40 @@
+//! What is to be done with a datagram.
+
+use super::Incoming;
+use crate::datagram::{Datagram, Transmit};
+
+/// The name of a connection within its endpoint. It is reused after the connection has drained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionHandle(pub usize);
+
+/// What is to be done with a datagram.
+#[derive(Debug)]
+pub enum Route {
+    /// It belongs to this connection: give it to [`Connection::handle_datagram`](crate::Connection::handle_datagram).
+    Connection(ConnectionHandle, Datagram),
+    /// A peer wants to connect: accept, refuse or ignore it.
+    Incoming(Incoming),
+    /// Send this answer, whose bytes are in the batch.
+    Reply(Transmit),
+    /// Nothing.
+    Dropped(DropReason),
+}
+
+/// Why a datagram was dropped. Dropping is no error: anyone can send anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropReason {
+    /// It is not a QUIC packet.
+    Malformed,
+    /// It is long enough neither to be what it says nor to be answered.
+    TooShort,
+    /// It belongs to no connection and cannot start one.
+    UnknownConnection,
+    /// It starts a connection, but this endpoint is no server.
+    NotAServer,
+    /// It starts a connection, but its protection is broken.
+    Unauthenticated,
+    /// Too many attempts, or too many bytes of one attempt, are waiting.
+    Overloaded,
+    /// It belongs to an attempt that is waiting and was kept for it.
+    Buffered,
+}

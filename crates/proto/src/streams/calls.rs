@@ -1,0 +1,106 @@
+//! The application's calls, which come through the handles.
+
+use fulmar_wire::{StreamId, VarInt};
+
+use super::send::Source;
+use super::{Chunk, ClosedStream, FinishError, ReadError, ResetAtError, Streams, WriteError};
+
+impl Streams {
+    pub(super) fn check_writable(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.table.send_mut(id).ok_or(WriteError::ClosedStream)?.check_writable()
+    }
+
+    pub(super) fn write(&mut self, id: StreamId, source: Source<'_>) -> Result<usize, WriteError> {
+        let send = self.table.send_mut(id).ok_or(WriteError::ClosedStream)?;
+        send.check_writable()?;
+        let credit_room = send.credit_room();
+        let budget_room = self.budget.room(send.held());
+        let written = send.write(source, credit_room.min(budget_room));
+        if written == 0 {
+            send.write_blocked = true;
+            if credit_room == 0 {
+                send.note_credit_blocked();
+            }
+            if budget_room == 0 && !std::mem::replace(&mut send.queued_waiting, true) {
+                self.budget.wait(id);
+            }
+        }
+        self.budget.hold(written as u64);
+        self.sync(id);
+        if written == 0 { Err(WriteError::Blocked) } else { Ok(written) }
+    }
+
+    pub(super) fn finish(&mut self, id: StreamId) -> Result<(), FinishError> {
+        let send = self.table.send_mut(id).ok_or(FinishError::ClosedStream)?;
+        send.check_writable().map_err(|error| match error {
+            WriteError::Stopped(code) => FinishError::Stopped(code),
+            WriteError::Blocked | WriteError::ClosedStream => FinishError::ClosedStream,
+        })?;
+        send.finish();
+        self.sync(id);
+        Ok(())
+    }
+
+    pub(super) fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), ClosedStream> {
+        let send = self.table.send_mut(id).filter(|send| !send.is_abandoned()).ok_or(ClosedStream)?;
+        let released = send.reset(code);
+        self.release(id, released);
+        self.sync(id);
+        Ok(())
+    }
+
+    pub(super) fn reset_at(
+        &mut self,
+        id: StreamId,
+        code: VarInt,
+        reliable_size: u64,
+    ) -> Result<(), ResetAtError> {
+        if !self.peer.reset_stream_at {
+            return Err(ResetAtError::UnsupportedByPeer);
+        }
+        let send = self.table.send_mut(id).filter(|send| !send.is_abandoned());
+        let released = send.ok_or(ResetAtError::ClosedStream)?.reset_at(code, reliable_size);
+        self.release(id, released);
+        self.sync(id);
+        Ok(())
+    }
+
+    pub(super) fn set_priority(&mut self, id: StreamId, priority: i32) -> Result<(), ClosedStream> {
+        let send = self.table.send_mut(id).ok_or(ClosedStream)?;
+        if send.priority() == priority {
+            return Ok(());
+        }
+        send.set_priority(priority);
+        // The queues know the old priority.
+        self.lost.set(id, priority, false, &mut send.queued_lost);
+        self.fresh.set(id, priority, false, &mut send.queued_fresh);
+        self.sync(id);
+        Ok(())
+    }
+
+    pub(super) fn read(
+        &mut self,
+        id: StreamId,
+        max_len: usize,
+        ordered: bool,
+    ) -> Result<Option<Chunk>, ReadError> {
+        let recv = self.table.recv_mut(id).ok_or(ReadError::ClosedStream)?;
+        let result = recv.read(max_len, ordered, &mut self.window);
+        match result {
+            Ok(Some(_)) => self.sync(id),
+            Ok(None) | Err(ReadError::Reset(_)) => self.drop_recv(id),
+            Err(ReadError::Blocked | ReadError::ClosedStream) => {}
+        }
+        result
+    }
+
+    pub(super) fn stop(&mut self, id: StreamId, code: VarInt) -> Result<(), ClosedStream> {
+        let recv = self.table.recv_mut(id).filter(|recv| !recv.is_stopped()).ok_or(ClosedStream)?;
+        if recv.stop(code, &mut self.window) {
+            self.drop_recv(id);
+        } else {
+            self.sync(id);
+        }
+        Ok(())
+    }
+}
