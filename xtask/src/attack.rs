@@ -1,157 +1,202 @@
-//! `cargo xtask attack`: floods of datagrams against a server on real sockets, while a client of good faith is served.
+//! `cargo xtask attack`: hostile clients against a server on real sockets, while a client of good faith is served.
 //!
-//! For each attack a `fulmar perf server` is started anew. Its answers to small requests are timed in quiet, and again while the
-//! attack runs. It survives if it does not end, does not grow by more than [`GROWTH_MAX`], answers every request, and the slow
-//! answers (the 99th percentile) take at most twice as long as in quiet. What needs valid keys is tested in the crates, without
-//! sockets.
+//! For each row a server is started anew. Its answers to small requests are timed in quiet and under attack, in turn and several
+//! times. It survives if it does not end or panic, if its memory does not grow by more than [`GROWTH_MAX`] at any time, if
+//! every request is answered and the slow answers (the median of the 99th percentiles) take at most [`RATIO_MAX`] times as long as
+//! in quiet, and if it has done to the attacker what is right, which the attacker itself tells.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `rows` | the rows: against which server, how often, by whom |
+//! | `arena` | processes, cores, priorities, measurements |
+//! | `honest` | the client of good faith |
+//! | `client` | a client over a real socket that is moved step by step |
+//! | `packets` | packets made and read by somebody who knows the keys |
+//! | `flood`, `crowd`, `frames`, `proofs` | the attackers |
 
+mod arena;
+mod client;
+mod crowd;
 mod flood;
+mod frames;
+mod honest;
+mod packets;
+mod proofs;
+mod rows;
 
-use std::fs;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::json;
 
-use self::flood::{Attack, Flood};
-use crate::process::Process;
+use self::arena::{Arena, Effort};
+use self::rows::Row;
 use crate::{Result, programs};
 
-/// By how much the server's memory may grow under an attack.
+/// By how much the server's memory may grow under an attack, at any time.
 const GROWTH_MAX: u64 = 64 << 20;
-/// How long the client of good faith makes requests, in quiet and under attack.
-const DURATION: &str = "5s";
-/// How long a program may take for that, or to start.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Answers faster than this are as good as immediate: below it, the scheduler decides and not the server.
-const LATENCY_FLOOR_US: u64 = 5_000;
-const PAGE_BYTES: u64 = 4096;
+/// How many times as long as in quiet the slow answers may take.
+const RATIO_MAX: f64 = 2.0;
 
 /// Options of the task.
+///
+/// Each row starts a server, times requests of a client of good faith in quiet and under attack, in turn, and prints what was done to
+/// the server, by how much its memory grew at most, the 99th percentiles in quiet and under attack with their ratio, what the
+/// attacker saw, and the verdict. The exit status is 1 if one row is lost. With two cores the server has one for itself; the attacker
+/// shares the other one with the client of good faith and runs when that one waits. As root, all of them run before what else
+/// the machine does, and without root the machine should have nothing else to do.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only these attacks.
-    #[arg(long = "attack", value_delimiter = ',')]
-    attacks: Vec<Attack>,
-    /// Datagrams of the attacker per second.
-    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Only these rows.
+    #[arg(long = "row", value_name = "NAME", value_delimiter = ',')]
+    rows: Vec<Row>,
+    /// Fewer and shorter rounds, 10,000 handshakes, streams and datagrams where it is more otherwise.
+    #[arg(long)]
+    quick: bool,
+    /// Datagrams of a flood per second, while latencies are measured.
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// Use this program `fulmar` instead of building one.
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     fulmar: Option<PathBuf>,
-    /// Print one line of JSON for each attack.
+    /// Print one line of JSON for each row.
     #[arg(long)]
     json: bool,
 }
 
-/// Runs the chosen attacks and fails if the server did not survive one.
-pub(crate) fn run(options: &Options) -> Result<()> {
-    let fulmar = options.fulmar.clone().map_or_else(programs::build_fulmar, Ok)?;
-    let dir = programs::scratch_dir("attack")?;
-    let chosen = if options.attacks.is_empty() { Attack::value_variants() } else { &options.attacks };
-    let mut defeats = 0;
-    for attack in chosen {
-        let outcome = run_attack(&fulmar, &dir, *attack, options.rate)?;
-        let complaints = outcome.complaints();
-        defeats += usize::from(!complaints.is_empty());
-        outcome.print(*attack, &complaints, options.json);
+/// Somebody with bad intentions.
+trait Attacker: Send {
+    /// Does its thing once; false if there is nothing to do at present.
+    fn strike(&mut self) -> Result<bool>;
+
+    /// What has to be done between blows.
+    fn tend(&mut self) -> Result<()> {
+        Ok(())
     }
-    match defeats {
+
+    /// Ends the attack; tells what the server did wrong.
+    fn finish(&mut self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    /// What it has seen.
+    fn remark(&self) -> String {
+        String::new()
+    }
+}
+
+/// Plays the chosen rows and fails if one is lost.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let fulmar = options.fulmar.clone().map_or_else(programs::build_fulmar, Ok)?.canonicalize()?;
+    let (rounds, duration) = if options.quick { (3, 1) } else { (5, 2) };
+    let effort = Effort {
+        rounds,
+        duration: Duration::from_secs(duration),
+        rate: options.rate,
+        is_quick: options.quick,
+    };
+    let arena = Arena::prepare(fulmar, programs::scratch_dir("attack")?, effort)?;
+    let chosen = if options.rows.is_empty() { Row::value_variants() } else { &options.rows };
+    let mut lost = 0;
+    for row in chosen {
+        let outcome = arena.play(*row).unwrap_or_else(|error| Outcome {
+            unit: row.unit(),
+            complaints: vec![error.to_string()],
+            ..Outcome::default()
+        });
+        let complaints = outcome.judge();
+        lost += usize::from(!complaints.is_empty());
+        match options.json {
+            true => println!("{}", outcome.to_json(*row, &complaints)),
+            false => println!("{}", outcome.to_line(*row, &complaints)),
+        }
+    }
+    match lost {
         0 => Ok(()),
-        defeats => Err(format!("{defeats} of {} attacks did harm", chosen.len()).into()),
+        lost => Err(format!("{lost} of {} rows are lost", chosen.len()).into()),
     }
 }
 
 /// What an attack did to the server.
+#[derive(Default)]
 struct Outcome {
-    quiet_p99_us: u64,
-    attacked_p99_us: u64,
-    /// Resident memory at the start and at the end.
-    memory: (u64, u64),
-    datagrams: u64,
+    unit: &'static str,
+    /// Blows in all.
+    count: u64,
+    /// Blows while latencies were measured.
+    measured: u64,
+    /// The 99th percentile of each round.
+    quiet_p99_us: Vec<f64>,
+    attacked_p99_us: Vec<f64>,
+    /// Processor time of the server in all rounds.
+    cpu_quiet: Duration,
+    cpu_attacked: Duration,
+    /// Resident memory at its peak, beyond what it was before.
+    growth: u64,
+    remark: String,
+    /// What was wrong besides memory and latency.
+    complaints: Vec<String>,
 }
 
 impl Outcome {
-    fn growth(&self) -> u64 {
-        self.memory.1.saturating_sub(self.memory.0)
-    }
-
-    fn complaints(&self) -> Vec<String> {
-        let mut complaints = Vec::new();
-        if self.growth() > GROWTH_MAX {
-            complaints.push(format!("the memory grew by {} MiB", self.growth() >> 20));
+    fn judge(&self) -> Vec<String> {
+        let mut complaints = self.complaints.clone();
+        if self.growth > GROWTH_MAX {
+            complaints.push(format!("the memory grew by {} MiB", self.growth >> 20));
         }
-        let allowed = 2 * self.quiet_p99_us.max(LATENCY_FLOOR_US);
-        if self.attacked_p99_us > allowed {
-            complaints
-                .push(format!("requests took {} us instead of {allowed} at most", self.attacked_p99_us));
+        // A row that failed before it was measured has no ratio.
+        if self.ratio() > RATIO_MAX {
+            complaints.push(format!("slow requests took {:.2} times as long as in quiet", self.ratio()));
         }
         complaints
     }
 
-    fn print(&self, attack: Attack, complaints: &[String], as_json: bool) {
-        let Self { quiet_p99_us, attacked_p99_us, datagrams, .. } = self;
-        let growth = self.growth();
-        if as_json {
-            let line = json!({
-                "attack": attack.to_string(), "datagrams": datagrams, "quiet_p99_us": quiet_p99_us,
-                "attacked_p99_us": attacked_p99_us, "memory_growth_bytes": growth,
-                "survived": complaints.is_empty(), "complaints": complaints,
-            });
-            println!("{line}");
-            return;
-        }
+    fn ratio(&self) -> f64 {
+        median(&self.attacked_p99_us) / median(&self.quiet_p99_us)
+    }
+
+    fn to_json(&self, row: Row, complaints: &[String]) -> serde_json::Value {
+        json!({
+            "row": row.to_string(),
+            "unit": self.unit,
+            "count": self.count,
+            "count_measured": self.measured,
+            "memory_growth_bytes": self.growth,
+            "quiet_p99_us": median(&self.quiet_p99_us),
+            "attacked_p99_us": median(&self.attacked_p99_us),
+            "p99_ratio": self.ratio(),
+            "quiet_p99_us_rounds": self.quiet_p99_us,
+            "attacked_p99_us_rounds": self.attacked_p99_us,
+            "server_cpu_quiet_s": self.cpu_quiet.as_secs_f64(),
+            "server_cpu_attacked_s": self.cpu_attacked.as_secs_f64(),
+            "remark": self.remark,
+            "survived": complaints.is_empty(),
+            "complaints": complaints,
+        })
+    }
+
+    fn to_line(&self, row: Row, complaints: &[String]) -> String {
         let verdict = if complaints.is_empty() { "survived".to_owned() } else { complaints.join("; ") };
-        println!(
-            "{:<14} {datagrams:>7} datagrams  p99 {quiet_p99_us} us quiet, {attacked_p99_us} us attacked  memory +{} KiB  {verdict}",
-            attack.to_string(),
-            growth >> 10,
-        );
+        format!(
+            "{row:<14} {:>8} {:<11}  memory +{:>5.1} MiB  p99 {:>4.0} us quiet, {:>4.0} us attacked, ratio {:.2}  {verdict}  ({})",
+            self.count,
+            self.unit,
+            self.growth as f64 / f64::from(1 << 20),
+            median(&self.quiet_p99_us),
+            median(&self.attacked_p99_us),
+            self.ratio(),
+            self.remark,
+        )
     }
 }
 
-fn run_attack(fulmar: &Path, dir: &Path, attack: Attack, rate: u32) -> Result<Outcome> {
-    let mut command = Command::new(fulmar);
-    command.args(["perf", "server", "--listen", "127.0.0.1:0"]);
-    let mut server = Process::start(command, dir, "server")?;
-    let address: SocketAddr = server.listening(PATIENCE)?.parse()?;
-    let quiet_p99_us = request_p99(fulmar, dir, address, "quiet")?;
-    let before = resident_bytes(&server)?;
-
-    let mut flood = Flood::prepare(attack, address, fulmar, dir)?;
-    let stop = AtomicBool::new(false);
-    let (result, datagrams) = std::thread::scope(|scope| {
-        let attacker = scope.spawn(|| flood.run(rate, &stop));
-        let result = request_p99(fulmar, dir, address, "attacked");
-        stop.store(true, Ordering::Relaxed);
-        (result, attacker.join())
-    });
-    let datagrams = datagrams.map_err(|_| "the attacker panicked")??;
-    let after = resident_bytes(&server)?;
-    Ok(Outcome { quiet_p99_us, attacked_p99_us: result?, memory: (before, after), datagrams })
+/// The middle of the figures; not a number if there is none.
+fn median(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Makes requests for a while; each must be answered.
-fn request_p99(fulmar: &Path, dir: &Path, server: SocketAddr, name: &str) -> Result<u64> {
-    let mut command = Command::new(fulmar);
-    command.args(["perf", "client", &server.to_string(), "--insecure", "--json"]);
-    command.args(["--requests", "1000000000", "--duration", DURATION]);
-    let finished = Process::start(command, dir, name)?.wait(PATIENCE)?.ok_or("the client hangs")?;
-    if !finished.status.success() {
-        return Err(format!("the client of good faith failed: {}", finished.complaint()).into());
-    }
-    let report = finished.report().ok_or("the client does not report")?;
-    Ok(report["latency_us"]["p99"].as_u64().ok_or("the report has no latencies")?)
-}
-
-/// How much memory a process has in use.
-fn resident_bytes(process: &Process) -> Result<u64> {
-    let text = fs::read_to_string(format!("/proc/{}/statm", process.id()))
-        .map_err(|error| format!("the server is gone: {error}"))?;
-    let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    Ok(pages.ok_or("the system does not tell the memory of a process")? * PAGE_BYTES)
-}
+#[cfg(test)]
+mod tests;

@@ -4,21 +4,20 @@
 //! interleaved in pairs, so that a machine that slows down does so for both.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread::available_parallelism;
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::interop::certs::Certificates;
-use crate::process::Process;
+use crate::process::{Process, can_pin, command_on};
 use crate::{Result, programs};
 
 /// How long one download, and the start of a server, may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
-const SERVER_CORE: &str = "0";
-const CLIENT_CORE: &str = "1";
+const SERVER_CORE: usize = 0;
+const CLIENT_CORE: usize = 1;
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -117,19 +116,9 @@ impl Stack {
         Ok(report)
     }
 
-    fn command(&self, core: &str) -> Command {
-        if !self.pinned {
-            return Command::new(&self.program);
-        }
-        let mut command = Command::new("taskset");
-        command.args(["--cpu-list", core]).arg(&self.program);
-        command
+    fn command(&self, core: usize) -> Command {
+        command_on(&self.program, self.pinned.then_some(core))
     }
-}
-
-fn can_pin() -> bool {
-    let has_taskset = Command::new("taskset").arg("--version").stdout(Stdio::null()).status().is_ok();
-    has_taskset && available_parallelism().is_ok_and(|cores| cores.get() >= 2)
 }
 
 fn print_run(options: &Options, pair: u32, name: &str, report: &Value) {

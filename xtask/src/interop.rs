@@ -25,7 +25,7 @@ use self::cases::{Case, Stage};
 pub(crate) use self::emulated::{LoadOptions, run_load};
 use self::peers::{Pair, Peer, Programs};
 use self::table::{Outcome, Verdict};
-pub(crate) use self::trace::readdress_initial;
+pub(crate) use self::trace::PacketKeys;
 use crate::{Result, programs};
 
 /// Options of the task.

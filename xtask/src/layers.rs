@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-plot", &["fulmar-base", "fulmar-proto"]),
     ("fulmar-qlog", &["fulmar-base", "fulmar-proto", "fulmar-plot", "fulmar-lab"]),
     ("fulmar-cli", &["fulmar", "fulmar-lab", "fulmar-plot", "fulmar-qlog"]),
-    ("xtask", &["fulmar-base", "fulmar-wire", "fulmar-sim", "fulmar-lab"]),
+    ("xtask", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim", "fulmar-lab"]),
 ];
 
 /// The crates that may contain unsafe code: system calls and vector instructions.

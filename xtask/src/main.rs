@@ -48,7 +48,7 @@ enum Task {
     Relay(relay::Options),
     /// Measure downloads over real sockets through such a link.
     Sockets(sockets::Options),
-    /// Flood a server with datagrams while a client of good faith is served.
+    /// Play the rows of an attack battery against a server while a client of good faith is served.
     Attack(attack::Options),
     /// Draw the pictures of the documents anew.
     Pictures(pictures::Options),

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
+use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -124,6 +124,20 @@ impl Finished {
     pub(crate) fn says(&self, words: &str) -> bool {
         contains(&self.stdout, words) || contains(&self.stderr, words)
     }
+}
+
+/// Whether programs can be given a core each.
+pub(crate) fn can_pin() -> bool {
+    let has_taskset = Command::new("taskset").arg("--version").stdout(Stdio::null()).status().is_ok();
+    has_taskset && available_parallelism().is_ok_and(|cores| cores.get() >= 2)
+}
+
+/// A program that runs on one core, or anywhere.
+pub(crate) fn command_on(program: &Path, core: Option<usize>) -> Command {
+    let Some(core) = core else { return Command::new(program) };
+    let mut command = Command::new("taskset");
+    command.args(["--cpu-list", &core.to_string()]).arg(program);
+    command
 }
 
 fn contains(output: &str, words: &str) -> bool {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use fulmar::{Endpoint, Incoming, ReadError, RecvStream, SendStream, VarInt, WriteError};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
 use crate::args::ServeArgs;
@@ -29,8 +30,16 @@ use self::validation::Validation;
 const DEFAULT_PORT: u16 = 4433;
 /// How many connections are served at once; further ones are refused.
 const CONNECTIONS_MAX: usize = 4096;
-/// How many files are open at once; further requests wait for their turn.
-const FILES_MAX: usize = 256;
+/// How many files are open at once, each with a block of it in memory; further requests wait for their turn. A file is closed
+/// when its peer does not take a block within [`PATIENCE`], so that turns come soon, whatever some peers do.
+const FILES_MAX: usize = 64;
+/// How much of a file is read at once for a peer that takes it, in bytes: enough that the way to another thread and back does
+/// not count.
+const BLOCK_BYTES: u64 = 128 << 10;
+/// How much is read at first, and for a peer that has let a block lie: this waits in memory without a limit but that of streams.
+const CRUMB_BYTES: u64 = 8 << 10;
+/// How long a peer may let a block lie.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// How often it is looked whether the keys of tokens have changed.
 const KEYS_INTERVAL: Duration = Duration::from_secs(5);
 /// How much of a request is read at once, in bytes.
@@ -196,25 +205,46 @@ impl Refusal {
 async fn answer(send: &mut SendStream, recv: &mut RecvStream, site: &Arc<Site>) -> Result<u64, Refusal> {
     let path = read_request(recv).await?.path()?;
     info!(path = %path.display(), "request");
-    // The semaphore is never closed, so there is always a permit in the end.
-    let _permit = site.files.acquire().await.ok();
     let failed = |error| Refusal::File { path: path.display().to_string(), error };
-    let mut reading = Source::open(site.root.clone(), path.clone());
-    let mut sent = 0;
+    let mut source = Source::new(site.root.clone(), path.clone());
+    let (mut permit, mut max) = (None, CRUMB_BYTES);
     loop {
-        let (source, block) = reading.finish().await.map_err(failed)?;
-        // The next block is read while this one is sent.
-        let next = source.map(Source::read_on);
-        sent += block.len() as u64;
-        if !block.is_empty() {
-            send.write_chunk(block).await?;
+        if permit.is_none() {
+            // The semaphore is never closed, so there is always a permit in the end.
+            permit = site.files.acquire().await.ok();
         }
-        match next {
-            Some(next) => reading = next,
-            None => break,
+        let start = send.bytes_written();
+        let (back, block) = source.read(start, max).await.map_err(failed)?;
+        source = back;
+        let is_crumb = max == CRUMB_BYTES;
+        if is_crumb {
+            source.close();
+            permit = None;
+        }
+        // What is written is copied, so that a piece of a block does not keep all of it in memory.
+        match timeout(PATIENCE, send.write_all(&block.bytes)).await {
+            Ok(result) => {
+                result?;
+                max = BLOCK_BYTES;
+            }
+            Err(_) if is_crumb => {
+                let taken = (send.bytes_written() - start) as usize;
+                send.write_all(&block.bytes[taken..]).await?;
+            }
+            // Nobody else shall wait for this peer. What it has not taken is read again.
+            Err(_) => {
+                source.close();
+                permit = None;
+                max = CRUMB_BYTES;
+                continue;
+            }
+        }
+        if block.is_last {
+            break;
         }
     }
     // The peer may have stopped the stream; then it has no end to be told.
+    let sent = send.bytes_written();
     let _ = send.finish();
     Ok(sent)
 }

@@ -240,3 +240,19 @@ fn the_reset_token_of_a_connection_is_told_to_nobody_while_it_lives() {
     }
     pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
 }
+
+#[test]
+fn what_names_a_connection_is_told_apart_from_what_a_stranger_sends() {
+    let mut server = Server::new(10);
+    let hello = first_datagrams(1);
+    let stranger = server.endpoint.recognize(datagram(&hello[0], 7)).unwrap_err();
+    assert_eq!(stranger.payload[..], hello[0][..], "it is given back as it was");
+    let Route::Incoming(incoming) = server.receive(&hello[0], 7) else { panic!("an attempt to connect") };
+    assert!(server.endpoint.recognize(datagram(&hello[0], 7)).is_err(), "who waits is no connection");
+    let (handle, _connection) = server.endpoint.accept(Instant::ZERO, incoming).unwrap();
+    let (known, _) = server.endpoint.recognize(datagram(&hello[0], 7)).unwrap();
+    assert_eq!(known, handle);
+    for noise in [&[][..], &[0x40; 3], &[0x40; 30], &[0xc0; 30]] {
+        assert!(server.endpoint.recognize(datagram(noise, 7)).is_err());
+    }
+}

@@ -1,16 +1,13 @@
 //! Files below one directory, read in blocks off the runtime's thread.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use bytes::Bytes;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use crate::failure::Failure;
-
-/// How much is read at once, in bytes: enough that the way to another thread and back does not count.
-const BLOCK_BYTES: u64 = 256 << 10;
 
 /// The directory to serve, as the file system knows it.
 pub(crate) fn root(dir: &Path) -> Result<PathBuf, Failure> {
@@ -19,50 +16,79 @@ pub(crate) fn root(dir: &Path) -> Result<PathBuf, Failure> {
     if root.is_dir() { Ok(root) } else { Err(Failure::Usage(format!("{}: it is no directory", cannot()))) }
 }
 
-/// A file that is being sent.
+/// A file that is being sent. It is open from a read until it is closed.
 #[derive(Debug)]
 pub(super) struct Source {
-    file: File,
-    /// How many bytes the file had left when it was opened. It may grow or shrink while it is read, so this is no
-    /// more than a hint of how much memory to take.
-    left: u64,
+    /// The directory, canonical, and the path below it.
+    root: PathBuf,
+    path: PathBuf,
+    file: Option<File>,
+    /// What the file was like when it was opened first.
+    stamp: Option<Stamp>,
 }
 
-/// A read under way.
+/// What changes when a file is written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+/// What was read.
 #[derive(Debug)]
-pub(super) struct Reading(JoinHandle<io::Result<(Option<Source>, Bytes)>>);
+pub(super) struct Block {
+    pub(super) bytes: Vec<u8>,
+    /// Whether the file ends with it.
+    pub(super) is_last: bool,
+}
 
 impl Source {
-    /// Opens the file at `path` below `root` and reads its first block.
-    pub(super) fn open(root: PathBuf, path: PathBuf) -> Reading {
-        Reading(spawn_blocking(move || {
-            let file = open_inside(&root, &path)?;
-            let left = file.metadata()?.len();
-            Self { file, left }.read_block()
-        }))
+    /// The file at `path` below `root`, which is canonical. It is looked at when it is read.
+    pub(super) fn new(root: PathBuf, path: PathBuf) -> Self {
+        Self { root, path, file: None, stamp: None }
     }
 
-    /// Reads the next block.
-    pub(super) fn read_on(self) -> Reading {
-        Reading(spawn_blocking(move || self.read_block()))
+    /// Reads at most `max` bytes from `offset` on, off the runtime's thread.
+    ///
+    /// # Errors
+    /// Those of the file system. A file that was closed must not have changed.
+    pub(super) async fn read(mut self, offset: u64, max: u64) -> io::Result<(Self, Block)> {
+        let read = spawn_blocking(move || {
+            let block = self.read_now(offset, max)?;
+            Ok((self, block))
+        });
+        read.await.map_err(io::Error::other)?
     }
 
-    /// A block, and the file if there may be more of it.
-    fn read_block(mut self) -> io::Result<(Option<Self>, Bytes)> {
-        // One byte more than expected, so that the end is seen without another read.
-        let expected = self.left.saturating_add(1).min(BLOCK_BYTES);
-        let mut block = Vec::with_capacity(expected as usize);
-        let read = (&self.file).take(BLOCK_BYTES).read_to_end(&mut block)? as u64;
-        self.left = self.left.saturating_sub(read);
-        let more = (read == BLOCK_BYTES).then_some(self);
-        Ok((more, block.into()))
+    /// Closes the file until it is read again.
+    pub(super) fn close(&mut self) {
+        self.file = None;
     }
-}
 
-impl Reading {
-    /// Waits for the block. Without a file beside it, it is the last one and may be empty.
-    pub(super) async fn finish(self) -> io::Result<(Option<Source>, Bytes)> {
-        self.0.await.map_err(io::Error::other)?
+    fn read_now(&mut self, offset: u64, max: u64) -> io::Result<Block> {
+        let (mut file, stamp) = match (self.file.take(), self.stamp) {
+            (Some(file), Some(stamp)) => (file, stamp),
+            _ => self.open()?,
+        };
+        file.seek(SeekFrom::Start(offset))?;
+        // One byte more than expected, so that the end is seen without another read. A hint: the file may grow.
+        let expected = stamp.len.saturating_sub(offset).saturating_add(1).min(max);
+        let mut bytes = Vec::with_capacity(expected as usize);
+        let read = (&file).take(max).read_to_end(&mut bytes)? as u64;
+        self.file = Some(file);
+        Ok(Block { bytes, is_last: read < max })
+    }
+
+    fn open(&mut self) -> io::Result<(File, Stamp)> {
+        let file = open_inside(&self.root, &self.path)?;
+        let metadata = file.metadata()?;
+        let stamp = Stamp { len: metadata.len(), modified: metadata.modified().ok() };
+        match self.stamp.replace(stamp) {
+            Some(before) if before != stamp => {
+                Err(io::Error::other("the file was changed while it was sent"))
+            }
+            _ => Ok((file, stamp)),
+        }
     }
 }
 

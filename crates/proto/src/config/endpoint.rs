@@ -29,6 +29,13 @@ pub struct EndpointConfig {
     /// How many stateless resets are sent in a second at most; further packets without a connection are ignored.
     /// Default 200.
     pub max_stateless_resets: u32,
+    /// Bytes that the applications of all connections together may have buffered for sending, sent and not acknowledged
+    /// included: what peers that acknowledge nothing can pin. Each connection may hold 64 KiB; beyond that it may hold as
+    /// much as all together have left, so that a connection that is alone gets half of this, and the share of each shrinks
+    /// with their number. Writing waits for more. A server that fills many long paths at once wants more: twice the product
+    /// of its rate and the round-trip time. If it is less than twice a connection's `send_window`, that counts instead.
+    /// Default 32 MiB.
+    pub send_memory: u64,
     /// The time of [`Instant::ZERO`](crate::Instant::ZERO), since the beginning of 1970: tokens that outlive a
     /// process are dated by it. Default zero, which is as good as the truth as long as it is the same for all
     /// servers that share keys.
@@ -46,6 +53,7 @@ impl EndpointConfig {
             max_incoming: 1_024,
             max_incoming_bytes: 16 << 10,
             max_stateless_resets: 200,
+            send_memory: 32 << 20,
             epoch: Duration::ZERO,
         }
     }

@@ -107,8 +107,8 @@ pub struct TransportConfig {
     pub receive_window: u64,
     /// The largest window of a connection: a bound of the memory that a peer can use. Default 48 MiB.
     pub receive_window_max: u64,
-    /// Bytes that the application may have buffered for sending, sent and not acknowledged included.
-    /// Default 16 MiB.
+    /// Bytes that the application may have buffered for sending, sent and not acknowledged included. It is less while other
+    /// connections use up [`EndpointConfig::send_memory`](crate::EndpointConfig::send_memory). Default 16 MiB.
     pub send_window: u64,
     /// Whether streams can be reset with a part of their data still delivered
     /// (draft-ietf-quic-reliable-stream-reset), where the peer can, too. Default true.

@@ -30,7 +30,7 @@ use crate::log::ConnectionLog;
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
-use crate::streams::Streams;
+use crate::streams::{SendMemory, Streams};
 
 /// What a connection is made from.
 pub(crate) struct ConnectionSetup {
@@ -45,6 +45,8 @@ pub(crate) struct ConnectionSetup {
     pub(crate) addrs: FourTuple,
     pub(crate) endpoint: Arc<EndpointConfig>,
     pub(crate) transport: Arc<TransportConfig>,
+    /// What all connections of the endpoint may buffer for sending.
+    pub(crate) send_memory: Arc<SendMemory>,
     pub(crate) aead: AeadBackend,
     pub(crate) rng: Rng,
     pub(crate) now: Instant,
@@ -149,7 +151,7 @@ impl Connection {
             handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
             spaces,
             path,
-            streams: Streams::new(side, &transport.streams(), &mut setup.rng),
+            streams: Streams::new(side, &transport.streams(), setup.send_memory.clone(), &mut setup.rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             ack_frequency: None,
             address_discovery: None,

@@ -37,6 +37,7 @@ use tokens::{TokenJudge, TokenVerdict};
 use crate::config::{EndpointConfig, RetryPolicy, ServerConfig};
 use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
 use crate::events::{EndpointEvent, EndpointEventInner};
+use crate::streams::SendMemory;
 
 /// What makes an endpoint a server.
 #[derive(Debug)]
@@ -63,6 +64,8 @@ pub struct Endpoint {
     connections: Registry,
     reset_limit: ResetLimit,
     waiting: WaitingRoom,
+    /// Shared with the connections.
+    send_memory: Arc<SendMemory>,
 }
 
 impl Endpoint {
@@ -75,6 +78,7 @@ impl Endpoint {
             waiting: WaitingRoom::new(&config, key),
             reset_limit: ResetLimit::new(config.max_stateless_resets),
             server: server.map(|server| Serving::new(&config, server)),
+            send_memory: SendMemory::new(config.send_memory),
             config,
             connections: Registry::new(key),
             rng,
@@ -103,6 +107,25 @@ impl Endpoint {
     /// How many connections have not drained yet.
     pub fn open_connections(&self) -> usize {
         self.connections.len()
+    }
+
+    /// Bytes of [`EndpointConfig::send_memory`] that connections have reserved.
+    pub fn send_memory_reserved(&self) -> u64 {
+        self.send_memory.reserved()
+    }
+
+    /// The connection that a datagram names by its connection ID, or by its address where there are no connection IDs. This
+    /// costs next to nothing. Whatever else it may be - an attempt to connect, a stateless reset, noise - is given back, for
+    /// [`handle_datagram`](Self::handle_datagram), where strangers can make an endpoint work.
+    ///
+    /// # Errors
+    /// The datagram itself, if it names none.
+    pub fn recognize(&self, datagram: Datagram) -> Result<(ConnectionHandle, Datagram), Datagram> {
+        let packet = read_packet(&datagram.payload, self.config.cid_generator.cid_len());
+        match packet.ok().and_then(|packet| self.connections.find(&packet.dst, &datagram.addrs.remote)) {
+            Some(handle) => Ok((handle, datagram)),
+            None => Err(datagram),
+        }
     }
 
     /// Decides what is to be done with a datagram. An answer is written to `reply`.

@@ -19,6 +19,7 @@
 //! there is anything to send costs nothing. [`Streams::sync`] restores this after every change of a half.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
@@ -50,6 +51,7 @@ mod send_buffer;
 mod table;
 mod transmit;
 
+pub(crate) use budget::SendMemory;
 pub(crate) use config::{InitialLimits, StreamsConfig};
 pub use events::StreamEvent;
 pub use handles::{
@@ -111,8 +113,8 @@ pub struct StreamStats {
 }
 
 impl Streams {
-    /// The streams of a new connection, on this side of it.
-    pub(crate) fn new(side: Side, config: &StreamsConfig, rng: &mut Rng) -> Self {
+    /// The streams of a new connection, on this side of it, of an endpoint that has this memory for what is to be sent.
+    pub(crate) fn new(side: Side, config: &StreamsConfig, memory: Arc<SendMemory>, rng: &mut Rng) -> Self {
         Self {
             side,
             config: config.clone(),
@@ -125,7 +127,7 @@ impl Streams {
             },
             credit: SendCredit::new(0),
             window: ReceiveWindow::new(config.receive_window, config.receive_window_max),
-            budget: SendBudget::new(config.send_window),
+            budget: SendBudget::new(config.send_window, memory),
             control: VecDeque::new(),
             lost: PriorityQueue::default(),
             fresh: PriorityQueue::default(),
@@ -325,7 +327,14 @@ impl Streams {
     fn wake_writer(&mut self, id: StreamId) {
         let Some(stream) = self.table.get_mut(id) else { return };
         let Some(send) = stream.send.as_mut().filter(|send| send.write_blocked) else { return };
-        if send.credit_room() == 0 || self.budget.room(send.held()) < self.budget.wake_room() {
+        if send.credit_room() == 0 {
+            return;
+        }
+        if self.budget.room(send.held()) < self.budget.wake_room() {
+            // Other streams of the connection may be the ones that make room.
+            if !std::mem::replace(&mut send.queued_waiting, true) {
+                self.budget.wait(id);
+            }
             return;
         }
         send.write_blocked = false;

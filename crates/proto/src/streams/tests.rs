@@ -9,6 +9,7 @@ use crate::packet::{FrameWriter, SentFrames};
 
 mod attacks;
 mod control;
+mod memory;
 mod reset_at;
 mod transfer;
 
@@ -75,7 +76,12 @@ impl Granted {
 
 impl End {
     fn new(side: Side, config: &StreamsConfig) -> Self {
-        let streams = Streams::new(side, config, &mut Rng::from_u64(1));
+        Self::with_memory(side, config, &SendMemory::new(32 << 20))
+    }
+
+    /// An end that shares its memory with others.
+    fn with_memory(side: Side, config: &StreamsConfig, memory: &Arc<SendMemory>) -> Self {
+        let streams = Streams::new(side, config, memory.clone(), &mut Rng::from_u64(1));
         Self { streams, granted: Granted::default(), now: Instant::ZERO }
     }
 

@@ -153,6 +153,11 @@ impl Core {
         self.now
     }
 
+    /// The connection that a datagram names, or the datagram.
+    pub(crate) fn recognize(&self, datagram: Datagram) -> Result<(ConnectionHandle, Datagram), Datagram> {
+        self.endpoint.recognize(datagram)
+    }
+
     /// Decides what is to be done with a datagram.
     pub(crate) fn route(&mut self, now: Instant, datagram: Datagram) -> Route {
         self.endpoint.handle_datagram(now, datagram, &mut self.reply)

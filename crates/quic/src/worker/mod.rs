@@ -2,14 +2,16 @@
 //! rebinding. What is then still on its way to the one before is received for a while.
 //!
 //! A turn of the worker is: take the connections that the application touched, receive what is there, call the
-//! connections whose timers expired, send for all of them, sleep. There is no task per connection and no lock
-//! per packet: a connection is locked once for a run of its datagrams and once for each train that it sends.
+//! connections whose timers expired, send for all of them, look at some of the datagrams that belong to none, sleep.
+//! There is no task per connection and no lock per packet: a connection is locked once for a run of its datagrams and
+//! once for each train that it sends.
 //!
 //! What it must not know: streams. It moves datagrams between the socket and the connections, and tells handles to look again.
 
 mod left;
 mod ready;
 mod receiving;
+mod strangers;
 mod timers;
 
 use std::collections::VecDeque;
@@ -32,6 +34,7 @@ use crate::sync::lock;
 
 use left::LeftSockets;
 pub(crate) use ready::ReadyQueue;
+use strangers::Strangers;
 use timers::{Alarm, Timers};
 
 /// Trains that one connection sends before it is the turn of the next.
@@ -50,6 +53,8 @@ pub(crate) struct Worker {
     datagrams: Vec<Datagram>,
     /// The datagram that ended the last run because it goes to another connection.
     carried: Option<(ConnectionHandle, Datagram)>,
+    /// Datagrams that belong to no connection.
+    strangers: Strangers,
     /// The bytes of the train that is being sent or that waits in `pending`.
     batch: TransmitBatch,
     /// A train that the socket had no room for. While there is one, nothing else is sent: the sending side waits,
@@ -81,6 +86,7 @@ impl Worker {
             received: RecvBatch::new(),
             datagrams: Vec::new(),
             carried: None,
+            strangers: Strangers::default(),
             pending: None,
             queue: VecDeque::new(),
             touched: Vec::new(),
@@ -105,6 +111,7 @@ impl Worker {
         self.flush();
         self.batch.set_max_segments(self.socket.max_gso_segments());
         self.serve();
+        self.meet_strangers();
         self.tell_endpoint();
     }
 
@@ -249,6 +256,7 @@ impl Worker {
     /// Decides when the next turn is. Returns whether it is at once.
     fn is_next_turn_due(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut due = !self.queue.is_empty() && self.pending.is_none();
+        due |= !self.strangers.is_empty();
         let paused = self.recv_paused_until;
         let deadline = [self.timers.next(), paused, self.left.deadline()].into_iter().flatten().min();
         due |= self.alarm.is_due(deadline, cx);

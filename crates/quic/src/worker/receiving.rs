@@ -20,6 +20,9 @@ const RECV_BYTES_PER_TURN: u64 = 256 * 1024;
 const RECV_CALLS_PER_TURN: usize = 16;
 /// Datagrams that are routed under one lock of the endpoint.
 const ROUTE_RUN_MAX: usize = 128;
+/// How long a turn looks at datagrams that belong to no connection: what an attempt to connect costs, about. With one that
+/// takes longer the turn is over.
+const STRANGERS_TIME_PER_TURN: Duration = Duration::from_micros(100);
 /// How long a socket that fails to receive is left alone.
 const RECV_PAUSE: Duration = Duration::from_millis(10);
 
@@ -75,7 +78,7 @@ impl Worker {
     fn route_run(&mut self, now: Instant, origin: Origin) -> bool {
         let shared = self.shared.clone();
         let mut core = lock(&shared.core);
-        let now = core.advance(now);
+        core.advance(now);
         let mut run = self.carried.take().map(|(handle, datagram)| {
             self.datagrams.push(datagram);
             handle
@@ -86,18 +89,16 @@ impl Worker {
                 is_last = true;
                 break;
             };
-            match core.route(now, into_datagram(received)) {
-                Route::Connection(handle, datagram) if run.is_none_or(|run| run == handle) => {
+            match core.recognize(into_datagram(received)) {
+                Ok((handle, datagram)) if run.is_none_or(|run| run == handle) => {
                     run = Some(handle);
                     self.datagrams.push(datagram);
                 }
-                Route::Connection(handle, datagram) => {
+                Ok((handle, datagram)) => {
                     self.carried = Some((handle, datagram));
                     break;
                 }
-                Route::Incoming(incoming) => shared.offer(&mut core, incoming),
-                Route::Reply(transmit) => shared.reply(&core, &transmit),
-                Route::Dropped(_) => core.dropped_datagrams += 1,
+                Err(stranger) => core.dropped_datagrams += u64::from(!self.strangers.add(stranger)),
             }
         }
         let connection = run.and_then(|handle| core.connection(handle));
@@ -107,6 +108,36 @@ impl Worker {
             None => self.datagrams.clear(),
         }
         !is_last
+    }
+
+    /// Looks at datagrams that belong to no connection, for a bounded time and until one of them is an attempt to connect:
+    /// what that costs is done by the application's task, and before the next one the connections have their turn.
+    pub(super) fn meet_strangers(&mut self) {
+        let end = clock::now() + STRANGERS_TIME_PER_TURN;
+        let mut is_over = false;
+        while !is_over && let Some(stranger) = self.strangers.next() {
+            let now = clock::now();
+            is_over = now >= end;
+            let mut core = lock(&self.shared.core);
+            let now = core.advance(now);
+            match core.route(now, stranger) {
+                // Its attempt was accepted while it waited.
+                Route::Connection(handle, datagram) => {
+                    let connection = core.connection(handle);
+                    drop(core);
+                    if let Some(connection) = connection {
+                        self.datagrams.push(datagram);
+                        self.deliver(now, &connection, Origin::InUse);
+                    }
+                }
+                Route::Incoming(incoming) => {
+                    self.shared.offer(&mut core, incoming);
+                    is_over = true;
+                }
+                Route::Reply(transmit) => self.shared.reply(&core, &transmit),
+                Route::Dropped(_) => core.dropped_datagrams += 1,
+            }
+        }
     }
 
     /// Gives the collected datagrams to their connection and wakes those who wait for their contents, once.

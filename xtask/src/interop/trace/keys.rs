@@ -55,7 +55,7 @@ impl Suite {
 }
 
 /// The keys of one direction at one level.
-pub(super) struct PacketKeys {
+pub(crate) struct PacketKeys {
     suite: Suite,
     version: Version,
     secret: Prk,
@@ -66,10 +66,10 @@ pub(super) struct PacketKeys {
 
 /// What was inside of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Opened {
-    pub(super) number: u64,
+pub(crate) struct Opened {
+    pub(crate) number: u64,
     pub(super) key_phase: bool,
-    pub(super) payload: Vec<u8>,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// A packet behind its header protection.
@@ -82,7 +82,7 @@ pub(super) struct Unmasked {
 
 impl PacketKeys {
     /// The keys of Initial packets, of the client and of the server, for the client's first destination.
-    pub(super) fn initial(version: Version, dcid: &[u8]) -> [Self; 2] {
+    pub(crate) fn initial(version: Version, dcid: &[u8]) -> [Self; 2] {
         let salt = if version == Version::V2 { &SALT_V2 } else { &SALT_V1 };
         let initial = Salt::new(HKDF_SHA256, salt).extract(dcid);
         ["client in", "server in"].map(|label| {
@@ -92,7 +92,7 @@ impl PacketKeys {
     }
 
     /// Keys from a secret of a key log, for each suite to which it can belong.
-    pub(super) fn from_secret(version: Version, secret: &[u8]) -> Vec<Self> {
+    pub(crate) fn from_secret(version: Version, secret: &[u8]) -> Vec<Self> {
         let suites = Suite::of_secret(secret.len()).iter();
         suites
             .map(|suite| Self::new(*suite, version, Prk::new_less_safe(suite.hash(), secret), true))
@@ -150,20 +150,23 @@ impl PacketKeys {
 }
 
 impl PacketKeys {
-    /// Opens a packet with `old` keys, lets `change` rewrite its header, and protects it with these.
-    pub(super) fn seal_again(
+    /// Opens a packet that is the first that is seen of its sender.
+    pub(crate) fn open_packet(&self, packet: &[u8], pn_offset: usize) -> Option<Opened> {
+        self.open(&self.unmask(packet, pn_offset, None)?)
+    }
+
+    /// Makes a packet of a header, which ends with the packet number, and of its inside.
+    pub(crate) fn seal(
         &self,
-        old: &Self,
-        mut unmasked: Unmasked,
+        header: Vec<u8>,
         pn_offset: usize,
-        change: impl FnOnce(&mut [u8]),
+        number: u64,
+        payload: &[u8],
     ) -> Option<Vec<u8>> {
-        let opened = old.open(&unmasked)?;
-        change(&mut unmasked.bytes[..unmasked.header_len]);
-        let mut packet = unmasked.bytes[..unmasked.header_len].to_vec();
-        let mut payload = opened.payload;
-        let nonce = Nonce::assume_unique_for_key(self.nonce(opened.number));
-        self.packet.seal_in_place_append_tag(nonce, Aad::from(&packet), &mut payload).ok()?;
+        let mut payload = payload.to_vec();
+        let nonce = Nonce::assume_unique_for_key(self.nonce(number));
+        self.packet.seal_in_place_append_tag(nonce, Aad::from(&header), &mut payload).ok()?;
+        let mut packet = header;
         packet.extend(payload);
         let mask = self.header.as_ref()?.new_mask(sample(&packet, pn_offset)?).ok()?;
         protect_header(&mut packet, pn_offset, mask);

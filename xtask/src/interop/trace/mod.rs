@@ -17,7 +17,7 @@ use fulmar_wire::{
 use self::connection::Tracked;
 pub(super) use self::connection::contiguous;
 pub(super) use self::key_log::KeyLog;
-use self::keys::PacketKeys;
+pub(crate) use self::keys::PacketKeys;
 use super::network::Seen;
 
 /// What kind of packet it is.
@@ -85,21 +85,6 @@ pub(super) fn read<'a>(seen: impl Iterator<Item = &'a Seen>, key_log: &KeyLog) -
         }
     }
     observer.packets
-}
-
-/// The Initial packet of a client as if it had chosen another destination connection ID, of 8 bytes as well.
-pub(crate) fn readdress_initial(datagram: &[u8], dst: [u8; 8]) -> Option<Vec<u8>> {
-    let header = read_packet(datagram, 0).ok()?;
-    let ProtectedKind::Initial { pn_offset, .. } = header.kind else { return None };
-    if header.dst.len() != dst.len() {
-        return None;
-    }
-    let version = header.version?;
-    let [old, _] = PacketKeys::initial(version, header.dst.as_bytes());
-    let [new, _] = PacketKeys::initial(version, &dst);
-    let unmasked = old.unmask(&datagram[..header.len], pn_offset, None)?;
-    // The destination stands behind the first byte, the version and its own length.
-    new.seal_again(&old, unmasked, pn_offset, |bytes| bytes[6..14].copy_from_slice(&dst))
 }
 
 struct Observer<'a> {

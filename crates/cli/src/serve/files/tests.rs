@@ -3,17 +3,22 @@ use std::fs;
 use super::*;
 use crate::test_dir::TestDir;
 
+const BLOCK: u64 = 10_000;
+
 fn read_all(root: &Path, path: &str) -> io::Result<Vec<u8>> {
     let runtime = crate::net::runtime().expect("a runtime");
     runtime.block_on(async {
-        let mut all = Vec::new();
-        let mut reading = Source::open(root.to_owned(), path.into());
+        let (mut source, mut all) = (Source::new(root.to_owned(), path.into()), Vec::new());
         loop {
-            let (source, block) = reading.finish().await?;
-            all.extend_from_slice(&block);
-            match source {
-                Some(source) => reading = source.read_on(),
-                None => return Ok(all),
+            let (back, block) = source.read(all.len() as u64, BLOCK).await?;
+            source = back;
+            all.extend_from_slice(&block.bytes);
+            if block.is_last {
+                return Ok(all);
+            }
+            // Now and then it has to be opened anew.
+            if all.len() % 2 == 0 {
+                source.close();
             }
         }
     })
@@ -23,11 +28,29 @@ fn read_all(root: &Path, path: &str) -> io::Result<Vec<u8>> {
 fn files_of_all_sizes_are_read_whole() {
     let dir = TestDir::new("files-sizes");
     let root = root(dir.path()).expect("a directory");
-    let block = BLOCK_BYTES as usize;
+    let block = BLOCK as usize;
     for size in [0, 1, 1000, block - 1, block, block + 1, 3 * block, 3 * block + 7] {
         let content: Vec<u8> = (0..size).map(|index| (index * 31 % 251) as u8).collect();
         fs::write(root.join("file"), &content).expect("a file");
         assert!(read_all(&root, "file").expect("readable") == content, "{size} bytes");
+    }
+}
+
+#[test]
+fn a_file_that_was_closed_must_not_have_changed() {
+    let dir = TestDir::new("files-changed");
+    let root = root(dir.path()).expect("a directory");
+    let runtime = crate::net::runtime().expect("a runtime");
+    for change in [false, true] {
+        fs::write(root.join("file"), [7; 2_000]).expect("a file");
+        let (mut source, block) =
+            runtime.block_on(Source::new(root.clone(), "file".into()).read(0, 1_000)).expect("readable");
+        assert_eq!((block.bytes.len(), block.is_last), (1_000, false));
+        source.close();
+        if change {
+            fs::write(root.join("file"), [8; 2_001]).expect("a file");
+        }
+        assert_eq!(runtime.block_on(source.read(1_000, 5_000)).is_err(), change);
     }
 }
 

@@ -1,0 +1,41 @@
+use super::*;
+
+fn outcome() -> Outcome {
+    Outcome {
+        unit: "datagrams",
+        quiet_p99_us: vec![100.0, 90.0, 5_000.0],
+        attacked_p99_us: vec![199.0, 9_000.0, 150.0],
+        growth: GROWTH_MAX,
+        ..Outcome::default()
+    }
+}
+
+#[test]
+fn a_server_survives_up_to_the_limits() {
+    assert_eq!(outcome().judge(), Vec::<String>::new());
+    assert_eq!(outcome().ratio(), 1.99);
+}
+
+#[test]
+fn whatever_is_beyond_a_limit_is_named() {
+    let slow = Outcome { attacked_p99_us: vec![201.0; 3], ..outcome() };
+    assert_eq!(slow.judge(), ["slow requests took 2.01 times as long as in quiet"]);
+    let large = Outcome { growth: (GROWTH_MAX) + 1, ..outcome() };
+    assert_eq!(large.judge(), ["the memory grew by 64 MiB"]);
+    let wrong = Outcome { complaints: vec!["wrong".to_owned()], ..outcome() };
+    assert_eq!(wrong.judge(), ["wrong"]);
+    let silent = Outcome { attacked_p99_us: vec![f64::INFINITY; 3], ..outcome() };
+    assert_eq!(silent.judge().len(), 1);
+}
+
+#[test]
+fn rows_tell_what_they_do() {
+    for row in Row::value_variants() {
+        let value = row.to_possible_value().unwrap();
+        assert!(value.get_help().is_some(), "{row}");
+        let line = outcome().to_line(*row, &[]);
+        assert!(line.starts_with(&row.to_string()) && line.contains("survived"), "{line}");
+        let json = outcome().to_json(*row, &["x".to_owned()]);
+        assert_eq!((&json["survived"], &json["p99_ratio"]), (&json!(false), &json!(1.99)));
+    }
+}
