@@ -68,7 +68,7 @@ impl Connection {
     }
 
     /// Finds out whether the connection could move to another address of this end, and prepares it. The answer is
-    /// a [`PathEvent`]; the connection stays where it is (RFC 9000 §9.1).
+    /// a [`PathEvent`](crate::PathEvent); the connection stays where it is (RFC 9000 §9.1).
     ///
     /// # Errors
     /// See [`MigrateError`].
