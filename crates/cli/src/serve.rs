@@ -30,14 +30,14 @@ use self::validation::Validation;
 const DEFAULT_PORT: u16 = 4433;
 /// How many connections are served at once; further ones are refused.
 const CONNECTIONS_MAX: usize = 4096;
-/// How many files are open at once, each with a block of it in memory; further requests wait for their turn. A file is closed
-/// when its peer does not take a block within [`PATIENCE`], so that turns come soon, whatever some peers do.
-const FILES_MAX: usize = 64;
+/// How many files are open at once, each with a block of it in memory; further requests wait for their turn. Then a turn lasts for
+/// a block, or for [`PATIENCE`] if the peer does not take it, so that turns come soon, whatever some peers do.
+const FILES_MAX: usize = 16;
 /// How much of a file is read at once for a peer that takes it, in bytes: enough that the way to another thread and back does
 /// not count.
 const BLOCK_BYTES: u64 = 128 << 10;
 /// How much is read at first, and for a peer that has let a block lie: this waits in memory without a limit but that of streams.
-const CRUMB_BYTES: u64 = 8 << 10;
+const CRUMB_BYTES: u64 = 4 << 10;
 /// How long a peer may let a block lie.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// How often it is looked whether the keys of tokens have changed.
@@ -226,6 +226,11 @@ async fn answer(send: &mut SendStream, recv: &mut RecvStream, site: &Arc<Site>) 
             Ok(result) => {
                 result?;
                 max = BLOCK_BYTES;
+                // Where others wait, it is their turn: a long file shall not keep short ones waiting.
+                if site.files.available_permits() == 0 {
+                    source.close();
+                    permit = None;
+                }
             }
             Err(_) if is_crumb => {
                 let taken = (send.bytes_written() - start) as usize;

@@ -9,8 +9,9 @@ use fulmar_base::RangeSet;
 /// The smallest buffer that is allocated for copied bytes.
 const CHUNK_MIN: usize = 1024;
 /// The largest buffer that is allocated for copied bytes. Buffers grow with what a stream holds, so that many
-/// small streams stay small and a large one allocates rarely.
-const CHUNK_MAX: usize = 64 * 1024;
+/// small streams stay small and a large one allocates rarely. A buffer stays as a whole until all of it is acknowledged,
+/// so this is also what a stream may take beyond what it holds.
+const CHUNK_MAX: usize = 16 * 1024;
 
 /// What was written to a stream: acknowledged, lost, in flight or not yet sent.
 ///
