@@ -8,7 +8,7 @@ use std::time::Duration;
 use fulmar_base::{Instant, Rng};
 
 use super::bbr::{
-    Aggregation, AggregationInput, DelayWatch, FullPipe, MinRtt, Rounds, percent, rate, volume,
+    Aggregation, AggregationInput, DelayWatch, FullPipe, MinRtt, Rounds, percent, rate, slowest_pace, volume,
 };
 use super::ramp::Ramp;
 use super::recovery::Recovery;
@@ -266,9 +266,10 @@ impl Bbr1 {
     fn update_control(&mut self, acked: u64) {
         let bandwidth = self.bandwidth();
         if bandwidth > 0 {
-            let pace = percent(bandwidth, self.pacing_gain()).max(self.first_pace());
+            let slowest = slowest_pace(self.packet, self.min_rtt.get()).max(self.first_pace());
+            let pace = percent(bandwidth, self.pacing_gain()).max(slowest);
             if self.full.reached || pace > self.pacing_rate || self.delivered <= self.initial_window {
-                self.pacing_rate = pace.max(1);
+                self.pacing_rate = pace;
             }
         } else if let Some(rtt) = self.min_rtt.get() {
             self.pacing_rate = percent(rate(self.initial_window, rtt), HIGH_GAIN).max(self.first_pace());
@@ -298,7 +299,7 @@ impl Controller for Bbr1 {
             self.idle_restart = true;
             self.aggregation.restart(now);
             if matches!(self.phase, Phase::ProbeBw(..)) {
-                self.pacing_rate = self.bandwidth().max(1);
+                self.pacing_rate = self.bandwidth().max(slowest_pace(self.packet, self.min_rtt.get()));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::startup::STARTUP_GAIN;
-use super::units::{percent, rate, volume};
+use super::units::{percent, rate, slowest_pace, volume};
 use super::{Bbr, Phase};
 use crate::congestion::{minimum_window, window_after_mtu_change};
 
@@ -138,8 +138,9 @@ impl Bbr {
             return;
         }
         let rate = percent(percent(self.bandwidth(), gain), self.pacing_percent()).max(self.first_pace());
+        let rate = rate.max(slowest_pace(self.control.packet, self.min_rtt.get()));
         if self.full.reached || rate > self.control.pacing_rate || !self.control.measured {
-            self.control.pacing_rate = rate.max(1);
+            self.control.pacing_rate = rate;
         }
         self.control.measured = true;
     }

@@ -52,7 +52,7 @@ use self::probe_bw::Cycle;
 use self::probe_rtt::ProbeRtt;
 pub(super) use self::rounds::Rounds;
 use self::startup::Startup;
-pub(super) use self::units::{percent, rate, volume};
+pub(super) use self::units::{percent, rate, slowest_pace, volume};
 use super::recovery::Recovery;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// See [`slowest_pace`].
+const SLOWEST_PACE_TIME: Duration = Duration::from_millis(100);
+
 /// The bytes that `rate`, in bytes per second, delivers in `time`.
 pub(in crate::congestion) fn volume(rate: u64, time: Duration) -> u64 {
     let bytes = u128::from(rate).saturating_mul(time.as_nanos()) / 1_000_000_000;
@@ -17,4 +20,12 @@ pub(in crate::congestion) fn rate(bytes: u64, time: Duration) -> u64 {
 /// So many hundredths of `value`.
 pub(in crate::congestion) fn percent(value: u64, hundredths: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(hundredths) / 100).unwrap_or(u64::MAX)
+}
+
+/// The slowest pace in bytes per second: two packets, the smallest window, in a round trip, or in this time if that is longer.
+///
+/// A departure from the draft: a few small packets that are left of a flight show a bandwidth of some bytes per second, and the
+/// pacer would keep the next packet for longer than a connection lives.
+pub(in crate::congestion) fn slowest_pace(packet: u64, min_rtt: Option<Duration>) -> u64 {
+    rate(2 * packet, min_rtt.unwrap_or_default().max(SLOWEST_PACE_TIME)).max(1)
 }

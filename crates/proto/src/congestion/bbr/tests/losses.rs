@@ -1,6 +1,7 @@
 //! What losses change, and what undoes it.
 
 use super::*;
+use crate::congestion::{RateSample, test_path};
 
 fn packet() -> u64 {
     u64::from(SIZE)
@@ -203,4 +204,25 @@ fn after_a_stop_of_the_path_the_next_probe_is_due_soon() {
     assert!(usual > Duration::from_millis(500), "{usual:?}");
     let soon = probe_after_losses(Duration::from_millis(400));
     assert!(soon < Duration::from_millis(150), "{soon:?}");
+}
+
+#[test]
+fn small_packets_that_are_left_of_a_flight_do_not_stop_the_pacer() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    let (sent, now) = (Instant::from_millis(9_960), Instant::from_millis(10_000));
+    // Of all that was sent in nine seconds 56 bytes have arrived.
+    let rate = Some(RateSample {
+        delivery_rate: 6,
+        delivered: 56,
+        interval: seconds(9),
+        total_delivered: 56,
+        lost: 0,
+        snapshot: DeliverySnapshot::NONE,
+    });
+    let rtt = test_path::rtt(Duration::from_millis(40));
+    let ack = AckEvent { total_delivered: 56, rate, ..test_path::ack(56, sent, &rtt) };
+    Watched(path.bbr.clone()).on_ack(now, &ack);
+    let pace = path.look(|bbr| bbr.pacing_rate()).unwrap();
+    assert!(pace >= 20 * packet(), "two packets in 100 ms: {pace}");
+    path.until(seconds(5), |bbr| bbr.max_bandwidth.get() > 1_000_000);
 }
