@@ -113,6 +113,9 @@ impl Worker {
     /// Looks at datagrams that belong to no connection, for a bounded time and until one of them is an attempt to connect:
     /// what that costs is done by the application's task, and before the next one the connections have their turn.
     pub(super) fn meet_strangers(&mut self) {
+        if self.strangers.is_empty() {
+            return;
+        }
         let end = clock::now() + STRANGERS_TIME_PER_TURN;
         let mut is_over = false;
         while !is_over && let Some(stranger) = self.strangers.next() {

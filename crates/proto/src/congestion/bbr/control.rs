@@ -149,7 +149,7 @@ impl Bbr {
     /// unless losses have set a bound: a policer has no queue either. Over a long transfer the margin would cost what
     /// it is, one part in a hundred.
     fn pacing_percent(&self) -> u64 {
-        let cruises = matches!(self.phase, Phase::Startup | Phase::ProbeCruise | Phase::ProbeRefill);
+        let needs_no_room = matches!(self.phase, Phase::Startup | Phase::ProbeCruise | Phase::ProbeRefill);
         let lossless = self.losses.long_inflight.is_none() && self.losses.short_bandwidth.is_none();
         // A full packet takes its time where a small one has shown the smallest delay.
         let packets = self.control.packet * EMPTY_QUEUE_PACKETS * 1_000_000 / self.bandwidth().max(1);
@@ -157,7 +157,11 @@ impl Bbr {
         let is_empty = |base: Duration| {
             self.delay.recent_min().is_some_and(|recent| recent <= base + base / EMPTY_QUEUE_DIVISOR + noise)
         };
-        if cruises && lossless && self.min_rtt.get().is_some_and(is_empty) { 100 } else { PACING_PERCENT }
+        if needs_no_room && lossless && self.min_rtt.get().is_some_and(is_empty) {
+            100
+        } else {
+            PACING_PERCENT
+        }
     }
 
     /// Without a sample of the bandwidth: the initial window in a round trip.
