@@ -10,6 +10,7 @@ use fulmar_base::{Instant, Rng};
 use super::bbr::{
     Aggregation, AggregationInput, DelayWatch, FullPipe, MinRtt, Rounds, percent, rate, slowest_pace, volume,
 };
+use super::leap::Retreat;
 use super::ramp::Ramp;
 use super::recovery::Recovery;
 use super::{
@@ -306,6 +307,10 @@ impl Controller for Bbr1 {
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.delivered = ack.total_delivered;
+        if let Some(Retreat::Delivers(rate)) = self.ramp.judge(now, ack, self.packet) {
+            self.samples = [0; FILTER_ROUNDS];
+            self.samples[0] = rate;
+        }
         if let Some(rtt) = ack.rtt_sample {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));
         }
@@ -320,8 +325,13 @@ impl Controller for Bbr1 {
         self.update_control(ack.acked_bytes);
     }
 
-    /// Losses change the model by nothing; a round trip of them keeps the flight what the path delivers.
+    /// Losses change the model by nothing; a round trip of them keeps the flight what the path delivers. Only where they
+    /// show that a train has misled, STARTUP is over.
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
+        if self.ramp.on_congestion(now, event, self.packet).is_some() && self.phase == Phase::Startup {
+            self.full.set_full();
+            self.phase = Phase::Drain;
+        }
         if !self.recovery.covers(event.largest_sent_time) {
             self.recovery.enter(now);
         }

@@ -214,7 +214,7 @@ impl Cubic {
     fn react(&mut self, now: Instant) {
         self.recovery.enter(now);
         self.rate.restart(now);
-        self.slow_start.on_congestion();
+        self.slow_start.stop();
         self.undo = self.state.clone();
         self.limited_since = None;
         let state = &mut self.state;
@@ -224,6 +224,16 @@ impl Cubic {
         state.prior_window = state.window;
         state.window = (state.window * BETA_TENTHS / 10).max(minimum_window(self.max_datagram_size));
         state.ssthresh = Some(state.window);
+        state.stage = None;
+    }
+
+    /// Goes to `window`, from a window that the path never carried: that one is nothing to return to.
+    fn retreat(&mut self, window: u64) {
+        let state = &mut self.state;
+        state.window = window.max(minimum_window(self.max_datagram_size));
+        state.ssthresh = Some(state.window);
+        state.prior_window = state.window;
+        state.plateau = None;
         state.stage = None;
     }
 }
@@ -238,6 +248,10 @@ impl Controller for Cubic {
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         if let Some(random_loss) = &mut self.random_loss {
             random_loss.on_ack(now, ack);
+        }
+        if let Some(retreat) = self.slow_start.judge(now, ack, u64::from(self.max_datagram_size)) {
+            self.retreat(retreat.window(ack.rtt.min()));
+            return;
         }
         if self.state.ssthresh.is_none() {
             let packet = u64::from(self.max_datagram_size);
@@ -267,6 +281,10 @@ impl Controller for Cubic {
         if !excused && !self.recovery.covers(event.largest_sent_time) {
             self.react(now);
         }
+        let packet = u64::from(self.max_datagram_size);
+        if let Some(arrived) = self.slow_start.on_congestion(now, event, packet) {
+            self.retreat(arrived);
+        }
         match event.cause {
             Cause::Loss => self.recovery.on_lost(event.lost_bytes),
             Cause::Ecn { .. } => self.recovery.make_final(),
@@ -291,7 +309,8 @@ impl Controller for Cubic {
     }
 
     fn on_resume(&mut self, now: Instant, step: ResumeStep) {
-        let (smallest, state) = (minimum_window(self.max_datagram_size), &mut self.state);
+        let smallest = minimum_window(self.max_datagram_size);
+        let state = &mut self.state;
         match step {
             ResumeStep::Jump { window, .. } => state.window = state.window.max(window),
             ResumeStep::Settle { window } => state.window = state.window.min(window).max(smallest),
@@ -300,12 +319,7 @@ impl Controller for Cubic {
                     self.recovery.enter(now);
                 }
                 self.recovery.make_final();
-                state.window = state.window.min(window).max(smallest);
-                state.ssthresh = Some(state.window);
-                // The window of the jump is nothing to return to.
-                state.prior_window = state.window;
-                state.plateau = None;
-                state.stage = None;
+                self.retreat(self.state.window.min(window));
             }
             ResumeStep::SlowStartUpTo { ssthresh } => state.ssthresh = Some(ssthresh.max(state.window)),
         }

@@ -228,10 +228,6 @@ impl Flow {
         let step = self.resume.as_mut().and_then(|resume| resume.on_ack(now, sent, in_flight, rtt));
         self.follow(now, step);
         self.refresh_rate(now, rtt);
-        let train = self.controller.take_train();
-        if train > 0 {
-            self.pacer.lend(now, train, rtt.smoothed());
-        }
     }
 
     /// Notes a packet that was declared lost.
@@ -261,9 +257,18 @@ impl Flow {
     }
 
     /// Ends a detection of losses: tells the controller of the packets lost since the last call, after
-    /// [`Flow::end_ack`] of the same ACK frame.
+    /// [`Flow::end_ack`] of the same ACK frame. What the controller wants to leave as a train is known then, too.
     pub(crate) fn end_loss(&mut self, now: Instant, persistent: bool, rtt: &Rtt) {
-        let Some(sum) = self.lost.take() else { return };
+        if let Some(sum) = self.lost.take() {
+            self.tell_of_losses(now, &sum, persistent, rtt);
+        }
+        let train = self.controller.take_train();
+        if train > 0 {
+            self.pacer.lend(now, train, rtt.smoothed());
+        }
+    }
+
+    fn tell_of_losses(&mut self, now: Instant, sum: &LostSum, persistent: bool, rtt: &Rtt) {
         let event = CongestionEvent {
             cause: Cause::Loss,
             lost_bytes: sum.bytes,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::test_link::{Link, Transfer};
-use super::{CongestionControl, CubicConfig, NewRenoConfig};
+use super::{Bbr1Config, CongestionControl, CubicConfig, NewRenoConfig};
 
 fn both() -> [CongestionControl; 2] {
     [CongestionControl::Cubic(CubicConfig::default()), CongestionControl::NewReno(NewRenoConfig::default())]
@@ -35,6 +35,24 @@ fn a_long_link_is_filled_without_a_flood_of_losses() {
         // 6.4 s at the rate of the link.
         assert!(time < Duration::from_millis(7_400), "{control:?}: {time:?}");
         assert!(transfer.packets_lost < 600, "{control:?}: {} lost", transfer.packets_lost);
+    }
+}
+
+#[test]
+fn a_policer_behind_a_long_path_costs_one_flight() {
+    // Ten packets show the rate of the link in front of the policer, and almost all of the file follows at it.
+    let others = [CongestionControl::default(), CongestionControl::Bbr1(Bbr1Config::default())];
+    for control in both().into_iter().chain(others) {
+        for one_way in [45, 60, 100, 250] {
+            let link = Link { policer: Some(20_000), ..Link::new(10, one_way, 20) };
+            let mut transfer = Transfer::new(&control, &link.shared(), 800);
+            let time = transfer.run();
+            let lost = transfer.packets_lost;
+            assert!((400..1_000).contains(&lost), "{control:?}, {one_way} ms: {lost} lost");
+            // 0.8 s at the rate of the policer, or 1.2 s where a window has to grow to it, and seven round trips.
+            let usual = Duration::from_millis(1_200 + 14 * one_way);
+            assert!(time < usual, "{control:?}, {one_way} ms: {time:?}");
+        }
     }
 }
 

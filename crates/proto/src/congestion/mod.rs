@@ -15,6 +15,7 @@ mod delivery_rate;
 mod events;
 mod flow;
 mod hystart;
+mod leap;
 #[cfg(test)]
 mod link_tests;
 mod new_reno;

@@ -47,7 +47,7 @@ impl NewReno {
     }
 
     fn react(&mut self, now: Instant) {
-        self.slow_start.on_congestion();
+        self.slow_start.stop();
         // RFC 9002 §7.3.2 and appendix B.1: kLossReductionFactor is one half.
         self.window.react(now, self.window.bytes / 2);
         self.acked = 0;
@@ -62,6 +62,10 @@ impl Controller for NewReno {
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        if let Some(retreat) = self.slow_start.judge(now, ack, self.window.packet()) {
+            self.window.shrink_to(retreat.window(ack.rtt.min()));
+            return;
+        }
         let window = &mut self.window;
         if window.ssthresh.is_none() {
             self.slow_start.watch_train(now, ack, window.packet(), &mut window.bytes);
@@ -78,6 +82,9 @@ impl Controller for NewReno {
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         if !self.window.covers(event.largest_sent_time) {
             self.react(now);
+        }
+        if let Some(arrived) = self.slow_start.on_congestion(now, event, self.window.packet()) {
+            self.window.shrink_to(arrived);
         }
         match event.cause {
             Cause::Loss => self.window.on_lost(event),

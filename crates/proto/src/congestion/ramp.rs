@@ -8,8 +8,9 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::bbr::{FullPipe, percent, rate, volume};
+use super::leap::{Leap, Retreat};
 use super::train::PacketTrain;
-use super::{AckEvent, Sent};
+use super::{AckEvent, CongestionEvent, Sent};
 
 /// Shorter paths find their capacity soon enough, and their acknowledgements are spaced by too much else.
 const LONG_RTT: Duration = Duration::from_millis(80);
@@ -54,6 +55,8 @@ pub(super) struct Ramp {
     /// Bytes of a train that may leave at once, not yet handed to the pacer.
     due: u64,
     estimate: Option<Estimate>,
+    /// The flight that follows the estimate, until it is acknowledged.
+    leap: Option<Leap>,
     /// The excess of the gain once the estimate was reached, in hundredths.
     cautious_excess: Option<u64>,
 }
@@ -111,7 +114,7 @@ impl Ramp {
     /// A start with this window in bytes.
     pub(super) fn new(initial_window: u64) -> Self {
         let phase = Phase::Unknown(None);
-        Self { initial_window, phase, misses: 0, due: 0, estimate: None, cautious_excess: None }
+        Self { initial_window, phase, misses: 0, due: 0, estimate: None, leap: None, cautious_excess: None }
     }
 
     /// The bandwidth that trains showed, until the rate of delivery shows it better.
@@ -159,6 +162,9 @@ impl Ramp {
 
     /// Takes a packet that leaves.
     pub(super) fn on_sent(&mut self, now: Instant, sent: &Sent) {
+        if let Some(leap) = &mut self.leap {
+            leap.on_sent(now);
+        }
         let known = self.estimate.map_or(0, |estimate| estimate.rate);
         match &mut self.phase {
             Phase::Unknown(probe) => {
@@ -208,6 +214,39 @@ impl Ramp {
         window.max(first)
     }
 
+    /// Takes an acknowledgement at any time. Returns what the path delivers if the estimate has misled.
+    pub(super) fn judge(&mut self, now: Instant, ack: &AckEvent<'_>, packet: u64) -> Option<Retreat> {
+        let leap = self.leap.as_mut()?;
+        leap.on_ack(now, ack);
+        let is_over = leap.is_over(ack.largest_sent_time);
+        let retreat = leap.retreat(is_over, packet);
+        if is_over {
+            self.leap = None;
+        }
+        retreat
+    }
+
+    /// Takes losses at any time. If they show that the estimate has misled, the search ends, and the bytes that are known
+    /// to have arrived since are returned.
+    pub(super) fn on_congestion(
+        &mut self,
+        now: Instant,
+        event: &CongestionEvent,
+        packet: u64,
+    ) -> Option<u64> {
+        let leap = self.leap.as_mut()?;
+        leap.on_lost(now, event, packet);
+        let arrived = leap.is_refuted().then(|| leap.arrived())?;
+        self.estimate = None;
+        self.stop();
+        Some(arrived)
+    }
+
+    /// Whether losses have shown that the estimate has misled, and not all of the flight was judged since.
+    pub(super) fn is_refuted(&self) -> bool {
+        self.leap.as_ref().is_some_and(Leap::is_refuted)
+    }
+
     /// The path has turned out to be long: what has left is the first train, if it is one. Returns the window of the
     /// first flight.
     fn begin(&mut self, rtt: Duration, packet: u64) -> Option<u64> {
@@ -231,6 +270,7 @@ impl Ramp {
         // Packets leave at the rate for a round trip, their acknowledgements take another one, and the last of them
         // shows the rate.
         self.estimate = Some(Estimate { rate: shown, valid_until: now + rtt * 2 + rtt / 8, valid: true });
+        self.leap.get_or_insert_with(|| Leap::new(now));
         Some(volume(shown, rtt))
     }
 

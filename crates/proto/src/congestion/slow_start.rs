@@ -5,8 +5,9 @@ use fulmar_base::Instant;
 
 use super::bbr::DelayWatch;
 use super::hystart::HyStart;
+use super::leap::Retreat;
 use super::ramp::Ramp;
-use super::{AckEvent, Sent};
+use super::{AckEvent, CongestionEvent, Sent};
 
 /// Once trains of packets have found the capacity, the window grows by this part of what is acknowledged.
 const FOUND_DIVISOR: u64 = 4;
@@ -40,9 +41,24 @@ impl SlowStart {
         self.ramp.take_train()
     }
 
-    /// Congestion was noticed: what trains would show is known better now.
-    pub(super) fn on_congestion(&mut self) {
+    /// The controller reacts to congestion: what trains would show is known better now.
+    pub(super) fn stop(&mut self) {
         self.ramp.stop();
+    }
+
+    /// Takes losses at any time, see [`Ramp::on_congestion`].
+    pub(super) fn on_congestion(
+        &mut self,
+        now: Instant,
+        event: &CongestionEvent,
+        packet: u64,
+    ) -> Option<u64> {
+        self.ramp.on_congestion(now, event, packet)
+    }
+
+    /// Takes an ACK frame at any time, see [`Ramp::judge`].
+    pub(super) fn judge(&mut self, now: Instant, ack: &AckEvent<'_>, packet: u64) -> Option<Retreat> {
+        self.ramp.judge(now, ack, packet)
     }
 
     /// Takes an ACK frame in the first slow start, whether the window may grow by it or not, and raises `window` to

@@ -279,6 +279,7 @@ impl Controller for Bbr {
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.delivered = ack.total_delivered;
+        self.judge_leap(now, ack);
         let rs = self.sample(now, ack);
         if let Some(rtt) = rs.rtt {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));
@@ -295,6 +296,7 @@ impl Controller for Bbr {
     }
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
+        self.startup.ramp.on_congestion(now, event, self.control.packet);
         match event.cause {
             Cause::Loss => self.losses.events_in_round += 1,
             Cause::Ecn { ce } => self.handle_marks(now, ce, event),

@@ -5,6 +5,7 @@ use fulmar_base::Instant;
 use super::bandwidth::GROWTH_PERCENT;
 use super::units::percent;
 use super::{Bbr, Phase, Sample};
+use crate::congestion::leap::Retreat;
 use crate::congestion::ramp::Ramp;
 use crate::congestion::{AckEvent, Sent};
 
@@ -66,6 +67,21 @@ impl Bbr {
         if self.phase == Phase::Startup { self.startup.ramp.first_pace() } else { 0 }
     }
 
+    /// A departure from the draft: a flight that a train has misled is lost for the most part. The window and the maximum
+    /// of the bandwidth would say so only rounds later.
+    pub(super) fn judge_leap(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        let retreat = self.startup.ramp.judge(now, ack, self.control.packet);
+        if let Some(Retreat::Delivers(rate)) = retreat {
+            self.startup.remeasure_from = None;
+            self.max_bandwidth.replace(rate);
+            self.losses.reset_short_term();
+            let bdp = self.bdp(100);
+            self.losses.long_inflight = Some(bdp);
+            // Nothing of the flight is left that could make the window grow.
+            self.control.window = self.control.window.max(bdp);
+        }
+    }
+
     pub(super) fn watch_sent(&mut self, now: Instant, sent: &Sent) {
         if self.phase == Phase::Startup {
             self.startup.ramp.on_sent(now, sent);
@@ -107,6 +123,7 @@ impl Bbr {
         let heavy = losses.events_in_round >= HEAVY_LOSS_EVENTS
             && rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT)
             && rs.lost >= HEAVY_LOSS_PACKETS * self.control.packet;
+        let heavy = heavy || self.startup.ramp.is_refuted();
         let too_high = rs.inflight_too_high() || losses.marked_too_high;
         let whole_round = losses.round_started && losses.events_in_round >= FULL_LOSS_EVENTS && too_high;
         if !losses.in_round || !(heavy || whole_round) {

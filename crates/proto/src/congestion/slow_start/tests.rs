@@ -56,6 +56,6 @@ fn congestion_ends_the_search() {
     let mut window = 10 * PACKET;
     let mut start = SlowStart::new(window);
     train(&mut start, Instant::ZERO, 10, &mut window);
-    start.on_congestion();
+    start.stop();
     assert_eq!((start.take_train(), start.is_conservative()), (0, false));
 }
