@@ -308,7 +308,7 @@ impl Lab {
     }
 
     /// Each connection starts, at both ends, with the congestion control parameters that the one before it has
-    /// learned (RFC 9959).
+    /// learned (RFC 9959), and the client shows the address tokens that it was given.
     #[must_use]
     pub fn remember_paths(self) -> Self {
         Self { remember_paths: true, ..self }
@@ -345,7 +345,7 @@ impl Lab {
         }
         let config =
             fulmar_proto::ClientConfig::new(Arc::new(tls)).with_transport(Arc::new(self.client.clone()))?;
-        if !self.resume {
+        if !self.resume && !self.remember_paths {
             return Ok(config);
         }
         Ok(config.with_sessions(SessionStore::new(SERVERS_MAX)).with_early_data(self.early_data))

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fulmar_lab::{Connecting, Lab, Simulation, Workload};
-use fulmar_proto::{EarlyData, RetryPolicy, Version};
+use fulmar_lab::{Connecting, Lab, Shift, Simulation, Workload};
+use fulmar_proto::{EarlyData, RetryPolicy, TransportConfig, Version};
 use fulmar_sim::LinkConfig;
 
 /// The delay of a geostationary satellite, each way.
@@ -52,6 +52,84 @@ fn what_a_session_store_remembers_of_the_path_speeds_up_the_next_upload() {
     let (durations, lab) = durations(satellite(1).resume(), 10_000_000);
     assert!(lab.client().sessions()[1].connection().stats().resumed);
     assert!(durations[1] + DELAY / 3 < durations[0], "{durations:?}");
+}
+
+/// A satellite link with more than half a second of 250 Mbit/s under way, and ends that have memory for it.
+fn wide_satellite(resume: bool) -> Lab {
+    let link = LinkConfig::with_rate(250_000_000, DELAY, Duration::from_millis(600));
+    let config = TransportConfig {
+        send_window: 80_000_000,
+        stream_receive_window_max: 80_000_000,
+        receive_window_max: 80_000_000,
+        ..TransportConfig::default()
+    };
+    let lab = Lab::new(1).link(link.clone(), link).client(config.clone()).server(config);
+    if resume { lab.early_data() } else { lab.remember_paths() }
+}
+
+/// Whether the client of a connection had more to send than the server's windows allowed.
+fn was_held_up(lab: &Simulation, number: usize) -> bool {
+    lab.server().sessions()[number].connection().stats().streams.blocked_frames_received > 0
+}
+
+/// Enough for the first connection to use the whole link, and what goes into its window then.
+const UPLOAD: u64 = 60_000_000;
+const WINDOW: u64 = 20_000_000;
+
+#[test]
+fn a_client_that_comes_again_is_not_held_up_by_windows_that_grow() {
+    let open = TransportConfig {
+        send_window: 80_000_000,
+        stream_receive_window: 80_000_000,
+        stream_receive_window_max: 80_000_000,
+        receive_window: 80_000_000,
+        receive_window_max: 80_000_000,
+        ..TransportConfig::default()
+    };
+    for resume in [false, true] {
+        let (times, _) = durations(wide_satellite(resume), UPLOAD);
+        let (best, _) = durations(wide_satellite(resume).server(open.clone()), UPLOAD);
+        assert!(times[1] < best[1] + best[1] / 50, "{times:?}, and with open windows {best:?}");
+    }
+}
+
+#[test]
+fn credit_is_for_the_host_that_made_use_of_it() {
+    for moves in [false, true] {
+        let mut lab = wide_satellite(false)
+            .connection(Connecting::new(Workload::upload(UPLOAD)))
+            .connection(Connecting::new(Workload::upload(WINDOW)).start(Duration::from_secs(120)));
+        if moves {
+            lab = lab.shift(Duration::from_secs(100), Shift::Move);
+        }
+        let mut lab = lab.start().expect("the configuration is sound");
+        lab.run_until(Duration::from_secs(200), |lab| {
+            lab.server().sessions().get(1).is_some_and(|session| session.application().is_done())
+        })
+        .unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(was_held_up(&lab, 0), "a first connection begins with a small window");
+        assert_eq!(was_held_up(&lab, 1), moves);
+    }
+}
+
+#[test]
+fn early_data_is_taken_as_long_as_no_limit_is_less_than_the_client_remembers() {
+    let mut lab = wide_satellite(true).shift(Duration::from_secs(100), Shift::Move);
+    let sizes = [UPLOAD, 2_000_000, 2_000_000, 2_000_000, 2_000_000];
+    // The last two are made from another address, of which the server knows nothing at first.
+    for (n, start_s) in [0, 30, 60, 120, 150].into_iter().enumerate() {
+        let upload = Connecting::new(Workload::upload(sizes[n]));
+        lab = lab.connection(upload.start(Duration::from_secs(start_s)));
+    }
+    let mut lab = lab.start().expect("the configuration is sound");
+    lab.run_until(Duration::from_secs(200), |lab| {
+        lab.server().sessions().get(4).is_some_and(|session| session.application().is_done())
+    })
+    .unwrap_or_else(|failure| panic!("{failure}"));
+    let fates = lab.client().sessions().iter().map(|session| session.connection().early_data());
+    use EarlyData::{Accepted, Rejected, Unused};
+    assert_eq!(fates.collect::<Vec<_>>(), [Unused, Accepted, Accepted, Rejected, Accepted]);
+    assert!(lab.server().sessions().iter().all(|session| session.application().is_done()));
 }
 
 #[test]

@@ -13,6 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+
 use self::link::Queue;
 pub(crate) use self::link::{Link, Loss, Rate};
 #[cfg(test)]
@@ -21,6 +24,8 @@ pub(super) use self::traffic::Traffic;
 
 /// The longest a thread sleeps before it looks whether it is to end.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
+/// What a socket holds while its thread waits for a processor: the longest queue of a link, as far as the system allows.
+const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 /// The largest UDP datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
@@ -65,6 +70,11 @@ impl Relay {
             stop: AtomicBool::new(false),
         });
         shared.back.connect(server)?;
+        for socket in [&shared.front, &shared.back] {
+            set_socket_recv_buffer_size(socket, RECEIVE_BUFFER_BYTES)?;
+            // Nothing waits for that long, as a socket is only read when it has something.
+            socket.set_read_timeout(Some(SLEEP_MAX))?;
+        }
         let threads =
             [(Direction::ToServer, conditions.to_server), (Direction::ToClient, conditions.to_client)]
                 .map(|(direction, link)| {
@@ -145,8 +155,13 @@ impl Shared {
             Direction::ToServer => &self.front,
             Direction::ToClient => &self.back,
         };
-        // A timeout of zero would mean to wait for ever.
-        socket.set_read_timeout(Some(wait.max(Duration::from_micros(1))))?;
+        // The timeout of a socket is rounded up to the ticks of the system, which are several datagrams long.
+        let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
         match socket.recv_from(buffer) {
             Ok((len, from)) => {
                 if matches!(direction, Direction::ToServer) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_wire::{AddressDiscovery, TimeStamps, VarInt};
@@ -11,7 +12,7 @@ use crate::congestion::CongestionControl;
 use crate::crypto::KeyUpdatePolicy;
 use crate::ext::MIN_ACK_DELAY;
 use crate::path::INITIAL_RTT;
-use crate::streams::StreamsConfig;
+use crate::streams::{ReceiveCredit, StreamsConfig};
 
 /// A configuration that makes no sense.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -225,6 +226,28 @@ impl TransportConfig {
         }
     }
 
+    /// The credit with which a connection begins.
+    pub(crate) fn first_credit(&self) -> ReceiveCredit {
+        ReceiveCredit { stream: self.stream_receive_window, connection: self.receive_window }
+    }
+
+    /// The same, but for windows that begin with at least this credit, as far as they may grow.
+    pub(crate) fn beginning_with(self: &Arc<Self>, credit: &ReceiveCredit) -> Arc<Self> {
+        let before = self.first_credit();
+        let windows = before.max(ReceiveCredit {
+            stream: credit.stream.min(self.stream_receive_window_max),
+            connection: credit.connection.min(self.receive_window_max),
+        });
+        if windows == before {
+            return self.clone();
+        }
+        Arc::new(Self {
+            stream_receive_window: windows.stream,
+            receive_window: windows.connection,
+            ..Self::clone(self)
+        })
+    }
+
     /// The shortest delay of acknowledgements that a peer may ask for; `None` without the extension.
     pub(crate) fn min_ack_delay(&self) -> Option<Duration> {
         self.ack_frequency.then(|| MIN_ACK_DELAY.min(self.max_ack_delay))
@@ -276,6 +299,18 @@ mod tests {
         assert_eq!(TransportConfig::default().validate(), Ok(()));
         let config = TransportConfig { initial_mtu: 500, ..TransportConfig::default() };
         assert_eq!(config.validate().unwrap_err().to_string(), "initial_mtu is under 1200 bytes");
+    }
+
+    #[test]
+    fn windows_begin_with_remembered_credit_between_the_configured_bounds() {
+        let config = Arc::new(TransportConfig::default());
+        let windows = |stream, connection| {
+            let config = config.beginning_with(&ReceiveCredit { stream, connection });
+            (config.stream_receive_window, config.receive_window, config.validate())
+        };
+        assert_eq!(windows(0, 0), (1 << 20, 3 << 19, Ok(())));
+        assert_eq!(windows(5 << 20, 2 << 20), (5 << 20, 2 << 20, Ok(())));
+        assert_eq!(windows(u64::MAX, u64::MAX), (32 << 20, 48 << 20, Ok(())));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use fulmar_wire::{Frame, NewToken, Version};
 use crate::endpoint::TokenIssuer;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Once;
+use crate::streams::ReceiveCredit;
 
 /// How many tokens may be on their way: more than a connection begins with, see
 /// `AddressValidation::tokens_per_connection`. When full, the oldest is given up.
@@ -35,11 +36,16 @@ pub(super) struct AddressTokens {
     /// How many there were.
     count: u64,
     hosts: VecDeque<IpAddr>,
+    /// The credit with which a later connection begins that shows the newest token.
+    credit: ReceiveCredit,
 }
 
 impl AddressTokens {
-    pub(super) fn set_issuer(&mut self, issuer: Arc<TokenIssuer>) {
+    /// This end is a server whose connection begins with this credit. A client that comes back must not get less than
+    /// its TLS sessions remember, or else they are of no use to it (RFC 9000 §7.4.1).
+    pub(super) fn set_issuer(&mut self, issuer: Arc<TokenIssuer>, credit: ReceiveCredit) {
         self.issuer = Some(issuer);
+        self.credit = credit;
     }
 
     /// The handshake is complete: the client at `host` gets the tokens with which a connection begins.
@@ -47,7 +53,7 @@ impl AddressTokens {
         let Some(issuer) = self.issuer.clone() else { return };
         self.note_host(host);
         for _ in 0..issuer.per_connection() {
-            self.give(issuer.new_token(rng, now, version, host));
+            self.give(issuer.new_token(rng, now, version, host, &self.credit));
         }
     }
 
@@ -55,8 +61,30 @@ impl AddressTokens {
     pub(super) fn on_moved(&mut self, now: Instant, rng: &mut Rng, version: Version, host: IpAddr) {
         let Some(issuer) = self.issuer.clone().filter(|issuer| issuer.per_connection() > 0) else { return };
         if self.note_host(host) {
-            self.give(issuer.new_token(rng, now, version, host));
+            self.give(issuer.new_token(rng, now, version, host, &self.credit));
         }
+    }
+
+    /// Whether the client makes use of so much more credit than its tokens tell of that it is worth another one. Each such
+    /// step doubles what they tell, so there are no more steps than there are doublings from the first window to the largest.
+    pub(super) fn is_outgrown_by(&self, credit: &ReceiveCredit) -> bool {
+        let gives = self.issuer.as_ref().is_some_and(|issuer| issuer.per_connection() > 0);
+        gives && !self.hosts.is_empty() && credit.has_doubled_since(&self.credit)
+    }
+
+    /// The client at `host` makes use of this credit, and gets a token that tells so.
+    pub(super) fn outgrow(
+        &mut self,
+        now: Instant,
+        rng: &mut Rng,
+        version: Version,
+        host: IpAddr,
+        credit: ReceiveCredit,
+    ) {
+        let Some(issuer) = self.issuer.clone() else { return };
+        self.credit = self.credit.max(credit);
+        self.note_host(host);
+        self.give(issuer.new_token(rng, now, version, host, &self.credit));
     }
 
     /// Gives a token to the client.

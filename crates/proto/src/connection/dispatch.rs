@@ -45,7 +45,11 @@ impl Connection {
             Frame::Padding | Frame::Ping => Ok(()),
             Frame::Ack(ack) => self.on_ack(cx, &ack),
             Frame::Crypto(crypto) => self.on_crypto(cx, &crypto),
-            Frame::Stream(stream) => self.streams.on_stream(&stream, cx.payload, &stream_cx),
+            Frame::Stream(stream) => {
+                self.streams.on_stream(&stream, cx.payload, &stream_cx)?;
+                self.tell_of_credit(cx.now);
+                Ok(())
+            }
             Frame::ResetStream(reset) => self.streams.on_reset_stream(&reset),
             Frame::ResetStreamAt(_) if !self.config.reset_stream_at => Err(not_negotiated()),
             Frame::ResetStreamAt(reset) => self.streams.on_reset_stream_at(&reset),

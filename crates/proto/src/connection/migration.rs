@@ -341,6 +341,16 @@ impl Connection {
         self.address_tokens.on_moved(now, &mut self.rng, self.versions.current, host);
     }
 
+    /// A client that makes use of much more credit than its tokens tell of gets another one, while it is where it has proven
+    /// to be.
+    pub(super) fn tell_of_credit(&mut self, now: Instant) {
+        let credit = self.streams.credit_in_use();
+        if self.path.tuple.validated && self.address_tokens.is_outgrown_by(&credit) {
+            let host = self.path.tuple.addrs.remote.ip();
+            self.address_tokens.outgrow(now, &mut self.rng, self.versions.current, host, credit);
+        }
+    }
+
     fn on_tuple_failed(&mut self, addrs: FourTuple) {
         self.stats.paths_failed += 1;
         self.events.push_back(Event::Path(PathEvent::Failed { addrs }));

@@ -58,7 +58,7 @@ pub(super) fn circumstances(
     version: Version,
     parameters: &TransportParameters,
 ) -> Circumstances {
-    let remembered = [
+    let limits = [
         parameters.initial_max_data,
         parameters.initial_max_stream_data_bidi_local,
         parameters.initial_max_stream_data_bidi_remote,
@@ -68,11 +68,15 @@ pub(super) fn circumstances(
         parameters.active_connection_id_limit,
         parameters.max_datagram_frame_size.unwrap_or(VarInt::ZERO),
         VarInt::from_u32(parameters.reset_stream_at.into()),
-        VarInt::from_u32(parameters.address_discovery.map_or(0, |roles| 1 + roles as u32)),
     ];
-    let limits: Vec<u8> = remembered.iter().flat_map(|limit| limit.get().to_be_bytes()).collect();
-    let in_version = |version: Version| [&version.0.to_be_bytes()[..], &limits].concat();
-    Circumstances { now: in_version(original), later: in_version(version) }
+    let discovery = [parameters.address_discovery.map_or(0, |roles| 1 + roles as u8)];
+    let in_version = |version: Version| [&version.0.to_be_bytes()[..], &discovery].concat();
+    Circumstances {
+        now: in_version(original),
+        later: in_version(version),
+        limits: limits.iter().map(|limit| limit.get()).collect(),
+        early_data: false,
+    }
 }
 
 impl Connection {

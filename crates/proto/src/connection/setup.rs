@@ -118,11 +118,11 @@ impl Connection {
             rng: setup.rng.fork(),
         };
         let session = versions.session(setup.version)?;
-        let now = setup.now;
+        let (now, credit) = (setup.now, setup.transport.first_credit());
         let mut connection = Self::new(setup, session, first_dcid);
         connection.note_start(now, &versions.parameters);
         connection.handshake.set_negotiation(versions);
-        connection.address_tokens.set_issuer(issuer);
+        connection.address_tokens.set_issuer(issuer, credit);
         if validated {
             connection.path.tuple.credit.validate();
         }

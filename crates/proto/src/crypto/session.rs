@@ -89,11 +89,13 @@ impl Session {
         config: &rustls::ServerConfig,
         version: Version,
         parameters: Vec<u8>,
-        circumstances: Circumstances,
+        mut circumstances: Circumstances,
         backend: AeadBackend,
     ) -> Result<Self, TlsError> {
         check_suites(config.crypto_provider())?;
         let mut config = config.clone();
+        // rustls takes none of a session that is in the hands of the client.
+        circumstances.early_data = config.max_early_data_size > 0 && !config.ticketer.enabled();
         let inner = config.session_storage.clone();
         config.session_storage = Arc::new(Sessions { inner, circumstances: circumstances.clone() });
         let inner = config.ticketer.clone();

@@ -97,7 +97,10 @@ impl Endpoint {
             remote_cid: first.src,
             addrs: first.addrs,
             endpoint: self.config.clone(),
-            transport: config.transport.clone(),
+            transport: match proof {
+                AddressProof::Known { credit } => config.transport.beginning_with(&credit),
+                AddressProof::Missing | AddressProof::Retried { .. } => config.transport.clone(),
+            },
             send_memory: self.send_memory.clone(),
             aead: config.aead,
             rng: self.rng.fork(),
@@ -107,7 +110,7 @@ impl Endpoint {
             first_dcid: first.dst,
             original_dcid: match proof {
                 AddressProof::Retried { original_dcid } => original_dcid,
-                AddressProof::Missing | AddressProof::Known => first.dst,
+                AddressProof::Missing | AddressProof::Known { .. } => first.dst,
             },
             retry_scid: matches!(proof, AddressProof::Retried { .. }).then_some(first.dst),
             validated: proof != AddressProof::Missing,

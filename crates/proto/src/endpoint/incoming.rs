@@ -14,6 +14,7 @@ use crate::config::{EndpointConfig, MTU_MIN};
 use crate::crypto::{AeadBackend, Keys};
 use crate::datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 use crate::packet::{HeaderFields, OpenPacket, Sealer};
+use crate::streams::ReceiveCredit;
 
 /// Somebody wants to connect. It must be given back to its endpoint, by `accept`, `refuse`, `retry` or `ignore`,
 /// because it holds one of a limited number of places.
@@ -43,8 +44,8 @@ pub(super) enum AddressProof {
     Missing,
     /// It has followed a Retry. Its very first packet went to this connection ID.
     Retried { original_dcid: ConnectionId },
-    /// It has shown a token of an earlier connection.
-    Known,
+    /// It has shown a token of an earlier connection, which made use of this credit.
+    Known { credit: ReceiveCredit },
 }
 
 impl Incoming {

@@ -217,7 +217,7 @@ impl Endpoint {
         let proof = match server.judge.check(&server.issuer, now, version, from, token) {
             TokenVerdict::Nothing => AddressProof::Missing,
             TokenVerdict::Retried { original_dcid } => AddressProof::Retried { original_dcid },
-            TokenVerdict::Known => AddressProof::Known,
+            TokenVerdict::Known { credit } => AddressProof::Known { credit },
             // RFC 9000 §8.1.2.
             TokenVerdict::InvalidRetry => {
                 return Route::Reply(self.close_unasked(&first, TransportErrorCode::INVALID_TOKEN, reply));

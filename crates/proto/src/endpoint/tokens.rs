@@ -9,10 +9,15 @@ use fulmar_wire::{ConnectionId, Reader, Version};
 
 use crate::config::{AddressValidation, EndpointConfig};
 use crate::crypto::{OpenedToken, SALT_LEN, TokenKeys};
+use crate::streams::ReceiveCredit;
 
 /// The first byte of a token, which tells how it was given away (RFC 9000 §8.1.1).
 const KIND_RETRY: u8 = 0x52;
 const KIND_NEW_TOKEN: u8 = 0x4e;
+
+/// How what follows the time of issue in a NEW_TOKEN token is written. Older tokens end with the time, and of a format that
+/// this server does not know it only takes the proof of the address: servers of several versions may share their keys.
+const FORMAT_CREDIT: u8 = 1;
 
 /// How far the clocks of servers that share keys may be apart.
 const CLOCK_SKEW: Duration = Duration::from_secs(10);
@@ -24,8 +29,8 @@ pub(super) enum TokenVerdict {
     Nothing,
     /// The client followed a Retry. `original_dcid` is where it sent its first packet.
     Retried { original_dcid: ConnectionId },
-    /// The address is that of an earlier connection.
-    Known,
+    /// The address is that of an earlier connection, which made use of this credit.
+    Known { credit: ReceiveCredit },
     /// It is a Retry's, but was not given to this client or is too old. The client follows no other Retry
     /// (RFC 9000 §8.1.2).
     InvalidRetry,
@@ -59,10 +64,21 @@ impl TokenIssuer {
         self.per_connection
     }
 
-    /// A token for a later connection from `remote`'s host, with the same version (RFC 9369 §5).
-    pub(crate) fn new_token(&self, rng: &mut Rng, now: Instant, version: Version, remote: IpAddr) -> Vec<u8> {
-        let context = context(KIND_NEW_TOKEN, version, remote);
-        self.seal(rng, KIND_NEW_TOKEN, &context, &self.millis(now).to_be_bytes())
+    /// A token for a later connection from `remote`'s host, with the same version (RFC 9369 §5), which is to begin with
+    /// this credit. All of them are of one length.
+    pub(crate) fn new_token(
+        &self,
+        rng: &mut Rng,
+        now: Instant,
+        version: Version,
+        remote: IpAddr,
+        credit: &ReceiveCredit,
+    ) -> Vec<u8> {
+        let mut contents = self.millis(now).to_be_bytes().to_vec();
+        contents.push(FORMAT_CREDIT);
+        contents.extend(credit.stream.to_be_bytes());
+        contents.extend(credit.connection.to_be_bytes());
+        self.seal(rng, KIND_NEW_TOKEN, &context(KIND_NEW_TOKEN, version, remote), &contents)
     }
 
     /// The token of a Retry to `remote` that sends it to `dst`, in answer to a packet to `original_dcid`.
@@ -179,7 +195,8 @@ impl TokenJudge {
         let OpenedToken::Authentic { salt, contents } = issuer.keys.open(&context, sealed) else {
             return TokenVerdict::Nothing;
         };
-        let Ok(issued) = Reader::new(&contents).array().map(u64::from_be_bytes) else {
+        let mut reader = Reader::new(&contents);
+        let Ok(issued) = reader.array().map(u64::from_be_bytes) else {
             return TokenVerdict::Nothing;
         };
         if !issuer.is_current(now, issued, issuer.token_lifetime) {
@@ -187,10 +204,19 @@ impl TokenJudge {
         }
         let oldest = issuer.millis(now).saturating_sub(issuer.token_lifetime.as_millis() as u64);
         match self.used.insert(issued, salt, oldest) {
-            true => TokenVerdict::Known,
+            true => TokenVerdict::Known { credit: read_credit(&mut reader).unwrap_or_default() },
             false => TokenVerdict::Nothing,
         }
     }
+}
+
+/// What a token says of the credit that its client needs, if it does.
+fn read_credit(reader: &mut Reader<'_>) -> Option<ReceiveCredit> {
+    if reader.u8().ok()? != FORMAT_CREDIT {
+        return None;
+    }
+    let mut read = || reader.array().map(u64::from_be_bytes).ok();
+    Some(ReceiveCredit { stream: read()?, connection: read()? })
 }
 
 /// The tokens that were used, each of which counts once (RFC 9000 §8.1.4).

@@ -8,6 +8,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 use fulmar_wire::VarInt;
 
+use super::demand::Demand;
 use crate::reliable::Latest;
 
 /// A window doubles while a round trip consumes one part in so many of it, or more. A sender in slow start needs
@@ -98,6 +99,7 @@ pub(super) struct ReceiveWindow {
     /// Whether the window has been opened to what the round-trip time asks for.
     opened: bool,
     epoch: Epoch,
+    demand: Demand,
 }
 
 /// A stretch of time in which consumption is measured, to tune the window.
@@ -118,6 +120,7 @@ impl ReceiveWindow {
             limit: Latest::new(window.min(VarInt::MAX.get())),
             opened: false,
             epoch: Epoch::default(),
+            demand: Demand::default(),
         }
     }
 
@@ -134,6 +137,11 @@ impl ReceiveWindow {
     /// What was consumed.
     pub(super) fn consumed(&self) -> u64 {
         self.consumed
+    }
+
+    /// The most that was consumed in a round trip.
+    pub(super) fn demand(&self) -> u64 {
+        self.demand.most()
     }
 
     /// The current size of the window.
@@ -164,6 +172,7 @@ impl ReceiveWindow {
     /// pace of one part a round trip. Never beyond the maximum. Called when data arrives, which is when the time is known: data that an application read late is then measured up to the
     /// arrival of the next, a round trip after the read, and not taken for fast.
     pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
+        self.demand.note(now, rtt, self.consumed);
         if !self.opened && self.received >= OPENING_BYTES {
             self.opened = true;
             self.grow_to(opening_window(rtt));

@@ -11,6 +11,7 @@
 //! | `transmit` | frames to the peer, and their fate |
 //! | `table`, `limits` | which streams exist, and how many may |
 //! | `flow`, `budget`, `priority` | what may be sent, what is buffered, who goes first |
+//! | `demand` | how much credit the peer makes use of |
 //! | `send`, `send_buffer` | the sending half of a stream |
 //! | `recv`, `assembler`, `piece` | the receiving half of a stream |
 //! | `handles`, `events` | the application's view |
@@ -38,6 +39,7 @@ mod assembler;
 mod budget;
 mod calls;
 mod config;
+mod demand;
 mod events;
 mod flow;
 mod handles;
@@ -53,6 +55,7 @@ mod transmit;
 
 pub(crate) use budget::SendMemory;
 pub(crate) use config::{InitialLimits, StreamsConfig};
+pub(crate) use demand::ReceiveCredit;
 pub use events::StreamEvent;
 pub use handles::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, WriteError,
@@ -73,6 +76,8 @@ pub struct Streams {
     credit: SendCredit,
     /// What the peer is allowed on all streams together.
     window: ReceiveWindow,
+    /// The most that was read from a stream in a round trip.
+    stream_demand: u64,
     budget: SendBudget,
     /// Streams with frames other than STREAM to write.
     control: VecDeque<StreamId>,
@@ -129,6 +134,7 @@ impl Streams {
             },
             credit: SendCredit::new(0),
             window: ReceiveWindow::new(config.receive_window, config.receive_window_max),
+            stream_demand: 0,
             budget: SendBudget::new(config.send_window, memory),
             control: VecDeque::new(),
             lost: PriorityQueue::default(),
@@ -179,6 +185,16 @@ impl Streams {
             self.budget.release(released);
             self.wake_writer(id);
             self.sync(id);
+        }
+    }
+
+    /// The credit with which a connection like this one is not held up at its beginning: twice what was read in the busiest
+    /// round trip, as credit needs another one to come back. Within what this end allows at most.
+    pub(crate) fn credit_in_use(&self) -> ReceiveCredit {
+        let (stream, connection) = (self.stream_demand, self.window.demand());
+        ReceiveCredit {
+            stream: stream.saturating_mul(2).min(self.config.stream_receive_window_max),
+            connection: connection.saturating_mul(2).min(self.config.receive_window_max),
         }
     }
 

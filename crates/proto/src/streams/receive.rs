@@ -31,6 +31,7 @@ impl Streams {
         self.locate(frame.id, Half::Recv, FrameType::STREAM)?;
         let Some(recv) = self.table.recv_mut(frame.id) else { return Ok(()) };
         let arrival = recv.on_stream(frame, payload, cx, &mut self.window)?;
+        self.stream_demand = self.stream_demand.max(recv.demand());
         self.window.tune(cx.now, cx.rtt);
         self.apply(frame.id, arrival);
         Ok(())

@@ -74,6 +74,11 @@ impl RecvHalf {
         }
     }
 
+    /// The most that was read from it in a round trip.
+    pub(super) fn demand(&self) -> u64 {
+        self.window.demand()
+    }
+
     /// Takes the data of a STREAM frame, which is a part of `payload`. `connection` is the window of all
     /// streams together.
     pub(super) fn on_stream(

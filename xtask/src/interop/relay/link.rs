@@ -106,9 +106,8 @@ impl Queue {
     fn is_full(&self, now: Instant) -> bool {
         let Some(rate) = self.link.rate else { return self.in_flight.len() >= IN_FLIGHT_MAX };
         // Times of departure rise, so those that still wait are at the back.
-        let waiting =
-            self.in_flight.iter().rev().take_while(|datagram| datagram.leaves_bottleneck > now).count();
-        waiting >= rate.queue_datagrams
+        let gone = self.in_flight.partition_point(|datagram| datagram.leaves_bottleneck <= now);
+        self.in_flight.len() - gone >= rate.queue_datagrams
     }
 }
 

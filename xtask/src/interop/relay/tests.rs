@@ -42,3 +42,29 @@ fn the_largest_datagram_of_the_client_can_be_repeated() {
     let len = server.recv(&mut buffer).unwrap();
     assert_eq!(&buffer[..len], b"\x40bcd");
 }
+
+#[test]
+fn a_train_comes_out_as_the_rate_spreads_it() {
+    const DATAGRAMS: usize = 100;
+    // 0.2 ms for each of these datagrams.
+    let rate = Rate { bit_per_s: 50_000_000, queue_datagrams: 200 };
+    let link = Link { delay: Duration::from_millis(20), rate: Some(rate), ..Link::default() };
+    let (_relay, client, server) = sockets_around(Conditions::symmetric(link));
+    let mut buffer = [0; 2_000];
+    let mut spread = || {
+        for _ in 0..DATAGRAMS {
+            client.send(&[0; 1_250]).unwrap();
+        }
+        let arrivals: Vec<Instant> = (0..DATAGRAMS)
+            .map(|_| {
+                server.recv(&mut buffer).unwrap();
+                Instant::now()
+            })
+            .collect();
+        let gaps = arrivals.windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.filter(|gap| (100..400).contains(&gap.as_micros())).count()
+    };
+    // A machine with other work may disturb some of the trains.
+    let best = (0..10).map(|_| spread()).max().unwrap_or(0);
+    assert!(best >= DATAGRAMS / 4 * 3, "{best} gaps are as long as a datagram");
+}

@@ -83,10 +83,10 @@ fn retry_token() -> (Vec<u8>, ConnectionId) {
     (retry[token].to_vec(), packet.src)
 }
 
-/// A token for later connections: kind, key, salt, time and tag, at the end of the file of a client's sessions, before
+/// A token for later connections: kind, key, salt, time, format, credit and tag, at the end of the file of a client's sessions, before
 /// what is remembered of the path.
 fn new_token() -> Vec<u8> {
-    const LEN: usize = 1 + 4 + 16 + 8 + 16;
+    const LEN: usize = 1 + 4 + 16 + 8 + 1 + 16 + 16;
     let sessions = SessionStore::new(1);
     let mut pair = Setup { sessions: Some(sessions.clone()), ..Setup::default() }.connect();
     pair.run_for(Duration::from_millis(100));

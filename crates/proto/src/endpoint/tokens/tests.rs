@@ -2,6 +2,8 @@ use super::*;
 use crate::crypto::ResetKey;
 
 const NOW: Instant = Instant::from_millis(1_000_000);
+const CREDIT: ReceiveCredit = ReceiveCredit { stream: 5_000_000, connection: 7_000_000 };
+const KNOWN: TokenVerdict = TokenVerdict::Known { credit: CREDIT };
 
 struct Scene {
     issuer: TokenIssuer,
@@ -31,7 +33,13 @@ impl Scene {
     }
 
     fn new_token(&mut self) -> Vec<u8> {
-        self.issuer.new_token(&mut self.rng, NOW, Version::V1, self.remote.ip())
+        self.issuer.new_token(&mut self.rng, NOW, Version::V1, self.remote.ip(), &CREDIT)
+    }
+
+    /// A token for later connections with these contents, sealed as all are.
+    fn token_of(&mut self, contents: &[u8]) -> Vec<u8> {
+        let context = context(KIND_NEW_TOKEN, Version::V1, self.remote.ip());
+        self.issuer.seal(&mut self.rng, KIND_NEW_TOKEN, &context, contents)
     }
 
     fn check_at(&mut self, now: Instant, remote: &str, token: &[u8]) -> TokenVerdict {
@@ -72,13 +80,28 @@ fn a_token_of_an_earlier_connection_is_good_once_for_one_host_and_version() {
     assert_eq!(scene.check_at(NOW, "192.0.2.2:4433", &token), TokenVerdict::Nothing);
     let v2 = scene.judge.check(&scene.issuer, NOW, Version::V2, (scene.remote, &scene.dst), &token);
     assert_eq!(v2, TokenVerdict::Nothing);
-    assert_eq!(scene.check_at(NOW, "192.0.2.1:1", &token), TokenVerdict::Known, "another port");
+    assert_eq!(scene.check_at(NOW, "192.0.2.1:1", &token), KNOWN, "another port");
     assert_eq!(scene.check(&token), TokenVerdict::Nothing, "it was used");
     let token = scene.new_token();
     let late = NOW + Duration::from_secs(24 * 60 * 60) + Duration::from_millis(1);
     assert_eq!(scene.check_at(late, "192.0.2.1:1", &token), TokenVerdict::Nothing);
     let future = Instant::from_millis(1_000_000 - 10_001);
     assert_eq!(scene.check_at(future, "192.0.2.1:1", &token), TokenVerdict::Nothing);
+}
+
+#[test]
+fn a_token_of_another_format_proves_the_address_and_says_nothing_of_credit() {
+    let mut scene = scene();
+    let issued = scene.issuer.millis(NOW).to_be_bytes();
+    let nothing_known = TokenVerdict::Known { credit: ReceiveCredit::default() };
+    let later = [&issued[..], &[FORMAT_CREDIT + 1], &[0xff; 16]].concat();
+    let cut = [&issued[..], &[FORMAT_CREDIT], &[0xff; 15]].concat();
+    for contents in [&issued[..], &later, &cut] {
+        let token = scene.token_of(contents);
+        assert_eq!(scene.check(&token), nothing_known, "{} bytes", contents.len());
+    }
+    let token = scene.token_of(&issued[..7]);
+    assert_eq!(scene.check(&token), TokenVerdict::Nothing, "not even a time");
 }
 
 #[test]
@@ -98,7 +121,7 @@ fn a_flipped_bit_anywhere_in_a_token_is_refused() {
             let verdict = scene.check(&token[..len]);
             assert!(matches!(verdict, TokenVerdict::Nothing | TokenVerdict::InvalidRetry), "{len} bytes");
         }
-        assert!(matches!(scene.check(&token), TokenVerdict::Known | TokenVerdict::Retried { .. }));
+        assert!(matches!(scene.check(&token), KNOWN | TokenVerdict::Retried { .. }));
     }
 }
 
@@ -119,12 +142,12 @@ fn the_memory_of_used_tokens_is_bounded_and_none_is_used_twice() {
     let tokens: Vec<Vec<u8>> = (0..1_000)
         .map(|n| {
             let at = NOW + Duration::from_millis(n);
-            scene.issuer.new_token(&mut scene.rng, at, Version::V1, scene.remote.ip())
+            scene.issuer.new_token(&mut scene.rng, at, Version::V1, scene.remote.ip(), &CREDIT)
         })
         .collect();
     let now = NOW + Duration::from_secs(1);
     for token in &tokens {
-        assert_eq!(scene.check_at(now, "192.0.2.1:1", token), TokenVerdict::Known);
+        assert_eq!(scene.check_at(now, "192.0.2.1:1", token), KNOWN);
         assert!(scene.judge.used.tokens.len() <= 100);
     }
     for token in &tokens {
