@@ -2,7 +2,7 @@
 //
 // It speaks ALPN hq-interop: the client opens a bidirectional stream, sends "GET /path\r\n" and ends the stream,
 // the server answers with the bytes of the file and ends the stream. The command line is that of the other peers,
-// so that `cargo xtask interop` starts all of them alike.
+// so that `cargo xtask interop` starts all of them alike. `extensions` is for the cases about extensions.
 package main
 
 import (
@@ -14,16 +14,24 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlog"
 )
 
 const alpn = "hq-interop"
 
-const usage = "usage: fulmar-peer-go server|client [options] [URL...]"
+const usage = "usage: fulmar-peer-go server|client [options] [URL...] | extensions server|client ..."
 
 func main() {
 	if len(os.Args) < 2 {
 		fmt.Fprintln(os.Stderr, usage)
 		os.Exit(2)
+	}
+	if os.Args[1] == "extensions" {
+		if err := runExtensions(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "error:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	var report *report
 	var err error
@@ -65,7 +73,7 @@ func keyLog() (io.Writer, error) {
 	return os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 }
 
-// quicConfig holds what both roles set alike.
+// quicConfig holds what both roles set alike. The tracer writes files only where the environment names a QLOGDIR.
 func quicConfig(idle time.Duration) *quic.Config {
-	return &quic.Config{MaxIdleTimeout: idle}
+	return &quic.Config{MaxIdleTimeout: idle, Tracer: qlog.DefaultConnectionTracer}
 }

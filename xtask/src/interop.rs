@@ -121,7 +121,8 @@ fn run_loopback(options: &Options, dir: &Path) -> Result<(usize, usize)> {
     if pairs.is_empty() || cases.is_empty() {
         return Ok((0, 0));
     }
-    let programs = Programs::build(&pairs, options.fulmar.as_deref())?;
+    let extensions = cases.iter().any(|case| case.is_about_extensions());
+    let programs = Programs::build(&pairs, options.fulmar.as_deref(), extensions)?;
     let stage = Stage::prepare(dir, programs)?;
     let mut outcomes = Vec::new();
     for case in &cases {

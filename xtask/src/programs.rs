@@ -21,17 +21,23 @@ pub(crate) fn scratch_dir(task: &str) -> Result<PathBuf> {
 
 /// Builds the program `fulmar` and gives its path.
 pub(crate) fn build_fulmar() -> Result<PathBuf> {
-    build_with_cargo(&repository().join("Cargo.toml"), "fulmar-cli", "fulmar", "release")
+    build_with_cargo(&repository().join("Cargo.toml"), "fulmar-cli", Target::Program("fulmar"), "release")
 }
 
 /// Builds the program `fulmar` with debug assertions and few optimisations, and gives its path.
 pub(crate) fn build_fulmar_for_debugging() -> Result<PathBuf> {
-    build_with_cargo(&repository().join("Cargo.toml"), "fulmar-cli", "fulmar", "dev")
+    build_with_cargo(&repository().join("Cargo.toml"), "fulmar-cli", Target::Program("fulmar"), "dev")
+}
+
+/// Builds the example of the library with which others try extensions, and gives its path.
+pub(crate) fn build_extensions_example() -> Result<PathBuf> {
+    build_with_cargo(&repository().join("Cargo.toml"), "fulmar", Target::Example("extensions"), "release")
 }
 
 /// Builds the peer over quinn and gives its path.
 pub(crate) fn build_quinn_peer() -> Result<PathBuf> {
-    build_with_cargo(&repository().join("interop/Cargo.toml"), "quinn-peer", "fulmar-peer-quinn", "release")
+    let program = Target::Program("fulmar-peer-quinn");
+    build_with_cargo(&repository().join("interop/Cargo.toml"), "quinn-peer", program, "release")
 }
 
 /// Builds the peer over quic-go and gives its path; `None` where there is no Go.
@@ -53,8 +59,19 @@ pub(crate) fn build_go_peer() -> Result<Option<PathBuf>> {
     Ok(Some(program))
 }
 
+/// What of a package is to be built.
+#[derive(Clone, Copy)]
+enum Target {
+    Program(&'static str),
+    Example(&'static str),
+}
+
 /// Cargo itself says where it left the program, wherever the target directory may be.
-fn build_with_cargo(manifest: &Path, package: &str, program: &str, profile: &str) -> Result<PathBuf> {
+fn build_with_cargo(manifest: &Path, package: &str, target: Target, profile: &str) -> Result<PathBuf> {
+    let (kind, name) = match target {
+        Target::Program(name) => ("--bin", name),
+        Target::Example(name) => ("--example", name),
+    };
     let output = Command::new(env!("CARGO"))
         .args([
             "build",
@@ -64,6 +81,8 @@ fn build_with_cargo(manifest: &Path, package: &str, program: &str, profile: &str
             "--message-format=json-render-diagnostics",
             "--package",
             package,
+            kind,
+            name,
         ])
         .arg("--manifest-path")
         .arg(manifest)
@@ -76,7 +95,7 @@ fn build_with_cargo(manifest: &Path, package: &str, program: &str, profile: &str
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == program)
+        .filter(|message| message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .ok_or_else(|| format!("cargo built no program {program}").into())
+        .ok_or_else(|| format!("cargo built no program {name}").into())
 }

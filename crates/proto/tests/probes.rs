@@ -5,7 +5,7 @@ mod pair;
 use std::time::Duration;
 
 use fulmar_proto::{Dir, Event, TransportConfig};
-use pair::Pair;
+use pair::{Pair, read_available};
 
 #[test]
 fn each_probe_of_a_server_tells_that_the_handshake_is_done() {
@@ -24,4 +24,24 @@ fn each_probe_of_a_server_tells_that_the_handshake_is_done() {
     pair.run_for(Duration::from_secs(2));
     assert!(pair.server.conn().stats().pto_count > 0);
     assert!(pair.client.events.iter().any(|event| matches!(event, Event::HandshakeConfirmed)));
+}
+
+#[test]
+fn the_probes_of_a_client_whose_handshake_is_not_confirmed_carry_its_data_as_well() {
+    let mut pair = Pair::new(TransportConfig::default(), TransportConfig::default());
+    assert!(pair.run_while_waiting(Duration::from_millis(50), |pair| !pair.client.conn().is_handshaking()));
+    // The server gets the end of the handshake, and needs its keys no more. The request is lost, and what the server says too.
+    pair.server.mute = true;
+    pair.run_for(Duration::from_millis(1));
+    pair.client.mute = true;
+    let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
+    pair.client.conn().streams().send(id).write(b"request").unwrap();
+    pair.run_for(Duration::from_millis(1));
+    pair.client.mute = false;
+    pair.run_for(Duration::from_secs(1));
+    assert!(!pair.server.conn().is_handshaking());
+    assert!(!pair.client.events.iter().any(|event| matches!(event, Event::HandshakeConfirmed)));
+    let mut read = Vec::new();
+    read_available(&mut pair.server, id, &mut read);
+    assert_eq!(read, b"request");
 }

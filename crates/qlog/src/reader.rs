@@ -17,6 +17,9 @@ use time::Clock;
 /// The most traces of a file that are read.
 const TRACES_MAX: usize = 64;
 
+/// The most connections of a trace that are told apart; events of others are passed over.
+const GROUPS_MAX: usize = 64;
+
 /// A file that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QlogError {
@@ -36,7 +39,7 @@ pub enum QlogError {
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Trace {
-    /// Its title, or its place in the file.
+    /// Its title, or its place in the file; its group, where a trace of the file tells of several connections.
     pub title: String,
     /// What happened.
     pub lane: Lane,
@@ -78,7 +81,7 @@ pub fn page(title: &str, files: Vec<(String, Vec<Trace>)>) -> Page {
 /// A file that is one JSON text.
 fn contained(file: &Value) -> Vec<Trace> {
     let traces = file.get("traces").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let traces = traces.iter().take(TRACES_MAX).enumerate().map(|(number, trace)| {
+    let traces = traces.iter().take(TRACES_MAX).enumerate().flat_map(|(number, trace)| {
         let mut building = Building::new(trace, number);
         for event in trace.get("events").and_then(Value::as_array).into_iter().flatten() {
             building.take(event);
@@ -104,7 +107,7 @@ fn sequence(bytes: &[u8]) -> Result<Vec<Trace>, QlogError> {
             None => building = Some(Building::new(value.get("trace").unwrap_or(&value), 0)),
         }
     }
-    Ok(building.into_iter().map(Building::finish).collect())
+    Ok(building.into_iter().flat_map(Building::finish).collect())
 }
 
 /// What can be read of one JSON text that is broken.
@@ -115,10 +118,10 @@ fn salvaged(bytes: &[u8]) -> Option<Vec<Trace>> {
     for event in events {
         match event {
             Some(event) => building.take(&event),
-            None => building.passed_over += 1,
+            None => building.pass_over(),
         }
     }
-    Some(vec![building.finish()])
+    Some(building.finish())
 }
 
 /// The texts of a sequence with the lines on which they begin: after each record separator, or one per line.
@@ -138,9 +141,17 @@ fn texts(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 /// A trace that is being read.
 struct Building {
     title: String,
+    side: String,
     clock: Clock,
     /// The names of the columns, where events are arrays (before qlog 0.3).
     fields: Vec<String>,
+    /// What the connections did, in the order of their first events. The first is that of events which name none.
+    groups: Vec<Group>,
+}
+
+/// The events of one connection: some stacks write those of all connections of an endpoint to one trace.
+struct Group {
+    id: String,
     events: Events,
     taken: usize,
     passed_over: usize,
@@ -153,20 +164,31 @@ impl Building {
         let name = trace.pointer("/vantage_point/name").and_then(text);
         let title = trace.get("title").and_then(text).filter(|title| !title.is_empty());
         let fields = trace.get("event_fields").and_then(Value::as_array).into_iter().flatten();
-        let clock = Clock::of(trace);
-        let events = Events::new(side.clone().unwrap_or_else(|| "connection".to_owned()), clock.unit());
-        Self {
-            title: title.or(name).or(side).unwrap_or_else(|| format!("trace {}", number + 1)),
-            clock,
+        let common = trace.pointer("/common_fields/group_id").and_then(text);
+        let mut building = Self {
+            title: title.or(name).or(side.clone()).unwrap_or_else(|| format!("trace {}", number + 1)),
+            side: side.unwrap_or_else(|| "connection".to_owned()),
+            clock: Clock::of(trace),
             fields: fields.filter_map(|field| Some(field.as_str()?.to_ascii_lowercase())).collect(),
-            events,
-            taken: 0,
-            passed_over: 0,
-        }
+            groups: Vec::new(),
+        };
+        building.groups.push(building.group(common.unwrap_or_default()));
+        building
+    }
+
+    fn group(&self, id: String) -> Group {
+        let events = Events::new(self.side.clone(), self.clock.unit());
+        Group { id, events, taken: 0, passed_over: 0 }
     }
 
     fn take(&mut self, event: &Value) {
-        if self.try_take(event).is_some() { self.taken += 1 } else { self.passed_over += 1 }
+        if self.try_take(event).is_none() {
+            self.pass_over();
+        }
+    }
+
+    fn pass_over(&mut self) {
+        self.groups[0].passed_over += 1;
     }
 
     fn try_take(&mut self, event: &Value) -> Option<()> {
@@ -175,24 +197,50 @@ impl Building {
             let place = self.fields.iter().position(|field| names.contains(&field.as_str()))?;
             event.get(place)
         };
-        let (time, name, data) = match event {
+        let (time, name, data, group) = match event {
             Value::Array(_) => (
                 column(&["relative_time", "time", "delta_time"]),
                 column(&["event", "event_type", "name"]),
                 column(&["data"]),
+                column(&["group_id"]),
             ),
-            _ => (named("time"), named("name"), named("data")),
+            _ => (named("time"), named("name"), named("data"), named("group_id")),
         };
         let at = self.clock.at(time?)?;
         let name = name?.as_str()?;
         // `transport:packet_sent`, `quic:packet_sent`, or the name alone.
         let name = name.rsplit(':').next()?;
-        self.events.take(at, name, data?)
+        let group = self.group_of(group.and_then(Value::as_str))?;
+        group.events.take(at, name, data?)?;
+        group.taken += 1;
+        Some(())
     }
 
-    fn finish(self) -> Trace {
-        let (lane, facts) = self.events.finish();
-        Trace { title: self.title, lane, facts, events: self.taken, passed_over: self.passed_over }
+    /// The connection of an event that names `id`, or none; `None` for one too many.
+    fn group_of(&mut self, id: Option<&str>) -> Option<&mut Group> {
+        let place = id.map_or(Some(0), |id| self.groups.iter().position(|group| group.id == id));
+        let place = match (place, id) {
+            (Some(place), _) => place,
+            (None, Some(id)) if self.groups.len() < GROUPS_MAX => {
+                self.groups.push(self.group(id.to_owned()));
+                self.groups.len() - 1
+            }
+            (None, _) => return None,
+        };
+        self.groups.get_mut(place)
+    }
+
+    /// A trace for each connection of which something is known. Where there are several, their names are what tells them apart.
+    fn finish(self) -> Vec<Trace> {
+        let several = self.groups.iter().filter(|group| group.taken > 0).count() > 1;
+        let groups = self.groups.into_iter().enumerate();
+        let known = groups.filter(|(number, group)| *number == 0 || group.taken > 0);
+        let traces = known.map(|(_, group)| {
+            let (lane, facts) = group.events.finish();
+            let title = if several { group.id } else { self.title.clone() };
+            Trace { title, lane, facts, events: group.taken, passed_over: group.passed_over }
+        });
+        traces.collect()
     }
 }
 

@@ -4,9 +4,12 @@
 //! `GET /path\r\n` and ends the stream; the server answers with the bytes of the file and ends the stream. The
 //! command line is that of the other peers, so that `cargo xtask interop` starts all of them alike.
 //!
+//! `extensions` sends datagrams back or gets them back, for the cases about extensions.
+//!
 //! `perf` speaks the download half of draft-banks-quic-performance over ALPN `perf`, for benchmarks side by side.
 
 mod client;
+mod extensions;
 mod perf;
 mod report;
 mod server;
@@ -36,6 +39,9 @@ enum Command {
     Server(server::Options),
     /// Get files over HTTP/0.9.
     Client(client::Options),
+    /// Play a case about extensions.
+    #[command(subcommand)]
+    Extensions(extensions::Command),
     /// Measure a download.
     #[command(subcommand)]
     Perf(perf::Command),
@@ -60,6 +66,7 @@ fn main() -> ExitCode {
                 let report = Report::new("client");
                 (Some(report.clone()), client::run(options, report).await)
             }
+            Command::Extensions(command) => (None, extensions::run(command).await),
             Command::Perf(command) => (None, perf::run(command).await),
         }
     });

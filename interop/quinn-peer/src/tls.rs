@@ -88,7 +88,20 @@ pub(crate) fn server_config(
 pub(crate) fn transport(idle: Duration) -> anyhow::Result<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport.max_idle_timeout(Some(idle.try_into().map_err(|error| anyhow!("idle timeout: {error}"))?));
+    #[cfg(feature = "qlog")]
+    transport.qlog_stream(qlog_stream()?);
     Ok(transport)
+}
+
+/// A file for the events of all connections, in the directory that the environment names, if it does.
+#[cfg(feature = "qlog")]
+fn qlog_stream() -> anyhow::Result<Option<quinn::QlogStream>> {
+    let Some(dir) = std::env::var_os("QLOGDIR") else { return Ok(None) };
+    let file = Path::new(&dir).join(format!("quinn-{}.sqlog", std::process::id()));
+    let file = std::fs::File::create(&file).with_context(|| format!("no {}", file.display()))?;
+    let mut config = quinn::QlogConfig::default();
+    config.writer(Box::new(file)).title(Some("fulmar-peer-quinn".to_owned()));
+    Ok(config.into_stream())
 }
 
 /// The only version spoken, RFC 9000 §15.

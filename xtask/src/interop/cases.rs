@@ -19,9 +19,10 @@ use self::check::Evidence;
 use self::scene::Scene;
 use super::certs::Certificates;
 use super::files;
-use super::peers::{Pair, Peer, Programs};
+use super::peers::{Extension, Pair, Peer, Programs};
 use super::relay::{Conditions, Link, Loss, Rate};
 use crate::Result;
+use crate::process::Finished;
 
 /// The round trip of the long link.
 const LONG_RTT: Duration = Duration::from_millis(750);
@@ -55,6 +56,10 @@ pub(super) enum Case {
     Idle,
     /// A client learns from a stateless reset that the server was restarted.
     Reset,
+    /// 200 DATAGRAM frames of the client, and as many of the server that bring them back (RFC 9221).
+    Datagrams,
+    /// Both ends reset a stream but for its first 100,000 bytes (RESET_STREAM_AT), over 10 Mbit/s with 10 % losses.
+    ResetAt,
 }
 
 impl fmt::Display for Case {
@@ -76,6 +81,8 @@ struct Script {
     retry: bool,
     idle: Duration,
     hold: Duration,
+    /// What client and server do instead of moving files.
+    extension: Option<Extension>,
 }
 
 impl Default for Script {
@@ -90,11 +97,17 @@ impl Default for Script {
             retry: false,
             idle: IDLE_LONG,
             hold: Duration::ZERO,
+            extension: None,
         }
     }
 }
 
 impl Case {
+    /// Whether the case needs the programs that try extensions.
+    pub(super) fn is_about_extensions(self) -> bool {
+        self.script().extension.is_some()
+    }
+
     fn script(self) -> Script {
         let names = |names: &[&str]| names.iter().copied().map(str::to_owned).collect();
         let plain = Script::default();
@@ -116,19 +129,29 @@ impl Case {
             }
             Self::Retry => Script { files: names(&["10k"]), retry: true, ..plain },
             Self::Transferloss => {
-                let link = Link {
-                    delay: Duration::from_millis(15),
-                    rate: Some(Rate { bit_per_s: 10_000_000, queue_datagrams: 25 }),
-                    loss: Some(Loss { probability: 0.02, burst_max: 3 }),
-                    drop: None,
-                };
-                Script { files: names(&["2m"]), conditions: Conditions::symmetric(link), ..plain }
+                Script { files: names(&["2m"]), conditions: lossy_conditions(0.02), ..plain }
             }
             Self::Ipv6 => Script { files: names(&["1k", "10k"]), host: Ipv6Addr::LOCALHOST.into(), ..plain },
             Self::Idle => Script { idle: idle::TIMEOUT, hold: idle::HOLD, ..plain },
             Self::Reset => Script { hold: IDLE_LONG, ..plain },
+            Self::Datagrams => Script { extension: Some(Extension::Datagrams), ..plain },
+            Self::ResetAt => {
+                // What must arrive is not yet delivered when the streams are reset, and some of it is lost.
+                let conditions = lossy_conditions(0.1);
+                Script { extension: Some(Extension::ResetAt), conditions, ..plain }
+            }
         }
     }
+}
+
+/// 10 Mbit/s, 15 ms each way, with losses.
+fn lossy_conditions(probability: f64) -> Conditions {
+    Conditions::symmetric(Link {
+        delay: Duration::from_millis(15),
+        rate: Some(Rate { bit_per_s: 10_000_000, queue_datagrams: 25 }),
+        loss: Some(Loss { probability, burst_max: 3 }),
+        drop: None,
+    })
 }
 
 /// What all cases of a run share.
@@ -151,6 +174,9 @@ impl Stage {
         if case == Case::Retry && pair.server == Peer::Fulmar {
             return Some("`fulmar serve` cannot be told to demand a Retry");
         }
+        if case == Case::ResetAt && [pair.server, pair.client].contains(&Peer::Quinn) {
+            return Some("quinn does not know RESET_STREAM_AT");
+        }
         self.programs.missing(pair)
     }
 
@@ -160,22 +186,37 @@ impl Stage {
         match case {
             Case::Idle => idle::run(scene),
             Case::Reset => reset::run(scene),
+            Case::Datagrams | Case::ResetAt => extension(case, scene),
             _ => download(case, scene),
         }
     }
 }
 
+/// The client sees that everything comes back or arrives, also at the server, and says so in its exit status.
+fn extension(case: Case, scene: Scene<'_>) -> Result<()> {
+    finish_client(&scene)?;
+    let evidence = Evidence::without_reports(scene.pair(), scene.relay.traffic());
+    scene.stop_server()?;
+    check::check(case, &evidence)
+}
+
 /// The client gets the files and ends; then everything that was seen is judged.
 fn download(case: Case, scene: Scene<'_>) -> Result<()> {
     let start = Instant::now();
-    let client = scene.start_client("client", &scene.relay)?.wait(PATIENCE)?;
+    let client = finish_client(&scene)?;
     let elapsed = start.elapsed();
-    let client = client.ok_or_else(|| format!("the client did not end within {} s", PATIENCE.as_secs()))?;
-    if !client.status.success() {
-        return Err(format!("the client failed: {}", client.complaint()).into());
-    }
     scene.compare_files()?;
     let (pair, traffic) = (scene.pair(), scene.relay.traffic());
     let server = scene.stop_server()?;
     check::check(case, &Evidence { pair, client: client.report(), server: server.report(), traffic, elapsed })
+}
+
+/// Runs the client to its end, which must be a good one.
+fn finish_client(scene: &Scene<'_>) -> Result<Finished> {
+    let client = scene.start_client("client", &scene.relay)?.wait(PATIENCE)?;
+    let client = client.ok_or_else(|| format!("the client did not end within {} s", PATIENCE.as_secs()))?;
+    if !client.status.success() {
+        return Err(format!("the client failed: {}", client.complaint()).into());
+    }
+    Ok(client)
 }

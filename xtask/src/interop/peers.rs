@@ -34,6 +34,13 @@ pub(super) struct Pair {
     pub(super) client: Peer,
 }
 
+/// What is tried instead of moving files, by programs that speak a protocol of their own (`interop/README.md`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extension {
+    Datagrams,
+    ResetAt,
+}
+
 /// How a server is to run.
 pub(super) struct ServerRun<'a> {
     pub(super) listen: SocketAddr,
@@ -61,18 +68,24 @@ pub(super) struct ClientRun<'a> {
 #[derive(Default)]
 pub(super) struct Programs {
     fulmar: Option<PathBuf>,
+    /// The example `extensions` of the library, which the program `fulmar` has no use for.
+    fulmar_extensions: Option<PathBuf>,
     quinn: Option<PathBuf>,
     quic_go: Option<PathBuf>,
 }
 
 impl Programs {
-    /// Builds what `pairs` need. A peer whose language is not installed stays away.
-    pub(super) fn build(pairs: &[Pair], fulmar: Option<&Path>) -> Result<Self> {
+    /// Builds what `pairs` need, and what they need for the extensions if `extensions` are to be tried. A peer whose language
+    /// is not installed stays away.
+    pub(super) fn build(pairs: &[Pair], fulmar: Option<&Path>, extensions: bool) -> Result<Self> {
         let needs = |peer| pairs.iter().any(|pair| pair.server == peer || pair.client == peer);
         let mut programs = Self::default();
         if needs(Peer::Fulmar) {
             let built = fulmar.map_or_else(programs::build_fulmar, |program| Ok(program.to_owned()));
             programs.fulmar = Some(built?);
+            if extensions {
+                programs.fulmar_extensions = Some(programs::build_extensions_example()?);
+            }
         }
         if needs(Peer::Quinn) {
             programs.quinn = Some(programs::build_quinn_peer()?);
@@ -135,6 +148,44 @@ impl Programs {
             command.arg("--json");
         }
         command.args(run.urls);
+        Ok(command)
+    }
+
+    /// The command that starts `peer` as the server of all cases about extensions.
+    pub(super) fn extension_server(
+        &self,
+        peer: Peer,
+        listen: SocketAddr,
+        identity: &Identity,
+    ) -> Result<Command> {
+        let mut command = self.extensions_command(peer)?;
+        command.args(["server", &listen.to_string()]).arg(&identity.chain).arg(&identity.key);
+        Ok(command)
+    }
+
+    /// The command that starts `peer` as the client of a case about extensions.
+    pub(super) fn extension_client(
+        &self,
+        peer: Peer,
+        extension: Extension,
+        server: SocketAddr,
+        authority: &Path,
+    ) -> Result<Command> {
+        let case = match extension {
+            Extension::Datagrams => "datagrams",
+            Extension::ResetAt => "reset-at",
+        };
+        let mut command = self.extensions_command(peer)?;
+        command.args(["client", case, &server.to_string()]).arg(authority);
+        Ok(command)
+    }
+
+    fn extensions_command(&self, peer: Peer) -> Result<Command> {
+        if peer == Peer::Fulmar {
+            return Ok(Command::new(self.fulmar_extensions.as_ref().ok_or("the example was not built")?));
+        }
+        let mut command = self.command(peer)?;
+        command.arg("extensions");
         Ok(command)
     }
 

@@ -27,6 +27,7 @@ pub(crate) struct EndpointSpec {
     mtu_discovery: Option<bool>,
     ecn: Option<bool>,
     ack_frequency: Option<bool>,
+    preemptive_repeat: Option<bool>,
     timers: Option<TimersSpec>,
 }
 
@@ -58,6 +59,7 @@ impl EndpointSpec {
         set(&mut config.mtu_discovery, self.mtu_discovery);
         set(&mut config.ecn, self.ecn);
         set(&mut config.ack_frequency, self.ack_frequency);
+        set(&mut config.preemptive_repeat, self.preemptive_repeat);
         set(&mut config.timers, self.timers.map(TimersSpec::style));
     }
 }

@@ -296,6 +296,7 @@ impl Dice {
             timers,
             max_ack_delay: self.millis(0, 100),
             ack_frequency: self.0.chance(0.7),
+            preemptive_repeat: self.0.chance(0.7),
             congestion: match self.0.below(7) {
                 0 | 1 => CongestionControl::NewReno(NewRenoConfig::default()),
                 2 | 3 => CongestionControl::Cubic(CubicConfig::default()),

@@ -5,4 +5,5 @@ mod long_delay;
 mod narrow_path;
 mod outage;
 mod reordering;
+mod repeats;
 mod run;

@@ -120,6 +120,9 @@ pub struct TransportConfig {
     pub initial_rtt: Duration,
     /// How timers are derived from the round-trip time. Default [`TimerStyle::OncePerRtt`].
     pub timers: TimerStyle,
+    /// Whether data that was lost leaves twice when it is sent again, on long paths and where nothing else waits to be
+    /// sent. Default true.
+    pub preemptive_repeat: bool,
     /// How long this end may delay an acknowledgement. Default 25 ms, at most 2^14 ms.
     pub max_ack_delay: Duration,
     /// Whether the ends may agree on how often to acknowledge (draft-ietf-quic-ack-frequency). Default true.
@@ -185,6 +188,7 @@ impl Default for TransportConfig {
             reset_stream_at: true,
             initial_rtt: INITIAL_RTT,
             timers: TimerStyle::default(),
+            preemptive_repeat: true,
             max_ack_delay: Duration::from_millis(25),
             ack_frequency: true,
             congestion: CongestionControl::default(),

@@ -245,6 +245,7 @@ impl Transfer {
             in_flight: true,
             mtu_probe: false,
             repeated: false,
+            resends: false,
             ecn: Ecn::NotEct,
             delivered: self.flow.on_sent(self.now, number, SIZE),
             frames: SentFrames::new(),

@@ -187,6 +187,7 @@ impl Connection {
             in_flight,
             mtu_probe: matches!(slot, Slot::MtuProbe(_)),
             repeated: false,
+            resends: payload.resends,
             ecn,
             delivered,
             frames: payload.frames,

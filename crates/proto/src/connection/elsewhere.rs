@@ -66,6 +66,7 @@ impl Connection {
             in_flight: false,
             mtu_probe: false,
             repeated: false,
+            resends: false,
             ecn: Ecn::NotEct,
             delivered: DeliverySnapshot::NONE,
             frames: SentFrames::new(),

@@ -48,6 +48,7 @@ mod migration;
 mod moving;
 mod opening;
 mod parameters;
+mod preemptive_repeat;
 mod probing;
 mod progress;
 mod receive;

@@ -149,11 +149,7 @@ impl Connection {
         // reminders follow, they take the place of the second one.
         let probes = if reminds || !self.path.tuple.rtt.has_sample() { 1 } else { PROBES };
         for id in SpaceId::ALL {
-            // The spaces of the handshake share a datagram, so they are probed together.
-            let shares = !id.is_data()
-                && !space.is_data()
-                && self.space(id).is_some_and(|space| space.has_ack_eliciting_in_flight());
-            if id == space || shares {
+            if id == space || (!space.is_data() && self.shares_probes(id)) {
                 self.probes.demand(id, probes);
                 self.queue_probe_data(id);
             }
@@ -164,6 +160,15 @@ impl Connection {
         if self.pto.count() > patience {
             ecn.on_persistent_loss();
         }
+    }
+
+    /// Whether a space takes part in the probes of the handshake, which share a datagram.
+    ///
+    /// A server that has the end of the handshake has no keys for its packets any more. If what it has said about that is lost, it
+    /// answers the client's application data alone (RFC 9002 §6.2.4).
+    fn shares_probes(&self, id: SpaceId) -> bool {
+        let is_probed = !id.is_data() || (self.side.is_client() && self.handshake.is_complete());
+        is_probed && self.space(id).is_some_and(|space| space.has_ack_eliciting_in_flight())
     }
 
     /// A packet arrives. If it breaks a silence in which probes went unanswered, the path is back, and the probe

@@ -96,7 +96,7 @@ impl Connection {
         if let Some(size) = probe.filter(|_| !wants_any || self.path.tuple.mtud.is_impatient()) {
             return self.congestion_allows(now, size).map(|()| Slot::MtuProbe(size));
         }
-        if !wants_any {
+        if !wants_any && !self.repeat_preemptively() {
             return Err(Blocked::NothingToSend);
         }
         self.congestion_allows(now, self.path.tuple.mtu())?;

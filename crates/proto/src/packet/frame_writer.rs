@@ -17,6 +17,7 @@ pub(crate) struct FrameWriter<'a> {
     ack_eliciting: bool,
     fills_datagram: bool,
     moves_path: bool,
+    resends: bool,
     log: Option<(Instant, &'a mut ConnectionLog)>,
 }
 
@@ -30,6 +31,8 @@ pub(crate) struct Payload {
     pub(crate) ack_eliciting: bool,
     /// Whether one of the frames asks for a datagram of the size that every path carries.
     pub(crate) fills_datagram: bool,
+    /// See [`SentPacket::resends`](super::SentPacket::resends).
+    pub(crate) resends: bool,
 }
 
 impl<'a> FrameWriter<'a> {
@@ -42,6 +45,7 @@ impl<'a> FrameWriter<'a> {
             ack_eliciting: false,
             fills_datagram: false,
             moves_path: false,
+            resends: false,
             log: None,
         }
     }
@@ -70,6 +74,11 @@ impl<'a> FrameWriter<'a> {
     /// from (RFC 9000 §9.1).
     pub(crate) fn moves_path(&self) -> bool {
         self.moves_path
+    }
+
+    /// Notes that what was written last was lost before, and has no other copy in flight.
+    pub(crate) fn note_resent(&mut self) {
+        self.resends = true;
     }
 
     /// Writes a frame whose fate nobody needs to hear of. Returns false, and writes nothing, if it does not fit.
@@ -189,6 +198,7 @@ impl<'a> FrameWriter<'a> {
             frames: self.frames,
             ack_eliciting: self.ack_eliciting,
             fills_datagram: self.fills_datagram,
+            resends: self.resends,
         }
     }
 }

@@ -88,6 +88,8 @@ pub(crate) struct SentPacket {
     /// Whether a probe repeats its frames: then their loss is the probe's to report, and reporting it here as
     /// well would put another copy in flight beside the probe's.
     pub(crate) repeated: bool,
+    /// Whether it holds stream data that was lost before, and is the only copy of it in flight.
+    pub(crate) resends: bool,
     /// The ECN mark that it left with.
     pub(crate) ecn: Ecn,
     /// The state of delivery when it was sent, from `congestion::Flow::on_sent`.

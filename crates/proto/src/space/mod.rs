@@ -97,6 +97,8 @@ pub(crate) struct NumberSpace {
     loss: LossDetector,
     ecn: EcnMonitor,
     outstanding: Outstanding,
+    /// Whether packets were sent that [`NumberSpace::take_resent`] would find.
+    resends: bool,
     largest_acked: Option<u64>,
     last_ack_eliciting: Option<Instant>,
     ack_only_run: u32,
@@ -132,6 +134,7 @@ impl NumberSpace {
             loss: LossDetector::new(),
             ecn: EcnMonitor::default(),
             outstanding: Outstanding::default(),
+            resends: false,
             largest_acked: None,
             last_ack_eliciting: None,
             ack_only_run: 0,
@@ -156,6 +159,7 @@ impl NumberSpace {
         debug_assert_eq!(number, self.numbers.next(), "numbers are taken in order");
         self.numbers.advance(rng);
         self.ecn.on_sent(packet.ecn);
+        self.resends |= packet.resends;
         if packet.ack_eliciting {
             self.last_ack_eliciting = Some(packet.time_sent);
             self.ack_only_run = 0;
@@ -188,6 +192,16 @@ impl NumberSpace {
                 &*packet
             },
         )
+    }
+
+    /// The packets that hold the only copy of data that was lost before, like [`NumberSpace::take_for_probe`].
+    pub(crate) fn take_resent(&mut self) -> impl Iterator<Item = &SentPacket> {
+        let any = std::mem::take(&mut self.resends);
+        let sent = self.sent.iter_mut().filter(move |_| any).map(|(_, packet)| packet);
+        sent.filter(|packet| packet.resends && !packet.repeated).map(|packet| {
+            packet.repeated = true;
+            &*packet
+        })
     }
 
     /// The packets without a verdict that left over other tuples than this one, like

@@ -83,6 +83,8 @@ pub struct Streams {
     control: VecDeque<StreamId>,
     /// Streams with data to send again, or only their end to send: neither needs credit.
     lost: PriorityQueue,
+    /// Whether what they send again is in flight, too, until all of it was sent.
+    repeating: bool,
     /// Streams with new data.
     fresh: PriorityQueue,
     events: Events,
@@ -136,6 +138,7 @@ impl Streams {
             budget: SendBudget::new(config.send_window, memory),
             control: VecDeque::new(),
             lost: PriorityQueue::default(),
+            repeating: false,
             fresh: PriorityQueue::default(),
             events: Events::default(),
             stats: StreamStats::default(),

@@ -115,6 +115,9 @@ impl Streams {
             let Some(len) = send.write_lost(id, out) else { return false };
             self.stats.frames_sent += 1;
             self.stats.bytes_retransmitted += len as u64;
+            if !self.repeating {
+                out.note_resent();
+            }
             if send.has_lost() {
                 self.lost.charge(len);
             } else {
@@ -122,6 +125,7 @@ impl Streams {
                 self.lost.pop();
             }
         }
+        self.repeating = false;
         true
     }
 
@@ -233,5 +237,6 @@ impl Streams {
         // What is repeated is decided in the same way: nothing is forgotten of the first copy, whose
         // acknowledgement or loss may still come.
         self.on_lost(token);
+        self.repeating = self.has_lost();
     }
 }

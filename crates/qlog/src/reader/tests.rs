@@ -130,6 +130,37 @@ fn what_was_agreed_on_and_how_it_ended_is_told() {
     assert!(!html.contains("<done>"), "the words of a stranger are no part of the page");
 }
 
+/// A text sequence in which the packets `(group, number)` are sent.
+fn grouped(groups: impl Iterator<Item = (String, u64)>) -> String {
+    let head = "\u{1e}{\"trace\":{\"title\":\"all\",\"vantage_point\":{\"type\":\"server\"}}}\n".to_owned();
+    groups.fold(head, |text, (group, number)| {
+        text + &format!(
+            "\u{1e}{{\"time\":{number},\"name\":\"transport:packet_sent\",\"group_id\":\"{group}\",\"data\":\
+             {{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{number}}},\"raw\":{{\"length\":60}}}}}}\n"
+        )
+    })
+}
+
+#[test]
+fn connections_of_one_trace_are_told_apart() {
+    let text = grouped((0..9).map(|number| (format!("c{}", number % 3 % 2), number)));
+    let traces = read(text.as_bytes()).unwrap();
+    let told: Vec<_> = traces.iter().map(|trace| (trace.title.as_str(), trace.events)).collect();
+    assert_eq!(told, [("c0", 6), ("c1", 3)]);
+    assert_eq!(traces.iter().map(|trace| fact(trace, "packets sent")).collect::<Vec<_>>(), ["6", "3"]);
+    // Events that name the connection of their trace, or the only one, are no reason for names.
+    let one = grouped((0..9).map(|number| ("c".to_owned(), number)));
+    let traces = read(one.as_bytes()).unwrap();
+    assert_eq!(traces.iter().map(|trace| trace.title.as_str()).collect::<Vec<_>>(), ["all"]);
+}
+
+#[test]
+fn a_trace_tells_of_so_many_connections_at_most() {
+    let text = grouped((0..1_000).map(|number| (number.to_string(), number)));
+    // The first place is kept for events that name none.
+    assert_eq!(read(text.as_bytes()).unwrap().len(), GROUPS_MAX - 1);
+}
+
 #[test]
 fn what_is_no_qlog_is_refused_with_its_place() {
     assert_eq!(read(b"{}").unwrap_err(), QlogError::NoTrace);

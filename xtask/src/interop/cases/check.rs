@@ -22,6 +22,11 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
+    /// What was seen of programs that print no reports.
+    pub(super) fn without_reports(pair: Pair, traffic: Traffic) -> Self {
+        Self { pair, client: None, server: None, traffic, elapsed: Duration::ZERO }
+    }
+
     /// A field of the server's report, or else of the client's.
     fn field(&self, name: &str) -> Option<&Value> {
         [&self.server, &self.client].into_iter().flatten().find_map(|report| report.get(name))

@@ -58,6 +58,13 @@ impl<'a> Scene<'a> {
 
     /// Starts the client that the script describes, with its log under `name`.
     pub(super) fn start_client(&self, name: &str, relay: &Relay) -> Result<Process> {
+        if let Some(extension) = self.script.extension {
+            let authority = &self.stage.certificates.authority;
+            let programs = &self.stage.programs;
+            let client =
+                programs.extension_client(self.pair.client, extension, relay.address()?, authority)?;
+            return Process::start(client, &self.dir, name);
+        }
         self.start_client_holding(name, relay, self.script.hold)
     }
 
@@ -104,15 +111,20 @@ fn start_server(
     name: &str,
     listen: SocketAddr,
 ) -> Result<(Process, SocketAddr)> {
+    let identity = if script.long_chain { &stage.certificates.long } else { &stage.certificates.short };
     let run = ServerRun {
         listen,
         www: &stage.www,
-        identity: if script.long_chain { &stage.certificates.long } else { &stage.certificates.short },
+        identity,
         idle: script.idle,
         reset_key: Some(RESET_KEY),
         retry: script.retry,
     };
-    let mut server = Process::start(stage.programs.server(pair.server, &run)?, dir, name)?;
+    let command = match script.extension {
+        Some(_) => stage.programs.extension_server(pair.server, listen, identity)?,
+        None => stage.programs.server(pair.server, &run)?,
+    };
+    let mut server = Process::start(command, dir, name)?;
     let address = server.listening(SERVER_PATIENCE)?.parse()?;
     Ok((server, address))
 }

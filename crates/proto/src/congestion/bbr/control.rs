@@ -157,11 +157,8 @@ impl Bbr {
         let is_empty = |base: Duration| {
             self.delay.recent_min().is_some_and(|recent| recent <= base + base / EMPTY_QUEUE_DIVISOR + noise)
         };
-        if needs_no_room && lossless && self.min_rtt.get().is_some_and(is_empty) {
-            100
-        } else {
-            PACING_PERCENT
-        }
+        let no_queue = self.has_just_drained() || self.min_rtt.get().is_some_and(is_empty);
+        if needs_no_room && lossless && no_queue { 100 } else { PACING_PERCENT }
     }
 
     /// Without a sample of the bandwidth: the initial window in a round trip.

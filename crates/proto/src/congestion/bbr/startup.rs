@@ -167,11 +167,12 @@ impl Bbr {
         self.startup.drain_start = self.rounds.count();
     }
 
-    /// What the path holds back is no queue, and sending slower does not shrink it.
+    /// What the path holds back is no queue, and sending slower does not shrink it. And of what this acknowledgement takes out
+    /// of the flight, on average half had left the path before: DRAIN would end so much too late.
     pub(super) fn check_drain_done(&mut self, rs: &Sample) {
         let overdue = self.rounds.count() > self.startup.drain_start + DRAIN_ROUNDS;
         let drained = self.inflight(100).max(self.aggregation.extra());
-        if self.phase == Phase::Drain && (rs.in_flight <= drained || overdue) {
+        if self.phase == Phase::Drain && (rs.in_flight <= drained + rs.newly_acked / 2 || overdue) {
             self.start_probe_down(rs.now);
         }
     }

@@ -35,6 +35,7 @@ impl Sender {
             in_flight: true,
             mtu_probe: false,
             repeated: false,
+            resends: false,
             ecn: Ecn::NotEct,
             delivered,
             frames: SentFrames::new(),

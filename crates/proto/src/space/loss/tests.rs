@@ -79,6 +79,7 @@ fn packet(time: u64) -> SentPacket {
         in_flight: true,
         mtu_probe: false,
         repeated: false,
+        resends: false,
         ecn: Ecn::NotEct,
         delivered: DeliverySnapshot::NONE,
         frames: SentFrames::new(),

@@ -1,0 +1,50 @@
+//! What is sent again after a loss, and may be lost once more.
+
+use std::time::Duration;
+
+use fulmar_proto::TransportConfig;
+use fulmar_sim::{LinkConfig, Loss};
+
+use crate::run::{Finished, download, ms};
+
+/// Downloads of several sizes over a path that loses packets by chance.
+fn downloads(delay: Duration, preemptive_repeat: bool) -> Vec<Finished> {
+    let link = LinkConfig {
+        loss: Loss::Uniform { probability: 0.1 },
+        ..LinkConfig::with_rate(20_000_000, delay, ms(300))
+    };
+    let config = TransportConfig { preemptive_repeat, ..TransportConfig::default() };
+    let run = |step: u64| {
+        download(link.clone(), config.clone(), 200_000 + step * 10_000).finish(Duration::from_secs(60))
+    };
+    (0..20u64).map(run).collect()
+}
+
+fn seconds(runs: &[Finished]) -> f64 {
+    runs.iter().map(|run| run.time.as_secs_f64()).sum()
+}
+
+fn retransmitted(runs: &[Finished]) -> u64 {
+    runs.iter().map(|run| run.server.streams.bytes_retransmitted).sum()
+}
+
+#[test]
+fn on_a_long_path_a_second_copy_saves_the_last_round_trips() {
+    let (once, twice) = (downloads(ms(300), false), downloads(ms(300), true));
+    let saved = seconds(&once) - seconds(&twice);
+    assert!(saved > 20.0 * 0.3, "half a round trip for each download: {saved} s of {}", seconds(&once));
+}
+
+#[test]
+fn copies_have_no_copies() {
+    let (once, twice) = (retransmitted(&downloads(ms(300), false)), retransmitted(&downloads(ms(300), true)));
+    // What nothing else waits behind, the most of these files, leaves twice instead of once.
+    assert!(twice > once * 5 / 4 && twice < once * 5 / 2, "{once} and {twice} bytes");
+}
+
+#[test]
+fn a_short_path_sees_no_copies() {
+    let (once, twice) = (downloads(ms(30), false), downloads(ms(30), true));
+    let sent = |runs: &[Finished]| runs.iter().map(|run| run.server.packets_sent).sum::<u64>();
+    assert_eq!((sent(&once), seconds(&once)), (sent(&twice), seconds(&twice)));
+}
