@@ -36,8 +36,7 @@ const FILES_MAX: usize = 16;
 /// How much of a file is read at once for a peer that takes it, in bytes: enough that the way to another thread and back does
 /// not count.
 const BLOCK_BYTES: u64 = 128 << 10;
-/// How much is read at first where others are served, and for a peer that has let a block lie: this waits in memory without a
-/// limit but that of streams.
+/// How much is read at first, and for a peer that has let a block lie: this waits in memory without a limit but that of streams.
 const CRUMB_BYTES: u64 = 4 << 10;
 /// How long a peer may let a block lie.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -208,10 +207,7 @@ async fn answer(send: &mut SendStream, recv: &mut RecvStream, site: &Arc<Site>) 
     info!(path = %path.display(), "request");
     let failed = |error| Refusal::File { path: path.display().to_string(), error };
     let mut source = Source::new(site.root.clone(), path.clone());
-    // A first flight that leaves in pieces shows less of the path. Where nearly nobody is served, there is time to see whether
-    // this peer takes a whole block.
-    let mut max = if site.files.available_permits() > FILES_MAX / 2 { BLOCK_BYTES } else { CRUMB_BYTES };
-    let mut permit = None;
+    let (mut permit, mut max) = (None, CRUMB_BYTES);
     loop {
         if permit.is_none() {
             // The semaphore is never closed, so there is always a permit in the end.
