@@ -12,6 +12,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "satellite/basic",
     "satellite/loss",
     "satellite/loss-small-window",
+    "satellite/loss-repeat",
     "satellite/jitter",
     "satellite/medium",
     "satellite/small",

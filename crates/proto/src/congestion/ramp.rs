@@ -133,6 +133,11 @@ impl Ramp {
         matches!(self.phase, Phase::Found)
     }
 
+    /// Whether trains look for nothing, since the path is short or something else has ended the search.
+    pub(super) fn has_stopped(&self) -> bool {
+        matches!(self.phase, Phase::Stopped)
+    }
+
     /// Ends the search: losses, or a rise of the delay, tell more than trains.
     pub(super) fn stop(&mut self) {
         self.phase = Phase::Stopped;

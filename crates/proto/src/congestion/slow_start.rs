@@ -3,7 +3,7 @@
 
 use fulmar_base::Instant;
 
-use super::bbr::DelayWatch;
+use super::bbr::{DelayWatch, volume};
 use super::hystart::HyStart;
 use super::leap::Retreat;
 use super::ramp::Ramp;
@@ -12,18 +12,36 @@ use super::{AckEvent, CongestionEvent, Sent};
 /// Once trains of packets have found the capacity, the window grows by this part of what is acknowledged.
 const FOUND_DIVISOR: u64 = 4;
 
+/// The window does not rise beyond so many times what the fastest delivery seen holds in a round trip. While the path
+/// delivers twice as much in each round, that is where doubling leads; when it does not, all beyond is a queue, and twice
+/// the window that the path holds is what a first loss may halve.
+const BOUND_FACTOR: u64 = 2;
+
+/// No bound is below so many packets, two initial windows: on a short or slow path their queue is no harm.
+const BOUND_MIN_PACKETS: u64 = 20;
+
 /// How the window of a tuple rises for the first time, and to the threshold later.
 #[derive(Debug, Clone)]
 pub(super) struct SlowStart {
     hystart: HyStart,
     ramp: Ramp,
     delay: DelayWatch,
+    /// The fastest delivery, in bytes per second.
+    best_rate: u64,
+    /// What the window may rise to by doubling, in bytes, once the rate of delivery is known.
+    bound: Option<u64>,
 }
 
 impl SlowStart {
     /// A slow start from this window in bytes.
     pub(super) fn new(initial_window: u64) -> Self {
-        Self { hystart: HyStart::new(), ramp: Ramp::new(initial_window), delay: DelayWatch::default() }
+        Self {
+            hystart: HyStart::new(),
+            ramp: Ramp::new(initial_window),
+            delay: DelayWatch::default(),
+            best_rate: 0,
+            bound: None,
+        }
     }
 
     /// Whether the window grows with caution, since the path may be full.
@@ -71,6 +89,16 @@ impl SlowStart {
         if let Some(shown) = self.ramp.on_ack(now, ack, Some(min_rtt), packet) {
             *window = shown.max(*window);
         }
+        self.watch_rate(ack, packet);
+    }
+
+    /// Follows the rate of delivery where trains do not find it. The round-trip time counts with its jitter: where acknowledgements come in
+    /// bunches, a window is spread over more than the mean.
+    fn watch_rate(&mut self, ack: &AckEvent<'_>, packet: u64) {
+        let Some(sample) = ack.rate.filter(|_| self.ramp.has_stopped()) else { return };
+        self.best_rate = self.best_rate.max(sample.delivery_rate);
+        let held = volume(self.best_rate, ack.rtt.smoothed() + ack.rtt.jitter());
+        self.bound = Some((BOUND_FACTOR * held).max(BOUND_MIN_PACKETS * packet));
     }
 
     /// Grows `window` by an ACK frame, and sets `ssthresh` where the first slow start ends.
@@ -85,11 +113,20 @@ impl SlowStart {
         ssthresh: &mut Option<u64>,
     ) {
         if ssthresh.is_some() || !self.ramp.has_found() {
-            self.hystart.grow(now, ack, window, ssthresh);
+            self.double(now, ack, window, ssthresh);
         } else if self.delay.has_risen(ack.rtt.min()) {
             *ssthresh = Some(*window);
         } else {
             *window += ack.acked_bytes / FOUND_DIVISOR;
+        }
+    }
+
+    /// Slow start as usual. Where it has become cautious it needs no bound.
+    fn double(&mut self, now: Instant, ack: &AckEvent<'_>, window: &mut u64, ssthresh: &mut Option<u64>) {
+        let before = *window;
+        self.hystart.grow(now, ack, window, ssthresh);
+        if let Some(bound) = self.bound.filter(|_| ssthresh.is_none() && !self.hystart.is_conservative()) {
+            *window = (*window).min(bound.max(before));
         }
     }
 }

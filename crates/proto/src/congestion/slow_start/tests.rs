@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::super::test_path::{SIZE, ack, rtt};
+use super::super::{DeliverySnapshot, RateSample};
 use super::*;
 
 const RTT: Duration = Duration::from_millis(600);
@@ -49,6 +50,45 @@ fn a_window_that_trains_have_found_grows_with_caution_until_the_delay_rises() {
     }
     start.grow(now, &ack(4_000, now, &rtt), &mut window, &mut ssthresh);
     assert_eq!(ssthresh, Some(before + 1_000));
+}
+
+/// A window of acknowledgements at `rate`, in bytes per second, on a path of 20 ms; returns the window that follows.
+fn grow_at(rate: u64, window: u64) -> u64 {
+    let rtt = rtt(Duration::from_millis(20));
+    let (mut start, mut grown, mut ssthresh) = (SlowStart::new(10 * PACKET), window, None);
+    let sample = RateSample {
+        delivery_rate: rate,
+        delivered: window,
+        interval: Duration::from_millis(20),
+        total_delivered: window,
+        lost: 0,
+        snapshot: DeliverySnapshot::NONE,
+    };
+    let now = Instant::from_millis(100);
+    let ack = AckEvent { rate: Some(sample), ..ack(window, now, &rtt) };
+    start.watch_train(now, &ack, PACKET, &mut grown);
+    start.grow(now, &ack, &mut grown, &mut ssthresh);
+    grown
+}
+
+#[test]
+fn a_window_doubles_as_long_as_the_rate_of_delivery_follows() {
+    // A window of 100 kB in 20 ms.
+    assert_eq!(grow_at(5_000_000, 100_000), 200_000);
+    assert_eq!(grow_at(50_000_000, 100_000), 200_000);
+}
+
+#[test]
+fn a_window_grows_no_further_than_two_of_what_the_path_holds() {
+    // Only 70 kB of it were delivered in 20 ms: the rest is a queue.
+    assert_eq!(grow_at(3_500_000, 100_000), 140_000);
+    // A window that is larger already stays as it is.
+    assert_eq!(grow_at(1_750_000, 100_000), 100_000);
+}
+
+#[test]
+fn a_bound_leaves_two_initial_windows() {
+    assert_eq!(grow_at(1_000, 10 * PACKET), 20 * PACKET);
 }
 
 #[test]
