@@ -92,12 +92,12 @@ impl SlowStart {
         self.watch_rate(ack, packet);
     }
 
-    /// Follows the rate of delivery where trains do not find it. The round-trip time counts with its jitter: where acknowledgements come in
-    /// bunches, a window is spread over more than the mean.
+    /// Follows the rate of delivery where trains do not find it. The round-trip time counts with twice its jitter: where
+    /// acknowledgements come in bunches, a window is spread over more than the mean.
     fn watch_rate(&mut self, ack: &AckEvent<'_>, packet: u64) {
         let Some(sample) = ack.rate.filter(|_| self.ramp.has_stopped()) else { return };
         self.best_rate = self.best_rate.max(sample.delivery_rate);
-        let held = volume(self.best_rate, ack.rtt.smoothed() + ack.rtt.jitter());
+        let held = volume(self.best_rate, ack.rtt.smoothed() + 2 * ack.rtt.jitter());
         self.bound = Some((BOUND_FACTOR * held).max(BOUND_MIN_PACKETS * packet));
     }
 
