@@ -221,8 +221,8 @@ impl TokenServer {
     }
 }
 
-/// What a token for later connections has: kind, key, salt, time, tag.
-const TOKEN_LEN: usize = 1 + 4 + 16 + 8 + 16;
+/// What a token for later connections has: kind, key, salt, time, format, credit, tag.
+const TOKEN_LEN: usize = 1 + 4 + 16 + 8 + 1 + 16 + 16;
 
 /// A file of sessions with one token for the server.
 fn session_file(token: &[u8]) -> Vec<u8> {

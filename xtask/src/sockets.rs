@@ -134,6 +134,9 @@ impl Bench {
             return Err(format!("the download failed: {}", finished.complaint()).into());
         }
         let report: Value = finished.report().ok_or("the client printed no JSON")?;
+        if let Some(lost) = relay.overflows().filter(|lost| *lost > 0) {
+            eprintln!("the relay was too busy and lost {lost} datagrams beyond those of the link: {name}");
+        }
         let (handshake, rest) = (report["handshake_ms"].as_f64(), report["duration_s"].as_f64());
         let times = handshake.zip(rest).ok_or("the client printed no times")?;
         Ok(times.0 / 1e3 + times.1)

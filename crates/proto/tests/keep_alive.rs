@@ -25,6 +25,18 @@ fn a_silent_connection_outlives_its_idle_timeout() {
     assert!(!pair.client.conn().is_closed() && !pair.server.conn().is_closed());
 }
 
+#[test]
+fn a_peer_with_less_patience_is_kept_as_well() {
+    let of = |idle, keep_alive_interval| TransportConfig {
+        max_idle_timeout: Some(Duration::from_secs(idle)),
+        keep_alive_interval,
+        ..TransportConfig::default()
+    };
+    let mut pair = Pair::new(of(60, Some(Duration::from_secs(20))), of(10, None));
+    pair.run_for(Duration::from_secs(100));
+    assert!(!pair.client.conn().is_closed() && !pair.server.conn().is_closed());
+}
+
 /// Bytes in flight when the server has not answered for three seconds.
 fn in_flight_without_answer(interval: Option<Duration>) -> u64 {
     let mut pair = pair_with_keep_alive(interval);

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::BytesMut;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
@@ -25,6 +26,9 @@ const SPARES_MAX: usize = 64;
 /// How many exhausted buffers are asked for their return before a new one is allocated.
 const RECLAIM_TRIES: usize = 4;
 
+/// Who seems to have waited for longer has not: somebody has set the clock meanwhile.
+const WAITED_MAX: Duration = Duration::from_secs(1);
+
 /// One datagram as it arrived.
 #[derive(Debug)]
 pub struct Received {
@@ -34,6 +38,9 @@ pub struct Received {
     pub local_ip: Option<IpAddr>,
     /// The two ECN bits of the IP header (RFC 3168 §5).
     pub ecn: u8,
+    /// How long it had been there when the receive call returned, where the kernel tells when it came, and otherwise zero. On a
+    /// machine with other work that may be milliseconds.
+    pub waited: Duration,
     /// The UDP payload. It is a slice of a shared receive buffer of 128 KB: keeping the slice keeps the whole buffer
     /// from being reused, so data that is kept for long should be copied.
     pub payload: BytesMut,
@@ -54,6 +61,8 @@ pub struct RecvBatch {
     draining: usize,
     /// Bytes of the last receive call.
     bytes: u64,
+    /// The time of day, since the beginning of 1970, when the last receive call returned.
+    received_at: Duration,
     spares: VecDeque<BytesMut>,
 }
 
@@ -72,6 +81,7 @@ impl RecvBatch {
             filled: 0,
             draining: 0,
             bytes: 0,
+            received_at: Duration::ZERO,
             spares: VecDeque::new(),
         }
     }
@@ -91,6 +101,7 @@ impl RecvBatch {
                 remote: canonical(meta.addr),
                 local_ip: meta.dst_ip.map(|ip| ip.to_canonical()),
                 ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
+                waited: meta.timestamp.map_or(Duration::ZERO, |came| waited(came, self.received_at)),
                 payload: self.slots[self.draining].split_to(len),
             });
         }
@@ -123,6 +134,9 @@ impl RecvBatch {
         self.draining = 0;
         self.filled = 0;
         self.filled = filled?;
+        if self.meta[..self.filled].iter().any(|meta| meta.timestamp.is_some()) {
+            self.received_at = time_of_day();
+        }
         self.bytes = self.meta[..self.filled].iter().map(|meta| meta.len as u64).sum();
         Ok(self.filled)
     }
@@ -152,6 +166,20 @@ impl RecvBatch {
         let slots = if is_large { SLOTS_MIN } else { 2 * self.slots.len() };
         self.slots.resize(slots.min(BATCH_SIZE), BytesMut::new());
     }
+}
+
+/// How long something had been there at `now` that came at `came`, both by a clock that may have been set in between.
+fn waited(came: Duration, now: Duration) -> Duration {
+    now.checked_sub(came).filter(|waited| *waited <= WAITED_MAX).unwrap_or_default()
+}
+
+/// The time since the beginning of 1970, by the clock with which the kernel stamps what it receives.
+fn time_of_day() -> Duration {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the kernel's stamps are of no use without the time at which they are read"
+    )]
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Replaces an exhausted buffer: by itself if nobody holds a slice of it any more, by an older one, or by a new one.

@@ -95,6 +95,15 @@ impl Relay {
         self.shared.traffic().clone()
     }
 
+    /// Datagrams that found the relay's sockets full, which no link was told to lose; `None` where the system does not tell.
+    pub(crate) fn overflows(&self) -> Option<u64> {
+        let table = std::fs::read_to_string("/proc/net/udp").ok()?;
+        let sockets = [&self.shared.front, &self.shared.back];
+        let ports =
+            sockets.map(|socket| socket.local_addr().map(|address| address.port()).unwrap_or_default());
+        Some(drops_at(&table, &ports))
+    }
+
     /// Sends the largest protected datagram of the client once more.
     ///
     /// A server that has lost its state answers with a stateless reset, and one that has not drops a duplicate.
@@ -113,6 +122,16 @@ impl Drop for Relay {
             let _ = thread.join();
         }
     }
+}
+
+/// The sum of the last column of the lines whose socket is bound to one of these ports.
+fn drops_at(table: &str, ports: &[u16]) -> u64 {
+    let drops = |line: &str| {
+        let port = line.split_whitespace().nth(1)?.split_once(':')?.1;
+        let port = u16::from_str_radix(port, 16).ok().filter(|port| ports.contains(port));
+        port.and(line.split_whitespace().next_back()?.parse::<u64>().ok())
+    };
+    table.lines().filter_map(drops).sum()
 }
 
 #[derive(Debug, Clone, Copy)]

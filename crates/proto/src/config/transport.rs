@@ -93,7 +93,8 @@ pub struct TransportConfig {
     /// The connection ends if the handshake takes longer. The idle timeout does not count before the handshake
     /// is complete. Default 30 s.
     pub handshake_timeout: Duration,
-    /// Send a PING after this long without traffic, to keep the connection and NATs alive. Default: never.
+    /// Send a PING after this long without traffic, to keep the connection and NATs alive, and after half of the idle timeout
+    /// at the latest, as both ends have agreed on it. Default: never.
     pub keep_alive_interval: Option<Duration>,
     /// How many bidirectional streams the peer may have open at a time. Default 128.
     pub max_concurrent_bidi_streams: u64,

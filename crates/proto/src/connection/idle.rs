@@ -8,6 +8,10 @@ use fulmar_base::{Instant, Timer};
 /// (RFC 9000 §10.1).
 const PROBES_MIN: u32 = 3;
 
+/// A PING that keeps the connection alive leaves after this part of the idle timeout at the latest: its loss, and what a NAT
+/// has forgotten, can be made up for in the rest.
+const KEEP_ALIVE_DIVISOR: u32 = 2;
+
 /// A silence is long after this time, and after so many round trips.
 const LONG_SILENCE: Duration = Duration::from_secs(5);
 const LONG_SILENCE_RTTS: u32 = 3;
@@ -103,7 +107,9 @@ impl Idle {
             None => self.timer.cancel(),
         }
         if let Some(interval) = self.keep_alive {
-            self.keep_alive_timer.set(now + interval);
+            // The peer's timeout may be shorter than what this end had in mind.
+            let latest = self.timeout.map_or(interval, |timeout| timeout / KEEP_ALIVE_DIVISOR);
+            self.keep_alive_timer.set(now + interval.min(latest.max(pto)));
         }
     }
 

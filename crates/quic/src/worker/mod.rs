@@ -49,10 +49,10 @@ pub(crate) struct Worker {
     /// Those that were in use before.
     left: LeftSockets,
     received: RecvBatch,
-    /// Datagrams of the current run; empty between runs.
-    datagrams: Vec<Datagram>,
+    /// Datagrams of the current run, each with the time at which it came; empty between runs.
+    datagrams: Vec<(Instant, Datagram)>,
     /// The datagram that ended the last run because it goes to another connection.
-    carried: Option<(ConnectionHandle, Datagram)>,
+    carried: Option<(ConnectionHandle, Instant, Datagram)>,
     /// Datagrams that belong to no connection.
     strangers: Strangers,
     /// The bytes of the train that is being sent or that waits in `pending`.

@@ -79,8 +79,8 @@ impl Worker {
         let shared = self.shared.clone();
         let mut core = lock(&shared.core);
         core.advance(now);
-        let mut run = self.carried.take().map(|(handle, datagram)| {
-            self.datagrams.push(datagram);
+        let mut run = self.carried.take().map(|(handle, came, datagram)| {
+            self.datagrams.push((came, datagram));
             handle
         });
         let mut is_last = false;
@@ -89,13 +89,14 @@ impl Worker {
                 is_last = true;
                 break;
             };
+            let came = Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(received.waited);
             match core.recognize(into_datagram(received)) {
                 Ok((handle, datagram)) if run.is_none_or(|run| run == handle) => {
                     run = Some(handle);
-                    self.datagrams.push(datagram);
+                    self.datagrams.push((came, datagram));
                 }
                 Ok((handle, datagram)) => {
-                    self.carried = Some((handle, datagram));
+                    self.carried = Some((handle, came, datagram));
                     break;
                 }
                 Err(stranger) => core.dropped_datagrams += u64::from(!self.strangers.add(stranger)),
@@ -104,7 +105,7 @@ impl Worker {
         let connection = run.and_then(|handle| core.connection(handle));
         drop(core);
         match connection {
-            Some(connection) => self.deliver(now, &connection, origin),
+            Some(connection) => self.deliver(&connection, origin),
             None => self.datagrams.clear(),
         }
         !is_last
@@ -129,8 +130,8 @@ impl Worker {
                     let connection = core.connection(handle);
                     drop(core);
                     if let Some(connection) = connection {
-                        self.datagrams.push(datagram);
-                        self.deliver(now, &connection, Origin::InUse);
+                        self.datagrams.push((now, datagram));
+                        self.deliver(&connection, Origin::InUse);
                     }
                 }
                 Route::Incoming(incoming) => {
@@ -143,11 +144,13 @@ impl Worker {
         }
     }
 
-    /// Gives the collected datagrams to their connection and wakes those who wait for their contents, once.
-    fn deliver(&mut self, now: Instant, connection: &Arc<Inner>, origin: Origin) {
+    /// Gives the collected datagrams to their connection and wakes those who wait for their contents, once. Each comes at the
+    /// time of its arrival, not of this call, or at that of what the connection has done since, if that is later: what the
+    /// connection measures is to be the network, not how busy this machine is.
+    fn deliver(&mut self, connection: &Arc<Inner>, origin: Origin) {
         let mut state = connection.lock();
-        let now = state.advance(now);
-        for datagram in self.datagrams.drain(..) {
+        for (came, datagram) in self.datagrams.drain(..) {
+            let now = state.advance(came);
             match origin {
                 Origin::InUse => state.proto.handle_datagram(now, datagram),
                 Origin::Left => state.proto.handle_late_datagram(now, datagram),

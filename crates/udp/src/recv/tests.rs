@@ -88,3 +88,12 @@ fn spares_are_bounded() {
     batch.prepare();
     assert!(batch.spares.len() <= SPARES_MAX);
 }
+
+#[test]
+fn a_clock_that_was_set_makes_nobody_wait() {
+    let at = Duration::from_millis;
+    assert_eq!(waited(at(5_000), at(5_003)), at(3));
+    assert_eq!(waited(at(5_000), at(4_000)), at(0), "it went back");
+    assert_eq!(waited(at(5_000), at(5_000) + WAITED_MAX), WAITED_MAX);
+    assert_eq!(waited(at(5_000), at(100_000)), at(0), "it went ahead");
+}

@@ -116,3 +116,17 @@ async fn the_socket_reports_its_buffers() {
     let sizes = bind("127.0.0.1:0").buffer_sizes().expect("a working socket");
     assert!(sizes.recv > 0 && sizes.send > 0);
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_datagram_tells_how_long_it_waited_in_the_socket() {
+    let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let to = b.local_addr().expect("a bound socket");
+    let pause = Duration::from_millis(30);
+    a.send(&transmit(to, b"early")).await.expect("a working socket");
+    tokio::time::sleep(pause).await;
+    a.send(&transmit(to, b"late")).await.expect("a working socket");
+    let received = receive(&b, 2).await;
+    let (early, late) = (received[0].waited, received[1].waited);
+    assert!(early >= late + pause && early < Duration::from_secs(1), "{early:?} and {late:?}");
+}

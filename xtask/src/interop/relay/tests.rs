@@ -68,3 +68,15 @@ fn a_train_comes_out_as_the_rate_spreads_it() {
     let best = (0..10).map(|_| spread()).max().unwrap_or(0);
     assert!(best >= DATAGRAMS / 4 * 3, "{best} gaps are as long as a datagram");
 }
+
+#[test]
+fn what_overflowed_is_read_from_the_table_of_the_system() {
+    let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+  107: 0100007F:8D8F 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 11 2 0000000000000000 112
+  108: 0100007F:E8F7 0100007F:0007 01 00000000:00000000 00:00000000 00000000     0        0 12 2 0000000000000000 3
+  109: 0100007F:0001 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 13 2 0000000000000000 9
+";
+    assert_eq!(drops_at(table, &[0x8d8f, 0xe8f7]), 115);
+    assert_eq!(drops_at(table, &[2]), 0);
+    assert_eq!(drops_at("nonsense\n", &[1]), 0);
+}
