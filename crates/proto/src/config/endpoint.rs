@@ -30,7 +30,7 @@ pub struct EndpointConfig {
     /// Default 200.
     pub max_stateless_resets: u32,
     /// Bytes that the applications of all connections together may have buffered for sending, sent and not acknowledged
-    /// included: what peers that acknowledge nothing can pin. Each connection may hold 32 KiB; beyond that it may hold as
+    /// included: what peers that acknowledge nothing can pin. Each connection may hold 16 KiB; beyond that it may hold as
     /// much as all together have left, so that a connection that is alone gets half of this, and the share of each shrinks
     /// with their number. Writing waits for more. A server that fills many long paths at once wants more: twice the product
     /// of its rate and the round-trip time. If it is less than twice a connection's `send_window`, that counts instead.

@@ -12,7 +12,7 @@ pub(super) const STREAM_FLOOR_BYTES: u64 = 16 * 1024;
 
 /// What every connection may hold, however much the others do. It is also the step in which memory is reserved, so that
 /// connections touch what they share rarely.
-pub(super) const CONNECTION_FLOOR_BYTES: u64 = 32 * 1024;
+pub(super) const CONNECTION_FLOOR_BYTES: u64 = 16 * 1024;
 
 /// The memory that all connections of an endpoint have together for data that is to be sent, beyond
 /// [`CONNECTION_FLOOR_BYTES`] for each of them.
