@@ -196,8 +196,9 @@ impl NumberSpace {
 
     /// The packets that hold the only copy of data that was lost before, like [`NumberSpace::take_for_probe`].
     pub(crate) fn take_resent(&mut self) -> impl Iterator<Item = &SentPacket> {
+        // Asked whenever there is nothing to send: the records are looked through only if there is something to find.
         let any = std::mem::take(&mut self.resends);
-        let sent = self.sent.iter_mut().filter(move |_| any).map(|(_, packet)| packet);
+        let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
         sent.filter(|packet| packet.resends && !packet.repeated).map(|packet| {
             packet.repeated = true;
             &*packet
