@@ -8,7 +8,8 @@ use std::time::Duration;
 use fulmar_base::{Instant, Rng};
 
 use super::bbr::{
-    Aggregation, AggregationInput, DelayWatch, FullPipe, MinRtt, Rounds, percent, rate, slowest_pace, volume,
+    Aggregation, AggregationInput, DelayWatch, FullPipe, MinRtt, Rounds, packet_time, percent, rate,
+    slowest_pace, volume,
 };
 use super::leap::Retreat;
 use super::ramp::Ramp;
@@ -316,7 +317,7 @@ impl Controller for Bbr1 {
         }
         self.update_bandwidth(ack);
         self.update_aggregation(now, ack.acked_bytes);
-        self.min_rtt.on_sample(now, ack.rtt_sample);
+        self.min_rtt.on_sample(now, ack.rtt_sample, packet_time(self.packet, self.bandwidth()));
         self.update_phase(now, ack);
         if self.timed_out.is_some_and(|since| ack.largest_sent_time > since) {
             self.timed_out = None;

@@ -28,6 +28,9 @@ pub(super) struct Link {
     pub(super) loss: Option<u64>,
     /// One packet in so many takes longer by `delay`.
     pub(super) detour: Option<(u64, Duration)>,
+    /// Packets take up to so much longer, but stay in order.
+    pub(super) jitter: Option<Duration>,
+    pub(super) last_arrival: Instant,
     /// Nothing leaves the bottleneck until then.
     pub(super) stopped_until: Instant,
     /// ACKs come back at multiples of this time.
@@ -48,6 +51,8 @@ impl Link {
             queue: Duration::from_millis(20),
             loss: None,
             detour: None,
+            jitter: None,
+            last_arrival: Instant::ZERO,
             stopped_until: Instant::ZERO,
             ack_slot: None,
             policer: None,
@@ -83,7 +88,11 @@ impl Link {
         }
         self.free_at = start + Duration::from_nanos(bytes * 1_000_000_000 / self.bytes_per_second);
         let detour = self.detour.filter(|(n, _)| rng.below(*n) == 0).map_or(Duration::ZERO, |(_, time)| time);
-        Some(self.free_at + self.one_way + detour)
+        let arrival = self.free_at + self.one_way + detour;
+        let Some(jitter) = self.jitter else { return Some(arrival) };
+        let late = Duration::from_nanos(rng.below(jitter.as_nanos() as u64));
+        self.last_arrival = self.last_arrival.max(arrival + late);
+        Some(self.last_arrival)
     }
 
     fn police(&mut self, now: Instant, bytes: u64) -> bool {

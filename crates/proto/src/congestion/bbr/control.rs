@@ -5,7 +5,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::startup::STARTUP_GAIN;
-use super::units::{percent, rate, slowest_pace, volume};
+use super::units::{packet_time, percent, rate, slowest_pace, volume};
 use super::{Bbr, Phase};
 use crate::congestion::{minimum_window, window_after_mtu_change};
 
@@ -15,7 +15,11 @@ const PACING_PERCENT: u64 = 99;
 /// A delay that exceeds the smallest by less than this part of it, and by less than so many packets take, is
 /// that of an empty queue.
 const EMPTY_QUEUE_DIVISOR: u32 = 64;
-const EMPTY_QUEUE_PACKETS: u64 = 2;
+const EMPTY_QUEUE_PACKETS: u32 = 2;
+
+/// Where the delay varies without a queue, the smallest sample is that of the luckiest packet: the mean exceeds it by about so
+/// many times the usual difference of two groups of samples.
+const RESTING_JITTERS: u32 = 2;
 
 /// The smallest window, in packets (BBR.MinPipeCwnd).
 const MIN_PIPE_PACKETS: u64 = 4;
@@ -152,14 +156,14 @@ impl Bbr {
         let needs_no_room = matches!(self.phase, Phase::Startup | Phase::ProbeCruise | Phase::ProbeRefill);
         let lossless = self.losses.long_inflight.is_none() && self.losses.short_bandwidth.is_none();
         // A full packet takes its time where a small one has shown the smallest delay.
-        let packets = self.control.packet * EMPTY_QUEUE_PACKETS * 1_000_000 / self.bandwidth().max(1);
-        let noise = Duration::from_micros(packets);
+        let noise = packet_time(self.control.packet, self.bandwidth()) * EMPTY_QUEUE_PACKETS;
         let is_empty = |base: Duration| {
             self.delay.recent_min().is_some_and(|recent| recent <= base + base / EMPTY_QUEUE_DIVISOR + noise)
         };
         // What a drain leaves behind for the margin to take away are packets, not a part of the product.
         let margin = self.bdp(100 - PACING_PERCENT);
-        let drained = self.has_just_drained() && margin > EMPTY_QUEUE_PACKETS * self.control.packet;
+        let drained =
+            self.has_just_drained() && margin > u64::from(EMPTY_QUEUE_PACKETS) * self.control.packet;
         let no_queue = drained || self.min_rtt.get().is_some_and(is_empty);
         if needs_no_room && lossless && no_queue { 100 } else { PACING_PERCENT }
     }
@@ -180,13 +184,22 @@ impl Bbr {
         }
     }
 
-    /// So many hundredths of the bandwidth-delay product, but enough to keep the machinery busy.
-    pub(super) fn inflight(&self, gain: u64) -> u64 {
-        self.quantized(self.bdp(gain))
+    /// What is in flight on the path without a queue, but enough to keep the machinery busy.
+    ///
+    /// A departure from the draft, which takes the bandwidth-delay product: a path with jitter holds more than that, and a
+    /// sender that waited for less would send too slowly until the next probe.
+    pub(super) fn resting_flight(&self) -> u64 {
+        let held = volume(self.bandwidth(), self.delay.jitter() * RESTING_JITTERS);
+        self.quantized(self.bdp(100).saturating_add(held))
+    }
+
+    /// What leaves at once at the pace.
+    pub(super) fn quantum(&self) -> u64 {
+        volume(self.bandwidth(), QUANTUM_TIME).max(2 * self.control.packet)
     }
 
     fn quantized(&self, inflight: u64) -> u64 {
-        let quantum = volume(self.bandwidth(), QUANTUM_TIME).max(2 * self.control.packet);
+        let quantum = self.quantum();
         // A quantum of two packets needs no reserve beyond the smallest window.
         let budget = if quantum > self.control.min_pipe() { QUANTA * quantum } else { quantum };
         let inflight = inflight.max(budget).max(self.control.min_pipe());

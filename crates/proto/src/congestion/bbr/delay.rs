@@ -91,6 +91,11 @@ impl DelayWatch {
         self.count >= GROUPS && (1..=groups).all(|back| self.groups[(self.count - back) % GROUPS] > bound)
     }
 
+    /// The usual difference of two groups in a row.
+    pub(super) fn jitter(&self) -> Duration {
+        self.jitter
+    }
+
     /// What a rise exceeds.
     fn rise(&self, base: Duration) -> Duration {
         (base / RTT_DIVISOR).clamp(MIN_RISE, MAX_RISE).max(self.jitter * JITTER_FACTOR)

@@ -16,7 +16,8 @@ const PROBE_INTERVAL_ROUND_TRIPS: u32 = 20;
 const FILTER_INTERVALS: u32 = 2;
 
 /// A sample that exceeds the minimum by no more than this part of it confirms it. The draft demands a smaller
-/// sample, which a path without noise never gives: there it would be probed although the queue is empty.
+/// sample, which a path without noise never gives: there it would be probed although the queue is empty. Nor is
+/// the time of a full packet a queue: the smallest sample may be that of a small one.
 const CONFIRMATION_DIVISOR: u32 = 64;
 
 /// Up to this round-trip time delay comes from the scheduling of threads, not from a queue.
@@ -54,8 +55,13 @@ impl MinRtt {
         self.min.is_none_or(|min| min <= MEANINGLESS_RTT)
     }
 
-    /// Takes a sample.
-    pub(in crate::congestion) fn on_sample(&mut self, now: Instant, sample: Option<Duration>) {
+    /// Takes a sample; the path takes `packet_time` for a full packet.
+    pub(in crate::congestion) fn on_sample(
+        &mut self,
+        now: Instant,
+        sample: Option<Duration>,
+        packet_time: Duration,
+    ) {
         let interval = self.interval();
         if self.min.is_none() {
             // Nothing is due to be measured anew before there was a measurement, however long that took.
@@ -63,7 +69,7 @@ impl MinRtt {
         }
         self.expired = now > self.probe_stamp + interval;
         let Some(sample) = sample else { return };
-        let confirms = |min: Duration| sample <= min + min / CONFIRMATION_DIVISOR;
+        let confirms = |min: Duration| sample <= min + packet_time.max(min / CONFIRMATION_DIVISOR);
         if self.expired || self.probe_min.is_none_or(confirms) {
             let smaller = self.probe_min.filter(|_| !self.expired).map_or(sample, |min| min.min(sample));
             self.probe_min = Some(smaller);
@@ -87,3 +93,6 @@ impl MinRtt {
         self.min.map_or(PROBE_INTERVAL, |min| PROBE_INTERVAL.max(min * PROBE_INTERVAL_ROUND_TRIPS))
     }
 }
+
+#[cfg(test)]
+mod tests;

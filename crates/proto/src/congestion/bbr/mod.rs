@@ -21,7 +21,8 @@
 //! STARTUP and the probing for bandwidth; heavy losses end STARTUP at once, and the bandwidth is measured anew then;
 //! marks end it as losses do; the pace has a lower bound, and no margin where there is no queue; after a stop of the path the
 //! next probe is due soon; on long paths the first packets show the capacity, and the flight that follows shows it if they have
-//! misled; half of an acknowledgement counts as gone when DRAIN ends; the measurement of the round-trip time is rarer on long paths and spared where
+//! misled; half of an acknowledgement counts as gone when DRAIN ends, and
+//! what jitter holds on the path is no queue; the measurement of the round-trip time is rarer on long paths and spared where
 //! the queue is empty; the allowance for aggregation bridges silences; a path that has become much slower is
 //! believed after a round; the budget for offloading is that of this crate's pacer.
 
@@ -53,7 +54,7 @@ use self::probe_bw::Cycle;
 use self::probe_rtt::ProbeRtt;
 pub(super) use self::rounds::Rounds;
 use self::startup::Startup;
-pub(super) use self::units::{percent, rate, slowest_pace, volume};
+pub(super) use self::units::{packet_time, percent, rate, slowest_pace, volume};
 use super::recovery::Recovery;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,
@@ -205,7 +206,8 @@ impl Bbr {
         self.remeasure(rs);
         self.check_drain_done(rs);
         self.update_probe_bw(rs);
-        self.min_rtt.on_sample(rs.now, rs.rtt);
+        let packet_time = packet_time(self.control.packet, self.bandwidth());
+        self.min_rtt.on_sample(rs.now, rs.rtt, packet_time);
         self.check_probe_rtt(rs);
         self.advance_latest_signals(rs);
     }
@@ -329,6 +331,11 @@ impl Controller for Bbr {
 
     fn pacing_rate(&self) -> Option<u64> {
         Some(self.control.pacing_rate)
+    }
+
+    /// PROBE_RTT leaves gaps that the window makes. A train that made up for them would fill the queue again that was emptied.
+    fn burst(&self) -> Option<u64> {
+        (self.phase == Phase::ProbeRtt).then(|| self.quantum())
     }
 
     fn take_train(&mut self) -> u64 {

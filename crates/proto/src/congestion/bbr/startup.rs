@@ -171,7 +171,7 @@ impl Bbr {
     /// of the flight, on average half had left the path before: DRAIN would end so much too late.
     pub(super) fn check_drain_done(&mut self, rs: &Sample) {
         let overdue = self.rounds.count() > self.startup.drain_start + DRAIN_ROUNDS;
-        let drained = self.inflight(100).max(self.aggregation.extra());
+        let drained = self.resting_flight().max(self.aggregation.extra());
         if self.phase == Phase::Drain && (rs.in_flight <= drained + rs.newly_acked / 2 || overdue) {
             self.start_probe_down(rs.now);
         }

@@ -17,6 +17,11 @@ pub(in crate::congestion) fn rate(bytes: u64, time: Duration) -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
+/// How long a path of this bandwidth, in bytes per second, takes for `packet` bytes; zero as long as it is not known.
+pub(in crate::congestion) fn packet_time(packet: u64, bandwidth: u64) -> Duration {
+    Duration::from_micros((packet * 1_000_000).checked_div(bandwidth).unwrap_or(0))
+}
+
 /// So many hundredths of `value`.
 pub(in crate::congestion) fn percent(value: u64, hundredths: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(hundredths) / 100).unwrap_or(u64::MAX)

@@ -63,7 +63,8 @@ fn probe_down_ends_on_inflight() {
     path.until_phase(Phase::ProbeDown);
     assert_eq!(path.look(Bbr::pacing_gain), 90);
     path.until(seconds(5), |bbr| bbr.phase != Phase::ProbeDown);
-    let (phase, target) = path.look(|bbr| (bbr.phase, bbr.inflight(100).min(bbr.inflight_with_headroom())));
+    let (phase, target) =
+        path.look(|bbr| (bbr.phase, bbr.resting_flight().min(bbr.inflight_with_headroom())));
     assert_eq!(phase, Phase::ProbeCruise);
     assert!(path.transfer.flow.bytes_in_flight() <= target + 2 * u64::from(SIZE));
 }
@@ -77,6 +78,17 @@ fn probe_down_ends_after_its_time() {
     path.link.borrow_mut().bytes_per_second = 850_000;
     path.until(seconds(5), |bbr| bbr.phase != Phase::ProbeDown);
     assert_eq!(path.phase(), Phase::ProbeRefill);
+}
+
+#[test]
+fn what_jitter_holds_on_the_path_does_not_prolong_probe_down() {
+    let mut path = Path::new(Link { jitter: Some(Duration::from_millis(10)), ..Link::new(10, 10, 100) });
+    for _ in 0..8 {
+        path.until_phase(Phase::ProbeUp);
+        path.until_phase(Phase::ProbeDown);
+        path.until(seconds(4), |bbr| bbr.phase != Phase::ProbeDown);
+        assert_ne!(path.phase(), Phase::ProbeRefill, "it lasted until the next probe");
+    }
 }
 
 #[test]
@@ -95,6 +107,24 @@ fn probe_rtt_is_entered_and_left() {
     assert!(path.utilization(seconds(2)) >= 90);
     // In the end the new round-trip time is believed.
     path.until(seconds(15), |bbr| bbr.min_rtt.get() >= Some(Duration::from_millis(50)));
+}
+
+#[test]
+fn no_train_makes_up_for_the_gaps_of_probe_rtt() {
+    let mut path = Path::new(Link::new(1, 50, 400));
+    path.until_phase(Phase::ProbeCruise);
+    assert_eq!(path.look(Bbr::burst), None);
+    path.link.borrow_mut().one_way += Duration::from_millis(20);
+    path.until_phase(Phase::ProbeRtt);
+    assert_eq!(path.look(Bbr::burst), Some(2 * u64::from(SIZE)));
+    path.until_phase(Phase::ProbeCruise);
+    // What the path holds, and not ten packets more.
+    let (mut most, bdp) = (0, volume(125_000, Duration::from_millis(140)));
+    path.transfer.run_until(Duration::from_millis(400), |transfer| {
+        most = most.max(transfer.flow.bytes_in_flight());
+        false
+    });
+    assert!(most <= bdp + 5 * u64::from(SIZE), "{most} of {bdp}");
 }
 
 #[test]

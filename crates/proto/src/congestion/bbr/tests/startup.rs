@@ -83,11 +83,13 @@ fn drain_ends_on_inflight() {
     let mut path = Path::new(short());
     path.until_phase(Phase::Drain);
     assert_eq!(path.look(Bbr::pacing_gain), 50);
-    let target = path.look(|bbr| bbr.inflight(100));
+    let target = path.look(|bbr| bbr.resting_flight());
     assert!(path.transfer.flow.bytes_in_flight() > target, "there is a queue to drain");
     path.until(seconds(1), |bbr| bbr.phase != Phase::Drain);
     assert!(path.phase().is_probe_bw());
-    assert!(path.transfer.flow.bytes_in_flight() <= path.look(|bbr| bbr.inflight(100)) + 2 * u64::from(SIZE));
+    assert!(
+        path.transfer.flow.bytes_in_flight() <= path.look(|bbr| bbr.resting_flight()) + 2 * u64::from(SIZE)
+    );
 }
 
 #[test]
@@ -102,7 +104,7 @@ fn drain_ends_on_time() {
         assert_eq!(bbr.rounds.count(), start + 4);
         assert!(bbr.phase.is_probe_bw());
     });
-    assert!(path.transfer.flow.bytes_in_flight() > path.look(|bbr| bbr.inflight(100)));
+    assert!(path.transfer.flow.bytes_in_flight() > path.look(|bbr| bbr.resting_flight()));
 }
 
 #[test]
