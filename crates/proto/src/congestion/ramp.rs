@@ -204,9 +204,6 @@ impl Ramp {
             self.stop();
             return None;
         }
-        if let Some(estimate) = &mut self.estimate {
-            estimate.valid &= now <= estimate.valid_until;
-        }
         let first = self.begin(rtt, packet);
         let Phase::Probing(probe) = &mut self.phase else { return first };
         probe.train.on_ack(now, ack, rtt, packet);
@@ -219,8 +216,11 @@ impl Ramp {
         window.max(first)
     }
 
-    /// Takes an acknowledgement at any time. Returns what the path delivers if the estimate has misled.
+    /// Takes an acknowledgement at any time, before [`Ramp::on_ack`]. Returns what the path delivers if the estimate has misled.
     pub(super) fn judge(&mut self, now: Instant, ack: &AckEvent<'_>, packet: u64) -> Option<Retreat> {
+        if let Some(estimate) = &mut self.estimate {
+            estimate.valid &= now <= estimate.valid_until;
+        }
         let leap = self.leap.as_mut()?;
         leap.on_ack(now, ack);
         let is_over = leap.is_over(ack.largest_sent_time);

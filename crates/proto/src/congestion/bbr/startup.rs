@@ -33,12 +33,15 @@ pub(super) struct Startup {
     drain_start: u64,
     /// After heavy losses, packets that were sent when so much was delivered show what the path really delivers.
     pub(super) remeasure_from: Option<u64>,
+    /// Whether a rise of the delay has ended STARTUP.
+    is_full_by_delay: bool,
 }
 
 impl Startup {
     /// A start with this window in bytes.
     pub(super) fn new(initial_window: u64) -> Self {
-        Self { ramp: Ramp::new(initial_window), drain_start: 0, remeasure_from: None }
+        let ramp = Ramp::new(initial_window);
+        Self { ramp, drain_start: 0, remeasure_from: None, is_full_by_delay: false }
     }
 }
 
@@ -47,9 +50,11 @@ impl Bbr {
         self.phase = Phase::Startup;
     }
 
-    /// The bandwidth that a train of packets showed, until the rate of delivery shows it better.
+    /// The bandwidth that a train of packets showed, until the rate of delivery shows it better. A rise of the delay confirms
+    /// it: the first flight alone may have made the queue, before any rate of delivery is worth its name.
     pub(super) fn train_bandwidth(&self) -> u64 {
-        if self.phase == Phase::Startup { self.startup.ramp.bandwidth() } else { 0 }
+        let counts = self.phase == Phase::Startup || self.startup.is_full_by_delay;
+        if counts { self.startup.ramp.bandwidth() } else { 0 }
     }
 
     /// The gain of the pace in STARTUP, in hundredths.
@@ -158,6 +163,7 @@ impl Bbr {
         let Some(base) = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless()) else { return };
         let is_rising = || !self.round_best.has_stopped(base) && self.delay.is_rising(base);
         if self.delay.has_risen(base) || is_rising() {
+            self.startup.is_full_by_delay = !self.full.reached;
             self.full.set_full();
         }
     }

@@ -151,3 +151,16 @@ fn a_satellite_link_is_filled_without_an_overshoot() {
     assert!(time < Duration::from_millis(4_600), "{time:?}");
     assert!(transfer.packets_lost <= 200, "{}", transfer.packets_lost);
 }
+
+#[test]
+fn what_a_train_has_shown_outlasts_a_startup_that_the_delay_has_ended() {
+    // The first flight makes a queue on 1 Mbit/s, and STARTUP ends with its first acknowledgements.
+    let mut path = Path::new(Link::new(1, 1_000, 2_000));
+    path.until_phase(Phase::Drain);
+    let (measured, used) = path.look(|bbr| (bbr.max_bandwidth.get(), bbr.bandwidth()));
+    assert!(measured < 62_500, "less than half of the rate: {measured}");
+    assert!((118_000..=132_000).contains(&used), "{used}");
+    path.transfer.run_until(seconds(2), |_| false);
+    let utilization = path.utilization(seconds(4));
+    assert!(utilization >= 97, "{utilization}");
+}
