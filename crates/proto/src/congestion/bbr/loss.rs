@@ -2,6 +2,7 @@
 
 use fulmar_base::Instant;
 
+use super::probe_bw::HEADROOM_PERCENT;
 use super::units::percent;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::{CongestionEvent, LostPacket};
@@ -122,8 +123,26 @@ impl Bbr {
         let lost_since = lost.total_lost.saturating_sub(lost.snapshot.lost);
         if lost_since > percent(tx_in_flight, LOSS_PERCENT) {
             let in_flight = inflight_at_loss(tx_in_flight, lost_since, lost.bytes);
-            self.handle_inflight_too_high(now, in_flight, lost.snapshot.app_limited);
+            let bound = in_flight.max(self.least_bound_after_loss());
+            self.handle_inflight_too_high(now, bound, lost.snapshot.app_limited);
         }
+    }
+
+    /// A departure from the draft, which lets losses lower the bound to BETA of the target in any case: where the delay shows no
+    /// queue, the flight was not too much for the path, and what was lost may have been lost by chance. A bound below what the path
+    /// holds would keep the rate low until the next probe. So it leaves room for the target and the headroom.
+    fn least_bound_after_loss(&self) -> u64 {
+        let base = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless());
+        if base.is_some_and(|base| !self.delay.has_risen(base)) {
+            self.probe_target() * 100 / (100 - HEADROOM_PERCENT)
+        } else {
+            percent(self.probe_target(), BETA_PERCENT)
+        }
+    }
+
+    /// What is in flight at the bandwidth, as far as the window allows it (BBRTargetInflight).
+    pub(super) fn probe_target(&self) -> u64 {
+        self.bdp(100).min(self.control.window)
     }
 
     /// Whether a loss was found so late that nothing can have arrived in between: the path stood still.
@@ -146,7 +165,8 @@ impl Bbr {
         let too_high = marked * self.control.packet > percent(in_flight, LOSS_PERCENT);
         self.losses.marked_too_high |= too_high;
         if self.cycle.probe_sample && too_high {
-            self.handle_inflight_too_high(now, in_flight, event.snapshot.app_limited);
+            let bound = in_flight.max(percent(self.probe_target(), BETA_PERCENT));
+            self.handle_inflight_too_high(now, bound, event.snapshot.app_limited);
         }
     }
 
@@ -157,14 +177,13 @@ impl Bbr {
         self.losses.in_round = true;
     }
 
-    /// HandleInflightTooHigh of the draft: what was in flight at the loss is the new long-term bound.
-    fn handle_inflight_too_high(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
+    /// HandleInflightTooHigh of the draft, with the new long-term bound.
+    fn handle_inflight_too_high(&mut self, now: Instant, bound: u64, app_limited: bool) {
         self.cycle.too_high = true;
         // One reaction to each probe.
         self.cycle.probe_sample = false;
         if !app_limited {
-            let target = self.bdp(100).min(self.control.window);
-            self.losses.long_inflight = Some(in_flight.max(percent(target, BETA_PERCENT)));
+            self.losses.long_inflight = Some(bound);
         }
         if self.phase == Phase::ProbeUp {
             self.losses.undo_phase = Some(Phase::ProbeUp);

@@ -8,7 +8,7 @@ use super::units::percent;
 use super::{Bbr, Phase, Sample};
 
 /// The share of the long-term bound that is left to others (BBR.Headroom), in hundredths.
-const HEADROOM_PERCENT: u64 = 15;
+pub(super) const HEADROOM_PERCENT: u64 = 15;
 
 /// The wait between two probes is so long, and up to [`MAX_EXTRA_WAIT`] longer.
 const MIN_WAIT: Duration = Duration::from_secs(2);
@@ -186,7 +186,7 @@ impl Bbr {
     }
 
     fn is_time_to_probe(&self, now: Instant) -> bool {
-        let target = self.bdp(100).min(self.control.window) / self.control.packet;
+        let target = self.probe_target() / self.control.packet;
         now > self.cycle.stamp + self.cycle.wait || self.cycle.rounds_since_up >= target.min(MAX_WAIT_ROUNDS)
     }
 

@@ -68,11 +68,35 @@ fn loss_in_probe_up_lowers_the_bound_and_ends_the_probe() {
 }
 
 #[test]
-fn the_bound_is_not_lowered_below_the_beta_of_the_target() {
+fn losses_without_a_queue_leave_the_bound_what_the_path_holds() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeUp);
     let target = path.look(|bbr| bbr.bdp(100).min(bbr.window()));
     lose(&mut path, 5 * packet(), 1, false);
+    let rest = path.look(Bbr::inflight_with_headroom);
+    assert!((target - 2..=target).contains(&rest), "{rest} of {target}");
+}
+
+#[test]
+fn the_bound_is_not_lowered_below_the_beta_of_the_target() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeUp);
+    // The queue of the probe ends it.
+    path.until_phase(Phase::ProbeDown);
+    let target = path.look(|bbr| bbr.bdp(100).min(bbr.window()));
+    lose(&mut path, 5 * packet(), 1, false);
+    assert_eq!(path.look(|bbr| bbr.losses.long_inflight), Some(percent(target, 70)));
+}
+
+#[test]
+fn marks_lower_the_bound_without_a_queue_too() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeUp);
+    let target = path.look(|bbr| bbr.bdp(100).min(bbr.window()));
+    let snapshot = DeliverySnapshot { in_flight: 5 * u32::from(SIZE), ..DeliverySnapshot::NONE };
+    let event =
+        CongestionEvent { cause: Cause::Ecn { ce: 1 }, lost_bytes: 0, snapshot, ..congestion(&path, false) };
+    Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
     assert_eq!(path.look(|bbr| bbr.losses.long_inflight), Some(percent(target, 70)));
 }
 
