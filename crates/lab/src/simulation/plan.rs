@@ -57,7 +57,9 @@ impl Simulation {
 
     /// When a connection is to be cut short.
     pub(super) fn cut_time(&self, planned: &Planned) -> Option<Instant> {
-        let (Close::After(_, delay) | Close::AtLatest(_, delay)) = planned.connecting.close else { return None };
+        let (Close::After(_, delay) | Close::AtLatest(_, delay)) = planned.connecting.close else {
+            return None;
+        };
         let session = &self.client().sessions()[planned.session?];
         let duration = session.connection().stats().handshake_duration?;
         (!planned.closed && session.application().lost().is_none())
