@@ -184,10 +184,13 @@ impl Bbr {
         }
     }
 
-    /// What is in flight on the path without a queue, but enough to keep the machinery busy.
-    ///
-    /// A departure from the draft, which takes the bandwidth-delay product: a path with jitter holds more than that, and a
-    /// sender that waited for less would send too slowly until the next probe.
+    /// So many hundredths of the bandwidth-delay product, but enough to keep the machinery busy.
+    pub(super) fn inflight(&self, gain: u64) -> u64 {
+        self.quantized(self.bdp(gain))
+    }
+
+    /// What is in flight on the path without a queue, but enough to keep the machinery busy. A path with jitter holds more than
+    /// the bandwidth-delay product, which is that of its luckiest packets.
     pub(super) fn resting_flight(&self) -> u64 {
         let held = volume(self.bandwidth(), self.delay.jitter() * RESTING_JITTERS);
         self.quantized(self.bdp(100).saturating_add(held))

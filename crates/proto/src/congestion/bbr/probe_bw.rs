@@ -191,7 +191,7 @@ impl Bbr {
     }
 
     fn is_time_to_cruise(&self, in_flight: u64) -> bool {
-        in_flight <= self.inflight_with_headroom() && in_flight <= self.resting_flight()
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(100)
     }
 
     fn is_time_to_go_down(&mut self, rs: &Sample) -> bool {

@@ -164,3 +164,14 @@ fn what_a_train_has_shown_outlasts_a_startup_that_the_delay_has_ended() {
     let utilization = path.utilization(seconds(4));
     assert!(utilization >= 97, "{utilization}");
 }
+
+#[test]
+fn drain_leaves_what_jitter_holds_on_the_path() {
+    let mut path = Path::new(Link { jitter: Some(Duration::from_millis(10)), ..Link::new(10, 10, 100) });
+    path.until_phase(Phase::Drain);
+    path.until(seconds(1), |bbr| bbr.phase != Phase::Drain);
+    let left = path.transfer.flow.bytes_in_flight();
+    let (bdp, rest) = path.look(|bbr| (bbr.inflight(100), bbr.resting_flight()));
+    assert!(left > bdp + u64::from(SIZE), "{left}, {bdp}, {rest}");
+    assert!(left <= rest + 2 * u64::from(SIZE), "{left} of {rest}");
+}
