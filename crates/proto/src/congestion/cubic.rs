@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::loss_round::{LossRound, Shown};
 use super::random_loss::RandomLoss;
 use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
@@ -67,6 +68,7 @@ pub struct Cubic {
     max_datagram_size: u16,
     fast_convergence: bool,
     recovery: Recovery,
+    loss_round: LossRound,
     slow_start: SlowStart,
     rate: RateWatch,
     /// Tells losses by chance from congestion, if that is wanted.
@@ -149,6 +151,7 @@ impl Cubic {
             max_datagram_size,
             fast_convergence: config.fast_convergence,
             recovery: Recovery::default(),
+            loss_round: LossRound::default(),
             slow_start: SlowStart::new(window),
             rate: RateWatch::new(),
             random_loss: config.tolerate_random_loss.then(RandomLoss::default),
@@ -211,8 +214,11 @@ impl Cubic {
         excused && event.cause == Cause::Loss && !event.persistent
     }
 
-    fn react(&mut self, now: Instant) {
+    fn react(&mut self, now: Instant, cause: Cause) {
         self.recovery.enter(now);
+        if cause == Cause::Loss {
+            self.loss_round.begin(now, self.state.ssthresh.is_none());
+        }
         self.rate.restart(now);
         self.slow_start.stop();
         self.undo = self.state.clone();
@@ -225,6 +231,18 @@ impl Cubic {
         state.window = (state.window * BETA_TENTHS / 10).max(minimum_window(self.max_datagram_size));
         state.ssthresh = Some(state.window);
         state.stage = None;
+    }
+
+    /// The flight of the first slow start that was too large has shown what the path held. A loss should have taken its
+    /// part of that, but not of what the path holds without a queue.
+    fn settle(&mut self, now: Instant, shown: Shown) {
+        let window = shown.pipe.max(shown.held * BETA_TENTHS / 10);
+        if window < self.state.window {
+            self.retreat(window);
+            self.state.prior_window = shown.held;
+            self.state.plateau = Some(shown.held);
+            self.recovery.extend(now);
+        }
     }
 
     /// Goes to `window`, from a window that the path never carried: that one is nothing to return to.
@@ -250,8 +268,12 @@ impl Controller for Cubic {
             random_loss.on_ack(now, ack);
         }
         if let Some(retreat) = self.slow_start.judge(now, ack, u64::from(self.max_datagram_size)) {
+            self.loss_round.end();
             self.retreat(retreat.window(ack.rtt.min()));
             return;
+        }
+        if let Some(shown) = self.loss_round.on_ack(now, ack, u64::from(self.max_datagram_size)) {
+            self.settle(now, shown);
         }
         if self.state.ssthresh.is_none() {
             let packet = u64::from(self.max_datagram_size);
@@ -279,7 +301,7 @@ impl Controller for Cubic {
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         let excused = self.is_excused(event);
         if !excused && !self.recovery.covers(event.largest_sent_time) {
-            self.react(now);
+            self.react(now, event.cause);
         }
         let packet = u64::from(self.max_datagram_size);
         if let Some(arrived) = self.slow_start.on_congestion(now, event, packet) {
@@ -296,6 +318,7 @@ impl Controller for Cubic {
             self.state.plateau = None;
             self.state.stage = None;
             self.recovery.release();
+            self.loss_round.end();
         }
     }
 
@@ -305,6 +328,7 @@ impl Controller for Cubic {
         if restores && self.state.window < self.state.prior_window {
             self.state = self.undo.clone();
             self.recovery.release();
+            self.loss_round.end();
         }
     }
 
@@ -333,6 +357,10 @@ impl Controller for Cubic {
 
     fn window(&self) -> u64 {
         self.state.window
+    }
+
+    fn conserves(&self) -> bool {
+        self.loss_round.is_under_way()
     }
 
     fn take_train(&mut self) -> u64 {
