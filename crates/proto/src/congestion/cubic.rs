@@ -233,10 +233,11 @@ impl Cubic {
         state.stage = None;
     }
 
-    /// The flight of the first slow start that was too large has shown what the path held. A loss should have taken its
-    /// part of that, but not of what the path holds without a queue.
+    /// A departure from the RFC: the flight with which the first slow start ended has shown what the path held. That is
+    /// the plateau, not a window that was never carried. What was too much is gone, so half of the usual step below the
+    /// plateau is enough, and none where there is no queue.
     fn settle(&mut self, now: Instant, shown: Shown) {
-        let window = shown.pipe.max(shown.held * BETA_TENTHS / 10);
+        let window = shown.pipe.max(shown.held * (10 + BETA_TENTHS) / 20);
         if window < self.state.window {
             self.retreat(window);
             self.state.prior_window = shown.held;

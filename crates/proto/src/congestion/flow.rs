@@ -284,7 +284,8 @@ impl Flow {
     /// What has arrived may leave again. The first lost packet may be sent again in any case.
     fn conserve(&mut self) {
         let arrived = std::mem::take(&mut self.arrived);
-        let conserved = self.conserved.map_or(arrived.max(self.pacer.packet()), |left| left.saturating_add(arrived));
+        let conserved =
+            self.conserved.map_or(arrived.max(self.pacer.packet()), |left| left.saturating_add(arrived));
         self.conserved = self.controller.conserves().then_some(conserved);
     }
 

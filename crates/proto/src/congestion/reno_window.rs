@@ -94,10 +94,11 @@ impl RenoWindow {
         self.ssthresh = Some(self.bytes);
     }
 
-    /// The flight of the first slow start that was too large has shown what the path held. Half of that is left, but no
-    /// less than the path holds without a queue.
+    /// The flight with which the first slow start ended has shown what the path held. Half of a window that was never
+    /// carried may be more than that. What was too much is gone, so half of the usual step below is enough, and none where
+    /// there is no queue.
     fn settle(&mut self, now: Instant, shown: Shown) {
-        let window = shown.pipe.max(shown.held / 2);
+        let window = shown.pipe.max(shown.held * 3 / 4);
         if window < self.bytes {
             self.shrink_to(window);
             self.recovery.extend(now);
