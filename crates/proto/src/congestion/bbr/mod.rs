@@ -95,6 +95,8 @@ pub struct Bbr {
     control: Control,
     /// Bytes delivered on the tuple in all.
     delivered: u64,
+    /// When the newest packet was sent that has arrived.
+    newest_acked: Instant,
     /// Whether the flow restarts from idle (BBR.idle_restart).
     idle_restart: bool,
 }
@@ -174,6 +176,7 @@ impl Bbr {
             recovery: Recovery::default(),
             control: Control::new(window, max_datagram_size),
             delivered: 0,
+            newest_acked: Instant::ZERO,
             idle_restart: false,
         }
     }
@@ -280,6 +283,7 @@ impl Controller for Bbr {
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.delivered = ack.total_delivered;
+        self.newest_acked = self.newest_acked.max(ack.largest_sent_time);
         self.judge_leap(now, ack);
         let rs = self.sample(now, ack);
         if let Some(rtt) = rs.rtt {
@@ -329,6 +333,10 @@ impl Controller for Bbr {
 
     fn pacing_rate(&self) -> Option<u64> {
         Some(self.control.pacing_rate)
+    }
+
+    fn conserves(&self) -> bool {
+        self.has_overflowed()
     }
 
     fn take_train(&mut self) -> u64 {
