@@ -89,6 +89,8 @@ pub enum Close {
     WhenDone(Side),
     /// This side closes it so long after the client's handshake was complete, whatever is under way.
     After(Side, Duration),
+    /// This side closes it when both are done, but at the latest so long after the client's handshake was complete.
+    AtLatest(Side, Duration),
     /// Nobody closes it.
     Never,
 }

@@ -169,7 +169,7 @@ impl Scenario {
             connecting = connecting.after_previous();
         }
         if let Some(stop) = spec.stop_after_s {
-            connecting = connecting.close(Close::After(Side::Client, stop.0));
+            connecting = connecting.close(Close::AtLatest(Side::Client, stop.0));
         }
         if let Some(controller) = spec.controller {
             let congestion = self.congestion(controller)?;

@@ -57,7 +57,9 @@ impl Simulation {
 
     /// When a connection is to be cut short.
     pub(super) fn cut_time(&self, planned: &Planned) -> Option<Instant> {
-        let Close::After(_, delay) = planned.connecting.close else { return None };
+        let (Close::After(_, delay) | Close::AtLatest(_, delay)) = planned.connecting.close else {
+            return None;
+        };
         let session = &self.client().sessions()[planned.session?];
         let duration = session.connection().stats().handshake_duration?;
         (!planned.closed && session.application().lost().is_none())
@@ -84,13 +86,21 @@ impl Simulation {
         let server = self.peer_of(client);
         let (side, due) = match planned.connecting.close {
             Close::Never => return None,
-            Close::After(side, _) => (side, self.cut_time(planned)? <= self.now()),
-            Close::WhenDone(side) => {
-                let settled = self.client().sessions()[client].is_settled();
-                (side, settled && self.server().sessions()[server?].is_settled())
-            }
+            Close::After(side, _) => (side, self.is_time_over(planned)),
+            Close::AtLatest(side, _) => (side, self.is_time_over(planned) || self.are_done(client, server)),
+            Close::WhenDone(side) => (side, self.are_done(client, server)),
         };
         let session = if side.is_client() { client } else { server? };
         due.then_some((side, session))
+    }
+
+    fn is_time_over(&self, planned: &Planned) -> bool {
+        self.cut_time(planned).is_some_and(|cut| cut <= self.now())
+    }
+
+    /// Whether both sides have done their workload, and no stream is left.
+    fn are_done(&self, client: usize, server: Option<usize>) -> bool {
+        let settled = self.client().sessions()[client].is_settled();
+        settled && server.is_some_and(|server| self.server().sessions()[server].is_settled())
     }
 }

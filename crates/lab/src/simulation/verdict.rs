@@ -31,7 +31,7 @@ impl Simulation {
         let server_session = self.peer_of(client).map(|server| &self.server().sessions()[server]);
         let (side, complete) = match planned.connecting.close {
             Close::WhenDone(side) => (side, true),
-            Close::After(side, _) => (side, false),
+            Close::After(side, _) | Close::AtLatest(side, _) => (side, false),
             Close::Never => return Ok(()),
         };
         let Some(server_session) = server_session else {

@@ -318,7 +318,7 @@ impl Controller for Bbr1 {
         self.update_aggregation(now, ack.acked_bytes);
         self.min_rtt.on_sample(now, ack.rtt_sample);
         self.update_phase(now, ack);
-        if self.timed_out.is_some_and(|since| ack.largest_sent_time > since) {
+        if self.timed_out.is_some_and(|since| ack.largest_sent_time >= since) {
             self.timed_out = None;
             self.window = self.window.max(self.prior_window);
         }

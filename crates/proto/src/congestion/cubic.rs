@@ -210,7 +210,7 @@ impl Cubic {
     /// A departure from the RFC: whether losses may be chance.
     fn is_excused(&mut self, event: &CongestionEvent) -> bool {
         let lost = event.lost_packets;
-        let excused = self.random_loss.as_mut().is_some_and(|random_loss| random_loss.excuses(lost));
+        let excused = self.random_loss.as_mut().is_some_and(|random_loss| random_loss.excuses(lost, false));
         excused && event.cause == Cause::Loss && !event.persistent
     }
 

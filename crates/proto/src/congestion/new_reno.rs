@@ -63,7 +63,7 @@ impl Controller for NewReno {
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         if let Some(retreat) = self.slow_start.judge(now, ack, self.window.packet()) {
-            self.window.shrink_to(retreat.window(ack.rtt.min()));
+            self.window.retreat(retreat.window(ack.rtt.min()));
             return;
         }
         let window = &mut self.window;

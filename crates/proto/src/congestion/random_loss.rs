@@ -34,7 +34,7 @@ const QUEUE_MAX: Duration = Duration::from_millis(25);
 
 /// Tells losses by chance from congestion.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RandomLoss {
+pub(in crate::congestion) struct RandomLoss {
     rate: u32,
     delay: DelayWatch,
     min_rtt: Duration,
@@ -42,7 +42,7 @@ pub(super) struct RandomLoss {
 
 impl RandomLoss {
     /// Takes an ACK frame.
-    pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+    pub(in crate::congestion) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.min_rtt = ack.rtt.min();
         if let Some(sample) = ack.rtt_sample {
             self.delay.on_sample(now, sample, self.min_rtt);
@@ -52,14 +52,15 @@ impl RandomLoss {
         }
     }
 
-    /// Takes the loss of so many packets, and returns whether it may be chance.
-    pub(super) fn excuses(&mut self, packets: u64) -> bool {
+    /// Takes the loss of so many packets, and returns whether it may be chance. A queue says that it is not, unless the
+    /// sender itself has just made one to probe the path.
+    pub(in crate::congestion) fn excuses(&mut self, packets: u64, own_queue: bool) -> bool {
         for _ in 0..packets.min(MEMORY) {
             self.rate += (ONE - self.rate) / WEIGHT;
         }
         let queue = (self.min_rtt / QUEUE_DIVISOR).clamp(QUEUE_MIN, QUEUE_MAX);
         let is_empty = self.delay.recent_min().is_none_or(|recent| recent <= self.min_rtt + queue);
-        self.min_rtt >= LONG_RTT && self.rate <= RATE_MAX && is_empty
+        self.min_rtt >= LONG_RTT && self.rate <= RATE_MAX && (own_queue || is_empty)
     }
 }
 

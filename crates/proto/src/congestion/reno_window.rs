@@ -88,6 +88,12 @@ impl RenoWindow {
         if slow_start { Growth::SlowStart } else { Growth::Avoidance }
     }
 
+    /// Goes to a window that is known to suit the path.
+    pub(super) fn retreat(&mut self, bytes: u64) {
+        self.loss_round.end();
+        self.shrink_to(bytes);
+    }
+
     /// Shrinks the window, and makes what is left the threshold.
     pub(super) fn shrink_to(&mut self, bytes: u64) {
         self.bytes = bytes.max(minimum_window(self.max_datagram_size));

@@ -4,6 +4,7 @@ use fulmar_base::Instant;
 
 use super::units::percent;
 use super::{Bbr, Phase, Sample};
+use crate::congestion::random_loss::RandomLoss;
 use crate::congestion::{CongestionEvent, LostPacket};
 
 /// The share of what is in flight that may be lost while probing (BBR.LossThresh), in hundredths.
@@ -33,6 +34,10 @@ pub(super) struct Losses {
     pub(super) inflight_latest: u64,
     /// Whether there were losses in the round.
     pub(super) in_round: bool,
+    /// Whether some of them, or marks, were a sign of congestion.
+    congested: bool,
+    /// Tells losses by chance.
+    pub(super) random: RandomLoss,
     /// How many times losses were found in it.
     pub(super) events_in_round: u32,
     /// Whether more of a flight was marked in it than a probe may lose.
@@ -62,6 +67,7 @@ impl Losses {
     /// Forgets the signals of the round.
     pub(super) fn reset_signals(&mut self) {
         self.in_round = false;
+        self.congested = false;
         self.events_in_round = 0;
         self.marked_too_high = false;
         self.bandwidth_latest = 0;
@@ -95,6 +101,7 @@ impl Bbr {
             self.losses.bandwidth_latest = rs.delivery_rate.unwrap_or(0);
             self.losses.inflight_latest = rs.delivered;
             self.losses.in_round = false;
+            self.losses.congested = false;
             self.losses.events_in_round = 0;
             self.losses.marked_too_high = false;
         }
@@ -104,7 +111,7 @@ impl Bbr {
     pub(super) fn update_lower_bounds(&mut self) {
         let max_bandwidth = self.max_bandwidth.get();
         let losses = &mut self.losses;
-        if !losses.round_started || !losses.in_round || self.phase.accelerates() {
+        if !losses.round_started || !losses.congested || self.phase.accelerates() {
             return;
         }
         let bandwidth = percent(losses.short_bandwidth.unwrap_or(max_bandwidth), BETA_PERCENT);
@@ -120,8 +127,13 @@ impl Bbr {
             self.save_state();
         }
         self.recovery.on_lost(lost.bytes);
-        self.note_loss();
-        self.watch_overflow(now, lost);
+        // A departure from the draft: bounds follow what was delivered, and a sender that is held back by them delivers no
+        // more. A loss by chance in PROBE_DOWN would keep its slow pace until the next probe.
+        let by_chance = self.losses.random.excuses(1, self.phase == Phase::ProbeDown);
+        self.note_loss(!by_chance);
+        if !by_chance {
+            self.watch_overflow(now, lost);
+        }
         if self.is_found_late(now, lost) {
             self.probe_soon(now);
         }
@@ -177,7 +189,7 @@ impl Bbr {
             self.save_state();
         }
         self.recovery.make_final();
-        self.note_loss();
+        self.note_loss(true);
         self.losses.events_in_round += 1;
         let in_flight = u64::from(event.snapshot.in_flight);
         let too_high = marked * self.control.packet > percent(in_flight, LOSS_PERCENT);
@@ -187,11 +199,12 @@ impl Bbr {
         }
     }
 
-    fn note_loss(&mut self) {
+    fn note_loss(&mut self, congested: bool) {
         if !self.losses.in_round {
             self.losses.round_end = self.delivered;
         }
         self.losses.in_round = true;
+        self.losses.congested |= congested;
     }
 
     /// HandleInflightTooHigh of the draft: what was in flight at the loss is the new long-term bound.
@@ -219,7 +232,7 @@ impl Bbr {
 
     /// What was sent after losses has arrived: the window is what it was before.
     pub(super) fn leave_recovery(&mut self, rs: &Sample) {
-        if self.control.timed_out.is_some_and(|since| rs.sent_time > since) {
+        if self.control.timed_out.is_some_and(|since| rs.sent_time >= since) {
             self.control.timed_out = None;
             self.restore_window();
         }
@@ -242,8 +255,10 @@ impl Bbr {
         self.full.restart(0);
         let losses = &mut self.losses;
         losses.in_round = false;
+        losses.congested = false;
         losses.events_in_round = 0;
         losses.marked_too_high = false;
+        losses.overflowed = None;
         losses.short_bandwidth = larger_bound(losses.short_bandwidth, losses.undo_bandwidth);
         losses.short_inflight = larger_bound(losses.short_inflight, losses.undo_short_inflight);
         losses.long_inflight = larger_bound(losses.long_inflight, losses.undo_long_inflight);

@@ -20,10 +20,10 @@
 //! Where this departs from the draft, the place says so and why. The departures are: a rise of delay ends
 //! STARTUP and the probing for bandwidth; heavy losses end STARTUP at once, and the bandwidth is measured anew then;
 //! marks end it as losses do; the pace has a lower bound, and no margin where there is no queue; after a stop of the path the
-//! next probe is due soon; on long paths the first packets show the capacity, and the flight that follows shows it if they have
-//! misled; half of an acknowledgement counts as gone when DRAIN ends; the measurement of the round-trip time is rarer on long paths and spared where
-//! the queue is empty; the allowance for aggregation bridges silences; a path that has become much slower is
-//! believed after a round; the budget for offloading is that of this crate's pacer.
+//! next probe is due soon; on long paths few losses without a queue lower no bound, the first packets show the capacity, and the
+//! flight that follows shows it if they have misled; half of an acknowledgement counts as gone when DRAIN ends; the measurement
+//! of the round-trip time is rarer on long paths and spared where the queue is empty; the allowance for aggregation bridges silences; a path that has become much slower is
+//! believed after a round, and a queue that overflows without a probe is fed no further; the budget for offloading is that of this crate's pacer.
 
 mod aggregation;
 mod bandwidth;
@@ -285,6 +285,7 @@ impl Controller for Bbr {
         self.delivered = ack.total_delivered;
         self.newest_acked = self.newest_acked.max(ack.largest_sent_time);
         self.judge_leap(now, ack);
+        self.losses.random.on_ack(now, ack);
         let rs = self.sample(now, ack);
         if let Some(rtt) = rs.rtt {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));

@@ -134,6 +134,19 @@ fn after_a_timeout_the_window_returns_with_the_first_arrival() {
 }
 
 #[test]
+fn a_packet_sent_at_the_time_of_a_timeout_ends_it() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeCruise);
+    let window = path.transfer.flow.controller().window();
+    lose(&mut path, 50 * packet(), 10, true);
+    let now = path.transfer.now;
+    let rtt = test_path::rtt(Duration::from_millis(40));
+    let arrived = test_path::ack(packet(), now, &rtt);
+    Watched(path.bbr.clone()).on_ack(now + Duration::from_millis(40), &arrived);
+    assert!(path.transfer.flow.controller().window() >= window / 2);
+}
+
+#[test]
 fn reordering_does_not_end_in_a_smaller_model() {
     let link = Link { detour: Some((20, Duration::from_millis(3))), ..Link::new(50, 20, 200) };
     let mut path = Path::new(link);
@@ -144,10 +157,24 @@ fn reordering_does_not_end_in_a_smaller_model() {
 
 #[test]
 fn random_loss_below_the_threshold_costs_little() {
-    let mut path = Path::new(Link { loss: Some(100), ..Link::new(50, 50, 100) });
-    path.until(seconds(5), |bbr| bbr.phase.is_probe_bw());
-    let utilization = path.utilization(seconds(20));
-    assert!(utilization >= 85, "{utilization}");
+    for (every, least) in [(100, 92), (1_000, 98)] {
+        let mut path = Path::new(Link { loss: Some(every), ..Link::new(50, 50, 100) });
+        path.until(seconds(5), |bbr| bbr.phase.is_probe_bw());
+        let utilization = path.utilization(seconds(20));
+        assert!(utilization >= least, "one of {every}: {utilization}");
+    }
+}
+
+#[test]
+fn losses_in_a_cruise_lower_the_bounds_only_if_there_are_many() {
+    for (every, bounded) in [(1_000, false), (8, true)] {
+        let mut path = Path::new(Link::new(50, 50, 100));
+        path.until_phase(Phase::ProbeCruise);
+        path.link.borrow_mut().loss = Some(every);
+        path.until(seconds(5), |bbr| bbr.losses.in_round && bbr.phase == Phase::ProbeCruise);
+        path.transfer.run_until(Duration::from_millis(300), |_| false);
+        assert_eq!(path.look(|bbr| bbr.losses.short_bandwidth.is_some()), bounded, "one of {every}");
+    }
 }
 
 #[test]
