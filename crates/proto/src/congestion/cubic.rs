@@ -326,7 +326,7 @@ impl Controller for Cubic {
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
         let restores = self.recovery.on_spurious(spurious.bytes, spurious.sent_time);
         // RFC 9438 §4.9.2: a window that has grown beyond the old one stays.
-        if restores && self.state.window < self.state.prior_window {
+        if restores && self.state.window < self.undo.window {
             self.state = self.undo.clone();
             self.recovery.release();
             self.loss_round.end();

@@ -276,3 +276,10 @@ fn later_losses_take_their_part_whatever_arrives() {
     cubic.on_ack(at(2_051), &ack(1_200, at(2_001), &rtt));
     assert!(cubic.window() >= 42_000 && !cubic.conserves());
 }
+
+#[test]
+fn losses_that_were_none_undo_what_the_flight_seemed_to_show() {
+    let mut cubic = after_a_flight_that_was_too_large();
+    cubic.on_spurious_loss(at(1_070), &spurious(at(999)));
+    assert_eq!((cubic.window(), cubic.ssthresh()), (100_000, None));
+}
