@@ -309,7 +309,10 @@ impl Controller for Cubic {
             self.retreat(arrived);
         }
         match event.cause {
-            Cause::Loss => self.recovery.on_lost(event.lost_bytes),
+            Cause::Loss => {
+                self.recovery.on_lost(event.lost_bytes);
+                self.loss_round.on_lost(event);
+            }
             Cause::Ecn { .. } => self.recovery.make_final(),
         }
         if event.persistent {

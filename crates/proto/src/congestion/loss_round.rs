@@ -9,11 +9,15 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::AckEvent;
 use super::bbr::{rate, volume};
+use super::{AckEvent, CongestionEvent};
 
 /// The rate is measured over so many packets at least.
 const MEASURED_PACKETS: u64 = 8;
+
+/// A flight of which less than this part was lost says nothing: the usual reaction has taken as much, and how densely the rest
+/// arrives may only show how it left.
+const LOST_DIVISOR: u64 = 4;
 
 /// What the round has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,8 @@ struct Arrivals {
     since: Instant,
     until: Instant,
     bytes: u64,
+    /// Bytes of it that were lost.
+    lost: u64,
     /// The largest round-trip time of it.
     rtt: Duration,
     /// Whether the flight was the last one of a rise: the bottleneck was never idle while it came through.
@@ -45,12 +51,21 @@ struct Arrivals {
 impl LossRound {
     /// Begins with the reaction. `judges` says whether the round shall show the rate of the path.
     pub(super) fn begin(&mut self, now: Instant, judges: bool) {
-        self.under_way = Some(Arrivals { since: now, until: now, bytes: 0, rtt: Duration::ZERO, judges });
+        let rtt = Duration::ZERO;
+        self.under_way = Some(Arrivals { since: now, until: now, bytes: 0, lost: 0, rtt, judges });
     }
 
     /// Something else ends the round.
     pub(super) fn end(&mut self) {
         self.under_way = None;
+    }
+
+    /// Takes losses, those that began the round included.
+    pub(super) fn on_lost(&mut self, event: &CongestionEvent) {
+        let arrivals = self.under_way.as_mut().filter(|it| event.largest_sent_time <= it.since);
+        if let Some(arrivals) = arrivals {
+            arrivals.lost += event.lost_bytes;
+        }
     }
 
     /// Whether no more may leave than arrives.
@@ -68,7 +83,8 @@ impl LossRound {
             return None;
         }
         let arrivals = self.under_way.take()?;
-        let is_measured = arrivals.judges && arrivals.bytes >= MEASURED_PACKETS * packet;
+        let too_large = arrivals.lost > (arrivals.bytes + arrivals.lost) / LOST_DIVISOR;
+        let is_measured = arrivals.judges && too_large && arrivals.bytes >= MEASURED_PACKETS * packet;
         let rate = rate(arrivals.bytes, arrivals.until.saturating_since(arrivals.since));
         let pipe = volume(rate, ack.rtt.min());
         is_measured.then_some(Shown { pipe, held: volume(rate, arrivals.rtt).max(pipe) })

@@ -130,6 +130,7 @@ impl RenoWindow {
     /// Notes losses, after the reaction to them.
     pub(super) fn on_lost(&mut self, event: &CongestionEvent) {
         self.recovery.on_lost(event.lost_bytes);
+        self.loss_round.on_lost(event);
         if event.persistent {
             // RFC 9002 §7.6.2: back to the minimum, and to slow start.
             self.bytes = minimum_window(self.max_datagram_size);

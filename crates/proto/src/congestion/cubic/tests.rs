@@ -237,7 +237,8 @@ fn marks_of_congestion_are_never_tolerated() {
 /// a path of 60,000 bytes delivers.
 fn after_a_flight_that_was_too_large() -> Cubic {
     let (mut cubic, rtt) = (cubic(100_000), rtt(Duration::from_millis(50)));
-    cubic.on_congestion(at(1_000), &loss(at(999)));
+    cubic
+        .on_congestion(at(1_000), &CongestionEvent { lost_bytes: 12_000, lost_packets: 10, ..loss(at(999)) });
     for n in 1..=20 {
         let rtt_sample = Some(Duration::from_millis(50));
         cubic.on_ack(at(1_000 + n), &AckEvent { rtt_sample, ..ack(1_200, at(950 + n), &rtt) });
@@ -280,6 +281,6 @@ fn later_losses_take_their_part_whatever_arrives() {
 #[test]
 fn losses_that_were_none_undo_what_the_flight_seemed_to_show() {
     let mut cubic = after_a_flight_that_was_too_large();
-    cubic.on_spurious_loss(at(1_070), &spurious(at(999)));
+    cubic.on_spurious_loss(at(1_070), &SpuriousLoss { bytes: 12_000, ..spurious(at(999)) });
     assert_eq!((cubic.window(), cubic.ssthresh()), (100_000, None));
 }

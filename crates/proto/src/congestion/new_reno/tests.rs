@@ -130,6 +130,7 @@ fn a_larger_datagram_renews_the_initial_window_only() {
 #[test]
 fn the_flight_that_was_too_large_shows_what_the_path_holds() {
     let (mut reno, rtt) = (after_loss(50_000), rtt(Duration::from_millis(50)));
+    reno.on_congestion(at(1), &CongestionEvent { lost_bytes: 12_000, lost_packets: 10, ..loss(at(0)) });
     let rtt_sample = Some(Duration::from_millis(50));
     // A packet of 1,200 bytes in 2 ms: a path of 30,000 bytes.
     for n in 1..=20 {
