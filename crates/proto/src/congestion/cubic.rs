@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::loss_round::{LossRound, Shown};
 use super::random_loss::RandomLoss;
 use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
@@ -67,6 +68,7 @@ pub struct Cubic {
     max_datagram_size: u16,
     fast_convergence: bool,
     recovery: Recovery,
+    loss_round: LossRound,
     slow_start: SlowStart,
     rate: RateWatch,
     /// Tells losses by chance from congestion, if that is wanted.
@@ -149,6 +151,7 @@ impl Cubic {
             max_datagram_size,
             fast_convergence: config.fast_convergence,
             recovery: Recovery::default(),
+            loss_round: LossRound::default(),
             slow_start: SlowStart::new(window),
             rate: RateWatch::new(),
             random_loss: config.tolerate_random_loss.then(RandomLoss::default),
@@ -211,8 +214,11 @@ impl Cubic {
         excused && event.cause == Cause::Loss && !event.persistent
     }
 
-    fn react(&mut self, now: Instant) {
+    fn react(&mut self, now: Instant, cause: Cause) {
         self.recovery.enter(now);
+        if cause == Cause::Loss {
+            self.loss_round.begin(now, self.state.ssthresh.is_none());
+        }
         self.rate.restart(now);
         self.slow_start.stop();
         self.undo = self.state.clone();
@@ -225,6 +231,19 @@ impl Cubic {
         state.window = (state.window * BETA_TENTHS / 10).max(minimum_window(self.max_datagram_size));
         state.ssthresh = Some(state.window);
         state.stage = None;
+    }
+
+    /// A departure from the RFC: the flight with which the first slow start ended has shown what the path held. That is
+    /// the plateau, not a window that was never carried. What was too much is gone, so half of the usual step below the
+    /// plateau is enough, and none where there is no queue.
+    fn settle(&mut self, now: Instant, shown: Shown) {
+        let window = shown.pipe.max(shown.held * (10 + BETA_TENTHS) / 20);
+        if window < self.state.window {
+            self.retreat(window);
+            self.state.prior_window = shown.held;
+            self.state.plateau = Some(shown.held);
+            self.recovery.extend(now);
+        }
     }
 
     /// Goes to `window`, from a window that the path never carried: that one is nothing to return to.
@@ -250,8 +269,12 @@ impl Controller for Cubic {
             random_loss.on_ack(now, ack);
         }
         if let Some(retreat) = self.slow_start.judge(now, ack, u64::from(self.max_datagram_size)) {
+            self.loss_round.end();
             self.retreat(retreat.window(ack.rtt.min()));
             return;
+        }
+        if let Some(shown) = self.loss_round.on_ack(now, ack, u64::from(self.max_datagram_size)) {
+            self.settle(now, shown);
         }
         if self.state.ssthresh.is_none() {
             let packet = u64::from(self.max_datagram_size);
@@ -279,14 +302,17 @@ impl Controller for Cubic {
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         let excused = self.is_excused(event);
         if !excused && !self.recovery.covers(event.largest_sent_time) {
-            self.react(now);
+            self.react(now, event.cause);
         }
         let packet = u64::from(self.max_datagram_size);
         if let Some(arrived) = self.slow_start.on_congestion(now, event, packet) {
             self.retreat(arrived);
         }
         match event.cause {
-            Cause::Loss => self.recovery.on_lost(event.lost_bytes),
+            Cause::Loss => {
+                self.recovery.on_lost(event.lost_bytes);
+                self.loss_round.on_lost(event);
+            }
             Cause::Ecn { .. } => self.recovery.make_final(),
         }
         if event.persistent {
@@ -296,15 +322,17 @@ impl Controller for Cubic {
             self.state.plateau = None;
             self.state.stage = None;
             self.recovery.release();
+            self.loss_round.end();
         }
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
         let restores = self.recovery.on_spurious(spurious.bytes, spurious.sent_time);
         // RFC 9438 §4.9.2: a window that has grown beyond the old one stays.
-        if restores && self.state.window < self.state.prior_window {
+        if restores && self.state.window < self.undo.window {
             self.state = self.undo.clone();
             self.recovery.release();
+            self.loss_round.end();
         }
     }
 
@@ -333,6 +361,10 @@ impl Controller for Cubic {
 
     fn window(&self) -> u64 {
         self.state.window
+    }
+
+    fn conserves(&self) -> bool {
+        self.loss_round.is_under_way()
     }
 
     fn take_train(&mut self) -> u64 {

@@ -28,6 +28,10 @@ pub(crate) struct Flow {
     /// What an earlier connection knew, until that is used or known to be of no use.
     resume: Option<CarefulResume>,
     bytes_in_flight: u64,
+    /// What may leave while the controller conserves what is under way.
+    conserved: Option<u64>,
+    /// Bytes that the ACK frame which was ended last acknowledged, until its losses are known, too.
+    arrived: u64,
     /// Whether the last round of sending ended because there was nothing more to send.
     app_limited: bool,
     acked: Option<AckedSum>,
@@ -77,6 +81,8 @@ impl Flow {
             capacity: Capacity::new(now),
             resume: None,
             bytes_in_flight: 0,
+            conserved: None,
+            arrived: 0,
             app_limited: false,
             acked: None,
             lost: None,
@@ -87,9 +93,13 @@ impl Flow {
 
     // Sending.
 
-    /// The bytes that the window leaves. Probes may exceed it (RFC 9002 §7.5).
+    /// The bytes that the window leaves, as far as the controller need not conserve what is under way. Probes may exceed
+    /// it (RFC 9002 §7.5).
     pub(crate) fn window_left(&self) -> u64 {
-        self.controller.window().saturating_sub(self.bytes_in_flight)
+        let left = self.controller.window().saturating_sub(self.bytes_in_flight);
+        // Two packets are always under way: without any, nothing would arrive.
+        let conserved = self.conserved.filter(|_| self.bytes_in_flight >= 2 * self.pacer.packet());
+        conserved.map_or(left, |conserved| left.min(conserved))
     }
 
     /// The bytes that the pacer lets leave now.
@@ -107,6 +117,7 @@ impl Flow {
         let bytes = u64::from(size);
         let snapshot = self.delivery.on_sent(now, bytes, self.bytes_in_flight);
         self.bytes_in_flight += bytes;
+        self.conserved = self.conserved.map(|conserved| conserved.saturating_sub(bytes));
         self.pacer.on_sent(now, bytes);
         let (bytes_in_flight, app_limited) = (self.bytes_in_flight, self.app_limited);
         self.controller.on_sent(now, &Sent { packet_number, bytes, bytes_in_flight, app_limited });
@@ -205,6 +216,7 @@ impl Flow {
     pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, ce: u64, rtt: &Rtt) {
         let Some(sum) = self.acked.take() else { return };
         self.last_acked = sum.newest;
+        self.arrived = sum.bytes;
         let rate = self.delivery.sample(now, rtt.min());
         self.delivery_rate = rate.as_ref().map_or(self.delivery_rate, |sample| sample.delivery_rate);
         let event = AckEvent {
@@ -262,10 +274,19 @@ impl Flow {
         if let Some(sum) = self.lost.take() {
             self.tell_of_losses(now, &sum, persistent, rtt);
         }
+        self.conserve();
         let train = self.controller.take_train();
         if train > 0 {
             self.pacer.lend(now, train, rtt.smoothed());
         }
+    }
+
+    /// What has arrived may leave again. The first lost packet may be sent again in any case.
+    fn conserve(&mut self) {
+        let arrived = std::mem::take(&mut self.arrived);
+        let conserved =
+            self.conserved.map_or(arrived.max(self.pacer.packet()), |left| left.saturating_add(arrived));
+        self.conserved = self.controller.conserves().then_some(conserved);
     }
 
     fn tell_of_losses(&mut self, now: Instant, sum: &LostSum, persistent: bool, rtt: &Rtt) {

@@ -57,6 +57,24 @@ fn a_policer_behind_a_long_path_costs_one_flight() {
 }
 
 #[test]
+fn a_policer_behind_a_short_path_costs_one_flight() {
+    // At 10 Mbit/s the path holds 8 to 32 packets and the bucket 16 or 32. Before the first loss is known, about twice as
+    // much as both hold is under way.
+    for control in both() {
+        for (one_way, bucket, lost_max) in
+            [(5, 20_000, 60), (10, 20_000, 60), (10, 40_000, 90), (20, 20_000, 65)]
+        {
+            let link = Link { policer: Some(bucket), ..Link::new(10, one_way, 20) };
+            let mut transfer = Transfer::new(&control, &link.shared(), 800);
+            let time = transfer.run();
+            let lost = transfer.packets_lost;
+            assert!((20..lost_max).contains(&lost), "{control:?}, {one_way} ms, {bucket} bytes: {lost} lost");
+            assert!(time < Duration::from_millis(1_200), "{control:?}, {one_way} ms: {time:?}");
+        }
+    }
+}
+
+#[test]
 fn random_losses_hang_nothing_and_are_repeated() {
     for control in both() {
         for loss in [50, 5, 2] {

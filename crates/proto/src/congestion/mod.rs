@@ -18,6 +18,7 @@ mod hystart;
 mod leap;
 #[cfg(test)]
 mod link_tests;
+mod loss_round;
 mod new_reno;
 mod pacer;
 mod prague;
@@ -110,6 +111,12 @@ pub trait Controller: Send + Debug {
     /// on arrival.
     fn take_train(&mut self) -> u64 {
         0
+    }
+
+    /// Whether no more may leave now than arrives, whatever room the window has: the flow recovers from losses, and
+    /// how much the path holds is not known yet (RFC 9937, the conservative bound).
+    fn conserves(&self) -> bool {
+        false
     }
 
     /// The slow start threshold in bytes, if there is one and it was set.

@@ -46,10 +46,10 @@ impl NewReno {
         }
     }
 
-    fn react(&mut self, now: Instant) {
+    fn react(&mut self, now: Instant, cause: Cause) {
         self.slow_start.stop();
         // RFC 9002 §7.3.2 and appendix B.1: kLossReductionFactor is one half.
-        self.window.react(now, self.window.bytes / 2);
+        self.window.react(now, self.window.bytes / 2, cause);
         self.acked = 0;
     }
 }
@@ -63,7 +63,7 @@ impl Controller for NewReno {
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         if let Some(retreat) = self.slow_start.judge(now, ack, self.window.packet()) {
-            self.window.shrink_to(retreat.window(ack.rtt.min()));
+            self.window.retreat(retreat.window(ack.rtt.min()));
             return;
         }
         let window = &mut self.window;
@@ -81,7 +81,7 @@ impl Controller for NewReno {
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         if !self.window.covers(event.largest_sent_time) {
-            self.react(now);
+            self.react(now, event.cause);
         }
         if let Some(arrived) = self.slow_start.on_congestion(now, event, self.window.packet()) {
             self.window.shrink_to(arrived);
@@ -106,6 +106,10 @@ impl Controller for NewReno {
 
     fn window(&self) -> u64 {
         self.window.bytes
+    }
+
+    fn conserves(&self) -> bool {
+        self.window.conserves()
     }
 
     fn take_train(&mut self) -> u64 {

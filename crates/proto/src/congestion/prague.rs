@@ -132,7 +132,7 @@ impl Prague {
         let window = self.window.bytes;
         let recent = self.reacted.filter(|(at, _)| now.saturating_since(*at) <= self.smoothed_rtt);
         let before = recent.map_or(window, |(_, before)| before.max(window));
-        self.window.react(now, (before / 2).min(window));
+        self.window.react(now, (before / 2).min(window), Cause::Loss);
         self.credit = 0;
     }
 }
@@ -180,6 +180,10 @@ impl Controller for Prague {
 
     fn window(&self) -> u64 {
         self.window.bytes
+    }
+
+    fn conserves(&self) -> bool {
+        self.window.conserves()
     }
 
     /// In congestion avoidance exactly a window per round trip: with more, packets would gather in the queue for

@@ -37,6 +37,11 @@ impl Recovery {
         self.lost_bytes = Some(0);
     }
 
+    /// The reaction takes into account all that was sent until now.
+    pub(super) fn extend(&mut self, now: Instant) {
+        self.start = self.start.max(Some(now));
+    }
+
     /// Counts bytes lost in the current period.
     pub(super) fn on_lost(&mut self, bytes: u64) {
         if let Some(lost) = &mut self.lost_bytes {

@@ -5,10 +5,11 @@
 
 use fulmar_base::Instant;
 
+use super::loss_round::{LossRound, Shown};
 use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
 use super::{
-    AckEvent, CongestionEvent, ResumeStep, SpuriousLoss, initial_window, minimum_window,
+    AckEvent, Cause, CongestionEvent, ResumeStep, SpuriousLoss, initial_window, minimum_window,
     window_after_mtu_change,
 };
 
@@ -32,6 +33,7 @@ pub(super) struct RenoWindow {
     /// The slow start threshold in bytes, once there is one.
     pub(super) ssthresh: Option<u64>,
     recovery: Recovery,
+    loss_round: LossRound,
     /// The window and the threshold before the last reaction to a loss.
     undo: (u64, Option<u64>),
     rate: RateWatch,
@@ -47,6 +49,7 @@ impl RenoWindow {
             bytes,
             ssthresh: None,
             recovery: Recovery::default(),
+            loss_round: LossRound::default(),
             undo: (bytes, None),
             rate: RateWatch::new(),
         }
@@ -69,6 +72,9 @@ impl RenoWindow {
 
     /// Takes an ACK frame and says how the window may grow by it.
     pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) -> Growth {
+        if let Some(shown) = self.loss_round.on_ack(now, ack, self.packet()) {
+            self.settle(now, shown);
+        }
         // RFC 9002 §7.8: a window that was not used is not tested. §7.3.2: nor does it grow in recovery.
         if ack.app_limited || self.recovery.holds(ack.largest_sent_time) {
             return Growth::Nothing;
@@ -82,15 +88,40 @@ impl RenoWindow {
         if slow_start { Growth::SlowStart } else { Growth::Avoidance }
     }
 
+    /// Goes to a window that is known to suit the path.
+    pub(super) fn retreat(&mut self, bytes: u64) {
+        self.loss_round.end();
+        self.shrink_to(bytes);
+    }
+
     /// Shrinks the window, and makes what is left the threshold.
     pub(super) fn shrink_to(&mut self, bytes: u64) {
         self.bytes = bytes.max(minimum_window(self.max_datagram_size));
         self.ssthresh = Some(self.bytes);
     }
 
+    /// The flight with which the first slow start ended has shown what the path held. Half of a window that was never
+    /// carried may be more than that. What was too much is gone, so half of the usual step below is enough, and none where
+    /// there is no queue.
+    fn settle(&mut self, now: Instant, shown: Shown) {
+        let window = shown.pipe.max(shown.held * 3 / 4);
+        if window < self.bytes {
+            self.shrink_to(window);
+            self.recovery.extend(now);
+        }
+    }
+
+    /// Whether no more may leave than arrives, see [`LossRound`].
+    pub(super) fn conserves(&self) -> bool {
+        self.loss_round.is_under_way()
+    }
+
     /// Begins a period of recovery with this window.
-    pub(super) fn react(&mut self, now: Instant, bytes: u64) {
+    pub(super) fn react(&mut self, now: Instant, bytes: u64, cause: Cause) {
         self.recovery.enter(now);
+        if cause == Cause::Loss {
+            self.loss_round.begin(now, self.ssthresh.is_none());
+        }
         self.rate.restart(now);
         self.undo = (self.bytes, self.ssthresh);
         self.shrink_to(bytes);
@@ -99,10 +130,12 @@ impl RenoWindow {
     /// Notes losses, after the reaction to them.
     pub(super) fn on_lost(&mut self, event: &CongestionEvent) {
         self.recovery.on_lost(event.lost_bytes);
+        self.loss_round.on_lost(event);
         if event.persistent {
             // RFC 9002 §7.6.2: back to the minimum, and to slow start.
             self.bytes = minimum_window(self.max_datagram_size);
             self.recovery.release();
+            self.loss_round.end();
         }
     }
 
@@ -118,6 +151,7 @@ impl RenoWindow {
             self.bytes = self.bytes.max(bytes);
             self.ssthresh = ssthresh;
             self.recovery.release();
+            self.loss_round.end();
         }
     }
 

@@ -25,7 +25,7 @@
 //! misled; when DRAIN ends, half of an acknowledgement counts as gone, and what jitter holds as no queue; the
 //! measurement of the round-trip time is rarer on long paths and spared where the queue is empty; the allowance for aggregation
 //! bridges silences; a path that has become much slower is
-//! believed after a round; the budget for offloading is that of this crate's pacer.
+//! believed after a round, and a queue that overflows without a probe is fed no further; the budget for offloading is that of this crate's pacer.
 
 mod aggregation;
 mod bandwidth;
@@ -97,6 +97,8 @@ pub struct Bbr {
     control: Control,
     /// Bytes delivered on the tuple in all.
     delivered: u64,
+    /// When the newest packet was sent that has arrived.
+    newest_acked: Instant,
     /// Whether the flow restarts from idle (BBR.idle_restart).
     idle_restart: bool,
 }
@@ -176,6 +178,7 @@ impl Bbr {
             recovery: Recovery::default(),
             control: Control::new(window, max_datagram_size),
             delivered: 0,
+            newest_acked: Instant::ZERO,
             idle_restart: false,
         }
     }
@@ -283,6 +286,7 @@ impl Controller for Bbr {
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.delivered = ack.total_delivered;
+        self.newest_acked = self.newest_acked.max(ack.largest_sent_time);
         self.judge_leap(now, ack);
         self.losses.random.on_ack(now, ack);
         let rs = self.sample(now, ack);
@@ -338,6 +342,10 @@ impl Controller for Bbr {
     /// PROBE_RTT leaves gaps that the window makes. A train that made up for them would fill the queue again that was emptied.
     fn burst(&self) -> Option<u64> {
         (self.phase == Phase::ProbeRtt).then(|| self.quantum())
+    }
+
+    fn conserves(&self) -> bool {
+        self.has_overflowed()
     }
 
     fn take_train(&mut self) -> u64 {

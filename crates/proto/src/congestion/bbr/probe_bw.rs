@@ -88,6 +88,13 @@ impl Cycle {
     }
 }
 
+impl Cycle {
+    /// Whether a probe is under way, or acknowledgements of it.
+    pub(super) fn is_probing(&self) -> bool {
+        self.ack_phase != AckPhase::Init
+    }
+}
+
 impl Bbr {
     pub(super) fn start_probe_down(&mut self, now: Instant) {
         self.losses.reset_signals();

@@ -130,6 +130,10 @@ impl Controller for Watched {
         self.with(|bbr| bbr.pacing_rate())
     }
 
+    fn conserves(&self) -> bool {
+        self.with(|bbr| bbr.conserves())
+    }
+
     fn state(&self) -> &'static str {
         self.with(|bbr| bbr.state())
     }

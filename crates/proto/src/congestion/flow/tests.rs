@@ -150,3 +150,33 @@ fn the_pacer_follows_the_window() {
     sender.acknowledge(at(50), &packets);
     assert_eq!(sender.flow.pacing_rate(), 600_000);
 }
+
+#[test]
+fn after_a_loss_no_more_leaves_than_arrives() {
+    let mut sender = Sender::new();
+    let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
+    sender.acknowledge(at(50), &packets[9..]);
+    sender.lose(at(50), &packets[..6]);
+    // Three are under way, and half of the window has room for more than one beside them.
+    assert_eq!((sender.flow.bytes_in_flight(), sender.flow.window_left()), (3_600, 1_200));
+    let resent = sender.send(at(51));
+    assert_eq!(sender.flow.window_left(), 0);
+    sender.acknowledge(at(52), &packets[6..7]);
+    sender.lose(at(52), &[]);
+    assert_eq!(sender.flow.window_left(), 1_200);
+    // A round trip later the window decides.
+    sender.acknowledge(at(101), &[resent]);
+    sender.lose(at(101), &[]);
+    assert!(sender.flow.window_left() > 2_400, "{}", sender.flow.window_left());
+}
+
+#[test]
+fn a_flight_that_is_lost_as_a_whole_does_not_stop_the_sender() {
+    let mut sender = Sender::new();
+    let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
+    sender.lose(at(100), &packets);
+    sender.send(at(100));
+    assert!(sender.flow.window_left() >= u64::from(SIZE), "two packets are under way at least");
+    sender.send(at(100));
+    assert_eq!(sender.flow.window_left(), 0, "nothing has arrived");
+}

@@ -126,3 +126,19 @@ fn a_larger_datagram_renews_the_initial_window_only() {
     used.on_mtu(1_452);
     assert_eq!(used.window(), 60_000);
 }
+
+#[test]
+fn the_flight_that_was_too_large_shows_what_the_path_holds() {
+    let (mut reno, rtt) = (after_loss(50_000), rtt(Duration::from_millis(50)));
+    reno.on_congestion(at(1), &CongestionEvent { lost_bytes: 12_000, lost_packets: 10, ..loss(at(0)) });
+    let rtt_sample = Some(Duration::from_millis(50));
+    // A packet of 1,200 bytes in 2 ms: a path of 30,000 bytes.
+    for n in 1..=20 {
+        reno.on_ack(at(1 + 2 * n), &AckEvent { rtt_sample, ..ack(1_200, at(0), &rtt) });
+        assert!(reno.conserves());
+    }
+    reno.on_ack(at(52), &ack(1_200, at(2), &rtt));
+    assert_eq!((reno.window(), reno.ssthresh(), reno.conserves()), (30_000, Some(30_000), false));
+    reno.on_congestion(at(60), &loss(at(30)));
+    assert_eq!(reno.window(), 30_000, "it left before that was known");
+}

@@ -88,3 +88,16 @@ fn a_much_slower_path_is_believed_after_a_round() {
     path.until(seconds(1), |bbr| bbr.max_bandwidth.get() < 500_000);
     assert!(path.utilization(seconds(5)) >= 90);
 }
+
+#[test]
+fn a_path_that_is_half_as_fast_costs_less_than_its_flights() {
+    let mut path = Path::new(Link::new(10, 40, 80));
+    path.until_phase(Phase::ProbeCruise);
+    let lost = path.transfer.packets_lost;
+    path.link.borrow_mut().bytes_per_second /= 2;
+    path.utilization(seconds(1));
+    let lost = path.transfer.packets_lost - lost;
+    // Half of what leaves until the first loss is known, about 160 ms, is lost.
+    assert!((1..130).contains(&lost), "{lost} lost");
+    assert!(path.utilization(seconds(1)) >= 90);
+}
