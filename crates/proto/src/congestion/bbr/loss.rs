@@ -37,8 +37,6 @@ pub(super) struct Losses {
     pub(super) in_round: bool,
     /// Whether some of them, or marks, were a sign of congestion.
     congested: bool,
-    /// Tells losses by chance.
-    pub(super) random: RandomLoss,
     /// How many times losses were found in it.
     pub(super) events_in_round: u32,
     /// Whether more of a flight was marked in it than a probe may lose.
@@ -47,6 +45,8 @@ pub(super) struct Losses {
     pub(super) round_end: u64,
     /// Whether the last acknowledgement began a round.
     pub(super) round_started: bool,
+    /// Tells losses by chance.
+    pub(super) random: RandomLoss,
     /// Bytes lost since the last overflow, of packets that were sent later, in this round.
     overflow: u64,
     /// When the queue overflowed last.
@@ -67,12 +67,17 @@ impl Losses {
 
     /// Forgets the signals of the round.
     pub(super) fn reset_signals(&mut self) {
+        self.begin_lossless_round();
+        self.bandwidth_latest = 0;
+        self.inflight_latest = 0;
+    }
+
+    /// Forgets the losses and the marks of the round.
+    fn begin_lossless_round(&mut self) {
         self.in_round = false;
         self.congested = false;
         self.events_in_round = 0;
         self.marked_too_high = false;
-        self.bandwidth_latest = 0;
-        self.inflight_latest = 0;
     }
 }
 
@@ -101,10 +106,7 @@ impl Bbr {
         if self.losses.round_started {
             self.losses.bandwidth_latest = rs.delivery_rate.unwrap_or(0);
             self.losses.inflight_latest = rs.delivered;
-            self.losses.in_round = false;
-            self.losses.congested = false;
-            self.losses.events_in_round = 0;
-            self.losses.marked_too_high = false;
+            self.losses.begin_lossless_round();
         }
     }
 
@@ -273,10 +275,7 @@ impl Bbr {
         self.restore_window();
         self.full.restart(0);
         let losses = &mut self.losses;
-        losses.in_round = false;
-        losses.congested = false;
-        losses.events_in_round = 0;
-        losses.marked_too_high = false;
+        losses.begin_lossless_round();
         losses.overflowed = None;
         losses.short_bandwidth = larger_bound(losses.short_bandwidth, losses.undo_bandwidth);
         losses.short_inflight = larger_bound(losses.short_inflight, losses.undo_short_inflight);
