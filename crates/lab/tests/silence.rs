@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fulmar_lab::{Close, Connecting, Failure, Lab, Simulation, Workload};
-use fulmar_proto::{ConnectionError, Dir, TransportConfig};
+use fulmar_proto::{ConnectionError, Dir, Side, TransportConfig};
 use fulmar_sim::LinkConfig;
 
 const DELAY: Duration = Duration::from_millis(20);
@@ -78,4 +78,29 @@ fn a_server_that_was_restarted_resets_its_old_connections() -> Result<(), Failur
     lab.run_for(Duration::from_secs(5))?;
     assert_eq!(lab.client().endpoint().open_connections(), 0);
     Ok(())
+}
+
+/// How long an upload of 100 kB lasts that the client must close like this, and how much of it arrives. That the client
+/// closes it, and that no timeout ends it, is part of the run's own checks.
+fn upload_until(close: Close) -> (Duration, u64) {
+    let link = LinkConfig { delay: DELAY, ..LinkConfig::default() };
+    let connecting = Connecting::new(Workload::upload(100_000)).close(close);
+    let report = Lab::new(1).link(link.clone(), link).connection(connecting).run();
+    let report = report.expect("the client closes the connection");
+    (report.duration, report.connections[0].server.bytes_read)
+}
+
+#[test]
+fn a_connection_that_is_done_before_its_time_is_closed_before_it_falls_idle() {
+    let (duration, bytes) = upload_until(Close::AtLatest(Side::Client, Duration::from_secs(60)));
+    assert!(duration < Duration::from_secs(5), "{duration:?}");
+    assert_eq!(bytes, 100_000);
+}
+
+#[test]
+fn a_connection_that_is_not_done_in_its_time_is_cut_short() {
+    // The first flight is under way then.
+    let (duration, bytes) = upload_until(Close::AtLatest(Side::Client, DELAY));
+    assert!(duration < Duration::from_secs(5), "{duration:?}");
+    assert!(bytes < 100_000, "{bytes}");
 }
