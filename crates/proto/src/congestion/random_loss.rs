@@ -52,6 +52,11 @@ impl RandomLoss {
         }
     }
 
+    /// The smallest round-trip time of the path so far.
+    pub(in crate::congestion) fn min_rtt(&self) -> Duration {
+        self.min_rtt
+    }
+
     /// Takes the loss of so many packets, and returns whether it may be chance. A queue says that it is not, unless the
     /// sender itself has just made one to probe the path.
     pub(in crate::congestion) fn excuses(&mut self, packets: u64, own_queue: bool) -> bool {

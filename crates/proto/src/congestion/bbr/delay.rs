@@ -25,6 +25,9 @@ const MIN_RISE: Duration = Duration::from_millis(4);
 const RTT_DIVISOR: u32 = 4;
 const MAX_RISE: Duration = Duration::from_millis(50);
 
+/// A queue that stands is at least this part of the round-trip time.
+const QUEUE_DIVISOR: u32 = 16;
+
 /// A rise is at least so many times the usual difference of two groups in a row. A queue that fills changes
 /// them little by little, a radio link throws them about.
 const JITTER_FACTOR: u32 = 4;
@@ -80,6 +83,13 @@ impl DelayWatch {
     /// Whether the latest samples all exceed `base` so much that a queue has grown.
     pub(in crate::congestion) fn has_risen(&self, base: Duration) -> bool {
         self.recent_min().is_some_and(|recent| recent > base + self.rise(base))
+    }
+
+    /// Whether the latest samples all exceed `base` by more than jitter explains: a queue, though a small one, on long paths a
+    /// smaller one than a rise is.
+    pub(super) fn shows_queue(&self, base: Duration) -> bool {
+        let queue = (base / QUEUE_DIVISOR).max(MIN_RISE) + self.jitter * JITTER_FACTOR;
+        self.recent_min().is_some_and(|recent| recent > base + queue)
     }
 
     /// Whether the samples of the latest third of a round trip exceed `base` as much: on short paths, where

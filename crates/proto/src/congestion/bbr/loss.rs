@@ -132,7 +132,8 @@ impl Bbr {
         self.recovery.on_lost(lost.bytes);
         // A departure from the draft: bounds follow what was delivered, and a sender that is held back by them delivers no
         // more. A loss by chance in PROBE_DOWN would keep its slow pace until the next probe.
-        let by_chance = self.losses.random.excuses(1, self.phase == Phase::ProbeDown);
+        let own_queue = self.phase == Phase::ProbeDown && !self.cycle.takes_from_others;
+        let by_chance = self.losses.random.excuses(1, own_queue);
         self.note_loss(!by_chance);
         if !by_chance {
             self.watch_overflow(now, lost);
@@ -147,8 +148,19 @@ impl Bbr {
         let lost_since = lost.total_lost.saturating_sub(lost.snapshot.lost);
         if lost_since > percent(tx_in_flight, LOSS_PERCENT) {
             let in_flight = inflight_at_loss(tx_in_flight, lost_since, lost.bytes);
-            let bound = in_flight.max(self.least_bound_after_loss());
+            let bound = self.bound_after_loss(in_flight);
             self.handle_inflight_too_high(now, bound, lost.snapshot.app_limited);
+        }
+    }
+
+    /// A departure from the draft, which keeps the flight that filled the queue, but for the headroom. A probe that takes from
+    /// others would then leave them less than the one before. So the flight is lowered as theirs is, but not below what the
+    /// path holds.
+    fn bound_after_loss(&self, in_flight: u64) -> u64 {
+        if self.cycle.takes_from_others {
+            percent(in_flight, BETA_PERCENT).max(self.probe_target())
+        } else {
+            in_flight.max(self.least_bound_after_loss())
         }
     }
 

@@ -21,11 +21,12 @@
 //! probing for bandwidth; heavy losses end STARTUP at once, and the bandwidth is measured anew then; marks end it as losses
 //! do; the pace has a lower bound, and no margin where there is no queue; after a stop of the path the next probe is due
 //! soon; on long paths few losses without a queue lower no bound, and nowhere do they lower that of a probe below what the
-//! path holds; on long paths the first packets show the capacity, and the flight that follows shows it if they have misled;
-//! when DRAIN ends, half of an acknowledgement counts as gone, and what jitter holds as no queue; the measurement of the
-//! round-trip time is rarer on long paths and spared where the queue is empty; the allowance for aggregation bridges
-//! silences; a path that has become much slower is believed after a round, and a queue that overflows without a probe is
-//! fed no further; the budget for offloading is that of this crate's pacer.
+//! path holds, while a probe that takes from others lowers it as they do; on long paths the first packets show the
+//! capacity, and the flight that follows shows it if they have misled; when DRAIN ends, half of an acknowledgement counts
+//! as gone, and what jitter holds as no queue; the measurement of the round-trip time is rarer on long paths and spared
+//! where the queue is empty; the allowance for aggregation bridges silences; a path that has become much slower is believed
+//! after a round, and a queue that overflows without a probe is fed no further; the budget for offloading is that of this
+//! crate's pacer.
 
 mod aggregation;
 mod bandwidth;

@@ -67,6 +67,10 @@ pub(super) struct Cycle {
     acked_per_packet: u64,
     /// The round-trip time when the probe began.
     rtt_before: Option<Duration>,
+    /// Whether the wait was shorter than Reno and CUBIC need to grow back.
+    early: bool,
+    /// Whether it was, and others held a queue when the probe began: what it makes them lose they cannot win back.
+    pub(super) takes_from_others: bool,
 }
 
 impl Cycle {
@@ -84,6 +88,8 @@ impl Cycle {
             up_acked: 0,
             acked_per_packet: u64::MAX,
             rtt_before: None,
+            early: false,
+            takes_from_others: false,
         }
     }
 }
@@ -132,7 +138,15 @@ impl Bbr {
         self.full.restart(rs.delivery_rate.unwrap_or(0));
         self.phase = Phase::ProbeUp;
         self.cycle.rtt_before = self.delay.recent_min();
+        self.cycle.takes_from_others = self.cycle.early && self.shares_queue();
         self.raise_slope();
+    }
+
+    /// Whether others hold a queue that this flow does not make between its probes. In a queue of more than a round trip they
+    /// hold more than their part, since the window here is that of two.
+    fn shares_queue(&self) -> bool {
+        let base = self.losses.random.min_rtt();
+        self.delay.shows_queue(base) && self.delay.recent_min().is_some_and(|recent| recent < base * 2)
     }
 
     /// UpdateProbeBWCyclePhase of the draft.
@@ -142,6 +156,7 @@ impl Bbr {
         }
         match self.phase {
             Phase::ProbeDown | Phase::ProbeCruise if self.is_time_to_probe(rs.now) => {
+                self.cycle.early = !self.has_waited_rounds();
                 self.start_probe_refill()
             }
             Phase::ProbeDown if self.is_time_to_cruise(rs.in_flight) => self.start_probe_cruise(),
@@ -193,8 +208,13 @@ impl Bbr {
     }
 
     fn is_time_to_probe(&self, now: Instant) -> bool {
+        now > self.cycle.stamp + self.cycle.wait || self.has_waited_rounds()
+    }
+
+    /// Whether the wait has lasted so long that Reno and CUBIC have grown back.
+    fn has_waited_rounds(&self) -> bool {
         let target = self.probe_target() / self.control.packet;
-        now > self.cycle.stamp + self.cycle.wait || self.cycle.rounds_since_up >= target.min(MAX_WAIT_ROUNDS)
+        self.cycle.rounds_since_up >= target.min(MAX_WAIT_ROUNDS)
     }
 
     fn is_time_to_cruise(&self, in_flight: u64) -> bool {

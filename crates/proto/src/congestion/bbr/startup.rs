@@ -173,8 +173,9 @@ impl Bbr {
         self.startup.drain_start = self.rounds.count();
     }
 
-    /// What the path holds back is no queue, nor is what jitter holds on it, and sending slower does not shrink it. And of what this acknowledgement takes out
-    /// of the flight, on average half had left the path before: DRAIN would end so much too late.
+    /// What the path holds back is no queue, nor is what jitter holds on it, and sending slower does not shrink it. And
+    /// of what this acknowledgement takes out of the flight, on average half had left the path before: DRAIN would end
+    /// so much too late.
     pub(super) fn check_drain_done(&mut self, rs: &Sample) {
         let overdue = self.rounds.count() > self.startup.drain_start + DRAIN_ROUNDS;
         let drained = self.resting_flight().max(self.aggregation.extra());
