@@ -167,6 +167,20 @@ fn where_delay_says_nothing_the_window_stops_with_the_rate() {
     assert!(largest(Duration::from_micros(500), newreno()) > 300_000, "delay is asked there");
 }
 
+#[test]
+fn in_a_rack_bbr_needs_no_more_queue_than_a_switch_has() {
+    for rate in [1_000_000_000, 10_000_000_000] {
+        let link = LinkConfig::with_rate(rate, Duration::from_micros(50), Duration::from_micros(500));
+        let report = upload(&link, bbr(), 50_000_000);
+        let stats = report.connections[0].client.stats.clone().unwrap();
+        assert!(stats.packets_lost < 20, "{rate}: {} lost of {}", stats.packets_lost, stats.packets_sent);
+        let floor = Duration::from_secs_f64(50_000_000.0 * 8.0 / rate as f64);
+        let time = report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO);
+        // A few hundredths are headers, the rest is the beginning.
+        assert!(time < floor * 11 / 10, "{rate}: {time:?} instead of {floor:?}");
+    }
+}
+
 /// Two downloads one after another over a link of 20 Mbit/s and 100 ms each way, which has another rate from when the
 /// first one is over. Returns what the server saw of the second, and how long it took.
 fn second_download(

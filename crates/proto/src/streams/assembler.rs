@@ -8,7 +8,8 @@
 //! `w` consecutive offsets, and no offset is held twice.
 //! - Shared slices have at least 256 bytes and at least half of the packet that they pin; one that was cut
 //!   when its first part turned out to be known keeps at least half of itself. So slices pin at most `4 w`.
-//! - Smaller data is copied. In order, copies are collected in buffers that double, at most `2 w`.
+//! - Smaller data is copied. In order, copies are collected in buffers that double, or that are as large as the
+//!   full one before them, at most `2 w`.
 //! - Early copies may be as small as a byte, each with an entry in a tree. As soon as there are more than 64
 //!   and they have fewer than 256 bytes on average, [`Later`] turns to blocks of 4 KiB with one bit per byte.
 //!   A block covers 4 KiB of offsets, so blocks take at most `9/8 (w + 8 KiB)`, however few bytes they hold.

@@ -56,6 +56,12 @@ impl Piece {
                 collected.extend_from_slice(data);
                 None
             }
+            // The one before is full, so this one will be soon: it is not to be copied again each time it doubles.
+            Some(Self::Collected(_)) => {
+                let mut collected = BytesMut::with_capacity(COLLECTED_MAX.max(data.len()));
+                collected.extend_from_slice(data);
+                Some(Self::Collected(collected))
+            }
             _ => Some(Self::Collected(BytesMut::from(data))),
         }
     }
