@@ -26,6 +26,12 @@ const hidden = new Set();
 let figure = data.figures[0], charts = [];
 const colorOf = (index) => theme.color(index);
 const narrow = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
+// A setting in so many characters: without the tables before its name if need be, and with its value in any case.
+const narrowSetting = (text, length) => {
+  const [key, value] = text.split("=");
+  if (text.length <= length || value === undefined) return narrow(text, length);
+  return narrow(key.split(".").pop(), Math.max(2, length - value.length - 1)) + "=" + value;
+};
 
 function shownGroups() {
   return data.groups.map((group, index) => ({ group, index, summary: group.figures[figure] })).filter(({ index, summary }) => summary && !hidden.has(index));
@@ -61,12 +67,12 @@ function boxes(groups, width) {
   const [unit, factor] = unitOf(figure), holder = element("div", {});
   const values = groups.flatMap(({ summary }) => [summary.min, summary.max]).map((value) => value * factor);
   const top = Math.max(...values), bottom = Math.min(...values), zero = bottom < 0.5 * top || top === bottom;
-  const room = Math.max(10, Math.floor((width - 90) / Math.max(groups.length, 1) / 7));
+  const room = Math.max(6, Math.floor((width - 100) / (groups.length + 0.2) / 7.5) - 1);
   const lines = Math.max(1, ...groups.map(({ group }) => group.name.split(" · ").length));
   const plot = new uPlot({
     width, height: 330, padding: [12, 14, 0, 0], legend: { show: false }, cursor: { show: false },
     scales: { x: { time: false, range: () => [-0.6, groups.length - 0.4] }, y: { range: () => (zero ? [0, top * 1.06 || 1] : [bottom - (top - bottom) * 0.1, top + (top - bottom) * 0.1]) } },
-    axes: [axis("plain", { grid: { show: false }, splits: () => groups.map((_, place) => place), values: () => groups.map(({ group }) => group.name.split(" · ").map((part) => narrow(part, room)).join("\n")), size: 20 + 18 * lines }), axis(unit, { size: 86 })],
+    axes: [axis("plain", { grid: { show: false }, splits: () => groups.map((_, place) => place), values: () => groups.map(({ group }) => group.name.split(" · ").map((part) => narrowSetting(part, room)).join("\n")), size: 20 + 18 * lines }), axis(unit, { size: 86 })],
     series: [{}, { show: true, paths: () => null, points: { show: false } }],
     hooks: { draw: [drawBoxes(groups, factor)] },
   }, [groups.map((_, place) => place), groups.map(({ summary }) => summary.median * factor)], holder);
