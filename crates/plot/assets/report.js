@@ -26,11 +26,12 @@ const hidden = new Set();
 let figure = data.figures[0], charts = [];
 const colorOf = (index) => theme.color(index);
 const narrow = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
-// A setting in so many characters: without the tables before its name if need be, and with its value in any case.
+// A setting in so many characters: the tables before its name go first, then the end of the name, its value last.
 const narrowSetting = (text, length) => {
-  const [key, value] = text.split("=");
-  if (text.length <= length || value === undefined) return narrow(text, length);
-  return narrow(key.split(".").pop(), Math.max(2, length - value.length - 1)) + "=" + value;
+  const at = text.indexOf("=");
+  if (text.length <= length || at < 0) return narrow(text, length);
+  const value = narrow(text.slice(at), Math.max(2, length - 2));
+  return narrow(text.slice(0, at).split(".").pop(), Math.max(2, length - value.length)) + value;
 };
 
 function shownGroups() {

@@ -25,8 +25,8 @@
 //! capacity, and the flight that follows shows it if they have misled; when DRAIN ends, half of an acknowledgement counts
 //! as gone, and what jitter holds as no queue; the measurement of the round-trip time is rarer on long paths and spared
 //! where the queue is empty; the allowance for aggregation bridges silences; a path that has become much slower is believed
-//! after a round, and a queue that overflows without a probe is fed no further; the budget for offloading is that of this
-//! crate's pacer.
+//! after a round, and a queue that overflows without a probe is fed no further; the budget for offloading is smaller
+//! than what the pacer gives out at once.
 
 mod aggregation;
 mod bandwidth;

@@ -143,7 +143,8 @@ impl Bbr {
     }
 
     /// Whether others hold a queue that this flow does not make between its probes. In a queue of more than a round trip they
-    /// hold more than their part, since the window here is that of two.
+    /// hold more than their part, since the window here is that of two. The smallest round-trip time of all counts: while others
+    /// keep a queue, the minimum of the model forgets what the path is like without one.
     fn shares_queue(&self) -> bool {
         let base = self.losses.random.min_rtt();
         self.delay.shows_queue(base) && self.delay.recent_min().is_some_and(|recent| recent < base * 2)
