@@ -61,7 +61,7 @@ impl Connection {
             let least = match slot {
                 Slot::MtuProbe(_) => buffer.len(),
                 _ if pad => usize::from(MTU_MIN),
-                Slot::Packets(Allowance::Probe) => self.vigil.take_question(),
+                Slot::Packets(Allowance::Probe) => self.liveness.watchdog.take_question(),
                 _ => 0,
             };
             let padded = least > 0 && last.packet.pad_until(buffer, least.min(buffer.len()));
@@ -96,15 +96,15 @@ impl Connection {
         let header = self.header_of(space);
         let name = (self.path.id, number);
         let mut packet = OpenPacket::begin(buffer, start, limit, &header, name, largest_acked)?;
-        if !self.next_quic_bit() {
+        if !self.extensions.next_quic_bit() {
             packet.clear_quic_bit(buffer);
         }
         if start > 0 {
             // The packet before is not noted yet: its size is known when it is known whether it is the last one.
-            self.note(now, LogEvent::FramesEnd);
+            self.telemetry.record(now, LogEvent::FramesEnd);
         }
         // Taken out while the frames are written, so that their owners can be borrowed.
-        let mut log = self.log.take();
+        let mut log = self.telemetry.log.take();
         let mut frames = packet.frames(buffer, limit, self.dialect).noted_in(now, log.as_deref_mut());
         match slot {
             Slot::Packets(allowance) => self.write_frames(now, space, allowance, &mut frames),
@@ -121,7 +121,7 @@ impl Connection {
             }
         }
         let payload = (!frames.is_empty()).then(|| frames.finish());
-        self.log = log;
+        self.telemetry.log = log;
         let payload = payload?;
         packet.end_payload(buffer, &payload);
         Some(PendingPacket { space, packet, payload })
@@ -209,21 +209,22 @@ impl Connection {
     }
 
     pub(super) fn note_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: &SentPacket) {
-        self.note_generation(now);
+        self.telemetry.record_generation(now, &self.handshake);
         let early = space.is_data() && self.sends_early_data();
         let SentPacket { size, ack_eliciting, mtu_probe, ecn, .. } = *record;
-        self.note(now, LogEvent::PacketSent { space, number, size, ack_eliciting, mtu_probe, early, ecn });
+        self.telemetry
+            .record(now, LogEvent::PacketSent { space, number, size, ack_eliciting, mtu_probe, early, ecn });
     }
 
     fn record_sent(&mut self, now: Instant, space: SpaceId, number: u64, record: SentPacket) {
-        self.stats.packets_sent += 1;
+        self.telemetry.stats.packets_sent += 1;
         if record.ack_eliciting {
             self.pto_base_time = now;
             self.probes.on_sent(space);
             let pto = self.pto_base();
-            self.idle.on_ack_eliciting_sent(now, pto);
+            self.liveness.idle.on_ack_eliciting_sent(now, pto);
         } else {
-            self.stats.ack_only_bytes += u64::from(record.size);
+            self.telemetry.stats.ack_only_bytes += u64::from(record.size);
         }
         if record.mtu_probe {
             self.path.tuple.mtud.on_probe_sent();

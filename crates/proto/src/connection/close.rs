@@ -6,7 +6,7 @@ use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCo
 
 use super::Connection;
 use crate::error::TransportError;
-use crate::events::{ConnectionError, EndpointEventInner, Event};
+use crate::events::{ConnectionError, EndpointEventInner};
 use crate::log::{ConnectionState, LogEvent};
 use crate::packet::FrameWriter;
 
@@ -74,7 +74,7 @@ impl Connection {
     pub fn close(&mut self, now: Instant, code: VarInt, reason: Bytes) {
         if self.lifecycle.is_open() {
             self.start_closing(now, CloseCode::Application(code), reason);
-            self.events.push_back(Event::ConnectionLost { reason: ConnectionError::LocallyClosed });
+            self.outbox.push_lost(ConnectionError::LocallyClosed);
         }
     }
 
@@ -90,12 +90,12 @@ impl Connection {
             Some(tls) => ConnectionError::Tls(tls.clone()),
             None => ConnectionError::Transport(error),
         };
-        self.events.push_back(Event::ConnectionLost { reason });
+        self.outbox.push_lost(reason);
     }
 
     fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
-        self.note(now, LogEvent::State(ConnectionState::Closing));
-        self.note_closing(now, code, &reason);
+        self.telemetry.record(now, LogEvent::State(ConnectionState::Closing));
+        self.telemetry.record_closing(now, code, &reason);
         self.close = Some(Close::new(code, reason));
         self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components(now);
@@ -103,36 +103,35 @@ impl Connection {
 
     /// The peer has closed, or has forgotten the connection.
     pub(super) fn drain(&mut self, now: Instant, reason: ConnectionError) {
-        self.note(now, LogEvent::State(ConnectionState::Draining));
+        self.telemetry.record(now, LogEvent::State(ConnectionState::Draining));
         let was_open = self.lifecycle.is_open();
         self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
         self.stop_components(now);
         if was_open {
-            self.note_lost(now, &reason);
-            self.events.push_back(Event::ConnectionLost { reason });
+            self.telemetry.record_lost(now, &reason);
+            self.outbox.push_lost(reason);
         }
     }
 
     /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).
     pub(super) fn abandon(&mut self, now: Instant, reason: ConnectionError) {
-        self.note(now, LogEvent::State(ConnectionState::TimedOut));
-        self.note_lost(now, &reason);
+        self.telemetry.record(now, LogEvent::State(ConnectionState::TimedOut));
+        self.telemetry.record_lost(now, &reason);
         self.lifecycle.move_to_drained();
         self.stop_components(now);
-        self.events.push_back(Event::ConnectionLost { reason });
+        self.outbox.push_lost(reason);
         self.on_drained();
     }
 
     fn stop_components(&mut self, now: Instant) {
         self.remember_path(now);
-        self.idle.stop();
-        self.vigil.stop();
+        self.liveness.stop();
         self.handshake.stop();
         self.pacing.cancel();
         self.undecryptable.clear();
     }
 
     pub(super) fn on_drained(&mut self) {
-        self.endpoint_events.push_back(EndpointEventInner::Drained);
+        self.outbox.push_endpoint(EndpointEventInner::Drained);
     }
 }

@@ -62,7 +62,7 @@ impl Connection {
                 SentFrame::NewToken { number } if acked => self.address_tokens.on_acked(*number),
                 SentFrame::NewToken { number } => self.address_tokens.on_lost(*number),
                 SentFrame::AckFrequency { sequence } => {
-                    if let Some(extension) = &mut self.ack_frequency {
+                    if let Some(extension) = &mut self.extensions.ack_frequency {
                         match acked {
                             true => extension.on_acked(*sequence),
                             false => extension.on_lost(*sequence),

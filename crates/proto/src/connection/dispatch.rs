@@ -13,7 +13,7 @@ use super::Connection;
 use super::migration::Detour;
 use super::spaces::SpaceId;
 use crate::error::TransportError;
-use crate::events::{ConnectionError, Event, PathEvent};
+use crate::events::{ConnectionError, PathEvent};
 use crate::ext::{unasked, unasked_stamp};
 use crate::log::LogEvent;
 use crate::streams::RecvContext;
@@ -74,13 +74,15 @@ impl Connection {
             }
             Frame::Datagram(datagram) => self.datagrams.on_datagram(&datagram, cx.payload),
             Frame::NewConnectionId(new) => {
-                self.path.remote_cids.on_new_connection_id(&new, &mut self.endpoint_events)?;
-                self.path.on_cids_changed(&mut self.endpoint_events);
+                self.path.remote_cids.on_new_connection_id(&new, &mut self.outbox.endpoint_events)?;
+                self.path.on_cids_changed(&mut self.outbox.endpoint_events);
                 Ok(())
             }
-            Frame::RetireConnectionId(retire) => {
-                self.path.local_cids.on_retire(retire.sequence.get(), &cx.dst, &mut self.endpoint_events)
-            }
+            Frame::RetireConnectionId(retire) => self.path.local_cids.on_retire(
+                retire.sequence.get(),
+                &cx.dst,
+                &mut self.outbox.endpoint_events,
+            ),
             Frame::PathChallenge(challenge) => {
                 self.on_path_challenge(cx, challenge.data);
                 Ok(())
@@ -89,7 +91,9 @@ impl Connection {
             Frame::NewToken(token) => self.on_new_token(&token),
             Frame::HandshakeDone => self.on_handshake_done(cx.now),
             Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request),
-            Frame::Timestamp(stamp) => self.timestamps.as_mut().ok_or_else(unasked_stamp)?.on_frame(&stamp),
+            Frame::Timestamp(stamp) => {
+                self.extensions.timestamps.as_mut().ok_or_else(unasked_stamp)?.on_frame(&stamp)
+            }
             Frame::ObservedAddress(observed) => self.on_observed_address(cx, &observed),
             Frame::ImmediateAck => self.on_immediate_ack(cx),
             Frame::ConnectionClose(close) => {
@@ -109,7 +113,7 @@ impl Connection {
         cx: &FrameContext<'_>,
         request: &AckFrequency,
     ) -> Result<(), TransportError> {
-        let extension = self.ack_frequency.as_mut().ok_or_else(not_negotiated)?;
+        let extension = self.extensions.ack_frequency.as_mut().ok_or_else(not_negotiated)?;
         let policy = extension.on_frame(request)?;
         if let (Some(policy), Some(space)) = (policy, self.space_mut(cx.space)) {
             space.set_ack_policy(policy);
@@ -118,7 +122,7 @@ impl Connection {
     }
 
     fn on_immediate_ack(&mut self, cx: &FrameContext<'_>) -> Result<(), TransportError> {
-        if self.ack_frequency.is_none() {
+        if self.extensions.ack_frequency.is_none() {
             return Err(not_negotiated());
         }
         if let Some(space) = self.space_mut(cx.space) {
@@ -132,7 +136,7 @@ impl Connection {
         cx: &FrameContext<'_>,
         frame: &ObservedAddress,
     ) -> Result<(), TransportError> {
-        let extension = self.address_discovery.as_ref().ok_or_else(unasked)?;
+        let extension = self.extensions.address_discovery.as_ref().ok_or_else(unasked)?;
         let tuple = match cx.detour {
             None => Some(&mut self.path.tuple),
             Some(detour) => self.path.tuples_mut().find(|tuple| tuple.addrs == detour.addrs()),
@@ -141,8 +145,8 @@ impl Connection {
         let Some(tuple) = tuple else { return Ok(()) };
         let (news, addrs) = (extension.on_frame(frame, &mut tuple.observation)?, tuple.addrs);
         if let Some(address) = news {
-            self.events.push_back(Event::Path(PathEvent::Observed { addrs, address }));
-            self.note(cx.now, LogEvent::observed_address(address));
+            self.outbox.push_path(PathEvent::Observed { addrs, address });
+            self.telemetry.record(cx.now, LogEvent::observed_address(address));
         }
         Ok(())
     }

@@ -27,20 +27,20 @@ impl Connection {
         let buffer = &mut batch.room()[..size];
         let name = (self.path.id, number);
         let mut packet = OpenPacket::begin(buffer, 0, size, &header, name, largest_acked)?;
-        if !self.next_quic_bit() {
+        if !self.extensions.next_quic_bit() {
             packet.clear_quic_bit(buffer);
         }
         // Taken out while the frames are written, so that their owners can be borrowed.
-        let mut log = self.log.take();
+        let mut log = self.telemetry.log.take();
         let mut frames = packet.frames(buffer, size, self.dialect).noted_in(now, log.as_deref_mut());
         let mut rng = self.path.rng.fork();
         let tuple = &mut self.path.others_mut()[index];
         tuple.write(now, &mut rng, &mut frames);
-        if let Some(extension) = self.address_discovery.as_mut().filter(|_| !frames.is_empty()) {
+        if let Some(extension) = self.extensions.address_discovery.as_mut().filter(|_| !frames.is_empty()) {
             extension.write_aside(&mut tuple.observation, tuple.addrs.remote, &mut frames);
         }
         let payload = (!frames.is_empty()).then(|| frames.finish());
-        self.log = log;
+        self.telemetry.log = log;
         let payload = payload?;
         packet.end_payload(buffer, &payload);
         if size == usize::from(MTU_MIN) {
@@ -73,8 +73,8 @@ impl Connection {
         };
         self.note_sent(now, SpaceId::DATA, number, &record);
         self.path.space.on_sent(number, record, &mut self.rng);
-        self.stats.packets_sent += 1;
-        self.stats.datagrams_sent += 1;
-        self.stats.bytes_sent += len as u64;
+        self.telemetry.stats.packets_sent += 1;
+        self.telemetry.stats.datagrams_sent += 1;
+        self.telemetry.stats.bytes_sent += len as u64;
     }
 }

@@ -7,12 +7,14 @@ use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, Transpo
 
 use super::crypto_stream::CryptoStream;
 use super::initial_keys::InitialKeys;
+use super::spaces::SpaceId;
 use super::versions::ServerVersions;
 use crate::crypto::{
     AeadBackend, DirectionKeys, KeyEvent, KeyUpdatePolicy, Keys, Level, OneRttKeys, Peeked, Session,
     TlsError, peek_client_hello,
 };
 use crate::error::TransportError;
+use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Once;
 
@@ -302,6 +304,13 @@ impl Handshake {
     /// The peer's transport parameters, or the defaults before they are known.
     pub(super) fn peer_parameters(&self) -> Option<&TransportParameters> {
         self.peer_parameters.as_ref()
+    }
+
+    /// The exponent that the peer scales the delays in its ACK frames with.
+    pub(super) fn peer_ack_delay_exponent(&self, space: SpaceId) -> u8 {
+        // RFC 9000 §18.2: before the parameters are known, the default holds.
+        let peer = self.peer_parameters().filter(|_| space.is_data());
+        peer.map_or(ACK_DELAY_EXPONENT, |parameters| parameters.ack_delay_exponent)
     }
 
     /// Whether TLS is complete (RFC 9001 §4.1.1).

@@ -13,7 +13,7 @@ use super::dispatch::FrameContext;
 use super::spaces::SpaceId;
 use crate::datagram::{Datagram, FourTuple};
 use crate::error::TransportError;
-use crate::events::{Event, PathEvent};
+use crate::events::PathEvent;
 use crate::log::MigrationState;
 use crate::path::{AddressCredit, Leaving, Rtt, Tuple, Validation};
 
@@ -50,7 +50,7 @@ impl Connection {
         credit: AddressCredit,
         remote_cid: u64,
     ) -> &mut Tuple {
-        self.path.admit(now, addrs, credit, remote_cid, &self.config, &mut self.endpoint_events)
+        self.path.admit(now, addrs, credit, remote_cid, &self.config, &mut self.outbox.endpoint_events)
     }
 
     /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
@@ -85,14 +85,14 @@ impl Connection {
         if let Some(index) = self.path.others().iter().position(|tuple| tuple.addrs == detour.addrs) {
             return Some(index);
         }
-        let remote_cid = self.path.remote_cid_for(cx.dst, &mut self.endpoint_events)?;
+        let remote_cid = self.path.remote_cid_for(cx.dst, &mut self.outbox.endpoint_events)?;
         let tuple = &self.path.tuple;
         // Where only this end's address is another one, the peer's has proven itself already.
         let known = tuple.validated && tuple.addrs.remote == detour.addrs.remote;
         let mut credit = AddressCredit::new(known || self.side.is_client());
         credit.on_received(detour.uncredited);
         self.admit(cx.now, detour.addrs, credit, remote_cid).peer_dst = Some(cx.dst);
-        self.path.keep_a_spare_cid(&mut self.endpoint_events);
+        self.path.keep_a_spare_cid(&mut self.outbox.endpoint_events);
         Some(self.path.others().len() - 1)
     }
 
@@ -177,17 +177,17 @@ impl Connection {
     }
 
     fn on_tuple_validated(&mut self, now: Instant, addrs: FourTuple) {
-        self.stats.paths_validated += 1;
+        self.telemetry.stats.paths_validated += 1;
         self.path.failures = 0;
-        self.events.push_back(Event::Path(PathEvent::Validated { addrs }));
+        self.outbox.push_path(PathEvent::Validated { addrs });
         if addrs == self.path.tuple.addrs {
-            self.note_migration(now, MigrationState::MigrationComplete, &addrs);
+            self.telemetry.record_migration(now, MigrationState::MigrationComplete, &addrs);
             self.renew_address_token(now);
-            self.path.forget_idle_others(&mut self.endpoint_events);
+            self.path.forget_idle_others(&mut self.outbox.endpoint_events);
             self.repeat_what_left_elsewhere();
             return;
         }
-        self.note_migration(now, MigrationState::ProbingSuccessful, &addrs);
+        self.telemetry.record_migration(now, MigrationState::ProbingSuccessful, &addrs);
         let index = self.path.others().iter().position(|tuple| tuple.addrs == addrs);
         if let Some(index) = index.filter(|_| self.preferred == Some(addrs.remote)) {
             self.preferred = None;
@@ -209,7 +209,7 @@ impl Connection {
     pub(super) fn switch_to(&mut self, now: Instant, index: usize, leaving: Leaving) {
         let from = self.path.tuple.addrs;
         let known = self.path.tuple.rtt.clone();
-        self.path.switch_to(now, index, self.side, leaving, &mut self.endpoint_events);
+        self.path.switch_to(now, index, self.side, leaving, &mut self.outbox.endpoint_events);
         self.path.remote_cids.repeat_retirements();
         self.path.local_cids.repeat_announcements();
         let to = self.path.tuple.addrs;
@@ -227,7 +227,7 @@ impl Connection {
         self.path.has_challenged = true;
         if self.path.tuple.validated && leaving == Leaving::Moved {
             self.renew_address_token(now);
-            self.path.forget_idle_others(&mut self.endpoint_events);
+            self.path.forget_idle_others(&mut self.outbox.endpoint_events);
         }
         self.pto.reset();
         self.pto_base_time = now;
@@ -236,8 +236,8 @@ impl Connection {
             // The server follows a packet that is more than a probe.
             self.probes.demand_one(SpaceId::DATA);
         }
-        self.stats.migrations += 1;
-        self.events.push_back(Event::Path(PathEvent::Moved { from, to }));
+        self.telemetry.stats.migrations += 1;
+        self.outbox.push_path(PathEvent::Moved { from, to });
     }
 
     /// Asks whether a tuple beside the one in use carries packets.
@@ -247,16 +247,16 @@ impl Connection {
         tuple.validation = Some(validation);
         let addrs = tuple.addrs;
         self.path.has_challenged = true;
-        self.note_migration(now, MigrationState::ProbingStarted, &addrs);
+        self.telemetry.record_migration(now, MigrationState::ProbingStarted, &addrs);
     }
 
     /// Notes that another tuple is in use.
     fn note_switch(&mut self, now: Instant, leaving: Leaving) {
         let Tuple { addrs, validated, .. } = self.path.tuple;
         if leaving == Leaving::Moved {
-            self.note_migration(now, MigrationState::MigrationStarted, &addrs);
+            self.telemetry.record_migration(now, MigrationState::MigrationStarted, &addrs);
             if validated {
-                self.note_migration(now, MigrationState::MigrationComplete, &addrs);
+                self.telemetry.record_migration(now, MigrationState::MigrationComplete, &addrs);
             }
         }
     }
@@ -303,10 +303,10 @@ impl Connection {
                 index += 1;
                 continue;
             }
-            self.path.forget_other(index, &mut self.endpoint_events);
+            self.path.forget_other(index, &mut self.outbox.endpoint_events);
             // That the peer has left an address is no failure.
             if !was_used {
-                self.note_migration(now, MigrationState::ProbingAbandoned, &addrs);
+                self.telemetry.record_migration(now, MigrationState::ProbingAbandoned, &addrs);
                 self.on_tuple_failed(addrs);
             }
         }
@@ -324,7 +324,7 @@ impl Connection {
         self.on_tuple_failed(addrs);
         match self.path.fallback_index() {
             Some(index) => {
-                self.note_migration(now, MigrationState::MigrationAbandoned, &addrs);
+                self.telemetry.record_migration(now, MigrationState::MigrationAbandoned, &addrs);
                 self.switch_to(now, index, Leaving::Failed);
             }
             // Where else should the peer be? It is asked on, ever more patiently.
@@ -352,8 +352,8 @@ impl Connection {
     }
 
     fn on_tuple_failed(&mut self, addrs: FourTuple) {
-        self.stats.paths_failed += 1;
-        self.events.push_back(Event::Path(PathEvent::Failed { addrs }));
+        self.telemetry.stats.paths_failed += 1;
+        self.outbox.push_path(PathEvent::Failed { addrs });
     }
 }
 

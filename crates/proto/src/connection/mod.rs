@@ -24,9 +24,11 @@
 //! | `probing` | the probe timeout, and what is sent then |
 //! | `repetition` | flights of a handshake that are repeated before a timeout |
 //! | `timers` | when to wake, and why |
-//! | `idle`, `vigil`, `close` | silence and the end |
+//! | `liveness`, `idle`, `watchdog`, `close` | silence and the end |
+//! | `extensions` | the extensions in use |
 //! | `unreliable` | unreliable datagrams |
-//! | `stats`, `log` | figures; what is noted in the log |
+//! | `outbox` | events for the application and the endpoint |
+//! | `telemetry`, `stats` | counters and the log |
 //!
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
 //! values back.
@@ -39,14 +41,16 @@ mod delivery;
 mod dispatch;
 mod early_data;
 mod elsewhere;
+mod extensions;
 mod handshake;
 mod idle;
 mod initial_keys;
 mod lifecycle;
-mod log;
+mod liveness;
 mod migration;
 mod moving;
 mod opening;
+mod outbox;
 mod parameters;
 mod preemptive_repeat;
 mod probing;
@@ -60,15 +64,15 @@ mod setup;
 mod slot;
 mod spaces;
 mod stats;
+mod telemetry;
 mod timers;
 mod transmit;
 mod undecryptable;
 mod unreliable;
 mod versions;
-mod vigil;
+mod watchdog;
 mod write_order;
 
-use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,22 +91,21 @@ pub use self::timers::TimerReason;
 use self::address_tokens::AddressTokens;
 use self::close::Close;
 use self::early_data::RememberedLimits;
+use self::extensions::Extensions;
 use self::handshake::Handshake;
-use self::idle::Idle;
 use self::lifecycle::Lifecycle;
+use self::liveness::Liveness;
+use self::outbox::Outbox;
 use self::repetition::Repetition;
 use self::spaces::{EarlySpaces, Probes};
-use self::stats::Counters;
+use self::telemetry::Telemetry;
 use self::undecryptable::Undecryptable;
 use self::versions::Versions;
 pub(crate) use self::versions::{random_cid, reserved};
-use self::vigil::Vigil;
 use crate::config::TransportConfig;
 use crate::crypto::TlsError;
 use crate::datagrams::{DatagramEvent, Datagrams};
-use crate::events::{EndpointEvent, EndpointEventInner, Event};
-use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
-use crate::log::ConnectionLog;
+use crate::events::{EndpointEvent, Event};
 use crate::path::Path;
 use crate::sessions::SessionView;
 use crate::space::{AckOutcome, NumberSpace, PtoBackoff};
@@ -135,15 +138,11 @@ pub struct Connection {
     path: Path,
     streams: Streams,
     datagrams: Datagrams,
-    ack_frequency: Option<AckFrequency>,
-    address_discovery: Option<AddressDiscovery>,
-    quic_bit: Option<QuicBit>,
-    timestamps: Option<Timestamps>,
+    extensions: Extensions,
     address_tokens: AddressTokens,
     /// What is remembered of the server, and will be (clients only).
     sessions: Option<Arc<SessionView>>,
-    idle: Idle,
-    vigil: Vigil,
+    liveness: Liveness,
     close: Option<Close>,
     undecryptable: Undecryptable,
 
@@ -163,16 +162,14 @@ pub struct Connection {
     /// The memory of the last ACK's outcome, reused.
     outcome: AckOutcome,
 
-    events: VecDeque<Event>,
-    endpoint_events: VecDeque<EndpointEventInner>,
-    stats: Counters,
-    log: Option<Box<ConnectionLog>>,
+    outbox: Outbox,
+    telemetry: Telemetry,
 }
 
 impl Connection {
     /// The next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
-        if let Some(event) = self.events.pop_front() {
+        if let Some(event) = self.outbox.events.pop_front() {
             return Some(event);
         }
         if !self.lifecycle.is_open() {
@@ -190,7 +187,7 @@ impl Connection {
 
     /// The next event for the endpoint: hand it to [`Endpoint::handle_event`](crate::Endpoint::handle_event).
     pub fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
-        self.endpoint_events.pop_front().map(EndpointEvent)
+        self.outbox.endpoint_events.pop_front().map(EndpointEvent)
     }
 
     /// The streams.
@@ -215,11 +212,6 @@ impl Connection {
             keys.demand_update();
             self.ping();
         }
-    }
-
-    /// Whether the QUIC bit of the next packet is set.
-    fn next_quic_bit(&mut self) -> bool {
-        self.quic_bit.as_mut().is_none_or(QuicBit::next)
     }
 
     /// Asks the peer for an acknowledgement, to see whether it is there.

@@ -108,7 +108,8 @@ impl Connection {
             return None;
         }
         // RFC 9000 §5.1.1: the peer needs an ID as well, or it could not answer.
-        if !self.path.remote_cids.has_spare() || !self.path.local_cids.prepare_move(&mut self.endpoint_events)
+        if !self.path.remote_cids.has_spare()
+            || !self.path.local_cids.prepare_move(&mut self.outbox.endpoint_events)
         {
             return None;
         }

@@ -4,11 +4,11 @@ use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, NewConnectionId, PathId, TransportParameters, VarInt, Version};
 
 use super::early_data::stream_limits;
+use super::extensions::Extensions;
 use super::{Connection, ConnectionSetup};
 use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
-use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
 
 /// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
 pub(super) struct OfServer {
@@ -83,11 +83,11 @@ impl Connection {
     /// The peer's parameters have come: every component learns what concerns it.
     pub(super) fn on_peer_parameters(&mut self, now: Instant) -> Result<(), TransportError> {
         let parameters = self.handshake.read_parameters()?.clone();
-        self.note_peer_parameters(now, &parameters);
+        self.telemetry.record_peer_parameters(now, &parameters);
         let information = parameters.version_information.as_ref();
         self.versions.check(information)?;
         self.conclude_early_data(&parameters)?;
-        self.idle.negotiate(parameters.max_idle_timeout);
+        self.liveness.idle.negotiate(parameters.max_idle_timeout);
         self.streams.apply_peer_limits(&stream_limits(&parameters));
         self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
         let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
@@ -95,7 +95,7 @@ impl Connection {
         self.path.tuple.mtud.on_peer_limit(mtu_limit);
         self.path.tuple.on_mtu_changed(now);
         if let Some(token) = parameters.stateless_reset_token {
-            self.path.remote_cids.set_handshake_token(token, &mut self.endpoint_events);
+            self.path.remote_cids.set_handshake_token(token, &mut self.outbox.endpoint_events);
         }
         if let Some(preferred) = parameters.preferred_address {
             // RFC 9000 §5.1.1: its connection ID has sequence number 1.
@@ -106,16 +106,11 @@ impl Connection {
                 cid: preferred.cid,
                 reset_token: preferred.reset_token,
             };
-            self.path.remote_cids.on_new_connection_id(&issued, &mut self.endpoint_events)?;
+            self.path.remote_cids.on_new_connection_id(&issued, &mut self.outbox.endpoint_events)?;
         }
-        self.ack_frequency = self.config.min_ack_delay().map(|min| AckFrequency::new(min, &parameters));
-        self.address_discovery =
-            AddressDiscovery::new(now, self.config.address_discovery, parameters.address_discovery);
-        self.timestamps = Timestamps::new(now, self.config.time_stamps, &parameters);
-        let greases = self.config.grease_quic_bit && parameters.grease_quic_bit;
-        self.quic_bit = greases.then(|| QuicBit::new(self.rng.fork()));
+        self.extensions = Extensions::negotiate(now, &self.config, &parameters, &mut self.rng);
         let cid_limit = parameters.active_connection_id_limit.get();
-        self.path.local_cids.set_peer_limit(cid_limit, &mut self.endpoint_events);
+        self.path.local_cids.set_peer_limit(cid_limit, &mut self.outbox.endpoint_events);
         Ok(())
     }
 }

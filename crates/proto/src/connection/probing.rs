@@ -37,7 +37,8 @@ impl Connection {
     /// The longest delay of acknowledgements that the peer promised, or was asked for.
     pub(super) fn peer_max_ack_delay(&self) -> Duration {
         let announced = || self.handshake.peer_parameters().map(|p| p.max_ack_delay);
-        let asked = self.ack_frequency.as_ref().and_then(|extension| extension.peer_max_ack_delay());
+        let asked =
+            self.extensions.ack_frequency.as_ref().and_then(|extension| extension.peer_max_ack_delay());
         asked.or_else(announced).unwrap_or(Duration::from_millis(25))
     }
 
@@ -49,7 +50,7 @@ impl Connection {
             _ => self.path.tuple.rtt.pto_base(),
         };
         let patience = match self.handshake.is_complete() {
-            true => self.idle.timeout(),
+            true => self.liveness.idle.timeout(),
             false => Some(self.config.handshake_timeout),
         };
         self.pto.delay(plain, patience)
@@ -137,9 +138,9 @@ impl Connection {
         if !self.pto.is_due(now) {
             return self.probes.demand_reminder();
         }
-        self.stats.pto_count += 1;
+        self.telemetry.stats.pto_count += 1;
         self.pto.on_timeout(now);
-        self.note(now, LogEvent::ProbeTimeout { space, count: self.pto.count() });
+        self.telemetry.record(now, LogEvent::ProbeTimeout { space, count: self.pto.count() });
         // In the handshake the timeouts may come from a guess that is too short, and prove no break of the path.
         let reminds = self.handshake.is_confirmed() && self.pto.reminds();
         if reminds {
@@ -180,7 +181,7 @@ impl Connection {
         if self.config.timers == TimerStyle::OncePerRtt
             && self.handshake.is_confirmed()
             && self.pto.count() >= RETURN_PTOS
-            && self.idle.since_received(now) > self.pto_base()
+            && self.liveness.idle.since_received(now) > self.pto_base()
         {
             self.pto.on_return();
         }

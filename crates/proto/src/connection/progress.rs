@@ -20,7 +20,7 @@ impl Connection {
         if let Some(version) = progress.version {
             self.on_version(now, version);
         }
-        self.note_keys(now);
+        self.telemetry.record_keys(now, &self.handshake);
         if progress.parameters {
             self.on_peer_parameters(now)?;
         }
@@ -28,10 +28,10 @@ impl Connection {
             self.handshake.on_complete(now);
             self.handshake.set_key_update(self.config.key_update);
             self.lifecycle.move_to_established();
-            self.note_established(now);
-            self.note(now, LogEvent::State(ConnectionState::Established));
-            self.idle.on_established(now, self.pto_base());
-            self.events.push_back(Event::Connected);
+            self.telemetry.record_established(now, &self.handshake, self.early_data);
+            self.telemetry.record(now, LogEvent::State(ConnectionState::Established));
+            self.liveness.idle.on_established(now, self.pto_base());
+            self.outbox.push(Event::Connected);
             if self.side.is_server() {
                 let host = self.path.tuple.addrs.remote.ip();
                 self.address_tokens.begin(now, &mut self.rng, self.versions.current, host);
@@ -43,11 +43,11 @@ impl Connection {
     }
 
     pub(super) fn on_handshake_confirmed(&mut self, now: Instant) {
-        self.note(now, LogEvent::State(ConnectionState::Confirmed));
+        self.telemetry.record(now, LogEvent::State(ConnectionState::Confirmed));
         self.on_address_validated();
         self.discard_space(now, SpaceId::Initial);
         self.discard_space(now, SpaceId::Handshake);
-        self.events.push_back(Event::HandshakeConfirmed);
+        self.outbox.push(Event::HandshakeConfirmed);
         self.try_preferred_address(now);
     }
 
@@ -55,13 +55,13 @@ impl Connection {
     pub(super) fn on_address_validated(&mut self) {
         if !self.path.tuple.credit.is_validated() {
             self.path.tuple.credit.validate();
-            self.endpoint_events.push_back(EndpointEventInner::AddressValidated);
+            self.outbox.push_endpoint(EndpointEventInner::AddressValidated);
         }
     }
 
     /// Another version than that of the first packets is spoken from now on.
     pub(super) fn on_version(&mut self, now: Instant, version: Version) {
-        self.note(now, LogEvent::VersionChosen(Some(version)));
+        self.telemetry.record(now, LogEvent::VersionChosen(Some(version)));
         self.versions.current = version;
         if let Some(sessions) = &self.sessions {
             sessions.set_version(version);

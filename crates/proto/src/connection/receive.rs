@@ -8,10 +8,10 @@ use super::Connection;
 use super::dispatch::FrameContext;
 use super::early_data::EarlyData;
 use super::lifecycle::State;
-use super::log::kind_for_log;
 use super::migration::Detour;
 use super::opening::{Drop, is_early, kind_of};
 use super::spaces::SpaceId;
+use super::telemetry::kind_for_log;
 use crate::config::MTU_MIN;
 use crate::crypto::Level;
 use crate::datagram::{Datagram, Ecn};
@@ -41,16 +41,15 @@ impl Connection {
             State::Closing => return self.answer_closed(&datagram),
             State::Draining | State::Drained => return,
         }
-        self.stats.datagrams_received += 1;
-        self.stats.bytes_received += datagram.payload.len() as u64;
+        self.telemetry.stats.datagrams_received += 1;
+        self.telemetry.stats.bytes_received += datagram.payload.len() as u64;
         let mut detour = None;
         if self.path.tuple.addrs.is_taken_by(&datagram.addrs) {
             self.path.tuple.credit.on_received(datagram.payload.len() as u64);
         } else {
             detour = self.detour_of(&datagram);
             if detour.is_none() {
-                self.stats.packets_dropped += 1;
-                self.note_dropped(now, PacketDropReason::Unwanted, None, datagram.payload.len());
+                self.telemetry.record_dropped(now, PacketDropReason::Unwanted, None, datagram.payload.len());
                 return;
             }
         }
@@ -60,7 +59,7 @@ impl Connection {
         let authenticated = self.handle_packets(now, datagram.payload, arrival);
         // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
         if !authenticated && reset_token.is_some_and(|token| self.path.remote_cids.is_reset_token(&token)) {
-            self.note(now, LogEvent::BareReceived { packet: BarePacket::StatelessReset, size });
+            self.telemetry.record(now, LogEvent::BareReceived { packet: BarePacket::StatelessReset, size });
             self.drain(now, ConnectionError::Reset);
         }
     }
@@ -85,16 +84,19 @@ impl Connection {
             // RFC 9287 §3: any value of the QUIC bit is taken by who has said so, and by nobody else.
             let known = |packet: &ProtectedPacket| packet.quic_bit || self.config.grease_quic_bit;
             let Some(packet) = read_packet(&rest, cid_len).ok().filter(known) else {
-                self.stats.packets_dropped += 1;
-                self.note_dropped(now, PacketDropReason::Unreadable, None, rest.len());
+                self.telemetry.record_dropped(now, PacketDropReason::Unreadable, None, rest.len());
                 break;
             };
             let bytes = rest.split_to(packet.len);
             let is_initial = matches!(packet.kind, ProtectedKind::Initial { .. });
             // RFC 9000 §12.2: the packets of a datagram go to one connection ID.
             if *first_dst.get_or_insert(packet.dst) != packet.dst || (is_initial && !is_full) {
-                self.stats.packets_dropped += 1;
-                self.note_dropped(now, PacketDropReason::Unwanted, kind_for_log(&packet.kind), bytes.len());
+                self.telemetry.record_dropped(
+                    now,
+                    PacketDropReason::Unwanted,
+                    kind_for_log(&packet.kind),
+                    bytes.len(),
+                );
                 continue;
             }
             authenticated |= self.handle_packet(now, packet, bytes, arrival);
@@ -134,19 +136,17 @@ impl Connection {
         match result {
             Ok(()) => true,
             Err(Drop::Silently(reason)) => {
-                self.stats.packets_dropped += 1;
-                self.note_dropped(now, reason, kind, size.into());
+                self.telemetry.record_dropped(now, reason, kind, size.into());
                 false
             }
             Err(Drop::Kept) => {
                 if let Some(kind) = kind {
-                    self.note(now, LogEvent::PacketBuffered { kind, size });
+                    self.telemetry.record(now, LogEvent::PacketBuffered { kind, size });
                 }
                 false
             }
             Err(Drop::Unauthenticated) => {
-                self.stats.packets_unauthenticated += 1;
-                self.note_dropped(now, PacketDropReason::Unauthenticated, kind, size.into());
+                self.telemetry.record_dropped(now, PacketDropReason::Unauthenticated, kind, size.into());
                 false
             }
             Err(Drop::Close(error)) => {
@@ -212,10 +212,13 @@ impl Connection {
             }
         }
         let number = opened.number;
-        let old_keys = space.is_data() && !is_early(&packet) && opened.generation < self.note_generation(now);
+        let old_keys = space.is_data()
+            && !is_early(&packet)
+            && opened.generation < self.telemetry.record_generation(now, &self.handshake);
         let result = self.handle_payload(&cx, number, arrival.ecn);
         let (early, Arrival { ecn, waited, .. }) = (is_early(&packet), arrival);
-        self.note(now, LogEvent::PacketReceived { space, number, size, early, waited, old_keys, ecn });
+        self.telemetry
+            .record(now, LogEvent::PacketReceived { space, number, size, early, waited, old_keys, ecn });
         result.map_err(Drop::Close)
     }
 
@@ -235,7 +238,7 @@ impl Connection {
 
     /// An authentic packet of the peer arrived.
     fn on_authenticated(&mut self, now: Instant, space: SpaceId, packet: &ProtectedPacket) {
-        self.stats.packets_received += 1;
+        self.telemetry.stats.packets_received += 1;
         // Whoever was heard of is not talked to in another version.
         self.versions.keep();
         if is_early(packet) {
@@ -256,9 +259,9 @@ impl Connection {
         }
         self.note_return_of_path(now);
         let pto = self.pto_base();
-        self.idle.on_received(now, pto);
+        self.liveness.idle.on_received(now, pto);
         if self.side.is_client() {
-            self.vigil.on_received(now, self.path.tuple.rtt.smoothed());
+            self.liveness.watchdog.on_received(now, self.path.tuple.rtt.smoothed());
         }
     }
 
@@ -272,7 +275,7 @@ impl Connection {
             // RFC 9000 §12.4.
             return Err(TransportError::protocol_violation("a packet without frames"));
         }
-        let exponent = self.peer_ack_delay_exponent(cx.space);
+        let exponent = self.handshake.peer_ack_delay_exponent(cx.space);
         let (mut ack_eliciting, mut moves_path) = (false, false);
         for frame in frames(cx.payload, self.dialect) {
             let frame = frame?;
@@ -282,7 +285,7 @@ impl Connection {
             }
             ack_eliciting |= frame.is_ack_eliciting();
             moves_path |= !frame.is_probing();
-            if let Some(log) = &mut self.log {
+            if let Some(log) = &mut self.telemetry.log {
                 log.push_frame(cx.now, &frame, exponent);
             }
             let frame_type = frame.frame_type();
@@ -297,10 +300,10 @@ impl Connection {
         if ack_eliciting && !cx.space.is_data() {
             self.on_handshake_asked(cx.now);
         }
-        if let Some(extension) = &mut self.timestamps
+        if let Some(extension) = &mut self.extensions.timestamps
             && extension.end_packet(cx.now, self.path.tuple.rtt.min())
         {
-            self.note_figures(cx.now, None);
+            self.log_figures(cx.now, None);
         }
         let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
         let is_newest = space.largest_received().is_none_or(|largest| largest < number);

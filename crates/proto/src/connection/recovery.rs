@@ -46,7 +46,7 @@ impl Connection {
         self.handshake_acked |= cx.space == SpaceId::Handshake && !outcome.acked.is_empty();
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(cx.now, cx.space, sample);
-            if let Some(extension) = self.timestamps.as_mut().filter(|_| cx.space.is_data()) {
+            if let Some(extension) = self.extensions.timestamps.as_mut().filter(|_| cx.space.is_data()) {
                 extension.on_rtt_sample(sample);
             }
         }
@@ -64,7 +64,7 @@ impl Connection {
 
     /// Lets the extension see what the ACK frame has brought.
     fn tune_ack_frequency(&mut self, now: Instant, outcome: &AckOutcome) {
-        let Some(extension) = &mut self.ack_frequency else { return };
+        let Some(extension) = &mut self.extensions.ack_frequency else { return };
         let (tuple, space) = (&self.path.tuple, &self.path.space);
         let figures = AckFigures {
             rtt: &tuple.rtt,
@@ -118,8 +118,8 @@ impl Connection {
             tuple.flow.on_ce(now, ce, &tuple.rtt);
         }
         for (number, packet) in &outcome.spurious {
-            self.stats.packets_spurious += 1;
-            if let Some(log) = &mut self.log {
+            self.telemetry.stats.packets_spurious += 1;
+            if let Some(log) = &mut self.telemetry.log {
                 log.push(now, LogEvent::PacketSpurious { space, number: *number, size: packet.size });
             }
             if packet.tuple == tuple.id {
@@ -128,7 +128,7 @@ impl Connection {
         }
         for (number, packet) in &outcome.lost {
             let SentPacket { size, mtu_probe, .. } = *packet;
-            self.note(now, LogEvent::PacketLost { space, number: *number, size, mtu_probe });
+            self.telemetry.record(now, LogEvent::PacketLost { space, number: *number, size, mtu_probe });
             self.on_packet_lost(now, packet);
             if !packet.repeated {
                 self.deliver(space, &packet.frames, Fate::Lost);
@@ -143,7 +143,7 @@ impl Connection {
             // What was sent again meanwhile need not be sent once more.
             self.deliver(space, &packet.frames, Fate::Acked);
         }
-        self.note_figures(now, None);
+        self.log_figures(now, None);
     }
 
     fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
@@ -173,7 +173,7 @@ impl Connection {
             tuple.flow.packet_discarded(packet);
         }
         if fell {
-            self.stats.black_holes += 1;
+            self.telemetry.stats.black_holes += 1;
             tuple.on_mtu_changed(now);
         }
     }
@@ -189,8 +189,8 @@ impl Connection {
         if !tuple.mtud.explains_loss(packet.size, packet.time_sent) {
             tuple.flow.packet_lost(now, packet);
         }
-        self.stats.packets_lost += 1;
-        self.stats.bytes_lost += u64::from(packet.size);
+        self.telemetry.stats.packets_lost += 1;
+        self.telemetry.stats.bytes_lost += u64::from(packet.size);
     }
 
     /// Takes all packets of a space out of flight, because its keys are gone or a Retry made them void. Returns the
@@ -227,7 +227,7 @@ impl Connection {
         }
         let of_initial = space == SpaceId::Initial;
         let kind = if of_initial { PacketKind::Initial } else { PacketKind::Handshake };
-        self.note(now, LogEvent::KeysDiscarded(kind));
+        self.telemetry.record(now, LogEvent::KeysDiscarded(kind));
         self.probes.cancel(space);
         // RFC 9002 §6.2.2: the timeout starts anew.
         self.pto.reset();

@@ -29,7 +29,8 @@ impl Connection {
         if !usable {
             return Err(Drop::Silently(PacketDropReason::Unwanted));
         }
-        self.note(now, LogEvent::BareReceived { packet: BarePacket::Retry, size: bytes.len() as u16 });
+        self.telemetry
+            .record(now, LogEvent::BareReceived { packet: BarePacket::Retry, size: bytes.len() as u16 });
         self.handshake.on_retry(packet.src, &bytes[token]);
         self.versions.keep();
         self.path.remote_cids.replace_handshake_cid(packet.src);

@@ -1,32 +1,31 @@
 //! How a connection begins: what it is made from, on a client and on a server.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fulmar_base::{Instant, Rng, Timer};
-use fulmar_wire::{ConnectionId, Dialect, PreferredAddress, Side, Version};
+use fulmar_wire::{ConnectionId, Dialect, PreferredAddress, Side, TransportParameters, Version};
 use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 
 use super::Connection;
 use super::address_tokens::AddressTokens;
 use super::early_data::EarlyData;
+use super::extensions::Extensions;
 use super::handshake::Handshake;
-use super::idle::Idle;
 use super::lifecycle::Lifecycle;
+use super::liveness::Liveness;
+use super::outbox::Outbox;
 use super::parameters::{OfServer, local_parameters};
 use super::repetition::Repetition;
 use super::spaces::{EarlySpaces, Probes};
-use super::stats::Counters;
+use super::telemetry::Telemetry;
 use super::undecryptable::Undecryptable;
 use super::versions::{ClientVersions, FirstFlight, ServerVersions, Versions};
-use super::vigil::Vigil;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
 use crate::endpoint::TokenIssuer;
-use crate::log::ConnectionLog;
 use crate::path::{AddressCredit, Path, Tuple, TupleId};
 use crate::sessions::SessionView;
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
@@ -89,7 +88,7 @@ impl Connection {
         let session = first_flight.session(setup.version, &known, &mut setup.rng)?;
         let (original_dcid, version, now) = (setup.remote_cid, setup.version, setup.now);
         let mut connection = Self::new(setup, session, original_dcid);
-        connection.note_start(now, &first_flight.parameters);
+        connection.record_start(now, &first_flight.parameters);
         connection.versions.set_client(ClientVersions::new(known, version), first_flight);
         if let Some(token) = sessions.as_ref().and_then(|sessions| sessions.take_token()) {
             connection.handshake.set_token(token);
@@ -97,7 +96,7 @@ impl Connection {
         connection.sessions = sessions;
         connection.handshake.drive();
         connection.offer_early_data();
-        connection.note_keys(now);
+        connection.telemetry.record_keys(now, &connection.handshake);
         Ok(connection)
     }
 
@@ -120,13 +119,18 @@ impl Connection {
         let session = versions.session(setup.version)?;
         let (now, credit) = (setup.now, setup.transport.first_credit());
         let mut connection = Self::new(setup, session, first_dcid);
-        connection.note_start(now, &versions.parameters);
+        connection.record_start(now, &versions.parameters);
         connection.handshake.set_negotiation(versions);
         connection.address_tokens.set_issuer(issuer, credit);
         if validated {
             connection.path.tuple.credit.validate();
         }
         Ok(connection)
+    }
+
+    fn record_start(&mut self, now: Instant, parameters: &TransportParameters) {
+        let told = (self.side, parameters);
+        self.telemetry.record_start(now, &self.versions, &self.path.tuple, &self.config, told);
     }
 
     pub(super) fn new(mut setup: ConnectionSetup, session: Session, original_dcid: ConnectionId) -> Self {
@@ -153,14 +157,10 @@ impl Connection {
             path,
             streams: Streams::new(side, &transport.streams(), setup.send_memory.clone(), &mut setup.rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
-            ack_frequency: None,
-            address_discovery: None,
-            quic_bit: None,
-            timestamps: None,
+            extensions: Extensions::default(),
             address_tokens: AddressTokens::default(),
             sessions: None,
-            idle: Idle::new(now, transport.max_idle_timeout, transport.keep_alive_interval),
-            vigil: Vigil::default(),
+            liveness: Liveness::new(now, &transport),
             close: None,
             undecryptable: Undecryptable::default(),
             pto: PtoBackoff::new(transport.timers),
@@ -172,10 +172,8 @@ impl Connection {
             ignores_challenges: false,
             pacing: Timer::new(),
             outcome: AckOutcome::default(),
-            events: VecDeque::new(),
-            endpoint_events: VecDeque::new(),
-            stats: Counters::default(),
-            log: (transport.log_entries > 0).then(|| Box::new(ConnectionLog::new(transport.log_entries))),
+            outbox: Outbox::default(),
+            telemetry: Telemetry::new(transport.log_entries),
             config: transport,
             rng: setup.rng,
         }

@@ -130,7 +130,7 @@ pub struct ConnectionStats {
 impl Connection {
     /// The figures as they are now.
     pub fn stats(&self) -> ConnectionStats {
-        let counters = &self.stats;
+        let counters = &self.telemetry.stats;
         let tuple = &self.path.tuple;
         let session = self.handshake.session();
         ConnectionStats {
@@ -164,7 +164,7 @@ impl Connection {
             rtt_min: tuple.rtt.has_sample().then(|| tuple.rtt.min()),
             rtt_latest: tuple.rtt.latest(),
             rtt_variance: tuple.rtt.variance(),
-            one_way: self.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id)),
+            one_way: self.extensions.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id)),
             ack_gap: self.path.space.ack_policy().ack_eliciting_threshold,
             ack_delay: self.path.space.ack_policy().max_ack_delay,
             mtu: tuple.mtu(),

@@ -25,7 +25,7 @@ pub enum TimerReason {
     /// A challenge will be repeated, or an address has failed.
     Path,
     /// A flow of packets from the server has stopped.
-    Vigil,
+    Watchdog,
     /// A PING will keep the connection alive.
     KeepAlive,
     /// The handshake takes too long.
@@ -52,10 +52,10 @@ impl Connection {
             (self.pacing.deadline(), TimerReason::Pacing),
             (keys, TimerReason::Keys),
             (self.path_deadline(), TimerReason::Path),
-            (self.vigil.deadline(), TimerReason::Vigil),
-            (self.idle.keep_alive_deadline(), TimerReason::KeepAlive),
+            (self.liveness.watchdog.deadline(), TimerReason::Watchdog),
+            (self.liveness.idle.keep_alive_deadline(), TimerReason::KeepAlive),
             (self.handshake.deadline(), TimerReason::Handshake),
-            (self.idle.deadline(), TimerReason::Idle),
+            (self.liveness.idle.deadline(), TimerReason::Idle),
         ]
         .into_iter()
         .filter_map(|(at, reason)| Some((at?, reason)))
@@ -66,12 +66,12 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Instant) {
         if !self.lifecycle.is_open() {
             if self.lifecycle.on_timeout(now) {
-                self.note(now, LogEvent::State(ConnectionState::Drained));
+                self.telemetry.record(now, LogEvent::State(ConnectionState::Drained));
                 self.on_drained();
             }
             return;
         }
-        if self.idle.on_timeout(now) {
+        if self.liveness.idle.on_timeout(now) {
             return self.abandon(now, ConnectionError::TimedOut);
         }
         if self.handshake.on_timeout(now) {
@@ -79,14 +79,14 @@ impl Connection {
         }
         // What is in flight asks the peer already, and its probes go on asking; a PING would only add to it.
         let asked = self.path.tuple.flow.bytes_in_flight() > 0;
-        if self.idle.on_keep_alive(now) && self.handshake.is_confirmed() && !asked {
+        if self.liveness.idle.on_keep_alive(now) && self.handshake.is_confirmed() && !asked {
             self.probes.demand_one(SpaceId::DATA);
         }
         // Where no stream is open, nothing more is expected.
-        if self.vigil.on_timeout(now) && self.open_streams() > 0 {
+        if self.liveness.watchdog.on_timeout(now) && self.open_streams() > 0 {
             // What is in flight may have been answered where this end cannot be reached any more: then its probe has to be
             // the question.
-            self.vigil.ask();
+            self.liveness.watchdog.ask();
             if !asked {
                 self.probes.demand_one(SpaceId::DATA);
             }
@@ -97,7 +97,7 @@ impl Connection {
             self.on_path_timeout(now);
         }
         if self.loss_deadline().is_some_and(|at| at <= now) {
-            self.note(now, LogEvent::LossTimeout);
+            self.telemetry.record(now, LogEvent::LossTimeout);
             self.on_loss_timeout(now);
         } else if let Some((_, space)) = self.pto_deadline().filter(|(at, _)| *at <= now) {
             self.on_pto(now, space);

@@ -49,16 +49,18 @@ impl Connection {
             State::Closing => return self.transmit_close(now, batch),
             State::Draining | State::Drained => return None,
         }
-        if let Some(extension) = &mut self.address_discovery {
+        if let Some(extension) = &mut self.extensions.address_discovery {
             extension.refill(now);
         }
         if let Err(error) = self.maintain_keys(now) {
             self.close_on_error(now, error);
             return self.transmit_close(now, batch);
         }
-        if self.resumes_after_long_silence(now) && self.path.remote_cids.rotate(&mut self.endpoint_events) {
-            self.path.on_cids_changed(&mut self.endpoint_events);
-            self.stats.cid_changes += 1;
+        if self.resumes_after_long_silence(now)
+            && self.path.remote_cids.rotate(&mut self.outbox.endpoint_events)
+        {
+            self.path.on_cids_changed(&mut self.outbox.endpoint_events);
+            self.telemetry.stats.cid_changes += 1;
         }
         if let Some(transmit) = self.transmit_elsewhere(now, batch) {
             return Some(transmit);
@@ -70,7 +72,7 @@ impl Connection {
         let tuple = &mut self.path.tuple;
         let resumes = blocked
             .is_some_and(|blocked| tuple.flow.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt));
-        self.note_figures(now, blocked);
+        self.log_figures(now, blocked);
         if train.count == 0 {
             // The window has grown in between, which happens once in the life of a tuple.
             return if resumes { self.poll_transmit(now, batch) } else { None };
@@ -124,16 +126,17 @@ impl Connection {
     /// alive resumes nothing.
     fn resumes_after_long_silence(&self, now: Instant) -> bool {
         self.side.is_client()
-            && self.idle.is_long_silent(now, self.path.tuple.rtt.min())
+            && self.liveness.idle.is_long_silent(now, self.path.tuple.rtt.min())
             && self.handshake.is_confirmed()
             && !self.path.space.has_ack_eliciting_in_flight()
             && self.wants_any()
     }
 
     fn on_datagram_sent(&mut self, now: Instant, datagram: &DatagramOut) {
-        self.stats.datagrams_sent += 1;
-        self.stats.bytes_sent += datagram.len as u64;
-        self.stats.cwnd_max = self.stats.cwnd_max.max(self.path.tuple.flow.controller().window());
+        self.telemetry.stats.datagrams_sent += 1;
+        self.telemetry.stats.bytes_sent += datagram.len as u64;
+        self.telemetry.stats.cwnd_max =
+            self.telemetry.stats.cwnd_max.max(self.path.tuple.flow.controller().window());
         self.path.tuple.credit.on_sent(datagram.len as u64);
         if datagram.has_handshake_packet && self.side.is_client() {
             // RFC 9001 §4.9.1: a client discards its Initial keys when it first sends a Handshake packet.

@@ -251,8 +251,8 @@ impl Connection {
         }
         let another = self.versions.client.as_ref().and_then(|versions| versions.choose_again(&offered));
         let packet = BarePacket::VersionNegotiation;
-        self.note(now, LogEvent::BareReceived { packet, size: bytes.len() as u16 });
-        self.note_refused_version(now, &offered, another);
+        self.telemetry.record(now, LogEvent::BareReceived { packet, size: bytes.len() as u16 });
+        self.telemetry.record_refused_version(now, &offered, another);
         if another.is_none_or(|version| self.begin_anew(version).is_none()) {
             self.drain(now, ConnectionError::VersionMismatch);
         }

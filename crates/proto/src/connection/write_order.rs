@@ -70,7 +70,9 @@ impl Connection {
         let must_ask = reminds || (allowance == Allowance::Probe && self.probes.is_due(space));
         match space {
             SpaceId::Data(_) => {
-                if must_ask && self.ack_frequency.as_ref().is_some_and(|extension| extension.may_ask()) {
+                if must_ask
+                    && self.extensions.ack_frequency.as_ref().is_some_and(|extension| extension.may_ask())
+                {
                     // Whatever the probe says, its acknowledgement is waited for.
                     out.write_untracked(&Frame::ImmediateAck);
                 }
@@ -97,11 +99,11 @@ impl Connection {
         if (space.needs_ack(now) || (rides_along && space.has_ack_news()))
             && space.write_ack(now, path, ACK_DELAY_EXPONENT, out)
         {
-            self.stats.acks_sent += 1;
-            if let Some(extension) = self.timestamps.as_ref().filter(|_| is_stamped) {
+            self.telemetry.stats.acks_sent += 1;
+            if let Some(extension) = self.extensions.timestamps.as_ref().filter(|_| is_stamped) {
                 extension.write(now, ACK_DELAY_EXPONENT, out);
             }
-            self.stats.ack_bytes += (room - out.space()) as u64;
+            self.telemetry.stats.ack_bytes += (room - out.space()) as u64;
         }
     }
 
@@ -115,6 +117,7 @@ impl Connection {
     fn wants_to_tell_address(&self) -> bool {
         self.handshake.is_complete()
             && self
+                .extensions
                 .address_discovery
                 .as_ref()
                 .is_some_and(|extension| extension.wants_to_send(&self.path.tuple.observation))
@@ -128,13 +131,14 @@ impl Connection {
         self.address_tokens.write(out);
         self.path.remote_cids.write(out);
         let sent = self.path.space.next_number();
-        if let Some(extension) = self.ack_frequency.as_mut().filter(|extension| extension.wants_to_send(sent))
+        if let Some(extension) =
+            self.extensions.ack_frequency.as_mut().filter(|extension| extension.wants_to_send(sent))
             && (self.streams.wants_to_send() || self.datagrams.wants_to_send())
         {
             extension.write(out);
         }
         if self.wants_to_tell_address()
-            && let Some(extension) = &mut self.address_discovery
+            && let Some(extension) = &mut self.extensions.address_discovery
         {
             let tuple = &mut self.path.tuple;
             extension.write(&mut tuple.observation, tuple.addrs.remote, out);

@@ -15,7 +15,7 @@ fn a_client_that_remembers_the_server_may_clear_the_bit_from_its_first_packet_on
     let mut cleared = 0;
     for seed in 0..20 {
         let mut pair = Setup { seed, ..Setup::default() }.dial();
-        pair.client.conn().quic_bit = Some(QuicBit::new(Rng::from_u64(seed.into())));
+        pair.client.conn().extensions.quic_bit = Some(QuicBit::new(Rng::from_u64(seed.into())));
         pair.run_for(Duration::from_millis(200));
         assert!(pair.client.is_connected() && pair.server.is_connected(), "{seed}");
         assert!(pair.server.dropped.is_empty(), "{seed}: {:?}", pair.server.dropped);
@@ -35,7 +35,7 @@ fn a_server_that_takes_set_bits_only_does_not_see_such_a_client() {
         (0..3).all(|_| !bit.next())
     };
     let seed = (0..).find(clears).unwrap();
-    pair.client.conn().quic_bit = Some(QuicBit::new(Rng::from_u64(seed)));
+    pair.client.conn().extensions.quic_bit = Some(QuicBit::new(Rng::from_u64(seed)));
     pair.run_for(Duration::from_millis(20));
     assert!(pair.client.sent.iter().all(|datagram| datagram[0] & 0x40 == 0));
     assert!(!pair.server.dropped.is_empty());

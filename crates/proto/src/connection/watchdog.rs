@@ -22,7 +22,7 @@ const QUESTION_LEN: u16 = MTU_MIN.div_ceil(3);
 
 /// Watches what arrives.
 #[derive(Debug, Default)]
-pub(super) struct Vigil {
+pub(super) struct Watchdog {
     packets: u32,
     last: Option<Instant>,
     alarm: Timer,
@@ -30,7 +30,7 @@ pub(super) struct Vigil {
     asks: bool,
 }
 
-impl Vigil {
+impl Watchdog {
     /// A packet arrived. If it is one of a steady flow, the next one is missed after a round trip: a question too
     /// many costs little, as there is one for each interruption, and the flow stands still until it is asked.
     pub(super) fn on_received(&mut self, now: Instant, rtt: Duration) {
@@ -76,29 +76,29 @@ mod tests {
     fn the_end_of_a_steady_flow_is_noticed_once_and_that_of_another_is_not() {
         let rtt = Duration::from_millis(10);
         let at = Instant::from_millis;
-        let mut vigil = Vigil::default();
+        let mut watchdog = Watchdog::default();
         for n in 0..100 {
-            vigil.on_received(at(n * 11), rtt);
+            watchdog.on_received(at(n * 11), rtt);
         }
-        assert_eq!(vigil.deadline(), None, "the packets are too far apart");
+        assert_eq!(watchdog.deadline(), None, "the packets are too far apart");
         for n in 0..100 {
-            vigil.on_received(at(2_000 + n), rtt);
+            watchdog.on_received(at(2_000 + n), rtt);
         }
-        assert_eq!(vigil.deadline(), Some(at(2_109)));
-        assert!(vigil.on_timeout(at(2_109)) && !vigil.on_timeout(at(2_109)));
-        vigil.on_received(at(2_130), rtt);
-        assert_eq!(vigil.deadline(), None, "the answer is no flow");
+        assert_eq!(watchdog.deadline(), Some(at(2_109)));
+        assert!(watchdog.on_timeout(at(2_109)) && !watchdog.on_timeout(at(2_109)));
+        watchdog.on_received(at(2_130), rtt);
+        assert_eq!(watchdog.deadline(), None, "the answer is no flow");
     }
 
     #[test]
     fn one_probe_is_the_question_unless_a_packet_arrives_before_it() {
         let (rtt, now) = (Duration::from_millis(10), Instant::from_millis(1));
-        let mut vigil = Vigil::default();
-        assert_eq!(vigil.take_question(), 0);
-        vigil.ask();
-        assert_eq!((vigil.take_question(), vigil.take_question()), (400, 0));
-        vigil.ask();
-        vigil.on_received(now, rtt);
-        assert_eq!(vigil.take_question(), 0);
+        let mut watchdog = Watchdog::default();
+        assert_eq!(watchdog.take_question(), 0);
+        watchdog.ask();
+        assert_eq!((watchdog.take_question(), watchdog.take_question()), (400, 0));
+        watchdog.ask();
+        watchdog.on_received(now, rtt);
+        assert_eq!(watchdog.take_question(), 0);
     }
 }

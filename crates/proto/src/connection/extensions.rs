@@ -1,0 +1,39 @@
+//! The extensions of a connection: each a component of its own, built once from the parameters of both ends.
+
+use fulmar_base::{Instant, Rng};
+use fulmar_wire::TransportParameters;
+
+use crate::config::TransportConfig;
+use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
+
+/// The extensions in use; one that is not has no state.
+#[derive(Debug, Default)]
+pub(super) struct Extensions {
+    pub(super) ack_frequency: Option<AckFrequency>,
+    pub(super) address_discovery: Option<AddressDiscovery>,
+    pub(super) quic_bit: Option<QuicBit>,
+    pub(super) timestamps: Option<Timestamps>,
+}
+
+impl Extensions {
+    /// The extensions that both ends know, now that the peer's parameters have come.
+    pub(super) fn negotiate(
+        now: Instant,
+        config: &TransportConfig,
+        peer: &TransportParameters,
+        rng: &mut Rng,
+    ) -> Self {
+        let greases = config.grease_quic_bit && peer.grease_quic_bit;
+        Self {
+            ack_frequency: config.min_ack_delay().map(|min| AckFrequency::new(min, peer)),
+            address_discovery: AddressDiscovery::new(now, config.address_discovery, peer.address_discovery),
+            timestamps: Timestamps::new(now, config.time_stamps, peer),
+            quic_bit: greases.then(|| QuicBit::new(rng.fork())),
+        }
+    }
+
+    /// The QUIC bit of the next packet (RFC 9287 §3.1).
+    pub(super) fn next_quic_bit(&mut self) -> bool {
+        self.quic_bit.as_mut().is_none_or(QuicBit::next)
+    }
+}
