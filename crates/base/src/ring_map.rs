@@ -91,6 +91,19 @@ impl<T> RingMap<T> {
         Some(value)
     }
 
+    /// Removes the value under `key` after `look` has seen it where it is. Returns whether there was one.
+    pub fn remove_with(&mut self, key: u64, look: impl FnOnce(&T)) -> bool {
+        let Some(index) = self.index(key) else { return false };
+        let Some(value) = &self.slots[index] else { return false };
+        look(value);
+        self.slots[index] = None;
+        self.occupied -= 1;
+        if index == 0 {
+            self.trim();
+        }
+        true
+    }
+
     /// Keeps the front slot occupied, so that `first_key` is the smallest key in use.
     fn trim(&mut self) {
         while let Some(None) = self.slots.front() {
@@ -129,6 +142,18 @@ impl<T> RingMap<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_seen_once_before_it_is_removed() {
+        let mut map = RingMap::new();
+        map.push(3, 'a');
+        map.push(4, 'b');
+        let mut seen = Vec::new();
+        assert!(map.remove_with(3, |value| seen.push(*value)));
+        assert!(!map.remove_with(3, |value| seen.push(*value)));
+        assert!(!map.remove_with(7, |value| seen.push(*value)));
+        assert_eq!((seen, map.first_key(), map.len()), (vec!['a'], Some(4), 1));
+    }
 
     #[test]
     fn removal_moves_the_front() {

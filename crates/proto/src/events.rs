@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use fulmar_wire::{CloseCode, ConnectionId, FrameType, ResetToken, TransportErrorCode, VarInt};
+use fulmar_wire::{CloseCode, ConnectionId, FrameType, PathId, ResetToken, TransportErrorCode, VarInt};
 use thiserror::Error;
 
 use crate::crypto::TlsError;
@@ -41,6 +41,8 @@ pub enum Event {
 pub enum PathEvent {
     /// Packets take another way from now on, because one of the ends has moved.
     Moved {
+        /// The path that has moved.
+        path: PathId,
         /// The addresses until now.
         from: FourTuple,
         /// The addresses from now on.
@@ -48,16 +50,22 @@ pub enum PathEvent {
     },
     /// The peer was seen to receive there.
     Validated {
+        /// The path that the addresses belong to.
+        path: PathId,
         /// The addresses.
         addrs: FourTuple,
     },
     /// Nothing came back from there in time.
     Failed {
+        /// The path that the addresses belong to.
+        path: PathId,
         /// The addresses.
         addrs: FourTuple,
     },
     /// The peer tells where it sees this end (draft-ietf-quic-address-discovery).
     Observed {
+        /// The path that the addresses belong to.
+        path: PathId,
         /// The addresses as this end knows them.
         addrs: FourTuple,
         /// This end's address as the peer sees it.

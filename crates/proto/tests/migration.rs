@@ -37,7 +37,7 @@ fn the_server_follows_a_client_whose_port_or_address_has_changed() {
         pair.run_for(100 * MS);
         assert_eq!(pair.server.conn().remote_address(), addr(new));
         let (from, to) = match path_events(&mut pair, Side::Server)[..] {
-            [PathEvent::Moved { from, to }, PathEvent::Validated { addrs }] => {
+            [PathEvent::Moved { from, to, .. }, PathEvent::Validated { addrs, .. }] => {
                 assert_eq!(addrs, to);
                 (from.remote, to.remote)
             }
@@ -136,10 +136,12 @@ fn a_path_is_probed_without_moving_and_taken_at_once_later() {
     pair.client.conn().probe_path(now, Some(second.ip())).unwrap();
     pair.run_for(50 * MS);
     let events = path_events(&mut pair, Side::Client);
-    assert!(matches!(events[..], [PathEvent::Validated { addrs }] if addrs.local_ip == Some(second.ip())));
+    assert!(
+        matches!(events[..], [PathEvent::Validated { addrs, .. }] if addrs.local_ip == Some(second.ip()))
+    );
     assert_eq!(pair.server.conn().remote_address(), addr(CLIENT), "a probe moves nothing");
     let server_events = path_events(&mut pair, Side::Server);
-    assert!(matches!(server_events[..], [PathEvent::Validated { addrs }] if addrs.remote == second));
+    assert!(matches!(server_events[..], [PathEvent::Validated { addrs, .. }] if addrs.remote == second));
     assert_eq!(pair.server.conn().stats().migrations, 0);
     let now = pair.now;
     pair.client.conn().migrate(now, Some(second.ip())).unwrap();
@@ -243,7 +245,7 @@ fn a_client_moves_to_the_address_that_its_server_prefers() {
     assert_eq!(pair.client.conn().remote_address(), preferred);
     let first = path_events(&mut pair, Side::Server)[0];
     assert!(
-        matches!(first, PathEvent::Validated { addrs } if addrs.local_ip == Some(preferred.ip())),
+        matches!(first, PathEvent::Validated { addrs, .. } if addrs.local_ip == Some(preferred.ip())),
         "a server proves the path from its preferred address before it uses it (RFC 9000 §9.6.2): {first:?}"
     );
     assert_eq!(pair.server.conn().local_ip(), Some(preferred.ip()));

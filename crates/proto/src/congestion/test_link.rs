@@ -12,7 +12,7 @@ use super::{ControllerFactory, Flow};
 use crate::datagram::Ecn;
 use crate::packet::{FrameWriter, SentFrames, SentPacket};
 use crate::path::{Rtt, TupleId};
-use crate::space::{AckOutcome, AckPolicy, LossContext, NumberSpace, PtoBackoff};
+use crate::space::{AckOutcome, AckPolicy, LossContext, Losses, NumberSpace, PtoBackoff};
 
 /// The size of each packet.
 pub(super) const SIZE: u16 = 1_250;
@@ -123,7 +123,6 @@ pub(super) struct Transfer {
     pub(super) flow: Flow,
     pub(super) rtt: Rtt,
     pto: PtoBackoff,
-    outcome: AckOutcome,
     pub(super) packets_left: u64,
     receiver: NumberSpace,
     /// Packet numbers on their way to the receiver and encoded ACKs on their way back, by arrival.
@@ -150,7 +149,6 @@ impl Transfer {
             flow: Flow::new(Instant::ZERO, control, SIZE, &rtt),
             rtt,
             pto: PtoBackoff::new(Default::default()),
-            outcome: AckOutcome::default(),
             packets_left: packets,
             receiver: NumberSpace::new(AckPolicy::default(), &mut rng),
             rng,
@@ -294,40 +292,40 @@ impl Transfer {
             let Some(Ok(Frame::Ack(ack))) = frames(&bytes, Dialect::SinglePath).next() else {
                 panic!("an ACK was sent");
             };
-            self.outcome.clear();
-            self.sender.on_ack(self.now, &ack, 3, &mut self.outcome).expect("it is legal");
-            if let Some(sample) = self.outcome.rtt_sample {
+            let mut outcome = AckOutcome::default();
+            let flow = &mut self.flow;
+            let on_acked = |_, packet: &SentPacket| flow.packet_acked(packet);
+            self.sender.on_ack(self.now, &ack, 3, &mut outcome, on_acked).expect("it is legal");
+            if let Some(sample) = outcome.rtt_sample {
                 self.rtt.update(self.now, sample.rtt, sample.ack_delay, Some(MAX_ACK_DELAY));
                 self.pto.reset();
             }
-            self.detect_lost();
+            self.detect_lost(&outcome);
         }
     }
 
     fn expire(&mut self) {
         if self.sender.loss_deadline().is_some_and(|at| at <= self.now) {
-            self.outcome.clear();
-            self.detect_lost();
+            self.detect_lost(&AckOutcome::default());
         } else if self.sender.pto_deadline(self.pto_delay()).is_some_and(|at| at <= self.now) {
             self.pto.on_timeout(self.now);
             self.send_packet();
         }
     }
 
-    fn detect_lost(&mut self) {
+    fn detect_lost(&mut self, outcome: &AckOutcome) {
+        let mut losses = Losses::default();
         let cx = LossContext { rtt: &self.rtt, max_ack_delay: MAX_ACK_DELAY };
-        self.sender.detect_lost(self.now, &cx, &mut self.outcome);
-        let outcome = &self.outcome;
-        outcome.acked.iter().for_each(|(_, packet)| self.flow.packet_acked(packet));
+        self.sender.detect_lost(self.now, &cx, &mut losses);
         self.flow.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), 0, &self.rtt);
-        outcome.lost.iter().for_each(|(_, packet)| self.flow.packet_lost(self.now, packet));
-        self.flow.end_loss(self.now, outcome.persistent_congestion, &self.rtt);
+        losses.lost.iter().for_each(|(_, packet)| self.flow.packet_lost(self.now, packet));
+        self.flow.end_loss(self.now, losses.persistent_congestion, &self.rtt);
         for (_, packet) in &outcome.spurious {
             self.flow.on_spurious(self.now, packet, &self.rtt);
         }
-        self.packets_acked += outcome.acked.len() as u64;
-        self.packets_left += outcome.lost.len() as u64;
-        self.packets_lost += outcome.lost.len() as u64;
+        self.packets_acked += outcome.packets as u64;
+        self.packets_left += losses.lost.len() as u64;
+        self.packets_lost += losses.lost.len() as u64;
         self.packets_spurious += outcome.spurious.len() as u64;
     }
 }

@@ -65,11 +65,15 @@ impl AddressTokens {
         }
     }
 
+    /// Whether there may be another token that tells of more.
+    pub(super) fn can_grow(&self) -> bool {
+        !self.hosts.is_empty() && self.issuer.as_ref().is_some_and(|issuer| issuer.per_connection() > 0)
+    }
+
     /// Whether the client makes use of so much more credit than its tokens tell of that it is worth another one. Each such
     /// step doubles what they tell, so there are no more steps than there are doublings from the first window to the largest.
     pub(super) fn is_outgrown_by(&self, credit: &ReceiveCredit) -> bool {
-        let gives = self.issuer.as_ref().is_some_and(|issuer| issuer.per_connection() > 0);
-        gives && !self.hosts.is_empty() && credit.has_doubled_since(&self.credit)
+        self.can_grow() && credit.has_doubled_since(&self.credit)
     }
 
     /// The client at `host` makes use of this credit, and gets a token that tells so.

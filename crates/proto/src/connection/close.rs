@@ -54,14 +54,14 @@ impl Close {
         self.pending = false;
     }
 
-    /// Writes the frame for an Initial or Handshake packet (`early`) or a 1-RTT packet.
-    pub(super) fn write(&self, early: bool, out: &mut FrameWriter<'_>) {
+    /// Writes the frame for an Initial or Handshake packet (`of_handshake`) or a 1-RTT packet.
+    pub(super) fn write(&self, of_handshake: bool, out: &mut FrameWriter<'_>) {
         let hidden =
             CloseCode::Transport { code: TransportErrorCode::APPLICATION_ERROR, frame: FrameType::PADDING };
         // RFC 9000 §10.2.3: an application's code and words could reveal its state before the handshake has
         // proven who listens.
         let (code, reason): (_, &[u8]) = match self.code {
-            CloseCode::Application(_) if early => (hidden, &[]),
+            CloseCode::Application(_) if of_handshake => (hidden, &[]),
             code => (code, &self.reason),
         };
         out.write_untracked(&Frame::ConnectionClose(ConnectionClose { code, reason }));
@@ -96,8 +96,8 @@ impl Connection {
     fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
         self.telemetry.record(now, LogEvent::State(ConnectionState::Closing));
         self.telemetry.record_closing(now, code, &reason);
-        self.close = Some(Close::new(code, reason));
-        self.lifecycle.move_to_closing(now + self.pto_base() * DRAINING_PTOS);
+        let end = now + self.probe_timeout() * DRAINING_PTOS;
+        self.lifecycle.move_to_closing(end, Close::new(code, reason));
         self.stop_components(now);
     }
 
@@ -105,7 +105,7 @@ impl Connection {
     pub(super) fn drain(&mut self, now: Instant, reason: ConnectionError) {
         self.telemetry.record(now, LogEvent::State(ConnectionState::Draining));
         let was_open = self.lifecycle.is_open();
-        self.lifecycle.move_to_draining(now + self.pto_base() * DRAINING_PTOS);
+        self.lifecycle.move_to_draining(now + self.probe_timeout() * DRAINING_PTOS);
         self.stop_components(now);
         if was_open {
             self.telemetry.record_lost(now, &reason);
@@ -127,8 +127,7 @@ impl Connection {
         self.remember_path(now);
         self.liveness.stop();
         self.handshake.stop();
-        self.pacing.cancel();
-        self.undecryptable.clear();
+        self.paths.iter_mut().for_each(|path| path.pacing.cancel());
     }
 
     pub(super) fn on_drained(&mut self) {

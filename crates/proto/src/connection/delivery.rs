@@ -2,9 +2,13 @@
 //!
 //! A new reliable frame is a line here; the compiler names it if it is missing.
 
-use super::Connection;
-use super::spaces::SpaceId;
+use super::address_tokens::AddressTokens;
+use super::extensions::Extensions;
+use super::handshake::{HandshakeState, SpaceId};
+use super::write_order::Writers;
 use crate::packet::SentFrame;
+use crate::path::{Paths, Pending};
+use crate::streams::Streams;
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,66 +21,121 @@ pub(super) enum Fate {
     Probed,
 }
 
-impl Connection {
-    /// Hands the tokens of a packet back to the owners of its frames.
+/// The owners of reliable frames, borrowed once.
+pub(super) struct Owners<'c> {
+    pub(super) handshake: &'c mut HandshakeState,
+    pub(super) paths: &'c mut Paths,
+    pub(super) tokens: &'c mut AddressTokens,
+    pub(super) extensions: &'c mut Extensions,
+    pub(super) streams: &'c mut Streams,
+}
+
+impl<'c> Owners<'c> {
+    /// Those among the writers of a packet.
+    pub(super) fn of(writers: &'c mut Writers<'_>) -> Self {
+        Self {
+            handshake: writers.handshake,
+            paths: writers.paths,
+            tokens: writers.tokens,
+            extensions: writers.extensions,
+            streams: writers.streams,
+        }
+    }
+
+    /// Hands the tokens of a packet of `space` back to the owners of its frames.
     pub(super) fn deliver(&mut self, space: SpaceId, frames: &[SentFrame], fate: Fate) {
-        let acked = fate == Fate::Acked;
         for token in frames {
-            match token {
-                // A newer acknowledgement says the same and more, so a lost one is not repeated.
-                SentFrame::Ack { largest } => {
-                    if let Some(space) = self.space_mut(space).filter(|_| acked) {
-                        space.on_ack_acked(*largest);
-                    }
+            let bits = self.deliver_one(space, token, fate);
+            self.paths.raise(bits);
+        }
+    }
+
+    /// Returns who may have something to send now.
+    fn deliver_one(&mut self, space: SpaceId, token: &SentFrame, fate: Fate) -> Pending {
+        let acked = fate == Fate::Acked;
+        match token {
+            // A newer acknowledgement says the same and more, so a lost one is not repeated.
+            SentFrame::Ack { path, largest } => {
+                let acknowledged = match space {
+                    SpaceId::Data(_) => self.paths.get_mut(*path).map(|path| &mut path.space),
+                    _ => self.handshake.spaces.get_mut(space),
+                };
+                if let Some(space) = acknowledged.filter(|_| acked) {
+                    space.on_ack_acked(*largest);
                 }
-                SentFrame::Crypto { offset, len } if acked => {
-                    self.handshake.on_crypto_acked(space.level(), *offset, *len);
+                Pending::NONE
+            }
+            SentFrame::Crypto { offset, len } => {
+                let tls = &mut self.handshake.tls;
+                match acked {
+                    true => tls.on_crypto_acked(space.level(), *offset, *len),
+                    false => tls.on_crypto_lost(space.level(), *offset, *len),
                 }
-                SentFrame::Crypto { offset, len } => {
-                    self.handshake.on_crypto_lost(space.level(), *offset, *len);
-                }
-                SentFrame::Stream { .. }
-                | SentFrame::ResetStream(_)
-                | SentFrame::ResetStreamAt { .. }
-                | SentFrame::StopSending(_)
-                | SentFrame::MaxData
-                | SentFrame::MaxStreamData(_)
-                | SentFrame::MaxStreams(_)
-                | SentFrame::DataBlocked
-                | SentFrame::StreamDataBlocked(_)
-                | SentFrame::StreamsBlocked(_) => match fate {
+                Pending::HANDSHAKE
+            }
+            SentFrame::Stream { .. }
+            | SentFrame::ResetStream(_)
+            | SentFrame::ResetStreamAt { .. }
+            | SentFrame::StopSending(_)
+            | SentFrame::MaxData
+            | SentFrame::MaxStreamData(_)
+            | SentFrame::MaxStreams(_)
+            | SentFrame::DataBlocked
+            | SentFrame::StreamDataBlocked(_)
+            | SentFrame::StreamsBlocked(_) => {
+                match fate {
                     Fate::Acked => self.streams.on_acked(token),
                     Fate::Lost => self.streams.on_lost(token),
                     Fate::Probed => self.streams.on_probe(token),
-                },
-                SentFrame::NewConnectionId { sequence, .. } if acked => {
-                    self.path.local_cids.on_acked(*sequence);
                 }
-                SentFrame::NewConnectionId { sequence, .. } => self.path.local_cids.on_lost(*sequence),
-                SentFrame::RetireConnectionId { sequence, .. } if acked => {
-                    self.path.remote_cids.on_acked(*sequence);
-                }
-                SentFrame::RetireConnectionId { sequence, .. } => self.path.remote_cids.on_lost(*sequence),
-                SentFrame::HandshakeDone if acked => self.handshake.on_done_acked(),
-                SentFrame::HandshakeDone => self.handshake.on_done_lost(),
-                SentFrame::NewToken { number } if acked => self.address_tokens.on_acked(*number),
-                SentFrame::NewToken { number } => self.address_tokens.on_lost(*number),
-                SentFrame::AckFrequency { sequence } => {
-                    if let Some(extension) = &mut self.extensions.ack_frequency {
-                        match acked {
-                            true => extension.on_acked(*sequence),
-                            false => extension.on_lost(*sequence),
-                        }
-                    }
-                }
-                SentFrame::ObservedAddress { sequence } => {
-                    for tuple in self.path.tuples_mut() {
-                        tuple.observation.on_fate(*sequence, acked);
-                    }
-                }
-                // A PING has done what it could.
-                SentFrame::Ping => {}
+                Pending::STREAMS
             }
+            SentFrame::NewConnectionId { path, sequence } => {
+                match self.paths.get_mut(*path).map(|path| &mut path.local_cids) {
+                    Some(cids) if acked => cids.on_acked(*sequence),
+                    Some(cids) => cids.on_lost(*sequence),
+                    None => {}
+                }
+                Pending::LOCAL_CIDS
+            }
+            SentFrame::RetireConnectionId { path, sequence } => {
+                match self.paths.get_mut(*path).map(|path| &mut path.remote_cids) {
+                    Some(cids) if acked => cids.on_acked(*sequence),
+                    Some(cids) => cids.on_lost(*sequence),
+                    None => {}
+                }
+                Pending::REMOTE_CIDS
+            }
+            SentFrame::HandshakeDone => {
+                match acked {
+                    true => self.handshake.tls.on_done_acked(),
+                    false => self.handshake.tls.on_done_lost(),
+                }
+                Pending::HANDSHAKE
+            }
+            SentFrame::NewToken { number } => {
+                match acked {
+                    true => self.tokens.on_acked(*number),
+                    false => self.tokens.on_lost(*number),
+                }
+                Pending::TOKENS
+            }
+            SentFrame::AckFrequency { sequence } => {
+                match &mut self.extensions.ack_frequency {
+                    Some(extension) if acked => extension.on_acked(*sequence),
+                    Some(extension) => extension.on_lost(*sequence),
+                    None => {}
+                }
+                Pending::DATA
+            }
+            SentFrame::ObservedAddress { path, sequence } => {
+                for tuple in self.paths.get_mut(*path).into_iter().flat_map(|path| path.tuples_mut()) {
+                    tuple.observation.on_fate(*sequence, acked);
+                }
+                Pending::ADDRESS
+            }
+            // A PING has done what it could.
+            SentFrame::Ping => Pending::NONE,
         }
     }
 }

@@ -1,26 +1,47 @@
 //! The list of frames and their owners: where each frame that arrives goes.
 //!
-//! A new frame is a line here; the compiler names it if it is missing.
+//! A new frame is a line here; the compiler names it if it is missing. What a frame means for more than its owner leaves
+//! as a [`Consequence`].
 
 use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{
-    AckFrequency, ConnectionClose, ConnectionId, Crypto, Frame, FrameType, NewToken, ObservedAddress,
-    PacketKind, TransportErrorCode,
+    AckFrequency, ConnectionId, Crypto, Frame, FrameType, NewToken, ObservedAddress, PacketKind,
+    TransportErrorCode,
 };
 
 use super::Connection;
+use super::delivery::Owners;
+use super::handshake::{Progress, SpaceId};
 use super::migration::Detour;
-use super::spaces::SpaceId;
+use super::outbox::Outbox;
+use super::recovery::Recovery;
+use super::telemetry::Telemetry;
+use crate::config::TransportConfig;
+use crate::datagrams::Datagrams;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, PathEvent};
 use crate::ext::{unasked, unasked_stamp};
 use crate::log::LogEvent;
+use crate::path::Pending;
+use crate::sessions::SessionView;
 use crate::streams::RecvContext;
+
+/// How frames came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// In a packet that was opened.
+    Packet,
+    /// In what forward erasure correction made again of a packet that was lost: its frames count, the packet is
+    /// not acknowledged, and nothing is learned of the path.
+    #[expect(dead_code, reason = "the extension for forward erasure correction gives such frames")]
+    Recovered,
+}
 
 /// Where a frame was found.
 pub(super) struct FrameContext<'a> {
     pub(super) now: Instant,
+    pub(super) origin: Origin,
     pub(super) space: SpaceId,
     pub(super) kind: PacketKind,
     /// The connection ID that the packet was sent to.
@@ -31,81 +52,150 @@ pub(super) struct FrameContext<'a> {
     pub(super) generation: u64,
     /// Where the packet came from, if it has not taken the tuple in use.
     pub(super) detour: Option<&'a Detour>,
+    /// Whether it arrived at a socket that this end sends from no more, where no challenge can be answered.
+    pub(super) late: bool,
+}
+
+/// What a frame means beyond its owner.
+pub(super) enum Consequence {
+    Nothing,
+    /// The handshake has moved on.
+    Handshake(Progress),
+    /// The server says that the handshake is done.
+    HandshakeDone,
+    /// Data has arrived: the peer may make use of more than it was told that it can.
+    StreamData,
+    /// The peer asks whether this end receives where the packet arrived.
+    PathChallenge([u8; 8]),
+    /// The peer answers such a question.
+    PathResponse([u8; 8]),
+    /// The figures of the path have changed.
+    Acked,
+    /// The peer has closed the connection.
+    Closed(ConnectionError),
+}
+
+/// The owners of frames that arrive, borrowed once.
+pub(super) struct Receivers<'c> {
+    pub(super) is_server: bool,
+    pub(super) config: &'c TransportConfig,
+    pub(super) owners: Owners<'c>,
+    pub(super) datagrams: &'c mut Datagrams,
+    pub(super) sessions: Option<&'c SessionView>,
+    pub(super) outbox: &'c mut Outbox,
+    pub(super) telemetry: &'c mut Telemetry,
 }
 
 impl Connection {
+    /// Borrows the owners of frames that arrive.
+    #[inline]
+    pub(super) fn receivers(&mut self) -> Receivers<'_> {
+        Receivers {
+            is_server: self.side.is_server(),
+            config: &self.config,
+            owners: Owners {
+                handshake: &mut self.handshake,
+                paths: &mut self.paths,
+                tokens: &mut self.address_tokens,
+                extensions: &mut self.extensions,
+                streams: &mut self.streams,
+            },
+            datagrams: &mut self.datagrams,
+            sessions: self.sessions.as_deref(),
+            outbox: &mut self.outbox,
+            telemetry: &mut self.telemetry,
+        }
+    }
+}
+
+impl Receivers<'_> {
     /// Hands a frame to its owner.
-    pub(super) fn dispatch(&mut self, frame: Frame<'_>, cx: &FrameContext<'_>) -> Result<(), TransportError> {
-        let stream_cx = RecvContext {
-            now: cx.now,
-            rtt: self.path.tuple.rtt.smoothed(),
-            early: cx.kind == PacketKind::ZeroRtt,
-        };
+    pub(super) fn dispatch(
+        &mut self,
+        frame: Frame<'_>,
+        cx: &FrameContext<'_>,
+    ) -> Result<Consequence, TransportError> {
+        self.owners.paths.raise(who_may_answer(&frame));
+        let Owners { handshake, paths, streams, extensions, .. } = &mut self.owners;
+        let events = &mut self.outbox.endpoint_events;
         match frame {
-            Frame::Padding | Frame::Ping => Ok(()),
-            Frame::Ack(ack) => self.on_ack(cx, &ack),
-            Frame::Crypto(crypto) => self.on_crypto(cx, &crypto),
+            Frame::Padding | Frame::Ping => {}
+            Frame::Ack(ack) => {
+                // Application data of a path is acknowledged on any path.
+                let space = if cx.space.is_data() { SpaceId::Data(ack.path) } else { cx.space };
+                self.recovery(cx.now).on_ack(space, &ack, cx.generation)?;
+                return Ok(Consequence::Acked);
+            }
+            Frame::Crypto(crypto) => return self.on_crypto(cx, &crypto),
             Frame::Stream(stream) => {
-                self.streams.on_stream(&stream, cx.payload, &stream_cx)?;
-                self.tell_of_credit(cx.now);
-                Ok(())
+                let stream_cx = RecvContext {
+                    now: cx.now,
+                    rtt: paths.of(cx.space).tuple.rtt.smoothed(),
+                    early: cx.kind == PacketKind::ZeroRtt,
+                };
+                streams.on_stream(&stream, cx.payload, &stream_cx)?;
+                return Ok(Consequence::StreamData);
             }
-            Frame::ResetStream(reset) => self.streams.on_reset_stream(&reset),
-            Frame::ResetStreamAt(_) if !self.config.reset_stream_at => Err(not_negotiated()),
-            Frame::ResetStreamAt(reset) => self.streams.on_reset_stream_at(&reset),
-            Frame::StopSending(stop) => self.streams.on_stop_sending(&stop),
-            Frame::MaxData(max) => {
-                self.streams.on_max_data(&max);
-                Ok(())
-            }
-            Frame::MaxStreamData(max) => self.streams.on_max_stream_data(&max),
-            Frame::MaxStreams(max) => {
-                self.streams.on_max_streams(&max);
-                Ok(())
-            }
-            Frame::DataBlocked(blocked) => {
-                self.streams.on_data_blocked(&blocked);
-                Ok(())
-            }
-            Frame::StreamDataBlocked(blocked) => self.streams.on_stream_data_blocked(&blocked),
-            Frame::StreamsBlocked(blocked) => {
-                self.streams.on_streams_blocked(&blocked);
-                Ok(())
-            }
-            Frame::Datagram(datagram) => self.datagrams.on_datagram(&datagram, cx.payload),
+            Frame::ResetStream(reset) => streams.on_reset_stream(&reset)?,
+            Frame::ResetStreamAt(_) if !self.config.reset_stream_at => return Err(not_negotiated()),
+            Frame::ResetStreamAt(reset) => streams.on_reset_stream_at(&reset)?,
+            Frame::StopSending(stop) => streams.on_stop_sending(&stop)?,
+            Frame::MaxData(max) => streams.on_max_data(&max),
+            Frame::MaxStreamData(max) => streams.on_max_stream_data(&max)?,
+            Frame::MaxStreams(max) => streams.on_max_streams(&max),
+            Frame::DataBlocked(blocked) => streams.on_data_blocked(&blocked),
+            Frame::StreamDataBlocked(blocked) => streams.on_stream_data_blocked(&blocked)?,
+            Frame::StreamsBlocked(blocked) => streams.on_streams_blocked(&blocked),
+            Frame::Datagram(datagram) => self.datagrams.on_datagram(&datagram, cx.payload)?,
             Frame::NewConnectionId(new) => {
-                self.path.remote_cids.on_new_connection_id(&new, &mut self.outbox.endpoint_events)?;
-                self.path.on_cids_changed(&mut self.outbox.endpoint_events);
-                Ok(())
+                if let Some(path) = paths.get_mut(new.path) {
+                    path.remote_cids.on_new_connection_id(&new, events)?;
+                    path.on_cids_changed(events);
+                }
             }
-            Frame::RetireConnectionId(retire) => self.path.local_cids.on_retire(
-                retire.sequence.get(),
-                &cx.dst,
-                &mut self.outbox.endpoint_events,
-            ),
-            Frame::PathChallenge(challenge) => {
-                self.on_path_challenge(cx, challenge.data);
-                Ok(())
+            Frame::RetireConnectionId(retire) => {
+                if let Some(path) = paths.get_mut(retire.path) {
+                    path.local_cids.on_retire(retire.sequence.get(), &cx.dst, events)?;
+                }
             }
-            Frame::PathResponse(response) => self.on_path_response(cx.now, response.data),
-            Frame::NewToken(token) => self.on_new_token(&token),
-            Frame::HandshakeDone => self.on_handshake_done(cx.now),
-            Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request),
+            Frame::PathChallenge(challenge) => return Ok(Consequence::PathChallenge(challenge.data)),
+            Frame::PathResponse(response) => return Ok(Consequence::PathResponse(response.data)),
+            Frame::NewToken(token) => self.on_new_token(&token)?,
+            Frame::HandshakeDone if self.is_server => return Err(done_by_client()),
+            Frame::HandshakeDone if handshake.is_confirmed() => {}
+            Frame::HandshakeDone => return Ok(Consequence::HandshakeDone),
+            Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request)?,
             Frame::Timestamp(stamp) => {
-                self.extensions.timestamps.as_mut().ok_or_else(unasked_stamp)?.on_frame(&stamp)
+                extensions.timestamps.as_mut().ok_or_else(unasked_stamp)?.on_frame(&stamp)?;
             }
-            Frame::ObservedAddress(observed) => self.on_observed_address(cx, &observed),
-            Frame::ImmediateAck => self.on_immediate_ack(cx),
+            Frame::ObservedAddress(observed) => self.on_observed_address(cx, &observed)?,
+            Frame::ImmediateAck => self.on_immediate_ack(cx)?,
             Frame::ConnectionClose(close) => {
-                self.on_connection_close(cx.now, &close);
-                Ok(())
+                let reason = Bytes::copy_from_slice(close.reason);
+                return Ok(Consequence::Closed(ConnectionError::from_peer(close.code, reason)));
             }
+        }
+        Ok(Consequence::Nothing)
+    }
+
+    fn recovery(&mut self, now: Instant) -> Recovery<'_> {
+        let Owners { handshake, paths, tokens, extensions, streams } = &mut self.owners;
+        Recovery {
+            now,
+            owners: Owners { handshake, paths, tokens, extensions, streams },
+            stats: &mut self.telemetry.stats,
+            log: self.telemetry.log.as_deref_mut(),
         }
     }
 
-    fn on_crypto(&mut self, cx: &FrameContext<'_>, crypto: &Crypto<'_>) -> Result<(), TransportError> {
-        let progress = self.handshake.on_crypto(cx.space.level(), crypto)?;
-        self.on_handshake_progress(cx.now, progress)
+    fn on_crypto(
+        &mut self,
+        cx: &FrameContext<'_>,
+        crypto: &Crypto<'_>,
+    ) -> Result<Consequence, TransportError> {
+        let handshake = &mut *self.owners.handshake;
+        let progress = handshake.tls.on_crypto(cx.space.level(), crypto, &mut handshake.keys)?;
+        Ok(Consequence::Handshake(progress))
     }
 
     fn on_ack_frequency(
@@ -113,20 +203,23 @@ impl Connection {
         cx: &FrameContext<'_>,
         request: &AckFrequency,
     ) -> Result<(), TransportError> {
-        let extension = self.extensions.ack_frequency.as_mut().ok_or_else(not_negotiated)?;
+        let extension = self.owners.extensions.ack_frequency.as_mut().ok_or_else(not_negotiated)?;
         let policy = extension.on_frame(request)?;
-        if let (Some(policy), Some(space)) = (policy, self.space_mut(cx.space)) {
-            space.set_ack_policy(policy);
+        // What the peer asks for holds on all paths (draft-ietf-quic-multipath §3.3).
+        if let (Some(policy), SpaceId::Data(_)) = (policy, cx.space) {
+            self.owners.paths.iter_mut().for_each(|path| path.space.set_ack_policy(policy));
         }
         Ok(())
     }
 
     fn on_immediate_ack(&mut self, cx: &FrameContext<'_>) -> Result<(), TransportError> {
-        if self.extensions.ack_frequency.is_none() {
+        if self.owners.extensions.ack_frequency.is_none() {
             return Err(not_negotiated());
         }
-        if let Some(space) = self.space_mut(cx.space) {
-            space.demand_ack();
+        if let SpaceId::Data(path) = cx.space
+            && let Some(path) = self.owners.paths.get_mut(path)
+        {
+            path.space.demand_ack();
         }
         Ok(())
     }
@@ -136,52 +229,56 @@ impl Connection {
         cx: &FrameContext<'_>,
         frame: &ObservedAddress,
     ) -> Result<(), TransportError> {
-        let extension = self.extensions.address_discovery.as_ref().ok_or_else(unasked)?;
+        let extension = self.owners.extensions.address_discovery.as_ref().ok_or_else(unasked)?;
+        let SpaceId::Data(id) = cx.space else { return Ok(()) };
+        let Some(path) = self.owners.paths.get_mut(id) else { return Ok(()) };
         let tuple = match cx.detour {
-            None => Some(&mut self.path.tuple),
-            Some(detour) => self.path.tuples_mut().find(|tuple| tuple.addrs == detour.addrs()),
+            None => Some(&mut path.tuple),
+            Some(detour) => path.tuples_mut().find(|tuple| tuple.addrs == detour.addrs()),
         };
         // What is said of a tuple that is not known yet will be said again when it is.
         let Some(tuple) = tuple else { return Ok(()) };
         let (news, addrs) = (extension.on_frame(frame, &mut tuple.observation)?, tuple.addrs);
         if let Some(address) = news {
-            self.outbox.push_path(PathEvent::Observed { addrs, address });
+            self.outbox.push_path(PathEvent::Observed { path: id, addrs, address });
             self.telemetry.record(cx.now, LogEvent::observed_address(address));
         }
         Ok(())
     }
 
     fn on_new_token(&mut self, frame: &NewToken<'_>) -> Result<(), TransportError> {
-        if self.side.is_server() {
+        if self.is_server {
             // RFC 9000 §19.7.
             return Err(TransportError::protocol_violation("a client sent a token"));
         }
-        if let Some(sessions) = &self.sessions {
+        if let Some(sessions) = self.sessions {
             sessions.add_token(frame.token);
         }
         Ok(())
     }
+}
 
-    fn on_handshake_done(&mut self, now: Instant) -> Result<(), TransportError> {
-        if self.side.is_server() {
-            // RFC 9000 §19.20.
-            return Err(TransportError::new(
-                TransportErrorCode::PROTOCOL_VIOLATION,
-                "a client declared the handshake done",
-            )
-            .with_frame(FrameType::HANDSHAKE_DONE));
+/// The writers that may have something to send after a frame. Of frames that come rarely, all of them.
+#[inline]
+fn who_may_answer(frame: &Frame<'_>) -> Pending {
+    match frame {
+        // What an acknowledgement brings is told by those whose frames are acknowledged or lost.
+        Frame::Padding | Frame::Ping | Frame::Ack(_) | Frame::Timestamp(_) | Frame::ImmediateAck => {
+            Pending::NONE
         }
-        if !self.handshake.is_confirmed() {
-            self.handshake.confirm();
-            self.on_handshake_confirmed(now);
+        Frame::Stream(_) => Pending::STREAMS.with(Pending::TOKENS),
+        Frame::MaxData(_) | Frame::MaxStreamData(_) | Frame::DataBlocked(_) | Frame::StreamDataBlocked(_) => {
+            Pending::STREAMS
         }
-        Ok(())
+        Frame::Datagram(_) => Pending::DATAGRAMS,
+        _ => Pending::ALL,
     }
+}
 
-    fn on_connection_close(&mut self, now: Instant, close: &ConnectionClose<'_>) {
-        let reason = Bytes::copy_from_slice(close.reason);
-        self.drain(now, ConnectionError::from_peer(close.code, reason));
-    }
+/// RFC 9000 §19.20.
+fn done_by_client() -> TransportError {
+    TransportError::protocol_violation("a client declared the handshake done")
+        .with_frame(FrameType::HANDSHAKE_DONE)
 }
 
 /// A frame of an extension that this end has not announced: it might as well be unknown (RFC 9000 §12.4).

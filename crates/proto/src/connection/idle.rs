@@ -79,11 +79,11 @@ impl Idle {
 
     /// A packet that elicits an answer was sent. Only the first one after a reception counts: otherwise an end
     /// that keeps asking a dead peer would never give up.
-    pub(super) fn on_ack_eliciting_sent(&mut self, now: Instant, pto: Duration) {
+    pub(super) fn on_ack_eliciting_sent(&mut self, now: Instant, pto: impl FnOnce() -> Duration) {
         self.last_activity = now;
         if !self.asked {
             self.asked = true;
-            self.restart(now, pto);
+            self.restart(now, pto());
         }
     }
 

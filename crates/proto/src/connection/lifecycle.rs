@@ -2,6 +2,8 @@
 
 use fulmar_base::{Instant, Timer};
 
+use super::close::Close;
+
 /// Where a connection stands. Only this file changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -22,11 +24,13 @@ pub(super) enum State {
 pub(super) struct Lifecycle {
     state: State,
     end: Timer,
+    /// What this end says when it closes.
+    close: Option<Close>,
 }
 
 impl Lifecycle {
     pub(super) fn new() -> Self {
-        Self { state: State::Handshaking, end: Timer::new() }
+        Self { state: State::Handshaking, end: Timer::new(), close: None }
     }
 
     pub(super) fn state(&self) -> State {
@@ -42,6 +46,25 @@ impl Lifecycle {
         self.state == State::Drained
     }
 
+    /// The CONNECTION_CLOSE of this end.
+    pub(super) fn close(&self) -> Option<&Close> {
+        self.close.as_ref()
+    }
+
+    /// It was sent in every space that has keys.
+    pub(super) fn on_close_sent(&mut self) {
+        if let Some(close) = &mut self.close {
+            close.on_sent();
+        }
+    }
+
+    /// A datagram came although this end has closed.
+    pub(super) fn on_datagram_while_closing(&mut self) {
+        if let Some(close) = &mut self.close {
+            close.on_datagram();
+        }
+    }
+
     /// When the connection can be forgotten, after it has ended.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.end.deadline()
@@ -53,9 +76,10 @@ impl Lifecycle {
     }
 
     /// This end closes; packets that still arrive are answered until `end`.
-    pub(super) fn move_to_closing(&mut self, end: Instant) {
+    pub(super) fn move_to_closing(&mut self, end: Instant, close: Close) {
         debug_assert!(self.is_open());
         self.state = State::Closing;
+        self.close = Some(close);
         self.end.set(end);
     }
 

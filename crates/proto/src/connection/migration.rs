@@ -6,16 +6,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
+use fulmar_wire::PathId;
 
 use super::Connection;
 use super::delivery::Fate;
 use super::dispatch::FrameContext;
-use super::spaces::SpaceId;
+use super::handshake::SpaceId;
 use crate::datagram::{Datagram, FourTuple};
 use crate::error::TransportError;
 use crate::events::PathEvent;
 use crate::log::MigrationState;
-use crate::path::{AddressCredit, Leaving, Rtt, Tuple, Validation};
+use crate::path::{AddressCredit, Leaving, Path, Pending, Rtt, Tuple, Validation};
 
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
 const PATIENCE_PTOS: u32 = 3;
@@ -42,82 +43,95 @@ impl Detour {
 }
 
 impl Connection {
-    /// Adds a tuple.
+    /// Adds a tuple to a path; returns where it is among the others.
     pub(super) fn admit(
         &mut self,
         now: Instant,
+        id: PathId,
         addrs: FourTuple,
         credit: AddressCredit,
         remote_cid: u64,
-    ) -> &mut Tuple {
-        self.path.admit(now, addrs, credit, remote_cid, &self.config, &mut self.outbox.endpoint_events)
+    ) -> Option<usize> {
+        let Self { paths, config, outbox, .. } = self;
+        let path = paths.get_mut(id)?;
+        path.admit(now, addrs, credit, remote_cid, config, &mut outbox.endpoint_events);
+        Some(path.others().len() - 1)
     }
 
     /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
     pub(super) fn detour_of(&mut self, datagram: &Datagram) -> Option<Detour> {
         // RFC 9000 §9: both ends stay where they are until the handshake is confirmed, and a client takes packets
         // from addresses only that its server has named.
-        if !self.handshake.is_confirmed() || !self.is_known_remote(datagram.addrs.remote) {
+        let (is_confirmed, is_server) = (self.handshake.is_confirmed(), self.side.is_server());
+        let path = self.paths.primary_mut();
+        let remote = datagram.addrs.remote;
+        if !is_confirmed || !(is_server || path.is_known_remote(remote)) {
             return None;
         }
-        if leads_to_loopback(self.path.tuple.addrs.remote, datagram.addrs.remote) {
+        if leads_to_loopback(path.tuple.addrs.remote, remote) {
             return None;
         }
         let bytes = datagram.payload.len() as u64;
-        if let Some(index) = self.path.other_at(&datagram.addrs) {
-            let tuple = &mut self.path.others_mut()[index];
+        if let Some(index) = path.other_at(&datagram.addrs) {
+            let tuple = &mut path.others_mut()[index];
             tuple.credit.on_received(bytes);
             return Some(Detour { addrs: tuple.addrs, uncredited: 0 });
         }
         Some(Detour { addrs: datagram.addrs, uncredited: bytes })
     }
 
-    fn is_known_remote(&self, remote: SocketAddr) -> bool {
-        self.side.is_server()
-            || remote == self.path.first_remote
-            || remote == self.path.tuple.addrs.remote
-            || self.path.others().iter().any(|tuple| tuple.addrs.remote == remote)
-    }
-
     /// The tuple that a packet to `dst` came over, which is added if it is new; `None` if there is no connection
     /// ID to answer it with (RFC 9000 §9.5).
     fn tuple_of(&mut self, cx: &FrameContext<'_>, detour: &Detour) -> Option<usize> {
-        if let Some(index) = self.path.others().iter().position(|tuple| tuple.addrs == detour.addrs) {
+        let id = cx.space.path();
+        let events = &mut self.outbox.endpoint_events;
+        let path = self.paths.get_mut(id)?;
+        if let Some(index) = path.others().iter().position(|tuple| tuple.addrs == detour.addrs) {
             return Some(index);
         }
-        let remote_cid = self.path.remote_cid_for(cx.dst, &mut self.outbox.endpoint_events)?;
-        let tuple = &self.path.tuple;
+        // Connection IDs may be retired for it.
+        path.pending.raise(Pending::ALL);
+        let remote_cid = path.remote_cid_for(cx.dst, events)?;
+        let tuple = &path.tuple;
         // Where only this end's address is another one, the peer's has proven itself already.
         let known = tuple.validated && tuple.addrs.remote == detour.addrs.remote;
         let mut credit = AddressCredit::new(known || self.side.is_client());
         credit.on_received(detour.uncredited);
-        self.admit(cx.now, detour.addrs, credit, remote_cid).peer_dst = Some(cx.dst);
-        self.path.keep_a_spare_cid(&mut self.outbox.endpoint_events);
-        Some(self.path.others().len() - 1)
+        let index = self.admit(cx.now, id, detour.addrs, credit, remote_cid)?;
+        let path = self.paths.get_mut(id)?;
+        path.others_mut()[index].peer_dst = Some(cx.dst);
+        path.keep_a_spare_cid(&mut self.outbox.endpoint_events);
+        Some(path.others().len() - 1)
     }
 
     /// A challenge is answered where it came from (RFC 9000 §8.2.2).
     pub(super) fn on_path_challenge(&mut self, cx: &FrameContext<'_>, data: [u8; 8]) {
-        if self.ignores_challenges {
+        if cx.late {
             return;
         }
+        let id = cx.space.path();
         let Some(detour) = cx.detour else {
-            self.path.tuple.responses.on_challenge(data);
+            if let Some(path) = self.paths.get_mut(id) {
+                path.tuple.responses.on_challenge(data);
+            }
             return;
         };
-        if let Some(index) = self.tuple_of(cx, detour) {
-            self.path.others_mut()[index].responses.on_challenge(data);
-            self.challenge_back(cx.now, index);
+        if let Some(index) = self.tuple_of(cx, detour)
+            && let Some(path) = self.paths.get_mut(id)
+        {
+            path.others_mut()[index].responses.on_challenge(data);
+            self.challenge_back(cx.now, id, index);
         }
     }
 
     /// A server asks a client that tries a path whether it receives there: it must at the address that it prefers
     /// itself (RFC 9000 §9.6.2), and anywhere else it can send more once the client moves. The question goes with the
     /// answer.
-    fn challenge_back(&mut self, now: Instant, index: usize) {
-        let tuple = &self.path.others()[index];
+    fn challenge_back(&mut self, now: Instant, id: PathId, index: usize) {
+        let Some(path) = self.paths.get(id) else { return };
+        let tuple = &path.others()[index];
         if self.side.is_server() && !tuple.validated && tuple.validation.is_none() {
-            self.probe(now, index);
+            self.probe(now, id, index);
         }
     }
 
@@ -127,26 +141,34 @@ impl Connection {
         if self.side.is_client() {
             return;
         }
+        let id = cx.space.path();
         // Without a connection ID for it the new address cannot be used. The peer's next packet asks again.
         let Some(index) = self.tuple_of(cx, detour) else { return };
-        self.path.others_mut()[index].peer_dst = Some(cx.dst);
-        self.switch_to(cx.now, index, Leaving::Moved);
-        if !self.path.tuple.validated {
+        let Some(path) = self.paths.get_mut(id) else { return };
+        path.others_mut()[index].peer_dst = Some(cx.dst);
+        self.switch_to(cx.now, id, index, Leaving::Moved);
+        if self.paths.get(id).is_some_and(|path| !path.tuple.validated) {
             // What may be sent before the address has proven itself is little. The peer waits for what was lost on the way to
             // its old address, and can use nothing behind that.
-            self.repeat_oldest(SpaceId::DATA);
+            self.recovery(cx.now).repeat_oldest(SpaceId::Data(id));
         }
     }
 
     /// An answer to a challenge came, over whatever tuple (RFC 9000 §8.2.3).
-    pub(super) fn on_path_response(&mut self, now: Instant, data: [u8; 8]) -> Result<(), TransportError> {
-        let answered = self.path.tuples_mut().find_map(|tuple| {
+    pub(super) fn on_path_response(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        data: [u8; 8],
+    ) -> Result<(), TransportError> {
+        let Some(path) = self.paths.get_mut(id) else { return Ok(()) };
+        let answered = path.tuples_mut().find_map(|tuple| {
             let answer = tuple.validation.as_ref()?.on_response(now, data)?;
             Some((tuple, answer))
         });
         let Some((tuple, answer)) = answered else {
             // RFC 9000 §19.18. An answer may also be late.
-            return match self.path.has_challenged {
+            return match path.has_challenged {
                 true => Ok(()),
                 false => {
                     Err(TransportError::protocol_violation("an answer to a challenge that was never sent"))
@@ -162,107 +184,185 @@ impl Connection {
             tuple.rtt = Rtt::new(answer.rtt.max(RTT_GUESS_MIN), self.config.timers);
             tuple.on_mtu_changed(now);
         }
-        let (id, addrs) = (tuple.id, tuple.addrs);
+        let (tuple, addrs) = (tuple.id, tuple.addrs);
         if !answer.full {
             // RFC 9000 §8.2.3: the address is proven, the size of its datagrams is not.
-            let validation = self.validation_of(now, &self.path.tuple);
-            if let Some(tuple) = self.path.tuple_mut(id) {
+            let validation = path.validation_of(now, &path.tuple);
+            if let Some(tuple) = path.tuple_mut(tuple) {
                 tuple.validation = Some(validation);
             }
         }
         if first {
-            self.on_tuple_validated(now, addrs);
+            self.on_tuple_validated(now, id, addrs);
         }
         Ok(())
     }
 
-    fn on_tuple_validated(&mut self, now: Instant, addrs: FourTuple) {
+    fn on_tuple_validated(&mut self, now: Instant, id: PathId, addrs: FourTuple) {
+        let Some(path) = self.paths.get_mut(id) else { return };
         self.telemetry.stats.paths_validated += 1;
-        self.path.failures = 0;
-        self.outbox.push_path(PathEvent::Validated { addrs });
-        if addrs == self.path.tuple.addrs {
+        path.failures = 0;
+        self.outbox.push_path(PathEvent::Validated { path: id, addrs });
+        if addrs == path.tuple.addrs {
             self.telemetry.record_migration(now, MigrationState::MigrationComplete, &addrs);
-            self.renew_address_token(now);
-            self.path.forget_idle_others(&mut self.outbox.endpoint_events);
-            self.repeat_what_left_elsewhere();
+            self.renew_address_token(now, id);
+            if let Some(path) = self.paths.get_mut(id) {
+                path.forget_idle_others(&mut self.outbox.endpoint_events);
+            }
+            self.repeat_what_left_elsewhere(now, id);
             return;
         }
         self.telemetry.record_migration(now, MigrationState::ProbingSuccessful, &addrs);
-        let index = self.path.others().iter().position(|tuple| tuple.addrs == addrs);
-        if let Some(index) = index.filter(|_| self.preferred == Some(addrs.remote)) {
-            self.preferred = None;
-            self.switch_to(now, index, Leaving::Moved);
+        let index = path.others().iter().position(|tuple| tuple.addrs == addrs);
+        if let Some(index) = index.filter(|_| path.preferred == Some(addrs.remote)) {
+            path.preferred = None;
+            self.switch_to(now, id, index, Leaving::Moved);
         }
     }
 
     /// What left over another tuple and is not acknowledged by now was probably lost with it. It is repeated
     /// without waiting for the timers, and without taking it for congestion.
-    fn repeat_what_left_elsewhere(&mut self) {
-        let tuple = self.path.tuple.id;
+    fn repeat_what_left_elsewhere(&mut self, now: Instant, id: PathId) {
+        let Some(path) = self.paths.get_mut(id) else { return };
         let mut frames = Vec::new();
-        for packet in self.path.space.take_for_move(tuple) {
+        for packet in path.space.take_for_move(path.tuple.id) {
             frames.extend(packet.frames.iter().cloned());
         }
-        self.deliver(SpaceId::DATA, &frames, Fate::Probed);
+        self.recovery(now).owners.deliver(SpaceId::Data(id), &frames, Fate::Probed);
     }
 
-    pub(super) fn switch_to(&mut self, now: Instant, index: usize, leaving: Leaving) {
-        let from = self.path.tuple.addrs;
-        let known = self.path.tuple.rtt.clone();
-        self.path.switch_to(now, index, self.side, leaving, &mut self.outbox.endpoint_events);
-        self.path.remote_cids.repeat_retirements();
-        self.path.local_cids.repeat_announcements();
-        let to = self.path.tuple.addrs;
-        self.note_switch(now, leaving);
-        if !self.path.tuple.validated && self.path.tuple.validation.is_none() {
-            let validation = self.new_validation(now, &known, &self.path.tuple);
-            self.path.tuple.validation = Some(validation);
+    /// Goes over to another tuple of a path.
+    pub(super) fn switch_to(&mut self, now: Instant, id: PathId, index: usize, leaving: Leaving) {
+        let events = &mut self.outbox.endpoint_events;
+        let Some(path) = self.paths.get_mut(id) else { return };
+        let from = path.tuple.addrs;
+        let known = path.tuple.rtt.clone();
+        path.switch_to(now, index, self.side, leaving, events);
+        path.remote_cids.repeat_retirements();
+        path.local_cids.repeat_announcements();
+        let Tuple { addrs: to, validated, .. } = path.tuple;
+        if leaving == Leaving::Moved {
+            self.telemetry.record_migration(now, MigrationState::MigrationStarted, &to);
+            if validated {
+                self.telemetry.record_migration(now, MigrationState::MigrationComplete, &to);
+            }
         }
-        if let Some(index) = self.path.fallback_index().filter(|_| self.side.is_server()) {
+        if !validated && path.tuple.validation.is_none() {
+            path.tuple.validation = Some(path.new_validation(now, &known, &path.tuple));
+        }
+        if let Some(index) = path.fallback_index().filter(|_| self.side.is_server()) {
             // RFC 9000 §9.3.3: if somebody else has sent the peer's packet on, the peer is still where it was, and
             // its answer brings the connection back.
-            let validation = self.new_validation(now, &known, &self.path.others()[index]);
-            self.path.others_mut()[index].validation = Some(validation);
+            let validation = path.new_validation(now, &known, &path.others()[index]);
+            path.others_mut()[index].validation = Some(validation);
         }
-        self.path.has_challenged = true;
-        if self.path.tuple.validated && leaving == Leaving::Moved {
-            self.renew_address_token(now);
-            self.path.forget_idle_others(&mut self.outbox.endpoint_events);
-        }
-        self.pto.reset();
-        self.pto_base_time = now;
-        self.pacing.cancel();
+        path.has_challenged = true;
+        path.pto.restart(now);
+        path.pacing.cancel();
+        path.pending.raise(Pending::ALL);
         if self.side.is_client() {
             // The server follows a packet that is more than a probe.
-            self.probes.demand_one(SpaceId::DATA);
+            path.space.probes.demand_one();
+        }
+        if validated && leaving == Leaving::Moved {
+            path.forget_idle_others(events);
+            self.renew_address_token(now, id);
         }
         self.telemetry.stats.migrations += 1;
-        self.outbox.push_path(PathEvent::Moved { from, to });
+        self.outbox.push_path(PathEvent::Moved { path: id, from, to });
     }
 
     /// Asks whether a tuple beside the one in use carries packets.
-    pub(super) fn probe(&mut self, now: Instant, index: usize) {
-        let validation = self.validation_of(now, &self.path.others()[index]);
-        let tuple = &mut self.path.others_mut()[index];
+    pub(super) fn probe(&mut self, now: Instant, id: PathId, index: usize) {
+        let Some(path) = self.paths.get_mut(id) else { return };
+        let validation = path.validation_of(now, &path.others()[index]);
+        path.has_challenged = true;
+        let tuple = &mut path.others_mut()[index];
         tuple.validation = Some(validation);
         let addrs = tuple.addrs;
-        self.path.has_challenged = true;
         self.telemetry.record_migration(now, MigrationState::ProbingStarted, &addrs);
     }
 
-    /// Notes that another tuple is in use.
-    fn note_switch(&mut self, now: Instant, leaving: Leaving) {
-        let Tuple { addrs, validated, .. } = self.path.tuple;
-        if leaving == Leaving::Moved {
-            self.telemetry.record_migration(now, MigrationState::MigrationStarted, &addrs);
-            if validated {
-                self.telemetry.record_migration(now, MigrationState::MigrationComplete, &addrs);
+    /// Challenges are repeated, or have failed.
+    pub(super) fn on_validation_timeout(&mut self, now: Instant, id: PathId) {
+        let is_failed = |tuple: &mut Tuple| tuple.validation.as_mut().is_some_and(|v| v.on_timeout(now));
+        let Some(path) = self.paths.get_mut(id) else { return };
+        let mut index = 0;
+        while let Some(tuple) = path.others_mut().get_mut(index) {
+            if !is_failed(tuple) {
+                index += 1;
+                continue;
             }
+            tuple.validation = None;
+            let (addrs, was_used) = (tuple.addrs, tuple.validated);
+            if path.fallback_index() == Some(index) {
+                index += 1;
+                continue;
+            }
+            path.forget_other(index, &mut self.outbox.endpoint_events);
+            // That the peer has left an address is no failure.
+            if !was_used {
+                self.telemetry.record_migration(now, MigrationState::ProbingAbandoned, &addrs);
+                self.telemetry.stats.paths_failed += 1;
+                self.outbox.push_path(PathEvent::Failed { path: id, addrs });
+            }
+        }
+        let tuple = &mut path.tuple;
+        if !is_failed(tuple) {
+            return;
+        }
+        tuple.validation = None;
+        // An address that has proven itself stays, even if not every challenge came through.
+        if tuple.validated {
+            return;
+        }
+        let addrs = tuple.addrs;
+        path.failures = path.failures.saturating_add(1);
+        self.telemetry.stats.paths_failed += 1;
+        self.outbox.push_path(PathEvent::Failed { path: id, addrs });
+        match path.fallback_index() {
+            Some(index) => {
+                self.telemetry.record_migration(now, MigrationState::MigrationAbandoned, &addrs);
+                self.switch_to(now, id, index, Leaving::Failed);
+            }
+            // Where else should the peer be? It is asked on, ever more patiently.
+            None => path.tuple.validation = Some(path.validation_of(now, &path.tuple)),
         }
     }
 
-    pub(super) fn validation_of(&self, now: Instant, tuple: &Tuple) -> Validation {
-        self.new_validation(now, &self.path.tuple.rtt, tuple)
+    /// The client has moved, and has proven its address. Its tokens are for the one that it had (RFC 9000 §9.3).
+    fn renew_address_token(&mut self, now: Instant, id: PathId) {
+        let Some(path) = self.paths.get_mut(id) else { return };
+        let host = path.tuple.addrs.remote.ip();
+        self.address_tokens.on_moved(now, &mut self.rng, self.handshake.versions.current, host);
+        path.pending.raise(Pending::TOKENS);
+    }
+
+    /// A client that makes use of much more flow control credit than its tokens tell of gets another one, while it is
+    /// where it has proven to be.
+    pub(super) fn grow_address_token(&mut self, now: Instant) {
+        let tuple = &self.paths.primary().tuple;
+        if !tuple.validated || !self.address_tokens.can_grow() {
+            return;
+        }
+        let credit = self.streams.credit_in_use();
+        if self.address_tokens.is_outgrown_by(&credit) {
+            let (host, version) = (tuple.addrs.remote.ip(), self.handshake.versions.current);
+            self.address_tokens.outgrow(now, &mut self.rng, version, host, credit);
+        }
+    }
+}
+
+impl Path {
+    fn is_known_remote(&self, remote: SocketAddr) -> bool {
+        remote == self.first_remote
+            || remote == self.tuple.addrs.remote
+            || self.others().iter().any(|tuple| tuple.addrs.remote == remote)
+    }
+
+    /// A validation of a tuple of this path.
+    fn validation_of(&self, now: Instant, tuple: &Tuple) -> Validation {
+        self.new_validation(now, &self.tuple.rtt, tuple)
     }
 
     /// A validation of a tuple, where `known` is what is known of the tuple in use.
@@ -275,85 +375,17 @@ impl Connection {
     /// later than the timeouts expect, because of a queue, this end would follow its peer with each packet, give up
     /// before the answer comes, and add to the queue for ever.
     fn new_validation(&self, now: Instant, known: &Rtt, tuple: &Tuple) -> Validation {
-        let backoff = 1 << self.path.failures.min(PATIENCE_EXPONENT_MAX);
+        let backoff = 1 << self.failures.min(PATIENCE_EXPONENT_MAX);
         let patience = known.pto_base().max(tuple.rtt.pto_base()).saturating_mul(PATIENCE_PTOS * backoff);
         let interval = known.pto_base().min(known.smoothed() + known.smoothed() / 8);
         Validation::new(now, interval, patience)
     }
 
     /// When a validation needs attention.
-    pub(super) fn path_deadline(&self) -> Option<Instant> {
-        let active = self.path.tuple.validation.as_ref();
-        let others = self.path.others().iter().filter_map(|tuple| tuple.validation.as_ref());
+    pub(super) fn validation_deadline(&self) -> Option<Instant> {
+        let active = self.tuple.validation.as_ref();
+        let others = self.others().iter().filter_map(|tuple| tuple.validation.as_ref());
         active.into_iter().chain(others).map(Validation::next_timeout).min()
-    }
-
-    /// Challenges are repeated, or have failed.
-    pub(super) fn on_path_timeout(&mut self, now: Instant) {
-        let is_failed = |tuple: &mut Tuple| tuple.validation.as_mut().is_some_and(|v| v.on_timeout(now));
-        let mut index = 0;
-        while let Some(tuple) = self.path.others_mut().get_mut(index) {
-            if !is_failed(tuple) {
-                index += 1;
-                continue;
-            }
-            tuple.validation = None;
-            let (addrs, was_used) = (tuple.addrs, tuple.validated);
-            if self.path.fallback_index() == Some(index) {
-                index += 1;
-                continue;
-            }
-            self.path.forget_other(index, &mut self.outbox.endpoint_events);
-            // That the peer has left an address is no failure.
-            if !was_used {
-                self.telemetry.record_migration(now, MigrationState::ProbingAbandoned, &addrs);
-                self.on_tuple_failed(addrs);
-            }
-        }
-        let tuple = &mut self.path.tuple;
-        if !is_failed(tuple) {
-            return;
-        }
-        tuple.validation = None;
-        // An address that has proven itself stays, even if not every challenge came through.
-        if tuple.validated {
-            return;
-        }
-        let addrs = tuple.addrs;
-        self.path.failures = self.path.failures.saturating_add(1);
-        self.on_tuple_failed(addrs);
-        match self.path.fallback_index() {
-            Some(index) => {
-                self.telemetry.record_migration(now, MigrationState::MigrationAbandoned, &addrs);
-                self.switch_to(now, index, Leaving::Failed);
-            }
-            // Where else should the peer be? It is asked on, ever more patiently.
-            None => {
-                let validation = self.validation_of(now, &self.path.tuple);
-                self.path.tuple.validation = Some(validation);
-            }
-        }
-    }
-
-    /// The client has moved, and has proven its address. Its tokens are for the one that it had (RFC 9000 §9.3).
-    fn renew_address_token(&mut self, now: Instant) {
-        let host = self.path.tuple.addrs.remote.ip();
-        self.address_tokens.on_moved(now, &mut self.rng, self.versions.current, host);
-    }
-
-    /// A client that makes use of much more credit than its tokens tell of gets another one, while it is where it has proven
-    /// to be.
-    pub(super) fn tell_of_credit(&mut self, now: Instant) {
-        let credit = self.streams.credit_in_use();
-        if self.path.tuple.validated && self.address_tokens.is_outgrown_by(&credit) {
-            let host = self.path.tuple.addrs.remote.ip();
-            self.address_tokens.outgrow(now, &mut self.rng, self.versions.current, host, credit);
-        }
-    }
-
-    fn on_tuple_failed(&mut self, addrs: FourTuple) {
-        self.telemetry.stats.paths_failed += 1;
-        self.outbox.push_path(PathEvent::Failed { addrs });
     }
 }
 

@@ -3,48 +3,39 @@
 //! | file | what it owns |
 //! |---|---|
 //! | `mod` | struct [`Connection`] and its public methods |
-//! | `setup` | what it is made from, and construction |
-//! | `lifecycle` | handshaking, established, closing, draining, drained |
-//! | `handshake`, `crypto_stream`, `initial_keys`, `progress` | TLS, keys; what follows when the handshake moves on |
-//! | `versions`, `early_data` | which version is spoken; what is sent before the handshake is complete |
-//! | `address_tokens` | tokens for later connections |
-//! | `parameters` | the transport parameters of both ends |
-//! | `spaces` | the packet number spaces of the handshake; probes |
-//! | `receive`, `opening`, `undecryptable` | a datagram in; its packets opened, or kept for later |
-//! | `retry` | a client that has to prove its address first |
+//! | `setup`, `parameters` | what it is made from, construction; the transport parameters of both ends |
+//! | `lifecycle`, `close` | handshaking, established, closing, draining, drained; CONNECTION_CLOSE |
+//! | `handshake` | TLS, keys, Initial and Handshake spaces, version, early data |
+//! | `progress`, `retry` | what follows when the handshake moves on; a Retry |
+//! | `receive`, `opening` | a datagram in; its packets opened, or kept for later |
 //! | `dispatch` | **the list** frame -> owner |
-//! | `transmit` | datagrams out, in trains |
+//! | `transmit` | datagrams out, in batches |
 //! | `slot` | what the next datagram may be used for, and why none may be sent |
-//! | `build` | one datagram: its packets, sealed and recorded |
-//! | `elsewhere` | datagrams over a tuple that is not in use |
+//! | `datagram_builder` | one datagram: its packets, sealed and recorded |
 //! | `write_order` | **the list** of writers in the order of their priority |
+//! | `spare_capacity` | **the list** of writers that use what nothing else needs |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
-//! | `migration`, `moving` | which addresses are used, and whether they work; this end moves |
 //! | `recovery` | acknowledgements, losses |
 //! | `probing` | the probe timeout, and what is sent then |
-//! | `repetition` | flights of a handshake that are repeated before a timeout |
+//! | `migration`, `moving` | which addresses are used, and whether they work; this end moves |
 //! | `timers` | when to wake, and why |
-//! | `liveness`, `idle`, `watchdog`, `close` | silence and the end |
+//! | `liveness`, `idle`, `watchdog` | silence: the idle timeout, keep-alive, a steady flow that stops |
 //! | `extensions` | the extensions in use |
+//! | `address_tokens`, `resume` | tokens for later connections; what is known of the path for them |
 //! | `unreliable` | unreliable datagrams |
-//! | `outbox` | events for the application and the endpoint |
-//! | `telemetry`, `stats` | counters and the log |
+//! | `outbox`, `telemetry`, `stats` | events; counters and the log |
 //!
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
 //! values back.
 
 mod address_tokens;
-mod build;
 mod close;
-mod crypto_stream;
+mod datagram_builder;
 mod delivery;
 mod dispatch;
-mod early_data;
-mod elsewhere;
 mod extensions;
 mod handshake;
 mod idle;
-mod initial_keys;
 mod lifecycle;
 mod liveness;
 mod migration;
@@ -52,24 +43,20 @@ mod moving;
 mod opening;
 mod outbox;
 mod parameters;
-mod preemptive_repeat;
 mod probing;
 mod progress;
 mod receive;
 mod recovery;
-mod repetition;
 mod resume;
 mod retry;
 mod setup;
 mod slot;
-mod spaces;
+mod spare_capacity;
 mod stats;
 mod telemetry;
 mod timers;
 mod transmit;
-mod undecryptable;
 mod unreliable;
-mod versions;
 mod watchdog;
 mod write_order;
 
@@ -77,38 +64,31 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fulmar_base::{Instant, Rng, Timer};
-use fulmar_wire::{ConnectionId, Dialect, Side, TransportParameters, Version};
+use fulmar_base::Rng;
+use fulmar_wire::{ConnectionId, Side, TransportParameters, Version};
 use rustls::pki_types::CertificateDer;
 
-pub use self::early_data::EarlyData;
+pub(crate) use self::handshake::versions::{random_cid, reserved};
+pub use self::handshake::{EarlyData, SpaceId};
 pub use self::moving::MigrateError;
 pub(crate) use self::setup::{Admission, ConnectionSetup};
-pub use self::spaces::SpaceId;
 pub use self::stats::ConnectionStats;
 pub use self::timers::TimerReason;
 
 use self::address_tokens::AddressTokens;
-use self::close::Close;
-use self::early_data::RememberedLimits;
 use self::extensions::Extensions;
-use self::handshake::Handshake;
+use self::handshake::HandshakeState;
 use self::lifecycle::Lifecycle;
 use self::liveness::Liveness;
 use self::outbox::Outbox;
-use self::repetition::Repetition;
-use self::spaces::{EarlySpaces, Probes};
+use self::recovery::pto_base;
 use self::telemetry::Telemetry;
-use self::undecryptable::Undecryptable;
-use self::versions::Versions;
-pub(crate) use self::versions::{random_cid, reserved};
 use crate::config::TransportConfig;
 use crate::crypto::TlsError;
 use crate::datagrams::{DatagramEvent, Datagrams};
 use crate::events::{EndpointEvent, Event};
-use crate::path::Path;
+use crate::path::{Paths, Pending};
 use crate::sessions::SessionView;
-use crate::space::{AckOutcome, NumberSpace, PtoBackoff};
 use crate::streams::Streams;
 
 /// A QUIC connection as a state machine without I/O.
@@ -122,46 +102,19 @@ use crate::streams::Streams;
 #[derive(Debug)]
 pub struct Connection {
     side: Side,
-    versions: Versions,
-    early_data: EarlyData,
-    remembered: Option<RememberedLimits>,
-    /// The source connection ID of long headers.
-    local_cid: ConnectionId,
-    /// How frames are encoded; multipath would change it.
-    dialect: Dialect,
     config: Arc<TransportConfig>,
     rng: Rng,
-
     lifecycle: Lifecycle,
-    handshake: Handshake,
-    spaces: EarlySpaces,
-    path: Path,
+    handshake: HandshakeState,
+    paths: Paths,
     streams: Streams,
     datagrams: Datagrams,
     extensions: Extensions,
+    /// Tokens that a server gives for later connections.
     address_tokens: AddressTokens,
     /// What is remembered of the server, and will be (clients only).
     sessions: Option<Arc<SessionView>>,
     liveness: Liveness,
-    close: Option<Close>,
-    undecryptable: Undecryptable,
-
-    /// Probe timeouts in a row, common to all spaces.
-    pto: PtoBackoff,
-    /// When the probe timeout was last started anew.
-    pto_base_time: Instant,
-    probes: Probes,
-    repetition: Repetition,
-    /// Whether a Handshake packet of this end was acknowledged.
-    handshake_acked: bool,
-    /// The address that the server prefers, while it is being tried.
-    preferred: Option<SocketAddr>,
-    pacing: Timer,
-    /// The datagram at hand arrived where this end sends from no more.
-    ignores_challenges: bool,
-    /// The memory of the last ACK's outcome, reused.
-    outcome: AckOutcome,
-
     outbox: Outbox,
     telemetry: Telemetry,
 }
@@ -192,6 +145,7 @@ impl Connection {
 
     /// The streams.
     pub fn streams(&mut self) -> &mut Streams {
+        self.paths.raise(Pending::STREAMS);
         &mut self.streams
     }
 
@@ -208,7 +162,7 @@ impl Connection {
     /// Changes the keys of application data as soon as the protocol allows it: when the handshake is confirmed and the last
     /// change was acknowledged a while ago (RFC 9001 §6).
     pub fn update_keys(&mut self) {
-        if let Some(keys) = self.handshake.one_rtt_keys_mut() {
+        if let Some(keys) = self.handshake.keys.one_rtt_mut() {
             keys.demand_update();
             self.ping();
         }
@@ -216,7 +170,7 @@ impl Connection {
 
     /// Asks the peer for an acknowledgement, to see whether it is there.
     pub fn ping(&mut self) {
-        self.probes.demand_one(SpaceId::DATA);
+        self.paths.primary_mut().space.probes.demand_one();
     }
 
     /// The end of the connection that this is.
@@ -226,39 +180,39 @@ impl Connection {
 
     /// The connection ID to which the client sent its first packet, which both ends know.
     pub fn original_cid(&self) -> ConnectionId {
-        self.handshake.cids.original_dcid
+        self.handshake.tls.cids.original_dcid
     }
 
     /// The QUIC version.
     pub fn version(&self) -> Version {
-        self.versions.current
+        self.handshake.versions.current
     }
 
     /// The peer's address.
     pub fn remote_address(&self) -> SocketAddr {
-        self.path.tuple.addrs.remote
+        self.paths.primary().tuple.addrs.remote
     }
 
     /// The address of this end, where the socket tells.
     pub fn local_ip(&self) -> Option<IpAddr> {
-        self.path.tuple.addrs.local_ip
+        self.paths.primary().tuple.addrs.local_ip
     }
 
     /// The address of this end as the peer sees it, on the network path in use. `None` until the peer has told, or if it was
     /// not asked to (see [`TransportConfig::address_discovery`](crate::TransportConfig::address_discovery)). The
     /// peer may be mistaken, or lie.
     pub fn observed_address(&self) -> Option<SocketAddr> {
-        self.path.tuple.observation.told()
+        self.paths.primary().tuple.observation.told()
     }
 
     /// The time after which an acknowledgement is overdue (RFC 9002 §6.2.1), without backoff.
     pub fn probe_timeout(&self) -> Duration {
-        self.pto_base()
+        pto_base(self.paths.primary(), &self.handshake, &self.extensions)
     }
 
     /// The smoothed round-trip time, or the assumed one before the first measurement.
     pub fn rtt(&self) -> Duration {
-        self.path.tuple.rtt.smoothed()
+        self.paths.primary().tuple.rtt.smoothed()
     }
 
     /// Whether the TLS handshake is not complete.
@@ -307,25 +261,6 @@ impl Connection {
         context: Option<&[u8]>,
     ) -> Result<(), TlsError> {
         self.handshake.session().export_keying_material(output, label, context)
-    }
-}
-
-/// What the components share.
-impl Connection {
-    fn space(&self, space: SpaceId) -> Option<&NumberSpace> {
-        match space {
-            SpaceId::Initial => self.spaces.initial.as_ref(),
-            SpaceId::Handshake => self.spaces.handshake.as_ref(),
-            SpaceId::Data(path) => (path == self.path.id).then_some(&self.path.space),
-        }
-    }
-
-    fn space_mut(&mut self, space: SpaceId) -> Option<&mut NumberSpace> {
-        match space {
-            SpaceId::Initial => self.spaces.initial.as_mut(),
-            SpaceId::Handshake => self.spaces.handshake.as_mut(),
-            SpaceId::Data(path) => (path == self.path.id).then_some(&mut self.path.space),
-        }
     }
 }
 

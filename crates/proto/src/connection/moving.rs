@@ -4,12 +4,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use fulmar_base::Instant;
+use fulmar_wire::PathId;
 use thiserror::Error;
 
 use super::Connection;
 use super::migration::leads_to_loopback;
 use crate::datagram::FourTuple;
-use crate::path::{AddressCredit, Leaving};
+use crate::path::{AddressCredit, Leaving, Pending};
 
 /// Why a connection cannot move to another address now.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
@@ -42,8 +43,8 @@ impl Connection {
     /// # Errors
     /// See [`MigrateError`]. Then nothing has changed.
     pub fn migrate(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
-        let index = self.own_tuple(now, local_ip)?;
-        self.switch_to(now, index, Leaving::Moved);
+        let (path, index) = self.own_tuple(now, local_ip)?;
+        self.switch_to(now, path, index, Leaving::Moved);
         Ok(())
     }
 
@@ -54,16 +55,17 @@ impl Connection {
     /// # Errors
     /// See [`MigrateError`]. Then nothing has changed.
     pub fn follow_socket(&mut self, now: Instant) -> Result<(), MigrateError> {
-        let index = match self.own_tuple(now, None) {
+        let (path, index) = match self.own_tuple(now, None) {
             Err(MigrateError::NoConnectionId) => {
-                let addrs = FourTuple { local_ip: None, ..self.path.tuple.addrs };
-                let remote_cid = self.path.remote_cids.active_sequence();
-                self.admit(now, addrs, AddressCredit::new(true), remote_cid);
-                self.path.others().len() - 1
+                let path = self.paths.primary();
+                let addrs = FourTuple { local_ip: None, ..path.tuple.addrs };
+                let (id, remote_cid) = (path.id, path.remote_cids.active_sequence());
+                let index = self.admit(now, id, addrs, AddressCredit::new(true), remote_cid);
+                (id, index.ok_or(MigrateError::NoConnectionId)?)
             }
-            index => index?,
+            found => found?,
         };
-        self.switch_to(now, index, Leaving::Moved);
+        self.switch_to(now, path, index, Leaving::Moved);
         Ok(())
     }
 
@@ -73,13 +75,13 @@ impl Connection {
     /// # Errors
     /// See [`MigrateError`].
     pub fn probe_path(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
-        let index = self.own_tuple(now, local_ip)?;
-        self.probe(now, index);
+        let (path, index) = self.own_tuple(now, local_ip)?;
+        self.probe(now, path, index);
         Ok(())
     }
 
-    /// A tuple from another address of this end.
-    fn own_tuple(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<usize, MigrateError> {
+    /// A tuple from another address of this end: its path, and where it is among the others of that.
+    fn own_tuple(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(PathId, usize), MigrateError> {
         if !self.lifecycle.is_open() {
             return Err(MigrateError::Closed);
         }
@@ -89,40 +91,43 @@ impl Connection {
         if !self.handshake.is_confirmed() {
             return Err(MigrateError::NotConfirmed);
         }
-        let remote = self.path.tuple.addrs.remote;
+        let path = self.paths.primary();
+        let (id, remote) = (path.id, path.tuple.addrs.remote);
         let disabled = self.handshake.peer_parameters().is_some_and(|p| p.disable_active_migration);
         // RFC 9000 §18.2: at the address that it prefers, a server takes part.
-        if disabled && remote == self.path.first_remote {
+        if disabled && remote == path.first_remote {
             return Err(MigrateError::Disabled);
         }
         let addrs = FourTuple { remote, local_ip };
-        if let Some(index) = self.path.others().iter().position(|tuple| tuple.addrs == addrs) {
-            return Ok(index);
+        if let Some(index) = path.others().iter().position(|tuple| tuple.addrs == addrs) {
+            return Ok((id, index));
         }
-        self.try_tuple(now, addrs).ok_or(MigrateError::NoConnectionId)
+        let index = self.try_tuple(now, id, addrs).ok_or(MigrateError::NoConnectionId)?;
+        Ok((id, index))
     }
 
     /// Adds a tuple to an address of the peer that it has chosen itself, with a connection ID of its own.
-    fn try_tuple(&mut self, now: Instant, addrs: FourTuple) -> Option<usize> {
-        if self.path.remote_cids.has_many_retirements() {
+    fn try_tuple(&mut self, now: Instant, id: PathId, addrs: FourTuple) -> Option<usize> {
+        let path = self.paths.get_mut(id)?;
+        path.pending.raise(Pending::ALL);
+        if path.remote_cids.has_many_retirements() {
             return None;
         }
         // RFC 9000 §5.1.1: the peer needs an ID as well, or it could not answer.
-        if !self.path.remote_cids.has_spare()
-            || !self.path.local_cids.prepare_move(&mut self.outbox.endpoint_events)
-        {
+        let events = &mut self.outbox.endpoint_events;
+        if !path.remote_cids.has_spare() || !path.local_cids.prepare_move(events) {
             return None;
         }
-        let remote_cid = self.path.remote_cids.take_spare()?;
-        self.admit(now, addrs, AddressCredit::new(true), remote_cid);
-        Some(self.path.others().len() - 1)
+        let remote_cid = path.remote_cids.take_spare()?;
+        self.admit(now, id, addrs, AddressCredit::new(true), remote_cid)
     }
 
     /// A client tries the address that its server prefers (RFC 9000 §9.6). Of two, it takes that of the family
     /// in use.
     pub(super) fn try_preferred_address(&mut self, now: Instant) {
         // Without connection IDs, datagrams from there would not be known as this connection's.
-        let can_follow = self.path.local_cids.cid_len() > 0 && self.config.follow_preferred_address;
+        let path = self.paths.primary();
+        let can_follow = path.local_cids.cid_len() > 0 && self.config.follow_preferred_address;
         if self.side.is_server() || !can_follow {
             return;
         }
@@ -130,7 +135,7 @@ impl Connection {
             return;
         };
         let (v4, v6) = (preferred.v4.map(SocketAddr::V4), preferred.v6.map(SocketAddr::V6));
-        let current = self.path.tuple.addrs;
+        let (id, current) = (path.id, path.tuple.addrs);
         let remote = if current.remote.is_ipv4() { v4.or(v6) } else { v6.or(v4) };
         let Some(remote) = remote.filter(|remote| *remote != current.remote && is_reachable(remote)) else {
             return;
@@ -139,9 +144,9 @@ impl Connection {
             return;
         }
         let local_ip = current.local_ip.filter(|ip| ip.is_ipv4() == remote.is_ipv4());
-        if let Some(index) = self.try_tuple(now, FourTuple { remote, local_ip }) {
-            self.preferred = Some(remote);
-            self.probe(now, index);
+        if let Some(index) = self.try_tuple(now, id, FourTuple { remote, local_ip }) {
+            self.paths.primary_mut().preferred = Some(remote);
+            self.probe(now, id, index);
         }
     }
 }

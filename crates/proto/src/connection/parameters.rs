@@ -3,8 +3,8 @@
 use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, NewConnectionId, PathId, TransportParameters, VarInt, Version};
 
-use super::early_data::stream_limits;
 use super::extensions::Extensions;
+use super::handshake::early_data::stream_limits;
 use super::{Connection, ConnectionSetup};
 use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
@@ -82,20 +82,21 @@ pub(super) fn circumstances(
 impl Connection {
     /// The peer's parameters have come: every component learns what concerns it.
     pub(super) fn on_peer_parameters(&mut self, now: Instant) -> Result<(), TransportError> {
-        let parameters = self.handshake.read_parameters()?.clone();
+        let parameters = self.handshake.tls.read_parameters()?.clone();
         self.telemetry.record_peer_parameters(now, &parameters);
         let information = parameters.version_information.as_ref();
-        self.versions.check(information)?;
-        self.conclude_early_data(&parameters)?;
+        self.handshake.versions.check(information)?;
+        self.conclude_early_data(now, &parameters)?;
         self.liveness.idle.negotiate(parameters.max_idle_timeout);
         self.streams.apply_peer_limits(&stream_limits(&parameters));
         self.datagrams.set_peer_frame_max(parameters.max_datagram_frame_size.map_or(0, |size| size.get()));
         let mtu_limit = u16::try_from(parameters.max_udp_payload_size.get()).unwrap_or(u16::MAX);
-        self.path.mtu_limit = mtu_limit;
-        self.path.tuple.mtud.on_peer_limit(mtu_limit);
-        self.path.tuple.on_mtu_changed(now);
+        let path = self.paths.primary_mut();
+        path.mtu_limit = mtu_limit;
+        path.tuple.mtud.on_peer_limit(mtu_limit);
+        path.tuple.on_mtu_changed(now);
         if let Some(token) = parameters.stateless_reset_token {
-            self.path.remote_cids.set_handshake_token(token, &mut self.outbox.endpoint_events);
+            path.remote_cids.set_handshake_token(token, &mut self.outbox.endpoint_events);
         }
         if let Some(preferred) = parameters.preferred_address {
             // RFC 9000 §5.1.1: its connection ID has sequence number 1.
@@ -106,11 +107,11 @@ impl Connection {
                 cid: preferred.cid,
                 reset_token: preferred.reset_token,
             };
-            self.path.remote_cids.on_new_connection_id(&issued, &mut self.outbox.endpoint_events)?;
+            path.remote_cids.on_new_connection_id(&issued, &mut self.outbox.endpoint_events)?;
         }
         self.extensions = Extensions::negotiate(now, &self.config, &parameters, &mut self.rng);
         let cid_limit = parameters.active_connection_id_limit.get();
-        self.path.local_cids.set_peer_limit(cid_limit, &mut self.outbox.endpoint_events);
+        path.local_cids.set_peer_limit(cid_limit, &mut self.outbox.endpoint_events);
         Ok(())
     }
 }

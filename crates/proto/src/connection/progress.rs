@@ -4,11 +4,11 @@ use fulmar_base::Instant;
 use fulmar_wire::Version;
 
 use super::Connection;
-use super::handshake::Progress;
-use super::spaces::SpaceId;
+use super::handshake::{Progress, SpaceId};
 use crate::error::TransportError;
 use crate::events::{EndpointEventInner, Event};
 use crate::log::{ConnectionState, LogEvent};
+use crate::path::Pending;
 
 impl Connection {
     /// The handshake has moved on.
@@ -25,19 +25,20 @@ impl Connection {
             self.on_peer_parameters(now)?;
         }
         if progress.complete {
-            self.handshake.on_complete(now);
-            self.handshake.set_key_update(self.config.key_update);
+            self.handshake.on_complete(now, self.config.key_update);
             self.lifecycle.move_to_established();
-            self.telemetry.record_established(now, &self.handshake, self.early_data);
+            self.telemetry.record_established(now, &self.handshake);
             self.telemetry.record(now, LogEvent::State(ConnectionState::Established));
-            self.liveness.idle.on_established(now, self.pto_base());
+            let pto = self.probe_timeout();
+            self.liveness.idle.on_established(now, pto);
             self.outbox.push(Event::Connected);
             if self.side.is_server() {
-                let host = self.path.tuple.addrs.remote.ip();
-                self.address_tokens.begin(now, &mut self.rng, self.versions.current, host);
+                let host = self.paths.primary().tuple.addrs.remote.ip();
+                self.address_tokens.begin(now, &mut self.rng, self.handshake.versions.current, host);
                 self.on_handshake_confirmed(now);
             }
         }
+        self.paths.raise(Pending::ALL);
         self.open_waiting(now);
         Ok(())
     }
@@ -45,16 +46,19 @@ impl Connection {
     pub(super) fn on_handshake_confirmed(&mut self, now: Instant) {
         self.telemetry.record(now, LogEvent::State(ConnectionState::Confirmed));
         self.on_address_validated();
-        self.discard_space(now, SpaceId::Initial);
-        self.discard_space(now, SpaceId::Handshake);
+        for space in SpaceId::OF_HANDSHAKE {
+            self.recovery(now).discard_space(space);
+        }
+        self.paths.raise(Pending::ALL);
         self.outbox.push(Event::HandshakeConfirmed);
         self.try_preferred_address(now);
     }
 
     /// The peer has proven that it receives what is sent to its address.
     pub(super) fn on_address_validated(&mut self) {
-        if !self.path.tuple.credit.is_validated() {
-            self.path.tuple.credit.validate();
+        let credit = &mut self.paths.primary_mut().tuple.credit;
+        if !credit.is_validated() {
+            credit.validate();
             self.outbox.push_endpoint(EndpointEventInner::AddressValidated);
         }
     }
@@ -62,7 +66,7 @@ impl Connection {
     /// Another version than that of the first packets is spoken from now on.
     pub(super) fn on_version(&mut self, now: Instant, version: Version) {
         self.telemetry.record(now, LogEvent::VersionChosen(Some(version)));
-        self.versions.current = version;
+        self.handshake.versions.current = version;
         if let Some(sessions) = &self.sessions {
             sessions.set_version(version);
         }

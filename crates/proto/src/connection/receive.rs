@@ -5,21 +5,23 @@ use fulmar_base::Instant;
 use fulmar_wire::{ProtectedKind, ProtectedPacket, frames, read_packet};
 
 use super::Connection;
-use super::dispatch::FrameContext;
-use super::early_data::EarlyData;
+use super::dispatch::{Consequence, FrameContext, Origin};
+use super::handshake::{SpaceId, is_zero_rtt, kind_of};
 use super::lifecycle::State;
 use super::migration::Detour;
-use super::opening::{Drop, is_early, kind_of};
-use super::spaces::SpaceId;
+use super::opening::{Discard, OpenedPacket, open};
+use super::recovery::pto_base;
 use super::telemetry::kind_for_log;
-use crate::config::MTU_MIN;
-use crate::crypto::Level;
+use crate::config::{MTU_MIN, TimerStyle};
 use crate::datagram::{Datagram, Ecn};
 use crate::endpoint::trailing_token;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
 use crate::path::AddressCredit;
+
+/// After so many probe timeouts in a row, the next packet that arrives is taken for the return of the path.
+const RETURN_PTOS: u32 = 2;
 
 /// How a packet came.
 #[derive(Debug, Clone, Copy)]
@@ -29,54 +31,69 @@ struct Arrival<'a> {
     detour: Option<&'a Detour>,
     /// Whether it has waited for its keys.
     waited: bool,
+    /// Whether it arrived at a socket that this end sends from no more.
+    late: bool,
 }
 
-const UNWANTED: Drop = Drop::Silently(PacketDropReason::Unwanted);
+/// What the frames of a packet were.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct FramesSeen {
+    ack_eliciting: bool,
+    /// Whether one is more than a probe of a path.
+    moves_path: bool,
+}
+
+const UNWANTED: Discard = Discard::Silently(PacketDropReason::Unwanted);
 
 impl Connection {
     /// Takes a datagram that the endpoint found to belong to this connection.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
-        match self.lifecycle.state() {
-            State::Handshaking | State::Established => {}
-            State::Closing => return self.answer_closed(&datagram),
-            State::Draining | State::Drained => return,
-        }
-        self.telemetry.stats.datagrams_received += 1;
-        self.telemetry.stats.bytes_received += datagram.payload.len() as u64;
-        let mut detour = None;
-        if self.path.tuple.addrs.is_taken_by(&datagram.addrs) {
-            self.path.tuple.credit.on_received(datagram.payload.len() as u64);
-        } else {
-            detour = self.detour_of(&datagram);
-            if detour.is_none() {
-                self.telemetry.record_dropped(now, PacketDropReason::Unwanted, None, datagram.payload.len());
-                return;
-            }
-        }
-        let reset_token = trailing_token(&datagram.payload);
-        let arrival = Arrival { ecn: datagram.ecn, detour: detour.as_ref(), waited: false };
-        let size = datagram.payload.len() as u16;
-        let authenticated = self.handle_packets(now, datagram.payload, arrival);
-        // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
-        if !authenticated && reset_token.is_some_and(|token| self.path.remote_cids.is_reset_token(&token)) {
-            self.telemetry.record(now, LogEvent::BareReceived { packet: BarePacket::StatelessReset, size });
-            self.drain(now, ConnectionError::Reset);
-        }
+        self.receive(now, datagram, false);
     }
 
     /// As [`Connection::handle_datagram`], for a datagram that arrived at a socket which this end has replaced and
     /// sends from no more. What it says counts; a challenge in it cannot be answered where it came from, as it must
     /// be (RFC 9000 §8.2.2), and is left alone.
     pub fn handle_late_datagram(&mut self, now: Instant, datagram: Datagram) {
-        self.ignores_challenges = true;
-        self.handle_datagram(now, datagram);
-        self.ignores_challenges = false;
+        self.receive(now, datagram, true);
+    }
+
+    fn receive(&mut self, now: Instant, datagram: Datagram, late: bool) {
+        match self.lifecycle.state() {
+            State::Handshaking | State::Established => {}
+            State::Closing => return self.answer_closed(&datagram),
+            State::Draining | State::Drained => return,
+        }
+        let len = datagram.payload.len();
+        self.telemetry.stats.datagrams_received += 1;
+        self.telemetry.stats.bytes_received += len as u64;
+        let mut detour = None;
+        let tuple = &mut self.paths.primary_mut().tuple;
+        if tuple.addrs.is_taken_by(&datagram.addrs) {
+            tuple.credit.on_received(len as u64);
+        } else {
+            detour = self.detour_of(&datagram);
+            if detour.is_none() {
+                self.telemetry.record_dropped(now, PacketDropReason::Unwanted, None, len);
+                return;
+            }
+        }
+        let reset_token = trailing_token(&datagram.payload);
+        let arrival = Arrival { ecn: datagram.ecn, detour: detour.as_ref(), waited: false, late };
+        let authenticated = self.handle_packets(now, datagram.payload, arrival);
+        // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
+        let is_reset = |token| self.paths.iter().any(|path| path.remote_cids.is_reset_token(&token));
+        if !authenticated && reset_token.is_some_and(is_reset) {
+            let (packet, size) = (BarePacket::StatelessReset, len as u16);
+            self.telemetry.record(now, LogEvent::BareReceived { packet, size });
+            self.drain(now, ConnectionError::Reset);
+        }
     }
 
     /// Takes the packets of a datagram one after the other. Returns whether one of them was authentic.
     fn handle_packets(&mut self, now: Instant, mut rest: BytesMut, arrival: Arrival<'_>) -> bool {
         let mut authenticated = false;
-        let cid_len = self.path.local_cids.cid_len();
+        let cid_len = self.paths.primary().local_cids.cid_len();
         // RFC 9000 §14.1: a server discards Initial packets in smaller datagrams.
         let is_full = rest.len() >= usize::from(MTU_MIN) || self.side.is_client();
         let mut first_dst = None;
@@ -87,19 +104,16 @@ impl Connection {
                 self.telemetry.record_dropped(now, PacketDropReason::Unreadable, None, rest.len());
                 break;
             };
-            let bytes = rest.split_to(packet.len);
+            let bytes =
+                if packet.len == rest.len() { std::mem::take(&mut rest) } else { rest.split_to(packet.len) };
             let is_initial = matches!(packet.kind, ProtectedKind::Initial { .. });
             // RFC 9000 §12.2: the packets of a datagram go to one connection ID.
             if *first_dst.get_or_insert(packet.dst) != packet.dst || (is_initial && !is_full) {
-                self.telemetry.record_dropped(
-                    now,
-                    PacketDropReason::Unwanted,
-                    kind_for_log(&packet.kind),
-                    bytes.len(),
-                );
+                let (reason, kind) = (PacketDropReason::Unwanted, kind_for_log(&packet.kind));
+                self.telemetry.record_dropped(now, reason, kind, bytes.len());
                 continue;
             }
-            authenticated |= self.handle_packet(now, packet, bytes, arrival);
+            authenticated |= self.handle_packet(now, &packet, bytes, arrival);
         }
         authenticated
     }
@@ -108,12 +122,11 @@ impl Connection {
     fn handle_packet(
         &mut self,
         now: Instant,
-        packet: ProtectedPacket,
+        packet: &ProtectedPacket,
         bytes: BytesMut,
         arrival: Arrival<'_>,
     ) -> bool {
         let size = bytes.len() as u16;
-        let kind = kind_for_log(&packet.kind);
         let result = match &packet.kind {
             ProtectedKind::Initial { .. } => {
                 self.handle_protected(now, SpaceId::Initial, packet, bytes, arrival)
@@ -121,215 +134,280 @@ impl Connection {
             ProtectedKind::Handshake { .. } => {
                 self.handle_protected(now, SpaceId::Handshake, packet, bytes, arrival)
             }
-            ProtectedKind::OneRtt { .. } => self.handle_protected(now, SpaceId::DATA, packet, bytes, arrival),
-            ProtectedKind::Retry { token, .. } => self.on_retry(now, &packet, &bytes, token.clone()),
+            ProtectedKind::Retry { token, .. } => self.on_retry(now, packet, &bytes, token.clone()),
             ProtectedKind::VersionNegotiation { versions } => {
-                self.on_version_negotiation(now, &packet, &bytes, versions.clone());
+                self.on_version_negotiation(now, packet, &bytes, versions.clone());
                 return false;
             }
             // RFC 9001 §4.6: only clients send early data.
             ProtectedKind::ZeroRtt { .. } if self.side.is_client() => Err(UNWANTED),
-            ProtectedKind::ZeroRtt { .. } => {
-                self.handle_protected(now, SpaceId::DATA, packet, bytes, arrival)
+            ProtectedKind::ZeroRtt { .. } | ProtectedKind::OneRtt { .. } => {
+                let space = SpaceId::Data(self.paths.of_cid(&packet.dst));
+                self.handle_protected(now, space, packet, bytes, arrival)
             }
         };
+        let kind = || kind_for_log(&packet.kind);
         match result {
             Ok(()) => true,
-            Err(Drop::Silently(reason)) => {
-                self.telemetry.record_dropped(now, reason, kind, size.into());
+            Err(Discard::Silently(reason)) => {
+                self.telemetry.record_dropped(now, reason, kind(), size.into());
                 false
             }
-            Err(Drop::Kept) => {
-                if let Some(kind) = kind {
+            Err(Discard::Kept) => {
+                if let Some(kind) = kind() {
                     self.telemetry.record(now, LogEvent::PacketBuffered { kind, size });
                 }
                 false
             }
-            Err(Drop::Unauthenticated) => {
-                self.telemetry.record_dropped(now, PacketDropReason::Unauthenticated, kind, size.into());
+            Err(Discard::Unauthenticated) => {
+                let reason = PacketDropReason::Unauthenticated;
+                self.telemetry.record_dropped(now, reason, kind(), size.into());
                 false
             }
-            Err(Drop::Close(error)) => {
+            Err(Discard::Close(error)) => {
                 self.close_on_error(now, error);
                 true
             }
         }
     }
 
+    /// Takes a packet that has a number: opens it, and hands its frames to their owners.
     fn handle_protected(
         &mut self,
         now: Instant,
         space: SpaceId,
-        packet: ProtectedPacket,
+        packet: &ProtectedPacket,
         mut bytes: BytesMut,
         arrival: Arrival<'_>,
-    ) -> Result<(), Drop> {
-        if packet.version.is_some() && !self.is_of_this_handshake(&packet) {
-            return Err(UNWANTED);
-        }
-        // RFC 9000 §17.2.2: the Initial packets of a server carry no token.
-        if self.side.is_client()
-            && matches!(&packet.kind, ProtectedKind::Initial { token, .. } if !token.is_empty())
-        {
-            return Err(UNWANTED);
-        }
-        if self.side.is_client() && space == SpaceId::Initial {
-            self.expect_other_version(&packet);
-        }
-        if !self.can_open(space, &packet) {
-            // The keys are still to come, or are gone. Those of early data come with those of the handshake.
-            let level = if is_early(&packet) { Level::Handshake } else { space.level() };
-            let waits = level > Level::Initial && !self.has_had_keys(level);
-            let kept = waits && self.undecryptable.keep(level, packet, &bytes, arrival.ecn);
-            if kept {
-                self.on_packet_without_keys(level);
-            }
-            return Err(if kept { Drop::Kept } else { Drop::Silently(PacketDropReason::NoKeys) });
-        }
+    ) -> Result<(), Discard> {
         let size = bytes.len() as u16;
-        let opened = self.open(space, &packet, &mut bytes)?;
-        if self.side.is_client() && space == SpaceId::Initial {
-            self.follow_version(now, &packet);
-        }
-        if self.space(space).is_none_or(|s| s.is_duplicate(opened.number)) {
-            return Err(Drop::Silently(PacketDropReason::Duplicate));
-        }
-        self.on_authenticated(now, space, &packet);
+        let opened = self.open_packet(now, space, packet, &mut bytes, arrival.ecn)?;
+        let zero_rtt = is_zero_rtt(packet);
+        let number = opened.number;
+        self.on_authenticated(now, space, packet, &opened, arrival.detour.is_some());
         let cx = FrameContext {
             now,
+            origin: Origin::Packet,
             space,
-            kind: kind_of(&packet),
+            kind: kind_of(packet),
             dst: packet.dst,
             payload: &opened.payload,
             generation: opened.generation,
             detour: arrival.detour,
+            late: arrival.late,
         };
-        // Early data goes to the ID of the handshake, and has no spin bit.
-        if space.is_data() && arrival.detour.is_none() && packet.version.is_none() {
-            self.path.tuple.peer_dst = Some(packet.dst);
-            if self.path.space.largest_received().is_none_or(|largest| largest < opened.number) {
-                self.path.tuple.spin.on_received(opened.spin, self.side);
-            }
-        }
-        let number = opened.number;
-        let old_keys = space.is_data()
-            && !is_early(&packet)
-            && opened.generation < self.telemetry.record_generation(now, &self.handshake);
+        let newest = self.telemetry.record_generation(now, &self.handshake);
+        let old_keys = space.is_data() && !zero_rtt && opened.generation < newest;
         let result = self.handle_payload(&cx, number, arrival.ecn);
-        let (early, Arrival { ecn, waited, .. }) = (is_early(&packet), arrival);
+        let Arrival { ecn, waited, .. } = arrival;
+        let early = zero_rtt;
         self.telemetry
             .record(now, LogEvent::PacketReceived { space, number, size, early, waited, old_keys, ecn });
-        result.map_err(Drop::Close)
+        result.map_err(Discard::Close)
     }
 
-    /// Whether a packet with a long header has the version and the source of the handshake.
-    fn is_of_this_handshake(&self, packet: &ProtectedPacket) -> bool {
-        let version_fits = match packet.kind {
-            // RFC 9369 §4.1: the first packets of a client may be of another version than all others.
-            ProtectedKind::Initial { .. } => {
-                self.side.is_server() || packet.version.is_some_and(|of| self.versions.accepts(of))
-            }
-            ProtectedKind::ZeroRtt { .. } => packet.version == Some(self.versions.original),
-            _ => packet.version == Some(self.versions.current),
+    /// Opens a packet, if it is of this handshake and its keys are there, and is no duplicate.
+    fn open_packet(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        packet: &ProtectedPacket,
+        bytes: &mut BytesMut,
+        ecn: Ecn,
+    ) -> Result<OpenedPacket, Discard> {
+        let handshake = &mut self.handshake;
+        if packet.version.is_some() && !handshake.admits(packet) {
+            return Err(UNWANTED);
+        }
+        if self.side.is_client() && space == SpaceId::Initial {
+            handshake.expect_other_version(packet);
+        }
+        if !handshake.can_open(space, packet) {
+            return Err(handshake.keep_for_later(space, packet, bytes, ecn));
+        }
+        let numbers = match space {
+            SpaceId::Data(path) => self.paths.get(path).map(|path| &path.space),
+            _ => handshake.spaces.get(space),
         };
-        // RFC 9000 §7.2: once the peer has chosen its connection ID, packets with another are discarded.
-        version_fits && self.handshake.cids.peer_scid.is_none_or(|scid| scid == packet.src)
+        let largest = numbers.and_then(|numbers| numbers.largest_received());
+        let opened = open(&mut handshake.keys, space, largest, packet, bytes)?;
+        let is_duplicate = numbers.is_none_or(|numbers| numbers.is_duplicate(opened.number));
+        if self.side.is_client()
+            && space == SpaceId::Initial
+            && let Some(version) = handshake.follow_version(packet)
+        {
+            self.on_version(now, version);
+        }
+        if is_duplicate { Err(Discard::Silently(PacketDropReason::Duplicate)) } else { Ok(opened) }
     }
 
     /// An authentic packet of the peer arrived.
-    fn on_authenticated(&mut self, now: Instant, space: SpaceId, packet: &ProtectedPacket) {
+    fn on_authenticated(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        packet: &ProtectedPacket,
+        opened: &OpenedPacket,
+        is_detour: bool,
+    ) {
         self.telemetry.stats.packets_received += 1;
-        // Whoever was heard of is not talked to in another version.
-        self.versions.keep();
-        if is_early(packet) {
-            self.early_data = EarlyData::Accepted;
-        } else if space.is_data() && self.side.is_server() {
-            // RFC 9001 §4.9.3: what of the early data is still to come is sent again.
-            self.handshake.discard_early();
-        }
-        if self.handshake.cids.peer_scid.is_none() {
-            // RFC 9000 §7.2: the peer's choice of a connection ID is in its first packet.
-            self.handshake.cids.peer_scid = Some(packet.src);
-            self.path.remote_cids.replace_handshake_cid(packet.src);
+        if let Some(scid) = self.handshake.on_authenticated(space, packet) {
+            self.paths.primary_mut().remote_cids.replace_handshake_cid(scid);
         }
         if space == SpaceId::Handshake && self.side.is_server() {
             // RFC 9000 §8.1, RFC 9001 §4.9.1: a Handshake packet proves the address, and ends Initial packets.
             self.on_address_validated();
-            self.discard_space(now, SpaceId::Initial);
+            self.recovery(now).discard_space(SpaceId::Initial);
         }
-        self.note_return_of_path(now);
-        let pto = self.pto_base();
-        self.liveness.idle.on_received(now, pto);
+        let Self { paths, handshake, extensions, liveness, .. } = self;
+        let Some(path) = paths.get_mut(space.path()) else { return };
+        let pto = pto_base(path, handshake, extensions);
+        // A packet that breaks a silence in which probes went unanswered shows that the path is back, and the probe that
+        // the backoff has put off is due now. Where packets keep coming while nothing gets through the other way, the
+        // backoff holds. In the handshake the timeouts may come from a guess that is too short, and prove no silence.
+        if self.config.timers == TimerStyle::OncePerRtt
+            && path.pto.backoff.count() >= RETURN_PTOS
+            && handshake.is_confirmed()
+            && liveness.idle.since_received(now) > pto
+        {
+            path.pto.backoff.on_return();
+        }
+        liveness.idle.on_received(now, pto);
         if self.side.is_client() {
-            self.liveness.watchdog.on_received(now, self.path.tuple.rtt.smoothed());
+            liveness.watchdog.on_received(now, path.tuple.rtt.smoothed());
+        }
+        // Early data goes to the ID of the handshake, and has no spin bit.
+        if space.is_data() && !is_detour && packet.version.is_none() {
+            path.tuple.peer_dst = Some(packet.dst);
+            if path.space.largest_received().is_none_or(|largest| largest < opened.number) {
+                path.tuple.spin.on_received(opened.spin, self.side);
+            }
         }
     }
 
+    /// Takes the payload of a packet: its frames first, then the packet itself.
     pub(super) fn handle_payload(
         &mut self,
         cx: &FrameContext<'_>,
         number: u64,
         ecn: Ecn,
     ) -> Result<(), TransportError> {
+        let seen = self.handle_frames(cx)?;
+        if self.lifecycle.is_open() && cx.origin == Origin::Packet {
+            self.end_packet(cx, number, ecn, seen);
+        }
+        Ok(())
+    }
+
+    /// Hands the frames of a payload to their owners, until one of them has ended the connection.
+    fn handle_frames(&mut self, cx: &FrameContext<'_>) -> Result<FramesSeen, TransportError> {
         if cx.payload.is_empty() {
             // RFC 9000 §12.4.
             return Err(TransportError::protocol_violation("a packet without frames"));
         }
-        let exponent = self.handshake.peer_ack_delay_exponent(cx.space);
-        let (mut ack_eliciting, mut moves_path) = (false, false);
-        for frame in frames(cx.payload, self.dialect) {
+        let exponent = self.handshake.tls.peer_ack_delay_exponent(cx.space);
+        let mut seen = FramesSeen::default();
+        for frame in frames(cx.payload, self.paths.dialect_of(cx.kind)) {
             let frame = frame?;
+            let frame_type = frame.frame_type();
             if !frame.is_permitted_in(cx.kind) {
                 return Err(TransportError::protocol_violation("a frame in a packet that must not carry it")
-                    .with_frame(frame.frame_type()));
+                    .with_frame(frame_type));
             }
-            ack_eliciting |= frame.is_ack_eliciting();
-            moves_path |= !frame.is_probing();
+            seen.ack_eliciting |= frame.is_ack_eliciting();
+            seen.moves_path |= !frame.is_probing();
             if let Some(log) = &mut self.telemetry.log {
                 log.push_frame(cx.now, &frame, exponent);
             }
-            let frame_type = frame.frame_type();
-            self.dispatch(frame, cx).map_err(|error| match error.frame {
+            let result = match self.receivers().dispatch(frame, cx) {
+                Ok(Consequence::Nothing) => Ok(()),
+                Ok(consequence) => self.follow(cx, consequence),
+                Err(error) => Err(error),
+            };
+            result.map_err(|error| match error.frame {
                 None => error.with_frame(frame_type),
                 Some(_) => error,
             })?;
             if !self.lifecycle.is_open() {
-                return Ok(());
+                break;
             }
         }
-        if ack_eliciting && !cx.space.is_data() {
-            self.on_handshake_asked(cx.now);
-        }
-        if let Some(extension) = &mut self.extensions.timestamps
-            && extension.end_packet(cx.now, self.path.tuple.rtt.min())
-        {
-            self.log_figures(cx.now, None);
-        }
-        let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
-        let is_newest = space.largest_received().is_none_or(|largest| largest < number);
-        space.on_received(cx.now, number, ack_eliciting, ecn);
-        // RFC 9000 §9.3: a packet that is older than others may have left before the peer moved.
-        if let Some(detour) = cx.detour.filter(|_| moves_path && is_newest) {
-            self.on_peer_moved(cx, detour);
+        Ok(seen)
+    }
+
+    /// Does what a frame means beyond its owner.
+    fn follow(&mut self, cx: &FrameContext<'_>, consequence: Consequence) -> Result<(), TransportError> {
+        match consequence {
+            Consequence::Nothing => {}
+            Consequence::StreamData => self.grow_address_token(cx.now),
+            Consequence::Acked => self.log_figures(cx.now, cx.space.path(), None),
+            Consequence::Handshake(progress) => self.on_handshake_progress(cx.now, progress)?,
+            Consequence::HandshakeDone => {
+                let handshake = &mut self.handshake;
+                handshake.tls.confirm(&mut handshake.keys);
+                self.on_handshake_confirmed(cx.now);
+            }
+            Consequence::PathChallenge(data) => self.on_path_challenge(cx, data),
+            Consequence::PathResponse(data) => self.on_path_response(cx.now, cx.space.path(), data)?,
+            Consequence::Closed(error) => self.drain(cx.now, error),
         }
         Ok(())
+    }
+
+    /// The frames of a packet were handed on: it is to be acknowledged, and may have come from elsewhere.
+    fn end_packet(&mut self, cx: &FrameContext<'_>, number: u64, ecn: Ecn, seen: FramesSeen) {
+        if seen.ack_eliciting && !cx.space.is_data() {
+            self.on_handshake_asked(cx.now);
+        }
+        let (id, now) = (cx.space.path(), cx.now);
+        let Some(path) = self.paths.get_mut(id) else { return };
+        if let Some(extension) = &mut self.extensions.timestamps
+            && extension.end_packet(now, path.tuple.rtt.min())
+        {
+            self.log_figures(now, id, None);
+        }
+        let numbers = match cx.space {
+            SpaceId::Data(path) => self.paths.get_mut(path).map(|path| &mut path.space),
+            _ => self.handshake.spaces.get_mut(cx.space),
+        };
+        let Some(numbers) = numbers else { return };
+        let is_newest = numbers.largest_received().is_none_or(|largest| largest < number);
+        numbers.on_received(now, number, seen.ack_eliciting, ecn);
+        // RFC 9000 §9.3: a packet that is older than others may have left before the peer moved.
+        if let Some(detour) = cx.detour.filter(|_| seen.moves_path && is_newest) {
+            self.on_peer_moved(cx, detour);
+        }
+    }
+
+    /// A packet of the handshake came that asks for an acknowledgement. What is sent now carries it as well, within what
+    /// may be sent to the client's address.
+    fn on_handshake_asked(&mut self, now: Instant) {
+        let path = self.paths.primary();
+        let rtt = &path.tuple.rtt;
+        let on_its_way = rtt.has_sample() && now < path.pto.started + rtt.smoothed();
+        if self.side.is_server() && !self.handshake.is_complete() && !on_its_way {
+            self.handshake.repeat_asked_flight();
+        }
     }
 
     /// Takes the payload of a 1-RTT packet as if it had been opened, and closes on an error as usual: a fuzzer
     /// cannot guess keys.
     #[cfg(fuzzing)]
     pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: bytes::Bytes) {
-        let number = self.path.space.largest_received().map_or(0, |largest| largest + 1);
-        let dst = self.local_cid;
+        let path = self.paths.primary();
+        let number = path.space.largest_received().map_or(0, |largest| largest + 1);
+        let dst = self.handshake.tls.cids.local;
         let kind = fulmar_wire::PacketKind::OneRtt;
         let cx = FrameContext {
             now,
-            space: SpaceId::DATA,
+            origin: Origin::Packet,
+            space: SpaceId::Data(path.id),
             kind,
             dst,
             payload: &payload,
             generation: 0,
             detour: None,
+            late: false,
         };
         if self.lifecycle.is_open()
             && let Err(error) = self.handle_payload(&cx, number, Ecn::NotEct)
@@ -340,23 +418,19 @@ impl Connection {
 
     /// Opens the packets that waited for keys which have come.
     pub(super) fn open_waiting(&mut self, now: Instant) {
-        let level = match (self.handshake.is_complete(), self.handshake.handshake_keys().is_some()) {
-            (true, _) => Level::OneRtt,
-            (false, true) => Level::Handshake,
-            (false, false) => return,
-        };
-        for waiting in self.undecryptable.take(level) {
+        let Some(level) = self.handshake.opened_level() else { return };
+        for waiting in self.handshake.undecryptable.take(level) {
             if !self.lifecycle.is_open() {
                 return;
             }
-            let arrival = Arrival { ecn: waiting.ecn, detour: None, waited: true };
-            self.handle_packet(now, waiting.packet, waiting.bytes, arrival);
+            let arrival = Arrival { ecn: waiting.ecn, detour: None, waited: true, late: false };
+            self.handle_packet(now, &waiting.packet, waiting.bytes, arrival);
         }
     }
 
     /// A datagram for a connection that this end has closed.
     fn answer_closed(&mut self, datagram: &Datagram) {
-        let tuple = &mut self.path.tuple;
+        let tuple = &mut self.paths.primary_mut().tuple;
         if !tuple.addrs.is_taken_by(&datagram.addrs) {
             if !self.handshake.is_confirmed() {
                 return;
@@ -366,8 +440,6 @@ impl Connection {
             tuple.credit = AddressCredit::new(false);
         }
         tuple.credit.on_received(datagram.payload.len() as u64);
-        if let Some(close) = &mut self.close {
-            close.on_datagram();
-        }
+        self.lifecycle.on_datagram_while_closing();
     }
 }

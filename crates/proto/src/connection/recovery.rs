@@ -1,4 +1,4 @@
-//! Acknowledgements and losses: what the spaces find out is applied to the tuple and handed to the
+//! Acknowledgements and losses: what the spaces find out is applied to the tuples and handed to the
 //! owners of the frames (RFC 9002).
 
 use std::time::Duration;
@@ -7,110 +7,202 @@ use fulmar_base::Instant;
 use fulmar_wire::{Ack, PacketKind};
 
 use super::Connection;
-use super::delivery::Fate;
-use super::dispatch::FrameContext;
-use super::spaces::SpaceId;
+use super::delivery::{Fate, Owners};
+use super::extensions::Extensions;
+use super::handshake::{HandshakeState, SpaceId};
+use super::stats::Counters;
 use crate::error::TransportError;
 use crate::ext::AckFigures;
-use crate::log::LogEvent;
+use crate::log::{ConnectionLog, LogEvent};
 use crate::packet::{SentFrames, SentPacket};
-use crate::space::{AckOutcome, LossContext, RttSample};
+use crate::path::{Path, Paths, Tuple, Tuples};
+use crate::space::{AckOutcome, LossContext, Losses, NumberSpace, RttSample};
+
+/// The longest delay of acknowledgements that a peer promises before its parameters are known (RFC 9000 §18.2).
+const DEFAULT_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+
+/// The packets whose contents a probe repeats.
+const PROBE_PACKETS: usize = 2;
+
+/// The longest delay of acknowledgements that the peer promised, or was asked for.
+pub(super) fn peer_max_ack_delay(handshake: &HandshakeState, extensions: &Extensions) -> Duration {
+    let asked = extensions.ack_frequency.as_ref().and_then(|extension| extension.peer_max_ack_delay());
+    let announced = || handshake.peer_parameters().map(|p| p.max_ack_delay);
+    asked.or_else(announced).unwrap_or(DEFAULT_MAX_ACK_DELAY)
+}
+
+/// The probe timeout of a path without backoff (RFC 9002 §6.2.1).
+pub(super) fn pto_base(path: &Path, handshake: &HandshakeState, extensions: &Extensions) -> Duration {
+    path.tuple.rtt.pto_base() + peer_max_ack_delay(handshake, extensions)
+}
+
+/// What recovery changes, borrowed once.
+pub(super) struct Recovery<'c> {
+    pub(super) now: Instant,
+    pub(super) owners: Owners<'c>,
+    pub(super) stats: &'c mut Counters,
+    pub(super) log: Option<&'c mut ConnectionLog>,
+}
 
 impl Connection {
-    /// The peer acknowledged packets of a space.
-    pub(super) fn on_ack(&mut self, cx: &FrameContext<'_>, ack: &Ack<'_>) -> Result<(), TransportError> {
-        // The outcome is taken out for the call, so that the rest can be borrowed.
-        let mut outcome = std::mem::take(&mut self.outcome);
-        outcome.clear();
-        let result = self.take_ack(cx, ack, &mut outcome);
-        self.outcome = outcome;
-        result
+    /// Borrows what recovery changes.
+    pub(super) fn recovery(&mut self, now: Instant) -> Recovery<'_> {
+        Recovery {
+            now,
+            owners: Owners {
+                handshake: &mut self.handshake,
+                paths: &mut self.paths,
+                tokens: &mut self.address_tokens,
+                extensions: &mut self.extensions,
+                streams: &mut self.streams,
+            },
+            stats: &mut self.telemetry.stats,
+            log: self.telemetry.log.as_deref_mut(),
+        }
     }
+}
 
-    fn take_ack(
+/// A packet number space and the tuples over which its packets left.
+pub(super) fn space_and_tuples<'p>(
+    paths: &'p mut Paths,
+    handshake: &'p mut HandshakeState,
+    space: SpaceId,
+) -> Option<(&'p mut NumberSpace, Tuples<'p>)> {
+    match space {
+        SpaceId::Data(path) => Some(paths.get_mut(path)?.split()),
+        _ => Some((handshake.spaces.get_mut(space)?, paths.primary_mut().split().1)),
+    }
+}
+
+/// The path that packets of a space take.
+fn path_of(paths: &mut Paths, space: SpaceId) -> Option<&mut Path> {
+    match space {
+        SpaceId::Data(path) => paths.get_mut(path),
+        _ => Some(paths.primary_mut()),
+    }
+}
+
+impl Recovery<'_> {
+    /// The peer acknowledged packets of a space, in a packet that was opened with 1-RTT keys of this generation.
+    pub(super) fn on_ack(
         &mut self,
-        cx: &FrameContext<'_>,
+        space: SpaceId,
         ack: &Ack<'_>,
-        outcome: &mut AckOutcome,
+        generation: u64,
     ) -> Result<(), TransportError> {
-        let exponent = self.handshake.peer_parameters().map_or(3, |p| p.ack_delay_exponent);
-        let Some(space) = self.space_mut(cx.space) else { return Ok(()) };
-        space.on_ack(cx.now, ack, exponent, outcome)?;
-        if let SpaceId::Data(path) = cx.space {
-            let pto = self.pto_base();
-            if let Some(keys) = self.handshake.one_rtt_keys_mut() {
-                keys.on_ack(path, ack.largest.get(), cx.generation, cx.now, pto)?;
+        let now = self.now;
+        let Owners { handshake, paths, extensions, .. } = &mut self.owners;
+        let exponent = handshake.peer_parameters().map_or(3, |p| p.ack_delay_exponent);
+        let max_ack_delay = peer_max_ack_delay(handshake, extensions);
+        let mut outcome = AckOutcome::default();
+        let Some((numbers, mut tuples)) = space_and_tuples(paths, handshake, space) else { return Ok(()) };
+        numbers.on_ack(now, ack, exponent, &mut outcome, |_, packet| {
+            // What left over a tuple that is gone counts for none.
+            if let Some(tuple) = tuples.get(packet.tuple).filter(|_| packet.in_flight) {
+                tuple.on_packet_acked(now, packet);
+            }
+        })?;
+        if let SpaceId::Data(path) = space {
+            let pto = tuples.used.rtt.pto_base() + max_ack_delay;
+            if let Some(keys) = handshake.keys.one_rtt_mut() {
+                keys.on_ack(path, ack.largest.get(), generation, now, pto)?;
             }
         }
         // RFC 9002 §6.2.2.1: the server has seen a Handshake packet, and so validated the address.
-        self.handshake_acked |= cx.space == SpaceId::Handshake && !outcome.acked.is_empty();
+        handshake.acked |= space == SpaceId::Handshake && outcome.packets > 0;
         if let Some(sample) = outcome.rtt_sample {
-            self.on_rtt_sample(cx.now, cx.space, sample);
-            if let Some(extension) = self.extensions.timestamps.as_mut().filter(|_| cx.space.is_data()) {
-                extension.on_rtt_sample(sample);
-            }
+            self.on_rtt_sample(space, sample);
         }
-        if outcome.acked.iter().any(|(_, packet)| packet.ack_eliciting) && self.peer_validated_address() {
-            self.pto.reset();
-            self.probes.cancel(cx.space);
+        if outcome.ack_eliciting {
+            self.reset_pto(space);
         }
-        self.detect_lost(cx.now, cx.space, outcome);
-        self.apply(cx.now, cx.space, outcome);
-        if cx.space.is_data() {
-            self.tune_ack_frequency(cx.now, outcome);
+        self.owners.deliver(space, &outcome.frames, Fate::Acked);
+        let losses = self.detect_lost(space);
+        self.apply(space, &outcome, &losses);
+        if space.is_data() {
+            self.tune_ack_frequency(space, outcome.bytes);
         }
         Ok(())
     }
 
+    /// The loss timer of a space has rung.
+    pub(super) fn on_loss_timeout(&mut self, space: SpaceId) {
+        let losses = self.detect_lost(space);
+        self.apply(space, &AckOutcome::default(), &losses);
+    }
+
+    fn on_rtt_sample(&mut self, space: SpaceId, sample: RttSample) {
+        let Owners { handshake, paths, extensions, .. } = &mut self.owners;
+        let max_ack_delay = handshake.is_confirmed().then(|| peer_max_ack_delay(handshake, extensions));
+        // RFC 9002 §5.3: the delay of the handshake's acknowledgements means nothing.
+        let ack_delay = if space.is_data() { sample.ack_delay } else { Duration::ZERO };
+        if let Some(tuple) = path_of(paths, space).and_then(|path| path.tuple_mut(sample.tuple)) {
+            tuple.rtt.update(self.now, sample.rtt, ack_delay, max_ack_delay);
+        }
+        if let Some(extension) = extensions.timestamps.as_mut().filter(|_| space.is_data()) {
+            extension.on_rtt_sample(sample);
+        }
+    }
+
+    /// Something that elicits an acknowledgement was acknowledged: the path works (RFC 9002 §6.2.1).
+    fn reset_pto(&mut self, space: SpaceId) {
+        let Owners { handshake, paths, .. } = &mut self.owners;
+        if !handshake.peer_validated_address() {
+            return;
+        }
+        if let Some(path) = path_of(paths, space) {
+            path.pto.backoff.reset();
+            path.pto.ping &= !space.is_data();
+        }
+        if let Some((numbers, _)) = space_and_tuples(paths, handshake, space) {
+            numbers.probes.cancel();
+        }
+    }
+
     /// Lets the extension see what the ACK frame has brought.
-    fn tune_ack_frequency(&mut self, now: Instant, outcome: &AckOutcome) {
-        let Some(extension) = &mut self.extensions.ack_frequency else { return };
-        let (tuple, space) = (&self.path.tuple, &self.path.space);
+    fn tune_ack_frequency(&mut self, space: SpaceId, bytes: u64) {
+        let Owners { handshake, paths, extensions, .. } = &mut self.owners;
+        let Some(extension) = &mut extensions.ack_frequency else { return };
+        let Some((numbers, tuples)) = space_and_tuples(paths, handshake, space) else { return };
+        let tuple = tuples.used;
         let figures = AckFigures {
             rtt: &tuple.rtt,
             window: tuple.flow.controller().window(),
             mtu: tuple.mtu(),
             pace: tuple.flow.controller().pacing_rate(),
-            packets_sent: space.next_number(),
-            packet_threshold: space.packet_threshold(),
+            packets_sent: numbers.next_number(),
+            packet_threshold: numbers.packet_threshold(),
         };
-        let bytes = outcome.acked.iter().map(|(_, packet)| u64::from(packet.size)).sum();
-        extension.on_ack(now, bytes, &figures);
+        extension.on_ack(self.now, bytes, &figures);
     }
 
-    fn on_rtt_sample(&mut self, now: Instant, space: SpaceId, sample: RttSample) {
-        // RFC 9002 §5.3: the delay of the handshake's acknowledgements means nothing.
-        let ack_delay = if space.is_data() { sample.ack_delay } else { Duration::ZERO };
-        let max_ack_delay = self.handshake.is_confirmed().then(|| self.peer_max_ack_delay());
-        if let Some(tuple) = self.path.tuple_mut(sample.tuple) {
-            tuple.rtt.update(now, sample.rtt, ack_delay, max_ack_delay);
+    fn detect_lost(&mut self, space: SpaceId) -> Losses {
+        let mut losses = Losses::default();
+        let Owners { handshake, paths, extensions, .. } = &mut self.owners;
+        let max_ack_delay = peer_max_ack_delay(handshake, extensions);
+        if let Some((numbers, tuples)) = space_and_tuples(paths, handshake, space) {
+            let cx = LossContext { rtt: &tuples.used.rtt, max_ack_delay };
+            numbers.detect_lost(self.now, &cx, &mut losses);
         }
+        losses
     }
 
-    fn detect_lost(&mut self, now: Instant, space: SpaceId, outcome: &mut AckOutcome) {
-        let rtt = self.path.tuple.rtt.clone();
-        let cx = LossContext { rtt: &rtt, max_ack_delay: self.peer_max_ack_delay() };
-        if let Some(space) = self.space_mut(space) {
-            space.detect_lost(now, &cx, outcome);
-        }
-    }
-
-    /// Applies what an ACK or a loss timer brought to the tuple, and hands the tokens of the frames back.
-    fn apply(&mut self, now: Instant, space: SpaceId, outcome: &AckOutcome) {
-        for (_, packet) in &outcome.acked {
-            self.on_packet_acked(now, packet);
-            self.deliver(space, &packet.frames, Fate::Acked);
-        }
+    /// Applies what an ACK or a loss timer brought to the tuples, and hands the tokens of the frames back.
+    fn apply(&mut self, space: SpaceId, outcome: &AckOutcome, losses: &Losses) {
+        let now = self.now;
+        let Some(path) = path_of(self.owners.paths, space) else { return };
+        let (_, Tuples { used: tuple, others }) = path.split();
         // Whether the path has become narrower must be known before the losses are taken for congestion, and
         // what was too large must be out of flight before the controller looks.
-        self.detect_black_hole(now, outcome);
-        for tuple in self.path.others_mut() {
+        if !losses.lost.is_empty() && tuple.detect_black_hole(now, &losses.lost) {
+            self.stats.black_holes += 1;
+        }
+        for tuple in &mut *others {
             tuple.flow.end_ack(now, None, 0, &tuple.rtt);
         }
-        let tuple = &mut self.path.tuple;
         let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
         let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
-        if !outcome.acked.is_empty() {
+        if outcome.packets > 0 {
             tuple.ecn.on_progress();
         }
         tuple.flow.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
@@ -118,143 +210,103 @@ impl Connection {
             tuple.flow.on_ce(now, ce, &tuple.rtt);
         }
         for (number, packet) in &outcome.spurious {
-            self.telemetry.stats.packets_spurious += 1;
-            if let Some(log) = &mut self.telemetry.log {
+            self.stats.packets_spurious += 1;
+            if let Some(log) = &mut self.log {
                 log.push(now, LogEvent::PacketSpurious { space, number: *number, size: packet.size });
             }
             if packet.tuple == tuple.id {
                 tuple.flow.on_spurious(now, packet, &tuple.rtt);
             }
         }
-        for (number, packet) in &outcome.lost {
-            let SentPacket { size, mtu_probe, .. } = *packet;
-            self.telemetry.record(now, LogEvent::PacketLost { space, number: *number, size, mtu_probe });
-            self.on_packet_lost(now, packet);
-            if !packet.repeated {
-                self.deliver(space, &packet.frames, Fate::Lost);
-            }
+        for (number, packet) in &losses.lost {
+            self.on_packet_lost(space, *number, packet);
         }
-        for tuple in self.path.others_mut() {
+        let Some(path) = path_of(self.owners.paths, space) else { return };
+        let (_, Tuples { used: tuple, others }) = path.split();
+        for tuple in others {
             tuple.flow.end_loss(now, false, &tuple.rtt);
         }
-        let tuple = &mut self.path.tuple;
-        tuple.flow.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
+        tuple.flow.end_loss(now, losses.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
             // What was sent again meanwhile need not be sent once more.
-            self.deliver(space, &packet.frames, Fate::Acked);
-        }
-        self.log_figures(now, None);
-    }
-
-    fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
-        // What left over a tuple that is gone counts for none.
-        let Some(tuple) = self.path.tuple_mut(packet.tuple).filter(|_| packet.in_flight) else { return };
-        tuple.flow.packet_acked(packet);
-        if packet.mtu_probe {
-            tuple.mtud.on_probe_acked(packet.size);
-            tuple.on_mtu_changed(now);
-        } else {
-            tuple.mtud.on_packet_acked(packet.size, packet.time_sent);
+            self.owners.deliver(space, &packet.frames, Fate::Acked);
         }
     }
 
-    fn detect_black_hole(&mut self, now: Instant, outcome: &AckOutcome) {
-        let tuple = &mut self.path.tuple;
-        let here = |packet: &&SentPacket| packet.tuple == tuple.id && !packet.mtu_probe;
-        let lost = || outcome.lost.iter().map(|(_, packet)| packet).filter(here);
-        for packet in lost() {
-            tuple.mtud.on_small_lost(packet.size, packet.time_sent);
+    fn on_packet_lost(&mut self, space: SpaceId, number: u64, packet: &SentPacket) {
+        let SentPacket { size, mtu_probe, .. } = *packet;
+        if let Some(log) = &mut self.log {
+            log.push(self.now, LogEvent::PacketLost { space, number, size, mtu_probe });
         }
-        let mut fell = false;
-        for packet in lost() {
-            fell |= tuple.mtud.on_packet_lost(now, packet.size, packet.time_sent);
-        }
-        for packet in lost().filter(|packet| tuple.mtud.explains_loss(packet.size, packet.time_sent)) {
-            tuple.flow.packet_discarded(packet);
-        }
-        if fell {
-            self.telemetry.stats.black_holes += 1;
-            tuple.on_mtu_changed(now);
-        }
-    }
-
-    fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
-        let Some(tuple) = self.path.tuple_mut(packet.tuple) else { return };
-        if packet.mtu_probe {
-            tuple.flow.packet_lost(now, packet);
-            tuple.mtud.on_probe_lost();
-            return;
-        }
-        // Otherwise it is out of flight already.
-        if !tuple.mtud.explains_loss(packet.size, packet.time_sent) {
-            tuple.flow.packet_lost(now, packet);
-        }
-        self.telemetry.stats.packets_lost += 1;
-        self.telemetry.stats.bytes_lost += u64::from(packet.size);
-    }
-
-    /// Takes all packets of a space out of flight, because its keys are gone or a Retry made them void. Returns the
-    /// tokens of their frames.
-    pub(super) fn forget_sent(&mut self, space: SpaceId) -> Vec<SentFrames> {
-        let mut forgotten = Vec::new();
-        if let Some(space) = self.space_mut(space) {
-            forgotten.extend(space.discard());
-        }
-        let mut frames = Vec::new();
-        for (_, packet) in forgotten {
-            if packet.in_flight && packet.tuple == self.path.tuple.id {
-                self.path.tuple.flow.packet_discarded(&packet);
+        let path = path_of(self.owners.paths, space);
+        if let Some(tuple) = path.and_then(|path| path.tuple_mut(packet.tuple)) {
+            tuple.on_packet_lost(self.now, packet);
+            if !mtu_probe {
+                self.stats.packets_lost += 1;
+                self.stats.bytes_lost += u64::from(size);
             }
-            frames.push(packet.frames);
         }
-        frames
+        if !packet.repeated {
+            self.owners.deliver(space, &packet.frames, Fate::Lost);
+        }
+    }
+
+    /// Takes all packets of a space out of flight, because a Retry or a rejection made them void. Returns the tokens of
+    /// their frames.
+    pub(super) fn forget_sent(&mut self, space: SpaceId) -> Vec<SentFrames> {
+        space_and_tuples(self.owners.paths, self.owners.handshake, space)
+            .map(|(numbers, tuples)| forget_sent(numbers, tuples.used))
+            .unwrap_or_default()
+    }
+
+    /// Lets the next probe repeat what the oldest packets of a space said.
+    pub(super) fn repeat_oldest(&mut self, space: SpaceId) {
+        let mut frames = Vec::new();
+        let Owners { handshake, paths, .. } = &mut self.owners;
+        if let Some((numbers, _)) = space_and_tuples(paths, handshake, space) {
+            let oldest = numbers.take_for_probe().take(PROBE_PACKETS);
+            frames.extend(oldest.flat_map(|packet| packet.frames.iter().cloned()));
+        }
+        self.owners.deliver(space, &frames, Fate::Probed);
     }
 
     /// The peer's keys of a handshake level are not needed any more (RFC 9001 §4.9).
-    pub(super) fn discard_space(&mut self, now: Instant, space: SpaceId) {
-        let discarded = match space {
-            SpaceId::Initial => self.handshake.discard_initial(),
-            SpaceId::Handshake => self.handshake.discard_handshake(),
-            SpaceId::Data(_) => false,
-        };
-        if !discarded {
-            return;
-        }
-        self.forget_sent(space);
-        match space {
-            SpaceId::Initial => self.spaces.initial = None,
-            _ => self.spaces.handshake = None,
-        }
-        let of_initial = space == SpaceId::Initial;
-        let kind = if of_initial { PacketKind::Initial } else { PacketKind::Handshake };
-        self.telemetry.record(now, LogEvent::KeysDiscarded(kind));
-        self.probes.cancel(space);
-        // RFC 9002 §6.2.2: the timeout starts anew.
-        self.pto.reset();
-        self.pto_base_time = now;
+    pub(super) fn discard_space(&mut self, space: SpaceId) {
+        let Owners { handshake, paths, .. } = &mut self.owners;
+        discard_space(self.now, space, handshake, paths.primary_mut(), self.log.as_deref_mut());
     }
+}
 
-    /// Whether the peer is known to have validated this end's address, so that it can answer
-    /// (RFC 9002 §6.2.2.1).
-    pub(super) fn peer_validated_address(&self) -> bool {
-        self.side.is_server() || self.handshake.is_confirmed() || self.handshake_acked
-    }
-
-    /// When a packet will be lost by the time threshold.
-    pub(super) fn loss_deadline(&self) -> Option<Instant> {
-        SpaceId::ALL.into_iter().filter_map(|id| self.space(id)?.loss_deadline()).min()
-    }
-
-    /// The loss timer of a space has rung.
-    pub(super) fn on_loss_timeout(&mut self, now: Instant) {
-        for id in SpaceId::ALL {
-            if self.space(id).and_then(|s| s.loss_deadline()).is_some_and(|at| at <= now) {
-                let mut outcome = std::mem::take(&mut self.outcome);
-                outcome.clear();
-                self.detect_lost(now, id, &mut outcome);
-                self.apply(now, id, &outcome);
-                self.outcome = outcome;
-            }
+fn forget_sent(numbers: &mut NumberSpace, tuple: &mut Tuple) -> Vec<SentFrames> {
+    let mut frames = Vec::new();
+    for (_, packet) in numbers.discard() {
+        if packet.in_flight && packet.tuple == tuple.id {
+            tuple.flow.packet_discarded(&packet);
         }
+        frames.push(packet.frames);
     }
+    frames
+}
+
+/// See [`Recovery::discard_space`]. `path` is the one of the handshake.
+pub(super) fn discard_space(
+    now: Instant,
+    space: SpaceId,
+    handshake: &mut HandshakeState,
+    path: &mut Path,
+    log: Option<&mut ConnectionLog>,
+) {
+    if !handshake.discard_keys(space) {
+        return;
+    }
+    if let Some(numbers) = handshake.spaces.get_mut(space) {
+        forget_sent(numbers, &mut path.tuple);
+    }
+    handshake.spaces.discard(space);
+    if let Some(log) = log {
+        let kind = if space == SpaceId::Initial { PacketKind::Initial } else { PacketKind::Handshake };
+        log.push(now, LogEvent::KeysDiscarded(kind));
+    }
+    // RFC 9002 §6.2.2: the timeout starts anew.
+    path.pto.restart(now);
 }

@@ -10,7 +10,7 @@ impl Connection {
     /// [`Connection::resume_congestion`] of a later connection to the same peer. `None` as long as nothing is known
     /// that is worth remembering: that takes some round trips with more to send than four initial windows.
     pub fn congestion_parameters(&self) -> Option<SavedPath> {
-        let tuple = &self.path.tuple;
+        let tuple = &self.paths.primary().tuple;
         Some(SavedPath {
             remote: tuple.addrs.remote.ip(),
             local: tuple.addrs.local_ip,
@@ -28,7 +28,7 @@ impl Connection {
     ///
     /// Only one connection may use a set of parameters (RFC 9959 §3.2), so it is taken by value.
     pub fn resume_congestion(&mut self, saved: SavedPath) {
-        let tuple = &mut self.path.tuple;
+        let tuple = &mut self.paths.primary_mut().tuple;
         if saved.is_about(tuple.addrs.remote.ip(), tuple.addrs.local_ip) {
             tuple.flow.resume(saved);
         }
@@ -51,6 +51,6 @@ impl Connection {
 
     /// The phase of careful resume; `None` where it is not used or over.
     pub fn resume_state(&self) -> Option<&'static str> {
-        self.path.tuple.flow.resume_state()
+        self.paths.primary().tuple.flow.resume_state()
     }
 }

@@ -4,8 +4,8 @@ use fulmar_base::Instant;
 use fulmar_wire::{ProtectedPacket, RETRY_TAG_LEN};
 
 use super::Connection;
-use super::opening::Drop;
-use super::spaces::SpaceId;
+use super::handshake::SpaceId;
+use super::opening::Discard;
 use crate::crypto::verify_retry;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
 
@@ -17,26 +17,28 @@ impl Connection {
         packet: &ProtectedPacket,
         bytes: &[u8],
         token: std::ops::Range<usize>,
-    ) -> Result<(), Drop> {
-        let first = self.handshake.cids.peer_scid.is_none() && self.handshake.cids.retry_scid.is_none();
+    ) -> Result<(), Discard> {
+        let first =
+            self.handshake.tls.cids.peer_scid.is_none() && self.handshake.tls.cids.retry_scid.is_none();
         let usable = self.side.is_client()
             && first
-            && packet.version == Some(self.versions.current)
+            && packet.version == Some(self.handshake.versions.current)
             && !token.is_empty()
-            && packet.src != self.handshake.cids.original_dcid
+            && packet.src != self.handshake.tls.cids.original_dcid
             && bytes.len() > RETRY_TAG_LEN
-            && verify_retry(self.versions.current, &self.handshake.cids.original_dcid, bytes);
+            && verify_retry(self.handshake.versions.current, &self.handshake.tls.cids.original_dcid, bytes);
         if !usable {
-            return Err(Drop::Silently(PacketDropReason::Unwanted));
+            return Err(Discard::Silently(PacketDropReason::Unwanted));
         }
         self.telemetry
             .record(now, LogEvent::BareReceived { packet: BarePacket::Retry, size: bytes.len() as u16 });
-        self.handshake.on_retry(packet.src, &bytes[token]);
-        self.versions.keep();
-        self.path.remote_cids.replace_handshake_cid(packet.src);
+        let handshake = &mut self.handshake;
+        handshake.tls.on_retry(packet.src, &bytes[token], &mut handshake.keys);
+        self.handshake.versions.keep();
+        self.paths.primary_mut().remote_cids.replace_handshake_cid(packet.src);
         // What was sent is void, the numbers go on (RFC 9000 §17.2.5.3).
-        self.forget_sent(SpaceId::Initial);
-        self.repeat_early_data();
+        self.recovery(now).forget_sent(SpaceId::Initial);
+        self.repeat_early_data(now);
         Ok(())
     }
 }

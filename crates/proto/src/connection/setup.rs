@@ -2,33 +2,29 @@
 
 use std::sync::Arc;
 
-use fulmar_base::{Instant, Rng, Timer};
-use fulmar_wire::{ConnectionId, Dialect, PreferredAddress, Side, TransportParameters, Version};
+use fulmar_base::{Instant, Rng};
+use fulmar_wire::{ConnectionId, PreferredAddress, Side, TransportParameters, Version};
 use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 
 use super::Connection;
 use super::address_tokens::AddressTokens;
-use super::early_data::EarlyData;
 use super::extensions::Extensions;
-use super::handshake::Handshake;
+use super::handshake::versions::{ClientVersions, FirstFlight, ServerVersions};
+use super::handshake::{HandshakeSpaces, HandshakeState};
 use super::lifecycle::Lifecycle;
 use super::liveness::Liveness;
 use super::outbox::Outbox;
 use super::parameters::{OfServer, local_parameters};
-use super::repetition::Repetition;
-use super::spaces::{EarlySpaces, Probes};
 use super::telemetry::Telemetry;
-use super::undecryptable::Undecryptable;
-use super::versions::{ClientVersions, FirstFlight, ServerVersions, Versions};
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
 use crate::endpoint::TokenIssuer;
-use crate::path::{AddressCredit, Path, Tuple, TupleId};
+use crate::path::{AddressCredit, Path, Paths, ProbeTimer, Tuple, TupleId};
 use crate::sessions::SessionView;
-use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
+use crate::space::{AckPolicy, NumberSpace};
 use crate::streams::{SendMemory, Streams};
 
 /// What a connection is made from.
@@ -89,9 +85,9 @@ impl Connection {
         let (original_dcid, version, now) = (setup.remote_cid, setup.version, setup.now);
         let mut connection = Self::new(setup, session, original_dcid);
         connection.record_start(now, &first_flight.parameters);
-        connection.versions.set_client(ClientVersions::new(known, version), first_flight);
+        connection.handshake.versions.set_client(ClientVersions::new(known, version), first_flight);
         if let Some(token) = sessions.as_ref().and_then(|sessions| sessions.take_token()) {
-            connection.handshake.set_token(token);
+            connection.handshake.tls.set_token(token);
         }
         connection.sessions = sessions;
         connection.handshake.drive();
@@ -120,58 +116,41 @@ impl Connection {
         let (now, credit) = (setup.now, setup.transport.first_credit());
         let mut connection = Self::new(setup, session, first_dcid);
         connection.record_start(now, &versions.parameters);
-        connection.handshake.set_negotiation(versions);
+        connection.handshake.tls.set_negotiation(versions);
         connection.address_tokens.set_issuer(issuer, credit);
         if validated {
-            connection.path.tuple.credit.validate();
+            connection.paths.primary_mut().tuple.credit.validate();
         }
         Ok(connection)
     }
 
     fn record_start(&mut self, now: Instant, parameters: &TransportParameters) {
         let told = (self.side, parameters);
-        self.telemetry.record_start(now, &self.versions, &self.path.tuple, &self.config, told);
+        let (versions, tuple) = (&self.handshake.versions, &self.paths.primary().tuple);
+        self.telemetry.record_start(now, versions, tuple, &self.config, told);
     }
 
     pub(super) fn new(mut setup: ConnectionSetup, session: Session, original_dcid: ConnectionId) -> Self {
-        let ConnectionSetup { side, version, local_cid, aead, now, .. } = setup;
         let transport = setup.transport.clone();
         let mut space = |policy| NumberSpace::new(policy, &mut setup.rng);
-        let spaces = EarlySpaces {
+        let spaces = HandshakeSpaces {
             initial: Some(space(AckPolicy::IMMEDIATE)),
             handshake: Some(space(AckPolicy::IMMEDIATE)),
         };
         let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
         let path = first_path(&mut setup, data);
-        let level = (side, version, aead);
+        let ConnectionSetup { side, now, .. } = setup;
         Self {
             side,
-            versions: Versions::new(version, setup.endpoint.versions.clone()),
-            early_data: EarlyData::Unused,
-            remembered: None,
-            local_cid,
-            dialect: Dialect::SinglePath,
-            lifecycle: Lifecycle::new(),
-            handshake: Handshake::new(session, level, original_dcid, now, transport.handshake_timeout),
-            spaces,
-            path,
+            handshake: HandshakeState::new(&setup, session, original_dcid, spaces),
+            paths: Paths::new(path),
             streams: Streams::new(side, &transport.streams(), setup.send_memory.clone(), &mut setup.rng),
             datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
             extensions: Extensions::default(),
             address_tokens: AddressTokens::default(),
             sessions: None,
+            lifecycle: Lifecycle::new(),
             liveness: Liveness::new(now, &transport),
-            close: None,
-            undecryptable: Undecryptable::default(),
-            pto: PtoBackoff::new(transport.timers),
-            pto_base_time: now,
-            probes: Probes::default(),
-            repetition: Repetition::default(),
-            handshake_acked: false,
-            preferred: None,
-            ignores_challenges: false,
-            pacing: Timer::new(),
-            outcome: AckOutcome::default(),
             outbox: Outbox::default(),
             telemetry: Telemetry::new(transport.log_entries),
             config: transport,
@@ -188,7 +167,8 @@ fn first_path(setup: &mut ConnectionSetup, data: NumberSpace) -> Path {
     // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
     tuple.validated = true;
     let (cids_max, endpoint) = (setup.transport.connection_ids, setup.endpoint.clone());
-    let mut path = Path::new(data, setup.local_cid, setup.remote_cid, tuple, cids_max, endpoint, rng);
+    let pto = ProbeTimer::new(setup.now, setup.transport.timers);
+    let mut path = Path::new(data, setup.local_cid, setup.remote_cid, tuple, pto, cids_max, endpoint, rng);
     if let Some(preferred) = setup.preferred_address {
         path.local_cids.add_preferred(preferred.cid);
     }

@@ -1,12 +1,14 @@
-//! What the next datagram may be used for, and how large it may be: credit, probes, congestion window, pacer
-//! (RFC 9000 §8.1, §14; RFC 9002 §7).
+//! What the next datagram may be used for, and how large it may be: anti-amplification limit, probes, congestion
+//! window, pacer (RFC 9000 §8.1, §14; RFC 9002 §7).
 
-use fulmar_base::Instant;
-
-use super::Connection;
-use super::spaces::SpaceId;
+use super::handshake::SpaceId;
+use super::probing;
+use super::spare_capacity;
+use super::transmit::Sender;
 use super::write_order::Allowance;
 use crate::config::MTU_MIN;
+use crate::datagram::Ecn;
+use crate::path::Tuple;
 
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
 const NARROW_PTOS: u32 = 2;
@@ -19,7 +21,7 @@ const PROBE_FLIGHT: u64 = 2;
 const CHALLENGE_LEN: u64 = 1 + 4 + 9 + 16;
 
 /// Room for an acknowledgement beside a challenge.
-pub(super) const ACK_ROOM: u64 = 12;
+const ACK_ROOM: u64 = 12;
 
 /// What the next datagram is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,15 @@ pub(super) enum Slot {
     Close,
 }
 
+/// How a datagram of a path is built. Its size is that of the buffer it is written to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) slot: Slot,
+    /// Which of the tuples beside the one in use it goes over; `None`: the one in use.
+    pub(super) off_path: Option<usize>,
+    pub(super) ecn: Ecn,
+}
+
 /// Why no more datagrams are sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocked {
@@ -40,33 +51,32 @@ pub(super) enum Blocked {
     Window,
     /// The pacer wants to be asked later.
     Pacer,
-    /// The peer's address is not validated, and its credit is used up.
+    /// The peer's address is not validated, and the anti-amplification limit is reached.
     Credit,
 }
 
-impl Connection {
+impl Sender<'_> {
     /// What the next datagram may be used for.
-    pub(super) fn next_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
-        if !self.has_credit() {
+    pub(super) fn next_slot(&mut self) -> Result<Slot, Blocked> {
+        if !self.tuple().may_send_datagram() {
             return self.path_slot().ok_or(Blocked::Credit);
         }
-        if self.probes.any() && SpaceId::ALL.into_iter().any(|s| self.probes.is_due(s) && self.can_send(s)) {
+        if self.is_probe_due() {
             return Ok(Slot::Packets(Allowance::Probe));
         }
-        if self.probes.is_reminder_due() && self.can_send(SpaceId::DATA) {
-            return Ok(Slot::Packets(Allowance::Reminder));
+        if self.parts.path().pto.ping && self.can_send_data {
+            return Ok(Slot::Packets(Allowance::Ping));
         }
-        let blocked = match self.data_slot(now) {
+        let blocked = match self.data_slot() {
             Ok(slot) => return Ok(slot),
             Err(blocked) => blocked,
         };
         if let Some(slot) = self.path_slot() {
             return Ok(slot);
         }
-        let ack_due = |id: SpaceId| self.can_send(id) && self.space(id).is_some_and(|s| s.needs_ack(now));
-        if SpaceId::ALL.into_iter().any(ack_due) {
+        if self.is_ack_due() {
             // RFC 9002 §7: an acknowledgement alone needs no room in the window; a PING that goes with it does.
-            let has_room = self.path.tuple.flow.window_left() >= u64::from(self.path.tuple.mtu());
+            let has_room = self.tuple().flow.window_left() >= u64::from(self.tuple().mtu());
             let allowance = match blocked {
                 Blocked::NothingToSend if has_room => Allowance::Everything,
                 _ => Allowance::AcksOnly,
@@ -76,108 +86,124 @@ impl Connection {
         Err(blocked)
     }
 
-    /// What concerns the tuple itself waits for no window and no pacer, and needs little credit.
-    fn path_slot(&self) -> Option<Slot> {
-        let tuple = &self.path.tuple;
-        let possible = tuple.wants_to_send() && tuple.credit.available() >= self.challenge_len() - ACK_ROOM;
-        (possible && self.can_send(SpaceId::DATA)).then_some(Slot::Packets(Allowance::PathOnly))
+    fn is_probe_due(&self) -> bool {
+        let handshake = &*self.parts.handshake;
+        let is_due = |&space: &SpaceId| {
+            handshake.spaces.get(space).is_some_and(|numbers| numbers.probes.is_due())
+                && handshake.can_send(space)
+        };
+        (self.can_send_data && self.parts.path().space.probes.is_due())
+            || (self.sends_handshake() && SpaceId::OF_HANDSHAKE.iter().any(is_due))
     }
 
-    /// The bytes of a packet with a challenge and an acknowledgement, which little credit suffices for.
-    pub(super) fn challenge_len(&self) -> u64 {
-        CHALLENGE_LEN + ACK_ROOM + self.path.remote_cids.active().len() as u64
+    fn is_ack_due(&self) -> bool {
+        let handshake = &*self.parts.handshake;
+        let is_due = |&space: &SpaceId| {
+            handshake.can_send(space)
+                && handshake.spaces.get(space).is_some_and(|numbers| numbers.needs_ack(self.now))
+        };
+        (self.can_send_data && self.parts.path().space.needs_ack(self.now))
+            || (self.sends_handshake() && SpaceId::OF_HANDSHAKE.iter().any(is_due))
+    }
+
+    /// What concerns the tuple itself waits for no window and no pacer, and needs little of the anti-amplification limit.
+    fn path_slot(&self) -> Option<Slot> {
+        let tuple = self.tuple();
+        let possible = tuple.wants_to_send() && tuple.credit.available() >= self.challenge_len() - ACK_ROOM;
+        (possible && self.can_send_data).then_some(Slot::Packets(Allowance::PathOnly))
+    }
+
+    /// A datagram for a tuple that is not in use, and has something to say.
+    pub(super) fn off_path_plan(&self) -> Option<Plan> {
+        let least = self.challenge_len() - ACK_ROOM;
+        let ready = |tuple: &Tuple| tuple.wants_to_send() && tuple.credit.available() >= least;
+        let index = self.parts.path().others().iter().position(ready)?;
+        Some(Plan { slot: Slot::Packets(Allowance::PathOnly), off_path: Some(index), ecn: Ecn::NotEct })
+    }
+
+    /// The bytes of a packet with a challenge and an acknowledgement.
+    fn challenge_len(&self) -> u64 {
+        CHALLENGE_LEN + ACK_ROOM + self.parts.path().remote_cids.active().len() as u64
     }
 
     /// What the congestion window may be used for now. A probe for larger datagrams goes after data as long as it
     /// can, since it would delay it.
-    fn data_slot(&mut self, now: Instant) -> Result<Slot, Blocked> {
+    fn data_slot(&mut self) -> Result<Slot, Blocked> {
         let wants_any = self.wants_any();
-        let probe = self.mtu_probe_size(now);
-        if let Some(size) = probe.filter(|_| !wants_any || self.path.tuple.mtud.is_impatient()) {
-            return self.congestion_allows(now, size).map(|()| Slot::MtuProbe(size));
+        let probe = self.mtu_probe_size();
+        if let Some(size) = probe.filter(|_| !wants_any || self.tuple().mtud.is_impatient()) {
+            return self.congestion_allows(size).map(|()| Slot::MtuProbe(size));
         }
-        if !wants_any && !self.repeat_preemptively() {
+        if !wants_any && !spare_capacity::fill(self) {
             return Err(Blocked::NothingToSend);
         }
-        self.congestion_allows(now, self.path.tuple.mtu())?;
+        self.congestion_allows(self.tuple().mtu())?;
         if probe.is_some() {
-            self.path.tuple.mtud.on_passed_over();
+            self.tuple_mut().mtud.on_passed_over();
         }
         Ok(Slot::Packets(Allowance::Everything))
     }
 
-    /// Whether the peer's address may be sent anything (RFC 9000 §8.1). Smaller datagrams might fit when a full
-    /// one does not, but the client pads its own, so credit comes in whole datagrams.
-    pub(super) fn has_credit(&self) -> bool {
-        self.path.tuple.credit.available() >= u64::from(MTU_MIN)
-    }
-
-    pub(super) fn wants_any(&self) -> bool {
-        SpaceId::ALL.into_iter().any(|id| self.can_send(id) && self.wants_to_send(id))
-    }
-
-    fn congestion_allows(&mut self, now: Instant, size: u16) -> Result<(), Blocked> {
+    fn congestion_allows(&mut self, size: u16) -> Result<(), Blocked> {
+        let (now, path) = (self.now, self.parts.path_mut());
         // A probe may leave when a packet of the usual size may: it is paid for afterwards.
-        let paced = u64::from(size.min(self.path.tuple.mtu()));
-        let flow = &mut self.path.tuple.flow;
+        let paced = u64::from(size.min(path.tuple.mtu()));
+        let flow = &mut path.tuple.flow;
         if flow.window_left() < u64::from(size) {
             return Err(Blocked::Window);
         }
         if flow.pacing_budget(now) < paced {
-            let at = flow.pacing_time(now, paced);
-            self.pacing.set(at);
+            path.pacing.set(flow.pacing_time(now, paced));
             return Err(Blocked::Pacer);
         }
         Ok(())
     }
 
     /// The size of a probe for larger datagrams, if one is due and the window is ever large enough for it.
-    fn mtu_probe_size(&mut self, now: Instant) -> Option<u16> {
-        if !self.handshake.is_confirmed() {
+    fn mtu_probe_size(&mut self) -> Option<u16> {
+        if !self.parts.handshake.is_confirmed() {
             return None;
         }
+        let (now, tuple) = (self.now, self.tuple_mut());
         // An end that sends little gains nothing from larger datagrams, and on a narrow way back a probe would hold up
         // the acknowledgements of the peer's first flight, whose spacing is to show the capacity of the path.
-        if self.path.tuple.flow.bytes_in_flight() < PROBE_FLIGHT * u64::from(self.path.tuple.mtu()) {
+        if tuple.flow.bytes_in_flight() < PROBE_FLIGHT * u64::from(tuple.mtu()) {
             return None;
         }
-        let size = self.path.tuple.mtud.poll_probe(now)?;
-        (u64::from(size) <= self.path.tuple.flow.controller().window()).then_some(size)
+        let size = tuple.mtud.poll_probe(now)?;
+        (u64::from(size) <= tuple.flow.controller().window()).then_some(size)
     }
 
-    /// Whether there are keys to send packets of a space.
-    pub(super) fn can_send(&self, space: SpaceId) -> bool {
-        match space {
-            SpaceId::Initial => self.handshake.initial_keys().is_some(),
-            SpaceId::Handshake => self.handshake.handshake_keys().is_some(),
-            SpaceId::Data(_) => {
-                (self.handshake.one_rtt_keys().is_some() && self.handshake.peer_parameters().is_some())
-                    || self.sends_early_data()
-            }
+    /// The size of the next datagram at most.
+    pub(super) fn datagram_size(&mut self, slot: Slot) -> usize {
+        if let Slot::MtuProbe(size) = slot {
+            return usize::from(size);
         }
+        let credit = usize::try_from(self.tuple().credit.available()).unwrap_or(usize::MAX);
+        // When nothing gets through, the path may have become narrower: of two probes one fits every path, and in
+        // the end all packets do. The full one that arrives shows that the path is as wide as ever.
+        let narrow = self.parts.path().pto.backoff.count() >= NARROW_PTOS
+            || match slot {
+                Slot::Packets(Allowance::Probe) => self.parts.path().space.probes.is_last(),
+                // An unreliable datagram cannot be cut.
+                _ => !self.parts.datagrams.wants_to_send() && self.is_ack_late(),
+            };
+        let mtu = if narrow { MTU_MIN } else { self.tuple().mtu() };
+        if slot == Slot::Packets(Allowance::PathOnly) && credit < usize::from(MTU_MIN) {
+            // What is left of a small limit is for a repetition.
+            return credit.min(self.challenge_len() as usize);
+        }
+        usize::from(mtu).min(credit)
     }
 
-    pub(super) fn datagram_size(&self, now: Instant, slot: Slot) -> usize {
-        match slot {
-            Slot::MtuProbe(size) => usize::from(size),
-            Slot::Packets(_) | Slot::Close => {
-                let credit = usize::try_from(self.path.tuple.credit.available()).unwrap_or(usize::MAX);
-                // When nothing gets through, the path may have become narrower: of two probes one fits every
-                // path, and in the end all packets do. The full one that arrives shows that the path is as wide
-                // as ever.
-                let narrow = match slot {
-                    Slot::Packets(Allowance::Probe) => self.probes.is_last(),
-                    // An unreliable datagram cannot be cut.
-                    _ => !self.datagrams.wants_to_send() && self.is_ack_late(now),
-                };
-                let narrow = narrow || self.pto.count() >= NARROW_PTOS;
-                let mtu = if narrow { MTU_MIN } else { self.path.tuple.mtu() };
-                if slot == Slot::Packets(Allowance::PathOnly) && credit < usize::from(MTU_MIN) {
-                    // What is left of a small credit is for a repetition.
-                    return credit.min(self.challenge_len() as usize);
-                }
-                usize::from(mtu).min(credit)
-            }
+    /// Packets that leave now do not make those late that left before.
+    fn is_ack_late(&mut self) -> bool {
+        if let Some(known) = self.is_ack_late {
+            return known;
         }
+        let parts = &self.parts;
+        let late =
+            probing::is_ack_late(self.now, parts.path(), parts.handshake, parts.extensions, self.config);
+        *self.is_ack_late.insert(late)
     }
 }

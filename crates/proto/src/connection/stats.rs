@@ -131,7 +131,7 @@ impl Connection {
     /// The figures as they are now.
     pub fn stats(&self) -> ConnectionStats {
         let counters = &self.telemetry.stats;
-        let tuple = &self.path.tuple;
+        let tuple = &self.paths.primary().tuple;
         let session = self.handshake.session();
         ConnectionStats {
             datagrams_sent: counters.datagrams_sent,
@@ -165,15 +165,15 @@ impl Connection {
             rtt_latest: tuple.rtt.latest(),
             rtt_variance: tuple.rtt.variance(),
             one_way: self.extensions.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id)),
-            ack_gap: self.path.space.ack_policy().ack_eliciting_threshold,
-            ack_delay: self.path.space.ack_policy().max_ack_delay,
+            ack_gap: self.paths.primary().space.ack_policy().ack_eliciting_threshold,
+            ack_delay: self.paths.primary().space.ack_policy().max_ack_delay,
             mtu: tuple.mtu(),
-            handshake_duration: self.handshake.duration(),
+            handshake_duration: self.handshake.tls.duration(),
             cipher_suite: session.suite(),
             key_exchange: session.key_exchange().map(|group| format!("{group:?}")),
-            key_updates: self.handshake.one_rtt_keys().map_or(0, |keys| keys.generation()),
+            key_updates: self.handshake.keys.generation(),
             resumed: session.is_resumed(),
-            version: self.versions.current,
+            version: self.handshake.versions.current,
             streams: self.streams.stats(),
             datagrams: self.datagrams.stats(),
         }

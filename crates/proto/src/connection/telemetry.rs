@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::{CloseCode, PacketKind, ProtectedKind, Side, TransportParameters, Version};
+use fulmar_wire::{CloseCode, PacketKind, PathId, ProtectedKind, Side, TransportParameters, Version};
 
 use super::Connection;
-use super::early_data::EarlyData;
 use super::extensions::Extensions;
-use super::handshake::Handshake;
+use super::handshake::versions::Versions;
+use super::handshake::{EarlyData, HandshakeState};
 use super::slot::Blocked;
 use super::stats::Counters;
-use super::versions::Versions;
 use crate::config::TransportConfig;
 use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
@@ -20,7 +19,7 @@ use crate::log::{
     BlockedReason, CloseCause, ConnectionLog, Figures, LogEvent, MigrationState, PacketDropReason, TextKind,
     octets,
 };
-use crate::path::Tuple;
+use crate::path::{Path, Tuple};
 use crate::space::recovery_parameters;
 
 impl Connection {
@@ -36,11 +35,11 @@ impl Connection {
 
     /// Logs which figures of the path are different. `blocked` says why no more is sent, if that is known.
     #[inline]
-    pub(super) fn log_figures(&mut self, now: Instant, blocked: Option<Blocked>) {
-        if let Some(log) = &mut self.telemetry.log {
-            let figures =
-                figures(&self.path.tuple, &self.datagrams, &self.extensions, &self.handshake, blocked);
-            log.note(now, &figures);
+    pub(super) fn log_figures(&mut self, now: Instant, path: PathId, blocked: Option<Blocked>) {
+        if let Some(log) = &mut self.telemetry.log
+            && let Some(Path { tuple, .. }) = self.paths.get(path)
+        {
+            log.note(now, &figures(tuple, &self.datagrams, &self.extensions, &self.handshake, blocked));
         }
     }
 }
@@ -107,22 +106,22 @@ impl Telemetry {
     }
 
     /// Logs that TLS has given keys.
-    pub(super) fn record_keys(&mut self, now: Instant, handshake: &Handshake) {
+    pub(super) fn record_keys(&mut self, now: Instant, handshake: &HandshakeState) {
         let Some(log) = &mut self.log else { return };
-        if handshake.early_keys().is_some() {
+        if handshake.keys.zero_rtt().is_some() {
             log.note_keys(now, PacketKind::ZeroRtt);
         }
-        if handshake.handshake_keys().is_some() {
+        if handshake.keys.handshake().is_some() {
             log.note_keys(now, PacketKind::Handshake);
         }
-        if handshake.one_rtt_keys().is_some() {
+        if handshake.keys.one_rtt().is_some() {
             log.note_keys(now, PacketKind::OneRtt);
         }
     }
 
     /// Logs an update of the keys before the first packet for which it counts. Returns the number of updates.
-    pub(super) fn record_generation(&mut self, now: Instant, handshake: &Handshake) -> u64 {
-        let generation = handshake.one_rtt_keys().map_or(0, |keys| keys.generation());
+    pub(super) fn record_generation(&mut self, now: Instant, handshake: &HandshakeState) -> u64 {
+        let generation = handshake.keys.generation();
         if let Some(log) = &mut self.log {
             log.note_generation(now, generation);
         }
@@ -130,11 +129,11 @@ impl Telemetry {
     }
 
     /// Logs what the TLS handshake has come to.
-    pub(super) fn record_established(&mut self, now: Instant, handshake: &Handshake, early_data: EarlyData) {
+    pub(super) fn record_established(&mut self, now: Instant, handshake: &HandshakeState) {
         let Some(log) = &mut self.log else { return };
         let session = handshake.session();
         if let Some(suite) = session.suite() {
-            let (resumed, early) = (session.is_resumed(), early_data != EarlyData::Unused);
+            let (resumed, early) = (session.is_resumed(), handshake.early_data != EarlyData::Unused);
             log.push(now, LogEvent::Tls { suite, resumed, early });
         }
         if let Some(alpn) = session.alpn() {
@@ -212,7 +211,7 @@ fn figures(
     tuple: &Tuple,
     datagrams: &Datagrams,
     extensions: &Extensions,
-    handshake: &Handshake,
+    handshake: &HandshakeState,
     blocked: Option<Blocked>,
 ) -> Figures {
     let datagrams = datagrams.stats();
@@ -230,7 +229,7 @@ fn figures(
         phase: controller.state(),
         mtu: tuple.mtu(),
         ecn: Some(tuple.ecn.state()),
-        key_generation: handshake.one_rtt_keys().map_or(0, |keys| keys.generation()),
+        key_generation: handshake.keys.generation(),
         peer: Some((octets(tuple.addrs.remote.ip()), tuple.addrs.remote.port())),
         blocked: blocked.map(BlockedReason::from),
         datagrams_dropped: (datagrams.late, datagrams.dropped_outgoing),

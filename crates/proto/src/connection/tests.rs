@@ -39,3 +39,10 @@ mod retry;
 mod starvation;
 mod tokens;
 mod violations;
+
+use fulmar_wire::PathId;
+
+use super::SpaceId;
+
+/// The space of application data on the only path.
+const DATA: SpaceId = SpaceId::Data(PathId::ZERO);

@@ -3,9 +3,10 @@
 use fulmar_base::Instant;
 
 use super::Connection;
-use super::spaces::SpaceId;
+use super::handshake::SpaceId;
 use crate::events::ConnectionError;
 use crate::log::{ConnectionState, LogEvent};
+use crate::path::{Path, Pending};
 
 /// Why a connection wants to be woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,18 +44,20 @@ impl Connection {
         if !self.lifecycle.is_open() {
             return self.lifecycle.deadline().map(|at| (at, TimerReason::Drained));
         }
-        let keys = self.handshake.one_rtt_keys().and_then(|keys| keys.next_timeout());
+        let keys = self.handshake.keys.one_rtt().and_then(|keys| keys.next_timeout());
+        let pacing = self.paths.iter().filter_map(|path| path.pacing.deadline()).min();
+        let validation = self.paths.iter().filter_map(Path::validation_deadline).min();
         [
             (self.loss_deadline(), TimerReason::Loss),
-            (self.pto_deadline().map(|(at, _)| at), TimerReason::Probe),
+            (self.pto_deadline().map(|(at, ..)| at), TimerReason::Probe),
             (self.ack_deadline(), TimerReason::Ack),
             (self.datagrams.next_timeout(), TimerReason::Datagram),
-            (self.pacing.deadline(), TimerReason::Pacing),
+            (pacing, TimerReason::Pacing),
             (keys, TimerReason::Keys),
-            (self.path_deadline(), TimerReason::Path),
+            (validation, TimerReason::Path),
             (self.liveness.watchdog.deadline(), TimerReason::Watchdog),
             (self.liveness.idle.keep_alive_deadline(), TimerReason::KeepAlive),
-            (self.handshake.deadline(), TimerReason::Handshake),
+            (self.handshake.tls.deadline(), TimerReason::Handshake),
             (self.liveness.idle.deadline(), TimerReason::Idle),
         ]
         .into_iter()
@@ -74,13 +77,37 @@ impl Connection {
         if self.liveness.idle.on_timeout(now) {
             return self.abandon(now, ConnectionError::TimedOut);
         }
-        if self.handshake.on_timeout(now) {
+        if self.handshake.tls.on_timeout(now) {
             return self.abandon(now, ConnectionError::HandshakeTimedOut);
         }
+        self.paths.raise(Pending::ALL);
+        self.ask_for_signs_of_life(now);
+        self.datagrams.on_timeout(now);
+        for path in self.paths.iter_mut() {
+            path.pacing.take_expired(now);
+        }
+        let mut last = None;
+        while let Some(path) = self.paths.next_id(last) {
+            last = Some(path);
+            if self.paths.get(path).and_then(Path::validation_deadline).is_some_and(|at| at <= now) {
+                self.on_validation_timeout(now, path);
+            }
+        }
+        if self.loss_deadline().is_some_and(|at| at <= now) {
+            self.telemetry.record(now, LogEvent::LossTimeout);
+            self.on_loss_timeout(now);
+        } else if let Some((_, path, space)) = self.pto_deadline().filter(|(at, ..)| *at <= now) {
+            self.on_pto(now, path, space);
+        }
+        // Acknowledgements and keys are looked after when packets are built.
+    }
+
+    /// Keeps the connection alive, and asks where a steady flow has stopped.
+    fn ask_for_signs_of_life(&mut self, now: Instant) {
         // What is in flight asks the peer already, and its probes go on asking; a PING would only add to it.
-        let asked = self.path.tuple.flow.bytes_in_flight() > 0;
+        let asked = self.paths.iter().any(|path| path.tuple.flow.bytes_in_flight() > 0);
         if self.liveness.idle.on_keep_alive(now) && self.handshake.is_confirmed() && !asked {
-            self.probes.demand_one(SpaceId::DATA);
+            self.ping();
         }
         // Where no stream is open, nothing more is expected.
         if self.liveness.watchdog.on_timeout(now) && self.open_streams() > 0 {
@@ -88,28 +115,45 @@ impl Connection {
             // the question.
             self.liveness.watchdog.ask();
             if !asked {
-                self.probes.demand_one(SpaceId::DATA);
+                self.ping();
             }
         }
-        self.datagrams.on_timeout(now);
-        self.pacing.take_expired(now);
-        if self.path_deadline().is_some_and(|at| at <= now) {
-            self.on_path_timeout(now);
-        }
-        if self.loss_deadline().is_some_and(|at| at <= now) {
-            self.telemetry.record(now, LogEvent::LossTimeout);
-            self.on_loss_timeout(now);
-        } else if let Some((_, space)) = self.pto_deadline().filter(|(at, _)| *at <= now) {
-            self.on_pto(now, space);
-        }
-        // Acknowledgements and keys are looked after when packets are built.
     }
 
     fn ack_deadline(&self) -> Option<Instant> {
         // Where nothing may be sent, the peer's next datagram brings the occasion.
-        if !self.has_credit() {
-            return None;
+        let may_send = |path: &&Path| path.tuple.may_send_datagram();
+        let of_data = self.paths.iter().filter(may_send).filter_map(|path| path.space.ack_deadline());
+        if self.handshake.spaces.are_discarded() {
+            return of_data.min();
         }
-        SpaceId::ALL.into_iter().filter_map(|id| self.space(id)?.ack_deadline()).min()
+        let of_handshake = self.handshake.spaces.iter().filter_map(|(_, numbers)| numbers.ack_deadline());
+        of_handshake.filter(|_| may_send(&self.paths.primary())).chain(of_data).min()
+    }
+
+    /// When a packet will be lost by the time threshold.
+    fn loss_deadline(&self) -> Option<Instant> {
+        let of_handshake = self.handshake.spaces.iter().filter_map(|(_, numbers)| numbers.loss_deadline());
+        of_handshake.chain(self.paths.iter().filter_map(|path| path.space.loss_deadline())).min()
+    }
+
+    /// The loss timer of a space has rung.
+    fn on_loss_timeout(&mut self, now: Instant) {
+        for space in SpaceId::OF_HANDSHAKE {
+            let deadline = self.handshake.spaces.get(space).and_then(|numbers| numbers.loss_deadline());
+            if deadline.is_some_and(|at| at <= now) {
+                self.recovery(now).on_loss_timeout(space);
+                self.log_figures(now, space.path(), None);
+            }
+        }
+        let mut last = None;
+        while let Some(path) = self.paths.next_id(last) {
+            last = Some(path);
+            let deadline = self.paths.get(path).and_then(|path| path.space.loss_deadline());
+            if deadline.is_some_and(|at| at <= now) {
+                self.recovery(now).on_loss_timeout(SpaceId::Data(path));
+                self.log_figures(now, path, None);
+            }
+        }
     }
 }

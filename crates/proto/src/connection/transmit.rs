@@ -1,47 +1,74 @@
-//! Datagrams out: what may be sent, packet by packet, into one train (RFC 9000 §12.2, §13, §14).
+//! Datagrams out: what may be sent, packet by packet, into one batch (RFC 9000 §12.2, §13, §14).
 
-use fulmar_base::Instant;
+use fulmar_base::{Instant, Rng};
+use fulmar_wire::{Dialect, PacketKind, PathId, Side};
 
 use super::Connection;
-use super::build::{DatagramOut, SEGMENT_SLACK};
+use super::close::Close;
+use super::datagram_builder::{DatagramOut, SEGMENT_SLACK};
+use super::handshake::SpaceId;
 use super::lifecycle::State;
-use super::slot::{Blocked, Slot};
-use super::spaces::SpaceId;
-use crate::config::MTU_MIN;
+use super::liveness::Liveness;
+use super::recovery::{discard_space, pto_base};
+use super::slot::{Blocked, Plan, Slot};
+use super::write_order::Writers;
+use crate::config::{MTU_MIN, TransportConfig};
 use crate::datagram::{Ecn, Transmit, TransmitBatch};
+use crate::log::ConnectionLog;
+use crate::path::{Pending, Tuple};
 
-/// Datagrams in one train at most, so that one connection does not keep the others waiting and the clock of
+/// Datagrams in one batch at most, so that one connection does not keep the others waiting and the clock of
 /// the pacer stays honest.
-const TRAIN_DATAGRAMS_MAX: usize = 64;
+const BATCH_DATAGRAMS_MAX: usize = 64;
 
 /// Without words for the application, a packet that closes has fewer bytes.
-const CLOSE_CREDIT: u64 = 60;
+const CLOSE_BYTES: u64 = 60;
+
+/// What sends over one path: the owners of frames, and what a packet is made of, borrowed once for a batch.
+pub(super) struct Sender<'c> {
+    pub(super) now: Instant,
+    pub(super) side: Side,
+    pub(super) config: &'c TransportConfig,
+    pub(super) rng: &'c mut Rng,
+    pub(super) parts: Writers<'c>,
+    pub(super) liveness: &'c mut Liveness,
+    pub(super) log: Option<&'c mut ConnectionLog>,
+    pub(super) close: Option<&'c Close>,
+    /// Whether Initial and Handshake packets take this path, too.
+    pub(super) is_primary: bool,
+    /// How frames of 1-RTT packets are written.
+    pub(super) dialect: Dialect,
+    /// Whether there are keys for application data. That does not change within a batch.
+    pub(super) can_send_data: bool,
+    /// Whether acknowledgements are late; found out once in a batch, when it is first asked.
+    pub(super) is_ack_late: Option<bool>,
+}
 
 /// Datagrams of one size that leave together. Only the last may be shorter.
-struct Train {
+struct Segments {
     len: usize,
     count: usize,
     count_max: usize,
     /// The size, which the first decides.
-    segment: Option<usize>,
+    size: Option<usize>,
 }
 
-impl Train {
+impl Segments {
     fn new(count_max: usize) -> Self {
-        Self { len: 0, count: 0, count_max, segment: None }
+        Self { len: 0, count: 0, count_max, size: None }
     }
 
-    /// Adds a datagram of `len` bytes that might have had `size`. Returns whether another one may follow: a train that
+    /// Adds a datagram of `len` bytes that might have had `size`. Returns whether another one may follow: a batch that
     /// begins with a short datagram ends with it, as the others would have to be as short.
     fn add(&mut self, len: usize, size: usize) -> bool {
         self.len += len;
         self.count += 1;
-        len + SEGMENT_SLACK >= size && len >= *self.segment.get_or_insert(len)
+        len + SEGMENT_SLACK >= size && len >= *self.size.get_or_insert(len)
     }
 }
 
 impl Connection {
-    /// Writes the next train of datagrams into `batch`, if there is anything to send. To be called until it
+    /// Writes the next batch of datagrams into `batch`, if there is anything to send. To be called until it
     /// returns `None`, after every other call.
     pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
         match self.lifecycle.state() {
@@ -51,119 +78,243 @@ impl Connection {
         }
         if let Some(extension) = &mut self.extensions.address_discovery {
             extension.refill(now);
+            self.paths.raise(Pending::ADDRESS);
         }
         if let Err(error) = self.maintain_keys(now) {
             self.close_on_error(now, error);
             return self.transmit_close(now, batch);
         }
-        if self.resumes_after_long_silence(now)
-            && self.path.remote_cids.rotate(&mut self.outbox.endpoint_events)
-        {
-            self.path.on_cids_changed(&mut self.outbox.endpoint_events);
-            self.telemetry.stats.cid_changes += 1;
-        }
-        if let Some(transmit) = self.transmit_elsewhere(now, batch) {
-            return Some(transmit);
-        }
-        let tuple = &self.path.tuple;
-        let ecn = tuple.ecn.codepoint(tuple.flow.controller().ecn_codepoint());
-        let mut train = Train::new(batch.max_segments().min(TRAIN_DATAGRAMS_MAX));
-        let blocked = self.fill_train(now, ecn, &mut train, batch.room());
-        let tuple = &mut self.path.tuple;
-        let resumes = blocked
-            .is_some_and(|blocked| tuple.flow.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt));
-        self.log_figures(now, blocked);
-        if train.count == 0 {
-            // The window has grown in between, which happens once in the life of a tuple.
-            return if resumes { self.poll_transmit(now, batch) } else { None };
-        }
-        self.path.tuple.ecn.on_sent(ecn, train.count as u64);
-        batch.set_len(train.len);
-        let segment_size = train.segment.filter(|_| train.count > 1);
-        Some(Transmit { addrs: self.path.tuple.addrs, ecn, len: train.len, segment_size })
-    }
-
-    /// Builds datagrams as long as they may leave and fit the train. Returns why no more may leave, if that has ended it.
-    fn fill_train(
-        &mut self,
-        now: Instant,
-        ecn: Ecn,
-        train: &mut Train,
-        buffer: &mut [u8],
-    ) -> Option<Blocked> {
-        while train.count < train.count_max {
-            let slot = match self.next_slot(now) {
-                Ok(slot) => slot,
-                Err(blocked) => return Some(blocked),
-            };
-            let is_probe = matches!(slot, Slot::MtuProbe(_));
-            // Datagrams that prove the size of the path are not cut to that of a train.
-            if train.count > 0 && (is_probe || self.path.tuple.wants_to_send()) {
-                return None;
-            }
-            let size = self.datagram_size(now, slot).min(train.segment.unwrap_or(usize::MAX));
-            let room = buffer.get_mut(train.len..train.len + size)?;
-            let datagram = self.build_datagram(now, slot, ecn, room);
-            if datagram.len == 0 {
-                return Some(Blocked::NothingToSend);
-            }
-            self.on_datagram_sent(now, &datagram);
-            if !train.add(datagram.len, size) || is_probe {
-                return None;
+        let mut last = None;
+        while let Some(path) = self.paths.next_id(last) {
+            last = Some(path);
+            if let Some(transmit) = self.transmit_on(now, path, batch) {
+                return Some(transmit);
             }
         }
         None
     }
 
+    /// Writes the next batch for one path.
+    fn transmit_on(&mut self, now: Instant, path: PathId, batch: &mut TransmitBatch) -> Option<Transmit> {
+        self.rotate_cid(now, path);
+        let mut sender = self.sender(now, path)?;
+        if let Some(transmit) = sender.send_off_path(batch) {
+            return Some(transmit);
+        }
+        let (transmit, blocked) = sender.send_batch(batch);
+        // The window may have grown in between, which happens once in the life of a tuple.
+        let resumes = blocked.is_some_and(|blocked| sender.end_round(blocked));
+        self.log_figures(now, path, blocked);
+        match transmit {
+            None if resumes => self.transmit_on(now, path, batch),
+            transmit => transmit,
+        }
+    }
+
+    /// Borrows what sends over a path.
+    pub(super) fn sender(&mut self, now: Instant, path: PathId) -> Option<Sender<'_>> {
+        let is_primary = self.paths.primary().id == path;
+        let dialect = self.paths.dialect_of(PacketKind::OneRtt);
+        let can_send_data = self.handshake.can_send(SpaceId::Data(path));
+        Some(Sender {
+            now,
+            side: self.side,
+            config: &self.config,
+            rng: &mut self.rng,
+            parts: Writers {
+                handshake: &mut self.handshake,
+                index: self.paths.index_of(path)?,
+                paths: &mut self.paths,
+                tokens: &mut self.address_tokens,
+                extensions: &mut self.extensions,
+                streams: &mut self.streams,
+                datagrams: &mut self.datagrams,
+                stats: &mut self.telemetry.stats,
+            },
+            liveness: &mut self.liveness,
+            log: self.telemetry.log.as_deref_mut(),
+            close: self.lifecycle.close(),
+            is_primary,
+            dialect,
+            can_send_data,
+            is_ack_late: None,
+        })
+    }
+
     /// The next keys are made, old ones discarded, an update is started before the limit of the AEAD.
     fn maintain_keys(&mut self, now: Instant) -> Result<(), crate::TransportError> {
-        let pto = self.pto_base();
-        self.handshake.one_rtt_keys_mut().map_or(Ok(()), |keys| keys.maintain(now, pto))
+        let Self { handshake, paths, extensions, .. } = self;
+        if handshake.keys.one_rtt().is_none() {
+            return Ok(());
+        }
+        let pto = pto_base(paths.primary(), handshake, extensions);
+        handshake.keys.one_rtt_mut().map_or(Ok(()), |keys| keys.maintain(now, pto))
     }
 
-    /// Whether this is a client that has something to say again after a long silence: an observer shall not
-    /// tell by the connection ID that it is still the same one (RFC 9000 §9.5). A PING that keeps the connection
-    /// alive resumes nothing.
-    fn resumes_after_long_silence(&self, now: Instant) -> bool {
-        self.side.is_client()
-            && self.liveness.idle.is_long_silent(now, self.path.tuple.rtt.min())
+    /// A client that has something to say again after a long silence goes over to another connection ID: an observer
+    /// shall not tell by it that it is still the same one (RFC 9000 §9.5). A PING that keeps the connection alive
+    /// resumes nothing.
+    fn rotate_cid(&mut self, now: Instant, id: PathId) {
+        let Some(path) = self.paths.get(id) else { return };
+        let resumes = self.side.is_client()
+            && self.liveness.idle.is_long_silent(now, path.tuple.rtt.min())
             && self.handshake.is_confirmed()
-            && !self.path.space.has_ack_eliciting_in_flight()
-            && self.wants_any()
-    }
-
-    fn on_datagram_sent(&mut self, now: Instant, datagram: &DatagramOut) {
-        self.telemetry.stats.datagrams_sent += 1;
-        self.telemetry.stats.bytes_sent += datagram.len as u64;
-        self.telemetry.stats.cwnd_max =
-            self.telemetry.stats.cwnd_max.max(self.path.tuple.flow.controller().window());
-        self.path.tuple.credit.on_sent(datagram.len as u64);
-        if datagram.has_handshake_packet && self.side.is_client() {
-            // RFC 9001 §4.9.1: a client discards its Initial keys when it first sends a Handshake packet.
-            self.discard_space(now, SpaceId::Initial);
+            && !path.space.has_ack_eliciting_in_flight()
+            && self.sender(now, id).is_some_and(|mut sender| sender.wants_any());
+        let Some(path) = self.paths.get_mut(id).filter(|_| resumes) else { return };
+        if path.remote_cids.rotate(&mut self.outbox.endpoint_events) {
+            path.on_cids_changed(&mut self.outbox.endpoint_events);
+            path.pending.raise(Pending::ALL);
+            self.telemetry.stats.cid_changes += 1;
         }
     }
 
     /// Sends CONNECTION_CLOSE in every space that has keys, because it is not known which of them the peer has
     /// (RFC 9000 §10.2.3).
     fn transmit_close(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
-        let pending = self.close.as_ref().is_some_and(|close| close.is_pending());
-        let least = if self.handshake.is_confirmed() { CLOSE_CREDIT } else { u64::from(MTU_MIN) };
-        if !pending || self.path.tuple.credit.available() < least {
+        let pending = self.lifecycle.close().is_some_and(Close::is_pending);
+        let least = if self.handshake.is_confirmed() { CLOSE_BYTES } else { u64::from(MTU_MIN) };
+        let path = self.paths.primary();
+        if !pending || path.tuple.credit.available() < least {
             return None;
         }
-        let size = self.datagram_size(now, Slot::Close);
-        let buffer = &mut batch.room()[..size];
-        let datagram = self.build_datagram(now, Slot::Close, Ecn::NotEct, buffer);
-        if let Some(close) = &mut self.close {
-            close.on_sent();
+        let addrs = path.tuple.addrs;
+        let len = self.sender(now, path.id)?.send_close(batch);
+        self.lifecycle.on_close_sent();
+        if len == 0 {
+            return None;
         }
+        batch.set_len(len);
+        Some(Transmit { addrs, ecn: Ecn::NotEct, len, segment_size: None })
+    }
+}
+
+impl Sender<'_> {
+    /// The tuple in use.
+    #[inline]
+    pub(super) fn tuple(&self) -> &Tuple {
+        &self.parts.path().tuple
+    }
+
+    #[inline]
+    pub(super) fn tuple_mut(&mut self) -> &mut Tuple {
+        &mut self.parts.path_mut().tuple
+    }
+
+    /// Builds datagrams as long as they may leave and fit the batch. Returns why no more may leave, too, if that has
+    /// ended it.
+    fn send_batch(&mut self, batch: &mut TransmitBatch) -> (Option<Transmit>, Option<Blocked>) {
+        let tuple = self.tuple();
+        let (addrs, ecn) = (tuple.addrs, tuple.ecn.codepoint(tuple.flow.controller().ecn_codepoint()));
+        let mut segments = Segments::new(batch.max_segments().min(BATCH_DATAGRAMS_MAX));
+        let blocked = self.fill(ecn, &mut segments, batch.room());
+        if segments.count == 0 {
+            return (None, blocked);
+        }
+        self.tuple_mut().ecn.on_sent(ecn, segments.count as u64);
+        let stats = &mut self.parts.stats;
+        stats.datagrams_sent += segments.count as u64;
+        stats.bytes_sent += segments.len as u64;
+        batch.set_len(segments.len);
+        let segment_size = segments.size.filter(|_| segments.count > 1);
+        (Some(Transmit { addrs, ecn, len: segments.len, segment_size }), blocked)
+    }
+
+    fn fill(&mut self, ecn: Ecn, segments: &mut Segments, buffer: &mut [u8]) -> Option<Blocked> {
+        while segments.count < segments.count_max {
+            let slot = match self.next_slot() {
+                Ok(slot) => slot,
+                Err(blocked) => return Some(blocked),
+            };
+            let is_probe = matches!(slot, Slot::MtuProbe(_));
+            // Datagrams that prove the size of the path are not cut to that of a batch.
+            if segments.count > 0 && (is_probe || self.tuple().wants_to_send()) {
+                return None;
+            }
+            let size = self.datagram_size(slot).min(segments.size.unwrap_or(usize::MAX));
+            let room = buffer.get_mut(segments.len..segments.len + size)?;
+            let datagram = self.build_datagram(&Plan { slot, off_path: None, ecn }, room);
+            if datagram.len == 0 {
+                return Some(Blocked::NothingToSend);
+            }
+            self.on_datagram_sent(&datagram);
+            if !segments.add(datagram.len, size) || is_probe {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// A round of sending has ended. Returns whether there is room for more after all.
+    fn end_round(&mut self, blocked: Blocked) -> bool {
+        let (now, tuple) = (self.now, self.tuple_mut());
+        tuple.flow.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt)
+    }
+
+    /// Sends what concerns a tuple that is not in use over that tuple: a challenge, answers to the peer's
+    /// (RFC 9000 §8.2). It neither waits for an acknowledgement nor is in flight: challenges have timers of their own,
+    /// and their loss tells nothing about the tuple in use (RFC 9000 §9.4).
+    fn send_off_path(&mut self, batch: &mut TransmitBatch) -> Option<Transmit> {
+        if self.parts.path().others().is_empty() {
+            return None;
+        }
+        let plan = self.off_path_plan()?;
+        let tuple = &self.parts.path().others()[plan.off_path?];
+        let (addrs, size) = (tuple.addrs, tuple.credit.available().min(u64::from(MTU_MIN)) as usize);
+        let datagram = self.build_datagram(&plan, &mut batch.room()[..size]);
         if datagram.len == 0 {
             return None;
         }
-        self.on_datagram_sent(now, &datagram);
-        batch.set_len(datagram.len);
-        let addrs = self.path.tuple.addrs;
-        Some(Transmit { addrs, ecn: Ecn::NotEct, len: datagram.len, segment_size: None })
+        let len = datagram.len;
+        self.parts.path_mut().others_mut()[plan.off_path?].credit.on_sent(len as u64);
+        self.count_datagram(len);
+        batch.set_len(len);
+        Some(Transmit { addrs, ecn: plan.ecn, len, segment_size: None })
+    }
+
+    /// Writes the datagram that closes the connection; returns its length.
+    fn send_close(&mut self, batch: &mut TransmitBatch) -> usize {
+        let size = self.datagram_size(Slot::Close);
+        let plan = Plan { slot: Slot::Close, off_path: None, ecn: Ecn::NotEct };
+        let datagram = self.build_datagram(&plan, &mut batch.room()[..size]);
+        if datagram.len > 0 {
+            self.on_datagram_sent(&datagram);
+            self.count_datagram(datagram.len);
+        }
+        datagram.len
+    }
+
+    fn count_datagram(&mut self, len: usize) {
+        self.parts.stats.datagrams_sent += 1;
+        self.parts.stats.bytes_sent += len as u64;
+    }
+
+    fn on_datagram_sent(&mut self, datagram: &DatagramOut) {
+        let tuple = self.tuple_mut();
+        let window = tuple.flow.controller().window();
+        tuple.credit.on_sent(datagram.len as u64);
+        let stats = &mut self.parts.stats;
+        stats.cwnd_max = stats.cwnd_max.max(window);
+        if datagram.has_handshake_packet && self.side.is_client() {
+            // RFC 9001 §4.9.1: a client discards its Initial keys when it first sends a Handshake packet.
+            let (now, parts) = (self.now, &mut self.parts);
+            let path = parts.paths.at_mut(parts.index);
+            discard_space(now, SpaceId::Initial, parts.handshake, path, self.log.as_deref_mut());
+        }
+    }
+
+    /// Whether there is anything to send that congestion control must allow.
+    pub(super) fn wants_any(&mut self) -> bool {
+        let handshake = &*self.parts.handshake;
+        let wants =
+            |&space: &SpaceId| handshake.can_send(space) && handshake.tls.wants_to_send(space.level());
+        (self.sends_handshake() && SpaceId::OF_HANDSHAKE.iter().any(wants))
+            || (self.can_send_data && self.parts.want_to_send())
+    }
+
+    /// Whether Initial or Handshake packets are sent here.
+    #[inline]
+    pub(super) fn sends_handshake(&self) -> bool {
+        self.is_primary && !self.parts.handshake.spaces.are_discarded()
     }
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::Connection;
 use crate::datagrams::{DatagramId, DatagramOptions, DroppedDatagram, SendDatagramError};
+use crate::path::Pending;
 
 impl Connection {
     /// Queues an unreliable datagram (RFC 9221). When the queue is full, the oldest one is dropped for it if
@@ -26,8 +27,10 @@ impl Connection {
         data: Bytes,
         options: &DatagramOptions,
     ) -> Result<DatagramId, SendDatagramError> {
-        let room = self.datagram_room();
-        self.path.tuple.mtud.want();
+        let path = self.paths.primary_mut();
+        let room = path.datagram_room();
+        path.tuple.mtud.want();
+        self.paths.raise(Pending::DATAGRAMS);
         self.datagrams.send(data, options, room)
     }
 
@@ -46,12 +49,6 @@ impl Connection {
     /// The largest unreliable datagram that can be sent now; `None` if the peer takes none. It may change with
     /// the path.
     pub fn max_datagram_size(&self) -> Option<usize> {
-        self.datagrams.max_len(self.datagram_room())
-    }
-
-    /// The payload of the largest 1-RTT packet.
-    pub(super) fn datagram_room(&self) -> usize {
-        let overhead = 1 + self.path.remote_cids.active().len() + 4 + crate::crypto::TAG_LEN;
-        usize::from(self.path.tuple.mtu()) - overhead
+        self.datagrams.max_len(self.paths.primary().datagram_room())
     }
 }

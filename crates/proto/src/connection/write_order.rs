@@ -1,16 +1,22 @@
-//! The list of writers in the order of their priority: what goes into a packet first.
+//! The list of writers in the order of their priority: what goes into a packet of application data first.
 //!
-//! A new kind of frame is a line here.
+//! A new kind of frame is a row here. A row says which bit is raised when the writer may have something to say, whether
+//! it has, and how it says it; so that asking and writing cannot disagree.
 
 use fulmar_base::Instant;
 use fulmar_wire::Frame;
 
-use super::Connection;
-use super::spaces::SpaceId;
+use super::address_tokens::AddressTokens;
+use super::extensions::Extensions;
+use super::handshake::{HandshakeState, SpaceId};
+use super::stats::Counters;
+use crate::crypto::Level;
+use crate::datagrams::Datagrams;
+use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::{FrameWriter, SentFrame};
-
-/// The exponent of the delays in our ACK frames: the default, as our transport parameters say nothing else.
-const ACK_DELAY_EXPONENT: u8 = 3;
+use crate::path::{Path, Paths, Pending};
+use crate::space::NumberSpace;
+use crate::streams::Streams;
 
 /// What a packet may carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +24,7 @@ pub(super) enum Allowance {
     /// Acknowledgements only: they are not subject to congestion control.
     AcksOnly,
     /// A PING alone, with the acknowledgements that there are.
-    Reminder,
+    Ping,
     /// What concerns the tuple itself, and acknowledgements: for a tuple that may send no more than that.
     PathOnly,
     /// Everything.
@@ -27,23 +33,129 @@ pub(super) enum Allowance {
     Probe,
 }
 
-impl Connection {
-    /// Whether a space has something that congestion control must allow.
-    pub(super) fn wants_to_send(&self, space: SpaceId) -> bool {
-        match space {
-            SpaceId::Data(_) => {
-                self.handshake.wants_to_send_done()
-                    || self.path.tuple.wants_to_send()
-                    || self.address_tokens.wants_to_send()
-                    || self.handshake.wants_to_send(space.level())
-                    || self.path.remote_cids.wants_to_send()
-                    || self.path.local_cids.wants_to_send()
-                    || self.wants_to_tell_address()
-                    || self.streams.wants_to_send()
-                    || self.datagrams.wants_to_send()
-            }
-            _ => self.handshake.wants_to_send(space.level()),
+/// The owners of the frames that a packet on a path may carry, borrowed once.
+pub(super) struct Writers<'c> {
+    pub(super) handshake: &'c mut HandshakeState,
+    pub(super) paths: &'c mut Paths,
+    /// Which of them it is.
+    pub(super) index: usize,
+    pub(super) tokens: &'c mut AddressTokens,
+    pub(super) extensions: &'c mut Extensions,
+    pub(super) streams: &'c mut Streams,
+    pub(super) datagrams: &'c mut Datagrams,
+    pub(super) stats: &'c mut Counters,
+}
+
+/// A row of the list.
+struct Writer {
+    bit: Pending,
+    /// Whether there is something that congestion control must allow.
+    wants: fn(&Writers<'_>) -> bool,
+    write: fn(&mut Writers<'_>, Instant, &mut FrameWriter<'_>),
+}
+
+/// What comes before the acknowledgement. A peer that has used up all connection IDs can answer a challenge from
+/// elsewhere only under a new one; and nothing else gets through before the tuple has proven itself.
+const BEFORE_ACK: [Writer; 2] = [
+    Writer {
+        bit: Pending::LOCAL_CIDS,
+        wants: |c| c.path().local_cids.wants_to_send(),
+        write: |c, _, out| c.path_mut().local_cids.write(out),
+    },
+    Writer {
+        bit: Pending::TUPLE,
+        wants: |c| c.path().tuple.wants_to_send(),
+        write: |c, now, out| {
+            let path = c.path_mut();
+            path.tuple.write(now, &mut path.rng, out);
+        },
+    },
+];
+
+/// What comes after it. Short frames that end a state of waiting come first; unreliable datagrams and streams last, as
+/// they fill whatever is left. So what forward erasure correction protects is the tail of the payload.
+const AFTER_ACK: [Writer; 9] = [
+    Writer {
+        bit: Pending::HANDSHAKE,
+        wants: |c| c.handshake.tls.wants_to_send_done(),
+        write: |c, _, out| c.handshake.tls.write_done(out),
+    },
+    Writer {
+        bit: Pending::HANDSHAKE,
+        wants: |c| c.handshake.tls.wants_to_send(Level::OneRtt),
+        write: |c, _, out| c.handshake.tls.write(Level::OneRtt, out),
+    },
+    Writer {
+        bit: Pending::TOKENS,
+        wants: |c| c.tokens.wants_to_send(),
+        write: |c, _, out| c.tokens.write(out),
+    },
+    Writer {
+        bit: Pending::REMOTE_CIDS,
+        wants: |c| c.path().remote_cids.wants_to_send(),
+        write: |c, _, out| c.path_mut().remote_cids.write(out),
+    },
+    // It goes with data, and is no reason for a packet.
+    Writer { bit: Pending::DATA, wants: |_| false, write: |c, _, out| c.write_ack_frequency(out) },
+    Writer {
+        bit: Pending::ADDRESS,
+        wants: |c| c.wants_to_report_address(),
+        write: |c, _, out| c.write_observed_address(out),
+    },
+    Writer { bit: Pending::STREAMS, wants: |_| false, write: |c, _, out| c.streams.write_control(out) },
+    Writer {
+        bit: Pending::DATAGRAMS,
+        wants: |c| c.datagrams.wants_to_send(),
+        write: |c, now, out| {
+            let room = c.path().datagram_room();
+            c.datagrams.write(now, out, room);
+        },
+    },
+    Writer {
+        bit: Pending::STREAMS,
+        wants: |c| c.streams.wants_to_send(),
+        write: |c, _, out| c.streams.write_data(out),
+    },
+];
+
+impl Writers<'_> {
+    #[inline]
+    pub(super) fn path(&self) -> &Path {
+        self.paths.at(self.index)
+    }
+
+    #[inline]
+    pub(super) fn path_mut(&mut self) -> &mut Path {
+        self.paths.at_mut(self.index)
+    }
+
+    /// Whether there is application data, or what goes with it, that congestion control must allow. Only those are
+    /// asked that were told of; the bits of those that have nothing are cleared.
+    pub(super) fn want_to_send(&mut self) -> bool {
+        if self.path().pending.is_empty() {
+            debug_assert!(self.unasked_are_silent());
+            return false;
         }
+        let mut still = Pending::NONE;
+        for writer in BEFORE_ACK.iter().chain(&AFTER_ACK) {
+            if self.path().pending.has(writer.bit) && (writer.wants)(self) {
+                still = still.with(writer.bit);
+            }
+        }
+        let any = !still.is_empty();
+        if self.streams.is_repeating() {
+            // That ends with the next packet, also if there is nothing left to be repeated.
+            still.raise(Pending::STREAMS);
+        }
+        self.path_mut().pending = still;
+        debug_assert!(self.unasked_are_silent());
+        any
+    }
+
+    /// Whether no writer has something to say whose bit was not raised: then a bit is missing somewhere.
+    fn unasked_are_silent(&self) -> bool {
+        let mut writers = BEFORE_ACK.iter().chain(&AFTER_ACK);
+        writers.all(|writer| self.path().pending.has(writer.bit) || !(writer.wants)(self))
     }
 
     /// Writes the frames of a packet.
@@ -54,97 +166,117 @@ impl Connection {
         allowance: Allowance,
         out: &mut FrameWriter<'_>,
     ) {
-        if space.is_data() && matches!(allowance, Allowance::Everything | Allowance::Probe) {
-            // A peer that has used up all IDs can answer a challenge from elsewhere only under a new one.
-            self.path.local_cids.write(out);
-        }
-        if space.is_data() && allowance != Allowance::AcksOnly {
-            // First of all: nothing else gets through before the tuple has proven itself.
-            self.path.tuple.write(now, &mut self.path.rng, out);
+        if space.is_data() {
+            self.write_before_ack(now, allowance, out);
         }
         self.write_ack(now, space, allowance, out);
         if matches!(allowance, Allowance::AcksOnly | Allowance::PathOnly) {
             return;
         }
-        let reminds = allowance == Allowance::Reminder && space.is_data();
-        let must_ask = reminds || (allowance == Allowance::Probe && self.probes.is_due(space));
-        match space {
-            SpaceId::Data(_) => {
-                if must_ask
-                    && self.extensions.ack_frequency.as_ref().is_some_and(|extension| extension.may_ask())
-                {
-                    // Whatever the probe says, its acknowledgement is waited for.
-                    out.write_untracked(&Frame::ImmediateAck);
-                }
-                if !reminds {
-                    self.write_data_frames(now, out);
-                }
+        let ping_only = allowance == Allowance::Ping && space.is_data();
+        let probes = allowance == Allowance::Probe && self.space(space).is_some_and(|s| s.probes.is_due());
+        let must_ask = ping_only || probes;
+        if !space.is_data() {
+            self.handshake.tls.write(space.level(), out);
+        } else {
+            if must_ask && self.extensions.ack_frequency.as_ref().is_some_and(|extension| extension.may_ask())
+            {
+                // Whatever the probe says, its acknowledgement is waited for.
+                out.write_untracked(&Frame::ImmediateAck);
             }
-            _ => self.handshake.write(space.level(), out),
+            if !ping_only {
+                self.write_after_ack(now, out);
+            }
         }
-        // A probe is also to show where this end is.
+        // A probe is also to show where this end is. What is protected by forward erasure correction always does, so that
+        // a PING never stands behind it.
         let is_asking = out.is_ack_eliciting() && (out.moves_path() || !must_ask);
         if (must_ask || self.ping_is_useful(space, out)) && !is_asking {
             out.write(&Frame::Ping, SentFrame::Ping);
         }
     }
 
+    fn write_before_ack(&mut self, now: Instant, allowance: Allowance, out: &mut FrameWriter<'_>) {
+        let pending = self.path().pending;
+        let [local_cids, tuple] = &BEFORE_ACK;
+        let is_full = matches!(allowance, Allowance::Everything | Allowance::Probe);
+        if pending.has(local_cids.bit) && is_full {
+            (local_cids.write)(self, now, out);
+        }
+        if pending.has(tuple.bit) && allowance != Allowance::AcksOnly {
+            (tuple.write)(self, now, out);
+        }
+    }
+
+    fn write_after_ack(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
+        let pending = self.path().pending;
+        for writer in &AFTER_ACK {
+            if pending.has(writer.bit) {
+                (writer.write)(self, now, out);
+            }
+        }
+    }
+
     /// An acknowledgement that is due, or one that can ride along.
     fn write_ack(&mut self, now: Instant, space: SpaceId, allowance: Allowance, out: &mut FrameWriter<'_>) {
         let rides_along = allowance != Allowance::AcksOnly;
-        let path = self.path.id;
         let room = out.space();
-        let is_stamped = space.is_data() && !self.sends_early_data();
-        let Some(space) = self.space_mut(space) else { return };
-        if (space.needs_ack(now) || (rides_along && space.has_ack_news()))
-            && space.write_ack(now, path, ACK_DELAY_EXPONENT, out)
+        let is_stamped = space.is_data() && !self.handshake.sends_zero_rtt();
+        let path = self.path().id;
+        let numbers = match space {
+            SpaceId::Data(_) => &mut self.paths.at_mut(self.index).space,
+            _ => match self.handshake.spaces.get_mut(space) {
+                Some(numbers) => numbers,
+                None => return,
+            },
+        };
+        if (numbers.needs_ack(now) || (rides_along && numbers.has_ack_news()))
+            && numbers.write_ack(now, path, ACK_DELAY_EXPONENT, out)
         {
-            self.telemetry.stats.acks_sent += 1;
+            self.stats.acks_sent += 1;
             if let Some(extension) = self.extensions.timestamps.as_ref().filter(|_| is_stamped) {
                 extension.write(now, ACK_DELAY_EXPONENT, out);
             }
-            self.telemetry.stats.ack_bytes += (room - out.space()) as u64;
+            self.stats.ack_bytes += (room - out.space()) as u64;
         }
     }
 
     /// RFC 9000 §13.2.4: a peer that never has to acknowledge anything never lets us forget ranges.
     fn ping_is_useful(&self, space: SpaceId, out: &FrameWriter<'_>) -> bool {
-        !out.is_empty() && self.space(space).is_some_and(|s| s.wants_ping())
+        !out.is_empty() && self.space(space).is_some_and(NumberSpace::wants_ping)
     }
 
-    /// Whether the peer is to be told its address on the tuple in use. Before the end of the handshake there is more
-    /// important work for the little credit of an address.
-    fn wants_to_tell_address(&self) -> bool {
-        self.handshake.is_complete()
-            && self
-                .extensions
-                .address_discovery
-                .as_ref()
-                .is_some_and(|extension| extension.wants_to_send(&self.path.tuple.observation))
+    fn space(&self, space: SpaceId) -> Option<&NumberSpace> {
+        match space {
+            SpaceId::Data(_) => Some(&self.path().space),
+            _ => self.handshake.spaces.get(space),
+        }
     }
 
-    fn write_data_frames(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
-        let room = self.datagram_room();
-        // Short frames that end a state of waiting come first; streams last, as they fill whatever is left.
-        self.handshake.write_done(out);
-        self.handshake.write(SpaceId::DATA.level(), out);
-        self.address_tokens.write(out);
-        self.path.remote_cids.write(out);
-        let sent = self.path.space.next_number();
-        if let Some(extension) =
-            self.extensions.ack_frequency.as_mut().filter(|extension| extension.wants_to_send(sent))
+    fn write_ack_frequency(&mut self, out: &mut FrameWriter<'_>) {
+        let sent = self.path().space.next_number();
+        let extension = self.extensions.ack_frequency.as_mut();
+        if let Some(extension) = extension.filter(|extension| extension.wants_to_send(sent))
             && (self.streams.wants_to_send() || self.datagrams.wants_to_send())
         {
             extension.write(out);
         }
-        if self.wants_to_tell_address()
+    }
+
+    /// Whether the peer is to be told its address on the tuple in use. Before the end of the handshake there is more
+    /// important work for the little that may be sent to an address.
+    fn wants_to_report_address(&self) -> bool {
+        let extension = self.extensions.address_discovery.as_ref();
+        self.handshake.is_complete()
+            && extension.is_some_and(|extension| extension.wants_to_send(&self.path().tuple.observation))
+    }
+
+    fn write_observed_address(&mut self, out: &mut FrameWriter<'_>) {
+        if self.wants_to_report_address()
             && let Some(extension) = &mut self.extensions.address_discovery
         {
-            let tuple = &mut self.path.tuple;
-            extension.write(&mut tuple.observation, tuple.addrs.remote, out);
+            let Path { id, tuple, .. } = self.paths.at_mut(self.index);
+            extension.write((*id, tuple.addrs.remote), &mut tuple.observation, out);
         }
-        self.streams.write_control(out);
-        self.datagrams.write(now, out, room);
-        self.streams.write_data(out);
     }
 }

@@ -99,7 +99,7 @@ impl FirstPacket {
             frames.write_untracked(&close);
             let payload = frames.finish();
             packet.end_payload(buffer, &payload);
-            len = packet.seal(buffer, Sealer::Early(&keys.local));
+            len = packet.seal(buffer, Sealer::Fixed(&keys.local));
         }
         reply.set_len(len);
         Transmit { addrs: self.addrs, ecn: Ecn::NotEct, len, segment_size: None }

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::{Frame, ObservedAddress, VarInt};
+use fulmar_wire::{Frame, ObservedAddress, PathId, VarInt};
 
 use crate::error::TransportError;
 use crate::packet::{FrameWriter, SentFrame};
@@ -106,11 +106,11 @@ impl AddressDiscovery {
         observation.sequence.is_some() || self.allowance > 0
     }
 
-    /// Writes the observation of the tuple in use, whose peer is at `remote`.
+    /// Writes the observation of the tuple that a path uses, whose peer is at `remote`.
     pub(crate) fn write(
         &mut self,
+        (path, remote): (PathId, SocketAddr),
         observation: &mut Observation,
-        remote: SocketAddr,
         out: &mut FrameWriter<'_>,
     ) {
         if !self.wants_to_send(observation) {
@@ -118,7 +118,7 @@ impl AddressDiscovery {
         }
         let sequence = self.sequence_of(observation);
         let frame = Frame::ObservedAddress(ObservedAddress::new(VarInt::saturating(sequence), remote));
-        if out.write(&frame, SentFrame::ObservedAddress { sequence }) {
+        if out.write(&frame, SentFrame::ObservedAddress { path, sequence }) {
             observation.state = State::Sent;
         }
     }

@@ -50,8 +50,8 @@ impl<'a> FrameWriter<'a> {
         }
     }
 
-    /// Notes the frames in a log, too.
-    pub(crate) fn noted_in(self, now: Instant, log: Option<&'a mut ConnectionLog>) -> Self {
+    /// Logs the frames, too.
+    pub(crate) fn logged_in(self, now: Instant, log: Option<&'a mut ConnectionLog>) -> Self {
         Self { log: log.map(|log| (now, log)), ..self }
     }
 
@@ -111,7 +111,7 @@ impl<'a> FrameWriter<'a> {
     pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> Option<AckWritten> {
         let written = ack.encode_within(self.dialect, &mut self.writer)?;
         self.moves_path = true;
-        self.frames.push(SentFrame::Ack { largest: written.largest });
+        self.frames.push(SentFrame::Ack { path: ack.path, largest: written.largest });
         if let Some((now, log)) = &mut self.log {
             log.push_ack(*now, ack, written.ranges);
         }

@@ -2,10 +2,12 @@
 //!
 //! Owns the layout of a packet and of a datagram; knows no stream, no timer and no congestion window.
 
+mod acked_frames;
 mod frame_writer;
 mod packet_builder;
 mod sent_packet;
 
+pub(crate) use acked_frames::AckedFrames;
 pub(crate) use frame_writer::{FrameWriter, Payload};
 pub(crate) use packet_builder::{HeaderFields, OpenPacket, Sealer};
 pub(crate) use sent_packet::{SentFrame, SentFrames, SentPacket};

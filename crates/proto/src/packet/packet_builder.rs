@@ -21,8 +21,8 @@ pub(crate) enum HeaderFields<'a> {
 
 /// The keys that a packet is sealed with.
 pub(crate) enum Sealer<'a> {
-    /// Initial and Handshake keys, which never change.
-    Early(&'a DirectionKeys),
+    /// Initial, Handshake and 0-RTT keys, which never change.
+    Fixed(&'a DirectionKeys),
     /// 1-RTT keys, which count what they seal.
     OneRtt(&'a mut OneRttKeys),
 }
@@ -30,14 +30,14 @@ pub(crate) enum Sealer<'a> {
 impl Sealer<'_> {
     fn seal(&mut self, path: PathId, number: u64, packet: &mut [u8], header_len: usize) {
         match self {
-            Self::Early(keys) => keys.packet.seal(path, number, packet, header_len),
+            Self::Fixed(keys) => keys.packet.seal(path, number, packet, header_len),
             Self::OneRtt(keys) => keys.seal(path, number, packet, header_len),
         }
     }
 
     fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
         match self {
-            Self::Early(keys) => keys.header.mask(sample),
+            Self::Fixed(keys) => keys.header.mask(sample),
             Self::OneRtt(keys) => keys.local_header().mask(sample),
         }
     }

@@ -14,8 +14,9 @@ use crate::path::TupleId;
 /// declared lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SentFrame {
-    /// An ACK whose largest packet number was `largest`.
+    /// An ACK of packets on a path, the largest of which was `largest`.
     Ack {
+        path: PathId,
         largest: u64,
     },
     /// Handshake bytes of the packet's own space.
@@ -62,6 +63,7 @@ pub(crate) enum SentFrame {
     },
     /// An observation of address discovery.
     ObservedAddress {
+        path: PathId,
         sequence: u64,
     },
     Ping,

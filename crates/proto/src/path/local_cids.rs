@@ -173,6 +173,11 @@ impl LocalCids {
         Ok(())
     }
 
+    /// Whether the peer may send to this ID.
+    pub(crate) fn is_issued(&self, cid: &ConnectionId) -> bool {
+        self.issued.iter().any(|issued| issued.cid == *cid)
+    }
+
     /// Whether an announcement is waiting.
     pub(crate) fn wants_to_send(&self) -> bool {
         self.issued.iter().any(|i| i.announcement == Announcement::Pending)

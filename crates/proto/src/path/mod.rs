@@ -1,7 +1,7 @@
 //! Paths and tuples: what lives as long as a path, and what is replaced on migration.
 //!
-//! A [`Path`] is a multipath path: a packet number space and sequences of connection IDs of its own; it lives
-//! across migrations. A [`Tuple`] is a network path: the addresses and everything learned about what lies
+//! A [`Path`] is a multipath path: a packet number space, sequences of connection IDs and a probe timeout of its own;
+//! it lives across migrations. A [`Tuple`] is a network path: the addresses and everything learned about what lies
 //! between them; it is replaced when the path migrates. A path owns its tuples: the one in use, and a few that are
 //! being tried or that it may return to. A connection without multipath has a path limit of one: path 0.
 //!
@@ -14,6 +14,9 @@ mod amplification;
 mod ecn;
 mod local_cids;
 mod mtud;
+mod paths;
+mod pending;
+mod probe_timer;
 mod remote_cids;
 mod responses;
 mod rtt;
@@ -25,16 +28,19 @@ mod validation;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar_base::{Instant, Rng};
+use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{ConnectionId, PathId};
 
 pub(crate) use amplification::AddressCredit;
 pub(crate) use local_cids::LocalCids;
+pub(crate) use paths::Paths;
+pub(crate) use pending::Pending;
+pub(crate) use probe_timer::ProbeTimer;
 pub(crate) use remote_cids::RemoteCids;
 pub(crate) use rtt::GRANULARITY;
 pub use rtt::{INITIAL_RTT, Rtt};
 pub(crate) use tuple::Tuple;
-pub(crate) use tuples::Leaving;
+pub(crate) use tuples::{Leaving, Tuples};
 pub(crate) use validation::Validation;
 
 use crate::config::EndpointConfig;
@@ -67,6 +73,14 @@ pub(crate) struct Path {
     pub(crate) failures: u32,
     /// The largest datagram that the peer takes.
     pub(crate) mtu_limit: u16,
+    /// Who may have something to send here.
+    pub(crate) pending: Pending,
+    /// When an acknowledgement is overdue.
+    pub(crate) pto: ProbeTimer,
+    /// When the pacer lets the next packets leave.
+    pub(crate) pacing: Timer,
+    /// The address that the server prefers, while it is being tried.
+    pub(crate) preferred: Option<SocketAddr>,
     pub(crate) rng: Rng,
     last_id: u32,
 }
@@ -78,6 +92,7 @@ impl Path {
         local_cid: ConnectionId,
         remote_cid: ConnectionId,
         mut tuple: Tuple,
+        pto: ProbeTimer,
         remote_cids_max: u64,
         config: Arc<EndpointConfig>,
         mut rng: Rng,
@@ -97,9 +112,19 @@ impl Path {
             has_challenged: false,
             failures: 0,
             mtu_limit: u16::MAX,
+            pending: Pending::ALL,
+            pto,
+            pacing: Timer::new(),
+            preferred: None,
             last_id: tuple.id.0,
             tuple,
             rng,
         }
+    }
+
+    /// The payload of the largest 1-RTT packet.
+    pub(crate) fn datagram_room(&self) -> usize {
+        let overhead = 1 + self.remote_cids.active().len() + 4 + crate::crypto::TAG_LEN;
+        usize::from(self.tuple.mtu()) - overhead
     }
 }

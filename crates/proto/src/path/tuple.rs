@@ -14,7 +14,7 @@ use crate::config::{MTU_MIN, TransportConfig};
 use crate::congestion::Flow;
 use crate::datagram::FourTuple;
 use crate::ext::Observation;
-use crate::packet::FrameWriter;
+use crate::packet::{FrameWriter, SentPacket};
 
 /// The state of a network path. It is replaced when the path migrates, because nothing that was learned about
 /// one network holds for another (RFC 9000 §9.4).
@@ -75,6 +75,58 @@ impl Tuple {
     /// The size of a full datagram.
     pub(crate) fn mtu(&self) -> u16 {
         self.mtud.current()
+    }
+
+    /// Whether the peer's address may be sent a datagram (RFC 9000 §8.1). Smaller ones might fit when a full one does
+    /// not, but the client pads its own, so the limit rises in whole datagrams.
+    #[inline]
+    pub(crate) fn may_send_datagram(&self) -> bool {
+        self.credit.available() >= u64::from(MTU_MIN)
+    }
+
+    /// A packet in flight that left over this tuple was acknowledged.
+    #[inline]
+    pub(crate) fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
+        self.flow.packet_acked(packet);
+        if packet.mtu_probe {
+            self.mtud.on_probe_acked(packet.size);
+            self.on_mtu_changed(now);
+        } else {
+            self.mtud.on_packet_acked(packet.size, packet.time_sent);
+        }
+    }
+
+    /// Packets were declared lost, some of which left over this tuple. Returns whether it carries no datagrams of the
+    /// size in use any more; what was too large for it is out of flight then.
+    pub(crate) fn detect_black_hole(&mut self, now: Instant, lost: &[(u64, SentPacket)]) -> bool {
+        let Self { id, flow, mtud, .. } = self;
+        let here = |packet: &&SentPacket| packet.tuple == *id && !packet.mtu_probe;
+        let lost = || lost.iter().map(|(_, packet)| packet).filter(here);
+        for packet in lost() {
+            mtud.on_small_lost(packet.size, packet.time_sent);
+        }
+        let mut fell = false;
+        for packet in lost() {
+            fell |= mtud.on_packet_lost(now, packet.size, packet.time_sent);
+        }
+        for packet in lost().filter(|packet| mtud.explains_loss(packet.size, packet.time_sent)) {
+            flow.packet_discarded(packet);
+        }
+        if fell {
+            self.on_mtu_changed(now);
+        }
+        fell
+    }
+
+    /// A packet that left over this tuple was declared lost; after [`Tuple::detect_black_hole`].
+    pub(crate) fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
+        if packet.mtu_probe {
+            self.flow.packet_lost(now, packet);
+            self.mtud.on_probe_lost();
+        } else if !self.mtud.explains_loss(packet.size, packet.time_sent) {
+            // Otherwise it is out of flight already.
+            self.flow.packet_lost(now, packet);
+        }
     }
 
     /// Whether there is something to send that concerns the tuple itself.

@@ -10,6 +10,7 @@ use super::{Path, Tuple, TupleId};
 use crate::config::TransportConfig;
 use crate::datagram::FourTuple;
 use crate::events::EndpointEventInner;
+use crate::space::NumberSpace;
 
 /// How many tuples a path has beside the one in use; when full, the oldest makes room, but never the one to
 /// return to. What an attacker with many addresses can reach is that the peer has to probe again.
@@ -27,6 +28,24 @@ pub(crate) enum Leaving {
 
 type Events = VecDeque<EndpointEventInner>;
 
+/// The tuples of a path, borrowed apart from its packet number space.
+pub(crate) struct Tuples<'p> {
+    /// The one in use.
+    pub(crate) used: &'p mut Tuple,
+    pub(crate) others: &'p mut [Tuple],
+}
+
+impl Tuples<'_> {
+    /// The tuple with this ID, if it is still there.
+    #[inline]
+    pub(crate) fn get(&mut self, id: TupleId) -> Option<&mut Tuple> {
+        if self.used.id == id {
+            return Some(self.used);
+        }
+        self.others.iter_mut().find(|tuple| tuple.id == id)
+    }
+}
+
 impl Path {
     /// The tuple with this name, if it is still there.
     pub(crate) fn tuple_mut(&mut self, id: TupleId) -> Option<&mut Tuple> {
@@ -34,6 +53,12 @@ impl Path {
             return Some(&mut self.tuple);
         }
         self.others.iter_mut().find(|tuple| tuple.id == id)
+    }
+
+    /// The packet number space and the tuples.
+    #[inline]
+    pub(crate) fn split(&mut self) -> (&mut NumberSpace, Tuples<'_>) {
+        (&mut self.space, Tuples { used: &mut self.tuple, others: &mut self.others })
     }
 
     /// All tuples, the one in use first.

@@ -2,7 +2,7 @@
 //!
 //! Owns the records of sent packets until they are acknowledged or lost, the numbers received, and what is
 //! to be acknowledged. Knows no path and no tuple: what an acknowledgement means for the round-trip time,
-//! the congestion controller and the owners of frames leaves as an [`AckOutcome`]. RFC 9000 §12.3, §13;
+//! the congestion controller and the owners of frames leaves as an [`AckOutcome`] and as [`Losses`]. RFC 9000 §12.3, §13;
 //! RFC 9002 §5, §6 and appendix A.
 //!
 //! On an ACK the connection calls, in this order: [`NumberSpace::on_ack`]; `Rtt::update` with the sample;
@@ -11,6 +11,7 @@
 mod ack_manager;
 mod ecn_feedback;
 mod loss;
+mod probes;
 mod pto;
 mod received;
 mod tx_numbers;
@@ -23,6 +24,7 @@ use fulmar_wire::{Ack, Frame, PathId};
 pub(crate) use self::ack_manager::AckPolicy;
 pub(crate) use self::ecn_feedback::EcnFeedback;
 pub(crate) use self::loss::{LossContext, recovery_parameters};
+pub(crate) use self::probes::Probes;
 pub(crate) use self::pto::PtoBackoff;
 
 use self::ack_manager::AckManager;
@@ -32,7 +34,7 @@ use self::received::Received;
 use self::tx_numbers::TxNumbers;
 use crate::TransportError;
 use crate::datagram::Ecn;
-use crate::packet::{FrameWriter, SentPacket};
+use crate::packet::{AckedFrames, FrameWriter, SentPacket};
 use crate::path::TupleId;
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
@@ -43,24 +45,34 @@ const MAX_ACK_ONLY_RECORDS: usize = 1_024;
 /// the peer's acknowledgement lets old ranges be forgotten (RFC 9000 §13.2.4).
 const ACK_ONLY_RUN: u32 = 20;
 
-/// What an ACK, or the loss timer, brought about. Reused between calls: [`AckOutcome::clear`] keeps the
-/// memory.
+/// What an ACK brought about.
 #[derive(Debug, Default)]
 pub(crate) struct AckOutcome {
-    /// Newly acknowledged packets with their numbers: ranges from the newest to the oldest, within a range
-    /// from the oldest to the newest.
-    pub(crate) acked: Vec<(u64, SentPacket)>,
-    /// Packets declared lost, in the order of their numbers. All of them were in flight.
-    pub(crate) lost: Vec<(u64, SentPacket)>,
-    /// Packets that were declared lost before and have arrived after all. They count in neither of the
-    /// other lists, and their tokens were handed back as lost already.
+    /// Newly acknowledged packets.
+    pub(crate) packets: usize,
+    /// Bytes of them.
+    pub(crate) bytes: u64,
+    /// Whether one of them elicits an acknowledgement.
+    pub(crate) ack_eliciting: bool,
+    /// The tokens of their frames, those of stream data that follow one another joined: ranges from the newest to the
+    /// oldest, within a range from the oldest to the newest.
+    pub(crate) frames: AckedFrames,
+    /// Packets that were declared lost before and have arrived after all. They are not among the others, and their
+    /// tokens were handed back as lost already.
     pub(crate) spurious: Vec<(u64, SentPacket)>,
     /// The round-trip time of the largest packet acknowledged, if it is news and something that was newly
     /// acknowledged elicits an ACK (RFC 9002 §5.1).
     pub(crate) rtt_sample: Option<RttSample>,
     /// What the ACK tells of ECN marks, if it tells anything.
     pub(crate) ecn: Option<EcnFeedback>,
-    /// Whether the losses establish persistent congestion (RFC 9002 §7.6).
+}
+
+/// What loss detection found.
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    /// Packets declared lost, in the order of their numbers. All of them were in flight.
+    pub(crate) lost: Vec<(u64, SentPacket)>,
+    /// Whether they establish persistent congestion (RFC 9002 §7.6).
     pub(crate) persistent_congestion: bool,
 }
 
@@ -75,18 +87,6 @@ pub(crate) struct RttSample {
     pub(crate) tuple: TupleId,
 }
 
-impl AckOutcome {
-    /// Empties the outcome and keeps its memory.
-    pub(crate) fn clear(&mut self) {
-        self.acked.clear();
-        self.lost.clear();
-        self.spurious.clear();
-        self.rtt_sample = None;
-        self.ecn = None;
-        self.persistent_congestion = false;
-    }
-}
-
 /// One packet number space.
 #[derive(Debug)]
 pub(crate) struct NumberSpace {
@@ -97,6 +97,8 @@ pub(crate) struct NumberSpace {
     loss: LossDetector,
     ecn: EcnMonitor,
     outstanding: Outstanding,
+    /// Probe packets that have to be sent.
+    pub(crate) probes: Probes,
     /// Whether packets were sent that [`NumberSpace::take_resent`] would find.
     resends: bool,
     largest_acked: Option<u64>,
@@ -134,6 +136,7 @@ impl NumberSpace {
             loss: LossDetector::new(),
             ecn: EcnMonitor::default(),
             outstanding: Outstanding::default(),
+            probes: Probes::default(),
             resends: false,
             largest_acked: None,
             last_ack_eliciting: None,
@@ -235,7 +238,8 @@ impl NumberSpace {
 
     // Acknowledgements of what was sent.
 
-    /// Processes an ACK and adds to `out` what it newly acknowledges. `ack_delay_exponent` is the peer's.
+    /// Processes an ACK: shows each packet that it newly acknowledges to `on_acked`, and sums them up in `out`.
+    /// `ack_delay_exponent` is the peer's.
     ///
     /// The work is linear in the ranges of the ACK and the packets newly acknowledged.
     ///
@@ -247,6 +251,7 @@ impl NumberSpace {
         ack: &Ack<'_>,
         ack_delay_exponent: u8,
         out: &mut AckOutcome,
+        mut on_acked: impl FnMut(u64, &SentPacket),
     ) -> Result<(), TransportError> {
         let largest = ack.largest.get();
         self.check(ack)?;
@@ -255,21 +260,24 @@ impl NumberSpace {
         self.largest_acked = Some(largest_ever);
 
         let mut marks = AckedMarks::default();
-        let mut ack_eliciting = false;
         let mut newest_sent = None;
         for range in ack.ranges() {
             // Below the oldest record lie numbers that have had their verdict.
             let first = self.sent.first_key().unwrap_or(u64::MAX).max(*range.start());
             let end = self.sent.end_key().min(range.end() + 1);
             for number in first..end {
-                let Some(packet) = self.sent.remove(number) else { continue };
-                self.outstanding.remove(&packet);
-                marks.add(packet.ecn);
-                ack_eliciting |= packet.ack_eliciting;
-                if number == largest {
-                    newest_sent = Some((packet.time_sent, packet.tuple));
-                }
-                out.acked.push((number, packet));
+                self.sent.remove_with(number, |packet| {
+                    self.outstanding.remove(packet);
+                    marks.add(packet.ecn);
+                    out.packets += 1;
+                    out.bytes += u64::from(packet.size);
+                    out.ack_eliciting |= packet.ack_eliciting;
+                    if number == largest {
+                        newest_sent = Some((packet.time_sent, packet.tuple));
+                    }
+                    on_acked(number, packet);
+                    out.frames.extend(&packet.frames);
+                });
             }
             if self.loss.oldest_remembered().is_some_and(|oldest| oldest <= *range.end()) {
                 self.loss.take_spurious(&range, largest_ever, |number, packet| {
@@ -279,7 +287,7 @@ impl NumberSpace {
         }
 
         // RFC 9002 §5.1: without a packet that elicits an ACK the peer may have waited for any time.
-        out.rtt_sample = newest_sent.filter(|_| ack_eliciting).map(|(sent, tuple)| RttSample {
+        out.rtt_sample = newest_sent.filter(|_| out.ack_eliciting).map(|(sent, tuple)| RttSample {
             rtt: now.saturating_since(sent),
             ack_delay: unscale_delay(ack.delay.get(), ack_delay_exponent),
             tuple,
@@ -292,7 +300,7 @@ impl NumberSpace {
 
     /// Declares packets lost and adds them to `out`: after [`NumberSpace::on_ack`], and when
     /// [`NumberSpace::loss_deadline`] has come.
-    pub(crate) fn detect_lost(&mut self, now: Instant, cx: &LossContext<'_>, out: &mut AckOutcome) {
+    pub(crate) fn detect_lost(&mut self, now: Instant, cx: &LossContext<'_>, out: &mut Losses) {
         let Some(largest_acked) = self.largest_acked else { return };
         let Self { loss, sent, numbers, outstanding, .. } = self;
         out.persistent_congestion |= loss.detect(now, largest_acked, sent, numbers, cx, |number, packet| {

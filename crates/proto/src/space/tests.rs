@@ -19,7 +19,7 @@ struct Fixture {
     space: NumberSpace,
     rng: Rng,
     rtt: Rtt,
-    out: AckOutcome,
+    out: Out,
 }
 
 impl Fixture {
@@ -28,7 +28,7 @@ impl Fixture {
         let space = NumberSpace::new(AckPolicy::default(), &mut rng);
         let mut rtt = Rtt::default();
         rtt.update(at(0), ms(80), Duration::ZERO, None);
-        Self { space, rng, rtt, out: AckOutcome::default() }
+        Self { space, rng, rtt, out: Out::default() }
     }
 
     fn send_packet(&mut self, packet: SentPacket) -> u64 {
@@ -57,8 +57,12 @@ impl Fixture {
         let Some(Ok(Frame::Ack(ack))) = frames(&bytes, Dialect::SinglePath).next() else {
             panic!("an ACK can be decoded");
         };
-        self.out.clear();
-        self.space.on_ack(at(millis), &ack, 3, &mut self.out)?;
+        self.out = Out::default();
+        let (mut outcome, out) = (AckOutcome::default(), &mut self.out);
+        let on_acked = |number, packet: &SentPacket| out.acked.push((number, packet.clone()));
+        let result = self.space.on_ack(at(millis), &ack, 3, &mut outcome, on_acked);
+        self.out.take_in(outcome);
+        result?;
         self.detect(millis);
         Ok(())
     }
@@ -70,7 +74,31 @@ impl Fixture {
 
     fn detect(&mut self, millis: u64) {
         let cx = LossContext { rtt: &self.rtt, max_ack_delay: ms(25) };
-        self.space.detect_lost(at(millis), &cx, &mut self.out);
+        let mut losses = Losses::default();
+        self.space.detect_lost(at(millis), &cx, &mut losses);
+        self.out.lost.extend(losses.lost);
+        self.out.persistent_congestion |= losses.persistent_congestion;
+    }
+}
+
+/// What the last ACK, and the detection of losses since, brought about.
+#[derive(Debug, Default)]
+struct Out {
+    acked: Vec<(u64, SentPacket)>,
+    lost: Vec<(u64, SentPacket)>,
+    spurious: Vec<(u64, SentPacket)>,
+    rtt_sample: Option<RttSample>,
+    ecn: Option<EcnFeedback>,
+    persistent_congestion: bool,
+}
+
+impl Out {
+    fn take_in(&mut self, outcome: AckOutcome) {
+        let AckOutcome { packets, bytes, ack_eliciting, frames: _, spurious, rtt_sample, ecn } = outcome;
+        assert_eq!(packets, self.acked.len());
+        assert_eq!(bytes, self.acked.iter().map(|(_, packet)| u64::from(packet.size)).sum::<u64>());
+        assert_eq!(ack_eliciting, self.acked.iter().any(|(_, packet)| packet.ack_eliciting));
+        (self.spurious, self.rtt_sample, self.ecn) = (spurious, rtt_sample, ecn);
     }
 }
 
@@ -229,7 +257,7 @@ fn the_loss_timer_finds_what_the_ack_left_open() {
     f.receive(60, &n[1..]).unwrap();
     assert!(f.out.lost.is_empty());
     assert_eq!(f.space.loss_deadline(), Some(at(100)));
-    f.out.clear();
+    f.out = Out::default();
     f.detect(100);
     assert_eq!(numbers(&f.out.lost), [n[0]]);
     assert_eq!(f.space.loss_deadline(), None);

@@ -24,6 +24,11 @@ impl Streams {
         !self.lost.is_empty()
     }
 
+    /// Whether what is sent again is in flight, too.
+    pub(crate) fn is_repeating(&self) -> bool {
+        self.repeating
+    }
+
     fn has_control(&self) -> bool {
         !self.control.is_empty()
             || self.window.is_limit_pending()

@@ -5,6 +5,7 @@ use std::time::Duration;
 use fulmar_wire::{AckFrequency, Frame, FrameType, Side, TransportErrorCode as Code, VarInt};
 
 use super::super::SpaceId;
+use super::DATA;
 use super::pair::{DELAY, Pair, Setup};
 use super::violations::{encode, receive, refused_by_server};
 use crate::TransportConfig;
@@ -34,7 +35,7 @@ fn an_end_that_has_announced_nothing_knows_no_such_frames() {
         [(request(0, 1, 5_000), FrameType::ACK_FREQUENCY), (vec![0x1f], FrameType::IMMEDIATE_ACK)]
     {
         let mut pair = Setup { server: without(), ..Setup::default() }.connect();
-        let error = receive(&mut pair.server, SpaceId::DATA, payload, pair.now).unwrap_err();
+        let error = receive(&mut pair.server, DATA, payload, pair.now).unwrap_err();
         assert_eq!((error.code, error.frame), (Code::FRAME_ENCODING_ERROR, Some(frame)));
     }
 }
@@ -58,9 +59,9 @@ fn the_newest_request_decides_how_acknowledgements_are_sent() {
         (stats.ack_gap, stats.ack_delay)
     };
     assert_eq!(policy(&mut pair), (2, Duration::from_millis(25)));
-    receive(&mut pair.server, SpaceId::DATA, request(2, 9, 4_000), now).unwrap();
+    receive(&mut pair.server, DATA, request(2, 9, 4_000), now).unwrap();
     assert_eq!(policy(&mut pair), (10, Duration::from_millis(4)));
-    receive(&mut pair.server, SpaceId::DATA, request(1, 3, 2_000), now).unwrap();
+    receive(&mut pair.server, DATA, request(1, 3, 2_000), now).unwrap();
     assert_eq!(policy(&mut pair), (10, Duration::from_millis(4)));
 }
 
@@ -71,9 +72,9 @@ fn time_of_a_ping(server: TransportConfig) -> Duration {
     let start = pair.now;
     pair.client.conn().ping();
     pair.run_for(Duration::ZERO);
-    assert!(pair.client.conn().path.space.has_ack_eliciting_in_flight());
+    assert!(pair.client.conn().paths.primary_mut().space.has_ack_eliciting_in_flight());
     let acked = pair.run_while_waiting(Duration::from_secs(1), |pair| {
-        !pair.client.conn().path.space.has_ack_eliciting_in_flight()
+        !pair.client.conn().paths.primary_mut().space.has_ack_eliciting_in_flight()
     });
     assert!(acked);
     pair.now - start
@@ -88,12 +89,12 @@ fn a_probe_asks_for_an_acknowledgement_without_delay_where_it_can() {
 #[test]
 fn the_probe_timeout_counts_with_the_delay_that_was_asked_for() {
     let mut pair = Pair::connected();
-    let announced = pair.client.conn().pto_base();
+    let announced = pair.client.conn().probe_timeout();
     pair.transfer(Side::Client, 3_000_000, Duration::from_secs(60));
     pair.run_for(Duration::from_secs(1));
     let asked = pair.server.conn().stats().ack_delay;
     assert!(asked < Duration::from_millis(10), "{asked:?}");
     let connection = pair.client.conn();
-    assert_eq!(connection.pto_base(), connection.path.tuple.rtt.pto_base() + asked);
-    assert!(connection.pto_base() < announced);
+    assert_eq!(connection.probe_timeout(), connection.paths.primary_mut().tuple.rtt.pto_base() + asked);
+    assert!(connection.probe_timeout() < announced);
 }

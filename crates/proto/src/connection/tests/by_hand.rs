@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{ConnectionId, PacketKind, Side, TransportParameters, Version};
 
-use super::super::dispatch::FrameContext;
+use super::super::dispatch::{FrameContext, Origin};
 use super::super::parameters::{OfServer, local_parameters};
 use super::super::{Connection, ConnectionSetup, SpaceId};
 use super::pair::{CLIENT, SERVER, client_tls, large_chain, server_tls_with};
@@ -99,8 +99,11 @@ pub(super) fn server_that_tells(
 
 /// Hands a datagram to a connection, as if it came from its peer.
 pub(super) fn deliver(to: &mut Connection, now: Instant, payload: &[u8]) {
-    let datagram =
-        Datagram { addrs: to.path.tuple.addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) };
+    let datagram = Datagram {
+        addrs: to.paths.primary_mut().tuple.addrs,
+        ecn: Ecn::NotEct,
+        payload: BytesMut::from(payload),
+    };
     to.handle_datagram(now, datagram);
 }
 
@@ -111,9 +114,23 @@ pub(super) fn take(
     (space, kind): (SpaceId, PacketKind),
     payload: &Bytes,
 ) -> Result<(), TransportError> {
-    let dst = connection.local_cid;
-    let cx = FrameContext { now, space, kind, dst, payload, generation: 0, detour: None };
-    let number = connection.space(space).and_then(NumberSpace::largest_received).map_or(0, |n| n + 1);
+    let dst = connection.handshake.tls.cids.local;
+    let cx = FrameContext {
+        now,
+        origin: Origin::Packet,
+        space,
+        kind,
+        dst,
+        payload,
+        generation: 0,
+        detour: None,
+        late: false,
+    };
+    let numbers = match space {
+        SpaceId::Data(path) => connection.paths.get(path).map(|path| &path.space),
+        _ => connection.handshake.spaces.get(space),
+    };
+    let number = numbers.and_then(NumberSpace::largest_received).map_or(0, |n| n + 1);
     connection.handle_payload(&cx, number, Ecn::NotEct)
 }
 

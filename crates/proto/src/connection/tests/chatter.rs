@@ -29,7 +29,7 @@ fn client_stream(index: u64) -> StreamId {
 /// Returns the memory that it took, and how many datagrams it answered with.
 fn flood(pair: &mut Pair, frame: impl Fn(u64) -> Vec<u8>) -> (Memory, u64) {
     pair.server.mute = true;
-    let before = pair.server.conn().path.space.next_number();
+    let before = pair.server.conn().paths.primary_mut().space.next_number();
     let memory = memory_of(|| {
         for packet in 0..PACKETS {
             let payload: Vec<u8> = (0..FRAMES).flat_map(|n| frame(packet * FRAMES + n)).collect();
@@ -41,7 +41,7 @@ fn flood(pair: &mut Pair, frame: impl Fn(u64) -> Vec<u8>) -> (Memory, u64) {
             pair.server.events.clear();
         }
     });
-    (memory, pair.server.conn().path.space.next_number() - before)
+    (memory, pair.server.conn().paths.primary_mut().space.next_number() - before)
 }
 
 /// A name, and the frame that is sent at a time.
@@ -161,7 +161,7 @@ fn keys_that_are_updated_as_fast_as_can_be() {
     // The client asks for new keys again and again; each update waits for the end of the last.
     let memory = memory_of(|| {
         for _ in 0..2_000 {
-            pair.client.conn().handshake.one_rtt_keys_mut().unwrap().demand_update();
+            pair.client.conn().handshake.keys.one_rtt_mut().unwrap().demand_update();
             pair.client.conn().ping();
             pair.run_for(Duration::from_millis(11));
             for end in [&mut pair.client, &mut pair.server] {
@@ -170,7 +170,7 @@ fn keys_that_are_updated_as_fast_as_can_be() {
             }
         }
     });
-    let generation = pair.server.conn().handshake.one_rtt_keys().unwrap().generation();
+    let generation = pair.server.conn().handshake.keys.one_rtt().unwrap().generation();
     let elapsed = pair.now - now;
     assert!(generation > 10, "{generation}");
     // RFC 9001 §6.5: each takes three probe timeouts, which are more than a round trip of 10 ms each.

@@ -7,7 +7,8 @@ use fulmar_wire::{
     Side, TransportErrorCode as Code, VarInt, Version, Writer, patch_length, protect_header, sample,
 };
 
-use super::super::{Connection, SpaceId};
+use super::super::Connection;
+use super::DATA;
 use super::by_hand::{
     CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, deliver, exchange, lost, sent, server,
 };
@@ -30,17 +31,17 @@ pub(super) fn in_the_handshake(now: Instant) -> (Connection, Connection) {
         deliver(&mut server, now, &datagram);
     }
     for datagram in sent(&mut server, now) {
-        if client.handshake.handshake_keys().is_none() {
+        if client.handshake.keys.handshake().is_none() {
             deliver(&mut client, now, &datagram);
         }
     }
-    assert!(client.handshake.handshake_keys().is_some());
+    assert!(client.handshake.keys.handshake().is_some());
     (client, server)
 }
 
 /// A Handshake packet of the client with this payload; `reserved` is set in its first byte.
 fn handshake_packet(client: &Connection, reserved: u8, payload: &[u8]) -> Vec<u8> {
-    let keys = &client.handshake.handshake_keys().unwrap().local;
+    let keys = &client.handshake.keys.handshake().unwrap().local;
     let kind = PacketKind::Handshake;
     let header =
         LongHeader { kind, version: Version::V1, dst: cid(SERVER_CID), src: cid(CLIENT_CID), token: &[] };
@@ -62,8 +63,8 @@ fn handshake_packet(client: &Connection, reserved: u8, payload: &[u8]) -> Vec<u8
 
 /// A 1-RTT packet of the client.
 fn short_packet(client: &mut Connection, reserved: u8, payload: &[u8]) -> Vec<u8> {
-    let dst = client.path.remote_cids.active();
-    let keys = client.handshake.one_rtt_keys_mut().unwrap();
+    let dst = client.paths.primary_mut().remote_cids.active();
+    let keys = client.handshake.keys.one_rtt_mut().unwrap();
     let header = ShortHeader { dst, spin: false, key_phase: false };
     let number = 100;
     let mut packet = vec![0; 200];
@@ -144,7 +145,7 @@ fn handshake_data_in_early_packets() {
     // RFC 9000 §12.4: CRYPTO has no place in 0-RTT packets.
     let mut pair = Pair::connected();
     let crypto = encode(&Frame::Crypto(Crypto { offset: VarInt::ZERO, data: b"x" }));
-    let error = receive_as(&mut pair.server, SpaceId::DATA, PacketKind::ZeroRtt, crypto, pair.now);
+    let error = receive_as(&mut pair.server, DATA, PacketKind::ZeroRtt, crypto, pair.now);
     assert_eq!(error.unwrap_err().code, Code::PROTOCOL_VIOLATION);
 }
 

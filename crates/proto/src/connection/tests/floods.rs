@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar_wire::{Frame, PacketKind, PathChallenge, Side, VarInt, Writer};
 
-use super::super::SpaceId;
+use super::DATA;
 use super::by_hand::take;
 use super::pair::{End, Pair};
 use super::violations::encode;
@@ -13,7 +13,7 @@ use crate::TransportError;
 
 /// Hands the payload of the next authentic packet to one end.
 pub(super) fn receive(end: &mut End, payload: &Bytes, now: crate::Instant) -> Result<(), TransportError> {
-    take(end.conn(), now, (SpaceId::DATA, PacketKind::OneRtt), payload)
+    take(end.conn(), now, (DATA, PacketKind::OneRtt), payload)
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn ten_thousand_acknowledgements_with_many_ranges() {
     let now = pair.now;
     let stats = pair.client.conn().stats();
     let sent = pair.client.sent.len();
-    let largest = pair.client.conn().path.space.largest_acked().unwrap();
+    let largest = pair.client.conn().paths.primary_mut().space.largest_acked().unwrap();
     // As many ranges as fit without one that names a skipped packet number, which is refused.
     let acks = (0..200).flat_map(|back| {
         (300..=600).rev().step_by(20).map(move |ranges| ack_with_ranges(largest - 20 * back, ranges))
@@ -95,7 +95,7 @@ fn packets_from_a_thousand_addresses_leave_a_handful_of_tuples() {
                 payload,
             );
         }
-        assert!(pair.server.conn().path.others().len() <= 3);
+        assert!(pair.server.conn().paths.primary_mut().others().len() <= 3);
         pair.strays.clear();
     }
     pair.client.mute = false;

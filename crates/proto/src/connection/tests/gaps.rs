@@ -7,6 +7,7 @@ use fulmar_wire::{
 };
 
 use super::super::{Connection, SpaceId};
+use super::DATA;
 use super::by_hand::{ORIGINAL_DCID, cid, server, take};
 use super::conformance::in_the_handshake;
 use super::floods::receive;
@@ -129,8 +130,8 @@ fn at_each_level(mut test: impl FnMut(&mut Connection, (SpaceId, PacketKind))) {
     test(&mut client, (SpaceId::Handshake, PacketKind::Handshake));
     test(&mut server, (SpaceId::Handshake, PacketKind::Handshake));
     let mut pair = Pair::connected();
-    test(pair.client.conn(), (SpaceId::DATA, PacketKind::OneRtt));
-    test(pair.server.conn(), (SpaceId::DATA, PacketKind::OneRtt));
+    test(pair.client.conn(), (DATA, PacketKind::OneRtt));
+    test(pair.server.conn(), (DATA, PacketKind::OneRtt));
 }
 
 /// What CRYPTO frames may take at most: the buffer, twice while it grows, and the record of its gaps.
@@ -176,11 +177,11 @@ fn a_message_of_the_handshake_that_never_ends() {
         let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
         let mut pair = Pair::connected();
         // After the handshake the server's bytes go on behind its session tickets.
-        let read = pair.client.conn().handshake.crypto_read();
+        let read = pair.client.conn().handshake.tls.crypto_read();
         for (connection, level, start) in [
             (&mut server, (SpaceId::Initial, PacketKind::Initial), 0),
-            (pair.server.conn(), (SpaceId::DATA, PacketKind::OneRtt), 0),
-            (pair.client.conn(), (SpaceId::DATA, PacketKind::OneRtt), read),
+            (pair.server.conn(), (DATA, PacketKind::OneRtt), 0),
+            (pair.client.conn(), (DATA, PacketKind::OneRtt), read),
         ] {
             let frames = (0..4_000).map(|n| {
                 let head = if n == 0 { vec![message, 0xff, 0xff, 0xff] } else { vec![0; 4] };
@@ -196,7 +197,7 @@ fn a_message_of_the_handshake_that_never_ends() {
 #[test]
 fn session_tickets_without_end() {
     let mut pair = Pair::connected();
-    let start = pair.client.conn().handshake.crypto_read();
+    let start = pair.client.conn().handshake.tls.crypto_read();
     // Type and length; lifetime, age_add, nonce, ticket, no extensions (RFC 8446 §4.6.1).
     let body = |n: u64| {
         let head = [&[0, 0, 14, 16][..], &[1; 4], &[8], &n.to_be_bytes(), &1_000_u16.to_be_bytes()].concat();
@@ -208,7 +209,7 @@ fn session_tickets_without_end() {
         let length = u32::try_from(body.len()).unwrap().to_be_bytes();
         (start + n * len, [&[4][..], &length[1..], &body].concat())
     });
-    let (error, peak) = crypto_flood(pair.client.conn(), (SpaceId::DATA, PacketKind::OneRtt), frames);
+    let (error, peak) = crypto_flood(pair.client.conn(), (DATA, PacketKind::OneRtt), frames);
     assert_eq!(error, None, "a client takes any number of them");
     assert!(peak < CRYPTO_MEMORY_MAX, "{peak}");
     assert!(!pair.client.conn().is_closed());

@@ -79,9 +79,9 @@ fn ids_that_retire_each_other_are_followed_as_long_as_the_peer_listens() {
             let payload = Bytes::from(new_id(sequence, sequence));
             let now = pair.now;
             receive(&mut pair.client, &payload, now).unwrap();
-            let first = pair.client.conn().path.space.next_number();
+            let first = pair.client.conn().paths.primary_mut().space.next_number();
             drain(&mut pair, Side::Client);
-            let next = pair.client.conn().path.space.next_number();
+            let next = pair.client.conn().paths.primary_mut().space.next_number();
             assert!(next > first, "the retirement is told");
             acknowledge(&mut pair, first);
             pair.now += Duration::from_millis(1);
@@ -115,9 +115,9 @@ fn a_client_that_retires_each_id_as_soon_as_it_has_it() {
             let payload = Bytes::from(retire_id(sequence));
             let now = pair.now;
             receive(&mut pair.server, &payload, now).unwrap();
-            let before = pair.server.conn().path.space.next_number();
+            let before = pair.server.conn().paths.primary_mut().space.next_number();
             drain(&mut pair, Side::Server);
-            answers += pair.server.conn().path.space.next_number() - before;
+            answers += pair.server.conn().paths.primary_mut().space.next_number() - before;
             pair.now += Duration::from_micros(10);
         }
     });

@@ -9,11 +9,11 @@ use super::pair::{Pair, Setup};
 use crate::{KeyUpdatePolicy, TransportConfig};
 
 fn demand_update(pair: &mut Pair, side: Side) {
-    pair.end(side).conn().handshake.one_rtt_keys_mut().unwrap().demand_update();
+    pair.end(side).conn().handshake.keys.one_rtt_mut().unwrap().demand_update();
 }
 
 fn generation(pair: &mut Pair, side: Side) -> u64 {
-    pair.end(side).conn().handshake.one_rtt_keys().unwrap().generation()
+    pair.end(side).conn().handshake.keys.one_rtt().unwrap().generation()
 }
 
 /// Delays datagrams by up to 20 ms, so that they overtake each other, and loses one of 30.

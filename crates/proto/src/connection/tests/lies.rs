@@ -7,6 +7,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{PacketKind, Side, TransportErrorCode as Code, VarInt, Writer};
 
 use super::super::{Connection, SpaceId};
+use super::DATA;
 use super::by_hand::take;
 use super::conformance::in_the_handshake;
 use super::floods::receive;
@@ -47,10 +48,10 @@ fn who_acknowledges_what_it_has_not_received_is_caught_soon() {
     let mut caught = Vec::new();
     for _ in 0..20 {
         let mut pair = speaking_server();
-        let from = pair.server.conn().path.space.next_number();
+        let from = pair.server.conn().paths.primary_mut().space.next_number();
         let error = loop {
             pair.run_for(Duration::from_millis(1));
-            let next = pair.server.conn().path.space.next_number();
+            let next = pair.server.conn().paths.primary_mut().space.next_number();
             assert!(next < from + 1_000, "a thousand packets that nobody has received");
             let now = pair.now;
             if let Err(error) = receive(&mut pair.server, &ack(0, next - 1, None), now) {
@@ -58,7 +59,7 @@ fn who_acknowledges_what_it_has_not_received_is_caught_soon() {
             }
         };
         assert_eq!(error.code, Code::PROTOCOL_VIOLATION);
-        caught.push(pair.server.conn().path.space.next_number() - from);
+        caught.push(pair.server.conn().paths.primary_mut().space.next_number() - from);
     }
     // RFC 9000 §21.4: often enough to be a risk for who tries.
     assert!(caught.iter().sum::<u64>() / 20 < 200, "{caught:?}");
@@ -75,23 +76,23 @@ fn a_number_that_was_skipped_or_is_still_to_come_at_each_level() {
         let (mut client, mut server) = in_the_handshake(now);
         for level in [(SpaceId::Initial, PacketKind::Initial), (SpaceId::Handshake, PacketKind::Handshake)] {
             for connection in [&mut client, &mut server] {
-                let next = connection.space(level.0).unwrap().next_number();
+                let next = connection.handshake.spaces.get(level.0).unwrap().next_number();
                 refuses(connection, level, next + ahead);
             }
         }
         let mut pair = Pair::connected();
-        let next = pair.server.conn().path.space.next_number();
-        refuses(pair.server.conn(), (SpaceId::DATA, PacketKind::OneRtt), next + ahead);
+        let next = pair.server.conn().paths.primary_mut().space.next_number();
+        refuses(pair.server.conn(), (DATA, PacketKind::OneRtt), next + ahead);
     }
     let mut pair = Pair::connected();
-    let mut last = pair.client.conn().path.space.next_number();
+    let mut last = pair.client.conn().paths.primary_mut().space.next_number();
     loop {
         pair.client.conn().ping();
         let sent = pair.client.sent.len();
         pair.run_for(Duration::from_millis(1));
-        let next = pair.client.conn().path.space.next_number();
+        let next = pair.client.conn().paths.primary_mut().space.next_number();
         if next == last + 2 && pair.client.sent.len() == sent + 1 {
-            return refuses(pair.client.conn(), (SpaceId::DATA, PacketKind::OneRtt), last + 1);
+            return refuses(pair.client.conn(), (DATA, PacketKind::OneRtt), last + 1);
         }
         assert!(next < 500, "no number was skipped");
         last = next;
@@ -104,14 +105,14 @@ fn counts_of_marks_that_cannot_be_true_end_the_marking_and_nothing_else() {
     for marks in [[most, 0, 0], [0, most, 0], [0, 0, most], [most; 3], [0, 0, 0]] {
         let mut pair = Pair::connected();
         pair.transfer(Side::Server, 100_000, Duration::from_secs(1));
-        assert_eq!(pair.server.conn().path.tuple.ecn.state(), EcnState::Capable);
+        assert_eq!(pair.server.conn().paths.primary_mut().tuple.ecn.state(), EcnState::Capable);
         pair.server.conn().ping();
-        let number = pair.server.conn().path.space.next_number();
+        let number = pair.server.conn().paths.primary_mut().space.next_number();
         pair.client.mute = true;
         pair.run_for(Duration::from_millis(1));
         let now = pair.now;
         receive(&mut pair.server, &ack(number, number, Some(marks)), now).unwrap();
-        assert_eq!(pair.server.conn().path.tuple.ecn.state(), EcnState::Failed, "{marks:?}");
+        assert_eq!(pair.server.conn().paths.primary_mut().tuple.ecn.state(), EcnState::Failed, "{marks:?}");
         pair.client.mute = false;
         pair.transfer(Side::Server, 100_000, Duration::from_secs(10));
     }
@@ -138,10 +139,10 @@ fn a_receiver_that_calls_everything_congested_slows_down_itself_alone() {
 #[test]
 fn delays_that_cannot_be_true_change_little() {
     let mut pair = Pair::connected();
-    let before = pair.server.conn().path.tuple.rtt.smoothed();
+    let before = pair.server.conn().paths.primary_mut().tuple.rtt.smoothed();
     for _ in 0..100 {
         pair.server.conn().ping();
-        let number = pair.server.conn().path.space.next_number();
+        let number = pair.server.conn().paths.primary_mut().space.next_number();
         pair.client.mute = true;
         pair.run_for(Duration::from_millis(10));
         let mut bytes = vec![2];
@@ -152,6 +153,6 @@ fn delays_that_cannot_be_true_change_little() {
         let now = pair.now;
         receive(&mut pair.server, &bytes.into(), now).unwrap();
     }
-    let after = pair.server.conn().path.tuple.rtt.smoothed();
+    let after = pair.server.conn().paths.primary_mut().tuple.rtt.smoothed();
     assert!(after < 2 * before && 2 * after > before, "{before:?}, then {after:?}");
 }

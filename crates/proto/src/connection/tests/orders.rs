@@ -12,6 +12,7 @@ use fulmar_wire::{
 };
 
 use super::super::{Connection, SpaceId};
+use super::DATA;
 use super::by_hand::{CLIENT_CID, ORIGINAL_DCID, cid, client, deliver, exchange, lost, sent, server, take};
 use super::conformance::in_the_handshake;
 use super::pair::Pair;
@@ -142,8 +143,8 @@ fn frames() -> Vec<(Vec<u8>, &'static str)> {
 const KINDS: [(char, SpaceId, PacketKind); 4] = [
     ('I', SpaceId::Initial, PacketKind::Initial),
     ('H', SpaceId::Handshake, PacketKind::Handshake),
-    ('0', SpaceId::DATA, PacketKind::ZeroRtt),
-    ('1', SpaceId::DATA, PacketKind::OneRtt),
+    ('0', DATA, PacketKind::ZeroRtt),
+    ('1', DATA, PacketKind::OneRtt),
 ];
 
 /// Gives payloads to connections of both sides before, in and behind the handshake.
@@ -234,7 +235,7 @@ fn the_handshake_is_declared_done_too_early_or_by_the_wrong_end() {
     // Again and again it says nothing new.
     let mut pair = Pair::connected();
     for _ in 0..10_000 {
-        take(pair.client.conn(), now, (SpaceId::DATA, PacketKind::OneRtt), &done).unwrap();
+        take(pair.client.conn(), now, (DATA, PacketKind::OneRtt), &done).unwrap();
     }
     assert!(!pair.client.conn().is_closed() && pair.client.conn().handshake.is_confirmed());
 }

@@ -37,7 +37,7 @@ pub(super) fn packet(
     let payload = writer.finish();
     packet.end_payload(&mut buffer, &payload);
     packet.pad_until(&mut buffer, len);
-    let len = packet.seal(&mut buffer, Sealer::Early(&keys.local));
+    let len = packet.seal(&mut buffer, Sealer::Fixed(&keys.local));
     buffer.truncate(len);
     buffer
 }
@@ -121,7 +121,7 @@ fn packets_that_waited_for_keys_after_one_that_closed() {
         deliver(&mut server, now, &datagram);
     }
     let flight = sent(&mut server, now);
-    let keys = server.handshake.handshake_keys().unwrap();
+    let keys = server.handshake.keys.handshake().unwrap();
     for number in 50..60 {
         let ids = (cid(CLIENT_CID), cid(SERVER_CID));
         deliver(&mut client, now, &packet(keys, (PacketKind::Handshake, &[]), ids, number, &[close()], 100));
@@ -144,13 +144,13 @@ fn the_answer_to_a_handshake_packet_without_data_ends_the_probes_for_credit() {
     let (mut client, mut server) = in_the_handshake(now);
     assert!(!client.handshake.is_complete());
     sent(&mut client, now);
-    let (at, _) = client.pto_deadline().unwrap();
+    let (at, ..) = client.pto_deadline().unwrap();
     client.handle_timeout(at);
     for datagram in sent(&mut client, at) {
         deliver(&mut server, at, &datagram);
     }
-    assert!(!client.peer_validated_address());
+    assert!(!client.handshake.peer_validated_address());
     let answers = sent(&mut server, at);
     deliver(&mut client, at, &answers[0]);
-    assert!(client.peer_validated_address());
+    assert!(client.handshake.peer_validated_address());
 }

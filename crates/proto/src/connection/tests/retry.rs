@@ -57,7 +57,7 @@ fn the_client_sends_again_with_the_token_and_the_server_is_believed() {
     let now = Instant::from_millis(1);
     let mut client = waiting_client(now);
     deliver(&mut client, now, &retry(RETRY_CID, TOKEN));
-    assert_eq!(client.path.tuple.flow.bytes_in_flight(), 0, "what was sent is void");
+    assert_eq!(client.paths.primary_mut().tuple.flow.bytes_in_flight(), 0, "what was sent is void");
     let again = sent(&mut client, now);
     assert_eq!(numbers(&again, cid(RETRY_CID), TOKEN), [2, 3], "the numbers go on");
     let mut server = server(
@@ -101,7 +101,7 @@ fn a_server_that_does_not_own_up_to_the_retry_is_refused() {
 #[track_caller]
 fn is_ignored(client: &mut Connection, now: Instant, packet: &[u8]) {
     deliver(client, now, packet);
-    assert_eq!(client.path.remote_cids.active(), cid(ORIGINAL_DCID));
+    assert_eq!(client.paths.primary_mut().remote_cids.active(), cid(ORIGINAL_DCID));
     assert!(sent(client, now).is_empty());
     assert_eq!(lost(client), None);
 }
@@ -129,15 +129,15 @@ fn only_the_first_retry_is_followed_and_none_after_an_answer() {
     deliver(&mut follower, now, &retry(RETRY_CID, TOKEN));
     sent(&mut follower, now);
     deliver(&mut follower, now, &retry([0xaa; 8], b"another"));
-    assert_eq!(follower.path.remote_cids.active(), cid(RETRY_CID));
+    assert_eq!(follower.paths.primary_mut().remote_cids.active(), cid(RETRY_CID));
     assert!(sent(&mut follower, now).is_empty());
 
     let mut answered = client(now, |_| {}, &[]);
     let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
     exchange(&mut answered, &mut server, now);
-    let active = answered.path.remote_cids.active();
+    let active = answered.paths.primary_mut().remote_cids.active();
     deliver(&mut answered, now, &retry(RETRY_CID, TOKEN));
     deliver(&mut server, now, &retry(RETRY_CID, TOKEN));
-    assert_eq!(answered.path.remote_cids.active(), active);
+    assert_eq!(answered.paths.primary_mut().remote_cids.active(), active);
     assert_eq!((lost(&mut answered), lost(&mut server)), (None, None));
 }

@@ -6,6 +6,7 @@ use fulmar_wire::Dir;
 
 use super::super::{Connection, SpaceId, TimerReason};
 use super::pair::Pair;
+use crate::crypto::Level;
 use crate::{Event, TransmitBatch, TransportConfig};
 
 /// A client that knows all keys, but whose server does not: the last message of its handshake was lost on the way,
@@ -22,14 +23,16 @@ fn starving_client() -> Pair {
     pair.run_for(Duration::from_millis(5));
     // A later packet of the handshake was acknowledged, so the server is known to have validated the address, and
     // those before it are lost.
+    let now = pair.now;
     let client = pair.client.conn();
-    client.forget_sent(SpaceId::Handshake);
-    client.handshake_acked = true;
+    client.recovery(now).forget_sent(SpaceId::Handshake);
+    client.handshake.acked = true;
     pair
 }
 
 fn has_room(client: &Connection) -> bool {
-    client.path.tuple.flow.window_left() >= u64::from(client.path.tuple.mtu())
+    let tuple = &client.paths.primary().tuple;
+    tuple.flow.window_left() >= u64::from(tuple.mtu())
 }
 
 #[test]
@@ -38,13 +41,16 @@ fn a_full_window_does_not_keep_the_handshake_waiting_forever() {
     let now = pair.now;
     let client = pair.client.conn();
     assert!(!client.handshake.is_confirmed());
-    client.handshake.on_crypto_lost(SpaceId::Handshake.level(), 0, 52);
+    client.handshake.tls.on_crypto_lost(SpaceId::Handshake.level(), 0, 52);
     let mut batch = TransmitBatch::new(10);
     while client.poll_transmit(now, &mut batch).is_some() {}
-    assert!(!has_room(client) && client.wants_to_send(SpaceId::Handshake), "the handshake starves");
+    assert!(
+        !has_room(client) && client.handshake.tls.wants_to_send(Level::Handshake),
+        "the handshake starves"
+    );
     let (at, reason) = client.poll_timeout().unwrap();
     assert_eq!(reason, TimerReason::Probe);
     client.handle_timeout(at);
     assert!(client.poll_transmit(at, &mut batch).is_some());
-    assert!(!client.wants_to_send(SpaceId::Handshake));
+    assert!(!client.handshake.tls.wants_to_send(Level::Handshake));
 }

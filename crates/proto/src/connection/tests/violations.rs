@@ -9,6 +9,7 @@ use fulmar_wire::{
 };
 
 use super::super::SpaceId;
+use super::DATA;
 use super::by_hand::take;
 use super::pair::{End, Pair, Setup};
 use crate::{TransportConfig, TransportError};
@@ -57,16 +58,14 @@ pub(super) fn receive_as(
 #[track_caller]
 pub(super) fn refused_by_server(payload: Vec<u8>, code: Code, frame: Option<FrameType>) {
     let mut pair = Pair::connected();
-    let error =
-        receive(&mut pair.server, SpaceId::DATA, payload, pair.now).expect_err("an illegal packet was taken");
+    let error = receive(&mut pair.server, DATA, payload, pair.now).expect_err("an illegal packet was taken");
     assert_eq!((error.code, error.frame), (code, frame), "{error}");
 }
 
 #[track_caller]
 fn refused_by_client(payload: Vec<u8>, code: Code, frame: Option<FrameType>) {
     let mut pair = Pair::connected();
-    let error =
-        receive(&mut pair.client, SpaceId::DATA, payload, pair.now).expect_err("an illegal packet was taken");
+    let error = receive(&mut pair.client, DATA, payload, pair.now).expect_err("an illegal packet was taken");
     assert_eq!((error.code, error.frame), (code, frame), "{error}");
 }
 
@@ -84,7 +83,7 @@ fn resets_that_leave_a_part_of_a_stream() {
     refused_by_client(reset(CLIENT_UNI.at(0)), Code::STREAM_STATE_ERROR, frame);
     let server = TransportConfig { reset_stream_at: false, ..TransportConfig::default() };
     let mut pair = Setup { server, ..Setup::default() }.connect();
-    let error = receive(&mut pair.server, SpaceId::DATA, reset(CLIENT_UNI.at(0)), pair.now).unwrap_err();
+    let error = receive(&mut pair.server, DATA, reset(CLIENT_UNI.at(0)), pair.now).unwrap_err();
     assert_eq!((error.code, error.frame), (Code::FRAME_ENCODING_ERROR, frame), "it might as well be unknown");
 }
 
@@ -102,7 +101,7 @@ fn addresses_that_nobody_has_asked_for() {
         ..TransportConfig::default()
     };
     let mut pair = Setup { server: provide(), client: provide(), ..Setup::default() }.connect();
-    let error = receive(&mut pair.server, SpaceId::DATA, told(), pair.now).unwrap_err();
+    let error = receive(&mut pair.server, DATA, told(), pair.now).unwrap_err();
     assert_eq!((error.code, error.frame), (Code::PROTOCOL_VIOLATION, frame));
 }
 
@@ -114,7 +113,7 @@ fn timestamps_that_nobody_has_asked_for() {
     refused_by_client(stamp(), Code::PROTOCOL_VIOLATION, frame);
     let send = || TransportConfig { time_stamps: Some(TimeStamps::Send), ..TransportConfig::default() };
     let mut pair = Setup { server: send(), client: send(), ..Setup::default() }.connect();
-    let error = receive(&mut pair.server, SpaceId::DATA, stamp(), pair.now).unwrap_err();
+    let error = receive(&mut pair.server, DATA, stamp(), pair.now).unwrap_err();
     assert_eq!((error.code, error.frame), (Code::PROTOCOL_VIOLATION, frame));
     let mut pair = Pair::new(TransportConfig::default(), TransportConfig::default());
     pair.run_for(super::pair::DELAY * 2);
@@ -292,7 +291,7 @@ fn handshake_data_without_end() {
     let mut offset = 0;
     let error = loop {
         let crypto = Crypto { offset: VarInt::from_u32(10_000 + offset), data: &data };
-        match receive(&mut pair.client, SpaceId::DATA, encode(&Frame::Crypto(crypto)), pair.now) {
+        match receive(&mut pair.client, DATA, encode(&Frame::Crypto(crypto)), pair.now) {
             Ok(()) => offset += 1_000,
             Err(error) => break error,
         }
@@ -313,7 +312,7 @@ fn a_key_update_by_tls() {
 fn the_peer_is_told_the_code_and_the_frame() {
     let mut pair = Pair::connected();
     let now = pair.now;
-    let error = receive(&mut pair.server, SpaceId::DATA, vec![0x21], now).unwrap_err();
+    let error = receive(&mut pair.server, DATA, vec![0x21], now).unwrap_err();
     pair.server.conn().close_on_error(now, error);
     pair.run_for(std::time::Duration::from_millis(50));
     let lost = pair.client.events.iter().find_map(|event| match event {

@@ -17,7 +17,7 @@ fn extension() -> AddressDiscovery {
 fn written(extension: &mut AddressDiscovery, observation: &mut Observation) -> Vec<ObservedAddress> {
     let mut payload = [0; 100];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-    extension.write(observation, remote(), &mut out);
+    extension.write((PathId::ZERO, remote()), observation, &mut out);
     let len = out.finish().len;
     let told = |frame| match frame {
         Ok(Frame::ObservedAddress(frame)) => frame,

@@ -29,7 +29,10 @@ fn write(acks: &mut AckManager, now: Instant) -> Vec<u8> {
     assert!(acks.write(now, PathId::ZERO, now, 3, &mut out));
     let payload = out.finish();
     assert!(!payload.ack_eliciting);
-    assert_eq!(payload.frames.as_slice(), [SentFrame::Ack { largest: acks.ranges.max().unwrap() }]);
+    assert_eq!(
+        payload.frames.as_slice(),
+        [SentFrame::Ack { path: PathId::ZERO, largest: acks.ranges.max().unwrap() }]
+    );
     buffer[..payload.len].to_vec()
 }
 

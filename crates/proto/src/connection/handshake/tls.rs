@@ -1,18 +1,15 @@
-//! The handshake: TLS, the keys of each encryption level, the peer's transport parameters (RFC 9001 §4).
+//! The TLS handshake: its bytes at each encryption level, the keys and transport parameters that it brings (RFC 9001 §4).
 
 use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
 use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version};
 
+use super::SpaceId;
 use super::crypto_stream::CryptoStream;
-use super::initial_keys::InitialKeys;
-use super::spaces::SpaceId;
+use super::keys::PacketKeys;
 use super::versions::ServerVersions;
-use crate::crypto::{
-    AeadBackend, DirectionKeys, KeyEvent, KeyUpdatePolicy, Keys, Level, OneRttKeys, Peeked, Session,
-    TlsError, peek_client_hello,
-};
+use crate::crypto::{KeyEvent, Level, Peeked, Session, TlsError, peek_client_hello};
 use crate::error::TransportError;
 use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::{FrameWriter, SentFrame};
@@ -23,13 +20,13 @@ const MISSING_EXTENSION: u8 = 109;
 
 /// What a step of the handshake has brought.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(in crate::connection) struct Progress {
     /// The peer's transport parameters can be read.
-    pub(super) parameters: bool,
+    pub(in crate::connection) parameters: bool,
     /// TLS is complete.
-    pub(super) complete: bool,
+    pub(in crate::connection) complete: bool,
     /// Another version was negotiated.
-    pub(super) version: Option<Version>,
+    pub(in crate::connection) version: Option<Version>,
 }
 
 /// Whether a server has chosen a version.
@@ -42,31 +39,29 @@ enum Negotiated {
 
 /// The connection IDs that transport parameters must repeat (RFC 9000 §7.3).
 #[derive(Debug)]
-pub(super) struct HandshakeCids {
+pub(in crate::connection) struct HandshakeCids {
+    /// The source connection ID of this end's long headers.
+    pub(in crate::connection) local: ConnectionId,
     /// The first destination ID of the client.
-    pub(super) original_dcid: ConnectionId,
+    pub(in crate::connection) original_dcid: ConnectionId,
     /// The source ID of the peer's first packet.
-    pub(super) peer_scid: Option<ConnectionId>,
+    pub(in crate::connection) peer_scid: Option<ConnectionId>,
     /// The source ID of the Retry packet that the client followed.
-    pub(super) retry_scid: Option<ConnectionId>,
+    pub(in crate::connection) retry_scid: Option<ConnectionId>,
 }
 
-/// The handshake of one connection.
+/// The TLS handshake of one connection.
 #[derive(Debug)]
-pub(super) struct Handshake {
+pub(in crate::connection) struct TlsHandshake {
     side: Side,
     session: Session,
     /// One for each [`Level`].
     streams: [CryptoStream; 3],
-    initial: InitialKeys,
-    /// The keys of 0-RTT packets, with which a client seals and a server opens.
-    early: Option<DirectionKeys>,
-    early_checked: bool,
+    /// Whether a server has asked TLS for the keys of early data.
+    zero_rtt_checked: bool,
     /// On a server, until it has seen the whole ClientHello.
     negotiation: Option<ServerVersions>,
-    handshake: Option<Keys>,
-    one_rtt: Option<OneRttKeys>,
-    pub(super) cids: HandshakeCids,
+    pub(in crate::connection) cids: HandshakeCids,
     /// The token in Initial packets: of an earlier connection, or that of a Retry.
     token: Vec<u8>,
     peer_parameters: Option<TransportParameters>,
@@ -79,12 +74,11 @@ pub(super) struct Handshake {
     duration: Option<Duration>,
 }
 
-impl Handshake {
-    /// Starts with Initial keys derived from the client's first destination ID.
-    pub(super) fn new(
+impl TlsHandshake {
+    pub(in crate::connection) fn new(
         session: Session,
-        (side, version, aead): (Side, Version, AeadBackend),
-        original_dcid: ConnectionId,
+        side: Side,
+        (local, original_dcid): (ConnectionId, ConnectionId),
         now: Instant,
         timeout: Duration,
     ) -> Self {
@@ -94,13 +88,9 @@ impl Handshake {
             side,
             session,
             streams: Default::default(),
-            initial: InitialKeys::new(side, version, aead, original_dcid),
-            early: None,
-            early_checked: false,
+            zero_rtt_checked: false,
             negotiation: None,
-            handshake: None,
-            one_rtt: None,
-            cids: HandshakeCids { original_dcid, peer_scid: None, retry_scid: None },
+            cids: HandshakeCids { local, original_dcid, peer_scid: None, retry_scid: None },
             token: Vec::new(),
             peer_parameters: None,
             complete: false,
@@ -113,7 +103,7 @@ impl Handshake {
     }
 
     /// Lets TLS write what it has to say, and takes new keys.
-    pub(super) fn drive(&mut self) -> Progress {
+    pub(in crate::connection) fn drive(&mut self, packet_keys: &mut PacketKeys) -> Progress {
         let mut bytes = Vec::new();
         loop {
             let level = self.session.write_level();
@@ -121,15 +111,15 @@ impl Handshake {
             let event = self.session.write_handshake(&mut bytes);
             self.streams[level as usize].send(&bytes);
             match event {
-                Some(KeyEvent::Handshake(keys)) => self.handshake = Some(*keys),
-                Some(KeyEvent::OneRtt(keys)) => self.one_rtt = Some(*keys),
+                Some(KeyEvent::Handshake(keys)) => packet_keys.set_handshake(*keys),
+                Some(KeyEvent::OneRtt(keys)) => packet_keys.set_one_rtt(*keys),
                 None if bytes.is_empty() => break,
                 None => {}
             }
         }
-        if self.side.is_server() && self.handshake.is_some() && !self.early_checked {
-            self.early_checked = true;
-            self.early = self.session.early_keys();
+        if self.side.is_server() && packet_keys.handshake().is_some() && !self.zero_rtt_checked {
+            self.zero_rtt_checked = true;
+            packet_keys.set_zero_rtt(self.session.early_keys());
         }
         Progress {
             version: None,
@@ -143,9 +133,14 @@ impl Handshake {
     }
 
     /// Takes handshake bytes of a level and moves on as far as they reach.
-    pub(super) fn on_crypto(&mut self, level: Level, frame: &Crypto<'_>) -> Result<Progress, TransportError> {
+    pub(in crate::connection) fn on_crypto(
+        &mut self,
+        level: Level,
+        frame: &Crypto<'_>,
+        keys: &mut PacketKeys,
+    ) -> Result<Progress, TransportError> {
         self.streams[level as usize].on_frame(frame)?;
-        let version = match self.negotiate()? {
+        let version = match self.negotiate(keys)? {
             Negotiated::Later => return Ok(Progress::default()),
             Negotiated::Version(version) => version,
         };
@@ -154,19 +149,19 @@ impl Handshake {
             let Some(bytes) = self.streams[level as usize].take_in_order() else { break };
             self.session.read_handshake(level, &bytes)?;
         }
-        let progress = Progress { version, ..self.drive() };
+        let progress = Progress { version, ..self.drive(keys) };
         self.check_level_is_finished(level)?;
         Ok(progress)
     }
 
     /// How many 1-RTT handshake bytes of the peer TLS has taken.
     #[cfg(test)]
-    pub(super) fn crypto_read(&self) -> u64 {
+    pub(in crate::connection) fn crypto_read(&self) -> u64 {
         self.streams[Level::OneRtt as usize].read()
     }
 
     /// A server looks at the whole first message of its client before TLS does, to choose the version (RFC 9368 §2.3).
-    fn negotiate(&mut self) -> Result<Negotiated, TransportError> {
+    fn negotiate(&mut self, keys: &mut PacketKeys) -> Result<Negotiated, TransportError> {
         let Some(negotiation) = &self.negotiation else { return Ok(Negotiated::Version(None)) };
         let version = match peek_client_hello(self.streams[Level::Initial as usize].in_order()) {
             Peeked::Incomplete => return Ok(Negotiated::Later),
@@ -176,39 +171,40 @@ impl Handshake {
                 let reason = "the client sends no transport parameters";
                 return Err(TransportError::new(TransportErrorCode::crypto(MISSING_EXTENSION), reason));
             }
-            Peeked::Nonsense => self.initial.version(),
+            Peeked::Nonsense => keys.version(),
         };
-        let negotiation = self.negotiation.take().filter(|_| version != self.initial.version());
+        let negotiation = self.negotiation.take().filter(|_| version != keys.version());
         let Some(mut negotiation) = negotiation else { return Ok(Negotiated::Version(None)) };
         let internal =
             |error: TlsError| TransportError::new(TransportErrorCode::INTERNAL_ERROR, error.to_string());
         self.session = negotiation.session(version).map_err(internal)?;
-        self.switch_version(version);
+        self.switch_version(version, keys);
         Ok(Negotiated::Version(Some(version)))
     }
 
     /// The version will be chosen when the client's parameters are known.
-    pub(super) fn set_negotiation(&mut self, negotiation: ServerVersions) {
+    pub(in crate::connection) fn set_negotiation(&mut self, negotiation: ServerVersions) {
         self.negotiation = Some(negotiation);
     }
 
     /// Goes over to another version. A server still opens what comes in the first one.
-    pub(super) fn switch_version(&mut self, version: Version) {
-        self.initial.switch_version(version);
+    pub(in crate::connection) fn switch_version(&mut self, version: Version, keys: &mut PacketKeys) {
+        keys.switch_version(version);
         self.session.set_version(version);
     }
 
-    /// Makes Initial keys for a version that the server may have gone over to.
-    pub(super) fn expect_version(&mut self, version: Version) {
-        self.initial.expect_version(version);
-    }
-
     /// The client begins anew, after a Version Negotiation packet.
-    pub(super) fn restart(&mut self, session: Session, version: Version, dcid: ConnectionId) {
+    pub(in crate::connection) fn restart(
+        &mut self,
+        session: Session,
+        version: Version,
+        dcid: ConnectionId,
+        keys: &mut PacketKeys,
+    ) {
         self.session = session;
         self.streams = Default::default();
-        self.initial.restart(version, dcid);
-        self.early = None;
+        keys.restart(version, dcid);
+        keys.discard_zero_rtt();
         self.cids.original_dcid = dcid;
         // RFC 9369 §5: the token is of another version.
         self.token.clear();
@@ -216,20 +212,14 @@ impl Handshake {
 
     /// On a client that resumes and wants to send early data: takes its keys, and returns the parameters that the
     /// server had when the session began.
-    pub(super) fn take_early_keys(&mut self) -> Option<TransportParameters> {
+    pub(in crate::connection) fn take_zero_rtt_keys(
+        &mut self,
+        packet_keys: &mut PacketKeys,
+    ) -> Option<TransportParameters> {
         let keys = self.session.early_keys()?;
         let remembered = TransportParameters::read(!self.side, self.session.transport_parameters()?).ok()?;
-        self.early = Some(keys);
+        packet_keys.set_zero_rtt(Some(keys));
         Some(remembered)
-    }
-
-    pub(super) fn early_keys(&self) -> Option<&DirectionKeys> {
-        self.early.as_ref()
-    }
-
-    /// RFC 9001 §4.9.3.
-    pub(super) fn discard_early(&mut self) {
-        self.early = None;
     }
 
     /// RFC 9001 §4.1.3: bytes must not be left over at a level when TLS moves to the next.
@@ -241,7 +231,7 @@ impl Handshake {
     }
 
     /// Reads the peer's transport parameters and checks the connection IDs in them (RFC 9000 §7.3).
-    pub(super) fn read_parameters(&mut self) -> Result<&TransportParameters, TransportError> {
+    pub(in crate::connection) fn read_parameters(&mut self) -> Result<&TransportParameters, TransportError> {
         let illegal =
             |reason: String| TransportError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, reason);
         let bytes = self.session.transport_parameters().unwrap_or_default();
@@ -261,182 +251,138 @@ impl Handshake {
     }
 
     /// TLS is complete; for a server that confirms the handshake (RFC 9001 §4.1.2).
-    pub(super) fn on_complete(&mut self, now: Instant) {
+    pub(in crate::connection) fn on_complete(&mut self, now: Instant, keys: &mut PacketKeys) {
         self.complete = true;
         self.duration = Some(now - self.started);
         self.deadline.cancel();
         if self.side.is_server() {
             self.done.request(());
-            self.confirm();
+            self.confirm(keys);
         }
     }
 
     /// Both ends know that the handshake is complete.
-    pub(super) fn confirm(&mut self) {
+    pub(in crate::connection) fn confirm(&mut self, keys: &mut PacketKeys) {
         self.confirmed = true;
-        if let Some(keys) = &mut self.one_rtt {
+        if let Some(keys) = keys.one_rtt_mut() {
             keys.on_handshake_confirmed();
         }
     }
 
     /// A Retry came: the token goes into Initial packets, whose keys derive from its source ID
     /// (RFC 9000 §17.2.5.2).
-    pub(super) fn on_retry(&mut self, scid: ConnectionId, token: &[u8]) {
+    pub(in crate::connection) fn on_retry(
+        &mut self,
+        scid: ConnectionId,
+        token: &[u8],
+        keys: &mut PacketKeys,
+    ) {
         self.cids.retry_scid = Some(scid);
         self.token = token.to_vec();
-        self.initial.restart(self.initial.version(), scid);
+        keys.restart(keys.version(), scid);
         self.streams[Level::Initial as usize].resend_unacked();
     }
 
     /// Initial packets carry a token of an earlier connection.
-    pub(super) fn set_token(&mut self, token: Vec<u8>) {
+    pub(in crate::connection) fn set_token(&mut self, token: Vec<u8>) {
         self.token = token;
     }
 
-    pub(super) fn token(&self) -> &[u8] {
+    pub(in crate::connection) fn token(&self) -> &[u8] {
         &self.token
     }
 
-    pub(super) fn session(&self) -> &Session {
+    pub(in crate::connection) fn session(&self) -> &Session {
         &self.session
     }
 
     /// The peer's transport parameters, or the defaults before they are known.
-    pub(super) fn peer_parameters(&self) -> Option<&TransportParameters> {
+    pub(in crate::connection) fn peer_parameters(&self) -> Option<&TransportParameters> {
         self.peer_parameters.as_ref()
     }
 
     /// The exponent that the peer scales the delays in its ACK frames with.
-    pub(super) fn peer_ack_delay_exponent(&self, space: SpaceId) -> u8 {
+    pub(in crate::connection) fn peer_ack_delay_exponent(&self, space: SpaceId) -> u8 {
         // RFC 9000 §18.2: before the parameters are known, the default holds.
         let peer = self.peer_parameters().filter(|_| space.is_data());
         peer.map_or(ACK_DELAY_EXPONENT, |parameters| parameters.ack_delay_exponent)
     }
 
     /// Whether TLS is complete (RFC 9001 §4.1.1).
-    pub(super) fn is_complete(&self) -> bool {
+    pub(in crate::connection) fn is_complete(&self) -> bool {
         self.complete
     }
 
     /// Whether both ends know that it is (RFC 9001 §4.1.2).
-    pub(super) fn is_confirmed(&self) -> bool {
+    pub(in crate::connection) fn is_confirmed(&self) -> bool {
         self.confirmed
     }
 
     /// How long the handshake took on this end.
-    pub(super) fn duration(&self) -> Option<Duration> {
+    pub(in crate::connection) fn duration(&self) -> Option<Duration> {
         self.duration
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(in crate::connection) fn deadline(&self) -> Option<Instant> {
         self.deadline.deadline()
     }
 
-    pub(super) fn on_timeout(&mut self, now: Instant) -> bool {
+    pub(in crate::connection) fn on_timeout(&mut self, now: Instant) -> bool {
         self.deadline.take_expired(now)
     }
 
-    /// When keys are updated unasked.
-    pub(super) fn set_key_update(&mut self, policy: KeyUpdatePolicy) {
-        if let Some(keys) = &mut self.one_rtt {
-            keys.set_update_policy(policy);
-        }
-    }
-
-    pub(super) fn stop(&mut self) {
+    pub(in crate::connection) fn stop(&mut self) {
         self.deadline.cancel();
-    }
-
-    // Keys.
-
-    pub(super) fn initial_keys(&self) -> Option<&Keys> {
-        self.initial.current()
-    }
-
-    /// The Initial keys for packets of a version.
-    pub(super) fn initial_keys_of(&self, version: Option<Version>) -> Option<&Keys> {
-        self.initial.of(version)
-    }
-
-    pub(super) fn handshake_keys(&self) -> Option<&Keys> {
-        self.handshake.as_ref()
-    }
-
-    pub(super) fn one_rtt_keys(&self) -> Option<&OneRttKeys> {
-        self.one_rtt.as_ref()
-    }
-
-    pub(super) fn one_rtt_keys_mut(&mut self) -> Option<&mut OneRttKeys> {
-        self.one_rtt.as_mut()
-    }
-
-    /// Whether keys of the level exist, or existed and were discarded.
-    pub(super) fn has_reached(&self, level: Level) -> bool {
-        match level {
-            Level::Initial => true,
-            Level::Handshake => self.handshake.is_some() || self.complete,
-            Level::OneRtt => self.one_rtt.is_some(),
-        }
-    }
-
-    /// Discards the Initial keys; returns whether there were any.
-    pub(super) fn discard_initial(&mut self) -> bool {
-        self.initial.discard()
-    }
-
-    /// Discards the Handshake keys; returns whether there were any.
-    pub(super) fn discard_handshake(&mut self) -> bool {
-        self.handshake.take().is_some()
     }
 
     // Frames.
 
     /// Whether there are handshake bytes to send at a level.
-    pub(super) fn wants_to_send(&self, level: Level) -> bool {
+    pub(in crate::connection) fn wants_to_send(&self, level: Level) -> bool {
         self.streams[level as usize].wants_to_send()
     }
 
     /// Writes handshake bytes of a level.
-    pub(super) fn write(&mut self, level: Level, out: &mut FrameWriter<'_>) {
+    pub(in crate::connection) fn write(&mut self, level: Level, out: &mut FrameWriter<'_>) {
         self.streams[level as usize].write(out);
     }
 
-    pub(super) fn on_crypto_acked(&mut self, level: Level, offset: u64, len: u32) {
+    pub(in crate::connection) fn on_crypto_acked(&mut self, level: Level, offset: u64, len: u32) {
         self.streams[level as usize].on_acked(offset, len);
     }
 
     /// Whether something of a level has left that the peer has not acknowledged.
-    pub(super) fn has_sent_unacked(&self, level: Level) -> bool {
+    pub(in crate::connection) fn has_sent_unacked(&self, level: Level) -> bool {
         self.streams[level as usize].has_sent_unacked()
     }
 
     /// What has left and the peer has not acknowledged is sent again; returns whether there is anything.
-    pub(super) fn repeat(&mut self, level: Level) -> bool {
+    pub(in crate::connection) fn repeat(&mut self, level: Level) -> bool {
         let stream = &mut self.streams[level as usize];
         stream.resend_unacked();
         stream.has_sent_unacked()
     }
 
-    pub(super) fn on_crypto_lost(&mut self, level: Level, offset: u64, len: u32) {
+    pub(in crate::connection) fn on_crypto_lost(&mut self, level: Level, offset: u64, len: u32) {
         self.streams[level as usize].on_lost(offset, len);
     }
 
     /// Whether HANDSHAKE_DONE has to be sent (RFC 9000 §19.20).
-    pub(super) fn wants_to_send_done(&self) -> bool {
+    pub(in crate::connection) fn wants_to_send_done(&self) -> bool {
         self.done.pending().is_some()
     }
 
-    pub(super) fn write_done(&mut self, out: &mut FrameWriter<'_>) {
+    pub(in crate::connection) fn write_done(&mut self, out: &mut FrameWriter<'_>) {
         if self.wants_to_send_done() && out.write(&Frame::HandshakeDone, SentFrame::HandshakeDone) {
             self.done.on_written();
         }
     }
 
-    pub(super) fn on_done_acked(&mut self) {
+    pub(in crate::connection) fn on_done_acked(&mut self) {
         self.done.on_acked();
     }
 
-    pub(super) fn on_done_lost(&mut self) {
+    pub(in crate::connection) fn on_done_lost(&mut self) {
         self.done.on_lost();
     }
 }

@@ -13,9 +13,9 @@ use fulmar_wire::{
 };
 use rustls::pki_types::ServerName;
 
-use super::Connection;
-use super::parameters::circumstances;
-use super::spaces::SpaceId;
+use super::SpaceId;
+use crate::connection::Connection;
+use crate::connection::parameters::circumstances;
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::error::TransportError;
 use crate::events::ConnectionError;
@@ -27,7 +27,11 @@ const COMPATIBLE: [Version; 2] = [Version::V1, Version::V2];
 
 /// What both ends say of versions in their transport parameters: the one in use, and all that this end knows, the best
 /// first. A reserved one among them keeps the peer's mind open (RFC 9368 §6).
-pub(super) fn information(chosen: Version, known: &[Version], rng: &mut Rng) -> VersionInformation {
+pub(in crate::connection) fn information(
+    chosen: Version,
+    known: &[Version],
+    rng: &mut Rng,
+) -> VersionInformation {
     let mut available = known.to_vec();
     let place = rng.below(available.len() as u64 + 1) as usize;
     available.insert(place, reserved(rng));
@@ -41,13 +45,13 @@ pub(crate) fn reserved(rng: &mut Rng) -> Version {
 
 /// The versions of a connection.
 #[derive(Debug)]
-pub(super) struct Versions {
+pub(in crate::connection) struct Versions {
     /// The one that is spoken.
-    pub(super) current: Version,
+    pub(in crate::connection) current: Version,
     /// That of the client's first packets.
-    pub(super) original: Version,
+    pub(in crate::connection) original: Version,
     /// All that this end knows, the best first.
-    pub(super) known: Vec<Version>,
+    pub(in crate::connection) known: Vec<Version>,
     /// What a client began with.
     client: Option<ClientVersions>,
     /// What a client begins anew with, until it has heard of the server.
@@ -55,27 +59,30 @@ pub(super) struct Versions {
 }
 
 impl Versions {
-    pub(super) fn new(version: Version, known: Vec<Version>) -> Self {
+    pub(in crate::connection) fn new(version: Version, known: Vec<Version>) -> Self {
         Self { current: version, original: version, known, client: None, first_flight: None }
     }
 
-    pub(super) fn set_client(&mut self, client: ClientVersions, first_flight: FirstFlight) {
+    pub(in crate::connection) fn set_client(&mut self, client: ClientVersions, first_flight: FirstFlight) {
         self.client = Some(client);
         self.first_flight = Some(Box::new(first_flight));
     }
 
     /// The peer was heard of, and is not talked to in another version any more.
-    pub(super) fn keep(&mut self) {
+    pub(in crate::connection) fn keep(&mut self) {
         self.first_flight = None;
     }
 
     /// Whether an Initial packet may be of this version.
-    pub(super) fn accepts(&self, version: Version) -> bool {
+    pub(in crate::connection) fn accepts(&self, version: Version) -> bool {
         version == self.current || self.client.as_ref().is_some_and(|client| client.accepts(version))
     }
 
     /// Whether what the peer says of versions in its transport parameters fits its packets.
-    pub(super) fn check(&self, information: Option<&VersionInformation>) -> Result<(), TransportError> {
+    pub(in crate::connection) fn check(
+        &self,
+        information: Option<&VersionInformation>,
+    ) -> Result<(), TransportError> {
         match &self.client {
             Some(client) => client.check(self.current, information),
             None => check_client(self.original, information),
@@ -85,7 +92,7 @@ impl Versions {
 
 /// What a client began with.
 #[derive(Debug)]
-pub(super) struct ClientVersions {
+pub(in crate::connection) struct ClientVersions {
     /// All that it knows, the best first.
     known: Vec<Version>,
     /// That of its first packets, after a Version Negotiation packet those of its second attempt.
@@ -95,13 +102,13 @@ pub(super) struct ClientVersions {
 }
 
 impl ClientVersions {
-    pub(super) fn new(known: Vec<Version>, original: Version) -> Self {
+    pub(in crate::connection) fn new(known: Vec<Version>, original: Version) -> Self {
         Self { known, original, given_up: None }
     }
 
     /// The version to try instead, when the server says that it speaks `offered` (RFC 9368 §2.1). There is one such
     /// attempt.
-    pub(super) fn choose_again(&self, offered: &[Version]) -> Option<Version> {
+    pub(in crate::connection) fn choose_again(&self, offered: &[Version]) -> Option<Version> {
         self.best_of(offered).filter(|_| self.given_up.is_none())
     }
 
@@ -110,13 +117,13 @@ impl ClientVersions {
     }
 
     /// The first attempt was given up for another one.
-    pub(super) fn on_second_attempt(&mut self, version: Version) {
+    pub(in crate::connection) fn on_second_attempt(&mut self, version: Version) {
         self.given_up = Some(self.original);
         self.original = version;
     }
 
     /// Whether a server may go over to `version`.
-    pub(super) fn accepts(&self, version: Version) -> bool {
+    pub(in crate::connection) fn accepts(&self, version: Version) -> bool {
         version == self.original
             || (COMPATIBLE.contains(&self.original)
                 && COMPATIBLE.contains(&version)
@@ -124,7 +131,7 @@ impl ClientVersions {
     }
 
     /// Whether nobody has tampered with the negotiation that led to `version` (RFC 9368 §4).
-    pub(super) fn check(
+    pub(in crate::connection) fn check(
         &self,
         version: Version,
         information: Option<&VersionInformation>,
@@ -150,19 +157,19 @@ impl ClientVersions {
 }
 
 /// What a server needs to change the version when it has seen the client's parameters.
-pub(super) struct ServerVersions {
-    pub(super) tls: Arc<rustls::ServerConfig>,
+pub(in crate::connection) struct ServerVersions {
+    pub(in crate::connection) tls: Arc<rustls::ServerConfig>,
     /// What this end would say with the version that the client began with.
-    pub(super) parameters: TransportParameters,
-    pub(super) known: Vec<Version>,
-    pub(super) original: Version,
-    pub(super) aead: AeadBackend,
-    pub(super) rng: Rng,
+    pub(in crate::connection) parameters: TransportParameters,
+    pub(in crate::connection) known: Vec<Version>,
+    pub(in crate::connection) original: Version,
+    pub(in crate::connection) aead: AeadBackend,
+    pub(in crate::connection) rng: Rng,
 }
 
 impl ServerVersions {
     /// The version that this client, whose encoded parameters these are, likes best of those that both know.
-    pub(super) fn choose(&self, parameters: &[u8]) -> Version {
+    pub(in crate::connection) fn choose(&self, parameters: &[u8]) -> Version {
         // What is wrong with them is found out later.
         let information =
             TransportParameters::read(Side::Client, parameters).ok().and_then(|p| p.version_information);
@@ -174,7 +181,7 @@ impl ServerVersions {
     }
 
     /// TLS that speaks of `version`.
-    pub(super) fn session(&mut self, version: Version) -> Result<Session, TlsError> {
+    pub(in crate::connection) fn session(&mut self, version: Version) -> Result<Session, TlsError> {
         self.parameters.version_information = Some(information(version, &self.known, &mut self.rng));
         let circumstances = circumstances(self.original, version, &self.parameters);
         let bytes = self.parameters.write(Side::Server, Some(&mut self.rng));
@@ -201,16 +208,16 @@ fn check_client(original: Version, information: Option<&VersionInformation>) -> 
 }
 
 /// What a client needs to begin anew with another version.
-pub(super) struct FirstFlight {
-    pub(super) tls: rustls::ClientConfig,
-    pub(super) name: ServerName<'static>,
-    pub(super) parameters: TransportParameters,
-    pub(super) aead: AeadBackend,
+pub(in crate::connection) struct FirstFlight {
+    pub(in crate::connection) tls: rustls::ClientConfig,
+    pub(in crate::connection) name: ServerName<'static>,
+    pub(in crate::connection) parameters: TransportParameters,
+    pub(in crate::connection) aead: AeadBackend,
 }
 
 impl FirstFlight {
     /// TLS that begins with `version`.
-    pub(super) fn session(
+    pub(in crate::connection) fn session(
         &mut self,
         version: Version,
         known: &[Version],
@@ -235,66 +242,50 @@ impl std::fmt::Debug for FirstFlight {
 
 impl Connection {
     /// RFC 9000 §6.2: a client tries another version, or gives up if the server knows none that it does.
-    pub(super) fn on_version_negotiation(
+    pub(in crate::connection) fn on_version_negotiation(
         &mut self,
         now: Instant,
         packet: &ProtectedPacket,
         bytes: &[u8],
         versions: Range<usize>,
     ) {
-        let cids = &self.handshake.cids;
+        let cids = &self.handshake.tls.cids;
         let early = self.side.is_client() && cids.peer_scid.is_none() && cids.retry_scid.is_none();
         // RFC 8999 §6: the server repeats the connection ID that the client made up.
         let offered: Vec<Version> = negotiated_versions(&bytes[versions]).collect();
-        if !early || packet.src != cids.original_dcid || offered.contains(&self.versions.current) {
+        if !early || packet.src != cids.original_dcid || offered.contains(&self.handshake.versions.current) {
             return;
         }
-        let another = self.versions.client.as_ref().and_then(|versions| versions.choose_again(&offered));
+        let another =
+            self.handshake.versions.client.as_ref().and_then(|versions| versions.choose_again(&offered));
         let packet = BarePacket::VersionNegotiation;
         self.telemetry.record(now, LogEvent::BareReceived { packet, size: bytes.len() as u16 });
         self.telemetry.record_refused_version(now, &offered, another);
-        if another.is_none_or(|version| self.begin_anew(version).is_none()) {
+        if another.is_none_or(|version| self.begin_anew(now, version).is_none()) {
             self.drain(now, ConnectionError::VersionMismatch);
         }
     }
 
     /// Begins the handshake anew with another version (RFC 9368 §2.1).
-    pub(super) fn begin_anew(&mut self, version: Version) -> Option<()> {
-        let Versions { known, client, first_flight, .. } = &mut self.versions;
+    pub(in crate::connection) fn begin_anew(&mut self, now: Instant, version: Version) -> Option<()> {
+        let Versions { known, client, first_flight, .. } = &mut self.handshake.versions;
         let (client, first_flight) = client.as_mut().zip(first_flight.as_mut())?;
         if let Some(sessions) = &self.sessions {
             sessions.set_version(version);
         }
         let session = first_flight.session(version, known, &mut self.rng).ok()?;
         client.on_second_attempt(version);
-        self.give_up_early_data();
+        self.give_up_early_data(now);
         let dcid = random_cid(&mut self.rng);
-        self.versions.current = version;
-        self.versions.original = version;
-        self.handshake.restart(session, version, dcid);
-        self.path.remote_cids.replace_handshake_cid(dcid);
-        self.forget_sent(SpaceId::Initial);
-        self.undecryptable.clear();
+        let handshake = &mut self.handshake;
+        handshake.versions.current = version;
+        handshake.versions.original = version;
+        handshake.tls.restart(session, version, dcid, &mut handshake.keys);
+        handshake.undecryptable.clear();
+        self.paths.primary_mut().remote_cids.replace_handshake_cid(dcid);
+        self.recovery(now).forget_sent(SpaceId::Initial);
         self.handshake.drive();
         Some(())
-    }
-
-    /// The server may have gone over to another version, for which there must be keys then.
-    pub(super) fn expect_other_version(&mut self, packet: &ProtectedPacket) {
-        if let Some(version) = packet.version.filter(|version| *version != self.versions.current)
-            && self.versions.current == self.versions.original
-            && self.handshake.handshake_keys().is_none()
-        {
-            self.handshake.expect_version(version);
-        }
-    }
-
-    /// An authentic packet of another version came: the server has gone over to it (RFC 9369 §4.1).
-    pub(super) fn follow_version(&mut self, now: Instant, packet: &ProtectedPacket) {
-        if let Some(version) = packet.version.filter(|version| *version != self.versions.current) {
-            self.handshake.switch_version(version);
-            self.on_version(now, version);
-        }
     }
 }
 

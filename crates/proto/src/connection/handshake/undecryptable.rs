@@ -15,23 +15,29 @@ const BYTES_MAX: usize = 64 * 1024;
 
 /// A packet that waits.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    pub(super) level: Level,
-    pub(super) packet: ProtectedPacket,
-    pub(super) bytes: BytesMut,
-    pub(super) ecn: Ecn,
+pub(in crate::connection) struct Waiting {
+    pub(in crate::connection) level: Level,
+    pub(in crate::connection) packet: ProtectedPacket,
+    pub(in crate::connection) bytes: BytesMut,
+    pub(in crate::connection) ecn: Ecn,
 }
 
 /// The packets that wait for keys.
 #[derive(Debug, Default)]
-pub(super) struct Undecryptable {
+pub(in crate::connection) struct Undecryptable {
     packets: Vec<Waiting>,
     bytes: usize,
 }
 
 impl Undecryptable {
     /// Keeps a packet, if there is room: a copy, because the buffer that it arrived in may be much larger.
-    pub(super) fn keep(&mut self, level: Level, packet: ProtectedPacket, bytes: &[u8], ecn: Ecn) -> bool {
+    pub(in crate::connection) fn keep(
+        &mut self,
+        level: Level,
+        packet: ProtectedPacket,
+        bytes: &[u8],
+        ecn: Ecn,
+    ) -> bool {
         let room = self.packets.len() < PACKETS_MAX && self.bytes + bytes.len() <= BYTES_MAX;
         if room {
             self.bytes += bytes.len();
@@ -41,7 +47,7 @@ impl Undecryptable {
     }
 
     /// Takes the packets out whose level is at most `level`, in the order in which they came.
-    pub(super) fn take(&mut self, level: Level) -> Vec<Waiting> {
+    pub(in crate::connection) fn take(&mut self, level: Level) -> Vec<Waiting> {
         if self.packets.is_empty() {
             return Vec::new();
         }
@@ -52,7 +58,7 @@ impl Undecryptable {
         ready
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::connection) fn clear(&mut self) {
         self.packets.clear();
         self.bytes = 0;
     }

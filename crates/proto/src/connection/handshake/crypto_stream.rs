@@ -8,7 +8,7 @@ use crate::packet::FrameWriter;
 
 /// How far ahead of what TLS has read a peer may send, in bytes. RFC 9000 §7.5 asks for at least 4096; a chain
 /// of large certificates with post-quantum keys needs more.
-pub(super) const CRYPTO_BUFFER_MAX: u64 = 64 * 1024;
+pub(in crate::connection) const CRYPTO_BUFFER_MAX: u64 = 64 * 1024;
 
 /// How many gaps there may be in what was received: a handshake that is lost and reordered has a few dozen, and
 /// each costs time.
@@ -19,7 +19,7 @@ const CRYPTO_GAPS_MAX: usize = 256;
 /// What is received is kept in one buffer of at most [`CRYPTO_BUFFER_MAX`] bytes, whatever the peer sends; what
 /// is sent is kept until the level is discarded, because a handshake is short.
 #[derive(Debug, Default)]
-pub(super) struct CryptoStream {
+pub(in crate::connection) struct CryptoStream {
     /// Received bytes from `read` on; gaps hold zeros.
     incoming: Vec<u8>,
     received: RangeSet,
@@ -34,7 +34,7 @@ pub(super) struct CryptoStream {
 
 impl CryptoStream {
     /// Takes a frame.
-    pub(super) fn on_frame(&mut self, frame: &Crypto<'_>) -> Result<(), TransportError> {
+    pub(in crate::connection) fn on_frame(&mut self, frame: &Crypto<'_>) -> Result<(), TransportError> {
         let start = frame.offset.get();
         let end = start + frame.data.len() as u64;
         if end <= self.read {
@@ -59,7 +59,7 @@ impl CryptoStream {
     }
 
     /// Takes the bytes that are next in order out, if there are any.
-    pub(super) fn take_in_order(&mut self) -> Option<Vec<u8>> {
+    pub(in crate::connection) fn take_in_order(&mut self) -> Option<Vec<u8>> {
         let first = self.received.first().filter(|range| range.start == self.read)?;
         self.received.pop_first();
         let len = (first.end - first.start) as usize;
@@ -69,7 +69,7 @@ impl CryptoStream {
     }
 
     /// The bytes that are next in order, which stay.
-    pub(super) fn in_order(&self) -> &[u8] {
+    pub(in crate::connection) fn in_order(&self) -> &[u8] {
         match self.received.first() {
             Some(first) if first.start == self.read => &self.incoming[..(first.end - first.start) as usize],
             _ => &[],
@@ -78,27 +78,27 @@ impl CryptoStream {
 
     /// How many bytes TLS has taken.
     #[cfg(test)]
-    pub(super) fn read(&self) -> u64 {
+    pub(in crate::connection) fn read(&self) -> u64 {
         self.read
     }
 
     /// Whether bytes wait that TLS has not taken.
-    pub(super) fn has_unread(&self) -> bool {
+    pub(in crate::connection) fn has_unread(&self) -> bool {
         !self.received.is_empty()
     }
 
     /// Adds bytes to send.
-    pub(super) fn send(&mut self, bytes: &[u8]) {
+    pub(in crate::connection) fn send(&mut self, bytes: &[u8]) {
         self.outgoing.extend_from_slice(bytes);
     }
 
     /// Whether there are bytes to send for the first time or again.
-    pub(super) fn wants_to_send(&self) -> bool {
+    pub(in crate::connection) fn wants_to_send(&self) -> bool {
         self.sent < self.outgoing.len() || !self.lost.is_empty()
     }
 
     /// Writes what was lost, then what is new.
-    pub(super) fn write(&mut self, out: &mut FrameWriter<'_>) {
+    pub(in crate::connection) fn write(&mut self, out: &mut FrameWriter<'_>) {
         while let Some(range) = self.lost.first() {
             let data = &self.outgoing[range.start as usize..range.end as usize];
             let Some(len) = write_at(out, range.start, data) else { return };
@@ -111,14 +111,14 @@ impl CryptoStream {
     }
 
     /// The peer has these bytes.
-    pub(super) fn on_acked(&mut self, offset: u64, len: u32) {
+    pub(in crate::connection) fn on_acked(&mut self, offset: u64, len: u32) {
         let range = offset..offset + u64::from(len);
         self.acked.insert(range.clone());
         self.lost.remove(range);
     }
 
     /// These bytes were lost, or a probe needs something to say: they are sent again, unless they have arrived.
-    pub(super) fn on_lost(&mut self, offset: u64, len: u32) {
+    pub(in crate::connection) fn on_lost(&mut self, offset: u64, len: u32) {
         let range = offset..offset + u64::from(len);
         self.lost.insert(range.clone());
         for acked in self.acked.iter().filter(|a| a.start < range.end && a.end > range.start) {
@@ -127,12 +127,12 @@ impl CryptoStream {
     }
 
     /// Whether something was sent and not acknowledged.
-    pub(super) fn has_sent_unacked(&self) -> bool {
+    pub(in crate::connection) fn has_sent_unacked(&self) -> bool {
         self.sent > 0 && !self.acked.contains_range(0..self.sent as u64)
     }
 
     /// Sends everything again that has not arrived: a Retry or a probe asks for it.
-    pub(super) fn resend_unacked(&mut self) {
+    pub(in crate::connection) fn resend_unacked(&mut self) {
         self.on_lost(0, self.sent as u32);
     }
 }

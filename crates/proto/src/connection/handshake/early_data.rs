@@ -1,11 +1,12 @@
 //! Early data: what a client that resumes sends with its first packets, before it has heard of the server
 //! (RFC 9001 §4.6, RFC 9000 §7.4.1).
 
+use fulmar_base::Instant;
 use fulmar_wire::TransportParameters;
 
-use super::Connection;
-use super::delivery::Fate;
-use super::spaces::SpaceId;
+use super::SpaceId;
+use crate::connection::Connection;
+use crate::connection::delivery::Fate;
 use crate::error::TransportError;
 use crate::streams::InitialLimits;
 
@@ -24,14 +25,14 @@ pub enum EarlyData {
 
 /// The limits of the server that hold for early data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RememberedLimits {
+pub(in crate::connection) struct RememberedLimits {
     streams: InitialLimits,
     datagram_frame_max: u64,
     active_connection_ids: u64,
 }
 
 impl RememberedLimits {
-    pub(super) fn of(parameters: &TransportParameters) -> Self {
+    pub(in crate::connection) fn of(parameters: &TransportParameters) -> Self {
         Self {
             streams: stream_limits(parameters),
             datagram_frame_max: parameters.max_datagram_frame_size.map_or(0, |size| size.get()),
@@ -60,7 +61,7 @@ impl RememberedLimits {
 }
 
 /// The limits for streams in transport parameters.
-pub(super) fn stream_limits(parameters: &TransportParameters) -> InitialLimits {
+pub(in crate::connection) fn stream_limits(parameters: &TransportParameters) -> InitialLimits {
     InitialLimits {
         max_data: parameters.initial_max_data.get(),
         max_stream_data_bidi_local: parameters.initial_max_stream_data_bidi_local.get(),
@@ -75,69 +76,67 @@ pub(super) fn stream_limits(parameters: &TransportParameters) -> InitialLimits {
 impl Connection {
     /// What became of early data. On a server it is `Accepted` if the client has sent some that was taken.
     pub fn early_data(&self) -> EarlyData {
-        self.early_data
+        self.handshake.early_data
     }
 
     /// A client that resumes takes the keys of early data, and the limits that the server had then.
-    pub(super) fn offer_early_data(&mut self) {
-        let Some(remembered) = self.handshake.take_early_keys() else { return };
+    pub(in crate::connection) fn offer_early_data(&mut self) {
+        let handshake = &mut self.handshake;
+        let Some(remembered) = handshake.tls.take_zero_rtt_keys(&mut handshake.keys) else { return };
         let limits = RememberedLimits::of(&remembered);
         self.streams.apply_peer_limits(&limits.streams);
         self.datagrams.set_peer_frame_max(limits.datagram_frame_max);
-        self.remembered = Some(limits);
-        self.early_data = EarlyData::Offered;
-    }
-
-    /// Whether packets of application data are 0-RTT packets now.
-    pub(super) fn sends_early_data(&self) -> bool {
-        self.early_data == EarlyData::Offered
-            && self.handshake.early_keys().is_some()
-            && self.handshake.one_rtt_keys().is_none()
+        handshake.remembered = Some(limits);
+        handshake.early_data = EarlyData::Offered;
     }
 
     /// The handshake of a client is complete: the server has taken early data, or not.
-    pub(super) fn conclude_early_data(
+    pub(in crate::connection) fn conclude_early_data(
         &mut self,
+        now: Instant,
         parameters: &TransportParameters,
     ) -> Result<(), TransportError> {
-        if self.early_data != EarlyData::Offered {
+        let handshake = &mut self.handshake;
+        if handshake.early_data != EarlyData::Offered {
             return Ok(());
         }
-        self.handshake.discard_early();
-        let now = RememberedLimits::of(parameters);
-        if self.handshake.session().early_data_accepted() {
-            self.early_data = EarlyData::Accepted;
-            if self.remembered.take().is_some_and(|before| now.is_reduced_since(&before)) {
+        handshake.keys.discard_zero_rtt();
+        let limits = RememberedLimits::of(parameters);
+        if handshake.session().early_data_accepted() {
+            handshake.early_data = EarlyData::Accepted;
+            if handshake.remembered.take().is_some_and(|before| limits.is_reduced_since(&before)) {
                 return Err(TransportError::protocol_violation("early data was taken under reduced limits"));
             }
         } else {
-            self.early_data = EarlyData::Rejected;
-            self.take_back_early_data(&now.streams);
+            handshake.early_data = EarlyData::Rejected;
+            self.take_back_early_data(now, &limits.streams);
         }
         Ok(())
     }
 
     /// The server has nothing of what was sent: a Retry or a rejection has made it void. All of it is sent again,
     /// under `limits`.
-    fn take_back_early_data(&mut self, limits: &InitialLimits) {
-        for frames in self.forget_sent(SpaceId::DATA) {
-            self.deliver(SpaceId::DATA, &frames, Fate::Lost);
+    fn take_back_early_data(&mut self, now: Instant, limits: &InitialLimits) {
+        let space = SpaceId::Data(self.paths.primary().id);
+        let mut recovery = self.recovery(now);
+        for frames in recovery.forget_sent(space) {
+            recovery.owners.deliver(space, &frames, Fate::Lost);
         }
         self.streams.restart(limits);
     }
 
     /// A Retry, or another version: early data has to be sent again, and may (RFC 9000 §17.2.5.3).
-    pub(super) fn repeat_early_data(&mut self) {
-        if let Some(limits) = self.remembered.as_ref().map(|limits| limits.streams) {
-            self.take_back_early_data(&limits);
+    pub(in crate::connection) fn repeat_early_data(&mut self, now: Instant) {
+        if let Some(limits) = self.handshake.remembered.as_ref().map(|limits| limits.streams) {
+            self.take_back_early_data(now, &limits);
         }
     }
 
     /// There are no keys of early data any more; the server can have none of it.
-    pub(super) fn give_up_early_data(&mut self) {
-        if self.early_data == EarlyData::Offered {
-            self.repeat_early_data();
-            self.handshake.discard_early();
+    pub(in crate::connection) fn give_up_early_data(&mut self, now: Instant) {
+        if self.handshake.early_data == EarlyData::Offered {
+            self.repeat_early_data(now);
+            self.handshake.keys.discard_zero_rtt();
         }
     }
 }

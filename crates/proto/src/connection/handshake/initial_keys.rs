@@ -6,7 +6,7 @@ use crate::crypto::{AeadBackend, Keys};
 
 /// The Initial keys of one end, and those of another version that may be spoken.
 #[derive(Debug)]
-pub(super) struct InitialKeys {
+pub(in crate::connection) struct InitialKeys {
     side: Side,
     aead: AeadBackend,
     /// What they derive from.
@@ -20,23 +20,28 @@ pub(super) struct InitialKeys {
 }
 
 impl InitialKeys {
-    pub(super) fn new(side: Side, version: Version, aead: AeadBackend, dcid: ConnectionId) -> Self {
+    pub(in crate::connection) fn new(
+        side: Side,
+        version: Version,
+        aead: AeadBackend,
+        dcid: ConnectionId,
+    ) -> Self {
         let keys = Some(Keys::initial(version, &dcid, side, aead));
         Self { side, aead, dcid, version, keys, other: None }
     }
 
     /// The version in use.
-    pub(super) fn version(&self) -> Version {
+    pub(in crate::connection) fn version(&self) -> Version {
         self.version
     }
 
     /// The keys of that version.
-    pub(super) fn current(&self) -> Option<&Keys> {
+    pub(in crate::connection) fn current(&self) -> Option<&Keys> {
         self.keys.as_ref()
     }
 
     /// The keys for packets of a version.
-    pub(super) fn of(&self, version: Option<Version>) -> Option<&Keys> {
+    pub(in crate::connection) fn of(&self, version: Option<Version>) -> Option<&Keys> {
         let current = self.keys.as_ref()?;
         match &self.other {
             Some((other, keys)) if version == Some(*other) => Some(keys),
@@ -45,12 +50,12 @@ impl InitialKeys {
     }
 
     /// Begins anew: the keys derive from another connection ID now.
-    pub(super) fn restart(&mut self, version: Version, dcid: ConnectionId) {
+    pub(in crate::connection) fn restart(&mut self, version: Version, dcid: ConnectionId) {
         *self = Self::new(self.side, version, self.aead, dcid);
     }
 
     /// Goes over to another version. A server still opens what comes in the first one.
-    pub(super) fn switch_version(&mut self, version: Version) {
+    pub(in crate::connection) fn switch_version(&mut self, version: Version) {
         let keys = self.make(version);
         let before = std::mem::replace(&mut self.version, version);
         let keys = self.keys.as_mut().map(|current| std::mem::replace(current, keys));
@@ -58,14 +63,14 @@ impl InitialKeys {
     }
 
     /// Makes keys for a version that the server may have gone over to.
-    pub(super) fn expect_version(&mut self, version: Version) {
+    pub(in crate::connection) fn expect_version(&mut self, version: Version) {
         if self.other.as_ref().is_none_or(|(other, _)| *other != version) {
             self.other = Some((version, self.make(version)));
         }
     }
 
     /// Discards them; returns whether there were any.
-    pub(super) fn discard(&mut self) -> bool {
+    pub(in crate::connection) fn discard(&mut self) -> bool {
         self.other = None;
         self.keys.take().is_some()
     }

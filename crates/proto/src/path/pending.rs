@@ -1,0 +1,49 @@
+//! Which writers may have something to send on a path.
+
+/// A set of bits, one for each kind of writer: raised when a component may have got something to say, cleared when it
+/// was asked and had nothing. A bit too many costs a question; one too few would leave a frame unsent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pending(u16);
+
+impl Pending {
+    pub(crate) const NONE: Self = Self(0);
+    /// Connection IDs of this end to be announced.
+    pub(crate) const LOCAL_CIDS: Self = Self(1);
+    /// Challenges and answers on the tuple in use.
+    pub(crate) const TUPLE: Self = Self(1 << 1);
+    /// HANDSHAKE_DONE, and CRYPTO frames in 1-RTT packets.
+    pub(crate) const HANDSHAKE: Self = Self(1 << 2);
+    /// Tokens for later connections.
+    pub(crate) const TOKENS: Self = Self(1 << 3);
+    /// Connection IDs of the peer to be retired.
+    pub(crate) const REMOTE_CIDS: Self = Self(1 << 4);
+    /// The address that the peer is seen at.
+    pub(crate) const ADDRESS: Self = Self(1 << 5);
+    pub(crate) const DATAGRAMS: Self = Self(1 << 6);
+    pub(crate) const STREAMS: Self = Self(1 << 7);
+    /// Data of the application, of either kind.
+    pub(crate) const DATA: Self = Self(Self::DATAGRAMS.0 | Self::STREAMS.0);
+    /// After what happens rarely, everybody is asked.
+    pub(crate) const ALL: Self = Self((1 << 8) - 1);
+
+    /// Whether one of `bits` is raised.
+    #[inline]
+    pub(crate) fn has(self, bits: Self) -> bool {
+        self.0 & bits.0 != 0
+    }
+
+    #[inline]
+    pub(crate) fn with(self, bits: Self) -> Self {
+        Self(self.0 | bits.0)
+    }
+
+    #[inline]
+    pub(crate) fn raise(&mut self, bits: Self) {
+        self.0 |= bits.0;
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
