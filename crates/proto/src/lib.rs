@@ -48,6 +48,7 @@ mod endpoint;
 mod error;
 mod events;
 mod ext;
+mod ids;
 pub mod log;
 mod packet;
 mod path;
@@ -61,7 +62,7 @@ pub use config::{
     AddressValidation, ClientConfig, ConfigError, EndpointConfig, RetryPolicy, ServerConfig, SpinBit,
     TimerStyle, TransportConfig, UnknownTimerStyle,
 };
-pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, SpaceId, TimerReason};
+pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, TimerReason};
 pub use crypto::{
     AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError,
     restrict_suites, sealed_tickets,
@@ -81,7 +82,8 @@ pub use fulmar_wire::{
     AddressDiscovery, ConnectionId, Dir, FrameType, PacketKind, ResetToken, Side, StreamId, TimeStamps,
     TransportErrorCode, TransportParameters, VarInt, Version,
 };
-pub use path::{INITIAL_RTT, Rtt, TupleId};
+pub use ids::{SpaceId, TupleId};
+pub use path::{INITIAL_RTT, Rtt};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,

@@ -10,8 +10,9 @@ use fulmar_wire::{Dialect, Frame, PathId, frames};
 
 use super::{ControllerFactory, Flow};
 use crate::datagram::Ecn;
+use crate::ids::TupleId;
 use crate::packet::{FrameWriter, SentFrames, SentPacket};
-use crate::path::{Rtt, TupleId};
+use crate::path::Rtt;
 use crate::space::{AckOutcome, AckPolicy, LossContext, NumberSpace, PtoBackoff};
 
 /// The size of each packet.

@@ -5,11 +5,11 @@ use fulmar_wire::{PacketKind, Side};
 
 use super::Connection;
 use super::slot::Slot;
-use super::spaces::SpaceId;
 use super::write_order::Allowance;
 use crate::config::MTU_MIN;
 use crate::congestion::DeliverySnapshot;
 use crate::datagram::Ecn;
+use crate::ids::SpaceId;
 use crate::log::LogEvent;
 use crate::packet::{HeaderFields, OpenPacket, Payload, Sealer, SentFrame, SentPacket};
 

@@ -3,7 +3,7 @@
 //! A new reliable frame is a line here; the compiler names it if it is missing.
 
 use super::Connection;
-use super::spaces::SpaceId;
+use crate::ids::SpaceId;
 use crate::packet::SentFrame;
 
 /// What became of a packet.

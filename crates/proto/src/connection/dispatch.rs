@@ -11,10 +11,10 @@ use fulmar_wire::{
 
 use super::Connection;
 use super::migration::Detour;
-use super::spaces::SpaceId;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, Event, PathEvent};
 use crate::ext::{unasked, unasked_stamp};
+use crate::ids::SpaceId;
 use crate::log::LogEvent;
 use crate::streams::RecvContext;
 

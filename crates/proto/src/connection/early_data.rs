@@ -5,8 +5,8 @@ use fulmar_wire::TransportParameters;
 
 use super::Connection;
 use super::delivery::Fate;
-use super::spaces::SpaceId;
 use crate::error::TransportError;
+use crate::ids::SpaceId;
 use crate::streams::InitialLimits;
 
 /// What became of the early data of a connection.

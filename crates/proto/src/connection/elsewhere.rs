@@ -4,10 +4,10 @@ use fulmar_base::Instant;
 
 use super::Connection;
 use super::slot::ACK_ROOM;
-use super::spaces::SpaceId;
 use crate::config::MTU_MIN;
 use crate::congestion::DeliverySnapshot;
 use crate::datagram::{Ecn, Transmit, TransmitBatch};
+use crate::ids::SpaceId;
 use crate::packet::{HeaderFields, OpenPacket, SentFrames, SentPacket};
 use crate::path::Tuple;
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 use fulmar_base::Instant;
 use fulmar_wire::{CloseCode, PacketKind, ProtectedKind, TransportParameters, Version};
 
+use super::Connection;
 use super::early_data::EarlyData;
 use super::slot::Blocked;
-use super::{Connection, SpaceId};
 use crate::datagram::FourTuple;
 use crate::events::ConnectionError;
+use crate::ids::SpaceId;
 use crate::log::{
     ACK_DELAY_EXPONENT, BlockedReason, CloseCause, ConnectionLog, Figures, LogEvent, MigrationState,
     PacketDropReason, TextKind, octets,

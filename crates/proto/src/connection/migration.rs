@@ -10,10 +10,10 @@ use fulmar_base::Instant;
 use super::Connection;
 use super::delivery::Fate;
 use super::dispatch::FrameContext;
-use super::spaces::SpaceId;
 use crate::datagram::{Datagram, FourTuple};
 use crate::error::TransportError;
 use crate::events::{Event, PathEvent};
+use crate::ids::SpaceId;
 use crate::log::MigrationState;
 use crate::path::{AddressCredit, Leaving, Rtt, Tuple, Validation};
 

@@ -80,7 +80,6 @@ use rustls::pki_types::CertificateDer;
 pub use self::early_data::EarlyData;
 pub use self::moving::MigrateError;
 pub(crate) use self::setup::{Admission, ConnectionSetup};
-pub use self::spaces::SpaceId;
 pub use self::stats::ConnectionStats;
 pub use self::timers::TimerReason;
 
@@ -102,6 +101,7 @@ use crate::crypto::TlsError;
 use crate::datagrams::{DatagramEvent, Datagrams};
 use crate::events::{EndpointEvent, EndpointEventInner, Event};
 use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
+use crate::ids::SpaceId;
 use crate::log::ConnectionLog;
 use crate::path::Path;
 use crate::sessions::SessionView;

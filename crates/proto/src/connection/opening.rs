@@ -6,9 +6,9 @@ use fulmar_wire::{
 };
 
 use super::Connection;
-use super::spaces::SpaceId;
 use crate::crypto::{Level, OpenError};
 use crate::error::TransportError;
+use crate::ids::SpaceId;
 use crate::log::PacketDropReason;
 
 /// A packet whose header protection is off.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::Connection;
 use super::delivery::Fate;
-use super::spaces::SpaceId;
+use crate::ids::SpaceId;
 
 /// On shorter paths a further round trip is not worth the copies.
 const LONG_RTT: Duration = Duration::from_millis(80);

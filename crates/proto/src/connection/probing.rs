@@ -7,8 +7,8 @@ use fulmar_base::Instant;
 
 use super::Connection;
 use super::delivery::Fate;
-use super::spaces::SpaceId;
 use crate::config::TimerStyle;
+use crate::ids::SpaceId;
 use crate::log::LogEvent;
 
 /// How many probe packets a probe timeout asks for (RFC 9002 §6.2.4).

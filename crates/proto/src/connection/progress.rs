@@ -5,9 +5,9 @@ use fulmar_wire::Version;
 
 use super::Connection;
 use super::handshake::Progress;
-use super::spaces::SpaceId;
 use crate::error::TransportError;
 use crate::events::{EndpointEventInner, Event};
+use crate::ids::SpaceId;
 use crate::log::{ConnectionState, LogEvent};
 
 impl Connection {

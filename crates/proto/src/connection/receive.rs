@@ -11,13 +11,13 @@ use super::lifecycle::State;
 use super::log::kind_for_log;
 use super::migration::Detour;
 use super::opening::{Drop, is_early, kind_of};
-use super::spaces::SpaceId;
 use crate::config::MTU_MIN;
 use crate::crypto::Level;
 use crate::datagram::{Datagram, Ecn};
 use crate::endpoint::trailing_token;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
+use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
 use crate::path::AddressCredit;
 

@@ -8,8 +8,8 @@
 use fulmar_base::Instant;
 
 use super::Connection;
-use super::spaces::SpaceId;
 use crate::crypto::Level;
+use crate::ids::SpaceId;
 
 /// Whether a flight was repeated.
 #[derive(Debug, Default)]

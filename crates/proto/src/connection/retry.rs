@@ -5,8 +5,8 @@ use fulmar_wire::{ProtectedPacket, RETRY_TAG_LEN};
 
 use super::Connection;
 use super::opening::Drop;
-use super::spaces::SpaceId;
 use crate::crypto::verify_retry;
+use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
 
 impl Connection {

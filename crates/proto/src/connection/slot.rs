@@ -4,9 +4,9 @@
 use fulmar_base::Instant;
 
 use super::Connection;
-use super::spaces::SpaceId;
 use super::write_order::Allowance;
 use crate::config::MTU_MIN;
+use crate::ids::SpaceId;
 
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
 const NARROW_PTOS: u32 = 2;

@@ -3,8 +3,8 @@
 use fulmar_base::Instant;
 
 use super::Connection;
-use super::spaces::SpaceId;
 use crate::events::ConnectionError;
+use crate::ids::SpaceId;
 use crate::log::{ConnectionState, LogEvent};
 
 /// Why a connection wants to be woken.

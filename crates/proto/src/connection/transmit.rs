@@ -6,9 +6,9 @@ use super::Connection;
 use super::build::{DatagramOut, SEGMENT_SLACK};
 use super::lifecycle::State;
 use super::slot::{Blocked, Slot};
-use super::spaces::SpaceId;
 use crate::config::MTU_MIN;
 use crate::datagram::{Ecn, Transmit, TransmitBatch};
+use crate::ids::SpaceId;
 
 /// Datagrams in one train at most, so that one connection does not keep the others waiting and the clock of
 /// the pacer stays honest.

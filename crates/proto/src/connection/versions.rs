@@ -15,10 +15,10 @@ use rustls::pki_types::ServerName;
 
 use super::Connection;
 use super::parameters::circumstances;
-use super::spaces::SpaceId;
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::error::TransportError;
 use crate::events::ConnectionError;
+use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent};
 use crate::sessions::TicketClock;
 

@@ -6,7 +6,7 @@ use fulmar_base::Instant;
 use fulmar_wire::Frame;
 
 use super::Connection;
-use super::spaces::SpaceId;
+use crate::ids::SpaceId;
 use crate::packet::{FrameWriter, SentFrame};
 
 /// The exponent of the delays in our ACK frames: the default, as our transport parameters say nothing else.

@@ -12,8 +12,8 @@ use fulmar_base::Instant;
 use fulmar_wire::{Frame, TimeStamps, Timestamp, TransportParameters, VarInt};
 
 use crate::error::TransportError;
+use crate::ids::TupleId;
 use crate::packet::FrameWriter;
-use crate::path::TupleId;
 use crate::space::RttSample;
 
 /// The smallest delays count for between one and two times as long: clocks drift apart by a few milliseconds

@@ -9,9 +9,9 @@ use super::words::{
     BarePacket, BlockedReason, CloseCause, ConnectionState, EcnState, LogText, MigrationState,
     PacketDropReason,
 };
-use crate::connection::SpaceId;
 use crate::crypto::CipherSuite;
 use crate::datagram::Ecn;
+use crate::ids::SpaceId;
 
 /// An entry of the log.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::congestion::DeliverySnapshot;
 use crate::datagram::Ecn;
-use crate::path::TupleId;
+use crate::ids::TupleId;
 
 /// The token of a frame that was written and whose owner wants to hear of its fate.
 ///

@@ -38,11 +38,8 @@ pub(crate) use tuples::Leaving;
 pub(crate) use validation::Validation;
 
 use crate::config::EndpointConfig;
+use crate::ids::TupleId;
 use crate::space::NumberSpace;
-
-/// Names a tuple (a 4-tuple in use) within a connection. Numbers are never reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TupleId(pub(crate) u32);
 
 /// A multipath path.
 #[derive(Debug)]

@@ -3,17 +3,18 @@
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{ConnectionId, Side};
 
+use super::Rtt;
 use super::amplification::AddressCredit;
 use super::ecn::EcnValidation;
 use super::mtud::MtuDiscovery;
 use super::responses::PathResponses;
 use super::spin::Spin;
 use super::validation::Validation;
-use super::{Rtt, TupleId};
 use crate::config::{MTU_MIN, TransportConfig};
 use crate::congestion::Flow;
 use crate::datagram::FourTuple;
 use crate::ext::Observation;
+use crate::ids::TupleId;
 use crate::packet::FrameWriter;
 
 /// The state of a network path. It is replaced when the path migrates, because nothing that was learned about

@@ -6,10 +6,11 @@ use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, Side};
 
 use super::amplification::AddressCredit;
-use super::{Path, Tuple, TupleId};
+use super::{Path, Tuple};
 use crate::config::TransportConfig;
 use crate::datagram::FourTuple;
 use crate::events::EndpointEventInner;
+use crate::ids::TupleId;
 
 /// How many tuples a path has beside the one in use; when full, the oldest makes room, but never the one to
 /// return to. What an attacker with many addresses can reach is that the peer has to probe again.

@@ -32,8 +32,8 @@ use self::received::Received;
 use self::tx_numbers::TxNumbers;
 use crate::TransportError;
 use crate::datagram::Ecn;
+use crate::ids::TupleId;
 use crate::packet::{FrameWriter, SentPacket};
-use crate::path::TupleId;
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
 /// acknowledgement would bring nothing but an RTT sample.

@@ -1,8 +1,8 @@
 use super::super::{CongestionControl, NewRenoConfig};
 use super::*;
 use crate::datagram::Ecn;
+use crate::ids::TupleId;
 use crate::packet::SentFrames;
-use crate::path::TupleId;
 
 const SIZE: u16 = 1_200;
 

@@ -7,7 +7,7 @@ use fulmar_wire::{
     Side, TransportErrorCode as Code, VarInt, Version, Writer, patch_length, protect_header, sample,
 };
 
-use super::super::{Connection, SpaceId};
+use super::super::Connection;
 use super::by_hand::{
     CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, deliver, exchange, lost, sent, server,
 };
@@ -16,6 +16,7 @@ use super::pair::{CLIENT, Pair};
 use super::violations::{encode, receive_as, refused_by_server};
 use crate::ConnectionError;
 use crate::crypto::{AeadBackend, Keys, TAG_LEN};
+use crate::ids::SpaceId;
 
 /// The bits of the first byte that must be zero: of a long header and of a short one (RFC 9000 §17.2, §17.3.1).
 const RESERVED_LONG: u8 = 0x0c;

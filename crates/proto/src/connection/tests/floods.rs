@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar_wire::{Frame, PacketKind, PathChallenge, Side, VarInt, Writer};
 
-use super::super::SpaceId;
 use super::by_hand::take;
 use super::pair::{End, Pair};
 use super::violations::encode;
 use crate::TransportError;
+use crate::ids::SpaceId;
 
 /// Hands the payload of the next authentic packet to one end.
 pub(super) fn receive(end: &mut End, payload: &Bytes, now: crate::Instant) -> Result<(), TransportError> {

@@ -6,13 +6,14 @@ use fulmar_wire::{
     Crypto, Dir, Frame, PacketKind, Side, Stream, StreamId, TransportErrorCode as Code, VarInt,
 };
 
-use super::super::{Connection, SpaceId};
+use super::super::Connection;
 use super::by_hand::{ORIGINAL_DCID, cid, server, take};
 use super::conformance::in_the_handshake;
 use super::floods::receive;
 use super::memory::memory_of;
 use super::pair::Pair;
 use super::violations::encode;
+use crate::ids::SpaceId;
 use crate::{TransportConfig, TransportError};
 
 /// Frames in one packet.

@@ -6,13 +6,14 @@ use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{PacketKind, Side, TransportErrorCode as Code, VarInt, Writer};
 
-use super::super::{Connection, SpaceId};
+use super::super::Connection;
 use super::by_hand::take;
 use super::conformance::in_the_handshake;
 use super::floods::receive;
 use super::pair::{Pair, Setup};
 use crate::TransportConfig;
 use crate::congestion::{CongestionControl, CubicConfig};
+use crate::ids::SpaceId;
 use crate::log::EcnState;
 
 fn varint(value: u64) -> VarInt {

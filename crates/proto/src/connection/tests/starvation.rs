@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use fulmar_wire::Dir;
 
-use super::super::{Connection, SpaceId, TimerReason};
+use super::super::{Connection, TimerReason};
 use super::pair::Pair;
+use crate::ids::SpaceId;
 use crate::{Event, TransmitBatch, TransportConfig};
 
 /// A client that knows all keys, but whose server does not: the last message of its handshake was lost on the way,
