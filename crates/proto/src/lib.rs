@@ -53,6 +53,7 @@ pub mod log;
 mod packet;
 mod path;
 mod reliable;
+mod rtt;
 mod sessions;
 mod space;
 mod streams;
@@ -60,7 +61,7 @@ mod streams;
 pub use cids::{CidGenerator, EmptyCids, QuicLb, QuicLbConfig, QuicLbError, RandomCids, WorkerCids};
 pub use config::{
     AddressValidation, ClientConfig, ConfigError, EndpointConfig, RetryPolicy, ServerConfig, SpinBit,
-    TimerStyle, TransportConfig, UnknownTimerStyle,
+    TransportConfig,
 };
 pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, TimerReason};
 pub use crypto::{
@@ -83,7 +84,7 @@ pub use fulmar_wire::{
     TransportErrorCode, TransportParameters, VarInt, Version,
 };
 pub use ids::{SpaceId, TupleId};
-pub use path::{INITIAL_RTT, Rtt};
+pub use rtt::{INITIAL_RTT, Rtt, TimerStyle, UnknownTimerStyle};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,

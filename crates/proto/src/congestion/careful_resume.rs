@@ -15,7 +15,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::SavedPath;
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 /// The jump goes to this part of the saved window (RFC 9959 §3.3).
 const JUMP_DIVISOR: u64 = 2;

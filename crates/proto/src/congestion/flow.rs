@@ -13,7 +13,7 @@ use super::{
     ResumeStep, SavedPath, Sent, SpuriousLoss,
 };
 use crate::packet::SentPacket;
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 /// The congestion state of one tuple: bytes in flight, controller, pacer, delivery rate.
 ///

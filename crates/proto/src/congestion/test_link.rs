@@ -12,7 +12,7 @@ use super::{ControllerFactory, Flow};
 use crate::datagram::Ecn;
 use crate::ids::TupleId;
 use crate::packet::{FrameWriter, SentFrames, SentPacket};
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 use crate::space::{AckOutcome, AckPolicy, LossContext, NumberSpace, PtoBackoff};
 
 /// The size of each packet.

@@ -15,7 +15,8 @@ use crate::error::TransportError;
 use crate::events::{Event, PathEvent};
 use crate::ids::SpaceId;
 use crate::log::MigrationState;
-use crate::path::{AddressCredit, Leaving, Rtt, Tuple, Validation};
+use crate::path::{AddressCredit, Leaving, Tuple, Validation};
+use crate::rtt::Rtt;
 
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
 const PATIENCE_PTOS: u32 = 3;

@@ -7,9 +7,9 @@ use fulmar_base::Instant;
 
 use super::Connection;
 use super::delivery::Fate;
-use crate::config::TimerStyle;
 use crate::ids::SpaceId;
 use crate::log::LogEvent;
+use crate::rtt::TimerStyle;
 
 /// How many probe packets a probe timeout asks for (RFC 9002 §6.2.4).
 const PROBES: u8 = 2;

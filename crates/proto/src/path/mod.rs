@@ -7,8 +7,7 @@
 //!
 //! When tuples come and go is decided in `connection/migration.rs`.
 //!
-//! RFC 9000 §5.1 (connection IDs), §8 (address validation), §9 (migration), §13.4 (ECN), §14 (datagram size),
-//! RFC 9002 §5 (round-trip time).
+//! RFC 9000 §5.1 (connection IDs), §8 (address validation), §9 (migration), §13.4 (ECN), §14 (datagram size).
 
 mod amplification;
 mod ecn;
@@ -16,7 +15,6 @@ mod local_cids;
 mod mtud;
 mod remote_cids;
 mod responses;
-mod rtt;
 mod spin;
 mod tuple;
 mod tuples;
@@ -31,8 +29,6 @@ use fulmar_wire::{ConnectionId, PathId};
 pub(crate) use amplification::AddressCredit;
 pub(crate) use local_cids::LocalCids;
 pub(crate) use remote_cids::RemoteCids;
-pub(crate) use rtt::GRANULARITY;
-pub use rtt::{INITIAL_RTT, Rtt};
 pub(crate) use tuple::Tuple;
 pub(crate) use tuples::Leaving;
 pub(crate) use validation::Validation;

@@ -3,7 +3,6 @@
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{ConnectionId, Side};
 
-use super::Rtt;
 use super::amplification::AddressCredit;
 use super::ecn::EcnValidation;
 use super::mtud::MtuDiscovery;
@@ -16,6 +15,7 @@ use crate::datagram::FourTuple;
 use crate::ext::Observation;
 use crate::ids::TupleId;
 use crate::packet::FrameWriter;
+use crate::rtt::Rtt;
 
 /// The state of a network path. It is replaced when the path migrates, because nothing that was learned about
 /// one network holds for another (RFC 9000 §9.4).

@@ -10,7 +10,7 @@ use super::tx_numbers::TxNumbers;
 use crate::ids::TupleId;
 use crate::log::LogEvent;
 use crate::packet::SentPacket;
-use crate::path::{GRANULARITY, Rtt};
+use crate::rtt::{GRANULARITY, Rtt};
 
 /// A packet is lost when one sent so many packets later was acknowledged (kPacketThreshold).
 const MIN_PACKET_THRESHOLD: u64 = 3;

@@ -5,7 +5,7 @@ use super::*;
 use crate::congestion::DeliverySnapshot;
 use crate::ids::TupleId;
 use crate::packet::SentFrames;
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

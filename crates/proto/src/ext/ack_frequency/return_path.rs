@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::tuning::{ACKS_PER_ROUND, Observed};
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 /// The longest delay that is asked for.
 pub(super) const DELAY_MAX: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 use fulmar_wire::{Dialect, TransportErrorCode, frames};
 
 use super::*;
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)

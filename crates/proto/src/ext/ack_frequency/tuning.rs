@@ -6,9 +6,8 @@
 
 use std::time::Duration;
 
+use crate::rtt::Rtt;
 use fulmar_wire::VarInt;
-
-use crate::path::Rtt;
 
 /// While the window is young every second packet is acknowledged, as slow start counts on it.
 pub(super) const FIRST_PACKETS: u64 = 128;

@@ -8,11 +8,13 @@
 //! variance. The number of ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002,
 //! for comparison.
 
+mod timer_style;
+
 use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use crate::config::TimerStyle;
+pub use timer_style::{TimerStyle, UnknownTimerStyle};
 
 /// The round-trip time that is assumed before the first sample: the first packet is repeated after 250 ms, which
 /// is this and three times the half of it. RFC 9002 §6.2.2 recommends 333 ms, for a first timeout of a second.
