@@ -1,8 +1,9 @@
-//! The ids that several modules share: of packet number spaces and of tuples.
+//! The ids that several modules share: of packet number spaces, of tuples, and reserved versions.
 
 use std::fmt;
 
-use fulmar_wire::{PacketKind, PathId};
+use fulmar_base::Rng;
+use fulmar_wire::{PacketKind, PathId, Version};
 
 use crate::crypto::Level;
 
@@ -55,3 +56,8 @@ impl fmt::Display for SpaceId {
 /// Names a tuple (a 4-tuple in use) within a connection. Numbers are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TupleId(pub(crate) u32);
+
+/// A version that nobody will ever speak (RFC 9000 §15).
+pub(crate) fn reserved_version(rng: &mut Rng) -> Version {
+    Version(0x0a0a_0a0a | (rng.u64() as u32 & 0xf0f0_f0f0))
+}

@@ -57,6 +57,7 @@ mod rtt;
 mod sessions;
 mod space;
 mod streams;
+mod tokens;
 
 pub use cids::{CidGenerator, EmptyCids, QuicLb, QuicLbConfig, QuicLbError, RandomCids, WorkerCids};
 pub use config::{

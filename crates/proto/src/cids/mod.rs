@@ -70,3 +70,8 @@ impl CidGenerator for EmptyCids {
         0
     }
 }
+
+/// A connection ID that nobody can guess, for a client's first packets (RFC 9000 §7.2).
+pub(crate) fn random_cid(rng: &mut Rng) -> ConnectionId {
+    ConnectionId::new(&rng.bytes::<8>()).unwrap_or(ConnectionId::EMPTY)
+}

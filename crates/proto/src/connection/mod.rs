@@ -94,7 +94,6 @@ use self::spaces::{EarlySpaces, Probes};
 use self::stats::Counters;
 use self::undecryptable::Undecryptable;
 use self::versions::Versions;
-pub(crate) use self::versions::{random_cid, reserved};
 use self::vigil::Vigil;
 use crate::config::TransportConfig;
 use crate::crypto::TlsError;

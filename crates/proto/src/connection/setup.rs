@@ -25,13 +25,13 @@ use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
-use crate::endpoint::TokenIssuer;
 use crate::ids::TupleId;
 use crate::log::ConnectionLog;
 use crate::path::{AddressCredit, Path, Tuple};
 use crate::sessions::SessionView;
 use crate::space::{AckOutcome, AckPolicy, NumberSpace, PtoBackoff};
 use crate::streams::{SendMemory, Streams};
+use crate::tokens::TokenIssuer;
 
 /// What a connection is made from.
 pub(crate) struct ConnectionSetup {

@@ -8,17 +8,18 @@ use std::sync::Arc;
 
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{
-    ConnectionId, FrameType, ProtectedPacket, Side, TransportErrorCode, TransportParameters, Version,
-    VersionInformation, negotiated_versions,
+    FrameType, ProtectedPacket, Side, TransportErrorCode, TransportParameters, Version, VersionInformation,
+    negotiated_versions,
 };
 use rustls::pki_types::ServerName;
 
 use super::Connection;
 use super::parameters::circumstances;
+use crate::cids::random_cid;
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::error::TransportError;
 use crate::events::ConnectionError;
-use crate::ids::SpaceId;
+use crate::ids::{SpaceId, reserved_version};
 use crate::log::{BarePacket, LogEvent};
 use crate::sessions::TicketClock;
 
@@ -30,13 +31,8 @@ const COMPATIBLE: [Version; 2] = [Version::V1, Version::V2];
 pub(super) fn information(chosen: Version, known: &[Version], rng: &mut Rng) -> VersionInformation {
     let mut available = known.to_vec();
     let place = rng.below(available.len() as u64 + 1) as usize;
-    available.insert(place, reserved(rng));
+    available.insert(place, reserved_version(rng));
     VersionInformation { chosen, available }
-}
-
-/// A version that nobody will ever speak (RFC 9000 §15).
-pub(crate) fn reserved(rng: &mut Rng) -> Version {
-    Version(0x0a0a_0a0a | (rng.u64() as u32 & 0xf0f0_f0f0))
 }
 
 /// The versions of a connection.
@@ -296,11 +292,6 @@ impl Connection {
             self.on_version(now, version);
         }
     }
-}
-
-/// A connection ID that nobody can guess, for a client's first packets (RFC 9000 §7.2).
-pub(crate) fn random_cid(rng: &mut Rng) -> ConnectionId {
-    ConnectionId::new(&rng.bytes::<8>()).unwrap_or(ConnectionId::EMPTY)
 }
 
 fn error(reason: &'static str) -> TransportError {
