@@ -16,7 +16,7 @@ use thiserror::Error;
 use self::outgoing::Outgoing;
 use crate::TransportError;
 use crate::packet::FrameWriter;
-use crate::streams::{adopt, may_pin};
+use crate::slices::{adopt, may_pin};
 
 /// What a queued datagram counts for in addition to its length, so that empty ones are not free.
 const OVERHEAD_BYTES: usize = 64;

@@ -55,6 +55,7 @@ mod path;
 mod reliable;
 mod rtt;
 mod sessions;
+mod slices;
 mod space;
 mod streams;
 mod tokens;
