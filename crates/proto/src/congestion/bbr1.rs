@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 
-use super::bbr::{
-    Aggregation, AggregationInput, DelayWatch, FullPipe, MinRtt, Rounds, packet_time, percent, rate,
-    slowest_pace, volume,
-};
+use super::bbr::{Aggregation, AggregationInput, MinRtt, Rounds};
+use super::delay::DelayWatch;
+use super::full_pipe::FullPipe;
 use super::leap::Retreat;
 use super::ramp::Ramp;
 use super::recovery::Recovery;
+use super::units::{packet_time, percent, rate, slowest_pace, volume};
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
     initial_window, window_after_mtu_change,

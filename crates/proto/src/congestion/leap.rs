@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::bbr::{rate, volume};
+use super::units::{rate, volume};
 use super::{AckEvent, CongestionEvent};
 
 /// Losses refute the rate if they are more than what arrives, and so many packets at least.

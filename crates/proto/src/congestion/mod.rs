@@ -11,9 +11,11 @@ mod bbr1;
 mod capacity;
 mod careful_resume;
 mod cubic;
+mod delay;
 mod delivery_rate;
 mod events;
 mod flow;
+mod full_pipe;
 mod hystart;
 mod leap;
 #[cfg(test)]
@@ -34,6 +36,7 @@ mod test_link;
 #[cfg(test)]
 mod test_path;
 mod train;
+mod units;
 
 use std::fmt::Debug;
 use std::sync::Arc;

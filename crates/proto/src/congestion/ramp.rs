@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::bbr::{FullPipe, percent, rate, volume};
+use super::full_pipe::FullPipe;
 use super::leap::{Leap, Retreat};
 use super::train::PacketTrain;
+use super::units::{percent, rate, volume};
 use super::{AckEvent, CongestionEvent, Sent};
 
 /// Shorter paths find their capacity soon enough, and their acknowledgements are spaced by too much else.

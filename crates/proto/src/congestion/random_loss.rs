@@ -8,7 +8,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::AckEvent;
-use super::bbr::DelayWatch;
+use super::delay::DelayWatch;
 
 /// On shorter paths the window grows back fast enough, and what looks like chance may be the work of a queue that is
 /// kept short.

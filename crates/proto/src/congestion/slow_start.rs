@@ -3,10 +3,11 @@
 
 use fulmar_base::Instant;
 
-use super::bbr::{DelayWatch, volume};
+use super::delay::DelayWatch;
 use super::hystart::HyStart;
 use super::leap::Retreat;
 use super::ramp::Ramp;
+use super::units::volume;
 use super::{AckEvent, CongestionEvent, Sent};
 
 /// Once trains of packets have found the capacity, the window grows by this part of what is acknowledged.

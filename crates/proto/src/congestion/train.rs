@@ -9,7 +9,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::AckEvent;
-use super::bbr::rate;
+use super::units::rate;
 
 /// A train is judged by so many full packets at least, and once half of it was acknowledged.
 const MIN_PACKETS: u64 = 4;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::units::{percent, volume};
+use super::super::units::{percent, volume};
 
 /// The maximum is taken over so many rounds once the path was filled (BBR.ExtraAckedFilterLen), in two halves.
 const HALF_FILTER_ROUNDS: u64 = 5;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::super::units::{packet_time, percent, rate, slowest_pace, volume};
 use super::startup::STARTUP_GAIN;
-use super::units::{packet_time, percent, rate, slowest_pace, volume};
 use super::{Bbr, Phase};
 use crate::congestion::{minimum_window, window_after_mtu_change};
 

@@ -2,8 +2,8 @@
 
 use fulmar_base::Instant;
 
+use super::super::units::percent;
 use super::probe_bw::HEADROOM_PERCENT;
-use super::units::percent;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::random_loss::RandomLoss;
 use crate::congestion::{CongestionEvent, LostPacket};

@@ -31,7 +31,6 @@
 mod aggregation;
 mod bandwidth;
 mod control;
-mod delay;
 mod loss;
 mod min_rtt;
 mod probe_bw;
@@ -39,25 +38,24 @@ mod probe_rtt;
 mod resume;
 mod rounds;
 mod startup;
-mod units;
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 
 pub(super) use self::aggregation::{Aggregation, AggregationInput};
-pub(super) use self::bandwidth::FullPipe;
 use self::bandwidth::{MaxBandwidth, RoundBest};
 use self::control::Control;
-pub(super) use self::delay::DelayWatch;
 use self::loss::Losses;
 pub(super) use self::min_rtt::MinRtt;
 use self::probe_bw::Cycle;
 use self::probe_rtt::ProbeRtt;
 pub(super) use self::rounds::Rounds;
 use self::startup::Startup;
-pub(super) use self::units::{packet_time, percent, rate, slowest_pace, volume};
+use super::delay::DelayWatch;
+use super::full_pipe::FullPipe;
 use super::recovery::Recovery;
+use super::units::packet_time;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,
     SpuriousLoss, initial_window, minimum_window,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 
-use super::units::percent;
+use super::super::units::percent;
 use super::{Bbr, Phase, Sample};
 
 /// The share of the long-term bound that is left to others (BBR.Headroom), in hundredths.

@@ -2,8 +2,8 @@
 
 use fulmar_base::Instant;
 
-use super::bandwidth::GROWTH_PERCENT;
-use super::units::percent;
+use super::super::full_pipe::FullPipe;
+use super::super::units::percent;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::leap::Retreat;
 use crate::congestion::ramp::Ramp;
@@ -64,7 +64,11 @@ impl Bbr {
 
     /// What counts as growth of the rate in a round.
     pub(super) fn growth_percent(&self) -> u64 {
-        if self.phase == Phase::Startup { self.startup.ramp.growth_percent() } else { GROWTH_PERCENT }
+        if self.phase == Phase::Startup {
+            self.startup.ramp.growth_percent()
+        } else {
+            FullPipe::GROWTH_PERCENT
+        }
     }
 
     /// The pace on a long path before anything is known of it; zero elsewhere.

@@ -1,6 +1,7 @@
 //! What losses change, and what undoes it.
 
 use super::*;
+use crate::congestion::units::percent;
 use crate::congestion::{RateSample, test_path};
 
 fn packet() -> u64 {

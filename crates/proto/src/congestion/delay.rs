@@ -37,7 +37,7 @@ const JITTER_WEIGHT: u32 = 8;
 
 /// The latest samples of the round-trip time.
 #[derive(Debug, Clone, Default)]
-pub(in crate::congestion) struct DelayWatch {
+pub(super) struct DelayWatch {
     /// The smallest sample of each group; without the one that is open.
     groups: [Duration; GROUPS],
     count: usize,
@@ -54,7 +54,7 @@ struct Group {
 
 impl DelayWatch {
     /// Takes a sample; `base` is the smallest round-trip time.
-    pub(in crate::congestion) fn on_sample(&mut self, now: Instant, sample: Duration, base: Duration) {
+    pub(super) fn on_sample(&mut self, now: Instant, sample: Duration, base: Duration) {
         let length = group_length(base);
         match &mut self.open {
             Some(group) if now < group.start + length => group.min = group.min.min(sample),
@@ -76,12 +76,12 @@ impl DelayWatch {
     }
 
     /// The smallest of the latest samples, once there are enough.
-    pub(in crate::congestion) fn recent_min(&self) -> Option<Duration> {
+    pub(super) fn recent_min(&self) -> Option<Duration> {
         self.groups.iter().min().copied().filter(|_| self.count >= GROUPS)
     }
 
     /// Whether the latest samples all exceed `base` so much that a queue has grown.
-    pub(in crate::congestion) fn has_risen(&self, base: Duration) -> bool {
+    pub(super) fn has_risen(&self, base: Duration) -> bool {
         self.recent_min().is_some_and(|recent| recent > base + self.rise(base))
     }
 
@@ -94,7 +94,7 @@ impl DelayWatch {
 
     /// Whether the samples of the latest third of a round trip exceed `base` as much: on short paths, where
     /// [`GROUPS`] take longer than that, an earlier sign, and a weaker one.
-    pub(in crate::congestion) fn is_rising(&self, base: Duration) -> bool {
+    pub(super) fn is_rising(&self, base: Duration) -> bool {
         let groups = (base / RISING_DIVISOR).as_nanos() / group_length(base).as_nanos();
         let groups = usize::try_from(groups).unwrap_or(GROUPS).clamp(MIN_RISING_GROUPS, GROUPS);
         let bound = base + self.rise(base);
