@@ -12,7 +12,6 @@ use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, DeliverySnapshot, LostPacket,
     ResumeStep, SavedPath, Sent, SpuriousLoss,
 };
-use crate::packet::SentPacket;
 use crate::rtt::Rtt;
 
 /// The congestion state of one tuple: bytes in flight, controller, pacer, delivery rate.
@@ -40,6 +39,19 @@ pub(crate) struct Flow {
     last_acked: (Instant, DeliverySnapshot),
     /// By the last sample, in bytes per second.
     delivery_rate: u64,
+}
+
+/// A packet that counts in flight, as far as congestion control needs to know it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PacketInFlight {
+    /// Its size, as [`Flow::on_sent`] was told.
+    pub(crate) bytes: u64,
+    /// When it was sent.
+    pub(crate) sent_time: Instant,
+    /// What [`Flow::on_sent`] returned.
+    pub(crate) snapshot: DeliverySnapshot,
+    /// Whether it probed for a larger datagram size.
+    pub(crate) mtu_probe: bool,
 }
 
 /// The packets that one ACK frame acknowledges.
@@ -194,9 +206,9 @@ impl Flow {
     // The fate of packets.
 
     /// Notes a packet that was acknowledged.
-    pub(crate) fn packet_acked(&mut self, packet: &SentPacket) {
-        let bytes = u64::from(packet.size);
-        let newest = (packet.time_sent, packet.delivered);
+    pub(crate) fn packet_acked(&mut self, packet: &PacketInFlight) {
+        let bytes = packet.bytes;
+        let newest = (packet.sent_time, packet.snapshot);
         let prior_in_flight = self.bytes_in_flight;
         let sum = self.acked.get_or_insert(AckedSum { bytes: 0, packets: 0, prior_in_flight, newest });
         sum.bytes += bytes;
@@ -204,10 +216,10 @@ impl Flow {
         if newest.0 > sum.newest.0 {
             sum.newest = newest;
         }
-        self.delivery.on_acked(bytes, packet.time_sent, &packet.delivered);
+        self.delivery.on_acked(bytes, packet.sent_time, &packet.snapshot);
         self.remove(bytes);
         if let Some(resume) = &mut self.resume {
-            resume.on_arrived(bytes, packet.time_sent);
+            resume.on_arrived(bytes, packet.sent_time);
         }
     }
 
@@ -243,14 +255,14 @@ impl Flow {
     }
 
     /// Notes a packet that was declared lost.
-    pub(crate) fn packet_lost(&mut self, now: Instant, packet: &SentPacket) {
-        let bytes = u64::from(packet.size);
+    pub(crate) fn packet_lost(&mut self, now: Instant, packet: &PacketInFlight) {
+        let bytes = packet.bytes;
         self.remove(bytes);
         // RFC 9000 §14.4: the loss of an MTU probe says nothing about congestion.
         if packet.mtu_probe {
             return;
         }
-        let newest = (packet.time_sent, packet.delivered);
+        let newest = (packet.sent_time, packet.snapshot);
         let sum = self.lost.get_or_insert(LostSum { bytes: 0, packets: 0, newest });
         sum.bytes += bytes;
         sum.packets += 1;
@@ -260,8 +272,8 @@ impl Flow {
         self.delivery.on_lost(bytes);
         let lost = LostPacket {
             bytes,
-            sent_time: packet.time_sent,
-            snapshot: packet.delivered,
+            sent_time: packet.sent_time,
+            snapshot: packet.snapshot,
             total_delivered: self.delivery.delivered(),
             total_lost: self.delivery.lost(),
         };
@@ -321,20 +333,20 @@ impl Flow {
     }
 
     /// A packet that was declared lost has arrived after all.
-    pub(crate) fn on_spurious(&mut self, now: Instant, packet: &SentPacket, rtt: &Rtt) {
+    pub(crate) fn on_spurious(&mut self, now: Instant, packet: &PacketInFlight, rtt: &Rtt) {
         if packet.mtu_probe {
             return;
         }
-        let spurious = SpuriousLoss { bytes: u64::from(packet.size), sent_time: packet.time_sent };
+        let spurious = SpuriousLoss { bytes: packet.bytes, sent_time: packet.sent_time };
         self.controller.on_spurious_loss(now, &spurious);
         self.refresh_rate(now, rtt);
     }
 
     /// Takes a packet out of the bytes in flight whose keys were discarded (RFC 9002 §6.4).
-    pub(crate) fn packet_discarded(&mut self, packet: &SentPacket) {
-        self.remove(u64::from(packet.size));
+    pub(crate) fn packet_discarded(&mut self, packet: &PacketInFlight) {
+        self.remove(packet.bytes);
         if let Some(resume) = &mut self.resume {
-            resume.on_arrived(u64::from(packet.size), packet.time_sent);
+            resume.on_arrived(packet.bytes, packet.sent_time);
         }
     }
 

@@ -53,7 +53,7 @@ pub use self::new_reno::{NewReno, NewRenoConfig};
 pub use self::prague::{Prague, PragueConfig};
 pub use self::saved_path::{SAVED_PATH_LIFETIME, SavedPath};
 
-pub(crate) use self::flow::Flow;
+pub(crate) use self::flow::{Flow, PacketInFlight};
 use crate::datagram::Ecn;
 
 /// A congestion controller: one tuple's window.

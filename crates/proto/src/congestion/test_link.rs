@@ -319,12 +319,12 @@ impl Transfer {
         let cx = LossContext { rtt: &self.rtt, max_ack_delay: MAX_ACK_DELAY };
         self.sender.detect_lost(self.now, &cx, &mut self.outcome);
         let outcome = &self.outcome;
-        outcome.acked.iter().for_each(|(_, packet)| self.flow.packet_acked(packet));
+        outcome.acked.iter().for_each(|(_, packet)| self.flow.packet_acked(&packet.for_congestion()));
         self.flow.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), 0, &self.rtt);
-        outcome.lost.iter().for_each(|(_, packet)| self.flow.packet_lost(self.now, packet));
+        outcome.lost.iter().for_each(|(_, packet)| self.flow.packet_lost(self.now, &packet.for_congestion()));
         self.flow.end_loss(self.now, outcome.persistent_congestion, &self.rtt);
         for (_, packet) in &outcome.spurious {
-            self.flow.on_spurious(self.now, packet, &self.rtt);
+            self.flow.on_spurious(self.now, &packet.for_congestion(), &self.rtt);
         }
         self.packets_acked += outcome.acked.len() as u64;
         self.packets_left += outcome.lost.len() as u64;

@@ -123,7 +123,7 @@ impl Connection {
                 log.push(now, LogEvent::PacketSpurious { space, number: *number, size: packet.size });
             }
             if packet.tuple == tuple.id {
-                tuple.flow.on_spurious(now, packet, &tuple.rtt);
+                tuple.flow.on_spurious(now, &packet.for_congestion(), &tuple.rtt);
             }
         }
         for (number, packet) in &outcome.lost {
@@ -149,7 +149,7 @@ impl Connection {
     fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
         // What left over a tuple that is gone counts for none.
         let Some(tuple) = self.path.tuple_mut(packet.tuple).filter(|_| packet.in_flight) else { return };
-        tuple.flow.packet_acked(packet);
+        tuple.flow.packet_acked(&packet.for_congestion());
         if packet.mtu_probe {
             tuple.mtud.on_probe_acked(packet.size);
             tuple.on_mtu_changed(now);
@@ -170,7 +170,7 @@ impl Connection {
             fell |= tuple.mtud.on_packet_lost(now, packet.size, packet.time_sent);
         }
         for packet in lost().filter(|packet| tuple.mtud.explains_loss(packet.size, packet.time_sent)) {
-            tuple.flow.packet_discarded(packet);
+            tuple.flow.packet_discarded(&packet.for_congestion());
         }
         if fell {
             self.stats.black_holes += 1;
@@ -181,13 +181,13 @@ impl Connection {
     fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
         let Some(tuple) = self.path.tuple_mut(packet.tuple) else { return };
         if packet.mtu_probe {
-            tuple.flow.packet_lost(now, packet);
+            tuple.flow.packet_lost(now, &packet.for_congestion());
             tuple.mtud.on_probe_lost();
             return;
         }
         // Otherwise it is out of flight already.
         if !tuple.mtud.explains_loss(packet.size, packet.time_sent) {
-            tuple.flow.packet_lost(now, packet);
+            tuple.flow.packet_lost(now, &packet.for_congestion());
         }
         self.stats.packets_lost += 1;
         self.stats.bytes_lost += u64::from(packet.size);
@@ -203,7 +203,7 @@ impl Connection {
         let mut frames = Vec::new();
         for (_, packet) in forgotten {
             if packet.in_flight && packet.tuple == self.path.tuple.id {
-                self.path.tuple.flow.packet_discarded(&packet);
+                self.path.tuple.flow.packet_discarded(&packet.for_congestion());
             }
             frames.push(packet.frames);
         }

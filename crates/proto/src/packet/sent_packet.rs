@@ -4,7 +4,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{Dir, PathId, StreamId};
 use smallvec::SmallVec;
 
-use crate::congestion::DeliverySnapshot;
+use crate::congestion::{DeliverySnapshot, PacketInFlight};
 use crate::datagram::Ecn;
 use crate::ids::TupleId;
 
@@ -96,4 +96,16 @@ pub(crate) struct SentPacket {
     pub(crate) delivered: DeliverySnapshot,
     /// The tokens of its frames.
     pub(crate) frames: SentFrames,
+}
+
+impl SentPacket {
+    /// What congestion control needs to know of it.
+    pub(crate) fn for_congestion(&self) -> PacketInFlight {
+        PacketInFlight {
+            bytes: u64::from(self.size),
+            sent_time: self.time_sent,
+            snapshot: self.delivered,
+            mtu_probe: self.mtu_probe,
+        }
+    }
 }

@@ -1,8 +1,5 @@
 use super::super::{CongestionControl, NewRenoConfig};
 use super::*;
-use crate::datagram::Ecn;
-use crate::ids::TupleId;
-use crate::packet::SentFrames;
 
 const SIZE: u16 = 1_200;
 
@@ -24,32 +21,20 @@ impl Sender {
         Self { flow: Flow::new(at(0), &control, SIZE, &rtt), rtt, next: 0 }
     }
 
-    fn send(&mut self, now: Instant) -> SentPacket {
-        let delivered = self.flow.on_sent(now, self.next, SIZE);
+    fn send(&mut self, now: Instant) -> PacketInFlight {
+        let snapshot = self.flow.on_sent(now, self.next, SIZE);
         self.next += 1;
-        SentPacket {
-            time_sent: now,
-            size: SIZE,
-            tuple: TupleId(0),
-            ack_eliciting: true,
-            in_flight: true,
-            mtu_probe: false,
-            repeated: false,
-            resends: false,
-            ecn: Ecn::NotEct,
-            delivered,
-            frames: SentFrames::new(),
-        }
+        PacketInFlight { bytes: u64::from(SIZE), sent_time: now, snapshot, mtu_probe: false }
     }
 
-    fn acknowledge(&mut self, now: Instant, packets: &[SentPacket]) {
+    fn acknowledge(&mut self, now: Instant, packets: &[PacketInFlight]) {
         for packet in packets {
             self.flow.packet_acked(packet);
         }
         self.flow.end_ack(now, Some(Duration::from_millis(50)), 0, &self.rtt);
     }
 
-    fn lose(&mut self, now: Instant, packets: &[SentPacket]) {
+    fn lose(&mut self, now: Instant, packets: &[PacketInFlight]) {
         for packet in packets {
             self.flow.packet_lost(now, packet);
         }
@@ -106,7 +91,7 @@ fn a_sender_held_by_the_pacer_is_not_limited_by_the_application() {
 #[test]
 fn the_loss_of_an_mtu_probe_is_no_congestion() {
     let mut sender = Sender::new();
-    let probe = SentPacket { mtu_probe: true, ..sender.send(at(0)) };
+    let probe = PacketInFlight { mtu_probe: true, ..sender.send(at(0)) };
     sender.lose(at(60), std::slice::from_ref(&probe));
     assert_eq!(sender.flow.controller().window(), 12_000);
     assert_eq!(sender.flow.bytes_in_flight(), 0);
