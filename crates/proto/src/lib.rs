@@ -20,17 +20,24 @@
 //! |---|---|
 //! | `endpoint` | the tables from connection IDs to connections; answers that need no connection |
 //! | `connection` | a connection and how its components meet: the lists `dispatch`, `write_order`, `delivery` |
-//! | `packet` | packets on their way out |
-//! | `space` | a packet number space: acknowledgements, loss detection; knows no path and no tuple |
-//! | `path` | paths and tuples: connection IDs, addresses, round-trip time, ECN, datagram size |
-//! | `congestion` | controllers, the pacer, the delivery rate |
-//! | `log` | the memory of a connection: what it did and saw lately |
+//! | `path` | paths and tuples: connection IDs, addresses, ECN, datagram size |
+//! | `events` | what the core tells the application and the endpoint |
+//! | `tokens` | the address tokens of Retry packets and for later connections |
+//! | `config` | everything that can be configured |
+//! | `sessions` | what a client remembers of servers |
 //! | `ext` | extensions, each in a component of its own |
 //! | `streams`, `datagrams` | the data of the application |
-//! | `sessions` | what a client remembers of servers |
-//! | `reliable` | patterns of reliable delivery, of which components hold fields |
+//! | `space` | a packet number space: acknowledgements, loss detection; knows paths and tuples by their ids only |
+//! | `packet` | packets on their way out |
+//! | `congestion` | controllers, the pacer, the delivery rate |
+//! | `log` | the memory of a connection: what it did and saw lately |
+//! | `ids` | the ids of packet number spaces and tuples |
 //! | `crypto` | everything that knows a secret |
-//! | `config` | everything that can be configured |
+//! | `rtt` | the round-trip time, and the choice of timers that follow from it |
+//! | `cids` | who makes connection IDs |
+//! | `slices`, `reliable`, `datagram`, `error` | small values and patterns that several modules share |
+//!
+//! A module uses only modules below it in this table. `cargo xtask layers` checks that.
 #![forbid(unsafe_code)]
 
 // The tests of the crate drive it through the same helper as those outside of it.
