@@ -14,7 +14,7 @@ mod cubic;
 mod delay;
 mod delivery_rate;
 mod events;
-mod flow;
+
 mod full_pipe;
 mod hystart;
 mod leap;
@@ -31,6 +31,7 @@ mod recovery;
 mod reno_window;
 mod saved_path;
 mod slow_start;
+mod state;
 #[cfg(test)]
 mod test_link;
 #[cfg(test)]
@@ -53,7 +54,7 @@ pub use self::new_reno::{NewReno, NewRenoConfig};
 pub use self::prague::{Prague, PragueConfig};
 pub use self::saved_path::{SAVED_PATH_LIFETIME, SavedPath};
 
-pub(crate) use self::flow::{Flow, PacketInFlight};
+pub(crate) use self::state::{CongestionState, PacketInFlight};
 use crate::datagram::Ecn;
 
 /// A congestion controller: one tuple's window.

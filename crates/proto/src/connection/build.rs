@@ -173,7 +173,7 @@ impl Connection {
         let in_flight = ack_eliciting || (padded && counts);
         let tuple = &mut self.path.tuple;
         let delivered = match in_flight {
-            true => tuple.flow.on_sent(now, number, size),
+            true => tuple.congestion.on_sent(now, number, size),
             false => DeliverySnapshot::NONE,
         };
         if space.is_data() && !padded && usize::from(size) + SEGMENT_SLACK >= usize::from(tuple.mtu()) {

@@ -54,7 +54,7 @@ impl Connection {
         log.push(now, LogEvent::VersionChosen(Some(self.versions.current)));
         log.push_parameters(now, false, parameters);
         let tuple = &self.path.tuple;
-        let (window, datagram) = (tuple.flow.controller().window(), tuple.mtu());
+        let (window, datagram) = (tuple.congestion.controller().window(), tuple.mtu());
         log.push(now, recovery_parameters(self.config.initial_rtt, window, datagram));
     }
 
@@ -185,12 +185,12 @@ impl Connection {
 
     fn figures(&self, blocked: Option<Blocked>) -> Figures {
         let (tuple, datagrams) = (&self.path.tuple, self.datagrams.stats());
-        let (controller, rtt) = (tuple.flow.controller(), &tuple.rtt);
+        let (controller, rtt) = (tuple.congestion.controller(), &tuple.rtt);
         let measured = |duration: Duration| if rtt.has_sample() { duration.as_nanos() as u64 } else { 0 };
         Figures {
-            window: (controller.window(), tuple.flow.bytes_in_flight()),
+            window: (controller.window(), tuple.congestion.bytes_in_flight()),
             ssthresh: controller.ssthresh(),
-            rates: (tuple.flow.pacing_rate(), tuple.flow.delivery_rate()),
+            rates: (tuple.congestion.pacing_rate(), tuple.congestion.delivery_rate()),
             rtt: (measured(rtt.latest()), measured(rtt.smoothed())),
             rtt_bounds: (measured(rtt.min()), measured(rtt.variance())),
             queues: self.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id)).map(|delays| {

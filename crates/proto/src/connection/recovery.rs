@@ -68,9 +68,9 @@ impl Connection {
         let (tuple, space) = (&self.path.tuple, &self.path.space);
         let figures = AckFigures {
             rtt: &tuple.rtt,
-            window: tuple.flow.controller().window(),
+            window: tuple.congestion.controller().window(),
             mtu: tuple.mtu(),
-            pace: tuple.flow.controller().pacing_rate(),
+            pace: tuple.congestion.controller().pacing_rate(),
             packets_sent: space.next_number(),
             packet_threshold: space.packet_threshold(),
         };
@@ -105,7 +105,7 @@ impl Connection {
         // what was too large must be out of flight before the controller looks.
         self.detect_black_hole(now, outcome);
         for tuple in self.path.others_mut() {
-            tuple.flow.end_ack(now, None, 0, &tuple.rtt);
+            tuple.congestion.end_ack(now, None, 0, &tuple.rtt);
         }
         let tuple = &mut self.path.tuple;
         let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
@@ -113,9 +113,9 @@ impl Connection {
         if !outcome.acked.is_empty() {
             tuple.ecn.on_progress();
         }
-        tuple.flow.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
+        tuple.congestion.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
         if ce > 0 {
-            tuple.flow.on_ce(now, ce, &tuple.rtt);
+            tuple.congestion.on_ce(now, ce, &tuple.rtt);
         }
         for (number, packet) in &outcome.spurious {
             self.stats.packets_spurious += 1;
@@ -123,7 +123,7 @@ impl Connection {
                 log.push(now, LogEvent::PacketSpurious { space, number: *number, size: packet.size });
             }
             if packet.tuple == tuple.id {
-                tuple.flow.on_spurious(now, &packet.for_congestion(), &tuple.rtt);
+                tuple.congestion.on_spurious(now, &packet.for_congestion(), &tuple.rtt);
             }
         }
         for (number, packet) in &outcome.lost {
@@ -135,10 +135,10 @@ impl Connection {
             }
         }
         for tuple in self.path.others_mut() {
-            tuple.flow.end_loss(now, false, &tuple.rtt);
+            tuple.congestion.end_loss(now, false, &tuple.rtt);
         }
         let tuple = &mut self.path.tuple;
-        tuple.flow.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
+        tuple.congestion.end_loss(now, outcome.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
             // What was sent again meanwhile need not be sent once more.
             self.deliver(space, &packet.frames, Fate::Acked);
@@ -149,7 +149,7 @@ impl Connection {
     fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
         // What left over a tuple that is gone counts for none.
         let Some(tuple) = self.path.tuple_mut(packet.tuple).filter(|_| packet.in_flight) else { return };
-        tuple.flow.packet_acked(&packet.for_congestion());
+        tuple.congestion.packet_acked(&packet.for_congestion());
         if packet.mtu_probe {
             tuple.mtud.on_probe_acked(packet.size);
             tuple.on_mtu_changed(now);
@@ -170,7 +170,7 @@ impl Connection {
             fell |= tuple.mtud.on_packet_lost(now, packet.size, packet.time_sent);
         }
         for packet in lost().filter(|packet| tuple.mtud.explains_loss(packet.size, packet.time_sent)) {
-            tuple.flow.packet_discarded(&packet.for_congestion());
+            tuple.congestion.packet_discarded(&packet.for_congestion());
         }
         if fell {
             self.stats.black_holes += 1;
@@ -181,13 +181,13 @@ impl Connection {
     fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
         let Some(tuple) = self.path.tuple_mut(packet.tuple) else { return };
         if packet.mtu_probe {
-            tuple.flow.packet_lost(now, &packet.for_congestion());
+            tuple.congestion.packet_lost(now, &packet.for_congestion());
             tuple.mtud.on_probe_lost();
             return;
         }
         // Otherwise it is out of flight already.
         if !tuple.mtud.explains_loss(packet.size, packet.time_sent) {
-            tuple.flow.packet_lost(now, &packet.for_congestion());
+            tuple.congestion.packet_lost(now, &packet.for_congestion());
         }
         self.stats.packets_lost += 1;
         self.stats.bytes_lost += u64::from(packet.size);
@@ -203,7 +203,7 @@ impl Connection {
         let mut frames = Vec::new();
         for (_, packet) in forgotten {
             if packet.in_flight && packet.tuple == self.path.tuple.id {
-                self.path.tuple.flow.packet_discarded(&packet.for_congestion());
+                self.path.tuple.congestion.packet_discarded(&packet.for_congestion());
             }
             frames.push(packet.frames);
         }

@@ -66,7 +66,7 @@ impl Connection {
         let ack_due = |id: SpaceId| self.can_send(id) && self.space(id).is_some_and(|s| s.needs_ack(now));
         if SpaceId::ALL.into_iter().any(ack_due) {
             // RFC 9002 §7: an acknowledgement alone needs no room in the window; a PING that goes with it does.
-            let has_room = self.path.tuple.flow.window_left() >= u64::from(self.path.tuple.mtu());
+            let has_room = self.path.tuple.congestion.window_left() >= u64::from(self.path.tuple.mtu());
             let allowance = match blocked {
                 Blocked::NothingToSend if has_room => Allowance::Everything,
                 _ => Allowance::AcksOnly,
@@ -119,12 +119,12 @@ impl Connection {
     fn congestion_allows(&mut self, now: Instant, size: u16) -> Result<(), Blocked> {
         // A probe may leave when a packet of the usual size may: it is paid for afterwards.
         let paced = u64::from(size.min(self.path.tuple.mtu()));
-        let flow = &mut self.path.tuple.flow;
-        if flow.window_left() < u64::from(size) {
+        let congestion = &mut self.path.tuple.congestion;
+        if congestion.window_left() < u64::from(size) {
             return Err(Blocked::Window);
         }
-        if flow.pacing_budget(now) < paced {
-            let at = flow.pacing_time(now, paced);
+        if congestion.pacing_budget(now) < paced {
+            let at = congestion.pacing_time(now, paced);
             self.pacing.set(at);
             return Err(Blocked::Pacer);
         }
@@ -138,11 +138,11 @@ impl Connection {
         }
         // An end that sends little gains nothing from larger datagrams, and on a narrow way back a probe would hold up
         // the acknowledgements of the peer's first flight, whose spacing is to show the capacity of the path.
-        if self.path.tuple.flow.bytes_in_flight() < PROBE_FLIGHT * u64::from(self.path.tuple.mtu()) {
+        if self.path.tuple.congestion.bytes_in_flight() < PROBE_FLIGHT * u64::from(self.path.tuple.mtu()) {
             return None;
         }
         let size = self.path.tuple.mtud.poll_probe(now)?;
-        (u64::from(size) <= self.path.tuple.flow.controller().window()).then_some(size)
+        (u64::from(size) <= self.path.tuple.congestion.controller().window()).then_some(size)
     }
 
     /// Whether there are keys to send packets of a space.

@@ -78,7 +78,7 @@ impl Connection {
             return self.abandon(now, ConnectionError::HandshakeTimedOut);
         }
         // What is in flight asks the peer already, and its probes go on asking; a PING would only add to it.
-        let asked = self.path.tuple.flow.bytes_in_flight() > 0;
+        let asked = self.path.tuple.congestion.bytes_in_flight() > 0;
         if self.idle.on_keep_alive(now) && self.handshake.is_confirmed() && !asked {
             self.probes.demand_one(SpaceId::DATA);
         }

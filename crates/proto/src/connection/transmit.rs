@@ -64,12 +64,13 @@ impl Connection {
             return Some(transmit);
         }
         let tuple = &self.path.tuple;
-        let ecn = tuple.ecn.codepoint(tuple.flow.controller().ecn_codepoint());
+        let ecn = tuple.ecn.codepoint(tuple.congestion.controller().ecn_codepoint());
         let mut train = Train::new(batch.max_segments().min(TRAIN_DATAGRAMS_MAX));
         let blocked = self.fill_train(now, ecn, &mut train, batch.room());
         let tuple = &mut self.path.tuple;
-        let resumes = blocked
-            .is_some_and(|blocked| tuple.flow.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt));
+        let resumes = blocked.is_some_and(|blocked| {
+            tuple.congestion.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt)
+        });
         self.note_figures(now, blocked);
         if train.count == 0 {
             // The window has grown in between, which happens once in the life of a tuple.
@@ -133,7 +134,7 @@ impl Connection {
     fn on_datagram_sent(&mut self, now: Instant, datagram: &DatagramOut) {
         self.stats.datagrams_sent += 1;
         self.stats.bytes_sent += datagram.len as u64;
-        self.stats.cwnd_max = self.stats.cwnd_max.max(self.path.tuple.flow.controller().window());
+        self.stats.cwnd_max = self.stats.cwnd_max.max(self.path.tuple.congestion.controller().window());
         self.path.tuple.credit.on_sent(datagram.len as u64);
         if datagram.has_handshake_packet && self.side.is_client() {
             // RFC 9001 §4.9.1: a client discards its Initial keys when it first sends a Handshake packet.

@@ -92,7 +92,7 @@ pub(crate) struct SentPacket {
     pub(crate) resends: bool,
     /// The ECN mark that it left with.
     pub(crate) ecn: Ecn,
-    /// The state of delivery when it was sent, from `congestion::Flow::on_sent`.
+    /// The state of delivery when it was sent, from `congestion::CongestionState::on_sent`.
     pub(crate) delivered: DeliverySnapshot,
     /// The tokens of its frames.
     pub(crate) frames: SentFrames,

@@ -10,7 +10,7 @@ use super::responses::PathResponses;
 use super::spin::Spin;
 use super::validation::Validation;
 use crate::config::{MTU_MIN, TransportConfig};
-use crate::congestion::Flow;
+use crate::congestion::CongestionState;
 use crate::datagram::FourTuple;
 use crate::ext::Observation;
 use crate::ids::TupleId;
@@ -37,7 +37,7 @@ pub(crate) struct Tuple {
     pub(crate) spin: Spin,
     pub(crate) rtt: Rtt,
     /// Bytes in flight of all packet number spaces, and what may be added to them.
-    pub(crate) flow: Flow,
+    pub(crate) congestion: CongestionState,
     pub(crate) mtud: MtuDiscovery,
     pub(crate) ecn: EcnValidation,
     /// What the ends tell each other of its addresses.
@@ -65,7 +65,7 @@ impl Tuple {
             remote_cid: 0,
             peer_dst: None,
             spin: Spin::new(config.spin_bit, rng),
-            flow: Flow::new(now, &config.congestion, mtu, &rtt),
+            congestion: CongestionState::new(now, &config.congestion, mtu, &rtt),
             rtt,
             mtud: MtuDiscovery::new(mtu, config.mtu_max, config.mtu_discovery),
             ecn: EcnValidation::new(config.ecn),
@@ -105,17 +105,17 @@ impl Tuple {
     /// Exchanges all that was measured. Packets under way count for neither any more: they get new names.
     pub(crate) fn exchange_measurements(&mut self, other: &mut Self, names: [TupleId; 2]) {
         std::mem::swap(&mut self.rtt, &mut other.rtt);
-        std::mem::swap(&mut self.flow, &mut other.flow);
+        std::mem::swap(&mut self.congestion, &mut other.congestion);
         std::mem::swap(&mut self.mtud, &mut other.mtud);
         for (tuple, name) in [(&mut *self, names[0]), (other, names[1])] {
             tuple.id = name;
-            tuple.flow.forget_flight();
+            tuple.congestion.forget_flight();
             tuple.mtud.forget_flight();
         }
     }
 
     /// The datagram size has changed.
     pub(crate) fn on_mtu_changed(&mut self, now: Instant) {
-        self.flow.on_mtu(now, self.mtud.current(), &self.rtt);
+        self.congestion.on_mtu(now, self.mtud.current(), &self.rtt);
     }
 }

@@ -30,7 +30,7 @@ fn starving_client() -> Pair {
 }
 
 fn has_room(client: &Connection) -> bool {
-    client.path.tuple.flow.window_left() >= u64::from(client.path.tuple.mtu())
+    client.path.tuple.congestion.window_left() >= u64::from(client.path.tuple.mtu())
 }
 
 #[test]

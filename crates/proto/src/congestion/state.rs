@@ -19,7 +19,7 @@ use crate::rtt::Rtt;
 /// Packets are reported one by one and summed; the `end_` methods tell the controller of the sum, once for
 /// an ACK frame. Packets that do not count in flight are never reported here.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct CongestionState {
     controller: Box<dyn Controller>,
     pacer: Pacer,
     delivery: DeliveryRate,
@@ -44,11 +44,11 @@ pub(crate) struct Flow {
 /// A packet that counts in flight, as far as congestion control needs to know it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketInFlight {
-    /// Its size, as [`Flow::on_sent`] was told.
+    /// Its size, as [`CongestionState::on_sent`] was told.
     pub(crate) bytes: u64,
     /// When it was sent.
     pub(crate) sent_time: Instant,
-    /// What [`Flow::on_sent`] returned.
+    /// What [`CongestionState::on_sent`] returned.
     pub(crate) snapshot: DeliverySnapshot,
     /// Whether it probed for a larger datagram size.
     pub(crate) mtu_probe: bool,
@@ -74,7 +74,7 @@ struct LostSum {
 /// A path that holds less than so many initial windows is not worth remembering (RFC 9959 §3.1).
 const CAPACITY_MIN_WINDOWS: u64 = 4;
 
-impl Flow {
+impl CongestionState {
     /// A tuple on which nothing was sent.
     pub(crate) fn new(
         now: Instant,
@@ -281,7 +281,7 @@ impl Flow {
     }
 
     /// Ends a detection of losses: tells the controller of the packets lost since the last call, after
-    /// [`Flow::end_ack`] of the same ACK frame. What the controller wants to leave as a train is known then, too.
+    /// [`CongestionState::end_ack`] of the same ACK frame. What the controller wants to leave as a train is known then, too.
     pub(crate) fn end_loss(&mut self, now: Instant, persistent: bool, rtt: &Rtt) {
         if let Some(sum) = self.lost.take() {
             self.tell_of_losses(now, &sum, persistent, rtt);
