@@ -17,14 +17,13 @@ mod events;
 
 mod full_pipe;
 mod hystart;
-mod leap;
 #[cfg(test)]
 mod link_tests;
 mod loss_round;
 mod new_reno;
 mod pacer;
+mod packet_train;
 mod prague;
-mod ramp;
 mod random_loss;
 mod rate_watch;
 mod recovery;
@@ -36,8 +35,9 @@ mod state;
 mod test_link;
 #[cfg(test)]
 mod test_path;
-mod train;
+mod train_probing;
 mod units;
+mod unvalidated_flight;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ pub trait Controller: Send + Debug {
     /// Bytes that should leave as a train now: at once, ahead of the pace, and followed by a pause that pays for
     /// them. Asked after each ACK frame and handed out once. A train shows the capacity of a path by how it is spaced
     /// on arrival.
-    fn take_train(&mut self) -> u64 {
+    fn take_packet_train(&mut self) -> u64 {
         0
     }
 

@@ -59,7 +59,7 @@ impl RandomLoss {
 
     /// Takes the loss of so many packets, and returns whether it may be chance. A queue says that it is not, unless the
     /// sender itself has just made one to probe the path.
-    pub(in crate::congestion) fn excuses(&mut self, packets: u64, own_queue: bool) -> bool {
+    pub(in crate::congestion) fn tolerates(&mut self, packets: u64, own_queue: bool) -> bool {
         for _ in 0..packets.min(MEMORY) {
             self.rate += (ONE - self.rate) / WEIGHT;
         }

@@ -287,7 +287,7 @@ impl CongestionState {
             self.tell_of_losses(now, &sum, persistent, rtt);
         }
         self.conserve();
-        let train = self.controller.take_train();
+        let train = self.controller.take_packet_train();
         if train > 0 {
             self.pacer.lend(now, train, rtt.smoothed());
         }

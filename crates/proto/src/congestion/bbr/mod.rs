@@ -280,20 +280,20 @@ impl Controller for Bbr {
             self.restart_from_idle(now);
         }
         self.control.on_sent(sent.bytes_in_flight);
-        self.watch_sent(now, sent);
+        self.on_sent_in_startup(now, sent);
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.delivered = ack.total_delivered;
         self.newest_acked = self.newest_acked.max(ack.largest_sent_time);
-        self.judge_leap(now, ack);
+        self.check_unvalidated_flight(now, ack);
         self.losses.random.on_ack(now, ack);
         let rs = self.sample(now, ack);
         if let Some(rtt) = rs.rtt {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));
         }
         self.update_model_and_state(&rs);
-        self.watch_train(now, ack);
+        self.probe_with_trains(now, ack);
         self.leave_recovery(&rs);
         self.update_control(rs.newly_acked);
     }
@@ -304,7 +304,7 @@ impl Controller for Bbr {
     }
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
-        self.startup.ramp.on_congestion(now, event, self.control.packet);
+        self.startup.trains.on_congestion(now, event, self.control.packet);
         match event.cause {
             Cause::Loss => self.losses.events_in_round += 1,
             Cause::Ecn { ce } => self.handle_marks(now, ce, event),
@@ -347,8 +347,8 @@ impl Controller for Bbr {
         self.has_overflowed()
     }
 
-    fn take_train(&mut self) -> u64 {
-        self.startup.ramp.take_train()
+    fn take_packet_train(&mut self) -> u64 {
+        self.startup.trains.take_packet_train()
     }
 
     fn state(&self) -> &'static str {

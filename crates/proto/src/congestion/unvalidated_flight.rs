@@ -20,7 +20,7 @@ const MEASURED_PACKETS: u64 = 4;
 
 /// What is known of the flight.
 #[derive(Debug, Clone)]
-pub(super) struct Leap {
+pub(super) struct UnvalidatedFlight {
     since: Instant,
     last_sent: Instant,
     /// Whether a packet of it was acknowledged: what leaves from then on is no part of it.
@@ -28,12 +28,12 @@ pub(super) struct Leap {
     arrived: u64,
     lost: u64,
     /// What has arrived since the first loss was found.
-    remnant: Option<Remnant>,
+    after_loss: Option<AfterLoss>,
     is_refuted: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Remnant {
+struct AfterLoss {
     start: Instant,
     end: Instant,
     bytes: u64,
@@ -41,14 +41,14 @@ struct Remnant {
 
 /// What a refuted flight shows of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Retreat {
+pub(super) enum SafeRetreat {
     /// So many bytes of it have arrived until now.
     Arrived(u64),
     /// All of it was judged. In bytes per second, what the path delivers.
     Delivers(u64),
 }
 
-impl Retreat {
+impl SafeRetreat {
     /// The window in bytes that suits the path, where `min_rtt` is its smallest round-trip time.
     pub(super) fn window(self, min_rtt: Duration) -> u64 {
         match self {
@@ -58,7 +58,7 @@ impl Retreat {
     }
 }
 
-impl Leap {
+impl UnvalidatedFlight {
     /// The flight that begins now.
     pub(super) fn new(now: Instant) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Leap {
             answered: false,
             arrived: 0,
             lost: 0,
-            remnant: None,
+            after_loss: None,
             is_refuted: false,
         }
     }
@@ -103,9 +103,9 @@ impl Leap {
         }
         self.answered = true;
         self.arrived += ack.acked_bytes;
-        if let Some(remnant) = &mut self.remnant {
-            remnant.bytes += ack.acked_bytes;
-            remnant.end = now;
+        if let Some(after_loss) = &mut self.after_loss {
+            after_loss.bytes += ack.acked_bytes;
+            after_loss.end = now;
         }
     }
 
@@ -116,17 +116,19 @@ impl Leap {
         }
         self.lost += event.lost_bytes;
         // What had filled a bucket of tokens has passed before the first loss, and says nothing about the rate.
-        self.remnant.get_or_insert(Remnant { start: now, end: now, bytes: 0 });
+        self.after_loss.get_or_insert(AfterLoss { start: now, end: now, bytes: 0 });
         self.is_refuted |= self.lost > self.arrived && self.lost >= REFUTING_PACKETS * packet;
     }
 
     /// What the flight shows, if it was refuted; `is_over` says whether all of it was judged.
-    pub(super) fn retreat(&self, is_over: bool, packet: u64) -> Option<Retreat> {
-        let measured = self.remnant.filter(|remnant| {
-            is_over && remnant.bytes >= MEASURED_PACKETS * packet && remnant.end > remnant.start
+    pub(super) fn retreat(&self, is_over: bool, packet: u64) -> Option<SafeRetreat> {
+        let measured = self.after_loss.filter(|after_loss| {
+            is_over && after_loss.bytes >= MEASURED_PACKETS * packet && after_loss.end > after_loss.start
         });
-        let delivers = |remnant: Remnant| rate(remnant.bytes, remnant.end.saturating_since(remnant.start));
-        let retreat = measured.map_or(Retreat::Arrived(self.arrived), |it| Retreat::Delivers(delivers(it)));
+        let delivers =
+            |after_loss: AfterLoss| rate(after_loss.bytes, after_loss.end.saturating_since(after_loss.start));
+        let retreat =
+            measured.map_or(SafeRetreat::Arrived(self.arrived), |it| SafeRetreat::Delivers(delivers(it)));
         self.is_refuted.then_some(retreat)
     }
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::full_pipe::FullPipe;
-use super::leap::{Leap, Retreat};
-use super::train::PacketTrain;
+use super::packet_train::PacketTrain;
 use super::units::{percent, rate, volume};
+use super::unvalidated_flight::{SafeRetreat, UnvalidatedFlight};
 use super::{AckEvent, CongestionEvent, Sent};
 
 /// Shorter paths find their capacity soon enough, and their acknowledgements are spaced by too much else.
@@ -48,7 +48,7 @@ const MAX_EXCESS: u64 = 200;
 
 /// The estimate of trains of packets and what the start of a connection makes of it.
 #[derive(Debug, Clone)]
-pub(super) struct Ramp {
+pub(super) struct TrainProbing {
     initial_window: u64,
     phase: Phase,
     /// Trains that have shown nothing.
@@ -57,7 +57,7 @@ pub(super) struct Ramp {
     due: u64,
     estimate: Option<Estimate>,
     /// The flight that follows the estimate, until it is acknowledged.
-    leap: Option<Leap>,
+    unvalidated: Option<UnvalidatedFlight>,
     /// The excess of the gain once the estimate was reached, in hundredths.
     cautious_excess: Option<u64>,
 }
@@ -111,11 +111,19 @@ struct Estimate {
     valid: bool,
 }
 
-impl Ramp {
+impl TrainProbing {
     /// A start with this window in bytes.
     pub(super) fn new(initial_window: u64) -> Self {
         let phase = Phase::Unknown(None);
-        Self { initial_window, phase, misses: 0, due: 0, estimate: None, leap: None, cautious_excess: None }
+        Self {
+            initial_window,
+            phase,
+            misses: 0,
+            due: 0,
+            estimate: None,
+            unvalidated: None,
+            cautious_excess: None,
+        }
     }
 
     /// The bandwidth that trains showed, until the rate of delivery shows it better.
@@ -162,14 +170,14 @@ impl Ramp {
     }
 
     /// The bytes that may leave at once now, ahead of the pace; they are handed out once.
-    pub(super) fn take_train(&mut self) -> u64 {
+    pub(super) fn take_packet_train(&mut self) -> u64 {
         std::mem::take(&mut self.due)
     }
 
     /// Takes a packet that leaves.
     pub(super) fn on_sent(&mut self, now: Instant, sent: &Sent) {
-        if let Some(leap) = &mut self.leap {
-            leap.on_sent(now);
+        if let Some(unvalidated) = &mut self.unvalidated {
+            unvalidated.on_sent(now);
         }
         let known = self.estimate.map_or(0, |estimate| estimate.rate);
         match &mut self.phase {
@@ -217,17 +225,22 @@ impl Ramp {
         window.max(first)
     }
 
-    /// Takes an acknowledgement at any time, before [`Ramp::on_ack`]. Returns what the path delivers if the estimate has misled.
-    pub(super) fn judge(&mut self, now: Instant, ack: &AckEvent<'_>, packet: u64) -> Option<Retreat> {
+    /// Takes an acknowledgement at any time, before [`TrainProbing::on_ack`]. Returns what the path delivers if the estimate has misled.
+    pub(super) fn check_unvalidated(
+        &mut self,
+        now: Instant,
+        ack: &AckEvent<'_>,
+        packet: u64,
+    ) -> Option<SafeRetreat> {
         if let Some(estimate) = &mut self.estimate {
             estimate.valid &= now <= estimate.valid_until;
         }
-        let leap = self.leap.as_mut()?;
-        leap.on_ack(now, ack);
-        let is_over = leap.is_over(ack.largest_sent_time);
-        let retreat = leap.retreat(is_over, packet);
+        let unvalidated = self.unvalidated.as_mut()?;
+        unvalidated.on_ack(now, ack);
+        let is_over = unvalidated.is_over(ack.largest_sent_time);
+        let retreat = unvalidated.retreat(is_over, packet);
         if is_over {
-            self.leap = None;
+            self.unvalidated = None;
         }
         retreat
     }
@@ -240,9 +253,9 @@ impl Ramp {
         event: &CongestionEvent,
         packet: u64,
     ) -> Option<u64> {
-        let leap = self.leap.as_mut()?;
-        leap.on_lost(now, event, packet);
-        let arrived = leap.is_refuted().then(|| leap.arrived())?;
+        let unvalidated = self.unvalidated.as_mut()?;
+        unvalidated.on_lost(now, event, packet);
+        let arrived = unvalidated.is_refuted().then(|| unvalidated.arrived())?;
         self.estimate = None;
         self.stop();
         Some(arrived)
@@ -250,7 +263,7 @@ impl Ramp {
 
     /// Whether losses have shown that the estimate has misled, and not all of the flight was judged since.
     pub(super) fn is_refuted(&self) -> bool {
-        self.leap.as_ref().is_some_and(Leap::is_refuted)
+        self.unvalidated.as_ref().is_some_and(UnvalidatedFlight::is_refuted)
     }
 
     /// The path has turned out to be long: what has left is the first train, if it is one. Returns the window of the
@@ -276,7 +289,7 @@ impl Ramp {
         // Packets leave at the rate for a round trip, their acknowledgements take another one, and the last of them
         // shows the rate.
         self.estimate = Some(Estimate { rate: shown, valid_until: now + rtt * 2 + rtt / 8, valid: true });
-        self.leap.get_or_insert_with(|| Leap::new(now));
+        self.unvalidated.get_or_insert_with(|| UnvalidatedFlight::new(now));
         Some(volume(shown, rtt))
     }
 
