@@ -1,7 +1,7 @@
 //! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path, blind to loss.
 //!
-//! Bandwidth and round-trip time are measured as in version 3, whose parts are used here: rounds, the minimum of
-//! the round-trip time, the search for a plateau, and the departures for very short and for long paths.
+//! Bandwidth and round-trip time are measured with the parts of version 3: rounds, the minimum of the round-trip time, the
+//! search for a full pipe. The departures for very short and for long paths are the same, too.
 
 use std::time::Duration;
 

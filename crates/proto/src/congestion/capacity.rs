@@ -1,4 +1,4 @@
-//! What a path delivers in a round trip, as an observation for later connections (RFC 9959 §3.1).
+//! The bytes that a path delivers in a round trip, saved for later connections (RFC 9959 §3.1).
 
 use fulmar_base::Instant;
 

@@ -1,4 +1,7 @@
-//! A rise of the delay that is not jitter.
+//! Tells a rise of the delay, which is a queue, from jitter.
+//!
+//! HyStart++ (RFC 9406) compares the smallest samples of two rounds. This compares the smallest samples of short groups with
+//! the smallest of the path, so that it tells within a round trip. The method is our own.
 
 use std::time::Duration;
 

@@ -86,8 +86,8 @@ pub trait Controller: Send + Debug {
         let _ = (now, spurious);
     }
 
-    /// The flow resumes what an earlier connection knew of the path (RFC 9959). A controller that ignores this starts
-    /// as always.
+    /// A step of careful resume, with what an earlier connection knew of the path (RFC 9959). A controller that ignores it
+    /// starts as always.
     fn on_resume(&mut self, now: Instant, step: ResumeStep) {
         let _ = (now, step);
     }
@@ -104,21 +104,21 @@ pub trait Controller: Send + Debug {
         None
     }
 
-    /// The bytes that may leave at once after silence; with `None` they are the ten packets of the initial window,
-    /// or what the rate gives in two milliseconds.
+    /// The bytes that may leave at once after silence. With `None` it is ten packets, as in the initial window, or what the
+    /// rate gives in two milliseconds, if that is more.
     fn burst(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes that should leave as a train now: at once, ahead of the pace, and followed by a pause that pays for
-    /// them. Asked after each ACK frame and handed out once. A train shows the capacity of a path by how it is spaced
-    /// on arrival.
+    /// The bytes of a packet train that is due: they leave at once, ahead of the pace, and a pause that pays for them
+    /// follows. Called after each ACK frame; a train is returned once. How it is spaced on arrival shows the capacity of
+    /// the path.
     fn take_packet_train(&mut self) -> u64 {
         0
     }
 
-    /// Whether no more may leave now than arrives, whatever room the window has: the flow recovers from losses, and
-    /// how much the path holds is not known yet (RFC 9937, the conservative bound).
+    /// Whether no more may leave now than arrives, however much room the window has. So in recovery, while it is not known
+    /// how much the path holds (the conservative bound of RFC 9937).
     fn conserves(&self) -> bool {
         false
     }

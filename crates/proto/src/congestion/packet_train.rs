@@ -1,8 +1,9 @@
-//! The capacity of a path, estimated from the spacing that it gives to packets that left together.
+//! A packet train: packets that leave together, and whose spacing on arrival shows the capacity of the path.
 //!
-//! On a path over a satellite, doubling the rate in each round trip takes seconds. But packets that leave as a
-//! train are spaced by the bottleneck, and their acknowledgements show the spacing: an estimate after one round
-//! trip.
+//! Doubling the rate in each round trip takes seconds on a path over a satellite. The bottleneck spaces the packets of a
+//! train, and their acknowledgements show the spacing, so there is an estimate after one round trip. This is packet
+//! dispersion, as in C. Dovrolis, P. Ramanathan and D. Moore, "What do packet dispersion techniques measure?"
+//! (INFOCOM 2001). The guards against bunched acknowledgements are our own.
 
 use std::time::Duration;
 

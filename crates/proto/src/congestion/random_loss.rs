@@ -1,7 +1,9 @@
 //! Losses that are no sign of congestion: few of them, on a long path, without a queue.
 //!
-//! A radio link loses packets by chance. On a path over a satellite, a controller that takes each for congestion is
-//! left with a thousandth of the capacity, since its window needs many round trips to grow back.
+//! A radio link loses packets at random. On a path over a satellite, a controller that takes each loss for congestion is
+//! left with a thousandth of the capacity, since its window needs many round trips to grow back. That the queue tells the two
+//! kinds apart is the idea of TCP Veno (C. P. Fu and S. C. Liew, 2003). The bounds are our own. No RFC has this exception,
+//! so controllers say where they use it.
 
 use std::time::Duration;
 
@@ -32,7 +34,7 @@ const QUEUE_DIVISOR: u32 = 16;
 const QUEUE_MIN: Duration = Duration::from_millis(4);
 const QUEUE_MAX: Duration = Duration::from_millis(25);
 
-/// Tells losses by chance from congestion.
+/// Tells random losses from congestion.
 #[derive(Debug, Clone, Default)]
 pub(in crate::congestion) struct RandomLoss {
     rate: u32,
@@ -57,8 +59,8 @@ impl RandomLoss {
         self.min_rtt
     }
 
-    /// Takes the loss of so many packets, and returns whether it may be chance. A queue says that it is not, unless the
-    /// sender itself has just made one to probe the path.
+    /// Counts the loss of `packets`, and returns whether they may be random and need no reaction. A queue says that they are
+    /// not, unless the sender has just made it itself, to probe the path (`own_queue`).
     pub(in crate::congestion) fn tolerates(&mut self, packets: u64, own_queue: bool) -> bool {
         for _ in 0..packets.min(MEMORY) {
             self.rate += (ONE - self.rate) / WEIGHT;

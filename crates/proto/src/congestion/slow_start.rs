@@ -1,5 +1,5 @@
-//! Slow start of the controllers with a congestion window: as usual on short paths, with trains of packets on long
-//! ones.
+//! The first slow start of NewReno and CUBIC: HyStart++ (RFC 9406) on short paths, packet trains on long ones, and a bound
+//! that follows the rate of delivery.
 
 use fulmar_base::Instant;
 

@@ -1,4 +1,4 @@
-//! What a tuple has in flight, and whether it may send more.
+//! The congestion state of a tuple: what is in flight, and whether more may be sent.
 
 use std::time::Duration;
 
@@ -124,7 +124,7 @@ impl CongestionState {
         self.pacer.next_time(now, bytes)
     }
 
-    /// Notes a packet that counts in flight; what it returns belongs into its record.
+    /// A packet that counts in flight has left. The snapshot that this returns belongs into its record.
     pub(crate) fn on_sent(&mut self, now: Instant, packet_number: u64, size: u16) -> DeliverySnapshot {
         let bytes = u64::from(size);
         let snapshot = self.delivery.on_sent(now, bytes, self.bytes_in_flight);
@@ -135,7 +135,7 @@ impl CongestionState {
         self.controller.on_sent(now, &Sent { packet_number, bytes, bytes_in_flight, app_limited });
         if let Some(resume) = &mut self.resume {
             let step = resume.on_sent(now, bytes, bytes_in_flight, self.pacer.packet());
-            self.follow(now, step);
+            self.apply_resume(now, step);
         }
         snapshot
     }
@@ -152,7 +152,7 @@ impl CongestionState {
         let (in_flight, window) = (self.bytes_in_flight, self.controller.window());
         let resume = self.resume.as_mut().filter(|_| !nothing_left);
         let step = resume.and_then(|resume| resume.on_blocked(now, in_flight, window, rtt));
-        self.follow(now, step);
+        self.apply_resume(now, step);
         if step.is_some() {
             self.refresh_rate(now, rtt);
         }
@@ -161,8 +161,8 @@ impl CongestionState {
 
     // Careful resume.
 
-    /// Lets a flow that has lost nothing resume what an earlier connection knew of the path. If it has sent already,
-    /// what it sends next is its reconnaissance.
+    /// Begins careful resume with what an earlier connection knew of the path, unless packets were lost. If some have
+    /// left already, the next ones are the reconnaissance.
     pub(crate) fn resume(&mut self, saved: SavedPath) {
         if self.delivery.lost() == 0 {
             self.resume = Some(CarefulResume::new(saved, self.initial_window()));
@@ -189,7 +189,7 @@ impl CongestionState {
         self.resume.as_ref().map(CarefulResume::state)
     }
 
-    fn follow(&mut self, now: Instant, step: Option<ResumeStep>) {
+    fn apply_resume(&mut self, now: Instant, step: Option<ResumeStep>) {
         if let Some(step) = step {
             self.controller.on_resume(now, step);
         }
@@ -200,12 +200,12 @@ impl CongestionState {
 
     fn resume_after_congestion(&mut self, now: Instant) {
         let step = self.resume.as_mut().and_then(CarefulResume::on_congestion);
-        self.follow(now, step);
+        self.apply_resume(now, step);
     }
 
     // The fate of packets.
 
-    /// Notes a packet that was acknowledged.
+    /// A packet was acknowledged.
     pub(crate) fn packet_acked(&mut self, packet: &PacketInFlight) {
         let bytes = packet.bytes;
         let newest = (packet.sent_time, packet.snapshot);
@@ -223,8 +223,8 @@ impl CongestionState {
         }
     }
 
-    /// Ends an ACK frame: tells the controller of the packets acknowledged since the last call.
-    /// `ce` more of them met congestion.
+    /// An ACK frame ends: the controller hears of the packets acknowledged since the last call. The peer reports `ce` more
+    /// of them to be marked.
     pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, ce: u64, rtt: &Rtt) {
         let Some(sum) = self.acked.take() else { return };
         self.last_acked = sum.newest;
@@ -250,11 +250,11 @@ impl CongestionState {
         self.capacity.on_ack(now, &event);
         let (sent, in_flight) = (sum.newest.0, self.bytes_in_flight);
         let step = self.resume.as_mut().and_then(|resume| resume.on_ack(now, sent, in_flight, rtt));
-        self.follow(now, step);
+        self.apply_resume(now, step);
         self.refresh_rate(now, rtt);
     }
 
-    /// Notes a packet that was declared lost.
+    /// A packet was declared lost.
     pub(crate) fn packet_lost(&mut self, now: Instant, packet: &PacketInFlight) {
         let bytes = packet.bytes;
         self.remove(bytes);
@@ -280,11 +280,11 @@ impl CongestionState {
         self.controller.on_packet_lost(now, &lost);
     }
 
-    /// Ends a detection of losses: tells the controller of the packets lost since the last call, after
-    /// [`CongestionState::end_ack`] of the same ACK frame. What the controller wants to leave as a train is known then, too.
+    /// A detection of losses ends: the controller hears of the packets lost since the last call. Comes after
+    /// [`CongestionState::end_ack`] of the same ACK frame. Then the controller also says whether a packet train is due.
     pub(crate) fn end_loss(&mut self, now: Instant, persistent: bool, rtt: &Rtt) {
         if let Some(sum) = self.lost.take() {
-            self.tell_of_losses(now, &sum, persistent, rtt);
+            self.report_losses(now, &sum, persistent, rtt);
         }
         self.conserve();
         let train = self.controller.take_packet_train();
@@ -301,7 +301,7 @@ impl CongestionState {
         self.conserved = self.controller.conserves().then_some(conserved);
     }
 
-    fn tell_of_losses(&mut self, now: Instant, sum: &LostSum, persistent: bool, rtt: &Rtt) {
+    fn report_losses(&mut self, now: Instant, sum: &LostSum, persistent: bool, rtt: &Rtt) {
         let event = CongestionEvent {
             cause: Cause::Loss,
             lost_bytes: sum.bytes,
@@ -350,7 +350,7 @@ impl CongestionState {
         }
     }
 
-    /// The fate of what is in flight will not be reported, because it left from another address.
+    /// What is in flight counts no more: it left from another address, and its acknowledgements count nowhere.
     pub(crate) fn forget_flight(&mut self) {
         self.bytes_in_flight = 0;
     }

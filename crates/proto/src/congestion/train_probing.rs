@@ -1,7 +1,11 @@
-//! The first rise of the rate on long paths, shared by all controllers: trains of packets show how far it goes.
+//! The start on long paths: packet trains find the capacity, where slow start would double the rate many times.
 //!
-//! The first flight leaves as a train. What it shows is the pace of the next round trip, which begins with a train of
-//! its own, and a pause that pays for it. That goes on until a train shows no more than the one before it.
+//! The first flight leaves as a train (see `packet_train`). The rate that it shows is the pace of the next round trip. That
+//! one begins with another train, followed by a pause that pays for it. This goes on until a train shows no more than the one
+//! before it. All controllers but Prague start like this on paths of 80 ms and more.
+//!
+//! The method is our own, from two that are known: packet dispersion for the estimate, and for the flight that follows
+//! it the steps of careful resume (RFC 9959), see `unvalidated_flight`.
 
 use std::time::Duration;
 
@@ -46,7 +50,7 @@ const CAUTIOUS_EXCESS: u64 = 25;
 /// The excess grows no further; the gain is limited by that of the controller.
 const MAX_EXCESS: u64 = 200;
 
-/// The estimate of trains of packets and what the start of a connection makes of it.
+/// The search for the capacity with packet trains, and what the start of a connection makes of the estimate.
 #[derive(Debug, Clone)]
 pub(super) struct TrainProbing {
     initial_window: u64,
@@ -101,7 +105,7 @@ impl Probe {
     }
 }
 
-/// What trains of packets showed.
+/// What the trains have shown.
 #[derive(Debug, Clone, Copy)]
 struct Estimate {
     /// Bytes per second.
@@ -163,7 +167,7 @@ impl TrainProbing {
         }
     }
 
-    /// What counts as growth of the rate in a round: half of what the gain could bring where it is small.
+    /// What counts as growth of the rate in a round, in hundredths. Where the gain is small, half of it counts.
     pub(super) fn growth_percent(&self) -> u64 {
         let usual = FullPipe::GROWTH_PERCENT;
         self.cautious_excess.map_or(usual, |excess| (100 + excess / 2).min(usual))
@@ -198,9 +202,8 @@ impl TrainProbing {
         }
     }
 
-    /// Takes an acknowledgement in the first rise of the rate. Returns the window that the path should have at least,
-    /// if there is something to say: it need not wait for acknowledgements to grow, since the path is empty, and
-    /// the pacer spreads it.
+    /// An ACK frame has come during the start. Returns the smallest window that suits the path, if the trains say
+    /// something about it. The window may go there at once: the path is empty, and the pacer spreads it.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
@@ -225,7 +228,8 @@ impl TrainProbing {
         window.max(first)
     }
 
-    /// Takes an acknowledgement at any time, before [`TrainProbing::on_ack`]. Returns what the path delivers if the estimate has misled.
+    /// An ACK frame has come, at any time; before [`TrainProbing::on_ack`]. Returns where to retreat to if the flight has
+    /// shown that the estimate was wrong.
     pub(super) fn check_unvalidated(
         &mut self,
         now: Instant,
@@ -245,8 +249,8 @@ impl TrainProbing {
         retreat
     }
 
-    /// Takes losses at any time. If they show that the estimate has misled, the search ends, and the bytes that are known
-    /// to have arrived since are returned.
+    /// Packets were lost, at any time. If that shows that the estimate was wrong, the search ends. Returns the bytes of the
+    /// flight that have arrived then.
     pub(super) fn on_congestion(
         &mut self,
         now: Instant,
@@ -261,13 +265,13 @@ impl TrainProbing {
         Some(arrived)
     }
 
-    /// Whether losses have shown that the estimate has misled, and not all of the flight was judged since.
+    /// Whether losses have shown that the estimate was wrong, while a part of the flight is still under way.
     pub(super) fn is_refuted(&self) -> bool {
         self.unvalidated.as_ref().is_some_and(UnvalidatedFlight::is_refuted)
     }
 
-    /// The path has turned out to be long: what has left is the first train, if it is one. Returns the window of the
-    /// first flight.
+    /// The path has turned out to be long. What has left by now is the first train, if enough packets left together.
+    /// Returns the window of the first flight.
     fn begin(&mut self, rtt: Duration, packet: u64) -> Option<u64> {
         let Phase::Unknown(probe) = &mut self.phase else { return None };
         let train = probe.take().filter(|probe| !probe.train.is_short(packet));

@@ -1,4 +1,4 @@
-//! Rates times times, in integers: a run is the same on every machine.
+//! Rates and volumes in integers, so that a run is the same on every machine.
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
-//! The flight that leaves at a rate which trains of packets have shown, before any of it was acknowledged.
+//! The first flight that leaves at a rate which packet trains have shown. Nothing of it was acknowledged yet, so the rate is
+//! not validated: the words are those of careful resume (RFC 9959), and so is the idea of the safe retreat.
 //!
-//! A train says how fast the bottleneck sends, but not that it will go on so: a policer lets a short train pass at any
-//! rate and drops what exceeds its own later. On a long path that is found out a round trip later, when many times too
-//! much is under way. To take the usual part of the window then would lose the next flights as well. So the flight itself
-//! shows what to go back to: the rate at which packets still arrive while others are lost.
+//! A train shows how fast the bottleneck sends, not that it will go on so. A policer lets a short train pass at any rate,
+//! and drops later what exceeds its own. On a long path the sender hears of that a round trip later, with many times too much
+//! under way. Half of such a window would lose the next flights as well. So the flight itself shows what to retreat to: the
+//! rate at which packets still arrive while others are lost.
 
 use std::time::Duration;
 
@@ -12,18 +13,18 @@ use fulmar_base::Instant;
 use super::units::{rate, volume};
 use super::{AckEvent, CongestionEvent};
 
-/// Losses refute the rate if they are more than what arrives, and so many packets at least.
+/// The rate is wrong if more is lost than arrives, and this many packets at least.
 const REFUTING_PACKETS: u64 = 16;
 
-/// What still arrives is measured over so many packets at least.
+/// The rate of what still arrives is measured over this many packets at least.
 const MEASURED_PACKETS: u64 = 4;
 
-/// What is known of the flight.
+/// The flight, and what has become of it.
 #[derive(Debug, Clone)]
 pub(super) struct UnvalidatedFlight {
     since: Instant,
     last_sent: Instant,
-    /// Whether a packet of it was acknowledged: what leaves from then on is no part of it.
+    /// Whether a packet of it was acknowledged. What leaves after that is no part of the flight.
     answered: bool,
     arrived: u64,
     lost: u64,
@@ -39,12 +40,12 @@ struct AfterLoss {
     bytes: u64,
 }
 
-/// What a refuted flight shows of the path.
+/// Where to retreat to, as a flight shows whose rate was wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SafeRetreat {
-    /// So many bytes of it have arrived until now.
+    /// The bytes of the flight that have arrived until now.
     Arrived(u64),
-    /// All of it was judged. In bytes per second, what the path delivers.
+    /// The rate at which the path delivers, in bytes per second. Known once the whole flight was acknowledged or lost.
     Delivers(u64),
 }
 
@@ -79,7 +80,7 @@ impl UnvalidatedFlight {
         }
     }
 
-    /// Whether most of what was judged is lost.
+    /// Whether more of it was lost than has arrived: the rate was wrong.
     pub(super) fn is_refuted(&self) -> bool {
         self.is_refuted
     }
@@ -89,8 +90,8 @@ impl UnvalidatedFlight {
         self.arrived
     }
 
-    /// Whether an acknowledgement whose newest packet left at `sent` ends the flight. Losses that it shows are found after
-    /// it: unless there were enough of them before, those of the last packets are waited for.
+    /// Whether an ACK frame whose newest packet left at `sent` ends the flight. The losses that it shows are reported
+    /// after it, so it takes a later packet, unless enough losses are known already.
     pub(super) fn is_over(&self, sent: Instant) -> bool {
         self.answered && (sent > self.last_sent || self.is_refuted && sent == self.last_sent)
     }
@@ -120,7 +121,7 @@ impl UnvalidatedFlight {
         self.is_refuted |= self.lost > self.arrived && self.lost >= REFUTING_PACKETS * packet;
     }
 
-    /// What the flight shows, if it was refuted; `is_over` says whether all of it was judged.
+    /// Where to retreat to, if the rate was wrong. `is_over` says whether the whole flight was acknowledged or lost.
     pub(super) fn retreat(&self, is_over: bool, packet: u64) -> Option<SafeRetreat> {
         let measured = self.after_loss.filter(|after_loss| {
             is_over && after_loss.bytes >= MEASURED_PACKETS * packet && after_loss.end > after_loss.start

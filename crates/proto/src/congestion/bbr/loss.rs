@@ -45,7 +45,7 @@ pub(super) struct Losses {
     pub(super) round_end: u64,
     /// Whether the last acknowledgement began a round.
     pub(super) round_started: bool,
-    /// Tells losses by chance.
+    /// Tells random losses from congestion.
     pub(super) random: RandomLoss,
     /// Bytes lost since the last overflow, of packets that were sent later, in this round.
     overflow: u64,

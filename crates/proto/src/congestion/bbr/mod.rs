@@ -6,27 +6,29 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `bandwidth` | the maximum filter of the bandwidth, and the search for a plateau |
+//! | `bandwidth` | the maximum filter of the bandwidth |
 //! | `min_rtt` | the minimum round-trip time and when it is due to be measured |
 //! | `rounds` | round trips counted in packets |
 //! | `aggregation` | how much more than expected is acknowledged at once |
-//! | `delay` | a rise of the delay that is no jitter |
 //! | `startup` | the states STARTUP and DRAIN |
 //! | `probe_bw`, `probe_rtt` | the other states |
 //! | `loss` | what losses change in the model, and the undoing of it |
 //! | `resume` | careful resume |
 //! | `control` | the window and the pacing rate that follow |
 //!
-//! Where this departs from the draft, the place says so and why. The departures are: a rise of delay ends STARTUP and the
-//! probing for bandwidth; heavy losses end STARTUP at once, and the bandwidth is measured anew then; marks end it as losses
-//! do; the pace has a lower bound, and no margin where there is no queue; after a stop of the path the next probe is due
-//! soon; on long paths few losses without a queue lower no bound, and nowhere do they lower that of a probe below what the
-//! path holds, while a probe that takes from others lowers it as they do; on long paths the first packets show the
-//! capacity, and the flight that follows shows it if they have misled; when DRAIN ends, half of an acknowledgement counts
-//! as gone, and what jitter holds as no queue; the measurement of the round-trip time is rarer on long paths and spared
-//! where the queue is empty; the allowance for aggregation bridges silences; a path that has become much slower is believed
-//! after a round, and a queue that overflows without a probe is fed no further; the budget for offloading is smaller
-//! than what the pacer gives out at once.
+//! Where this departs from the draft, the place says so and why. The departures are:
+//!
+//! - STARTUP: on long paths packet trains show the capacity, and the flight that follows shows it if they were wrong. A rise
+//!   of the delay ends it, heavy losses end it at once and the bandwidth is measured anew, and marks end it as losses do.
+//! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
+//! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
+//! - Losses: on long paths few losses without a queue lower no bound. Nowhere do they lower that of a probe below what the path
+//!   holds, but a probe that takes from others lowers it as they do. A queue that overflows without a probe is not fed further.
+//! - PROBE_RTT is rarer on long paths, and spared where the queue is empty.
+//! - The pace has a lower bound, and no margin where there is no queue.
+//! - The bandwidth: a path that has become much slower is believed after a round.
+//! - The allowance for aggregation bridges silences, and the budget for offloading is smaller than what the pacer gives out
+//!   at once.
 
 mod aggregation;
 mod bandwidth;

@@ -76,8 +76,8 @@ impl Bbr {
         if self.phase == Phase::Startup { self.startup.trains.first_pace() } else { 0 }
     }
 
-    /// A departure from the draft: a flight that a train has misled is lost for the most part. The window and the maximum
-    /// of the bandwidth would say so only rounds later.
+    /// A departure from the draft: where a packet train has shown a wrong rate, most of the next flight is lost. The window
+    /// and the maximum of the bandwidth would say so only rounds later.
     pub(super) fn check_unvalidated_flight(&mut self, now: Instant, ack: &AckEvent<'_>) {
         let retreat = self.startup.trains.check_unvalidated(now, ack, self.control.packet);
         if let Some(SafeRetreat::Delivers(rate)) = retreat {
