@@ -103,7 +103,7 @@ impl Period {
     /// When a path stands still and goes on, what was held arrives together, and fills the rest of a round trip, or the
     /// whole. Its samples would slow down the pace for a dozen round trips. The round trip after it decides: if its
     /// smallest sample is long as well, the path has become longer.
-    fn tells_of_stop(&self, smoothed: Duration) -> bool {
+    fn shows_stop(&self, smoothed: Duration) -> bool {
         self.stopped && !(self.after_stop && self.smallest >= smoothed * LONGER)
     }
 
@@ -184,7 +184,7 @@ impl Rtt {
         }
         let newest_was_sent_after_start = self.period.start + sample <= now;
         if newest_was_sent_after_start {
-            let stopped = self.period.tells_of_stop(self.smoothed);
+            let stopped = self.period.shows_stop(self.smoothed);
             let mean = if stopped { self.smoothed } else { self.period.mean() };
             self.weigh(mean, self.period.farthest);
             self.step = self.period.step;

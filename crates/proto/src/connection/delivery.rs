@@ -71,7 +71,7 @@ impl Connection {
                 }
                 SentFrame::ObservedAddress { sequence } => {
                     for tuple in self.path.tuples_mut() {
-                        tuple.observation.on_fate(*sequence, acked);
+                        tuple.observation.on_delivery(*sequence, acked);
                     }
                 }
                 // A PING has done what it could.

@@ -13,7 +13,7 @@ use super::Connection;
 use super::migration::Detour;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, Event, PathEvent};
-use crate::ext::{unasked, unasked_stamp};
+use crate::ext::{unrequested_address, unrequested_timestamp};
 use crate::ids::SpaceId;
 use crate::log::LogEvent;
 use crate::streams::RecvContext;
@@ -89,7 +89,9 @@ impl Connection {
             Frame::NewToken(token) => self.on_new_token(&token),
             Frame::HandshakeDone => self.on_handshake_done(cx.now),
             Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request),
-            Frame::Timestamp(stamp) => self.timestamps.as_mut().ok_or_else(unasked_stamp)?.on_frame(&stamp),
+            Frame::Timestamp(stamp) => {
+                self.timestamps.as_mut().ok_or_else(unrequested_timestamp)?.on_frame(&stamp)
+            }
             Frame::ObservedAddress(observed) => self.on_observed_address(cx, &observed),
             Frame::ImmediateAck => self.on_immediate_ack(cx),
             Frame::ConnectionClose(close) => {
@@ -132,7 +134,7 @@ impl Connection {
         cx: &FrameContext<'_>,
         frame: &ObservedAddress,
     ) -> Result<(), TransportError> {
-        let extension = self.address_discovery.as_ref().ok_or_else(unasked)?;
+        let extension = self.address_discovery.as_ref().ok_or_else(unrequested_address)?;
         let tuple = match cx.detour {
             None => Some(&mut self.path.tuple),
             Some(detour) => self.path.tuples_mut().find(|tuple| tuple.addrs == detour.addrs()),

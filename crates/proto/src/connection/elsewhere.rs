@@ -37,7 +37,7 @@ impl Connection {
         let tuple = &mut self.path.others_mut()[index];
         tuple.write(now, &mut rng, &mut frames);
         if let Some(extension) = self.address_discovery.as_mut().filter(|_| !frames.is_empty()) {
-            extension.write_aside(&mut tuple.observation, tuple.addrs.remote, &mut frames);
+            extension.write_off_path(&mut tuple.observation, tuple.addrs.remote, &mut frames);
         }
         let payload = (!frames.is_empty()).then(|| frames.finish());
         self.log = log;

@@ -41,7 +41,7 @@ impl Connection {
     pub(super) fn note_figures(&mut self, now: Instant, blocked: Option<Blocked>) {
         // Taken out for the call, so that the figures can be borrowed.
         if let Some(mut log) = self.log.take() {
-            log.note(now, &self.figures(blocked));
+            log.push_figures(now, &self.figures(blocked));
             self.log = Some(log);
         }
     }
@@ -81,13 +81,13 @@ impl Connection {
     pub(super) fn note_keys(&mut self, now: Instant) {
         let Some(log) = &mut self.log else { return };
         if self.handshake.early_keys().is_some() {
-            log.note_keys(now, PacketKind::ZeroRtt);
+            log.push_keys(now, PacketKind::ZeroRtt);
         }
         if self.handshake.handshake_keys().is_some() {
-            log.note_keys(now, PacketKind::Handshake);
+            log.push_keys(now, PacketKind::Handshake);
         }
         if self.handshake.one_rtt_keys().is_some() {
-            log.note_keys(now, PacketKind::OneRtt);
+            log.push_keys(now, PacketKind::OneRtt);
         }
     }
 
@@ -95,7 +95,7 @@ impl Connection {
     pub(super) fn note_generation(&mut self, now: Instant) -> u64 {
         let generation = self.handshake.one_rtt_keys().map_or(0, |keys| keys.generation());
         if let Some(log) = &mut self.log {
-            log.note_generation(now, generation);
+            log.push_key_generation(now, generation);
         }
         generation
     }
@@ -224,7 +224,7 @@ impl From<Blocked> for BlockedReason {
             Blocked::NothingToSend => Self::NothingToSend,
             Blocked::Window => Self::Window,
             Blocked::Pacer => Self::Pacer,
-            Blocked::Credit => Self::Credit,
+            Blocked::Credit => Self::AmplificationLimit,
         }
     }
 }

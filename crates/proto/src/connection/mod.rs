@@ -255,7 +255,7 @@ impl Connection {
     /// not asked to (see [`TransportConfig::address_discovery`](crate::TransportConfig::address_discovery)). The
     /// peer may be mistaken, or lie.
     pub fn observed_address(&self) -> Option<SocketAddr> {
-        self.path.tuple.observation.told()
+        self.path.tuple.observation.observed()
     }
 
     /// The time after which an acknowledgement is overdue (RFC 9002 §6.2.1), without backoff.

@@ -218,7 +218,7 @@ impl FirstFlight {
         let mut tls = self.tls.clone();
         tls.time_provider = clock.clone();
         let session = Session::client(&tls, version, self.name.clone(), bytes, self.aead)?;
-        clock.note_hello();
+        clock.on_client_hello();
         Ok(session)
     }
 }

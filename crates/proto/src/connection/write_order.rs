@@ -70,7 +70,7 @@ impl Connection {
         let must_ask = reminds || (allowance == Allowance::Probe && self.probes.is_due(space));
         match space {
             SpaceId::Data(_) => {
-                if must_ask && self.ack_frequency.as_ref().is_some_and(|extension| extension.may_ask()) {
+                if must_ask && self.ack_frequency.as_ref().is_some_and(|extension| extension.may_request()) {
                     // Whatever the probe says, its acknowledgement is waited for.
                     out.write_untracked(&Frame::ImmediateAck);
                 }

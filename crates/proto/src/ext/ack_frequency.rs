@@ -55,7 +55,7 @@ struct Sender {
     /// The shortest delay that the peer takes.
     min_ack_delay: Duration,
     /// What the peer is asked for; at first, what it does by itself.
-    asked: Latest<Request>,
+    requested: Latest<Request>,
     next_sequence: u64,
     /// The longest delay by which the peer may be acting now.
     delay_max: Duration,
@@ -79,7 +79,7 @@ impl AckFrequency {
     pub(crate) fn new(min_ack_delay: Duration, peer: &TransportParameters) -> Self {
         let sender = peer.min_ack_delay.map(|min_ack_delay| Sender {
             min_ack_delay,
-            asked: Latest::new(Request::unasked(peer.max_ack_delay)),
+            requested: Latest::new(Request::unprompted(peer.max_ack_delay)),
             next_sequence: 0,
             delay_max: peer.max_ack_delay,
             period: None,
@@ -123,7 +123,7 @@ impl AckFrequency {
     // As a sender of data.
 
     /// Whether the peer takes IMMEDIATE_ACK and ACK_FREQUENCY.
-    pub(crate) fn may_ask(&self) -> bool {
+    pub(crate) fn may_request(&self) -> bool {
         self.sender.is_some()
     }
 
@@ -153,8 +153,8 @@ impl AckFrequency {
         let return_delay = sender.return_path.delay(figures.rtt, &observed);
         let wanted = Request::wanted(figures, &observed, sender.min_ack_delay, return_delay);
         let is_time = has_jumped || figures.packets_sent >= tuning::FIRST_PACKETS;
-        if is_time && wanted.differs_from(&sender.asked.get()) {
-            sender.asked.set(wanted);
+        if is_time && wanted.differs_from(&sender.requested.get()) {
+            sender.requested.set(wanted);
         }
     }
 
@@ -162,18 +162,18 @@ impl AckFrequency {
     /// is sent, nothing has to be acknowledged.
     pub(crate) fn wants_to_send(&self, packets_sent: u64) -> bool {
         packets_sent >= tuning::FIRST_PACKETS
-            && self.sender.as_ref().is_some_and(|sender| sender.asked.is_pending())
+            && self.sender.as_ref().is_some_and(|sender| sender.requested.is_pending())
     }
 
     /// Writes what is to be asked for.
     pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>) {
         let Some(sender) = &mut self.sender else { return };
-        let Some(request) = sender.asked.pending() else { return };
+        let Some(request) = sender.requested.pending() else { return };
         let sequence = sender.next_sequence;
         let frame = Frame::AckFrequency(request.frame(VarInt::saturating(sequence)));
         if out.write(&frame, SentFrame::AckFrequency { sequence }) {
             sender.next_sequence += 1;
-            sender.asked.on_written();
+            sender.requested.on_written();
             // Draft §7: until the request is acknowledged, the longer delay counts.
             sender.delay_max = sender.delay_max.max(request.max_ack_delay);
         }
@@ -182,9 +182,9 @@ impl AckFrequency {
     /// The peer has a request. Of the requests under way only the newest matters.
     pub(crate) fn on_acked(&mut self, sequence: u64) {
         let Some(sender) = &mut self.sender else { return };
-        if sender.is_newest(sequence) && !sender.asked.is_pending() {
-            sender.delay_max = sender.asked.get().max_ack_delay;
-            sender.asked.cancel();
+        if sender.is_newest(sequence) && !sender.requested.is_pending() {
+            sender.delay_max = sender.requested.get().max_ack_delay;
+            sender.requested.cancel();
         }
     }
 
@@ -192,11 +192,11 @@ impl AckFrequency {
     pub(crate) fn on_lost(&mut self, sequence: u64) {
         let Some(sender) = &mut self.sender else { return };
         if sender.is_newest(sequence) {
-            sender.asked.on_lost();
+            sender.requested.on_lost();
         }
     }
 
-    /// The longest that the peer may delay an acknowledgement, if it can be asked.
+    /// The longest that the peer may delay an acknowledgement, if it can be requested.
     pub(crate) fn peer_max_ack_delay(&self) -> Option<Duration> {
         self.sender.as_ref().map(|sender| sender.delay_max)
     }

@@ -40,7 +40,7 @@ pub(crate) struct Observation {
     /// The number that it is told under.
     sequence: Option<u64>,
     /// The newest that the peer has told: its number and the address.
-    told: Option<(u64, SocketAddr)>,
+    received: Option<(u64, SocketAddr)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,12 +54,12 @@ enum State {
 
 impl Observation {
     /// The address of this end, as the peer sees it.
-    pub(crate) fn told(&self) -> Option<SocketAddr> {
-        self.told.map(|(_, address)| address)
+    pub(crate) fn observed(&self) -> Option<SocketAddr> {
+        self.received.map(|(_, address)| address)
     }
 
     /// A packet with the observation of this number was acknowledged, or lost.
-    pub(crate) fn on_fate(&mut self, sequence: u64, acked: bool) {
+    pub(crate) fn on_delivery(&mut self, sequence: u64, acked: bool) {
         if self.sequence == Some(sequence) && self.state != State::Acked {
             self.state = if acked { State::Acked } else { State::Due };
         }
@@ -99,10 +99,10 @@ impl AddressDiscovery {
 
     /// Whether the tuple in use has something to tell.
     pub(crate) fn wants_to_send(&self, observation: &Observation) -> bool {
-        self.provides && observation.state == State::Due && self.may_tell(observation)
+        self.provides && observation.state == State::Due && self.may_report(observation)
     }
 
-    fn may_tell(&self, observation: &Observation) -> bool {
+    fn may_report(&self, observation: &Observation) -> bool {
         observation.sequence.is_some() || self.allowance > 0
     }
 
@@ -125,13 +125,13 @@ impl AddressDiscovery {
 
     /// Writes the observation of a tuple that is being tried, beside a challenge. Nobody hears whether it arrives:
     /// once the tuple is in use, it is told again.
-    pub(crate) fn write_aside(
+    pub(crate) fn write_off_path(
         &mut self,
         observation: &mut Observation,
         remote: SocketAddr,
         out: &mut FrameWriter<'_>,
     ) {
-        if self.provides && self.may_tell(observation) {
+        if self.provides && self.may_report(observation) {
             let sequence = VarInt::saturating(self.sequence_of(observation));
             out.write_untracked(&Frame::ObservedAddress(ObservedAddress::new(sequence, remote)));
         }
@@ -158,20 +158,20 @@ impl AddressDiscovery {
         observation: &mut Observation,
     ) -> Result<Option<SocketAddr>, TransportError> {
         if !self.receives {
-            return Err(unasked());
+            return Err(unrequested_address());
         }
         let (sequence, address) = (frame.sequence.get(), frame.address());
-        let known = observation.told;
+        let known = observation.received;
         if known.is_some_and(|(newest, _)| sequence <= newest) {
             return Ok(None);
         }
-        observation.told = Some((sequence, address));
+        observation.received = Some((sequence, address));
         Ok(Some(address).filter(|address| known.is_none_or(|(_, known)| known != *address)))
     }
 }
 
 /// Draft §4.1: nobody tells an address to who has not asked.
-pub(crate) fn unasked() -> TransportError {
+pub(crate) fn unrequested_address() -> TransportError {
     TransportError::protocol_violation("an observed address that nobody has asked for")
 }
 

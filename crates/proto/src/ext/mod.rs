@@ -9,7 +9,7 @@ mod quic_bit;
 mod timestamps;
 
 pub(crate) use ack_frequency::{AckFigures, AckFrequency, MIN_ACK_DELAY};
-pub(crate) use address_discovery::{AddressDiscovery, Observation, unasked};
+pub(crate) use address_discovery::{AddressDiscovery, Observation, unrequested_address};
 pub(crate) use quic_bit::QuicBit;
 pub use timestamps::OneWayDelays;
-pub(crate) use timestamps::{Timestamps, unasked_stamp};
+pub(crate) use timestamps::{Timestamps, unrequested_timestamp};

@@ -98,7 +98,7 @@ impl Timestamps {
     /// PROTOCOL_VIOLATION if this end has not asked for it.
     pub(crate) fn on_frame(&mut self, frame: &Timestamp) -> Result<(), TransportError> {
         if !self.receives {
-            return Err(unasked_stamp());
+            return Err(unrequested_timestamp());
         }
         // A value that leaves the range is from no clock.
         let nanos =
@@ -173,7 +173,7 @@ impl Baseline {
 }
 
 /// Draft §2.1: nobody sends timestamps to who has not asked.
-pub(crate) fn unasked_stamp() -> TransportError {
+pub(crate) fn unrequested_timestamp() -> TransportError {
     TransportError::protocol_violation("a timestamp that nobody has asked for")
 }
 

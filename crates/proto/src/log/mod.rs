@@ -160,7 +160,7 @@ impl ConnectionLog {
     }
 
     /// Notes an update of the keys, once.
-    pub(crate) fn note_generation(&mut self, at: Instant, generation: u64) {
+    pub(crate) fn push_key_generation(&mut self, at: Instant, generation: u64) {
         if self.seen.key_generation != generation {
             self.seen.key_generation = generation;
             self.push(at, LogEvent::KeyGeneration(generation));
@@ -168,7 +168,7 @@ impl ConnectionLog {
     }
 
     /// Notes that there are keys for packets of a kind, once.
-    pub(crate) fn note_keys(&mut self, at: Instant, kind: PacketKind) {
+    pub(crate) fn push_keys(&mut self, at: Instant, kind: PacketKind) {
         if kind > self.keys {
             self.keys = kind;
             self.push(at, LogEvent::KeysInstalled(kind));
@@ -176,7 +176,7 @@ impl ConnectionLog {
     }
 
     /// Notes what is different from the last time.
-    pub(crate) fn note(&mut self, at: Instant, now: &Figures) {
+    pub(crate) fn push_figures(&mut self, at: Instant, now: &Figures) {
         let was = std::mem::replace(&mut self.seen, *now);
         if was == *now {
             return;
@@ -196,10 +196,10 @@ impl ConnectionLog {
         if was.rates != now.rates {
             self.push(at, LogEvent::Rates { pacing: now.rates.0, delivery: now.rates.1 });
         }
-        self.note_rare(at, &was, now);
+        self.push_rare_figures(at, &was, now);
     }
 
-    fn note_rare(&mut self, at: Instant, was: &Figures, now: &Figures) {
+    fn push_rare_figures(&mut self, at: Instant, was: &Figures, now: &Figures) {
         if was.ssthresh != now.ssthresh {
             self.push(at, LogEvent::SlowStartThreshold(now.ssthresh));
         }

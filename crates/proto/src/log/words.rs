@@ -22,8 +22,8 @@ pub enum BlockedReason {
     Window,
     /// The pacer wants to be asked later.
     Pacer,
-    /// The peer's address is not validated, and its credit is used up.
-    Credit,
+    /// The peer's address is not validated, and as much was sent there as may be (RFC 9000 §8.1).
+    AmplificationLimit,
 }
 
 /// Where a connection stands.

@@ -19,24 +19,24 @@ const RESOLUTION: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct TicketClock {
     inner: Arc<dyn TimeProvider>,
-    has_said_hello: AtomicBool,
+    has_sent_hello: AtomicBool,
 }
 
 impl TicketClock {
     pub(crate) fn new(inner: Arc<dyn TimeProvider>) -> Self {
-        Self { inner, has_said_hello: AtomicBool::new(false) }
+        Self { inner, has_sent_hello: AtomicBool::new(false) }
     }
 
     /// The ClientHello is made: whatever ticket comes from now on is dated later.
-    pub(crate) fn note_hello(&self) {
-        self.has_said_hello.store(true, Ordering::Relaxed);
+    pub(crate) fn on_client_hello(&self) {
+        self.has_sent_hello.store(true, Ordering::Relaxed);
     }
 }
 
 impl TimeProvider for TicketClock {
     fn current_time(&self) -> Option<UnixTime> {
         let now = self.inner.current_time()?;
-        match self.has_said_hello.load(Ordering::Relaxed) {
+        match self.has_sent_hello.load(Ordering::Relaxed) {
             true => Some(UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + RESOLUTION)),
             false => Some(now),
         }
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn no_ticket_claims_to_be_older_than_it_is() {
-        let seconds = |millis, has_said_hello: bool| {
+        let seconds = |millis, has_sent_hello: bool| {
             let clock = TicketClock::new(Arc::new(Fixed(millis)));
-            if has_said_hello {
-                clock.note_hello();
+            if has_sent_hello {
+                clock.on_client_hello();
             }
             clock.current_time().map_or(0, |time| time.as_secs())
         };

@@ -134,9 +134,9 @@ impl Bbr {
         // more. A loss by chance in PROBE_DOWN would keep its slow pace until the next probe.
         let own_queue = self.phase == Phase::ProbeDown && !self.cycle.takes_from_others;
         let by_chance = self.losses.random.tolerates(1, own_queue);
-        self.note_loss(!by_chance);
+        self.on_loss_in_round(!by_chance);
         if !by_chance {
-            self.watch_overflow(now, lost);
+            self.check_overflow(now, lost);
         }
         if self.is_found_late(now, lost) {
             self.probe_soon(now);
@@ -185,7 +185,7 @@ impl Bbr {
     /// that has become slower, or is shared with more flows: a full queue loses the excess of all of that. So no more
     /// leaves than arrives until the first answer to this comes back. Without a queue losses may be chance, which the next
     /// round would meet as well.
-    fn watch_overflow(&mut self, now: Instant, lost: &LostPacket) {
+    fn check_overflow(&mut self, now: Instant, lost: &LostPacket) {
         if self.losses.overflowed.is_some_and(|at| lost.sent_time <= at) {
             return;
         }
@@ -222,7 +222,7 @@ impl Bbr {
             self.save_state();
         }
         self.recovery.make_final();
-        self.note_loss(true);
+        self.on_loss_in_round(true);
         self.losses.events_in_round += 1;
         let in_flight = u64::from(event.snapshot.in_flight);
         let too_high = marked * self.control.packet > percent(in_flight, LOSS_PERCENT);
@@ -233,7 +233,7 @@ impl Bbr {
         }
     }
 
-    fn note_loss(&mut self, congested: bool) {
+    fn on_loss_in_round(&mut self, congested: bool) {
         if !self.losses.in_round {
             self.losses.round_end = self.delivered;
         }

@@ -96,7 +96,7 @@ pub(super) struct Request {
 
 impl Request {
     /// What a peer does that was not asked for anything (RFC 9000 §13.2).
-    pub(super) fn unasked(max_ack_delay: Duration) -> Self {
+    pub(super) fn unprompted(max_ack_delay: Duration) -> Self {
         Self { gap: GAP_MIN, max_ack_delay, reordering_threshold: 1 }
     }
 
