@@ -134,18 +134,19 @@ pub struct TransportConfig {
 
 impl Default for TransportConfig {
     fn default() -> Self {
+        let streams = StreamsConfig::default();
         Self {
             max_idle_timeout: Some(Duration::from_secs(30)),
             handshake_timeout: Duration::from_secs(30),
             keep_alive_interval: None,
-            max_concurrent_bidi_streams: 128,
-            max_concurrent_uni_streams: 128,
-            stream_receive_window: 1 << 20,
-            stream_receive_window_max: 32 << 20,
-            receive_window: 3 << 19,
-            receive_window_max: 48 << 20,
-            send_window: 16 << 20,
-            reset_stream_at: true,
+            max_concurrent_bidi_streams: streams.max_concurrent_bidi,
+            max_concurrent_uni_streams: streams.max_concurrent_uni,
+            stream_receive_window: streams.stream_receive_window,
+            stream_receive_window_max: streams.stream_receive_window_max,
+            receive_window: streams.receive_window,
+            receive_window_max: streams.receive_window_max,
+            send_window: streams.send_window,
+            reset_stream_at: streams.reset_stream_at,
             initial_rtt: INITIAL_RTT,
             timers: TimerStyle::default(),
             preemptive_repeat: true,
@@ -259,6 +260,13 @@ mod tests {
         assert_eq!(TransportConfig::default().validate(), Ok(()));
         let config = TransportConfig { initial_mtu: 500, ..TransportConfig::default() };
         assert_eq!(config.validate().unwrap_err().to_string(), "initial_mtu is under 1200 bytes");
+    }
+
+    #[test]
+    fn streams_have_one_default() {
+        let (of_transport, own) = (TransportConfig::default().streams(), StreamsConfig::default());
+        assert_eq!(format!("{of_transport:?}"), format!("{own:?}"));
+        assert_eq!(own.send_window, 16 << 20);
     }
 
     #[test]
