@@ -1,4 +1,4 @@
-//! How a connection behaves.
+//! The configuration of connections, on either side.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -29,7 +29,7 @@ const WINDOW_GAIN: u64 = 200;
 /// The gains of the cycle in PROBE_BW, each for a round trip: faster, slower, even.
 const CYCLE: [u64; 8] = [125, 75, 100, 100, 100, 100, 100, 100];
 
-/// The bandwidth is the maximum over so many rounds (BtlBwFilterLen).
+/// The bandwidth is the maximum over this many rounds (BtlBwFilterLen).
 const FILTER_ROUNDS: usize = 10;
 
 /// The smallest window, in packets (BBRMinPipeCwnd).
@@ -126,7 +126,7 @@ impl Bbr1 {
         self.measured_bandwidth().max(trains)
     }
 
-    /// So many hundredths of the bandwidth-delay product, and what keeps the pacer and the peer busy.
+    /// This many hundredths of the bandwidth-delay product, and what keeps the pacer and the peer busy.
     fn inflight(&self, gain: u64) -> u64 {
         let Some(rtt) = self.min_rtt.get() else { return self.initial_window };
         let bandwidth = self.bandwidth();

@@ -4,10 +4,10 @@ use fulmar_base::Instant;
 
 use super::AckEvent;
 
-/// The capacity is the largest of so many rounds.
+/// The capacity is the largest of this many rounds.
 const ROUNDS: usize = 8;
 
-/// After so many rounds without growth the path is full.
+/// After this many rounds without growth the path is full.
 const FULL_ROUNDS: u32 = 3;
 
 /// Measures the bytes that are delivered in a round trip.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-/// So many groups of samples must agree.
+/// This many groups of samples must agree.
 const GROUPS: usize = 8;
 
-/// Where an early sign is wanted, the groups of the latest part of a round trip are enough, but so many at least.
+/// Where an early sign is wanted, the groups of the latest part of a round trip are enough, but this many at least.
 const RISING_DIVISOR: u32 = 3;
 const MIN_RISING_GROUPS: usize = 3;
 
@@ -31,7 +31,7 @@ const MAX_RISE: Duration = Duration::from_millis(50);
 /// A queue that stands is at least this part of the round-trip time.
 const QUEUE_DIVISOR: u32 = 16;
 
-/// A rise is at least so many times the usual difference of two groups in a row. A queue that fills changes
+/// A rise is at least this many times the usual difference of two groups in a row. A queue that fills changes
 /// them little by little, a radio link throws them about.
 const JITTER_FACTOR: u32 = 4;
 

@@ -3,7 +3,7 @@
 
 use super::units::percent;
 
-/// So many rounds without growth mean that the path is full.
+/// This many rounds without growth mean that the path is full.
 const FULL_ROUNDS: u32 = 3;
 
 /// Estimates whether sending faster still brings a higher rate of delivery (draft-ietf-ccwg-bbr,
@@ -23,7 +23,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// A round in which the rate grew to less than so many hundredths of the last baseline did not grow.
+    /// A round in which the rate grew to less than this many hundredths of the last baseline did not grow.
     pub(super) const GROWTH_PERCENT: u64 = 125;
 
     /// Begins a search, with the rate from which it starts.

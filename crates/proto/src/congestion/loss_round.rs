@@ -12,7 +12,7 @@ use fulmar_base::Instant;
 use super::units::{rate, volume};
 use super::{AckEvent, CongestionEvent};
 
-/// The rate is measured over so many packets at least.
+/// The rate is measured over this many packets at least.
 const MEASURED_PACKETS: u64 = 8;
 
 /// A flight of which less than this part was lost says nothing: the usual reaction has taken as much, and how densely the rest

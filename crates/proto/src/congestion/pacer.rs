@@ -196,7 +196,7 @@ fn bytes_in(time: Duration, rate: u64) -> u64 {
     rate.saturating_mul(micros) / 1_000_000
 }
 
-/// Tokens for so many bytes.
+/// Tokens for this many bytes.
 fn scaled(bytes: u64) -> i64 {
     i64::try_from(bytes.saturating_mul(NANOS)).unwrap_or(i64::MAX)
 }

@@ -12,7 +12,7 @@ use fulmar_base::Instant;
 use super::AckEvent;
 use super::units::rate;
 
-/// A train is judged by so many full packets at least, and once half of it was acknowledged.
+/// A train is judged by this many full packets at least, and once half of it was acknowledged.
 const MIN_PACKETS: u64 = 4;
 
 /// Packets that were sent this much after the first one belong to no train.

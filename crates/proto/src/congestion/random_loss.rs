@@ -19,7 +19,7 @@ const LONG_RTT: Duration = Duration::from_millis(80);
 /// The rate of loss is a mean over the latest packets that forgets with this weight.
 const WEIGHT: u32 = 128;
 
-/// After so many packets nothing is left of the mean before them.
+/// After this many packets nothing is left of the mean before them.
 const MEMORY: u64 = 2048;
 
 /// One, as a rate of loss.

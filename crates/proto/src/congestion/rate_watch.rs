@@ -13,10 +13,10 @@ use super::hystart::MEANINGLESS_RTT;
 /// The rate has grown if it is larger by this part of the best one.
 const GROWTH_DIVISOR: u64 = 16;
 
-/// So many rounds without that end slow start, in which each round doubles the window.
+/// This many rounds without that end slow start, in which each round doubles the window.
 const SLOW_START_ROUNDS: u32 = 3;
 
-/// So many end the growth by a packet in a round.
+/// This many end the growth by a packet in a round.
 const AVOIDANCE_ROUNDS: u32 = 16;
 
 /// After this time the path may be another one, and is tried anew.

@@ -13,12 +13,12 @@ use super::{AckEvent, CongestionEvent, Sent};
 /// Once trains of packets have found the capacity, the window grows by this part of what is acknowledged.
 const FOUND_DIVISOR: u64 = 4;
 
-/// The window does not rise beyond so many times what the fastest delivery seen holds in a round trip. While the path
+/// The window does not rise beyond this many times what the fastest delivery seen holds in a round trip. While the path
 /// delivers twice as much in each round, that is where doubling leads; when it does not, all beyond is a queue, and twice
 /// the window that the path holds is what a first loss may halve.
 const BOUND_FACTOR: u64 = 2;
 
-/// No bound is below so many packets, two initial windows: on a short or slow path their queue is no harm.
+/// No bound is below this many packets, two initial windows: on a short or slow path their queue is no harm.
 const BOUND_MIN_PACKETS: u64 = 20;
 
 /// How the window of a tuple rises for the first time, and to the threshold later.

@@ -71,7 +71,7 @@ struct LostSum {
     newest: (Instant, DeliverySnapshot),
 }
 
-/// A path that holds less than so many initial windows is not worth remembering (RFC 9959 §3.1).
+/// A path that holds less than this many initial windows is not worth remembering (RFC 9959 §3.1).
 const CAPACITY_MIN_WINDOWS: u64 = 4;
 
 impl CongestionState {

@@ -25,9 +25,9 @@ pub(super) struct Link {
     pub(super) bytes_per_second: u64,
     pub(super) one_way: Duration,
     pub(super) queue: Duration,
-    /// Packets that are lost for no reason, one in so many on average.
+    /// Packets that are lost for no reason, one in this many on average.
     pub(super) loss: Option<u64>,
-    /// One packet in so many takes longer by `delay`.
+    /// One packet in this many takes longer by `delay`.
     pub(super) detour: Option<(u64, Duration)>,
     /// Packets take up to so much longer, but stay in order.
     pub(super) jitter: Option<Duration>,

@@ -28,7 +28,7 @@ const USUAL_RTT: Duration = Duration::from_millis(100);
 /// The most that leaves before anything is acknowledged.
 const MAX_FIRST_FLIGHT: u64 = 16 << 20;
 
-/// A train is this part of what the path is taken to hold, which also small queues take, and at most so many packets.
+/// A train is this part of what the path is taken to hold, which also small queues take, and at most this many packets.
 const TRAIN_DIVISOR: u64 = 8;
 const MAX_TRAIN_PACKETS: u64 = 512;
 const MIN_TRAIN_PACKETS: u64 = 10;
@@ -43,7 +43,7 @@ const GROWTH_PERCENT: u64 = 125;
 /// Once the rate of delivery has reached this share of the estimate, in hundredths, the path may be full.
 const REACHED_PERCENT: u64 = 75;
 
-/// From there on the gain of the pace exceeds one by so many hundredths, and by twice as much after each round
+/// From there on the gain of the pace exceeds one by this many hundredths, and by twice as much after each round
 /// in which the rate has grown.
 const CAUTIOUS_EXCESS: u64 = 25;
 
@@ -71,7 +71,7 @@ pub(super) struct TrainProbing {
 enum Phase {
     /// The path is not known to be long. What leaves may be a train all the same.
     Unknown(Option<Probe>),
-    /// The next packet that leaves begins a train; so many bytes of it are to come.
+    /// The next packet that leaves begins a train; this many bytes of it are to come.
     Waiting(u64),
     /// A train leaves, or its acknowledgements come in.
     Probing(Probe),

@@ -22,7 +22,7 @@ pub(super) fn packet_time(packet: u64, bandwidth: u64) -> Duration {
     Duration::from_micros((packet * 1_000_000).checked_div(bandwidth).unwrap_or(0))
 }
 
-/// So many hundredths of `value`.
+/// This many hundredths of `value`.
 pub(super) fn percent(value: u64, hundredths: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(hundredths) / 100).unwrap_or(u64::MAX)
 }

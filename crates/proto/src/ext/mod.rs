@@ -1,7 +1,7 @@
 //! Extensions: components that exist only where the transport parameters of both ends allow.
 //!
-//! Each is built once, when the peer's parameters are known, and owns its frames. Nobody asks from afar
-//! whether an extension is on: a connection without it has no component.
+//! Each is built once, when the peer's parameters are known, and owns its frames. A connection without an extension has no
+//! component for it, so nobody else has to ask whether it is on.
 
 mod ack_frequency;
 mod address_discovery;

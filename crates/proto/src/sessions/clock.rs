@@ -10,7 +10,7 @@ use rustls::time_provider::TimeProvider;
 /// TLS counts whole seconds, and tells the age of a ticket in milliseconds.
 const RESOLUTION: Duration = Duration::from_secs(1);
 
-/// A clock that takes what comes after the ClientHello to be a second later than it is.
+/// A clock that is a second ahead once the ClientHello is made.
 ///
 /// Without it, a ticket that was received a moment before a full second and used a moment after it would seem to be a
 /// second old. GnuTLS for one refuses early data with a ticket that claims to be older than it can be. With it, a ticket
@@ -27,7 +27,7 @@ impl TicketClock {
         Self { inner, has_sent_hello: AtomicBool::new(false) }
     }
 
-    /// The ClientHello is made: whatever ticket comes from now on is dated later.
+    /// The ClientHello is made. Tickets that come from now on get a later date.
     pub(crate) fn on_client_hello(&self) {
         self.has_sent_hello.store(true, Ordering::Relaxed);
     }

@@ -11,10 +11,10 @@ use crate::congestion::{CongestionEvent, LostPacket};
 /// The share of what is in flight that may be lost while probing (BBR.LossThresh), in hundredths.
 const LOSS_PERCENT: u64 = 2;
 
-/// A loss that is found so many round trips later than its packet was sent shows that the path stood still.
+/// A loss that is found this many round trips later than its packet was sent shows that the path stood still.
 const STOP_ROUND_TRIPS: u32 = 4;
 
-/// A queue that overflows by more than so many hundredths of a flight, and by so many packets, is not fed any further.
+/// A queue that overflows by more than this many hundredths of a flight, and by this many packets, is not fed any further.
 const OVERFLOW_PERCENT: u64 = 10;
 const OVERFLOW_PACKETS: u64 = 6;
 

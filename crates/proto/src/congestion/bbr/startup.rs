@@ -12,17 +12,17 @@ use crate::congestion::{AckEvent, Sent};
 /// The gain that doubles the rate in a round, 4 ln 2 (BBR.StartupPacingGain), in hundredths.
 pub(super) const STARTUP_GAIN: u64 = 277;
 
-/// STARTUP ends by loss when losses were found so many times in a round (BBRStartupFullLossCnt).
+/// STARTUP ends by loss when losses were found this many times in a round (BBRStartupFullLossCnt).
 const FULL_LOSS_EVENTS: u32 = 6;
 
-/// With so many of them, and a share of the flight lost that is larger than so many hundredths and than so many packets,
+/// With this many of them, and a share of the flight lost that is larger than this many hundredths and than this many packets,
 /// STARTUP does not wait for the end of the round. Less says little: three packets of the first flight are lost by
 /// chance, too.
 const HEAVY_LOSS_EVENTS: u32 = 3;
 const HEAVY_LOSS_PERCENT: u64 = 10;
 const HEAVY_LOSS_PACKETS: u64 = 6;
 
-/// DRAIN ends after so many rounds, whatever is in flight.
+/// DRAIN ends after this many rounds, whatever is in flight.
 const DRAIN_ROUNDS: u64 = 3;
 
 /// The state of STARTUP and DRAIN.
