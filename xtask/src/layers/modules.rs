@@ -47,6 +47,7 @@ const PROTO: ModuleLayers = ModuleLayers {
             &[
                 "config",
                 "congestion",
+                "crypto",
                 "datagram",
                 "error",
                 "events",
