@@ -1,6 +1,10 @@
-//! `cargo xtask layers`: which crate may use which, and where unsafe code is forbidden.
+//! `cargo xtask layers`: which crate and which module may use which, and where unsafe code is forbidden.
 //!
-//! The table is that of ARCHITECTURE.md: users of a crate stand below it, nothing imports upward.
+//! The table of crates is that of ARCHITECTURE.md: users of a crate stand below it, nothing imports upward. The tables of
+//! modules are in `layers/modules.rs`.
+
+mod modules;
+mod source;
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -44,8 +48,10 @@ pub(crate) fn run() -> Result<()> {
             breaches.extend(roots_without_forbid(package)?);
         }
     }
+    let (modules, breaches_within) = modules::breaches()?;
+    breaches.extend(breaches_within);
     if breaches.is_empty() {
-        println!("{} crates keep their layers", packages.len());
+        println!("{} crates and {modules} modules keep their layers", packages.len());
         return Ok(());
     }
     for breach in &breaches {

@@ -1,8 +1,8 @@
 //! Unreliable datagrams (RFC 9221).
 //!
-//! Owns the DATAGRAM frame in both directions. A datagram is sent once and never again, so there are no tokens
-//! and no acknowledgements here. Knows no stream and no flow control: memory is bounded by dropping, and what is
-//! dropped on the way out is counted and reported.
+//! Owns the DATAGRAM frame in both directions. A datagram is sent once, so its acknowledgement or loss means nothing here.
+//! Knows no stream and no flow control. Memory is bounded by dropping; what is dropped before it was sent is counted and
+//! reported.
 
 mod outgoing;
 
@@ -16,7 +16,7 @@ use thiserror::Error;
 use self::outgoing::Outgoing;
 use crate::TransportError;
 use crate::packet::FrameWriter;
-use crate::streams::{adopt, may_pin};
+use crate::slices::{adopt, may_pin};
 
 /// What a queued datagram counts for in addition to its length, so that empty ones are not free.
 const OVERHEAD_BYTES: usize = 64;
@@ -29,7 +29,7 @@ pub(crate) fn local_frame_max(receive_buffer: Option<usize>) -> u64 {
     receive_buffer.map_or(0, |_| FRAME_SIZE_MAX)
 }
 
-/// The name of a datagram within its connection. They are given in the order of sending, from 0 on.
+/// The id of a datagram within its connection. Ids count up from 0 in the order of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatagramId(pub u64);
 
@@ -117,13 +117,13 @@ pub(crate) struct Datagrams {
     local_frame_max: u64,
     /// The largest frame that the peer accepts; 0 if it accepts none, or is not known yet.
     peer_frame_max: u64,
-    /// The application was told to wait for room.
+    /// The application waits for room.
     send_blocked: bool,
     /// The application waits for a datagram.
     receive_blocked: bool,
     received_event: bool,
     unblocked_event: bool,
-    /// The application was told of dropped datagrams, and has not asked for all of them.
+    /// An event has reported dropped datagrams, and the application has not fetched all of them.
     drops_announced: bool,
     sent: u64,
     received: u64,
@@ -192,7 +192,7 @@ impl Datagrams {
         })
     }
 
-    /// A datagram that was dropped before it was sent, of those that were not told of yet the oldest.
+    /// The oldest datagram that was dropped before it was sent, and was not reported yet.
     pub(crate) fn dropped(&mut self) -> Option<DroppedDatagram> {
         let dropped = self.outgoing.pop_notice();
         self.drops_announced &= dropped.is_some();
@@ -266,7 +266,7 @@ impl Datagrams {
         self.unblock();
     }
 
-    /// Tells an application that waits for room, if there is some.
+    /// Wakes an application that waits for room, if there is some.
     fn unblock(&mut self) {
         if self.send_blocked && self.outgoing.is_half_empty() {
             self.send_blocked = false;

@@ -20,17 +20,24 @@
 //! |---|---|
 //! | `endpoint` | the tables from connection IDs to connections; answers that need no connection |
 //! | `connection` | a connection and how its components meet: the lists `dispatch`, `write_order`, `delivery` |
-//! | `packet` | packets on their way out |
-//! | `space` | a packet number space: acknowledgements, loss detection; knows no path and no tuple |
-//! | `path` | paths and tuples: connection IDs, addresses, round-trip time, ECN, datagram size |
-//! | `congestion` | controllers, the pacer, the delivery rate |
-//! | `log` | the memory of a connection: what it did and saw lately |
+//! | `path` | paths and tuples: connection IDs, addresses, ECN, datagram size |
+//! | `events` | what the core tells the application and the endpoint |
+//! | `tokens` | the address tokens of Retry packets and for later connections |
+//! | `config` | everything that can be configured |
+//! | `sessions` | what a client remembers of servers |
 //! | `ext` | extensions, each in a component of its own |
 //! | `streams`, `datagrams` | the data of the application |
-//! | `sessions` | what a client remembers of servers |
-//! | `reliable` | patterns of reliable delivery, of which components hold fields |
+//! | `space` | a packet number space: acknowledgements, loss detection; knows paths and tuples by their ids only |
+//! | `packet` | packets on their way out |
+//! | `congestion` | controllers, the pacer, the delivery rate |
+//! | `log` | the memory of a connection: what it did and saw lately |
+//! | `ids` | the ids of packet number spaces and tuples |
 //! | `crypto` | everything that knows a secret |
-//! | `config` | everything that can be configured |
+//! | `rtt` | the round-trip time, and the choice of timers that follow from it |
+//! | `cids` | who makes connection IDs |
+//! | `slices`, `reliable`, `datagram`, `error` | small values and patterns that several modules share |
+//!
+//! A module uses only modules below it in this table. `cargo xtask layers` checks that.
 #![forbid(unsafe_code)]
 
 // The tests of the crate drive it through the same helper as those outside of it.
@@ -48,20 +55,24 @@ mod endpoint;
 mod error;
 mod events;
 mod ext;
+mod ids;
 pub mod log;
 mod packet;
 mod path;
 mod reliable;
+mod rtt;
 mod sessions;
+mod slices;
 mod space;
 mod streams;
+mod tokens;
 
 pub use cids::{CidGenerator, EmptyCids, QuicLb, QuicLbConfig, QuicLbError, RandomCids, WorkerCids};
 pub use config::{
     AddressValidation, ClientConfig, ConfigError, EndpointConfig, RetryPolicy, ServerConfig, SpinBit,
-    TimerStyle, TransportConfig, UnknownTimerStyle,
+    TransportConfig,
 };
-pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, SpaceId, TimerReason};
+pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, TimerReason};
 pub use crypto::{
     AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError,
     restrict_suites, sealed_tickets,
@@ -81,7 +92,8 @@ pub use fulmar_wire::{
     AddressDiscovery, ConnectionId, Dir, FrameType, PacketKind, ResetToken, Side, StreamId, TimeStamps,
     TransportErrorCode, TransportParameters, VarInt, Version,
 };
-pub use path::{INITIAL_RTT, Rtt, TupleId};
+pub use ids::{SpaceId, TupleId};
+pub use rtt::{INITIAL_RTT, Rtt, TimerStyle, UnknownTimerStyle};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,

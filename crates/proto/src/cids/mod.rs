@@ -1,8 +1,7 @@
-//! Connection IDs that an endpoint issues: who makes them, and what they tell load balancers and workers.
+//! Connection IDs that an endpoint issues, and what load balancers and workers can read in them.
 //!
-//! A [`CidGenerator`] makes them. [`RandomCids`] tell nobody anything, [`EmptyCids`] are none at all,
-//! [`QuicLb`] lets load balancers find the server, and [`WorkerCids`] around any of them lets the sockets of one
-//! server find the worker.
+//! A [`CidGenerator`] makes them. [`RandomCids`] are random bytes, and [`EmptyCids`] have no bytes. From those of [`QuicLb`] load
+//! balancers learn the server. [`WorkerCids`] add a byte to any of them, from which the kernel learns the worker.
 
 mod quic_lb;
 mod worker;
@@ -69,4 +68,9 @@ impl CidGenerator for EmptyCids {
     fn cid_len(&self) -> usize {
         0
     }
+}
+
+/// A connection ID that nobody can guess, for a client's first packets (RFC 9000 §7.2).
+pub(crate) fn random_cid(rng: &mut Rng) -> ConnectionId {
+    ConnectionId::new(&rng.bytes::<8>()).unwrap_or(ConnectionId::EMPTY)
 }

@@ -1,4 +1,4 @@
-//! How an endpoint behaves, whatever its connections do.
+//! The configuration of an endpoint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +23,19 @@ pub struct EndpointConfig {
     pub initial_version: Option<Version>,
     /// How many connection attempts may wait to be accepted; later ones are dropped. Default 1024.
     pub max_incoming: usize,
-    /// Bytes of early packets that are kept for one waiting attempt, the first one included; later ones are dropped, and
+    /// Bytes of packets that are kept for one waiting attempt, the first one included; later ones are dropped, and
     /// attempts whose first datagram is larger. Default 16 KiB.
     pub max_incoming_bytes: usize,
     /// How many stateless resets are sent in a second at most; further packets without a connection are ignored.
     /// Default 200.
     pub max_stateless_resets: u32,
     /// Bytes that the applications of all connections together may have buffered for sending, sent and not acknowledged
-    /// included: what peers that acknowledge nothing can pin. Each connection may hold 16 KiB; beyond that it may hold as
-    /// much as all together have left, so that a connection that is alone gets half of this, and the share of each shrinks
-    /// with their number. Writing waits for more. A server that fills many long paths at once wants more: twice the product
-    /// of its rate and the round-trip time. If it is less than twice a connection's `send_window`, that counts instead.
-    /// Default 32 MiB.
+    /// included. It bounds what peers that acknowledge nothing can pin.
+    ///
+    /// Each connection may hold 16 KiB. Beyond that it may hold as much as all together have left: a connection that is alone
+    /// gets half of this, and the share of each shrinks with their number. When it is used up, writing waits. A server that
+    /// fills many long paths at once needs more: twice the product of its rate and the round-trip time. If it is less than
+    /// twice a connection's `send_window`, that counts instead. Default 32 MiB.
     pub send_memory: u64,
     /// The time of [`Instant::ZERO`](crate::Instant::ZERO), since the beginning of 1970: tokens that outlive a
     /// process are dated by it. Default zero, which is as good as the truth as long as it is the same for all

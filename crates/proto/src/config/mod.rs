@@ -11,5 +11,5 @@ mod validation;
 pub use endpoint::EndpointConfig;
 pub use peers::{ClientConfig, ServerConfig};
 pub(crate) use transport::MTU_MIN;
-pub use transport::{ConfigError, SpinBit, TimerStyle, TransportConfig, UnknownTimerStyle};
+pub use transport::{ConfigError, SpinBit, TransportConfig};
 pub use validation::{AddressValidation, RetryPolicy};

@@ -1,4 +1,4 @@
-//! How connections of a client and of a server are made.
+//! The configuration of clients and of servers.
 
 use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;

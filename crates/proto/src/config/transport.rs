@@ -1,7 +1,5 @@
-//! How a connection behaves.
+//! The configuration of connections, on either side.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use thiserror::Error;
 use crate::congestion::CongestionControl;
 use crate::crypto::KeyUpdatePolicy;
 use crate::ext::MIN_ACK_DELAY;
-use crate::path::INITIAL_RTT;
+use crate::rtt::{INITIAL_RTT, TimerStyle};
 use crate::streams::{ReceiveCredit, StreamsConfig};
 
 /// A configuration that makes no sense.
@@ -22,45 +20,6 @@ pub struct ConfigError {
     pub field: &'static str,
     /// What is wrong with its value.
     pub problem: &'static str,
-}
-
-/// How the round-trip time becomes timers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum TimerStyle {
-    /// The statistics move once per round trip, however many acknowledgements come, and the probe timeout is
-    /// the smoothed time and three variances. The second probe timeout in a row is as long as the first one, and
-    /// none is longer than a sixteenth of the idle timeout or, during the handshake, of the handshake timeout.
-    #[default]
-    OncePerRtt,
-    /// RFC 9002 to the letter: every sample moves the statistics, the probe timeout is the smoothed time and
-    /// four variances, and it doubles each time.
-    Classic,
-}
-
-impl fmt::Display for TimerStyle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OncePerRtt => "once-per-rtt",
-            Self::Classic => "classic",
-        })
-    }
-}
-
-/// A text that names no [`TimerStyle`].
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
-#[error("{0:?} is no style of timers: there are once-per-rtt and classic")]
-pub struct UnknownTimerStyle(pub String);
-
-impl FromStr for TimerStyle {
-    type Err = UnknownTimerStyle;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "once-per-rtt" => Ok(Self::OncePerRtt),
-            "classic" => Ok(Self::Classic),
-            _ => Err(UnknownTimerStyle(text.to_owned())),
-        }
-    }
 }
 
 /// Whether observers may measure the round-trip time by the spin bit (RFC 9000 §17.4).
@@ -175,18 +134,19 @@ pub struct TransportConfig {
 
 impl Default for TransportConfig {
     fn default() -> Self {
+        let streams = StreamsConfig::default();
         Self {
             max_idle_timeout: Some(Duration::from_secs(30)),
             handshake_timeout: Duration::from_secs(30),
             keep_alive_interval: None,
-            max_concurrent_bidi_streams: 128,
-            max_concurrent_uni_streams: 128,
-            stream_receive_window: 1 << 20,
-            stream_receive_window_max: 32 << 20,
-            receive_window: 3 << 19,
-            receive_window_max: 48 << 20,
-            send_window: 16 << 20,
-            reset_stream_at: true,
+            max_concurrent_bidi_streams: streams.max_concurrent_bidi,
+            max_concurrent_uni_streams: streams.max_concurrent_uni,
+            stream_receive_window: streams.stream_receive_window,
+            stream_receive_window_max: streams.stream_receive_window_max,
+            receive_window: streams.receive_window,
+            receive_window_max: streams.receive_window_max,
+            send_window: streams.send_window,
+            reset_stream_at: streams.reset_stream_at,
             initial_rtt: INITIAL_RTT,
             timers: TimerStyle::default(),
             preemptive_repeat: true,
@@ -303,6 +263,13 @@ mod tests {
     }
 
     #[test]
+    fn streams_have_one_default() {
+        let (of_transport, own) = (TransportConfig::default().streams(), StreamsConfig::default());
+        assert_eq!(format!("{of_transport:?}"), format!("{own:?}"));
+        assert_eq!(own.send_window, 16 << 20);
+    }
+
+    #[test]
     fn windows_begin_with_remembered_credit_between_the_configured_bounds() {
         let config = Arc::new(TransportConfig::default());
         let windows = |stream, connection| {
@@ -312,14 +279,5 @@ mod tests {
         assert_eq!(windows(0, 0), (1 << 20, 3 << 19, Ok(())));
         assert_eq!(windows(5 << 20, 2 << 20), (5 << 20, 2 << 20, Ok(())));
         assert_eq!(windows(u64::MAX, u64::MAX), (32 << 20, 48 << 20, Ok(())));
-    }
-
-    #[test]
-    fn styles_of_timers_are_read_as_they_are_written() {
-        for style in [TimerStyle::OncePerRtt, TimerStyle::Classic] {
-            assert_eq!(style.to_string().parse(), Ok(style));
-        }
-        let error = "modern".parse::<TimerStyle>().unwrap_err().to_string();
-        assert_eq!(error, "\"modern\" is no style of timers: there are once-per-rtt and classic");
     }
 }

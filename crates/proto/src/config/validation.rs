@@ -1,4 +1,4 @@
-//! How a server makes sure that its clients are where they say they are (RFC 9000 §8.1).
+//! The configuration of address validation (RFC 9000 §8.1).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub enum RetryPolicy {
     Never,
     /// Always, unless the client shows a token of an earlier connection.
     Always,
-    /// While at least so many attempts are half open: waiting to be accepted, or accepted and not heard of again.
+    /// While at least this many attempts are half open: waiting to be accepted, or accepted and not heard of again.
     Auto {
         /// The number of half-open attempts.
         half_open: usize,

@@ -1,19 +1,19 @@
 //! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path, blind to loss.
 //!
-//! Bandwidth and round-trip time are measured as in version 3, whose parts are used here: rounds, the minimum of
-//! the round-trip time, the search for a plateau, and the departures for very short and for long paths.
+//! Bandwidth and round-trip time are measured with the parts of version 3: rounds, the minimum of the round-trip time, the
+//! search for a full pipe. The departures for very short and for long paths are the same, too.
 
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 
-use super::bbr::{
-    Aggregation, AggregationInput, DelayWatch, FullPipe, MinRtt, Rounds, packet_time, percent, rate,
-    slowest_pace, volume,
-};
-use super::leap::Retreat;
-use super::ramp::Ramp;
+use super::bbr::{Aggregation, AggregationInput, MinRtt, Rounds};
+use super::delay::DelayWatch;
+use super::full_pipe::FullPipe;
 use super::recovery::Recovery;
+use super::train_probing::TrainProbing;
+use super::units::{packet_time, percent, rate, slowest_pace, volume};
+use super::unvalidated_flight::SafeRetreat;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
     initial_window, window_after_mtu_change,
@@ -29,7 +29,7 @@ const WINDOW_GAIN: u64 = 200;
 /// The gains of the cycle in PROBE_BW, each for a round trip: faster, slower, even.
 const CYCLE: [u64; 8] = [125, 75, 100, 100, 100, 100, 100, 100];
 
-/// The bandwidth is the maximum over so many rounds (BtlBwFilterLen).
+/// The bandwidth is the maximum over this many rounds (BtlBwFilterLen).
 const FILTER_ROUNDS: usize = 10;
 
 /// The smallest window, in packets (BBRMinPipeCwnd).
@@ -65,7 +65,7 @@ pub struct Bbr1 {
     min_rtt: MinRtt,
     delay: DelayWatch,
     aggregation: Aggregation,
-    ramp: Ramp,
+    trains: TrainProbing,
     recovery: Recovery,
     packet: u64,
     initial_window: u64,
@@ -104,7 +104,7 @@ impl Bbr1 {
             min_rtt: MinRtt::new(now),
             delay: DelayWatch::default(),
             aggregation: Aggregation::new(now),
-            ramp: Ramp::new(window),
+            trains: TrainProbing::new(window),
             recovery: Recovery::default(),
             packet,
             initial_window: window,
@@ -122,11 +122,11 @@ impl Bbr1 {
     }
 
     fn bandwidth(&self) -> u64 {
-        let ramp = if self.phase == Phase::Startup { self.ramp.bandwidth() } else { 0 };
-        self.measured_bandwidth().max(ramp)
+        let trains = if self.phase == Phase::Startup { self.trains.bandwidth() } else { 0 };
+        self.measured_bandwidth().max(trains)
     }
 
-    /// So many hundredths of the bandwidth-delay product, and what keeps the pacer and the peer busy.
+    /// This many hundredths of the bandwidth-delay product, and what keeps the pacer and the peer busy.
     fn inflight(&self, gain: u64) -> u64 {
         let Some(rtt) = self.min_rtt.get() else { return self.initial_window };
         let bandwidth = self.bandwidth();
@@ -137,12 +137,12 @@ impl Bbr1 {
 
     /// The pace on a long path before anything is known of it; zero elsewhere.
     fn first_pace(&self) -> u64 {
-        if self.phase == Phase::Startup { self.ramp.first_pace() } else { 0 }
+        if self.phase == Phase::Startup { self.trains.first_pace() } else { 0 }
     }
 
     fn pacing_gain(&self) -> u64 {
         match self.phase {
-            Phase::Startup => self.ramp.gain(HIGH_GAIN, self.measured_bandwidth()),
+            Phase::Startup => self.trains.gain(HIGH_GAIN, self.measured_bandwidth()),
             Phase::Drain => DRAIN_GAIN,
             Phase::ProbeBw(..) if self.idle_restart => 100,
             Phase::ProbeBw(index, _) => CYCLE[index],
@@ -160,13 +160,16 @@ impl Bbr1 {
         if !self.limited(ack) || rate >= self.measured_bandwidth() {
             self.samples[0] = self.samples[0].max(rate);
         }
-        let growth =
-            if self.phase == Phase::Startup { self.ramp.growth_percent() } else { FullPipe::GROWTH_PERCENT };
+        let growth = if self.phase == Phase::Startup {
+            self.trains.growth_percent()
+        } else {
+            FullPipe::GROWTH_PERCENT
+        };
         let started = self.rounds.started();
         let held = started && self.aggregation.take_growth();
         self.full.on_sample(rate, started, self.limited(ack) || held, growth);
         if self.phase == Phase::Startup {
-            self.ramp.on_rate(rate, self.rounds.started(), &mut self.full);
+            self.trains.on_rate(rate, self.rounds.started(), &mut self.full);
         }
     }
 
@@ -192,7 +195,7 @@ impl Bbr1 {
     fn update_phase(&mut self, now: Instant, ack: &AckEvent<'_>) {
         let in_flight = ack.bytes_in_flight;
         if self.phase == Phase::Startup {
-            if let Some(window) = self.ramp.on_ack(now, ack, self.min_rtt.get(), self.packet) {
+            if let Some(window) = self.trains.on_ack(now, ack, self.min_rtt.get(), self.packet) {
                 self.window = self.window.max(window);
             }
             let base = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless());
@@ -295,7 +298,7 @@ impl Bbr1 {
 impl Controller for Bbr1 {
     fn on_sent(&mut self, now: Instant, sent: &Sent) {
         if self.phase == Phase::Startup {
-            self.ramp.on_sent(now, sent);
+            self.trains.on_sent(now, sent);
         }
         if sent.bytes_in_flight == sent.bytes && sent.app_limited {
             self.idle_restart = true;
@@ -308,7 +311,7 @@ impl Controller for Bbr1 {
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.delivered = ack.total_delivered;
-        if let Some(Retreat::Delivers(rate)) = self.ramp.judge(now, ack, self.packet) {
+        if let Some(SafeRetreat::Delivers(rate)) = self.trains.check_unvalidated(now, ack, self.packet) {
             self.samples = [0; FILTER_ROUNDS];
             self.samples[0] = rate;
         }
@@ -329,7 +332,7 @@ impl Controller for Bbr1 {
     /// Losses change the model by nothing; a round trip of them keeps the flight what the path delivers. Only where they
     /// show that a train has misled, STARTUP is over.
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
-        if self.ramp.on_congestion(now, event, self.packet).is_some() && self.phase == Phase::Startup {
+        if self.trains.on_congestion(now, event, self.packet).is_some() && self.phase == Phase::Startup {
             self.full.set_full();
             self.phase = Phase::Drain;
         }
@@ -391,8 +394,8 @@ impl Controller for Bbr1 {
         Some(self.pacing_rate)
     }
 
-    fn take_train(&mut self) -> u64 {
-        self.ramp.take_train()
+    fn take_packet_train(&mut self) -> u64 {
+        self.trains.take_packet_train()
     }
 
     fn state(&self) -> &'static str {

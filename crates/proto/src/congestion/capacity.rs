@@ -1,13 +1,13 @@
-//! What a path delivers in a round trip, as an observation for later connections (RFC 9959 §3.1).
+//! The bytes that a path delivers in a round trip, saved for later connections (RFC 9959 §3.1).
 
 use fulmar_base::Instant;
 
 use super::AckEvent;
 
-/// The capacity is the largest of so many rounds.
+/// The capacity is the largest of this many rounds.
 const ROUNDS: usize = 8;
 
-/// After so many rounds without growth the path is full.
+/// After this many rounds without growth the path is full.
 const FULL_ROUNDS: u32 = 3;
 
 /// Measures the bytes that are delivered in a round trip.

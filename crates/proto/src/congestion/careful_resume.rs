@@ -15,7 +15,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::SavedPath;
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 /// The jump goes to this part of the saved window (RFC 9959 §3.3).
 const JUMP_DIVISOR: u64 = 2;
@@ -23,7 +23,7 @@ const JUMP_DIVISOR: u64 = 2;
 /// No jump goes further, in bytes (`max_jump`).
 const JUMP_MAX: u64 = 64 << 20;
 
-/// A round-trip time of up to this part of the saved one, or of so many times it, belongs to another path (RFC 9959
+/// A round-trip time of up to this part of the saved one, or of this many times it, belongs to another path (RFC 9959
 /// §3.2, §4.2.1).
 const RTT_DIVISOR: u32 = 2;
 const RTT_FACTOR: u32 = 10;

@@ -208,10 +208,11 @@ impl Cubic {
     }
 
     /// A departure from the RFC: whether losses may be chance.
-    fn is_excused(&mut self, event: &CongestionEvent) -> bool {
+    fn is_tolerated(&mut self, event: &CongestionEvent) -> bool {
         let lost = event.lost_packets;
-        let excused = self.random_loss.as_mut().is_some_and(|random_loss| random_loss.excuses(lost, false));
-        excused && event.cause == Cause::Loss && !event.persistent
+        let tolerated =
+            self.random_loss.as_mut().is_some_and(|random_loss| random_loss.tolerates(lost, false));
+        tolerated && event.cause == Cause::Loss && !event.persistent
     }
 
     fn react(&mut self, now: Instant, cause: Cause) {
@@ -268,7 +269,8 @@ impl Controller for Cubic {
         if let Some(random_loss) = &mut self.random_loss {
             random_loss.on_ack(now, ack);
         }
-        if let Some(retreat) = self.slow_start.judge(now, ack, u64::from(self.max_datagram_size)) {
+        if let Some(retreat) = self.slow_start.check_unvalidated(now, ack, u64::from(self.max_datagram_size))
+        {
             self.loss_round.end();
             self.retreat(retreat.window(ack.rtt.min()));
             return;
@@ -278,7 +280,7 @@ impl Controller for Cubic {
         }
         if self.state.ssthresh.is_none() {
             let packet = u64::from(self.max_datagram_size);
-            self.slow_start.watch_train(now, ack, packet, &mut self.state.window);
+            self.slow_start.probe_with_trains(now, ack, packet, &mut self.state.window);
         }
         if ack.app_limited {
             // RFC 9438 §5.8: a window that is not used does not grow.
@@ -300,8 +302,8 @@ impl Controller for Cubic {
     }
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
-        let excused = self.is_excused(event);
-        if !excused && !self.recovery.covers(event.largest_sent_time) {
+        let tolerated = self.is_tolerated(event);
+        if !tolerated && !self.recovery.covers(event.largest_sent_time) {
             self.react(now, event.cause);
         }
         let packet = u64::from(self.max_datagram_size);
@@ -367,8 +369,8 @@ impl Controller for Cubic {
         self.loss_round.is_under_way()
     }
 
-    fn take_train(&mut self) -> u64 {
-        self.slow_start.take_train()
+    fn take_packet_train(&mut self) -> u64 {
+        self.slow_start.take_packet_train()
     }
 
     fn ssthresh(&self) -> Option<u64> {

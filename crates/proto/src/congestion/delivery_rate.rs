@@ -61,7 +61,7 @@ pub(super) struct DeliveryRate {
     delivered_time: Instant,
     first_sent_time: Instant,
     lost: u64,
-    /// Samples are limited by the application until so many bytes are delivered.
+    /// Samples are limited by the application until this many bytes are delivered.
     app_limited_until: Option<u64>,
     newest: Option<Newest>,
 }

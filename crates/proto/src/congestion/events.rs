@@ -5,7 +5,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::{DeliverySnapshot, RateSample};
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 /// A packet that counts in flight was sent.
 #[derive(Debug, Clone)]

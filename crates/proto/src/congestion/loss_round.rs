@@ -1,7 +1,7 @@
-//! The round trip after a loss: no more leaves in it than arrives (RFC 9937), and what still arrives shows what the
-//! path holds.
+//! The round trip after a loss. No more leaves than arrives, which is the conservative bound of proportional rate reduction
+//! (RFC 9937); and what still arrives shows how much the path holds, which is our own addition.
 //!
-//! A rise that ends with losses has put up to twice as much on the path as it holds, or far more where a policer let
+//! A start that ends with losses has put up to twice as much on the path as it holds, or far more where a policer let
 //! the first packets pass at any rate. A fixed part of such a window may still be too much, and would cost another
 //! flight.
 
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::bbr::{rate, volume};
+use super::units::{rate, volume};
 use super::{AckEvent, CongestionEvent};
 
-/// The rate is measured over so many packets at least.
+/// The rate is measured over this many packets at least.
 const MEASURED_PACKETS: u64 = 8;
 
 /// A flight of which less than this part was lost says nothing: the usual reaction has taken as much, and how densely the rest

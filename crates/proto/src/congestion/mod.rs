@@ -11,29 +11,33 @@ mod bbr1;
 mod capacity;
 mod careful_resume;
 mod cubic;
+mod delay;
 mod delivery_rate;
 mod events;
-mod flow;
+
+mod full_pipe;
 mod hystart;
-mod leap;
 #[cfg(test)]
 mod link_tests;
 mod loss_round;
 mod new_reno;
 mod pacer;
+mod packet_train;
 mod prague;
-mod ramp;
 mod random_loss;
 mod rate_watch;
 mod recovery;
 mod reno_window;
 mod saved_path;
 mod slow_start;
+mod state;
 #[cfg(test)]
 mod test_link;
 #[cfg(test)]
 mod test_path;
-mod train;
+mod train_probing;
+mod units;
+mod unvalidated_flight;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -50,7 +54,7 @@ pub use self::new_reno::{NewReno, NewRenoConfig};
 pub use self::prague::{Prague, PragueConfig};
 pub use self::saved_path::{SAVED_PATH_LIFETIME, SavedPath};
 
-pub(crate) use self::flow::Flow;
+pub(crate) use self::state::{CongestionState, PacketInFlight};
 use crate::datagram::Ecn;
 
 /// A congestion controller: one tuple's window.
@@ -82,8 +86,8 @@ pub trait Controller: Send + Debug {
         let _ = (now, spurious);
     }
 
-    /// The flow resumes what an earlier connection knew of the path (RFC 9959). A controller that ignores this starts
-    /// as always.
+    /// A step of careful resume, with what an earlier connection knew of the path (RFC 9959). A controller that ignores it
+    /// starts as always.
     fn on_resume(&mut self, now: Instant, step: ResumeStep) {
         let _ = (now, step);
     }
@@ -100,21 +104,21 @@ pub trait Controller: Send + Debug {
         None
     }
 
-    /// The bytes that may leave at once after silence; with `None` they are the ten packets of the initial window,
-    /// or what the rate gives in two milliseconds.
+    /// The bytes that may leave at once after silence. With `None` it is ten packets, as in the initial window, or what the
+    /// rate gives in two milliseconds, if that is more.
     fn burst(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes that should leave as a train now: at once, ahead of the pace, and followed by a pause that pays for
-    /// them. Asked after each ACK frame and handed out once. A train shows the capacity of a path by how it is spaced
-    /// on arrival.
-    fn take_train(&mut self) -> u64 {
+    /// The bytes of a packet train that is due: they leave at once, ahead of the pace, and a pause that pays for them
+    /// follows. Called after each ACK frame; a train is returned once. How it is spaced on arrival shows the capacity of
+    /// the path.
+    fn take_packet_train(&mut self) -> u64 {
         0
     }
 
-    /// Whether no more may leave now than arrives, whatever room the window has: the flow recovers from losses, and
-    /// how much the path holds is not known yet (RFC 9937, the conservative bound).
+    /// Whether no more may leave now than arrives, however much room the window has. So in recovery, while it is not known
+    /// how much the path holds (the conservative bound of RFC 9937).
     fn conserves(&self) -> bool {
         false
     }

@@ -62,13 +62,13 @@ impl Controller for NewReno {
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
-        if let Some(retreat) = self.slow_start.judge(now, ack, self.window.packet()) {
+        if let Some(retreat) = self.slow_start.check_unvalidated(now, ack, self.window.packet()) {
             self.window.retreat(retreat.window(ack.rtt.min()));
             return;
         }
         let window = &mut self.window;
         if window.ssthresh.is_none() {
-            self.slow_start.watch_train(now, ack, window.packet(), &mut window.bytes);
+            self.slow_start.probe_with_trains(now, ack, window.packet(), &mut window.bytes);
         }
         match window.on_ack(now, ack) {
             Growth::Nothing => {}
@@ -112,8 +112,8 @@ impl Controller for NewReno {
         self.window.conserves()
     }
 
-    fn take_train(&mut self) -> u64 {
-        self.slow_start.take_train()
+    fn take_packet_train(&mut self) -> u64 {
+        self.slow_start.take_packet_train()
     }
 
     fn ssthresh(&self) -> Option<u64> {

@@ -8,11 +8,10 @@ use fulmar_base::Instant;
 /// timer would leave a part of the window unused (RFC 9002 §7.7).
 const GAIN: (u64, u64) = (5, 4);
 
-/// After silence a train of so many packets may leave at once: the initial window, and enough for the
-/// kernel to segment.
+/// After silence this many packets may leave at once: the initial window, and enough for the kernel to segment.
 const BURST_PACKETS: u64 = 10;
 
-/// At high rates the train after silence is what the rate gives in this time.
+/// At high rates the burst after silence is what the rate gives in this time.
 const BURST_TIME: Duration = Duration::from_millis(2);
 
 /// The pacer never asks to be woken sooner than after this time, but for a single packet: timers are no
@@ -44,7 +43,7 @@ pub(super) struct Pacer {
     max_datagram_size: u16,
     tokens: i64,
     updated: Instant,
-    /// Bytes lent to a train and not paid back, and until when.
+    /// Bytes lent to a packet train and not paid back, and until when.
     lent: u64,
     lent_until: Instant,
     /// Whether the sender waits for tokens.
@@ -117,10 +116,10 @@ impl Pacer {
         u64::try_from(self.tokens).unwrap_or(0) / NANOS
     }
 
-    /// Lets a train of `bytes` leave at once, ahead of the rate. They are paid back as soon as they have left, or
-    /// less than a packet of them is unused: the pause that follows keeps the rate what it is on average, and the
-    /// train apart from what comes after it. After `time` they are paid back whether they have left or not: a sender
-    /// without room in its window has no use for a train, and it would leave later, as a burst.
+    /// Lets a packet train of `bytes` leave at once, ahead of the rate. The bytes are paid back as soon as they have left, or
+    /// when less than a packet of them is unused. So a pause follows, which keeps the average rate, and keeps the train apart
+    /// from what comes after it. After `time` they are paid back in any case: a sender without room in its window cannot use
+    /// the train, and it would leave later, as a burst.
     pub(super) fn lend(&mut self, now: Instant, bytes: u64, time: Duration) {
         self.refill(now);
         let bytes = bytes.min(MAX_CAPACITY / 2);
@@ -129,7 +128,7 @@ impl Pacer {
         self.tokens = self.tokens.saturating_add(scaled(bytes));
     }
 
-    /// Notes bytes that left.
+    /// Bytes have left.
     pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) {
         self.refill(now);
         self.waiting = false;
@@ -183,11 +182,11 @@ impl Pacer {
 
     /// The bytes that the bucket holds if it saves the rate up for `time`.
     fn capacity(&self, time: Duration) -> u64 {
-        let train = self
+        let burst = self
             .burst
             .map_or(BURST_PACKETS * self.packet(), |burst| burst.max(2 * self.packet()))
             .min(MAX_CAPACITY);
-        bytes_in(time, self.rate).clamp(train, MAX_CAPACITY)
+        bytes_in(time, self.rate).clamp(burst, MAX_CAPACITY)
     }
 }
 
@@ -197,7 +196,7 @@ fn bytes_in(time: Duration, rate: u64) -> u64 {
     rate.saturating_mul(micros) / 1_000_000
 }
 
-/// Tokens for so many bytes.
+/// Tokens for this many bytes.
 fn scaled(bytes: u64) -> i64 {
     i64::try_from(bytes.saturating_mul(NANOS)).unwrap_or(i64::MAX)
 }

@@ -24,7 +24,7 @@ use crate::datagram::Ecn;
 /// longer ones a fair share.
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
 
-/// After so many rounds of congestion avoidance the rate does not depend on the round-trip time any more: short
+/// After this many rounds of congestion avoidance the rate does not depend on the round-trip time any more: short
 /// flows are not slowed down.
 const INDEPENDENT_AFTER_ROUNDS: u32 = 500;
 

@@ -1,14 +1,16 @@
 //! Losses that are no sign of congestion: few of them, on a long path, without a queue.
 //!
-//! A radio link loses packets by chance. On a path over a satellite, a controller that takes each for congestion is
-//! left with a thousandth of the capacity, since its window needs many round trips to grow back.
+//! A radio link loses packets at random. On a path over a satellite, a controller that takes each loss for congestion is
+//! left with a thousandth of the capacity, since its window needs many round trips to grow back. That the queue tells the two
+//! kinds apart is the idea of TCP Veno (C. P. Fu and S. C. Liew, 2003). The bounds are our own. No RFC has this exception,
+//! so controllers say where they use it.
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 
 use super::AckEvent;
-use super::bbr::DelayWatch;
+use super::delay::DelayWatch;
 
 /// On shorter paths the window grows back fast enough, and what looks like chance may be the work of a queue that is
 /// kept short.
@@ -17,7 +19,7 @@ const LONG_RTT: Duration = Duration::from_millis(80);
 /// The rate of loss is a mean over the latest packets that forgets with this weight.
 const WEIGHT: u32 = 128;
 
-/// After so many packets nothing is left of the mean before them.
+/// After this many packets nothing is left of the mean before them.
 const MEMORY: u64 = 2048;
 
 /// One, as a rate of loss.
@@ -32,7 +34,7 @@ const QUEUE_DIVISOR: u32 = 16;
 const QUEUE_MIN: Duration = Duration::from_millis(4);
 const QUEUE_MAX: Duration = Duration::from_millis(25);
 
-/// Tells losses by chance from congestion.
+/// Tells random losses from congestion.
 #[derive(Debug, Clone, Default)]
 pub(in crate::congestion) struct RandomLoss {
     rate: u32,
@@ -57,9 +59,9 @@ impl RandomLoss {
         self.min_rtt
     }
 
-    /// Takes the loss of so many packets, and returns whether it may be chance. A queue says that it is not, unless the
-    /// sender itself has just made one to probe the path.
-    pub(in crate::congestion) fn excuses(&mut self, packets: u64, own_queue: bool) -> bool {
+    /// Counts the loss of `packets`, and returns whether they may be random and need no reaction. A queue says that they are
+    /// not, unless the sender has just made it itself, to probe the path (`own_queue`).
+    pub(in crate::congestion) fn tolerates(&mut self, packets: u64, own_queue: bool) -> bool {
         for _ in 0..packets.min(MEMORY) {
             self.rate += (ONE - self.rate) / WEIGHT;
         }

@@ -1,7 +1,7 @@
-//! Where delay says nothing, the rate of delivery tells when a window is large enough.
+//! On paths of microseconds, the rate of delivery tells when a window is large enough. No RFC has this.
 //!
-//! On loopback and in a rack the delay is made by the scheduling of threads, and queues are so long that nothing is
-//! lost before the window is absurd. A window that grows without the rate growing only makes a queue.
+//! On loopback and in a rack the delay comes from the scheduling of threads, and queues are so long that the first loss comes
+//! when the window is absurd. There, a window that grows while the rate does not grow only makes a queue.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use super::hystart::MEANINGLESS_RTT;
 /// The rate has grown if it is larger by this part of the best one.
 const GROWTH_DIVISOR: u64 = 16;
 
-/// So many rounds without that end slow start, in which each round doubles the window.
+/// This many rounds without that end slow start, in which each round doubles the window.
 const SLOW_START_ROUNDS: u32 = 3;
 
-/// So many end the growth by a packet in a round.
+/// This many end the growth by a packet in a round.
 const AVOIDANCE_ROUNDS: u32 = 16;
 
 /// After this time the path may be another one, and is tried anew.

@@ -1,4 +1,4 @@
-//! The recovery period, and whether what caused it turned out to be no loss at all.
+//! The recovery period (RFC 9002 §7.3.2), and whether its cause was a spurious loss.
 
 use fulmar_base::Instant;
 

@@ -1,30 +1,31 @@
-//! Slow start of the controllers with a congestion window: as usual on short paths, with trains of packets on long
-//! ones.
+//! The first slow start of NewReno and CUBIC: HyStart++ (RFC 9406) on short paths, packet trains on long ones, and a bound
+//! that follows the rate of delivery.
 
 use fulmar_base::Instant;
 
-use super::bbr::{DelayWatch, volume};
+use super::delay::DelayWatch;
 use super::hystart::HyStart;
-use super::leap::Retreat;
-use super::ramp::Ramp;
+use super::train_probing::TrainProbing;
+use super::units::volume;
+use super::unvalidated_flight::SafeRetreat;
 use super::{AckEvent, CongestionEvent, Sent};
 
 /// Once trains of packets have found the capacity, the window grows by this part of what is acknowledged.
 const FOUND_DIVISOR: u64 = 4;
 
-/// The window does not rise beyond so many times what the fastest delivery seen holds in a round trip. While the path
+/// The window does not rise beyond this many times what the fastest delivery seen holds in a round trip. While the path
 /// delivers twice as much in each round, that is where doubling leads; when it does not, all beyond is a queue, and twice
 /// the window that the path holds is what a first loss may halve.
 const BOUND_FACTOR: u64 = 2;
 
-/// No bound is below so many packets, two initial windows: on a short or slow path their queue is no harm.
+/// No bound is below this many packets, two initial windows: on a short or slow path their queue is no harm.
 const BOUND_MIN_PACKETS: u64 = 20;
 
 /// How the window of a tuple rises for the first time, and to the threshold later.
 #[derive(Debug, Clone)]
 pub(super) struct SlowStart {
     hystart: HyStart,
-    ramp: Ramp,
+    trains: TrainProbing,
     delay: DelayWatch,
     /// The fastest delivery, in bytes per second.
     best_rate: u64,
@@ -37,7 +38,7 @@ impl SlowStart {
     pub(super) fn new(initial_window: u64) -> Self {
         Self {
             hystart: HyStart::new(),
-            ramp: Ramp::new(initial_window),
+            trains: TrainProbing::new(initial_window),
             delay: DelayWatch::default(),
             best_rate: 0,
             bound: None,
@@ -46,47 +47,58 @@ impl SlowStart {
 
     /// Whether the window grows with caution, since the path may be full.
     pub(super) fn is_conservative(&self) -> bool {
-        self.hystart.is_conservative() || self.ramp.has_found()
+        self.hystart.is_conservative() || self.trains.has_found()
     }
 
     /// Takes a packet that leaves in the first slow start.
     pub(super) fn on_sent(&mut self, now: Instant, sent: &Sent) {
-        self.ramp.on_sent(now, sent);
+        self.trains.on_sent(now, sent);
     }
 
-    /// The bytes that may leave at once now, see [`super::Controller::take_train`].
-    pub(super) fn take_train(&mut self) -> u64 {
-        self.ramp.take_train()
+    /// The bytes that may leave at once now, see [`super::Controller::take_packet_train`].
+    pub(super) fn take_packet_train(&mut self) -> u64 {
+        self.trains.take_packet_train()
     }
 
     /// The controller reacts to congestion: what trains would show is known better now.
     pub(super) fn stop(&mut self) {
-        self.ramp.stop();
+        self.trains.stop();
     }
 
-    /// Takes losses at any time, see [`Ramp::on_congestion`].
+    /// Takes losses at any time, see [`TrainProbing::on_congestion`].
     pub(super) fn on_congestion(
         &mut self,
         now: Instant,
         event: &CongestionEvent,
         packet: u64,
     ) -> Option<u64> {
-        self.ramp.on_congestion(now, event, packet)
+        self.trains.on_congestion(now, event, packet)
     }
 
-    /// Takes an ACK frame at any time, see [`Ramp::judge`].
-    pub(super) fn judge(&mut self, now: Instant, ack: &AckEvent<'_>, packet: u64) -> Option<Retreat> {
-        self.ramp.judge(now, ack, packet)
+    /// Takes an ACK frame at any time, see [`TrainProbing::check_unvalidated`].
+    pub(super) fn check_unvalidated(
+        &mut self,
+        now: Instant,
+        ack: &AckEvent<'_>,
+        packet: u64,
+    ) -> Option<SafeRetreat> {
+        self.trains.check_unvalidated(now, ack, packet)
     }
 
     /// Takes an ACK frame in the first slow start, whether the window may grow by it or not, and raises `window` to
     /// what trains of packets have shown.
-    pub(super) fn watch_train(&mut self, now: Instant, ack: &AckEvent<'_>, packet: u64, window: &mut u64) {
+    pub(super) fn probe_with_trains(
+        &mut self,
+        now: Instant,
+        ack: &AckEvent<'_>,
+        packet: u64,
+        window: &mut u64,
+    ) {
         let min_rtt = ack.rtt.min();
         if let Some(sample) = ack.rtt_sample {
             self.delay.on_sample(now, sample, min_rtt);
         }
-        if let Some(shown) = self.ramp.on_ack(now, ack, Some(min_rtt), packet) {
+        if let Some(shown) = self.trains.on_ack(now, ack, Some(min_rtt), packet) {
             *window = shown.max(*window);
         }
         self.watch_rate(ack, packet);
@@ -95,7 +107,7 @@ impl SlowStart {
     /// Follows the rate of delivery where trains do not find it. The round-trip time counts with twice its jitter: where
     /// acknowledgements come in bunches, a window is spread over more than the mean.
     fn watch_rate(&mut self, ack: &AckEvent<'_>, packet: u64) {
-        let Some(sample) = ack.rate.filter(|_| self.ramp.has_stopped()) else { return };
+        let Some(sample) = ack.rate.filter(|_| self.trains.has_stopped()) else { return };
         self.best_rate = self.best_rate.max(sample.delivery_rate);
         let held = volume(self.best_rate, ack.rtt.smoothed() + 2 * ack.rtt.jitter());
         self.bound = Some((BOUND_FACTOR * held).max(BOUND_MIN_PACKETS * packet));
@@ -112,7 +124,7 @@ impl SlowStart {
         window: &mut u64,
         ssthresh: &mut Option<u64>,
     ) {
-        if ssthresh.is_some() || !self.ramp.has_found() {
+        if ssthresh.is_some() || !self.trains.has_found() {
             self.double(now, ack, window, ssthresh);
         } else if self.delay.has_risen(ack.rtt.min()) {
             *ssthresh = Some(*window);

@@ -8,10 +8,11 @@ use std::time::Duration;
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{Dialect, Frame, PathId, frames};
 
-use super::{ControllerFactory, Flow};
+use super::{CongestionState, ControllerFactory};
 use crate::datagram::Ecn;
+use crate::ids::TupleId;
 use crate::packet::{FrameWriter, SentFrames, SentPacket};
-use crate::path::{Rtt, TupleId};
+use crate::rtt::Rtt;
 use crate::space::{AckOutcome, AckPolicy, LossContext, Losses, NumberSpace, PtoBackoff};
 
 /// The size of each packet.
@@ -24,9 +25,9 @@ pub(super) struct Link {
     pub(super) bytes_per_second: u64,
     pub(super) one_way: Duration,
     pub(super) queue: Duration,
-    /// Packets that are lost for no reason, one in so many on average.
+    /// Packets that are lost for no reason, one in this many on average.
     pub(super) loss: Option<u64>,
-    /// One packet in so many takes longer by `delay`.
+    /// One packet in this many takes longer by `delay`.
     pub(super) detour: Option<(u64, Duration)>,
     /// Packets take up to so much longer, but stay in order.
     pub(super) jitter: Option<Duration>,
@@ -120,7 +121,7 @@ pub(super) struct Transfer {
     rng: Rng,
     link: Rc<RefCell<Link>>,
     sender: NumberSpace,
-    pub(super) flow: Flow,
+    pub(super) congestion: CongestionState,
     pub(super) rtt: Rtt,
     pto: PtoBackoff,
     pub(super) packets_left: u64,
@@ -146,7 +147,7 @@ impl Transfer {
             now: Instant::ZERO,
             link: link.clone(),
             sender: NumberSpace::new(AckPolicy::default(), &mut rng),
-            flow: Flow::new(Instant::ZERO, control, SIZE, &rtt),
+            congestion: CongestionState::new(Instant::ZERO, control, SIZE, &rtt),
             rtt,
             pto: PtoBackoff::new(Default::default()),
             packets_left: packets,
@@ -167,7 +168,7 @@ impl Transfer {
     /// Runs until everything is acknowledged and returns the time it took.
     pub(super) fn run(&mut self) -> Duration {
         self.send();
-        while self.packets_left > 0 || self.flow.bytes_in_flight() > 0 {
+        while self.packets_left > 0 || self.congestion.bytes_in_flight() > 0 {
             assert!(self.now < Instant::from_millis(600_000), "the transfer hangs");
             self.step();
         }
@@ -196,7 +197,7 @@ impl Transfer {
         self.expire();
         self.send();
         let outstanding = self.sender.unacked().count() as u64;
-        assert_eq!(self.flow.bytes_in_flight(), outstanding * u64::from(SIZE));
+        assert_eq!(self.congestion.bytes_in_flight(), outstanding * u64::from(SIZE));
     }
 
     /// When something will happen.
@@ -230,14 +231,14 @@ impl Transfer {
             self.app_next = self.now + interval;
         }
         self.wake = Instant::FAR_FUTURE;
-        while self.packets_left > 0 && self.flow.window_left() >= u64::from(SIZE) {
-            if self.flow.pacing_budget(self.now) < u64::from(SIZE) {
-                self.wake = self.flow.pacing_time(self.now, u64::from(SIZE));
+        while self.packets_left > 0 && self.congestion.window_left() >= u64::from(SIZE) {
+            if self.congestion.pacing_budget(self.now) < u64::from(SIZE) {
+                self.wake = self.congestion.pacing_time(self.now, u64::from(SIZE));
                 break;
             }
             self.send_packet();
         }
-        if self.flow.end_round(self.now, self.packets_left == 0, &self.rtt) {
+        if self.congestion.end_round(self.now, self.packets_left == 0, &self.rtt) {
             self.send();
         }
     }
@@ -254,12 +255,12 @@ impl Transfer {
             repeated: false,
             resends: false,
             ecn: Ecn::NotEct,
-            delivered: self.flow.on_sent(self.now, number, SIZE),
+            delivered: self.congestion.on_sent(self.now, number, SIZE),
             frames: SentFrames::new(),
         };
         self.sender.on_sent(number, packet, &mut self.rng);
         self.packets_left = self.packets_left.saturating_sub(1);
-        self.max_in_flight = self.max_in_flight.max(self.flow.bytes_in_flight());
+        self.max_in_flight = self.max_in_flight.max(self.congestion.bytes_in_flight());
         let arrival = self.link.borrow_mut().carry(self.now, u64::from(SIZE), &mut self.rng);
         if let Some(at) = arrival {
             let index = self.forward.partition_point(|(other, _)| *other <= at);
@@ -293,8 +294,8 @@ impl Transfer {
                 panic!("an ACK was sent");
             };
             let mut outcome = AckOutcome::default();
-            let flow = &mut self.flow;
-            let on_acked = |_, packet: &SentPacket| flow.packet_acked(packet);
+            let congestion = &mut self.congestion;
+            let on_acked = |_, packet: &SentPacket| congestion.packet_acked(&packet.for_congestion());
             self.sender.on_ack(self.now, &ack, 3, &mut outcome, on_acked).expect("it is legal");
             if let Some(sample) = outcome.rtt_sample {
                 self.rtt.update(self.now, sample.rtt, sample.ack_delay, Some(MAX_ACK_DELAY));
@@ -317,11 +318,14 @@ impl Transfer {
         let mut losses = Losses::default();
         let cx = LossContext { rtt: &self.rtt, max_ack_delay: MAX_ACK_DELAY };
         self.sender.detect_lost(self.now, &cx, &mut losses);
-        self.flow.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), 0, &self.rtt);
-        losses.lost.iter().for_each(|(_, packet)| self.flow.packet_lost(self.now, packet));
-        self.flow.end_loss(self.now, losses.persistent_congestion, &self.rtt);
+        self.congestion.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), 0, &self.rtt);
+        losses
+            .lost
+            .iter()
+            .for_each(|(_, packet)| self.congestion.packet_lost(self.now, &packet.for_congestion()));
+        self.congestion.end_loss(self.now, losses.persistent_congestion, &self.rtt);
         for (_, packet) in &outcome.spurious {
-            self.flow.on_spurious(self.now, packet, &self.rtt);
+            self.congestion.on_spurious(self.now, &packet.for_congestion(), &self.rtt);
         }
         self.packets_acked += outcome.packets as u64;
         self.packets_left += losses.lost.len() as u64;

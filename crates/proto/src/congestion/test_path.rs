@@ -5,7 +5,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::{AckEvent, Cause, CongestionEvent, DeliverySnapshot, SpuriousLoss};
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 /// The datagram size of the tests.
 pub(super) const SIZE: u16 = 1_200;

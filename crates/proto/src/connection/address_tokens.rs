@@ -7,10 +7,10 @@ use std::sync::Arc;
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{Frame, NewToken, Version};
 
-use crate::endpoint::TokenIssuer;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Once;
 use crate::streams::ReceiveCredit;
+use crate::tokens::TokenIssuer;
 
 /// How many tokens may be on their way: more than a connection begins with, see
 /// `AddressValidation::tokens_per_connection`. When full, the oldest is given up.

@@ -2,13 +2,13 @@
 
 use fulmar_wire::{Dialect, Frame, PacketKind, Side};
 
-use super::handshake::SpaceId;
 use super::recovery::pto_base;
 use super::slot::{Plan, Slot};
 use super::transmit::Sender;
 use super::write_order::Allowance;
 use crate::config::MTU_MIN;
 use crate::congestion::DeliverySnapshot;
+use crate::ids::SpaceId;
 use crate::log::LogEvent;
 use crate::packet::{HeaderFields, OpenPacket, Payload, SentFrame, SentPacket};
 use crate::path::Tuple;
@@ -126,7 +126,7 @@ impl Sender<'_> {
                 tuple.write(now, &mut rng, &mut frames);
                 let extension = self.parts.extensions.address_discovery.as_mut();
                 if let Some(extension) = extension.filter(|_| !frames.is_empty()) {
-                    extension.write_aside(&mut tuple.observation, tuple.addrs.remote, &mut frames);
+                    extension.write_off_path(&mut tuple.observation, tuple.addrs.remote, &mut frames);
                 }
             }
             (None, Slot::Packets(allowance)) => self.parts.write_frames(now, space, allowance, &mut frames),
@@ -205,7 +205,7 @@ impl Sender<'_> {
         let in_flight = ack_eliciting || (padded && counts);
         let tuple = self.tuple_of(plan);
         let delivered = match in_flight {
-            true => tuple.flow.on_sent(now, number, size),
+            true => tuple.congestion.on_sent(now, number, size),
             false => DeliverySnapshot::NONE,
         };
         let is_full = usize::from(size) + SEGMENT_SLACK >= usize::from(tuple.mtu());
@@ -227,7 +227,7 @@ impl Sender<'_> {
             frames: payload.frames,
         };
         if let Some(log) = &mut self.log {
-            log.note_generation(now, self.parts.handshake.keys.generation());
+            log.push_key_generation(now, self.parts.handshake.keys.generation());
             let ecn = plan.ecn;
             log.push(
                 now,

@@ -4,8 +4,9 @@
 
 use super::address_tokens::AddressTokens;
 use super::extensions::Extensions;
-use super::handshake::{HandshakeState, SpaceId};
+use super::handshake::HandshakeState;
 use super::write_order::Writers;
+use crate::ids::SpaceId;
 use crate::packet::SentFrame;
 use crate::path::{Paths, Pending};
 use crate::streams::Streams;
@@ -130,7 +131,7 @@ impl<'c> Owners<'c> {
             }
             SentFrame::ObservedAddress { path, sequence } => {
                 for tuple in self.paths.get_mut(*path).into_iter().flat_map(|path| path.tuples_mut()) {
-                    tuple.observation.on_fate(*sequence, acked);
+                    tuple.observation.on_delivery(*sequence, acked);
                 }
                 Pending::ADDRESS
             }

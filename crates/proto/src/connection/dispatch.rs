@@ -12,7 +12,7 @@ use fulmar_wire::{
 
 use super::Connection;
 use super::delivery::Owners;
-use super::handshake::{Progress, SpaceId};
+use super::handshake::Progress;
 use super::migration::Detour;
 use super::outbox::Outbox;
 use super::recovery::Recovery;
@@ -21,7 +21,8 @@ use crate::config::TransportConfig;
 use crate::datagrams::Datagrams;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, PathEvent};
-use crate::ext::{unasked, unasked_stamp};
+use crate::ext::{unrequested_address, unrequested_timestamp};
+use crate::ids::SpaceId;
 use crate::log::LogEvent;
 use crate::path::Pending;
 use crate::sessions::SessionView;
@@ -166,7 +167,7 @@ impl Receivers<'_> {
             Frame::HandshakeDone => return Ok(Consequence::HandshakeDone),
             Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request)?,
             Frame::Timestamp(stamp) => {
-                extensions.timestamps.as_mut().ok_or_else(unasked_stamp)?.on_frame(&stamp)?;
+                extensions.timestamps.as_mut().ok_or_else(unrequested_timestamp)?.on_frame(&stamp)?;
             }
             Frame::ObservedAddress(observed) => self.on_observed_address(cx, &observed)?,
             Frame::ImmediateAck => self.on_immediate_ack(cx)?,
@@ -229,7 +230,7 @@ impl Receivers<'_> {
         cx: &FrameContext<'_>,
         frame: &ObservedAddress,
     ) -> Result<(), TransportError> {
-        let extension = self.owners.extensions.address_discovery.as_ref().ok_or_else(unasked)?;
+        let extension = self.owners.extensions.address_discovery.as_ref().ok_or_else(unrequested_address)?;
         let SpaceId::Data(id) = cx.space else { return Ok(()) };
         let Some(path) = self.owners.paths.get_mut(id) else { return Ok(()) };
         let tuple = match cx.detour {

@@ -11,12 +11,13 @@ use fulmar_wire::PathId;
 use super::Connection;
 use super::delivery::Fate;
 use super::dispatch::FrameContext;
-use super::handshake::SpaceId;
 use crate::datagram::{Datagram, FourTuple};
 use crate::error::TransportError;
 use crate::events::PathEvent;
+use crate::ids::SpaceId;
 use crate::log::MigrationState;
-use crate::path::{AddressCredit, Leaving, Path, Pending, Rtt, Tuple, Validation};
+use crate::path::{AddressCredit, Leaving, Path, Pending, Tuple, Validation};
+use crate::rtt::Rtt;
 
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
 const PATIENCE_PTOS: u32 = 3;

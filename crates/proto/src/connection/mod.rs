@@ -68,8 +68,7 @@ use fulmar_base::Rng;
 use fulmar_wire::{ConnectionId, Side, TransportParameters, Version};
 use rustls::pki_types::CertificateDer;
 
-pub(crate) use self::handshake::versions::{random_cid, reserved};
-pub use self::handshake::{EarlyData, SpaceId};
+pub use self::handshake::EarlyData;
 pub use self::moving::MigrateError;
 pub(crate) use self::setup::{Admission, ConnectionSetup};
 pub use self::stats::ConnectionStats;
@@ -202,7 +201,7 @@ impl Connection {
     /// not asked to (see [`TransportConfig::address_discovery`](crate::TransportConfig::address_discovery)). The
     /// peer may be mistaken, or lie.
     pub fn observed_address(&self) -> Option<SocketAddr> {
-        self.paths.primary().tuple.observation.told()
+        self.paths.primary().tuple.observation.observed()
     }
 
     /// The time after which an acknowledgement is overdue (RFC 9002 §6.2.1), without backoff.

@@ -3,9 +3,10 @@
 use bytes::{Bytes, BytesMut};
 use fulmar_wire::{PathId, ProtectedKind, ProtectedPacket, packet_number, sample, unprotect_header};
 
-use super::handshake::{PacketKeys, SpaceId, is_zero_rtt};
+use super::handshake::{PacketKeys, is_zero_rtt};
 use crate::crypto::OpenError;
 use crate::error::TransportError;
+use crate::ids::SpaceId;
 use crate::log::PacketDropReason;
 
 /// A packet whose header protection is off.

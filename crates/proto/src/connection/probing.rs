@@ -8,11 +8,13 @@ use fulmar_wire::PathId;
 
 use super::Connection;
 use super::extensions::Extensions;
-use super::handshake::{HandshakeState, SpaceId};
+use super::handshake::HandshakeState;
 use super::recovery::{peer_max_ack_delay, pto_base};
-use crate::config::{TimerStyle, TransportConfig};
+use crate::config::TransportConfig;
+use crate::ids::SpaceId;
 use crate::log::LogEvent;
 use crate::path::{Path, Pending};
+use crate::rtt::TimerStyle;
 
 /// How many probe packets a probe timeout asks for (RFC 9002 §6.2.4).
 const PROBES: u8 = 2;

@@ -4,9 +4,10 @@ use fulmar_base::Instant;
 use fulmar_wire::Version;
 
 use super::Connection;
-use super::handshake::{Progress, SpaceId};
+use super::handshake::Progress;
 use crate::error::TransportError;
 use crate::events::{EndpointEventInner, Event};
+use crate::ids::SpaceId;
 use crate::log::{ConnectionState, LogEvent};
 use crate::path::Pending;
 

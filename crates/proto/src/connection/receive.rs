@@ -6,19 +6,21 @@ use fulmar_wire::{ProtectedKind, ProtectedPacket, frames, read_packet};
 
 use super::Connection;
 use super::dispatch::{Consequence, FrameContext, Origin};
-use super::handshake::{SpaceId, is_zero_rtt, kind_of};
+use super::handshake::{is_zero_rtt, kind_of};
 use super::lifecycle::State;
 use super::migration::Detour;
 use super::opening::{Discard, OpenedPacket, open};
 use super::recovery::pto_base;
 use super::telemetry::kind_for_log;
-use crate::config::{MTU_MIN, TimerStyle};
+use crate::config::MTU_MIN;
+use crate::crypto::trailing_token;
 use crate::datagram::{Datagram, Ecn};
-use crate::endpoint::trailing_token;
 use crate::error::TransportError;
 use crate::events::ConnectionError;
+use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
 use crate::path::AddressCredit;
+use crate::rtt::TimerStyle;
 
 /// After so many probe timeouts in a row, the next packet that arrives is taken for the return of the path.
 const RETURN_PTOS: u32 = 2;

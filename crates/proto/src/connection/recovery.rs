@@ -9,10 +9,11 @@ use fulmar_wire::{Ack, PacketKind};
 use super::Connection;
 use super::delivery::{Fate, Owners};
 use super::extensions::Extensions;
-use super::handshake::{HandshakeState, SpaceId};
+use super::handshake::HandshakeState;
 use super::stats::Counters;
 use crate::error::TransportError;
 use crate::ext::AckFigures;
+use crate::ids::SpaceId;
 use crate::log::{ConnectionLog, LogEvent};
 use crate::packet::{SentFrames, SentPacket};
 use crate::path::{Path, Paths, Tuple, Tuples};
@@ -167,9 +168,9 @@ impl Recovery<'_> {
         let tuple = tuples.used;
         let figures = AckFigures {
             rtt: &tuple.rtt,
-            window: tuple.flow.controller().window(),
+            window: tuple.congestion.controller().window(),
             mtu: tuple.mtu(),
-            pace: tuple.flow.controller().pacing_rate(),
+            pace: tuple.congestion.controller().pacing_rate(),
             packets_sent: numbers.next_number(),
             packet_threshold: numbers.packet_threshold(),
         };
@@ -198,16 +199,16 @@ impl Recovery<'_> {
             self.stats.black_holes += 1;
         }
         for tuple in &mut *others {
-            tuple.flow.end_ack(now, None, 0, &tuple.rtt);
+            tuple.congestion.end_ack(now, None, 0, &tuple.rtt);
         }
         let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
         let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
         if outcome.packets > 0 {
             tuple.ecn.on_progress();
         }
-        tuple.flow.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
+        tuple.congestion.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
         if ce > 0 {
-            tuple.flow.on_ce(now, ce, &tuple.rtt);
+            tuple.congestion.on_ce(now, ce, &tuple.rtt);
         }
         for (number, packet) in &outcome.spurious {
             self.stats.packets_spurious += 1;
@@ -215,7 +216,7 @@ impl Recovery<'_> {
                 log.push(now, LogEvent::PacketSpurious { space, number: *number, size: packet.size });
             }
             if packet.tuple == tuple.id {
-                tuple.flow.on_spurious(now, packet, &tuple.rtt);
+                tuple.congestion.on_spurious(now, &packet.for_congestion(), &tuple.rtt);
             }
         }
         for (number, packet) in &losses.lost {
@@ -224,9 +225,9 @@ impl Recovery<'_> {
         let Some(path) = path_of(self.owners.paths, space) else { return };
         let (_, Tuples { used: tuple, others }) = path.split();
         for tuple in others {
-            tuple.flow.end_loss(now, false, &tuple.rtt);
+            tuple.congestion.end_loss(now, false, &tuple.rtt);
         }
-        tuple.flow.end_loss(now, losses.persistent_congestion, &tuple.rtt);
+        tuple.congestion.end_loss(now, losses.persistent_congestion, &tuple.rtt);
         for (_, packet) in &outcome.spurious {
             // What was sent again meanwhile need not be sent once more.
             self.owners.deliver(space, &packet.frames, Fate::Acked);
@@ -281,7 +282,7 @@ fn forget_sent(numbers: &mut NumberSpace, tuple: &mut Tuple) -> Vec<SentFrames> 
     let mut frames = Vec::new();
     for (_, packet) in numbers.discard() {
         if packet.in_flight && packet.tuple == tuple.id {
-            tuple.flow.packet_discarded(&packet);
+            tuple.congestion.packet_discarded(&packet.for_congestion());
         }
         frames.push(packet.frames);
     }

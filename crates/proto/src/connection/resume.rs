@@ -14,8 +14,8 @@ impl Connection {
         Some(SavedPath {
             remote: tuple.addrs.remote.ip(),
             local: tuple.addrs.local_ip,
-            window: tuple.flow.capacity()?,
-            full: tuple.flow.is_full(),
+            window: tuple.congestion.capacity()?,
+            full: tuple.congestion.is_full(),
             rtt: tuple.rtt.min(),
             lifetime: SAVED_PATH_LIFETIME,
         })
@@ -30,7 +30,7 @@ impl Connection {
     pub fn resume_congestion(&mut self, saved: SavedPath) {
         let tuple = &mut self.paths.primary_mut().tuple;
         if saved.is_about(tuple.addrs.remote.ip(), tuple.addrs.local_ip) {
-            tuple.flow.resume(saved);
+            tuple.congestion.resume(saved);
         }
     }
 
@@ -51,6 +51,6 @@ impl Connection {
 
     /// The phase of careful resume; `None` where it is not used or over.
     pub fn resume_state(&self) -> Option<&'static str> {
-        self.paths.primary().tuple.flow.resume_state()
+        self.paths.primary().tuple.congestion.resume_state()
     }
 }

@@ -4,9 +4,9 @@ use fulmar_base::Instant;
 use fulmar_wire::{ProtectedPacket, RETRY_TAG_LEN};
 
 use super::Connection;
-use super::handshake::SpaceId;
 use super::opening::Discard;
 use crate::crypto::verify_retry;
+use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
 
 impl Connection {

@@ -21,11 +21,12 @@ use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
-use crate::endpoint::TokenIssuer;
-use crate::path::{AddressCredit, Path, Paths, ProbeTimer, Tuple, TupleId};
+use crate::ids::TupleId;
+use crate::path::{AddressCredit, Path, Paths, ProbeTimer, Tuple};
 use crate::sessions::SessionView;
 use crate::space::{AckPolicy, NumberSpace};
 use crate::streams::{SendMemory, Streams};
+use crate::tokens::TokenIssuer;
 
 /// What a connection is made from.
 pub(crate) struct ConnectionSetup {

@@ -1,13 +1,13 @@
 //! What the next datagram may be used for, and how large it may be: anti-amplification limit, probes, congestion
 //! window, pacer (RFC 9000 §8.1, §14; RFC 9002 §7).
 
-use super::handshake::SpaceId;
 use super::probing;
 use super::spare_capacity;
 use super::transmit::Sender;
 use super::write_order::Allowance;
 use crate::config::MTU_MIN;
 use crate::datagram::Ecn;
+use crate::ids::SpaceId;
 use crate::path::Tuple;
 
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
@@ -52,14 +52,14 @@ pub(super) enum Blocked {
     /// The pacer wants to be asked later.
     Pacer,
     /// The peer's address is not validated, and the anti-amplification limit is reached.
-    Credit,
+    AmplificationLimit,
 }
 
 impl Sender<'_> {
     /// What the next datagram may be used for.
     pub(super) fn next_slot(&mut self) -> Result<Slot, Blocked> {
         if !self.tuple().may_send_datagram() {
-            return self.path_slot().ok_or(Blocked::Credit);
+            return self.path_slot().ok_or(Blocked::AmplificationLimit);
         }
         if self.is_probe_due() {
             return Ok(Slot::Packets(Allowance::Probe));
@@ -76,7 +76,7 @@ impl Sender<'_> {
         }
         if self.is_ack_due() {
             // RFC 9002 §7: an acknowledgement alone needs no room in the window; a PING that goes with it does.
-            let has_room = self.tuple().flow.window_left() >= u64::from(self.tuple().mtu());
+            let has_room = self.tuple().congestion.window_left() >= u64::from(self.tuple().mtu());
             let allowance = match blocked {
                 Blocked::NothingToSend if has_room => Allowance::Everything,
                 _ => Allowance::AcksOnly,
@@ -148,7 +148,7 @@ impl Sender<'_> {
         let (now, path) = (self.now, self.parts.path_mut());
         // A probe may leave when a packet of the usual size may: it is paid for afterwards.
         let paced = u64::from(size.min(path.tuple.mtu()));
-        let flow = &mut path.tuple.flow;
+        let flow = &mut path.tuple.congestion;
         if flow.window_left() < u64::from(size) {
             return Err(Blocked::Window);
         }
@@ -167,11 +167,11 @@ impl Sender<'_> {
         let (now, tuple) = (self.now, self.tuple_mut());
         // An end that sends little gains nothing from larger datagrams, and on a narrow way back a probe would hold up
         // the acknowledgements of the peer's first flight, whose spacing is to show the capacity of the path.
-        if tuple.flow.bytes_in_flight() < PROBE_FLIGHT * u64::from(tuple.mtu()) {
+        if tuple.congestion.bytes_in_flight() < PROBE_FLIGHT * u64::from(tuple.mtu()) {
             return None;
         }
         let size = tuple.mtud.poll_probe(now)?;
-        (u64::from(size) <= tuple.flow.controller().window()).then_some(size)
+        (u64::from(size) <= tuple.congestion.controller().window()).then_some(size)
     }
 
     /// The size of the next datagram at most.

@@ -9,8 +9,8 @@
 use std::time::Duration;
 
 use super::delivery::{Fate, Owners};
-use super::handshake::SpaceId;
 use super::transmit::Sender;
+use crate::ids::SpaceId;
 use crate::packet::SentFrame;
 
 /// On shorter paths a further round trip is not worth the copies.

@@ -39,7 +39,10 @@ impl Connection {
         if let Some(log) = &mut self.telemetry.log
             && let Some(Path { tuple, .. }) = self.paths.get(path)
         {
-            log.note(now, &figures(tuple, &self.datagrams, &self.extensions, &self.handshake, blocked));
+            log.push_figures(
+                now,
+                &figures(tuple, &self.datagrams, &self.extensions, &self.handshake, blocked),
+            );
         }
     }
 }
@@ -82,7 +85,7 @@ impl Telemetry {
         log.push_versions(now, side.is_server(), &versions.known);
         log.push(now, LogEvent::VersionChosen(Some(versions.current)));
         log.push_parameters(now, false, parameters);
-        let (window, datagram) = (tuple.flow.controller().window(), tuple.mtu());
+        let (window, datagram) = (tuple.congestion.controller().window(), tuple.mtu());
         log.push(now, recovery_parameters(config.initial_rtt, window, datagram));
     }
 
@@ -109,13 +112,13 @@ impl Telemetry {
     pub(super) fn record_keys(&mut self, now: Instant, handshake: &HandshakeState) {
         let Some(log) = &mut self.log else { return };
         if handshake.keys.zero_rtt().is_some() {
-            log.note_keys(now, PacketKind::ZeroRtt);
+            log.push_keys(now, PacketKind::ZeroRtt);
         }
         if handshake.keys.handshake().is_some() {
-            log.note_keys(now, PacketKind::Handshake);
+            log.push_keys(now, PacketKind::Handshake);
         }
         if handshake.keys.one_rtt().is_some() {
-            log.note_keys(now, PacketKind::OneRtt);
+            log.push_keys(now, PacketKind::OneRtt);
         }
     }
 
@@ -123,7 +126,7 @@ impl Telemetry {
     pub(super) fn record_generation(&mut self, now: Instant, handshake: &HandshakeState) -> u64 {
         let generation = handshake.keys.generation();
         if let Some(log) = &mut self.log {
-            log.note_generation(now, generation);
+            log.push_key_generation(now, generation);
         }
         generation
     }
@@ -215,13 +218,13 @@ fn figures(
     blocked: Option<Blocked>,
 ) -> Figures {
     let datagrams = datagrams.stats();
-    let (controller, rtt) = (tuple.flow.controller(), &tuple.rtt);
+    let (controller, rtt) = (tuple.congestion.controller(), &tuple.rtt);
     let measured = |duration: Duration| if rtt.has_sample() { duration.as_nanos() as u64 } else { 0 };
     let delays = extensions.timestamps.as_ref().and_then(|extension| extension.delays(tuple.id));
     Figures {
-        window: (controller.window(), tuple.flow.bytes_in_flight()),
+        window: (controller.window(), tuple.congestion.bytes_in_flight()),
         ssthresh: controller.ssthresh(),
-        rates: (tuple.flow.pacing_rate(), tuple.flow.delivery_rate()),
+        rates: (tuple.congestion.pacing_rate(), tuple.congestion.delivery_rate()),
         rtt: (measured(rtt.latest()), measured(rtt.smoothed())),
         rtt_bounds: (measured(rtt.min()), measured(rtt.variance())),
         queues: delays
@@ -253,7 +256,7 @@ impl From<Blocked> for BlockedReason {
             Blocked::NothingToSend => Self::NothingToSend,
             Blocked::Window => Self::Window,
             Blocked::Pacer => Self::Pacer,
-            Blocked::Credit => Self::Credit,
+            Blocked::AmplificationLimit => Self::AmplificationLimit,
         }
     }
 }

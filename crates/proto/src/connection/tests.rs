@@ -42,7 +42,7 @@ mod violations;
 
 use fulmar_wire::PathId;
 
-use super::SpaceId;
+use crate::ids::SpaceId;
 
 /// The space of application data on the only path.
 const DATA: SpaceId = SpaceId::Data(PathId::ZERO);

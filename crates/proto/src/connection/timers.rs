@@ -3,8 +3,8 @@
 use fulmar_base::Instant;
 
 use super::Connection;
-use super::handshake::SpaceId;
 use crate::events::ConnectionError;
+use crate::ids::SpaceId;
 use crate::log::{ConnectionState, LogEvent};
 use crate::path::{Path, Pending};
 
@@ -105,7 +105,7 @@ impl Connection {
     /// Keeps the connection alive, and asks where a steady flow has stopped.
     fn ask_for_signs_of_life(&mut self, now: Instant) {
         // What is in flight asks the peer already, and its probes go on asking; a PING would only add to it.
-        let asked = self.paths.iter().any(|path| path.tuple.flow.bytes_in_flight() > 0);
+        let asked = self.paths.iter().any(|path| path.tuple.congestion.bytes_in_flight() > 0);
         if self.liveness.idle.on_keep_alive(now) && self.handshake.is_confirmed() && !asked {
             self.ping();
         }

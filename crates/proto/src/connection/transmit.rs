@@ -6,7 +6,6 @@ use fulmar_wire::{Dialect, PacketKind, PathId, Side};
 use super::Connection;
 use super::close::Close;
 use super::datagram_builder::{DatagramOut, SEGMENT_SLACK};
-use super::handshake::SpaceId;
 use super::lifecycle::State;
 use super::liveness::Liveness;
 use super::recovery::{discard_space, pto_base};
@@ -14,6 +13,7 @@ use super::slot::{Blocked, Plan, Slot};
 use super::write_order::Writers;
 use crate::config::{MTU_MIN, TransportConfig};
 use crate::datagram::{Ecn, Transmit, TransmitBatch};
+use crate::ids::SpaceId;
 use crate::log::ConnectionLog;
 use crate::path::{Pending, Tuple};
 
@@ -205,7 +205,7 @@ impl Sender<'_> {
     /// ended it.
     fn send_batch(&mut self, batch: &mut TransmitBatch) -> (Option<Transmit>, Option<Blocked>) {
         let tuple = self.tuple();
-        let (addrs, ecn) = (tuple.addrs, tuple.ecn.codepoint(tuple.flow.controller().ecn_codepoint()));
+        let (addrs, ecn) = (tuple.addrs, tuple.ecn.codepoint(tuple.congestion.controller().ecn_codepoint()));
         let mut segments = Segments::new(batch.max_segments().min(BATCH_DATAGRAMS_MAX));
         let blocked = self.fill(ecn, &mut segments, batch.room());
         if segments.count == 0 {
@@ -248,7 +248,7 @@ impl Sender<'_> {
     /// A round of sending has ended. Returns whether there is room for more after all.
     fn end_round(&mut self, blocked: Blocked) -> bool {
         let (now, tuple) = (self.now, self.tuple_mut());
-        tuple.flow.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt)
+        tuple.congestion.end_round(now, blocked == Blocked::NothingToSend, &tuple.rtt)
     }
 
     /// Sends what concerns a tuple that is not in use over that tuple: a challenge, answers to the peer's
@@ -291,7 +291,7 @@ impl Sender<'_> {
 
     fn on_datagram_sent(&mut self, datagram: &DatagramOut) {
         let tuple = self.tuple_mut();
-        let window = tuple.flow.controller().window();
+        let window = tuple.congestion.controller().window();
         tuple.credit.on_sent(datagram.len as u64);
         let stats = &mut self.parts.stats;
         stats.cwnd_max = stats.cwnd_max.max(window);

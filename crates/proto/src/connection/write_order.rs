@@ -8,10 +8,11 @@ use fulmar_wire::Frame;
 
 use super::address_tokens::AddressTokens;
 use super::extensions::Extensions;
-use super::handshake::{HandshakeState, SpaceId};
+use super::handshake::HandshakeState;
 use super::stats::Counters;
 use crate::crypto::Level;
 use crate::datagrams::Datagrams;
+use crate::ids::SpaceId;
 use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::path::{Path, Paths, Pending};
@@ -179,7 +180,8 @@ impl Writers<'_> {
         if !space.is_data() {
             self.handshake.tls.write(space.level(), out);
         } else {
-            if must_ask && self.extensions.ack_frequency.as_ref().is_some_and(|extension| extension.may_ask())
+            if must_ask
+                && self.extensions.ack_frequency.as_ref().is_some_and(|extension| extension.may_request())
             {
                 // Whatever the probe says, its acknowledgement is waited for.
                 out.write_untracked(&Frame::ImmediateAck);

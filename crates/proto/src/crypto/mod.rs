@@ -52,6 +52,7 @@ pub(crate) use key_phase::{OneRttKeys, OpenError};
 pub(crate) use keys::{DirectionKeys, Keys};
 pub use provider::restrict_suites;
 pub use reset::ResetKey;
+pub(crate) use reset::{RESET_LEN_MIN, trailing_token};
 pub(crate) use retry::{retry_tag, verify_retry};
 pub(crate) use server_sessions::Circumstances;
 pub(crate) use session::{KeyEvent, Level, Session};

@@ -1,9 +1,12 @@
-//! Stateless reset tokens (RFC 9000 §10.3.2).
+//! Stateless reset tokens, and where a datagram has one (RFC 9000 §10.3).
 
 use std::fmt;
 
 use fulmar_wire::{ConnectionId, ResetToken};
 use ring::hmac;
+
+/// A stateless reset has at least this many bytes, so that it looks like a packet (RFC 9000 §10.3).
+pub(crate) const RESET_LEN_MIN: usize = 21;
 
 /// The key from which an endpoint derives the stateless reset token of every connection ID it issues.
 ///
@@ -41,6 +44,14 @@ impl fmt::Debug for ResetKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ResetKey(..)")
     }
+}
+
+/// The reset token at the end of `payload`, if it is long enough to be a stateless reset.
+pub(crate) fn trailing_token(payload: &[u8]) -> Option<ResetToken> {
+    if payload.len() < RESET_LEN_MIN {
+        return None;
+    }
+    payload.last_chunk().map(|token| ResetToken(*token))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Datagrams that wait to be sent: in which order they leave, and which of them never do.
+//! The queue of datagrams to send: their order, and which of them are dropped instead.
 //!
-//! Whatever is dropped here is counted by its reason and noted for the application.
+//! Each drop is counted by its reason, and a notice is kept for the application.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ pub(super) struct Outgoing {
     bytes: usize,
     limit: usize,
     next_id: u64,
-    /// No datagram that waits is late before that time. It may be that of one that does not wait any more.
+    /// The earliest deadline, or an earlier one of a datagram that has left the queue.
     late_at: Option<Instant>,
     notices: VecDeque<DroppedDatagram>,
     pub(super) counts: Drops,

@@ -8,8 +8,9 @@ use rustls::pki_types::{InvalidDnsNameError, ServerName};
 
 use super::incoming::AddressProof;
 use super::{AcceptError, ConnectError, ConnectionHandle, Endpoint, Incoming, RetryError, Route};
+use crate::cids::random_cid;
 use crate::config::{ClientConfig, ServerConfig};
-use crate::connection::{Admission, Connection, ConnectionSetup, random_cid};
+use crate::connection::{Admission, Connection, ConnectionSetup};
 use crate::datagram::{FourTuple, Transmit, TransmitBatch};
 use crate::sessions::{ServerKey, SessionView};
 

@@ -15,7 +15,6 @@ mod registry;
 mod reset_limit;
 mod route;
 mod stateless;
-mod tokens;
 
 use std::sync::Arc;
 
@@ -30,14 +29,13 @@ use incoming::{AddressProof, FirstPacket, WaitingRoom};
 use registry::Registry;
 use reset_limit::ResetLimit;
 pub use route::{ConnectionHandle, DropReason, Route};
-pub(crate) use stateless::trailing_token;
-pub(crate) use tokens::TokenIssuer;
-use tokens::{TokenJudge, TokenVerdict};
 
 use crate::config::{EndpointConfig, RetryPolicy, ServerConfig};
+use crate::crypto::trailing_token;
 use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
 use crate::events::{EndpointEvent, EndpointEventInner};
 use crate::streams::SendMemory;
+use crate::tokens::{TokenIssuer, TokenJudge, TokenVerdict};
 
 /// What makes an endpoint a server.
 #[derive(Debug)]

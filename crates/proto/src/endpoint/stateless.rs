@@ -8,27 +8,17 @@ use fulmar_wire::{
 };
 
 use super::incoming::FirstPacket;
-use crate::connection::reserved;
-use crate::crypto::{AeadBackend, Keys, retry_tag};
+use crate::crypto::{AeadBackend, Keys, RESET_LEN_MIN, retry_tag};
 use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
+use crate::ids::reserved_version;
 
-/// A stateless reset has at least this many bytes, so that it looks like a packet (RFC 9000 §10.3).
-const RESET_LEN_MIN: usize = 21;
-/// It never needs more than this.
+/// A stateless reset never needs more bytes than this.
 const RESET_LEN_MAX: usize = 43;
 const TOKEN_LEN: usize = 16;
 
 /// The answer to `datagram`, in the first `len` bytes of the batch.
 pub(super) fn answer(datagram: &Datagram, len: usize) -> Transmit {
     Transmit { addrs: datagram.addrs, ecn: Ecn::NotEct, len, segment_size: None }
-}
-
-/// The reset token at the end of `payload`, if it is long enough to be a stateless reset.
-pub(crate) fn trailing_token(payload: &[u8]) -> Option<ResetToken> {
-    if payload.len() < RESET_LEN_MIN {
-        return None;
-    }
-    payload.last_chunk().map(|token| ResetToken(*token))
 }
 
 /// Writes a stateless reset for a packet of `trigger_len` bytes. It is shorter than that packet, so that two
@@ -61,7 +51,7 @@ pub(super) fn write_version_negotiation(
 ) -> usize {
     // A reserved version among the real ones keeps clients honest (RFC 9000 §6.3).
     let mut offered = versions.to_vec();
-    offered.push(reserved(rng));
+    offered.push(reserved_version(rng));
     let mut packet = Vec::new();
     write_version_negotiation_packet(&mut packet, rng.u64() as u8, src, dst, &offered);
     reply.room()[..packet.len()].copy_from_slice(&packet);
@@ -113,6 +103,7 @@ pub(super) fn is_authentic_initial(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crypto::trailing_token;
 
     #[test]
     fn resets_get_shorter_until_nobody_answers() {

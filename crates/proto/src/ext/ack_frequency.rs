@@ -1,8 +1,7 @@
 //! The ACK frequency extension (draft-ietf-quic-ack-frequency-14), in both roles.
 //!
-//! As a receiver of data this end obeys the peer's ACK_FREQUENCY frames; as a sender it asks for what suits its
-//! window, if the peer's `min_ack_delay` permits it. What is asked for is decided in `tuning`; how ACKs are sent,
-//! in `space`.
+//! As a receiver of data this end follows the peer's ACK_FREQUENCY frames. As a sender it requests what suits its window, if
+//! the peer has announced `min_ack_delay`. `tuning` decides what to request; `space` sends the ACKs.
 
 mod return_path;
 mod tuning;
@@ -27,7 +26,7 @@ pub(crate) const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
 /// A delay of so much or more is illegal (RFC 9000 §18.2).
 const DELAY_LIMIT: Duration = Duration::from_millis(1 << 14);
 
-/// When ACKs come so much later than a second round trip, there was little to acknowledge: nothing is concluded.
+/// When ACKs come this much later than a second round trip, there was little to acknowledge, and the period is skipped.
 const SILENCE: Duration = Duration::from_millis(25);
 
 /// The extension in a connection of an end that supports it.
@@ -38,7 +37,7 @@ pub(crate) struct AckFrequency {
     sender: Option<Sender>,
 }
 
-/// A window that has grown so many times since the last decision is decided about at once.
+/// A window that has grown this many times since the last decision is decided about at once.
 const JUMP: u64 = 4;
 
 /// The role of the end that receives data, and the peer's frames.
@@ -54,8 +53,8 @@ struct Receiver {
 struct Sender {
     /// The shortest delay that the peer takes.
     min_ack_delay: Duration,
-    /// What the peer is asked for; at first, what it does by itself.
-    asked: Latest<Request>,
+    /// What was requested of the peer; at first, what it does by itself.
+    requested: Latest<Request>,
     next_sequence: u64,
     /// The longest delay by which the peer may be acting now.
     delay_max: Duration,
@@ -79,7 +78,7 @@ impl AckFrequency {
     pub(crate) fn new(min_ack_delay: Duration, peer: &TransportParameters) -> Self {
         let sender = peer.min_ack_delay.map(|min_ack_delay| Sender {
             min_ack_delay,
-            asked: Latest::new(Request::unasked(peer.max_ack_delay)),
+            requested: Latest::new(Request::unprompted(peer.max_ack_delay)),
             next_sequence: 0,
             delay_max: peer.max_ack_delay,
             period: None,
@@ -123,13 +122,13 @@ impl AckFrequency {
     // As a sender of data.
 
     /// Whether the peer takes IMMEDIATE_ACK and ACK_FREQUENCY.
-    pub(crate) fn may_ask(&self) -> bool {
+    pub(crate) fn may_request(&self) -> bool {
         self.sender.is_some()
     }
 
-    /// An ACK frame of application data came and acknowledged `bytes`. Once in a round trip it is decided
-    /// whether something else is to be asked for; and at once where the window has grown severalfold, since for a
-    /// round trip the peer would answer a large window as it does a small one.
+    /// An ACK frame of application data has acknowledged `bytes`. Decides once in a round trip whether to request something
+    /// else. It decides at once where the window has grown severalfold: the peer would otherwise acknowledge a large window as
+    /// it does a small one, for a whole round trip.
     pub(crate) fn on_ack(&mut self, now: Instant, bytes: u64, figures: &AckFigures<'_>) {
         let Some(sender) = &mut self.sender else { return };
         let new_period = Period { start: now, acks: 0, bytes: 0, window: figures.window };
@@ -153,27 +152,27 @@ impl AckFrequency {
         let return_delay = sender.return_path.delay(figures.rtt, &observed);
         let wanted = Request::wanted(figures, &observed, sender.min_ack_delay, return_delay);
         let is_time = has_jumped || figures.packets_sent >= tuning::FIRST_PACKETS;
-        if is_time && wanted.differs_from(&sender.asked.get()) {
-            sender.asked.set(wanted);
+        if is_time && wanted.differs_from(&sender.requested.get()) {
+            sender.requested.set(wanted);
         }
     }
 
-    /// Whether there is something to ask for after so many packets. It is worth no packet of its own: where no data
-    /// is sent, nothing has to be acknowledged.
+    /// Whether there is a request after this many packets. It needs no packet of its own: where no data is sent, nothing has
+    /// to be acknowledged.
     pub(crate) fn wants_to_send(&self, packets_sent: u64) -> bool {
         packets_sent >= tuning::FIRST_PACKETS
-            && self.sender.as_ref().is_some_and(|sender| sender.asked.is_pending())
+            && self.sender.as_ref().is_some_and(|sender| sender.requested.is_pending())
     }
 
-    /// Writes what is to be asked for.
+    /// Writes the request.
     pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>) {
         let Some(sender) = &mut self.sender else { return };
-        let Some(request) = sender.asked.pending() else { return };
+        let Some(request) = sender.requested.pending() else { return };
         let sequence = sender.next_sequence;
         let frame = Frame::AckFrequency(request.frame(VarInt::saturating(sequence)));
         if out.write(&frame, SentFrame::AckFrequency { sequence }) {
             sender.next_sequence += 1;
-            sender.asked.on_written();
+            sender.requested.on_written();
             // Draft §7: until the request is acknowledged, the longer delay counts.
             sender.delay_max = sender.delay_max.max(request.max_ack_delay);
         }
@@ -182,9 +181,9 @@ impl AckFrequency {
     /// The peer has a request. Of the requests under way only the newest matters.
     pub(crate) fn on_acked(&mut self, sequence: u64) {
         let Some(sender) = &mut self.sender else { return };
-        if sender.is_newest(sequence) && !sender.asked.is_pending() {
-            sender.delay_max = sender.asked.get().max_ack_delay;
-            sender.asked.cancel();
+        if sender.is_newest(sequence) && !sender.requested.is_pending() {
+            sender.delay_max = sender.requested.get().max_ack_delay;
+            sender.requested.cancel();
         }
     }
 
@@ -192,11 +191,11 @@ impl AckFrequency {
     pub(crate) fn on_lost(&mut self, sequence: u64) {
         let Some(sender) = &mut self.sender else { return };
         if sender.is_newest(sequence) {
-            sender.asked.on_lost();
+            sender.requested.on_lost();
         }
     }
 
-    /// The longest that the peer may delay an acknowledgement, if it can be asked.
+    /// The longest that the peer may delay an acknowledgement, if it takes requests.
     pub(crate) fn peer_max_ack_delay(&self) -> Option<Duration> {
         self.sender.as_ref().map(|sender| sender.delay_max)
     }

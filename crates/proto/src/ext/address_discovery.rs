@@ -1,9 +1,9 @@
-//! Address discovery (draft-ietf-quic-address-discovery-00), in both roles: each end can tell the other from which address
-//! its packets come, which behind a NAT it does not know by itself.
+//! Address discovery (draft-ietf-quic-address-discovery-00), in both roles: each end can report to the other from which
+//! address its packets come. Behind a NAT an end does not know that by itself.
 //!
-//! What was told belongs to a tuple, and is kept there. What is told of a tuple leaves on it alone: on the tuple in use like
-//! other frames, repeated until it is acknowledged; on one that is being tried beside the challenges. Observations
-//! are rate-limited, since who replays packets from forged addresses makes new ones.
+//! A report is about a tuple, is kept there, and leaves on that tuple only. On the tuple in use it is sent like other frames,
+//! until it is acknowledged. On a tuple that is being validated it goes beside the challenges. Reports are rate-limited:
+//! an attacker who replays packets from forged addresses could cause any number of them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use fulmar_wire::{Frame, ObservedAddress, PathId, VarInt};
 use crate::error::TransportError;
 use crate::packet::{FrameWriter, SentFrame};
 
-/// So many observations can be made in a row.
+/// The most reports that can be made in a row.
 const BURST: u32 = 8;
 
 /// After that, one in this time.
@@ -23,29 +23,29 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The extension in a connection of which one end has announced it.
 #[derive(Debug)]
 pub(crate) struct AddressDiscovery {
-    /// Whether this end tells, and the peer wants to be told.
+    /// Whether this end reports, and the peer wants reports.
     provides: bool,
-    /// Whether this end has asked to be told.
+    /// Whether this end wants reports.
     receives: bool,
     next_sequence: u64,
-    /// How many observations can be made now.
+    /// How many reports can be made now.
     allowance: u32,
     refilled: Instant,
 }
 
-/// What is told of a tuple, and by the peer about it.
+/// The report about a tuple, and the one of the peer about the same.
 #[derive(Debug, Default)]
 pub(crate) struct Observation {
     state: State,
-    /// The number that it is told under.
+    /// The sequence number of the report.
     sequence: Option<u64>,
-    /// The newest that the peer has told: its number and the address.
-    told: Option<(u64, SocketAddr)>,
+    /// The newest report of the peer: its sequence number and the address.
+    received: Option<(u64, SocketAddr)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
-    /// The peer has to be told, if it wants to be.
+    /// To be reported, if the peer wants it.
     #[default]
     Due,
     Sent,
@@ -54,12 +54,12 @@ enum State {
 
 impl Observation {
     /// The address of this end, as the peer sees it.
-    pub(crate) fn told(&self) -> Option<SocketAddr> {
-        self.told.map(|(_, address)| address)
+    pub(crate) fn observed(&self) -> Option<SocketAddr> {
+        self.received.map(|(_, address)| address)
     }
 
-    /// A packet with the observation of this number was acknowledged, or lost.
-    pub(crate) fn on_fate(&mut self, sequence: u64, acked: bool) {
+    /// A packet with the report of this sequence number was acknowledged, or lost.
+    pub(crate) fn on_delivery(&mut self, sequence: u64, acked: bool) {
         if self.sequence == Some(sequence) && self.state != State::Acked {
             self.state = if acked { State::Acked } else { State::Due };
         }
@@ -67,7 +67,7 @@ impl Observation {
 }
 
 impl AddressDiscovery {
-    /// The extension as the two ends have announced it; `None` if nobody tells and nobody is told.
+    /// The extension as the two ends have announced it; `None` if neither end reports.
     pub(crate) fn new(
         now: Instant,
         local: Option<fulmar_wire::AddressDiscovery>,
@@ -83,9 +83,9 @@ impl AddressDiscovery {
         })
     }
 
-    // As the end that tells.
+    // As the end that reports.
 
-    /// Time has passed: more observations can be made.
+    /// Time has passed: more reports can be made.
     pub(crate) fn refill(&mut self, now: Instant) {
         let elapsed = now.saturating_since(self.refilled);
         let earned = u32::try_from(elapsed.as_nanos() / INTERVAL.as_nanos()).unwrap_or(u32::MAX);
@@ -97,16 +97,16 @@ impl AddressDiscovery {
         }
     }
 
-    /// Whether the tuple in use has something to tell.
+    /// Whether a report about the tuple in use waits.
     pub(crate) fn wants_to_send(&self, observation: &Observation) -> bool {
-        self.provides && observation.state == State::Due && self.may_tell(observation)
+        self.provides && observation.state == State::Due && self.may_report(observation)
     }
 
-    fn may_tell(&self, observation: &Observation) -> bool {
+    fn may_report(&self, observation: &Observation) -> bool {
         observation.sequence.is_some() || self.allowance > 0
     }
 
-    /// Writes the observation of the tuple that a path uses, whose peer is at `remote`.
+    /// Writes the report about the tuple in use, whose peer is at `remote`.
     pub(crate) fn write(
         &mut self,
         (path, remote): (PathId, SocketAddr),
@@ -123,21 +123,21 @@ impl AddressDiscovery {
         }
     }
 
-    /// Writes the observation of a tuple that is being tried, beside a challenge. Nobody hears whether it arrives:
-    /// once the tuple is in use, it is told again.
-    pub(crate) fn write_aside(
+    /// Writes the report about a tuple that is being validated, beside a challenge. Its loss is not noticed. Once the tuple
+    /// is in use, the report is sent again.
+    pub(crate) fn write_off_path(
         &mut self,
         observation: &mut Observation,
         remote: SocketAddr,
         out: &mut FrameWriter<'_>,
     ) {
-        if self.provides && self.may_tell(observation) {
+        if self.provides && self.may_report(observation) {
             let sequence = VarInt::saturating(self.sequence_of(observation));
             out.write_untracked(&Frame::ObservedAddress(ObservedAddress::new(sequence, remote)));
         }
     }
 
-    /// The number of the observation of a tuple, which does not change: its addresses do not, either.
+    /// The sequence number of the report about a tuple. It stays the same, as the addresses of a tuple do.
     fn sequence_of(&mut self, observation: &mut Observation) -> u64 {
         *observation.sequence.get_or_insert_with(|| {
             self.allowance = self.allowance.saturating_sub(1);
@@ -146,9 +146,9 @@ impl AddressDiscovery {
         })
     }
 
-    // As the end that is told.
+    // As the end that receives reports.
 
-    /// The peer tells what it sees on a tuple. Returns the address if that is news.
+    /// The peer reports what it sees on a tuple. Returns the address if it is a new one.
     ///
     /// # Errors
     /// PROTOCOL_VIOLATION if this end has not asked for it.
@@ -158,20 +158,20 @@ impl AddressDiscovery {
         observation: &mut Observation,
     ) -> Result<Option<SocketAddr>, TransportError> {
         if !self.receives {
-            return Err(unasked());
+            return Err(unrequested_address());
         }
         let (sequence, address) = (frame.sequence.get(), frame.address());
-        let known = observation.told;
+        let known = observation.received;
         if known.is_some_and(|(newest, _)| sequence <= newest) {
             return Ok(None);
         }
-        observation.told = Some((sequence, address));
+        observation.received = Some((sequence, address));
         Ok(Some(address).filter(|address| known.is_none_or(|(_, known)| known != *address)))
     }
 }
 
-/// Draft §4.1: nobody tells an address to who has not asked.
-pub(crate) fn unasked() -> TransportError {
+/// Draft §4.1: no report without a request.
+pub(crate) fn unrequested_address() -> TransportError {
     TransportError::protocol_violation("an observed address that nobody has asked for")
 }
 

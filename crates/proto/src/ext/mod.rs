@@ -1,7 +1,7 @@
 //! Extensions: components that exist only where the transport parameters of both ends allow.
 //!
-//! Each is built once, when the peer's parameters are known, and owns its frames. Nobody asks from afar
-//! whether an extension is on: a connection without it has no component.
+//! Each is built once, when the peer's parameters are known, and owns its frames. A connection without an extension has no
+//! component for it, so nobody else has to ask whether it is on.
 
 mod ack_frequency;
 mod address_discovery;
@@ -9,7 +9,7 @@ mod quic_bit;
 mod timestamps;
 
 pub(crate) use ack_frequency::{AckFigures, AckFrequency, MIN_ACK_DELAY};
-pub(crate) use address_discovery::{AddressDiscovery, Observation, unasked};
+pub(crate) use address_discovery::{AddressDiscovery, Observation, unrequested_address};
 pub(crate) use quic_bit::QuicBit;
 pub use timestamps::OneWayDelays;
-pub(crate) use timestamps::{Timestamps, unasked_stamp};
+pub(crate) use timestamps::{Timestamps, unrequested_timestamp};

@@ -1,8 +1,8 @@
-//! Greasing of the QUIC bit (RFC 9287): the second bit of a packet means nothing, and whoever looks at it shall not
-//! come to rely on it.
+//! Greasing of the QUIC bit (RFC 9287): the second bit of a packet gets random values, so that no middlebox comes to rely on
+//! it.
 //!
-//! Exists where the peer takes any value. Before its transport parameters are known, the bit is set: that an earlier
-//! connection to a server had the extension is not remembered, which §3.1 leaves open.
+//! Exists where the peer takes any value. Before its transport parameters are known, the bit is set. A client does not
+//! remember that a server had the extension, which §3.1 leaves open.
 
 use fulmar_base::Rng;
 

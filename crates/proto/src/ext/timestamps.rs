@@ -1,10 +1,10 @@
-//! Timestamps (draft-huitema-quic-ts-08), in both roles: packets that acknowledge say when they were sent, so that the delays of the
-//! two directions can be told apart.
+//! Timestamps (draft-huitema-quic-ts-08), in both roles: packets with an ACK say when they were sent, so that the delay of
+//! each direction can be measured.
 //!
-//! The clocks of the ends have nothing in common but, roughly, their speed. So it is the variation of each direction that is
-//! measured: how much longer a packet took than the fastest one lately. Where an absolute figure is wanted, the
-//! directions of an empty path are taken to be alike, as the draft does (§2.6). Nothing here depends on what is
-//! measured: it is shown, and decides nothing.
+//! The clocks of the two ends have nothing in common but, roughly, their speed. So the variation of each direction is
+//! measured: how much longer a packet took than the fastest one lately. For an absolute figure both directions of an empty
+//! path are taken to be equally long, as in the draft (§2.6). The result is for statistics; the connection does not depend
+//! on it.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use fulmar_base::Instant;
 use fulmar_wire::{Frame, TimeStamps, Timestamp, TransportParameters, VarInt};
 
 use crate::error::TransportError;
+use crate::ids::TupleId;
 use crate::packet::FrameWriter;
-use crate::path::TupleId;
 use crate::space::RttSample;
 
 /// The smallest delays count for between one and two times as long: clocks drift apart by a few milliseconds
 /// in a minute.
 const BASELINE: Duration = Duration::from_secs(30);
 
-/// The delays of the two directions of a path, of the last packet that told them.
+/// The delays of the two directions of a path, by the last packet that showed them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OneWayDelays {
     /// How much longer than at best packets took to the peer lately: the time in queues.
@@ -44,9 +44,9 @@ pub(crate) struct Timestamps {
     epoch: Instant,
     /// By how much the peer scales its timestamps down.
     exponent: u8,
-    /// The largest timestamp of the packet at hand, in nanoseconds.
+    /// The largest timestamp of the packet that is being processed, in nanoseconds.
     stamp: Option<u64>,
-    /// What the ACK frame of the packet at hand has measured.
+    /// What its ACK frame has measured.
     sample: Option<RttSample>,
     directions: Option<Directions>,
 }
@@ -92,13 +92,13 @@ impl Timestamps {
         }
     }
 
-    /// The peer tells when it has sent the packet at hand.
+    /// The peer says when it has sent the packet that is being processed.
     ///
     /// # Errors
     /// PROTOCOL_VIOLATION if this end has not asked for it.
     pub(crate) fn on_frame(&mut self, frame: &Timestamp) -> Result<(), TransportError> {
         if !self.receives {
-            return Err(unasked_stamp());
+            return Err(unrequested_timestamp());
         }
         // A value that leaves the range is from no clock.
         let nanos =
@@ -110,13 +110,13 @@ impl Timestamps {
         Ok(())
     }
 
-    /// An ACK frame in the packet at hand has measured the round-trip time.
+    /// An ACK frame of the packet has measured the round-trip time.
     pub(crate) fn on_rtt_sample(&mut self, sample: RttSample) {
         self.sample = Some(sample);
     }
 
-    /// The packet at hand ends. With a timestamp and a measurement it tells the delays (draft §2.6), where
-    /// `rtt_min` is that of the tuple it was sent on. Returns whether it does.
+    /// The packet ends. If it had a timestamp and a round-trip time was measured, the delays follow (draft §2.6). `rtt_min` is
+    /// that of the tuple it was sent on. Returns whether there are new delays.
     pub(crate) fn end_packet(&mut self, now: Instant, rtt_min: Duration) -> bool {
         let (Some(stamp), Some(sample)) = (self.stamp.take(), self.sample.take()) else {
             (self.stamp, self.sample) = (None, None);
@@ -172,8 +172,8 @@ impl Baseline {
     }
 }
 
-/// Draft §2.1: nobody sends timestamps to who has not asked.
-pub(crate) fn unasked_stamp() -> TransportError {
+/// Draft §2.1: no timestamps without a request.
+pub(crate) fn unrequested_timestamp() -> TransportError {
     TransportError::protocol_violation("a timestamp that nobody has asked for")
 }
 

@@ -1,4 +1,4 @@
-//! What a connection can note.
+//! What a connection can log.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,9 +9,9 @@ use super::words::{
     BarePacket, BlockedReason, CloseCause, ConnectionState, EcnState, LogText, MigrationState,
     PacketDropReason,
 };
-use crate::connection::SpaceId;
 use crate::crypto::CipherSuite;
 use crate::datagram::Ecn;
+use crate::ids::SpaceId;
 
 /// An entry of the log.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,7 +99,7 @@ pub enum LogEvent {
         /// How many packets came with ECT(0), ECT(1) and CE, if the frame counts marks.
         marks: Option<[u32; 3]>,
     },
-    /// A range of the last ACK frame. Of a frame with more than [`ACK_RANGES_MAX`] the newest are noted.
+    /// A range of the last ACK frame. Of a frame with more than [`ACK_RANGES_MAX`] the newest are logged.
     AckRange {
         /// The smallest packet number.
         first: u64,
@@ -122,11 +122,11 @@ pub enum LogEvent {
         /// What it says in one number: a limit, a final size, and the error code of STOP_SENDING.
         value: u64,
     },
-    /// What else the RESET_STREAM or RESET_STREAM_AT frame says that follows.
+    /// More of the RESET_STREAM or RESET_STREAM_AT frame that follows.
     Reset {
         /// The error code.
         code: u64,
-        /// So many bytes are delivered all the same; 0 for RESET_STREAM.
+        /// The bytes that are delivered all the same; 0 for RESET_STREAM.
         reliable_size: u64,
     },
     /// A NEW_CONNECTION_ID frame.
@@ -286,7 +286,7 @@ pub enum LogEvent {
         /// A number, in the unit of the wire, or 1 for a flag that is set.
         value: u64,
     },
-    /// All transport parameters of an end that are numbers or flags were told.
+    /// The end of the transport parameters of an end that are numbers or flags.
     ParametersEnd {
         /// Whether they are the peer's.
         remote: bool,
@@ -346,7 +346,7 @@ pub enum LogEvent {
     },
 }
 
-/// So many ranges of an ACK frame are noted, the newest first.
+/// The ranges of an ACK frame that are logged, the newest first.
 pub const ACK_RANGES_MAX: usize = 32;
 
 impl LogEvent {
@@ -362,8 +362,8 @@ impl LogEvent {
         Self::ObservedAddress { ip: octets(address.ip()), port: address.port() }
     }
 
-    /// What is noted of a frame, but for the ranges of an ACK and what else a reset says; `None` for padding. `exponent` is
-    /// that of the delay in ACK frames.
+    /// The event of a frame; `None` for padding. The ranges of an ACK and the code of a reset have events of their own.
+    /// `exponent` is that of the delay in ACK frames.
     pub(crate) fn of_frame(frame: &Frame<'_>, exponent: u8) -> Option<Self> {
         let kind = frame.frame_type();
         let about_stream = |id, value| Self::StreamFrame { kind: kind.0 as u8, id, value };

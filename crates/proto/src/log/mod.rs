@@ -1,8 +1,8 @@
-//! The memory of a connection: what it did and saw lately, in a ring of small entries.
+//! The log of a connection: what it did and saw lately, in a ring of small entries.
 //!
-//! Owns the entries and the ring. It must not know what an entry is for: qlog files, plots and dumps are made of it
-//! elsewhere, and later. The ring is allocated once; an entry costs a copy of 32 bytes. Without a log
-//! (`TransportConfig::log_entries` is 0) each place that would note something asks one question.
+//! Owns the entries and the ring. Does not know what an entry is for: qlog files, plots and dumps are made of it elsewhere
+//! and later. The ring is allocated once, and an entry costs a copy of 32 bytes. Without a log
+//! (`TransportConfig::log_entries` is 0) each place that would log something costs one comparison.
 
 mod event;
 mod parameters;
@@ -21,7 +21,7 @@ pub use self::words::{
 /// The exponent of the delay in ACK frames, where nothing else was agreed on (RFC 9000 §18.2). It is ours, too.
 pub(crate) const ACK_DELAY_EXPONENT: u8 = 3;
 
-/// The most versions of an end that are noted: a Version Negotiation packet has room for hundreds.
+/// The most versions of an end that are logged: a Version Negotiation packet has room for hundreds.
 const VERSIONS_MAX: usize = 16;
 
 /// The latest entries of a connection, oldest first. When the ring is full, the oldest is overwritten.
@@ -37,7 +37,7 @@ pub struct ConnectionLog {
     keys: PacketKind,
 }
 
-/// What is noted when it is different from the last time.
+/// Figures that are logged when they have changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Figures {
     pub(crate) window: (u64, u64),
@@ -47,7 +47,7 @@ pub(crate) struct Figures {
     pub(crate) rtt: (u64, u64),
     /// Smallest and variance.
     pub(crate) rtt_bounds: (u64, u64),
-    /// To the peer and from it; nothing if nobody tells.
+    /// To the peer and from it; `None` without timestamps.
     pub(crate) queues: Option<(u64, u64)>,
     pub(crate) phase: &'static str,
     pub(crate) mtu: u16,
@@ -60,7 +60,7 @@ pub(crate) struct Figures {
 }
 
 impl ConnectionLog {
-    /// A log of so many entries, at least one.
+    /// A log with room for `capacity` entries, at least one.
     pub(crate) fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1);
         Self {
@@ -84,7 +84,7 @@ impl ConnectionLog {
         self.entries.len()
     }
 
-    /// Whether nothing was noted.
+    /// Whether nothing was logged.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -122,7 +122,7 @@ impl ConnectionLog {
         self.overwritten += 1;
     }
 
-    /// Notes a frame, with the ranges if it is an ACK, whose delay was scaled by 2 to the power of `exponent`.
+    /// Adds a frame; if it is an ACK, with its ranges. Its delay was scaled by 2 to the power of `exponent`.
     pub(crate) fn push_frame(&mut self, at: Instant, frame: &Frame<'_>, exponent: u8) {
         match frame {
             Frame::ResetStream(reset) => {
@@ -144,7 +144,7 @@ impl ConnectionLog {
         }
     }
 
-    /// Notes an ACK of which the newest `ranges` were written.
+    /// Adds an ACK of which the newest `ranges` were written.
     pub(crate) fn push_ack(&mut self, at: Instant, ack: &AckEncoder<'_>, ranges: usize) {
         self.push(at, LogEvent::ack(ack.delay, ACK_DELAY_EXPONENT, ack.ecn));
         for range in ack.ranges.iter().rev().take(ranges.min(ACK_RANGES_MAX)) {
@@ -152,31 +152,31 @@ impl ConnectionLog {
         }
     }
 
-    /// Notes a text, up to [`TEXT_MAX`].
+    /// Adds a text, up to [`TEXT_MAX`].
     pub(crate) fn push_text(&mut self, at: Instant, kind: TextKind, text: &[u8]) {
         for part in LogText::parts(kind, text) {
             self.push(at, LogEvent::Text(part));
         }
     }
 
-    /// Notes an update of the keys, once.
-    pub(crate) fn note_generation(&mut self, at: Instant, generation: u64) {
+    /// Adds an update of the keys, once.
+    pub(crate) fn push_key_generation(&mut self, at: Instant, generation: u64) {
         if self.seen.key_generation != generation {
             self.seen.key_generation = generation;
             self.push(at, LogEvent::KeyGeneration(generation));
         }
     }
 
-    /// Notes that there are keys for packets of a kind, once.
-    pub(crate) fn note_keys(&mut self, at: Instant, kind: PacketKind) {
+    /// Adds that there are keys for packets of a kind, once.
+    pub(crate) fn push_keys(&mut self, at: Instant, kind: PacketKind) {
         if kind > self.keys {
             self.keys = kind;
             self.push(at, LogEvent::KeysInstalled(kind));
         }
     }
 
-    /// Notes what is different from the last time.
-    pub(crate) fn note(&mut self, at: Instant, now: &Figures) {
+    /// Adds the figures that have changed since the last time.
+    pub(crate) fn push_figures(&mut self, at: Instant, now: &Figures) {
         let was = std::mem::replace(&mut self.seen, *now);
         if was == *now {
             return;
@@ -196,10 +196,10 @@ impl ConnectionLog {
         if was.rates != now.rates {
             self.push(at, LogEvent::Rates { pacing: now.rates.0, delivery: now.rates.1 });
         }
-        self.note_rare(at, &was, now);
+        self.push_rare_figures(at, &was, now);
     }
 
-    fn note_rare(&mut self, at: Instant, was: &Figures, now: &Figures) {
+    fn push_rare_figures(&mut self, at: Instant, was: &Figures, now: &Figures) {
         if was.ssthresh != now.ssthresh {
             self.push(at, LogEvent::SlowStartThreshold(now.ssthresh));
         }

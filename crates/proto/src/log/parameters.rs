@@ -9,7 +9,7 @@ use super::{ConnectionLog, ConnectionState, LogEvent, VERSIONS_MAX, octets};
 use crate::datagram::FourTuple;
 
 impl ConnectionLog {
-    /// Notes the beginning.
+    /// Adds the beginning.
     pub(crate) fn push_start(&mut self, at: Instant, addrs: &FourTuple) {
         let remote = self.push_local(at, addrs);
         self.seen.peer = Some(remote);
@@ -17,7 +17,7 @@ impl ConnectionLog {
         self.push(at, LogEvent::State(ConnectionState::Attempted));
     }
 
-    /// Notes the address of this end for the event that follows, if it is known, and returns that of the peer.
+    /// Adds the address of this end, for the event that follows, if it is known. Returns that of the peer.
     pub(crate) fn push_local(&mut self, at: Instant, addrs: &FourTuple) -> ([u8; 16], u16) {
         if let Some(local) = addrs.local_ip {
             self.push(at, LogEvent::LocalAddress { ip: octets(local) });
@@ -26,14 +26,14 @@ impl ConnectionLog {
         (octets(remote.ip()), remote.port())
     }
 
-    /// Notes which versions the server or the client knows, the first ones of many.
+    /// Adds the versions that the server or the client knows, the first ones of many.
     pub(crate) fn push_versions(&mut self, at: Instant, server: bool, known: &[Version]) {
         for version in known.iter().take(VERSIONS_MAX) {
             self.push(at, LogEvent::VersionKnown { server, version: *version });
         }
     }
 
-    /// Notes the transport parameters of an end that are numbers or flags. Connection IDs, tokens and addresses are not noted.
+    /// Adds the transport parameters of an end that are numbers or flags. Connection IDs, tokens and addresses are left out.
     pub(crate) fn push_parameters(&mut self, at: Instant, remote: bool, parameters: &TransportParameters) {
         for (id, value) in numbers(parameters) {
             if let Some(value) = value {

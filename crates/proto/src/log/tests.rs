@@ -48,11 +48,11 @@ fn the_memory_is_taken_once() {
 fn figures_are_noted_when_they_are_different() {
     let mut log = ConnectionLog::new(100);
     let mut figures = Figures { window: (12_000, 0), phase: "slow start", ..Figures::default() };
-    log.note(Instant::ZERO, &figures);
-    log.note(Instant::ZERO, &figures);
+    log.push_figures(Instant::ZERO, &figures);
+    log.push_figures(Instant::ZERO, &figures);
     assert_eq!(log.len(), 2, "window and phase, once");
     figures.window.1 = 1_200;
-    log.note(Instant::from_millis(1), &figures);
+    log.push_figures(Instant::from_millis(1), &figures);
     let last = log.iter().last().map(|entry| entry.event);
     assert_eq!(last, Some(LogEvent::Window { window: 12_000, in_flight: 1_200 }));
 }

@@ -1,4 +1,4 @@
-//! The words that events are told in.
+//! The values that events have: states, reasons, texts.
 
 /// What is known about ECN on a network path (RFC 9000 §13.4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +20,10 @@ pub enum BlockedReason {
     NothingToSend,
     /// The congestion window is full.
     Window,
-    /// The pacer wants to be asked later.
+    /// The pacer has nothing to give yet.
     Pacer,
-    /// The peer's address is not validated, and its credit is used up.
-    Credit,
+    /// The peer's address is not validated, and as much was sent there as may be (RFC 9000 §8.1).
+    AmplificationLimit,
 }
 
 /// Where a connection stands.
@@ -41,7 +41,7 @@ pub enum ConnectionState {
     Draining,
     /// The connection has ended without a word: nothing was heard for too long.
     TimedOut,
-    /// Nothing is left to be done.
+    /// The connection is over.
     Drained,
 }
 
@@ -72,7 +72,7 @@ pub enum BarePacket {
     StatelessReset,
 }
 
-/// What becomes of a network path that is new (RFC 9000 §9).
+/// The state of a new network path (RFC 9000 §9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MigrationState {
     /// It is asked whether it carries packets.
@@ -115,11 +115,11 @@ pub enum TextKind {
     Reason,
 }
 
-/// So many bytes of a text fit an entry.
+/// The bytes of a text that fit an entry.
 pub(super) const TEXT_PART_MAX: usize = 20;
 
-/// The longest text that is noted, in bytes; what is longer is cut. It takes so many entries that a peer that closes with long
-/// words pushes little out of the log.
+/// The longest text that is logged, in bytes; the rest is cut. So a peer that closes with many words pushes few entries out of
+/// the log.
 pub const TEXT_MAX: usize = 5 * TEXT_PART_MAX;
 
 /// A text, or a part of it.

@@ -4,9 +4,9 @@ use fulmar_base::Instant;
 use fulmar_wire::{Dir, PathId, StreamId};
 use smallvec::SmallVec;
 
-use crate::congestion::DeliverySnapshot;
+use crate::congestion::{DeliverySnapshot, PacketInFlight};
 use crate::datagram::Ecn;
-use crate::path::TupleId;
+use crate::ids::TupleId;
 
 /// The token of a frame that was written and whose owner wants to hear of its fate.
 ///
@@ -94,8 +94,20 @@ pub(crate) struct SentPacket {
     pub(crate) resends: bool,
     /// The ECN mark that it left with.
     pub(crate) ecn: Ecn,
-    /// The state of delivery when it was sent, from `congestion::Flow::on_sent`.
+    /// The state of delivery when it was sent, from `congestion::CongestionState::on_sent`.
     pub(crate) delivered: DeliverySnapshot,
     /// The tokens of its frames.
     pub(crate) frames: SentFrames,
+}
+
+impl SentPacket {
+    /// What congestion control needs to know of it.
+    pub(crate) fn for_congestion(&self) -> PacketInFlight {
+        PacketInFlight {
+            bytes: u64::from(self.size),
+            sent_time: self.time_sent,
+            snapshot: self.delivered,
+            mtu_probe: self.mtu_probe,
+        }
+    }
 }

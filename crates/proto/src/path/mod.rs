@@ -7,8 +7,7 @@
 //!
 //! When tuples come and go is decided in `connection/migration.rs`.
 //!
-//! RFC 9000 §5.1 (connection IDs), §8 (address validation), §9 (migration), §13.4 (ECN), §14 (datagram size),
-//! RFC 9002 §5 (round-trip time).
+//! RFC 9000 §5.1 (connection IDs), §8 (address validation), §9 (migration), §13.4 (ECN), §14 (datagram size).
 
 mod amplification;
 mod ecn;
@@ -19,7 +18,6 @@ mod pending;
 mod probe_timer;
 mod remote_cids;
 mod responses;
-mod rtt;
 mod spin;
 mod tuple;
 mod tuples;
@@ -37,18 +35,13 @@ pub(crate) use paths::Paths;
 pub(crate) use pending::Pending;
 pub(crate) use probe_timer::ProbeTimer;
 pub(crate) use remote_cids::RemoteCids;
-pub(crate) use rtt::GRANULARITY;
-pub use rtt::{INITIAL_RTT, Rtt};
 pub(crate) use tuple::Tuple;
 pub(crate) use tuples::{Leaving, Tuples};
 pub(crate) use validation::Validation;
 
 use crate::config::EndpointConfig;
+use crate::ids::TupleId;
 use crate::space::NumberSpace;
-
-/// Names a tuple (a 4-tuple in use) within a connection. Numbers are never reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TupleId(pub(crate) u32);
 
 /// A multipath path.
 #[derive(Debug)]

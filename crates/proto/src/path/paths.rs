@@ -3,7 +3,7 @@
 use fulmar_wire::{ConnectionId, Dialect, PacketKind, PathId};
 
 use super::{Path, Pending};
-use crate::connection::SpaceId;
+use crate::ids::SpaceId;
 
 /// The paths of a connection. There is always one: without multipath, path 0 and no other.
 ///

@@ -2,7 +2,7 @@
 
 use fulmar_base::Instant;
 
-use crate::config::TimerStyle;
+use crate::rtt::TimerStyle;
 use crate::space::PtoBackoff;
 
 /// The probe timeouts of a path. Those of Initial and Handshake packets are path 0's.

@@ -9,12 +9,13 @@ use super::mtud::MtuDiscovery;
 use super::responses::PathResponses;
 use super::spin::Spin;
 use super::validation::Validation;
-use super::{Rtt, TupleId};
 use crate::config::{MTU_MIN, TransportConfig};
-use crate::congestion::Flow;
+use crate::congestion::CongestionState;
 use crate::datagram::FourTuple;
 use crate::ext::Observation;
+use crate::ids::TupleId;
 use crate::packet::{FrameWriter, SentPacket};
+use crate::rtt::Rtt;
 
 /// The state of a network path. It is replaced when the path migrates, because nothing that was learned about
 /// one network holds for another (RFC 9000 §9.4).
@@ -36,7 +37,7 @@ pub(crate) struct Tuple {
     pub(crate) spin: Spin,
     pub(crate) rtt: Rtt,
     /// Bytes in flight of all packet number spaces, and what may be added to them.
-    pub(crate) flow: Flow,
+    pub(crate) congestion: CongestionState,
     pub(crate) mtud: MtuDiscovery,
     pub(crate) ecn: EcnValidation,
     /// What the ends tell each other of its addresses.
@@ -64,7 +65,7 @@ impl Tuple {
             remote_cid: 0,
             peer_dst: None,
             spin: Spin::new(config.spin_bit, rng),
-            flow: Flow::new(now, &config.congestion, mtu, &rtt),
+            congestion: CongestionState::new(now, &config.congestion, mtu, &rtt),
             rtt,
             mtud: MtuDiscovery::new(mtu, config.mtu_max, config.mtu_discovery),
             ecn: EcnValidation::new(config.ecn),
@@ -87,7 +88,7 @@ impl Tuple {
     /// A packet in flight that left over this tuple was acknowledged.
     #[inline]
     pub(crate) fn on_packet_acked(&mut self, now: Instant, packet: &SentPacket) {
-        self.flow.packet_acked(packet);
+        self.congestion.packet_acked(&packet.for_congestion());
         if packet.mtu_probe {
             self.mtud.on_probe_acked(packet.size);
             self.on_mtu_changed(now);
@@ -99,7 +100,7 @@ impl Tuple {
     /// Packets were declared lost, some of which left over this tuple. Returns whether it carries no datagrams of the
     /// size in use any more; what was too large for it is out of flight then.
     pub(crate) fn detect_black_hole(&mut self, now: Instant, lost: &[(u64, SentPacket)]) -> bool {
-        let Self { id, flow, mtud, .. } = self;
+        let Self { id, congestion, mtud, .. } = self;
         let here = |packet: &&SentPacket| packet.tuple == *id && !packet.mtu_probe;
         let lost = || lost.iter().map(|(_, packet)| packet).filter(here);
         for packet in lost() {
@@ -110,7 +111,7 @@ impl Tuple {
             fell |= mtud.on_packet_lost(now, packet.size, packet.time_sent);
         }
         for packet in lost().filter(|packet| mtud.explains_loss(packet.size, packet.time_sent)) {
-            flow.packet_discarded(packet);
+            congestion.packet_discarded(&packet.for_congestion());
         }
         if fell {
             self.on_mtu_changed(now);
@@ -121,11 +122,11 @@ impl Tuple {
     /// A packet that left over this tuple was declared lost; after [`Tuple::detect_black_hole`].
     pub(crate) fn on_packet_lost(&mut self, now: Instant, packet: &SentPacket) {
         if packet.mtu_probe {
-            self.flow.packet_lost(now, packet);
+            self.congestion.packet_lost(now, &packet.for_congestion());
             self.mtud.on_probe_lost();
         } else if !self.mtud.explains_loss(packet.size, packet.time_sent) {
             // Otherwise it is out of flight already.
-            self.flow.packet_lost(now, packet);
+            self.congestion.packet_lost(now, &packet.for_congestion());
         }
     }
 
@@ -156,17 +157,17 @@ impl Tuple {
     /// Exchanges all that was measured. Packets under way count for neither any more: they get new names.
     pub(crate) fn exchange_measurements(&mut self, other: &mut Self, names: [TupleId; 2]) {
         std::mem::swap(&mut self.rtt, &mut other.rtt);
-        std::mem::swap(&mut self.flow, &mut other.flow);
+        std::mem::swap(&mut self.congestion, &mut other.congestion);
         std::mem::swap(&mut self.mtud, &mut other.mtud);
         for (tuple, name) in [(&mut *self, names[0]), (other, names[1])] {
             tuple.id = name;
-            tuple.flow.forget_flight();
+            tuple.congestion.forget_flight();
             tuple.mtud.forget_flight();
         }
     }
 
     /// The datagram size has changed.
     pub(crate) fn on_mtu_changed(&mut self, now: Instant) {
-        self.flow.on_mtu(now, self.mtud.current(), &self.rtt);
+        self.congestion.on_mtu(now, self.mtud.current(), &self.rtt);
     }
 }

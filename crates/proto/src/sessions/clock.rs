@@ -10,7 +10,7 @@ use rustls::time_provider::TimeProvider;
 /// TLS counts whole seconds, and tells the age of a ticket in milliseconds.
 const RESOLUTION: Duration = Duration::from_secs(1);
 
-/// A clock that takes what comes after the ClientHello to be a second later than it is.
+/// A clock that is a second ahead once the ClientHello is made.
 ///
 /// Without it, a ticket that was received a moment before a full second and used a moment after it would seem to be a
 /// second old. GnuTLS for one refuses early data with a ticket that claims to be older than it can be. With it, a ticket
@@ -19,24 +19,24 @@ const RESOLUTION: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct TicketClock {
     inner: Arc<dyn TimeProvider>,
-    has_said_hello: AtomicBool,
+    has_sent_hello: AtomicBool,
 }
 
 impl TicketClock {
     pub(crate) fn new(inner: Arc<dyn TimeProvider>) -> Self {
-        Self { inner, has_said_hello: AtomicBool::new(false) }
+        Self { inner, has_sent_hello: AtomicBool::new(false) }
     }
 
-    /// The ClientHello is made: whatever ticket comes from now on is dated later.
-    pub(crate) fn note_hello(&self) {
-        self.has_said_hello.store(true, Ordering::Relaxed);
+    /// The ClientHello is made. Tickets that come from now on get a later date.
+    pub(crate) fn on_client_hello(&self) {
+        self.has_sent_hello.store(true, Ordering::Relaxed);
     }
 }
 
 impl TimeProvider for TicketClock {
     fn current_time(&self) -> Option<UnixTime> {
         let now = self.inner.current_time()?;
-        match self.has_said_hello.load(Ordering::Relaxed) {
+        match self.has_sent_hello.load(Ordering::Relaxed) {
             true => Some(UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + RESOLUTION)),
             false => Some(now),
         }
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn no_ticket_claims_to_be_older_than_it_is() {
-        let seconds = |millis, has_said_hello: bool| {
+        let seconds = |millis, has_sent_hello: bool| {
             let clock = TicketClock::new(Arc::new(Fixed(millis)));
-            if has_said_hello {
-                clock.note_hello();
+            if has_sent_hello {
+                clock.on_client_hello();
             }
             clock.current_time().map_or(0, |time| time.as_secs())
         };

@@ -1,8 +1,8 @@
 //! A store as bytes: what can outlive the process.
 //!
-//! The layout: the magic, then for each server its name (16-bit length), its port, its tokens and its path: the time of
-//! day and the parameters, or nothing. TLS
-//! sessions are missing: rustls does not give their secrets away, so they live as long as the process.
+//! The layout: the magic, then for each server its name (16-bit length), its port, its tokens and its path. A path is the time
+//! of day and the parameters, or nothing. There are no TLS sessions: rustls does not export their secrets, so they live as
+//! long as the process.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@
 //! | `file` | the part of a store that outlives the process, as bytes |
 //!
 //! Everything is kept apart by the version of QUIC: RFC 9369 §5 forbids to use a session or a token with another
-//! one. It must not know packets and connections.
+//! one. Knows no packets and no connections.
 
 mod clock;
 mod file;
@@ -45,8 +45,9 @@ pub(crate) struct ServerKey {
 /// What clients remember of servers, shared by all connections whose configuration names it.
 ///
 /// With it, a later connection to the same server resumes the TLS session (no certificates are exchanged), may send
-/// early data, proves its address with its first packet, and sends as fast as the path allowed (RFC 9959). Each session and each token is used once, so that
-/// connections cannot be linked by them (RFC 8446 §C.4). The servers that were used least recently are forgotten first.
+/// early data, proves its address with its first packet, and sends as fast as the path allowed (RFC 9959). Each session and
+/// each token is used once, so that connections cannot be linked by them (RFC 8446 §C.4). The servers that were used least
+/// recently are forgotten first.
 pub struct SessionStore {
     servers: Mutex<Servers>,
 }

@@ -1,4 +1,4 @@
-//! What a store has for one connection.
+//! The part of a store for one connection: its server, its version.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,7 +43,7 @@ impl SessionView {
         self.version.store(version.0, Ordering::Relaxed);
     }
 
-    /// Takes a token that proves this end's address.
+    /// The newest token that proves this end's address. It is removed, since a token is used once.
     pub(crate) fn take_token(&self) -> Option<Vec<u8>> {
         let version = self.version();
         take_newest(&mut self.store.lock().by_key.get_mut(&self.key)?.tokens, version)
@@ -54,8 +54,8 @@ impl SessionView {
         self.store.lock().entry(&self.key).add_token(self.version(), token);
     }
 
-    /// Takes what was remembered of the path to the server, if it is still good.
-    /// It is for one connection (RFC 9959 §3.2).
+    /// What was remembered of the path to the server, if it is still good. It is removed, since it is for one connection
+    /// (RFC 9959 §3.2).
     pub(crate) fn take_path(&self, now: Instant) -> Option<SavedPath> {
         let known = self.store.lock().by_key.get_mut(&self.key)?.path.take()?;
         known.saved.aged(self.time_of_day(now).saturating_sub(known.kept_at))

@@ -7,9 +7,10 @@ use std::time::Duration;
 use fulmar_base::{Instant, RingMap};
 
 use super::tx_numbers::TxNumbers;
+use crate::ids::TupleId;
 use crate::log::LogEvent;
 use crate::packet::SentPacket;
-use crate::path::{GRANULARITY, Rtt, TupleId};
+use crate::rtt::{GRANULARITY, Rtt};
 
 /// A packet is lost when one sent so many packets later was acknowledged (kPacketThreshold).
 const MIN_PACKET_THRESHOLD: u64 = 3;

@@ -34,8 +34,8 @@ use self::received::Received;
 use self::tx_numbers::TxNumbers;
 use crate::TransportError;
 use crate::datagram::Ecn;
+use crate::ids::TupleId;
 use crate::packet::{AckedFrames, FrameWriter, SentPacket};
-use crate::path::TupleId;
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
 /// acknowledgement would bring nothing but an RTT sample.

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use crate::rtt::TimerStyle;
 use fulmar_base::Instant;
-
-use crate::config::TimerStyle;
 
 /// The longest probe timeout is the idle timeout divided by this, so that a path that comes back is found
 /// while the connection still lives.

@@ -3,8 +3,9 @@ use fulmar_wire::{AckEncoder, Dialect, EcnCounts, TransportErrorCode, VarInt, Wr
 
 use super::*;
 use crate::congestion::DeliverySnapshot;
+use crate::ids::TupleId;
 use crate::packet::SentFrames;
-use crate::path::{Rtt, TupleId};
+use crate::rtt::Rtt;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

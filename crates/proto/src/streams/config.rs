@@ -36,6 +36,7 @@ impl StreamsConfig {
     }
 }
 
+/// The defaults of [`TransportConfig`](crate::TransportConfig) as well, which has no others.
 impl Default for StreamsConfig {
     fn default() -> Self {
         Self {
@@ -45,7 +46,7 @@ impl Default for StreamsConfig {
             stream_receive_window_max: 32 << 20,
             receive_window: 3 << 19,
             receive_window_max: 48 << 20,
-            send_window: 8 << 20,
+            send_window: 16 << 20,
             reset_stream_at: true,
         }
     }

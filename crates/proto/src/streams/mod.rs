@@ -60,7 +60,6 @@ pub use events::StreamEvent;
 pub use handles::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, WriteError,
 };
-pub(crate) use piece::{adopt, may_pin};
 
 /// All streams of a connection, and the flow control of the connection.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use super::RecvContext;
 use super::assembler::Assembler;
 use super::flow::ReceiveWindow;
 use super::handles::{Chunk, ReadError};
-use super::piece::may_pin;
 use crate::TransportError;
 use crate::reliable::{Latest, Once};
+use crate::slices::may_pin;
 
 /// The receiving half of a stream, until the application knows how it ended.
 #[derive(Debug)]

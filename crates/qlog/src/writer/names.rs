@@ -108,6 +108,6 @@ pub(crate) fn blocked(reason: BlockedReason) -> &'static str {
         BlockedReason::NothingToSend => "application",
         BlockedReason::Window => "congestion_control",
         BlockedReason::Pacer => "pacing",
-        BlockedReason::Credit => "amplification_protection",
+        BlockedReason::AmplificationLimit => "amplification_protection",
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::units::{percent, volume};
+use super::super::units::{percent, volume};
 
-/// The maximum is taken over so many rounds once the path was filled (BBR.ExtraAckedFilterLen), in two halves.
+/// The maximum is taken over this many rounds once the path was filled (BBR.ExtraAckedFilterLen), in two halves.
 const HALF_FILTER_ROUNDS: u64 = 5;
 
 /// A window that was handed over as a whole shows only that the path holds back that much or more. The
@@ -14,10 +14,10 @@ const HALF_FILTER_ROUNDS: u64 = 5;
 const GROWTH: u64 = 2;
 
 /// Where the window ends before the silence does, the pace is what the window allowed and not what the path does: what
-/// bridges the silence is reckoned with so many hundredths of it, or window and pace would confirm each other.
+/// bridges the silence is reckoned with this many hundredths of it, or window and pace would confirm each other.
 const HEADROOM_PERCENT: u64 = 175;
 
-/// A silence of more than so many round trips is more than the window bridges in any case.
+/// A silence of more than this many round trips is more than the window bridges in any case.
 const HELD_ROUND_TRIPS: u32 = 2;
 
 /// The excess of acknowledgements over what the bandwidth explains (BBR.extra_acked).

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::super::units::{packet_time, percent, rate, slowest_pace, volume};
 use super::startup::STARTUP_GAIN;
-use super::units::{packet_time, percent, rate, slowest_pace, volume};
 use super::{Bbr, Phase};
 use crate::congestion::{minimum_window, window_after_mtu_change};
 
 /// The pace is this share of the bandwidth (100 - BBR.PacingMarginPercent), in hundredths, so that queues shrink.
 const PACING_PERCENT: u64 = 99;
 
-/// A delay that exceeds the smallest by less than this part of it, and by less than so many packets take, is
+/// A delay that exceeds the smallest by less than this part of it, and by less than this many packets take, is
 /// that of an empty queue.
 const EMPTY_QUEUE_DIVISOR: u32 = 64;
 const EMPTY_QUEUE_PACKETS: u32 = 2;
@@ -32,7 +32,7 @@ const FIRST_RTT: Duration = Duration::from_millis(1);
 /// processors' caches, and in a network the switch would have to hold it.
 const QUANTUM_TIME: Duration = Duration::from_micros(150);
 
-/// So many quanta are in flight at least (BBR.offload_budget): one that leaves, one under way, and one that the
+/// This many quanta are in flight at least (BBR.offload_budget): one that leaves, one under way, and one that the
 /// other side has not acknowledged yet. On very short paths this and not the bandwidth-delay product fills the pipe.
 const QUANTA: u64 = 3;
 
@@ -178,7 +178,7 @@ impl Bbr {
         }
     }
 
-    /// So many hundredths of the bandwidth-delay product.
+    /// This many hundredths of the bandwidth-delay product.
     pub(super) fn bdp(&self, gain: u64) -> u64 {
         match self.min_rtt.get() {
             Some(rtt) => percent(volume(self.bandwidth(), rtt), gain),
@@ -186,7 +186,7 @@ impl Bbr {
         }
     }
 
-    /// So many hundredths of the bandwidth-delay product, but enough to keep the machinery busy.
+    /// This many hundredths of the bandwidth-delay product, but enough to keep the machinery busy.
     pub(super) fn inflight(&self, gain: u64) -> u64 {
         self.quantized(self.bdp(gain))
     }

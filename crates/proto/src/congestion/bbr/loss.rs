@@ -2,8 +2,8 @@
 
 use fulmar_base::Instant;
 
+use super::super::units::percent;
 use super::probe_bw::HEADROOM_PERCENT;
-use super::units::percent;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::random_loss::RandomLoss;
 use crate::congestion::{CongestionEvent, LostPacket};
@@ -11,10 +11,10 @@ use crate::congestion::{CongestionEvent, LostPacket};
 /// The share of what is in flight that may be lost while probing (BBR.LossThresh), in hundredths.
 const LOSS_PERCENT: u64 = 2;
 
-/// A loss that is found so many round trips later than its packet was sent shows that the path stood still.
+/// A loss that is found this many round trips later than its packet was sent shows that the path stood still.
 const STOP_ROUND_TRIPS: u32 = 4;
 
-/// A queue that overflows by more than so many hundredths of a flight, and by so many packets, is not fed any further.
+/// A queue that overflows by more than this many hundredths of a flight, and by this many packets, is not fed any further.
 const OVERFLOW_PERCENT: u64 = 10;
 const OVERFLOW_PACKETS: u64 = 6;
 
@@ -45,7 +45,7 @@ pub(super) struct Losses {
     pub(super) round_end: u64,
     /// Whether the last acknowledgement began a round.
     pub(super) round_started: bool,
-    /// Tells losses by chance.
+    /// Tells random losses from congestion.
     pub(super) random: RandomLoss,
     /// Bytes lost since the last overflow, of packets that were sent later, in this round.
     overflow: u64,
@@ -133,10 +133,10 @@ impl Bbr {
         // A departure from the draft: bounds follow what was delivered, and a sender that is held back by them delivers no
         // more. A loss by chance in PROBE_DOWN would keep its slow pace until the next probe.
         let own_queue = self.phase == Phase::ProbeDown && !self.cycle.takes_from_others;
-        let by_chance = self.losses.random.excuses(1, own_queue);
-        self.note_loss(!by_chance);
+        let by_chance = self.losses.random.tolerates(1, own_queue);
+        self.on_loss_in_round(!by_chance);
         if !by_chance {
-            self.watch_overflow(now, lost);
+            self.check_overflow(now, lost);
         }
         if self.is_found_late(now, lost) {
             self.probe_soon(now);
@@ -185,7 +185,7 @@ impl Bbr {
     /// that has become slower, or is shared with more flows: a full queue loses the excess of all of that. So no more
     /// leaves than arrives until the first answer to this comes back. Without a queue losses may be chance, which the next
     /// round would meet as well.
-    fn watch_overflow(&mut self, now: Instant, lost: &LostPacket) {
+    fn check_overflow(&mut self, now: Instant, lost: &LostPacket) {
         if self.losses.overflowed.is_some_and(|at| lost.sent_time <= at) {
             return;
         }
@@ -222,7 +222,7 @@ impl Bbr {
             self.save_state();
         }
         self.recovery.make_final();
-        self.note_loss(true);
+        self.on_loss_in_round(true);
         self.losses.events_in_round += 1;
         let in_flight = u64::from(event.snapshot.in_flight);
         let too_high = marked * self.control.packet > percent(in_flight, LOSS_PERCENT);
@@ -233,7 +233,7 @@ impl Bbr {
         }
     }
 
-    fn note_loss(&mut self, congested: bool) {
+    fn on_loss_in_round(&mut self, congested: bool) {
         if !self.losses.in_round {
             self.losses.round_end = self.delivered;
         }

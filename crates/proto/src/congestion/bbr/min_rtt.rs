@@ -7,12 +7,12 @@ use fulmar_base::Instant;
 /// The state PROBE_RTT is at least so far apart (BBR.ProbeRTTInterval).
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// On long paths it is so many round trips apart. A measurement costs two round trips at half of the rate: on
+/// On long paths it is this many round trips apart. A measurement costs two round trips at half of the rate: on
 /// a path over a satellite that would be a tenth of the throughput, every 5 s, and on a path to another planet
 /// a sender that obeyed the 5 s would do nothing else.
 const PROBE_INTERVAL_ROUND_TRIPS: u32 = 20;
 
-/// A minimum is forgotten after so many intervals (BBR.MinRTTFilterLen is 10 s).
+/// A minimum is forgotten after this many intervals (BBR.MinRTTFilterLen is 10 s).
 const FILTER_INTERVALS: u32 = 2;
 
 /// A sample that exceeds the minimum by no more than this part of it confirms it. The draft demands a smaller

@@ -6,32 +6,33 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `bandwidth` | the maximum filter of the bandwidth, and the search for a plateau |
+//! | `bandwidth` | the maximum filter of the bandwidth |
 //! | `min_rtt` | the minimum round-trip time and when it is due to be measured |
 //! | `rounds` | round trips counted in packets |
 //! | `aggregation` | how much more than expected is acknowledged at once |
-//! | `delay` | a rise of the delay that is no jitter |
 //! | `startup` | the states STARTUP and DRAIN |
 //! | `probe_bw`, `probe_rtt` | the other states |
 //! | `loss` | what losses change in the model, and the undoing of it |
 //! | `resume` | careful resume |
 //! | `control` | the window and the pacing rate that follow |
 //!
-//! Where this departs from the draft, the place says so and why. The departures are: a rise of delay ends STARTUP and the
-//! probing for bandwidth; heavy losses end STARTUP at once, and the bandwidth is measured anew then; marks end it as losses
-//! do; the pace has a lower bound, and no margin where there is no queue; after a stop of the path the next probe is due
-//! soon; on long paths few losses without a queue lower no bound, and nowhere do they lower that of a probe below what the
-//! path holds, while a probe that takes from others lowers it as they do; on long paths the first packets show the
-//! capacity, and the flight that follows shows it if they have misled; when DRAIN ends, half of an acknowledgement counts
-//! as gone, and what jitter holds as no queue; the measurement of the round-trip time is rarer on long paths and spared
-//! where the queue is empty; the allowance for aggregation bridges silences; a path that has become much slower is believed
-//! after a round, and a queue that overflows without a probe is fed no further; the budget for offloading is smaller
-//! than what the pacer gives out at once.
+//! Where this departs from the draft, the place says so and why. The departures are:
+//!
+//! - STARTUP: on long paths packet trains show the capacity, and the flight that follows shows it if they were wrong. A rise
+//!   of the delay ends it, heavy losses end it at once and the bandwidth is measured anew, and marks end it as losses do.
+//! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
+//! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
+//! - Losses: on long paths few losses without a queue lower no bound. Nowhere do they lower that of a probe below what the path
+//!   holds, but a probe that takes from others lowers it as they do. A queue that overflows without a probe is not fed further.
+//! - PROBE_RTT is rarer on long paths, and spared where the queue is empty.
+//! - The pace has a lower bound, and no margin where there is no queue.
+//! - The bandwidth: a path that has become much slower is believed after a round.
+//! - The allowance for aggregation bridges silences, and the budget for offloading is smaller than what the pacer gives out
+//!   at once.
 
 mod aggregation;
 mod bandwidth;
 mod control;
-mod delay;
 mod loss;
 mod min_rtt;
 mod probe_bw;
@@ -39,25 +40,24 @@ mod probe_rtt;
 mod resume;
 mod rounds;
 mod startup;
-mod units;
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 
 pub(super) use self::aggregation::{Aggregation, AggregationInput};
-pub(super) use self::bandwidth::FullPipe;
 use self::bandwidth::{MaxBandwidth, RoundBest};
 use self::control::Control;
-pub(super) use self::delay::DelayWatch;
 use self::loss::Losses;
 pub(super) use self::min_rtt::MinRtt;
 use self::probe_bw::Cycle;
 use self::probe_rtt::ProbeRtt;
 pub(super) use self::rounds::Rounds;
 use self::startup::Startup;
-pub(super) use self::units::{packet_time, percent, rate, slowest_pace, volume};
+use super::delay::DelayWatch;
+use super::full_pipe::FullPipe;
 use super::recovery::Recovery;
+use super::units::packet_time;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, LostPacket, ResumeStep, Sent,
     SpuriousLoss, initial_window, minimum_window,
@@ -282,20 +282,20 @@ impl Controller for Bbr {
             self.restart_from_idle(now);
         }
         self.control.on_sent(sent.bytes_in_flight);
-        self.watch_sent(now, sent);
+        self.on_sent_in_startup(now, sent);
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.delivered = ack.total_delivered;
         self.newest_acked = self.newest_acked.max(ack.largest_sent_time);
-        self.judge_leap(now, ack);
+        self.check_unvalidated_flight(now, ack);
         self.losses.random.on_ack(now, ack);
         let rs = self.sample(now, ack);
         if let Some(rtt) = rs.rtt {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));
         }
         self.update_model_and_state(&rs);
-        self.watch_train(now, ack);
+        self.probe_with_trains(now, ack);
         self.leave_recovery(&rs);
         self.update_control(rs.newly_acked);
     }
@@ -306,7 +306,7 @@ impl Controller for Bbr {
     }
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
-        self.startup.ramp.on_congestion(now, event, self.control.packet);
+        self.startup.trains.on_congestion(now, event, self.control.packet);
         match event.cause {
             Cause::Loss => self.losses.events_in_round += 1,
             Cause::Ecn { ce } => self.handle_marks(now, ce, event),
@@ -349,8 +349,8 @@ impl Controller for Bbr {
         self.has_overflowed()
     }
 
-    fn take_train(&mut self) -> u64 {
-        self.startup.ramp.take_train()
+    fn take_packet_train(&mut self) -> u64 {
+        self.startup.trains.take_packet_train()
     }
 
     fn state(&self) -> &'static str {

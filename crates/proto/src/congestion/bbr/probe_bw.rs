@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 
-use super::units::percent;
+use super::super::units::percent;
 use super::{Bbr, Phase, Sample};
 
 /// The share of the long-term bound that is left to others (BBR.Headroom), in hundredths.
@@ -14,14 +14,14 @@ pub(super) const HEADROOM_PERCENT: u64 = 15;
 const MIN_WAIT: Duration = Duration::from_secs(2);
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(1);
 
-/// On long paths the wait is so many round trips: a cycle needs more than one of them, and a sender that probed
+/// On long paths the wait is this many round trips: a cycle needs more than one of them, and a sender that probed
 /// each 2 s there would do nothing else.
 const MIN_WAIT_ROUND_TRIPS: u32 = 6;
 
 /// The wait after a stop of the path, in round trips.
 const WAIT_ROUND_TRIPS_AFTER_STOP: u32 = 2;
 
-/// After so many rounds the next probe is due in any case, so that Reno and CUBIC find the same chances as
+/// After this many rounds the next probe is due in any case, so that Reno and CUBIC find the same chances as
 /// among themselves.
 const MAX_WAIT_ROUNDS: u64 = 63;
 
@@ -68,7 +68,7 @@ pub(super) struct Cycle {
     /// The round-trip time when the probe began.
     rtt_before: Option<Duration>,
     /// Whether the wait was shorter than Reno and CUBIC need to grow back.
-    early: bool,
+    short_wait: bool,
     /// Whether it was, and others held a queue when the probe began: what it makes them lose they cannot win back.
     pub(super) takes_from_others: bool,
 }
@@ -88,7 +88,7 @@ impl Cycle {
             up_acked: 0,
             acked_per_packet: u64::MAX,
             rtt_before: None,
-            early: false,
+            short_wait: false,
             takes_from_others: false,
         }
     }
@@ -138,7 +138,7 @@ impl Bbr {
         self.full.restart(rs.delivery_rate.unwrap_or(0));
         self.phase = Phase::ProbeUp;
         self.cycle.rtt_before = self.delay.recent_min();
-        self.cycle.takes_from_others = self.cycle.early && self.shares_queue();
+        self.cycle.takes_from_others = self.cycle.short_wait && self.shares_queue();
         self.raise_slope();
     }
 
@@ -157,7 +157,7 @@ impl Bbr {
         }
         match self.phase {
             Phase::ProbeDown | Phase::ProbeCruise if self.is_time_to_probe(rs.now) => {
-                self.cycle.early = !self.has_waited_rounds();
+                self.cycle.short_wait = !self.has_waited_rounds();
                 self.start_probe_refill()
             }
             Phase::ProbeDown if self.is_time_to_cruise(rs.in_flight) => self.start_probe_cruise(),

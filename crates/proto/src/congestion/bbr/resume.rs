@@ -2,7 +2,7 @@
 
 use fulmar_base::Instant;
 
-use super::units::rate;
+use super::super::units::rate;
 use super::{Bbr, Phase};
 use crate::congestion::ResumeStep;
 

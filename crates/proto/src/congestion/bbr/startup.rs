@@ -2,33 +2,33 @@
 
 use fulmar_base::Instant;
 
-use super::bandwidth::GROWTH_PERCENT;
-use super::units::percent;
+use super::super::full_pipe::FullPipe;
+use super::super::units::percent;
 use super::{Bbr, Phase, Sample};
-use crate::congestion::leap::Retreat;
-use crate::congestion::ramp::Ramp;
+use crate::congestion::train_probing::TrainProbing;
+use crate::congestion::unvalidated_flight::SafeRetreat;
 use crate::congestion::{AckEvent, Sent};
 
 /// The gain that doubles the rate in a round, 4 ln 2 (BBR.StartupPacingGain), in hundredths.
 pub(super) const STARTUP_GAIN: u64 = 277;
 
-/// STARTUP ends by loss when losses were found so many times in a round (BBRStartupFullLossCnt).
+/// STARTUP ends by loss when losses were found this many times in a round (BBRStartupFullLossCnt).
 const FULL_LOSS_EVENTS: u32 = 6;
 
-/// With so many of them, and a share of the flight lost that is larger than so many hundredths and than so many packets,
+/// With this many of them, and a share of the flight lost that is larger than this many hundredths and than this many packets,
 /// STARTUP does not wait for the end of the round. Less says little: three packets of the first flight are lost by
 /// chance, too.
 const HEAVY_LOSS_EVENTS: u32 = 3;
 const HEAVY_LOSS_PERCENT: u64 = 10;
 const HEAVY_LOSS_PACKETS: u64 = 6;
 
-/// DRAIN ends after so many rounds, whatever is in flight.
+/// DRAIN ends after this many rounds, whatever is in flight.
 const DRAIN_ROUNDS: u64 = 3;
 
 /// The state of STARTUP and DRAIN.
 #[derive(Debug, Clone)]
 pub(super) struct Startup {
-    pub(super) ramp: Ramp,
+    pub(super) trains: TrainProbing,
     /// The round in which DRAIN began.
     drain_start: u64,
     /// After heavy losses, packets that were sent when so much was delivered show what the path really delivers.
@@ -40,8 +40,8 @@ pub(super) struct Startup {
 impl Startup {
     /// A start with this window in bytes.
     pub(super) fn new(initial_window: u64) -> Self {
-        let ramp = Ramp::new(initial_window);
-        Self { ramp, drain_start: 0, remeasure_from: None, is_full_by_delay: false }
+        let trains = TrainProbing::new(initial_window);
+        Self { trains, drain_start: 0, remeasure_from: None, is_full_by_delay: false }
     }
 }
 
@@ -54,29 +54,33 @@ impl Bbr {
     /// it: the first flight alone may have made the queue, before any rate of delivery is worth its name.
     pub(super) fn train_bandwidth(&self) -> u64 {
         let counts = self.phase == Phase::Startup || self.startup.is_full_by_delay;
-        if counts { self.startup.ramp.bandwidth() } else { 0 }
+        if counts { self.startup.trains.bandwidth() } else { 0 }
     }
 
     /// The gain of the pace in STARTUP, in hundredths.
     pub(super) fn startup_gain(&self) -> u64 {
-        self.startup.ramp.gain(STARTUP_GAIN, self.max_bandwidth.get())
+        self.startup.trains.gain(STARTUP_GAIN, self.max_bandwidth.get())
     }
 
     /// What counts as growth of the rate in a round.
     pub(super) fn growth_percent(&self) -> u64 {
-        if self.phase == Phase::Startup { self.startup.ramp.growth_percent() } else { GROWTH_PERCENT }
+        if self.phase == Phase::Startup {
+            self.startup.trains.growth_percent()
+        } else {
+            FullPipe::GROWTH_PERCENT
+        }
     }
 
     /// The pace on a long path before anything is known of it; zero elsewhere.
     pub(super) fn first_pace(&self) -> u64 {
-        if self.phase == Phase::Startup { self.startup.ramp.first_pace() } else { 0 }
+        if self.phase == Phase::Startup { self.startup.trains.first_pace() } else { 0 }
     }
 
-    /// A departure from the draft: a flight that a train has misled is lost for the most part. The window and the maximum
-    /// of the bandwidth would say so only rounds later.
-    pub(super) fn judge_leap(&mut self, now: Instant, ack: &AckEvent<'_>) {
-        let retreat = self.startup.ramp.judge(now, ack, self.control.packet);
-        if let Some(Retreat::Delivers(rate)) = retreat {
+    /// A departure from the draft: where a packet train has shown a wrong rate, most of the next flight is lost. The window
+    /// and the maximum of the bandwidth would say so only rounds later.
+    pub(super) fn check_unvalidated_flight(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        let retreat = self.startup.trains.check_unvalidated(now, ack, self.control.packet);
+        if let Some(SafeRetreat::Delivers(rate)) = retreat {
             self.startup.remeasure_from = None;
             self.max_bandwidth.replace(rate);
             self.losses.reset_short_term();
@@ -87,18 +91,18 @@ impl Bbr {
         }
     }
 
-    pub(super) fn watch_sent(&mut self, now: Instant, sent: &Sent) {
+    pub(super) fn on_sent_in_startup(&mut self, now: Instant, sent: &Sent) {
         if self.phase == Phase::Startup {
-            self.startup.ramp.on_sent(now, sent);
+            self.startup.trains.on_sent(now, sent);
         }
     }
 
-    /// A departure from the draft for long paths, see `ramp`.
-    pub(super) fn watch_train(&mut self, now: Instant, ack: &AckEvent<'_>) {
+    /// A departure from the draft for long paths, see `train_probing`.
+    pub(super) fn probe_with_trains(&mut self, now: Instant, ack: &AckEvent<'_>) {
         if self.phase != Phase::Startup {
             return;
         }
-        let window = self.startup.ramp.on_ack(now, ack, self.min_rtt.get(), self.control.packet);
+        let window = self.startup.trains.on_ack(now, ack, self.min_rtt.get(), self.control.packet);
         if let Some(window) = window {
             self.control.window = self.control.window.max(window);
         }
@@ -109,7 +113,7 @@ impl Bbr {
             return;
         }
         if let Some(rate) = rs.delivery_rate {
-            self.startup.ramp.on_rate(rate, self.rounds.started(), &mut self.full);
+            self.startup.trains.on_rate(rate, self.rounds.started(), &mut self.full);
         }
         self.check_startup_high_loss(rs);
         self.check_startup_delay();
@@ -128,7 +132,7 @@ impl Bbr {
         let heavy = losses.events_in_round >= HEAVY_LOSS_EVENTS
             && rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT)
             && rs.lost >= HEAVY_LOSS_PACKETS * self.control.packet;
-        let heavy = heavy || self.startup.ramp.is_refuted();
+        let heavy = heavy || self.startup.trains.is_refuted();
         let too_high = rs.inflight_too_high() || losses.marked_too_high;
         let whole_round = losses.round_started && losses.events_in_round >= FULL_LOSS_EVENTS && too_high;
         if !losses.in_round || !(heavy || whole_round) {

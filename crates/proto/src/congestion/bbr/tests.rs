@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::congestion::DeliverySnapshot;
 use crate::congestion::test_link::{Link, SIZE, Transfer};
+use crate::congestion::units::volume;
 
 /// More than any test sends.
 const PLENTY: u64 = 10_000_000;

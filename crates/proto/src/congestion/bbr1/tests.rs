@@ -7,7 +7,7 @@ fn transfer(link: Link, packets: u64) -> Transfer {
 }
 
 fn phase(transfer: &Transfer) -> &'static str {
-    transfer.flow.controller().state()
+    transfer.congestion.controller().state()
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn the_states_follow_one_another() {
         assert!(transfer.run_until(Duration::from_secs(2), |transfer| phase(transfer) != "startup"));
         assert!(transfer.run_until(Duration::from_secs(2), |transfer| phase(transfer) == state), "{state}");
     }
-    let pace = transfer.flow.pacing_rate();
+    let pace = transfer.congestion.pacing_rate();
     assert!((900_000..=1_600_000).contains(&pace), "{pace}");
 }
 
@@ -55,7 +55,7 @@ fn the_round_trip_time_is_probed_when_it_seems_longer() {
     assert!(transfer.run_until(Duration::from_secs(5), |transfer| phase(transfer) == "probe bandwidth"));
     link.borrow_mut().one_way += Duration::from_millis(5);
     assert!(transfer.run_until(Duration::from_secs(8), |transfer| phase(transfer) == "probe rtt"));
-    assert_eq!(transfer.flow.controller().window(), 4 * u64::from(SIZE));
+    assert_eq!(transfer.congestion.controller().window(), 4 * u64::from(SIZE));
     assert!(transfer.run_until(Duration::from_secs(1), |transfer| phase(transfer) == "probe bandwidth"));
 }
 

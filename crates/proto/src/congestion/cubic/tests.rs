@@ -1,6 +1,6 @@
 use super::super::test_path::{SIZE, ack, loss, rtt, spurious};
 use super::*;
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)

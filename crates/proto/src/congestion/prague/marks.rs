@@ -14,10 +14,10 @@ const GAIN_SHIFT: u32 = 4;
 /// marks is a classic one: RFC 3168 queues have targets of 5 ms and more.
 const SHALLOW: Duration = Duration::from_millis(4);
 
-/// On slow links two packets take longer than that; so many are deep everywhere.
+/// On slow links two packets take longer than that; this many are deep everywhere.
 const SHALLOW_PACKETS: u32 = 4;
 
-/// So many rounds more with the marks of a classic queue than with those of another one make it one. Two or three
+/// This many rounds more with the marks of a classic queue than with those of another one make it one. Two or three
 /// happen when the window is too large for other reasons, such as after slow start.
 const CLASSIC_ROUNDS: u32 = 5;
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::super::test_path::{SIZE, ack, loss, rtt, spurious};
 use super::*;
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 const WINDOW: u64 = 120_000;
 

@@ -18,11 +18,11 @@ fn a_loss_now_and_then_is_chance() {
     let mut random = RandomLoss::default();
     for _ in 0..50 {
         acknowledge(&mut random, RTT, Duration::ZERO, 63);
-        assert!(random.excuses(1, false));
+        assert!(random.tolerates(1, false));
     }
     for _ in 0..50 {
         acknowledge(&mut random, RTT, Duration::ZERO, 62);
-        assert!(random.excuses(2, false));
+        assert!(random.tolerates(2, false));
     }
 }
 
@@ -30,29 +30,29 @@ fn a_loss_now_and_then_is_chance() {
 fn many_losses_are_congestion() {
     let mut random = RandomLoss::default();
     acknowledge(&mut random, RTT, Duration::ZERO, 200);
-    assert!(random.excuses(6, false) && !random.excuses(1, false));
+    assert!(random.tolerates(6, false) && !random.tolerates(1, false));
     // The past is forgotten.
     acknowledge(&mut random, RTT, Duration::ZERO, 200);
-    assert!(random.excuses(1, false));
+    assert!(random.tolerates(1, false));
 }
 
 #[test]
 fn a_loss_with_a_queue_is_congestion() {
     let mut random = RandomLoss::default();
     acknowledge(&mut random, RTT, Duration::from_millis(26), 200);
-    assert!(!random.excuses(1, false));
+    assert!(!random.tolerates(1, false));
 }
 
 #[test]
 fn a_loss_with_a_queue_of_the_senders_own_is_not() {
     let mut random = RandomLoss::default();
     acknowledge(&mut random, RTT, Duration::from_millis(26), 200);
-    assert!(random.excuses(6, true) && !random.excuses(1, true));
+    assert!(random.tolerates(6, true) && !random.tolerates(1, true));
 }
 
 #[test]
 fn a_loss_on_a_usual_path_is_congestion() {
     let mut random = RandomLoss::default();
     acknowledge(&mut random, Duration::from_millis(79), Duration::ZERO, 200);
-    assert!(!random.excuses(1, false));
+    assert!(!random.tolerates(1, false));
 }

@@ -15,7 +15,7 @@ fn train(start: &mut SlowStart, sent: Instant, packets: u64, window: &mut u64) {
     let rtt = rtt(RTT);
     for pair in 1..=packets / 2 {
         let now = sent + RTT + Duration::from_millis(2 * pair);
-        start.watch_train(now, &ack(2 * PACKET, sent, &rtt), PACKET, window);
+        start.probe_with_trains(now, &ack(2 * PACKET, sent, &rtt), PACKET, window);
     }
 }
 
@@ -23,7 +23,7 @@ fn found() -> (SlowStart, u64) {
     let mut window = 10 * PACKET;
     let mut start = SlowStart::new(window);
     train(&mut start, Instant::ZERO, 10, &mut window);
-    let packets = start.take_train() / (2 * PACKET) * 2;
+    let packets = start.take_packet_train() / (2 * PACKET) * 2;
     train(&mut start, Instant::from_millis(700), packets, &mut window);
     (start, window)
 }
@@ -46,7 +46,7 @@ fn a_window_that_trains_have_found_grows_with_caution_until_the_delay_rises() {
     for sample in 0..10 {
         let now = now + Duration::from_millis(30) * sample;
         let ack = AckEvent { rtt_sample: Some(RTT + Duration::from_millis(60)), ..ack(4_000, now, &rtt) };
-        start.watch_train(now, &ack, PACKET, &mut window);
+        start.probe_with_trains(now, &ack, PACKET, &mut window);
     }
     start.grow(now, &ack(4_000, now, &rtt), &mut window, &mut ssthresh);
     assert_eq!(ssthresh, Some(before + 1_000));
@@ -66,7 +66,7 @@ fn grow_at(rate: u64, window: u64) -> u64 {
     };
     let now = Instant::from_millis(100);
     let ack = AckEvent { rate: Some(sample), ..ack(window, now, &rtt) };
-    start.watch_train(now, &ack, PACKET, &mut grown);
+    start.probe_with_trains(now, &ack, PACKET, &mut grown);
     start.grow(now, &ack, &mut grown, &mut ssthresh);
     grown
 }
@@ -97,5 +97,5 @@ fn congestion_ends_the_search() {
     let mut start = SlowStart::new(window);
     train(&mut start, Instant::ZERO, 10, &mut window);
     start.stop();
-    assert_eq!((start.take_train(), start.is_conservative()), (0, false));
+    assert_eq!((start.take_packet_train(), start.is_conservative()), (0, false));
 }

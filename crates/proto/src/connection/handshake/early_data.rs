@@ -4,10 +4,10 @@
 use fulmar_base::Instant;
 use fulmar_wire::TransportParameters;
 
-use super::SpaceId;
 use crate::connection::Connection;
 use crate::connection::delivery::Fate;
 use crate::error::TransportError;
+use crate::ids::SpaceId;
 use crate::streams::InitialLimits;
 
 /// What became of the early data of a connection.

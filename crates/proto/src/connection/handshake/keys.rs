@@ -2,9 +2,9 @@
 
 use fulmar_wire::{ConnectionId, Version};
 
-use super::SpaceId;
 use super::initial_keys::InitialKeys;
 use crate::crypto::{DirectionKeys, Keys, Level, OneRttKeys};
+use crate::ids::SpaceId;
 use crate::packet::Sealer;
 
 /// The keys that there are now.

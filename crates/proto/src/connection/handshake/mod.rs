@@ -20,7 +20,6 @@ use fulmar_wire::{
 pub use self::early_data::EarlyData;
 pub(super) use self::keys::PacketKeys;
 pub(super) use self::spaces::HandshakeSpaces;
-pub use self::spaces::SpaceId;
 pub(super) use self::tls::{Progress, TlsHandshake};
 pub(super) use self::undecryptable::Undecryptable;
 
@@ -31,6 +30,7 @@ use super::ConnectionSetup;
 use super::opening::Discard;
 use crate::crypto::{KeyUpdatePolicy, Level, Session};
 use crate::datagram::Ecn;
+use crate::ids::SpaceId;
 use crate::log::PacketDropReason;
 
 /// The handshake of a connection, and what lives as long as it.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use fulmar_base::{Instant, Timer};
 use fulmar_wire::{ConnectionId, Crypto, Frame, Side, TransportErrorCode, TransportParameters, Version};
 
-use super::SpaceId;
 use super::crypto_stream::CryptoStream;
 use super::keys::PacketKeys;
 use super::versions::ServerVersions;
 use crate::crypto::{KeyEvent, Level, Peeked, Session, TlsError, peek_client_hello};
 use crate::error::TransportError;
+use crate::ids::SpaceId;
 use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::Once;

@@ -8,17 +8,18 @@ use std::sync::Arc;
 
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{
-    ConnectionId, FrameType, ProtectedPacket, Side, TransportErrorCode, TransportParameters, Version,
-    VersionInformation, negotiated_versions,
+    FrameType, ProtectedPacket, Side, TransportErrorCode, TransportParameters, Version, VersionInformation,
+    negotiated_versions,
 };
 use rustls::pki_types::ServerName;
 
-use super::SpaceId;
+use crate::cids::random_cid;
 use crate::connection::Connection;
 use crate::connection::parameters::circumstances;
 use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::error::TransportError;
 use crate::events::ConnectionError;
+use crate::ids::{SpaceId, reserved_version};
 use crate::log::{BarePacket, LogEvent};
 use crate::sessions::TicketClock;
 
@@ -34,13 +35,8 @@ pub(in crate::connection) fn information(
 ) -> VersionInformation {
     let mut available = known.to_vec();
     let place = rng.below(available.len() as u64 + 1) as usize;
-    available.insert(place, reserved(rng));
+    available.insert(place, reserved_version(rng));
     VersionInformation { chosen, available }
-}
-
-/// A version that nobody will ever speak (RFC 9000 §15).
-pub(crate) fn reserved(rng: &mut Rng) -> Version {
-    Version(0x0a0a_0a0a | (rng.u64() as u32 & 0xf0f0_f0f0))
 }
 
 /// The versions of a connection.
@@ -229,7 +225,7 @@ impl FirstFlight {
         let mut tls = self.tls.clone();
         tls.time_provider = clock.clone();
         let session = Session::client(&tls, version, self.name.clone(), bytes, self.aead)?;
-        clock.note_hello();
+        clock.on_client_hello();
         Ok(session)
     }
 }
@@ -287,11 +283,6 @@ impl Connection {
         self.handshake.drive();
         Some(())
     }
-}
-
-/// A connection ID that nobody can guess, for a client's first packets (RFC 9000 §7.2).
-pub(crate) fn random_cid(rng: &mut Rng) -> ConnectionId {
-    ConnectionId::new(&rng.bytes::<8>()).unwrap_or(ConnectionId::EMPTY)
 }
 
 fn error(reason: &'static str) -> TransportError {

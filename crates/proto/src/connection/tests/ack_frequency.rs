@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use fulmar_wire::{AckFrequency, Frame, FrameType, Side, TransportErrorCode as Code, VarInt};
 
-use super::super::SpaceId;
 use super::DATA;
 use super::pair::{DELAY, Pair, Setup};
 use super::violations::{encode, receive, refused_by_server};
 use crate::TransportConfig;
+use crate::ids::SpaceId;
 
 fn request(sequence: u32, threshold: u32, micros: u32) -> Vec<u8> {
     encode(&Frame::AckFrequency(AckFrequency {

@@ -9,11 +9,12 @@ use fulmar_wire::{ConnectionId, PacketKind, Side, TransportParameters, Version};
 
 use super::super::dispatch::{FrameContext, Origin};
 use super::super::parameters::{OfServer, local_parameters};
-use super::super::{Connection, ConnectionSetup, SpaceId};
+use super::super::{Connection, ConnectionSetup};
 use super::pair::{CLIENT, SERVER, client_tls, large_chain, server_tls_with};
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Circumstances, ResetKey, Session};
 use crate::datagram::{Datagram, Ecn, FourTuple, TransmitBatch};
+use crate::ids::SpaceId;
 use crate::space::NumberSpace;
 use crate::streams::SendMemory;
 use crate::{ConnectionError, Event, TransportError};

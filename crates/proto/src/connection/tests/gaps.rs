@@ -6,7 +6,7 @@ use fulmar_wire::{
     Crypto, Dir, Frame, PacketKind, Side, Stream, StreamId, TransportErrorCode as Code, VarInt,
 };
 
-use super::super::{Connection, SpaceId};
+use super::super::Connection;
 use super::DATA;
 use super::by_hand::{ORIGINAL_DCID, cid, server, take};
 use super::conformance::in_the_handshake;
@@ -14,6 +14,7 @@ use super::floods::receive;
 use super::memory::memory_of;
 use super::pair::Pair;
 use super::violations::encode;
+use crate::ids::SpaceId;
 use crate::{TransportConfig, TransportError};
 
 /// Frames in one packet.

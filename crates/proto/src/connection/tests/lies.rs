@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{PacketKind, Side, TransportErrorCode as Code, VarInt, Writer};
 
-use super::super::{Connection, SpaceId};
+use super::super::Connection;
 use super::DATA;
 use super::by_hand::take;
 use super::conformance::in_the_handshake;
@@ -14,6 +14,7 @@ use super::floods::receive;
 use super::pair::{Pair, Setup};
 use crate::TransportConfig;
 use crate::congestion::{CongestionControl, CubicConfig};
+use crate::ids::SpaceId;
 use crate::log::EcnState;
 
 fn varint(value: u64) -> VarInt {

@@ -11,12 +11,13 @@ use fulmar_wire::{
     StreamsBlocked, TransportErrorCode as Code, VarInt, read_packet,
 };
 
-use super::super::{Connection, SpaceId};
+use super::super::Connection;
 use super::DATA;
 use super::by_hand::{CLIENT_CID, ORIGINAL_DCID, cid, client, deliver, exchange, lost, sent, server, take};
 use super::conformance::in_the_handshake;
 use super::pair::Pair;
 use super::violations::encode;
+use crate::ids::SpaceId;
 
 /// All orders of the numbers below `count`.
 fn orders(count: usize) -> Vec<Vec<usize>> {

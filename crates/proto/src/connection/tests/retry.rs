@@ -57,7 +57,7 @@ fn the_client_sends_again_with_the_token_and_the_server_is_believed() {
     let now = Instant::from_millis(1);
     let mut client = waiting_client(now);
     deliver(&mut client, now, &retry(RETRY_CID, TOKEN));
-    assert_eq!(client.paths.primary_mut().tuple.flow.bytes_in_flight(), 0, "what was sent is void");
+    assert_eq!(client.paths.primary_mut().tuple.congestion.bytes_in_flight(), 0, "what was sent is void");
     let again = sent(&mut client, now);
     assert_eq!(numbers(&again, cid(RETRY_CID), TOKEN), [2, 3], "the numbers go on");
     let mut server = server(

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use fulmar_wire::Dir;
 
-use super::super::{Connection, SpaceId, TimerReason};
+use super::super::{Connection, TimerReason};
 use super::pair::Pair;
 use crate::crypto::Level;
+use crate::ids::SpaceId;
 use crate::{Event, TransmitBatch, TransportConfig};
 
 /// A client that knows all keys, but whose server does not: the last message of its handshake was lost on the way,
@@ -32,7 +33,7 @@ fn starving_client() -> Pair {
 
 fn has_room(client: &Connection) -> bool {
     let tuple = &client.paths.primary().tuple;
-    tuple.flow.window_left() >= u64::from(tuple.mtu())
+    tuple.congestion.window_left() >= u64::from(tuple.mtu())
 }
 
 #[test]

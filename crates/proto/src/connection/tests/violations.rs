@@ -8,10 +8,10 @@ use fulmar_wire::{
     StreamId, TimeStamps, Timestamp, TransportErrorCode as Code, VarInt, Writer,
 };
 
-use super::super::SpaceId;
 use super::DATA;
 use super::by_hand::take;
 use super::pair::{End, Pair, Setup};
+use crate::ids::SpaceId;
 use crate::{TransportConfig, TransportError};
 
 const CLIENT_BIDI: StreamIdOf = StreamIdOf(Side::Client, Dir::Bi);

@@ -1,25 +1,25 @@
-//! What the return path needs for an ACK, where that is what is narrow.
+//! How far apart ACKs must be for a narrow return path.
 
 use std::time::Duration;
 
 use super::tuning::{ACKS_PER_ROUND, Observed};
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
-/// The longest delay that is asked for.
+/// The longest delay that is requested.
 pub(super) const DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// ACKs are asked for so much farther apart than the return path carries them, in quarters: a part of it stays
-/// free, so that its queue does not come back.
+/// ACKs are requested this much farther apart than the return path carries them, in quarters. So a part of it stays free, and
+/// its queue does not come back.
 const HEADROOM_QUARTERS: u32 = 5;
 
-/// The part of the estimate that is forgotten with each decision at which nothing was congested: so the path is
-/// tried again now and then, as it may have become wider.
+/// With each decision without congestion, this part of the estimate is forgotten. So the path is tried again now and then, as
+/// it may have become wider.
 const FORGETTING: u32 = 64;
 
 /// An estimate of the time between two ACKs that a congested return path delivers.
 ///
-/// From the end that sends data a congested return path looks like any other queue: the round trip has grown. The
-/// estimate errs on the side of too little: it is the shortest interval of ACKs seen while the round trip was long.
+/// To the end that sends data, a congested return path looks like any other queue: the round trip has grown. The estimate is
+/// rather too low: it is the shortest interval of ACKs seen while the round trip was long.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReturnPath {
     /// Zero while nothing is known.

@@ -1,7 +1,7 @@
 use fulmar_wire::{Dialect, TransportErrorCode, frames};
 
 use super::*;
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
@@ -203,7 +203,7 @@ fn a_peer_without_the_extension_is_not_asked() {
     let mut path = Path::new();
     path.round(&mut extension);
     path.round(&mut extension);
-    assert!(!extension.may_ask() && !extension.wants_to_send(1_000));
+    assert!(!extension.may_request() && !extension.wants_to_send(1_000));
     assert_eq!(written(&mut extension), None);
     assert_eq!(extension.peer_max_ack_delay(), None);
     // It may ask all the same.

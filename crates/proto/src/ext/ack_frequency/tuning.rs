@@ -1,14 +1,13 @@
 //! How often the peer should acknowledge.
 //!
-//! Often enough for the window to move smoothly: four times in a window, four times in a round trip. Rarely
-//! enough for a narrow return path and for the processors of both ends: seldom more often than every few
-//! packets. Pure functions of the figures of the path.
+//! Often enough for the window to move smoothly: four times in a window, and four times in a round trip. Rarely enough for a
+//! narrow return path, and for the processors of both ends: usually not for every packet or two. Pure functions of the
+//! figures of the path.
 
 use std::time::Duration;
 
+use crate::rtt::Rtt;
 use fulmar_wire::VarInt;
-
-use crate::path::Rtt;
 
 /// While the window is young every second packet is acknowledged, as slow start counts on it.
 pub(super) const FIRST_PACKETS: u64 = 128;
@@ -37,10 +36,10 @@ const GAP_MAX: u64 = 32;
 const GAP_MAX_PACED: u64 = 64;
 const PACED_SLOPE: u64 = 8;
 
-/// The longest delay that is asked for, but for the sake of a congested return path.
+/// The longest delay that is requested, unless the return path is congested.
 const DELAY_MAX: Duration = Duration::from_millis(10);
 
-/// A wanted value replaces the one asked for when they differ by a quarter of the larger.
+/// A new value is requested when it differs from the old one by a quarter of the larger.
 const CHANGE: u128 = 4;
 
 /// The figures of the path that decide.
@@ -86,7 +85,7 @@ impl Observed {
     }
 }
 
-/// What the peer is asked for.
+/// What is requested of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
     /// The packets to an ACK.
@@ -96,8 +95,8 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// What a peer does that was not asked for anything (RFC 9000 §13.2).
-    pub(super) fn unasked(max_ack_delay: Duration) -> Self {
+    /// What a peer does by itself (RFC 9000 §13.2).
+    pub(super) fn unprompted(max_ack_delay: Duration) -> Self {
         Self { gap: GAP_MIN, max_ack_delay, reordering_threshold: 1 }
     }
 

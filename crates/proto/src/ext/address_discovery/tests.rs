@@ -52,12 +52,12 @@ fn an_observation_is_repeated_under_its_number_until_it_is_acknowledged() {
     let first = written(&mut extension, &mut observation);
     assert_eq!(first, [ObservedAddress::new(VarInt::ZERO, remote())]);
     assert!(written(&mut extension, &mut observation).is_empty());
-    observation.on_fate(7, false);
+    observation.on_delivery(7, false);
     assert!(!extension.wants_to_send(&observation), "another one was lost");
-    observation.on_fate(0, false);
+    observation.on_delivery(0, false);
     assert_eq!(written(&mut extension, &mut observation), first);
-    observation.on_fate(0, true);
-    observation.on_fate(0, false);
+    observation.on_delivery(0, true);
+    observation.on_delivery(0, false);
     assert!(!extension.wants_to_send(&observation));
     let other = written(&mut extension, &mut Observation::default());
     assert_eq!(other[0].sequence, VarInt::from_u32(1), "another tuple, another number");
@@ -93,7 +93,7 @@ fn the_newest_observation_of_a_tuple_counts() {
     assert_eq!(tell(&mut observation, 3, 31), None);
     assert_eq!(tell(&mut observation, 4, 30), None, "that is no news");
     assert_eq!(tell(&mut observation, 5, 50), Some(50));
-    assert_eq!(observation.told().map(|address| address.port()), Some(50));
+    assert_eq!(observation.observed().map(|address| address.port()), Some(50));
 }
 
 #[test]

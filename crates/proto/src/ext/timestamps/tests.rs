@@ -125,5 +125,5 @@ fn who_sends_to_whom_follows_from_both_announcements() {
         assert_eq!(taken.is_ok(), takes);
     }
     assert!(Timestamps::new(Instant::ZERO, None, &peer(Some(Both))).is_none());
-    assert_eq!(unasked_stamp().code, TransportErrorCode::PROTOCOL_VIOLATION);
+    assert_eq!(unrequested_timestamp().code, TransportErrorCode::PROTOCOL_VIOLATION);
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::super::piece::adopt;
 use super::blocks::Blocks;
+use crate::slices::adopt;
 
 /// Below this number, pieces may be as small as they like.
 const SMALL_PIECES_MAX: usize = 64;

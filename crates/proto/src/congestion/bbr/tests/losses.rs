@@ -1,6 +1,7 @@
 //! What losses change, and what undoes it.
 
 use super::*;
+use crate::congestion::units::percent;
 use crate::congestion::{RateSample, test_path};
 
 fn packet() -> u64 {
@@ -104,7 +105,7 @@ fn marks_lower_the_bound_without_a_queue_too() {
 fn a_spurious_fast_recovery_is_undone() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeUp);
-    let window = path.transfer.flow.controller().window();
+    let window = path.transfer.congestion.controller().window();
     lose(&mut path, 50 * packet(), 4, false);
     assert_eq!(path.phase(), Phase::ProbeDown);
     assert!(path.look(|bbr| bbr.losses.long_inflight.is_some()));
@@ -117,7 +118,7 @@ fn a_spurious_fast_recovery_is_undone() {
         assert_eq!(bbr.losses.short_inflight, None);
         assert!(!bbr.losses.in_round);
     });
-    assert!(path.transfer.flow.controller().window() >= window.min(path.look(|bbr| bbr.bdp(200))));
+    assert!(path.transfer.congestion.controller().window() >= window.min(path.look(|bbr| bbr.bdp(200))));
 }
 
 #[test]
@@ -139,11 +140,11 @@ fn a_spurious_end_of_startup_is_undone() {
 fn a_spurious_timeout_is_undone() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeCruise);
-    let window = path.transfer.flow.controller().window();
+    let window = path.transfer.congestion.controller().window();
     lose(&mut path, 50 * packet(), 10, true);
-    assert_eq!(path.transfer.flow.controller().window(), 2 * packet());
+    assert_eq!(path.transfer.congestion.controller().window(), 2 * packet());
     arrive(&mut path, 10);
-    assert!(path.transfer.flow.controller().window() >= window * 9 / 10);
+    assert!(path.transfer.congestion.controller().window() >= window * 9 / 10);
     assert_eq!(path.phase(), Phase::ProbeCruise);
 }
 
@@ -151,23 +152,23 @@ fn a_spurious_timeout_is_undone() {
 fn after_a_timeout_the_window_returns_with_the_first_arrival() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeCruise);
-    let window = path.transfer.flow.controller().window();
+    let window = path.transfer.congestion.controller().window();
     lose(&mut path, 50 * packet(), 10, true);
     path.until(seconds(2), |bbr| bbr.control.timed_out.is_none());
-    assert!(path.transfer.flow.controller().window() >= window / 2);
+    assert!(path.transfer.congestion.controller().window() >= window / 2);
 }
 
 #[test]
 fn a_packet_sent_at_the_time_of_a_timeout_ends_it() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeCruise);
-    let window = path.transfer.flow.controller().window();
+    let window = path.transfer.congestion.controller().window();
     lose(&mut path, 50 * packet(), 10, true);
     let now = path.transfer.now;
     let rtt = test_path::rtt(Duration::from_millis(40));
     let arrived = test_path::ack(packet(), now, &rtt);
     Watched(path.bbr.clone()).on_ack(now + Duration::from_millis(40), &arrived);
-    assert!(path.transfer.flow.controller().window() >= window / 2);
+    assert!(path.transfer.congestion.controller().window() >= window / 2);
 }
 
 #[test]

@@ -37,7 +37,9 @@ fn probe_up_never_ends_when_application_limited_without_loss() {
     path.limit_application(Duration::from_millis(5));
     path.until_phase(Phase::ProbeUp);
     assert!(
-        !path.transfer.run_until(seconds(20), |transfer| transfer.flow.controller().state() != "probe up")
+        !path
+            .transfer
+            .run_until(seconds(20), |transfer| transfer.congestion.controller().state() != "probe up")
     );
 }
 
@@ -65,7 +67,7 @@ fn probe_down_ends_on_inflight() {
     path.until(seconds(5), |bbr| bbr.phase != Phase::ProbeDown);
     let (phase, target) = path.look(|bbr| (bbr.phase, bbr.inflight(100).min(bbr.inflight_with_headroom())));
     assert_eq!(phase, Phase::ProbeCruise);
-    assert!(path.transfer.flow.bytes_in_flight() <= target + 2 * u64::from(SIZE));
+    assert!(path.transfer.congestion.bytes_in_flight() <= target + 2 * u64::from(SIZE));
 }
 
 #[test]
@@ -109,7 +111,7 @@ fn no_train_makes_up_for_the_gaps_of_probe_rtt() {
     // What the path holds, and not ten packets more.
     let (mut most, bdp) = (0, volume(125_000, Duration::from_millis(140)));
     path.transfer.run_until(Duration::from_millis(400), |transfer| {
-        most = most.max(transfer.flow.bytes_in_flight());
+        most = most.max(transfer.congestion.bytes_in_flight());
         false
     });
     assert!(most <= bdp + 5 * u64::from(SIZE), "{most} of {bdp}");
@@ -120,7 +122,9 @@ fn probe_rtt_is_spared_where_the_queue_is_empty() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeCruise);
     assert!(
-        !path.transfer.run_until(seconds(30), |transfer| transfer.flow.controller().state() == "probe rtt")
+        !path
+            .transfer
+            .run_until(seconds(30), |transfer| transfer.congestion.controller().state() == "probe rtt")
     );
 }
 
@@ -132,12 +136,14 @@ fn probe_rtt_is_skipped_after_silence() {
     // One packet after 6 s of silence.
     path.limit_application(seconds(6));
     path.transfer.run_until(Duration::from_millis(5_900), |_| false);
-    assert_eq!(path.transfer.flow.bytes_in_flight(), 0);
+    assert_eq!(path.transfer.congestion.bytes_in_flight(), 0);
     path.until(seconds(1), |bbr| bbr.idle_restart);
     path.transfer.app_interval = None;
     path.transfer.packets_left = PLENTY;
     assert!(
-        !path.transfer.run_until(seconds(4), |transfer| transfer.flow.controller().state() == "probe rtt")
+        !path
+            .transfer
+            .run_until(seconds(4), |transfer| transfer.congestion.controller().state() == "probe rtt")
     );
 }
 

@@ -74,7 +74,9 @@ fn what_the_tokens_of_a_policer_let_pass_is_no_bandwidth() {
 fn startup_never_ends_when_application_limited_without_loss() {
     let mut path = Path::with_application(Link::new(100, 20, 50), Duration::from_millis(5));
     assert!(
-        !path.transfer.run_until(seconds(30), |transfer| transfer.flow.controller().state() != "startup")
+        !path
+            .transfer
+            .run_until(seconds(30), |transfer| transfer.congestion.controller().state() != "startup")
     );
 }
 
@@ -84,11 +86,12 @@ fn drain_ends_on_inflight() {
     path.until_phase(Phase::Drain);
     assert_eq!(path.look(Bbr::pacing_gain), 50);
     let target = path.look(|bbr| bbr.resting_flight());
-    assert!(path.transfer.flow.bytes_in_flight() > target, "there is a queue to drain");
+    assert!(path.transfer.congestion.bytes_in_flight() > target, "there is a queue to drain");
     path.until(seconds(1), |bbr| bbr.phase != Phase::Drain);
     assert!(path.phase().is_probe_bw());
     assert!(
-        path.transfer.flow.bytes_in_flight() <= path.look(|bbr| bbr.resting_flight()) + 2 * u64::from(SIZE)
+        path.transfer.congestion.bytes_in_flight()
+            <= path.look(|bbr| bbr.resting_flight()) + 2 * u64::from(SIZE)
     );
 }
 
@@ -104,7 +107,7 @@ fn drain_ends_on_time() {
         assert_eq!(bbr.rounds.count(), start + 4);
         assert!(bbr.phase.is_probe_bw());
     });
-    assert!(path.transfer.flow.bytes_in_flight() > path.look(|bbr| bbr.resting_flight()));
+    assert!(path.transfer.congestion.bytes_in_flight() > path.look(|bbr| bbr.resting_flight()));
 }
 
 #[test]
@@ -170,7 +173,7 @@ fn drain_leaves_what_jitter_holds_on_the_path() {
     let mut path = Path::new(Link { jitter: Some(Duration::from_millis(10)), ..Link::new(10, 10, 100) });
     path.until_phase(Phase::Drain);
     path.until(seconds(1), |bbr| bbr.phase != Phase::Drain);
-    let left = path.transfer.flow.bytes_in_flight();
+    let left = path.transfer.congestion.bytes_in_flight();
     let (bdp, rest) = path.look(|bbr| (bbr.inflight(100), bbr.resting_flight()));
     assert!(left > bdp + u64::from(SIZE), "{left}, {bdp}, {rest}");
     assert!(left <= rest + 2 * u64::from(SIZE), "{left} of {rest}");

@@ -24,7 +24,7 @@ const CLOCK_SKEW: Duration = Duration::from_secs(10);
 
 /// What the token in an Initial packet proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TokenVerdict {
+pub(crate) enum TokenVerdict {
     /// Nothing: there is none, or none that counts (RFC 9000 §8.1.3).
     Nothing,
     /// The client followed a Retry. `original_dcid` is where it sent its first packet.
@@ -48,7 +48,7 @@ pub(crate) struct TokenIssuer {
 }
 
 impl TokenIssuer {
-    pub(super) fn new(endpoint: &EndpointConfig, config: &AddressValidation) -> Self {
+    pub(crate) fn new(endpoint: &EndpointConfig, config: &AddressValidation) -> Self {
         let keys = config.keys.clone().unwrap_or_else(|| TokenKeys::new(endpoint.reset_key.token_secret()));
         Self {
             keys,
@@ -82,7 +82,7 @@ impl TokenIssuer {
     }
 
     /// The token of a Retry to `remote` that sends it to `dst`, in answer to a packet to `original_dcid`.
-    pub(super) fn retry_token(
+    pub(crate) fn retry_token(
         &self,
         rng: &mut Rng,
         now: Instant,
@@ -157,18 +157,18 @@ fn retry_context(version: Version, remote: SocketAddr, dst: &ConnectionId) -> Ve
 
 /// Judges tokens.
 #[derive(Debug)]
-pub(super) struct TokenJudge {
+pub(crate) struct TokenJudge {
     used: UsedTokens,
 }
 
 impl TokenJudge {
-    pub(super) fn new(config: &AddressValidation) -> Self {
+    pub(crate) fn new(config: &AddressValidation) -> Self {
         Self { used: UsedTokens::new(config.used_tokens_max) }
     }
 
     /// What `token`, in an authentic packet from `remote` to `dst`, proves. A token for later connections is used
     /// up by this.
-    pub(super) fn check(
+    pub(crate) fn check(
         &mut self,
         issuer: &TokenIssuer,
         now: Instant,

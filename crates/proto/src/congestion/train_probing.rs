@@ -1,15 +1,20 @@
-//! The first rise of the rate on long paths, shared by all controllers: trains of packets show how far it goes.
+//! The start on long paths: packet trains find the capacity, where slow start would double the rate many times.
 //!
-//! The first flight leaves as a train. What it shows is the pace of the next round trip, which begins with a train of
-//! its own, and a pause that pays for it. That goes on until a train shows no more than the one before it.
+//! The first flight leaves as a train (see `packet_train`). The rate that it shows is the pace of the next round trip. That
+//! one begins with another train, followed by a pause that pays for it. This goes on until a train shows no more than the one
+//! before it. All controllers but Prague start like this on paths of 80 ms and more.
+//!
+//! The method is our own, from two that are known: packet dispersion for the estimate, and for the flight that follows
+//! it the steps of careful resume (RFC 9959), see `unvalidated_flight`.
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use super::bbr::{FullPipe, percent, rate, volume};
-use super::leap::{Leap, Retreat};
-use super::train::PacketTrain;
+use super::full_pipe::FullPipe;
+use super::packet_train::PacketTrain;
+use super::units::{percent, rate, volume};
+use super::unvalidated_flight::{SafeRetreat, UnvalidatedFlight};
 use super::{AckEvent, CongestionEvent, Sent};
 
 /// Shorter paths find their capacity soon enough, and their acknowledgements are spaced by too much else.
@@ -23,7 +28,7 @@ const USUAL_RTT: Duration = Duration::from_millis(100);
 /// The most that leaves before anything is acknowledged.
 const MAX_FIRST_FLIGHT: u64 = 16 << 20;
 
-/// A train is this part of what the path is taken to hold, which also small queues take, and at most so many packets.
+/// A train is this part of what the path is taken to hold, which also small queues take, and at most this many packets.
 const TRAIN_DIVISOR: u64 = 8;
 const MAX_TRAIN_PACKETS: u64 = 512;
 const MIN_TRAIN_PACKETS: u64 = 10;
@@ -38,16 +43,16 @@ const GROWTH_PERCENT: u64 = 125;
 /// Once the rate of delivery has reached this share of the estimate, in hundredths, the path may be full.
 const REACHED_PERCENT: u64 = 75;
 
-/// From there on the gain of the pace exceeds one by so many hundredths, and by twice as much after each round
+/// From there on the gain of the pace exceeds one by this many hundredths, and by twice as much after each round
 /// in which the rate has grown.
 const CAUTIOUS_EXCESS: u64 = 25;
 
 /// The excess grows no further; the gain is limited by that of the controller.
 const MAX_EXCESS: u64 = 200;
 
-/// The estimate of trains of packets and what the start of a connection makes of it.
+/// The search for the capacity with packet trains, and what the start of a connection makes of the estimate.
 #[derive(Debug, Clone)]
-pub(super) struct Ramp {
+pub(super) struct TrainProbing {
     initial_window: u64,
     phase: Phase,
     /// Trains that have shown nothing.
@@ -56,7 +61,7 @@ pub(super) struct Ramp {
     due: u64,
     estimate: Option<Estimate>,
     /// The flight that follows the estimate, until it is acknowledged.
-    leap: Option<Leap>,
+    unvalidated: Option<UnvalidatedFlight>,
     /// The excess of the gain once the estimate was reached, in hundredths.
     cautious_excess: Option<u64>,
 }
@@ -66,7 +71,7 @@ pub(super) struct Ramp {
 enum Phase {
     /// The path is not known to be long. What leaves may be a train all the same.
     Unknown(Option<Probe>),
-    /// The next packet that leaves begins a train; so many bytes of it are to come.
+    /// The next packet that leaves begins a train; this many bytes of it are to come.
     Waiting(u64),
     /// A train leaves, or its acknowledgements come in.
     Probing(Probe),
@@ -100,7 +105,7 @@ impl Probe {
     }
 }
 
-/// What trains of packets showed.
+/// What the trains have shown.
 #[derive(Debug, Clone, Copy)]
 struct Estimate {
     /// Bytes per second.
@@ -110,11 +115,19 @@ struct Estimate {
     valid: bool,
 }
 
-impl Ramp {
+impl TrainProbing {
     /// A start with this window in bytes.
     pub(super) fn new(initial_window: u64) -> Self {
         let phase = Phase::Unknown(None);
-        Self { initial_window, phase, misses: 0, due: 0, estimate: None, leap: None, cautious_excess: None }
+        Self {
+            initial_window,
+            phase,
+            misses: 0,
+            due: 0,
+            estimate: None,
+            unvalidated: None,
+            cautious_excess: None,
+        }
     }
 
     /// The bandwidth that trains showed, until the rate of delivery shows it better.
@@ -154,21 +167,21 @@ impl Ramp {
         }
     }
 
-    /// What counts as growth of the rate in a round: half of what the gain could bring where it is small.
+    /// What counts as growth of the rate in a round, in hundredths. Where the gain is small, half of it counts.
     pub(super) fn growth_percent(&self) -> u64 {
         let usual = FullPipe::GROWTH_PERCENT;
         self.cautious_excess.map_or(usual, |excess| (100 + excess / 2).min(usual))
     }
 
     /// The bytes that may leave at once now, ahead of the pace; they are handed out once.
-    pub(super) fn take_train(&mut self) -> u64 {
+    pub(super) fn take_packet_train(&mut self) -> u64 {
         std::mem::take(&mut self.due)
     }
 
     /// Takes a packet that leaves.
     pub(super) fn on_sent(&mut self, now: Instant, sent: &Sent) {
-        if let Some(leap) = &mut self.leap {
-            leap.on_sent(now);
+        if let Some(unvalidated) = &mut self.unvalidated {
+            unvalidated.on_sent(now);
         }
         let known = self.estimate.map_or(0, |estimate| estimate.rate);
         match &mut self.phase {
@@ -189,9 +202,8 @@ impl Ramp {
         }
     }
 
-    /// Takes an acknowledgement in the first rise of the rate. Returns the window that the path should have at least,
-    /// if there is something to say: it need not wait for acknowledgements to grow, since the path is empty, and
-    /// the pacer spreads it.
+    /// An ACK frame has come during the start. Returns the smallest window that suits the path, if the trains say
+    /// something about it. The window may go there at once: the path is empty, and the pacer spreads it.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
@@ -216,44 +228,50 @@ impl Ramp {
         window.max(first)
     }
 
-    /// Takes an acknowledgement at any time, before [`Ramp::on_ack`]. Returns what the path delivers if the estimate has misled.
-    pub(super) fn judge(&mut self, now: Instant, ack: &AckEvent<'_>, packet: u64) -> Option<Retreat> {
+    /// An ACK frame has come, at any time; before [`TrainProbing::on_ack`]. Returns where to retreat to if the flight has
+    /// shown that the estimate was wrong.
+    pub(super) fn check_unvalidated(
+        &mut self,
+        now: Instant,
+        ack: &AckEvent<'_>,
+        packet: u64,
+    ) -> Option<SafeRetreat> {
         if let Some(estimate) = &mut self.estimate {
             estimate.valid &= now <= estimate.valid_until;
         }
-        let leap = self.leap.as_mut()?;
-        leap.on_ack(now, ack);
-        let is_over = leap.is_over(ack.largest_sent_time);
-        let retreat = leap.retreat(is_over, packet);
+        let unvalidated = self.unvalidated.as_mut()?;
+        unvalidated.on_ack(now, ack);
+        let is_over = unvalidated.is_over(ack.largest_sent_time);
+        let retreat = unvalidated.retreat(is_over, packet);
         if is_over {
-            self.leap = None;
+            self.unvalidated = None;
         }
         retreat
     }
 
-    /// Takes losses at any time. If they show that the estimate has misled, the search ends, and the bytes that are known
-    /// to have arrived since are returned.
+    /// Packets were lost, at any time. If that shows that the estimate was wrong, the search ends. Returns the bytes of the
+    /// flight that have arrived then.
     pub(super) fn on_congestion(
         &mut self,
         now: Instant,
         event: &CongestionEvent,
         packet: u64,
     ) -> Option<u64> {
-        let leap = self.leap.as_mut()?;
-        leap.on_lost(now, event, packet);
-        let arrived = leap.is_refuted().then(|| leap.arrived())?;
+        let unvalidated = self.unvalidated.as_mut()?;
+        unvalidated.on_lost(now, event, packet);
+        let arrived = unvalidated.is_refuted().then(|| unvalidated.arrived())?;
         self.estimate = None;
         self.stop();
         Some(arrived)
     }
 
-    /// Whether losses have shown that the estimate has misled, and not all of the flight was judged since.
+    /// Whether losses have shown that the estimate was wrong, while a part of the flight is still under way.
     pub(super) fn is_refuted(&self) -> bool {
-        self.leap.as_ref().is_some_and(Leap::is_refuted)
+        self.unvalidated.as_ref().is_some_and(UnvalidatedFlight::is_refuted)
     }
 
-    /// The path has turned out to be long: what has left is the first train, if it is one. Returns the window of the
-    /// first flight.
+    /// The path has turned out to be long. What has left by now is the first train, if enough packets left together.
+    /// Returns the window of the first flight.
     fn begin(&mut self, rtt: Duration, packet: u64) -> Option<u64> {
         let Phase::Unknown(probe) = &mut self.phase else { return None };
         let train = probe.take().filter(|probe| !probe.train.is_short(packet));
@@ -275,7 +293,7 @@ impl Ramp {
         // Packets leave at the rate for a round trip, their acknowledgements take another one, and the last of them
         // shows the rate.
         self.estimate = Some(Estimate { rate: shown, valid_until: now + rtt * 2 + rtt / 8, valid: true });
-        self.leap.get_or_insert_with(|| Leap::new(now));
+        self.unvalidated.get_or_insert_with(|| UnvalidatedFlight::new(now));
         Some(volume(shown, rtt))
     }
 

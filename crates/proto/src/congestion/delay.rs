@@ -1,13 +1,16 @@
-//! A rise of the delay that is not jitter.
+//! Tells a rise of the delay, which is a queue, from jitter.
+//!
+//! HyStart++ (RFC 9406) compares the smallest samples of two rounds. This compares the smallest samples of short groups with
+//! the smallest of the path, so that it tells within a round trip. The method is our own.
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 
-/// So many groups of samples must agree.
+/// This many groups of samples must agree.
 const GROUPS: usize = 8;
 
-/// Where an early sign is wanted, the groups of the latest part of a round trip are enough, but so many at least.
+/// Where an early sign is wanted, the groups of the latest part of a round trip are enough, but this many at least.
 const RISING_DIVISOR: u32 = 3;
 const MIN_RISING_GROUPS: usize = 3;
 
@@ -28,7 +31,7 @@ const MAX_RISE: Duration = Duration::from_millis(50);
 /// A queue that stands is at least this part of the round-trip time.
 const QUEUE_DIVISOR: u32 = 16;
 
-/// A rise is at least so many times the usual difference of two groups in a row. A queue that fills changes
+/// A rise is at least this many times the usual difference of two groups in a row. A queue that fills changes
 /// them little by little, a radio link throws them about.
 const JITTER_FACTOR: u32 = 4;
 
@@ -37,7 +40,7 @@ const JITTER_WEIGHT: u32 = 8;
 
 /// The latest samples of the round-trip time.
 #[derive(Debug, Clone, Default)]
-pub(in crate::congestion) struct DelayWatch {
+pub(super) struct DelayWatch {
     /// The smallest sample of each group; without the one that is open.
     groups: [Duration; GROUPS],
     count: usize,
@@ -54,7 +57,7 @@ struct Group {
 
 impl DelayWatch {
     /// Takes a sample; `base` is the smallest round-trip time.
-    pub(in crate::congestion) fn on_sample(&mut self, now: Instant, sample: Duration, base: Duration) {
+    pub(super) fn on_sample(&mut self, now: Instant, sample: Duration, base: Duration) {
         let length = group_length(base);
         match &mut self.open {
             Some(group) if now < group.start + length => group.min = group.min.min(sample),
@@ -76,12 +79,12 @@ impl DelayWatch {
     }
 
     /// The smallest of the latest samples, once there are enough.
-    pub(in crate::congestion) fn recent_min(&self) -> Option<Duration> {
+    pub(super) fn recent_min(&self) -> Option<Duration> {
         self.groups.iter().min().copied().filter(|_| self.count >= GROUPS)
     }
 
     /// Whether the latest samples all exceed `base` so much that a queue has grown.
-    pub(in crate::congestion) fn has_risen(&self, base: Duration) -> bool {
+    pub(super) fn has_risen(&self, base: Duration) -> bool {
         self.recent_min().is_some_and(|recent| recent > base + self.rise(base))
     }
 
@@ -94,7 +97,7 @@ impl DelayWatch {
 
     /// Whether the samples of the latest third of a round trip exceed `base` as much: on short paths, where
     /// [`GROUPS`] take longer than that, an earlier sign, and a weaker one.
-    pub(in crate::congestion) fn is_rising(&self, base: Duration) -> bool {
+    pub(super) fn is_rising(&self, base: Duration) -> bool {
         let groups = (base / RISING_DIVISOR).as_nanos() / group_length(base).as_nanos();
         let groups = usize::try_from(groups).unwrap_or(GROUPS).clamp(MIN_RISING_GROUPS, GROUPS);
         let bound = base + self.rise(base);

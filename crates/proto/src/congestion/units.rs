@@ -1,4 +1,4 @@
-//! Rates times times, in integers: a run is the same on every machine.
+//! Rates and volumes in integers, so that a run is the same on every machine.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use std::time::Duration;
 const SLOWEST_PACE_TIME: Duration = Duration::from_millis(100);
 
 /// The bytes that `rate`, in bytes per second, delivers in `time`.
-pub(in crate::congestion) fn volume(rate: u64, time: Duration) -> u64 {
+pub(super) fn volume(rate: u64, time: Duration) -> u64 {
     let bytes = u128::from(rate).saturating_mul(time.as_nanos()) / 1_000_000_000;
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// The rate, in bytes per second, that delivers `bytes` in `time`.
-pub(in crate::congestion) fn rate(bytes: u64, time: Duration) -> u64 {
+pub(super) fn rate(bytes: u64, time: Duration) -> u64 {
     let rate = u128::from(bytes) * 1_000_000_000 / time.as_nanos().max(1);
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
 /// How long a path of this bandwidth, in bytes per second, takes for `packet` bytes; zero as long as it is not known.
-pub(in crate::congestion) fn packet_time(packet: u64, bandwidth: u64) -> Duration {
+pub(super) fn packet_time(packet: u64, bandwidth: u64) -> Duration {
     Duration::from_micros((packet * 1_000_000).checked_div(bandwidth).unwrap_or(0))
 }
 
-/// So many hundredths of `value`.
-pub(in crate::congestion) fn percent(value: u64, hundredths: u64) -> u64 {
+/// This many hundredths of `value`.
+pub(super) fn percent(value: u64, hundredths: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(hundredths) / 100).unwrap_or(u64::MAX)
 }
 
@@ -31,6 +31,6 @@ pub(in crate::congestion) fn percent(value: u64, hundredths: u64) -> u64 {
 ///
 /// A departure from the draft: a few small packets that are left of a flight show a bandwidth of some bytes per second, and the
 /// pacer would keep the next packet for longer than a connection lives.
-pub(in crate::congestion) fn slowest_pace(packet: u64, min_rtt: Option<Duration>) -> u64 {
+pub(super) fn slowest_pace(packet: u64, min_rtt: Option<Duration>) -> u64 {
     rate(2 * packet, min_rtt.unwrap_or_default().max(SLOWEST_PACE_TIME)).max(1)
 }

@@ -1,17 +1,18 @@
-//! The capacity of a path, estimated from the spacing that it gives to packets that left together.
+//! A packet train: packets that leave together, and whose spacing on arrival shows the capacity of the path.
 //!
-//! On a path over a satellite, doubling the rate in each round trip takes seconds. But packets that leave as a
-//! train are spaced by the bottleneck, and their acknowledgements show the spacing: an estimate after one round
-//! trip.
+//! Doubling the rate in each round trip takes seconds on a path over a satellite. The bottleneck spaces the packets of a
+//! train, and their acknowledgements show the spacing, so there is an estimate after one round trip. This is packet
+//! dispersion, as in C. Dovrolis, P. Ramanathan and D. Moore, "What do packet dispersion techniques measure?"
+//! (INFOCOM 2001). The guards against bunched acknowledgements are our own.
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 
 use super::AckEvent;
-use super::bbr::rate;
+use super::units::rate;
 
-/// A train is judged by so many full packets at least, and once half of it was acknowledged.
+/// A train is judged by this many full packets at least, and once half of it was acknowledged.
 const MIN_PACKETS: u64 = 4;
 
 /// Packets that were sent this much after the first one belong to no train.

@@ -1,4 +1,4 @@
-//! What a tuple has in flight, and whether it may send more.
+//! The congestion state of a tuple: what is in flight, and whether more may be sent.
 
 use std::time::Duration;
 
@@ -12,15 +12,14 @@ use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, DeliverySnapshot, LostPacket,
     ResumeStep, SavedPath, Sent, SpuriousLoss,
 };
-use crate::packet::SentPacket;
-use crate::path::Rtt;
+use crate::rtt::Rtt;
 
 /// The congestion state of one tuple: bytes in flight, controller, pacer, delivery rate.
 ///
 /// Packets are reported one by one and summed; the `end_` methods tell the controller of the sum, once for
 /// an ACK frame. Packets that do not count in flight are never reported here.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct CongestionState {
     controller: Box<dyn Controller>,
     pacer: Pacer,
     delivery: DeliveryRate,
@@ -42,6 +41,19 @@ pub(crate) struct Flow {
     delivery_rate: u64,
 }
 
+/// A packet that counts in flight, as far as congestion control needs to know it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PacketInFlight {
+    /// Its size, as [`CongestionState::on_sent`] was told.
+    pub(crate) bytes: u64,
+    /// When it was sent.
+    pub(crate) sent_time: Instant,
+    /// What [`CongestionState::on_sent`] returned.
+    pub(crate) snapshot: DeliverySnapshot,
+    /// Whether it probed for a larger datagram size.
+    pub(crate) mtu_probe: bool,
+}
+
 /// The packets that one ACK frame acknowledges.
 #[derive(Debug)]
 struct AckedSum {
@@ -59,10 +71,10 @@ struct LostSum {
     newest: (Instant, DeliverySnapshot),
 }
 
-/// A path that holds less than so many initial windows is not worth remembering (RFC 9959 §3.1).
+/// A path that holds less than this many initial windows is not worth remembering (RFC 9959 §3.1).
 const CAPACITY_MIN_WINDOWS: u64 = 4;
 
-impl Flow {
+impl CongestionState {
     /// A tuple on which nothing was sent.
     pub(crate) fn new(
         now: Instant,
@@ -112,7 +124,7 @@ impl Flow {
         self.pacer.next_time(now, bytes)
     }
 
-    /// Notes a packet that counts in flight; what it returns belongs into its record.
+    /// A packet that counts in flight has left. The snapshot that this returns belongs into its record.
     pub(crate) fn on_sent(&mut self, now: Instant, packet_number: u64, size: u16) -> DeliverySnapshot {
         let bytes = u64::from(size);
         let snapshot = self.delivery.on_sent(now, bytes, self.bytes_in_flight);
@@ -123,7 +135,7 @@ impl Flow {
         self.controller.on_sent(now, &Sent { packet_number, bytes, bytes_in_flight, app_limited });
         if let Some(resume) = &mut self.resume {
             let step = resume.on_sent(now, bytes, bytes_in_flight, self.pacer.packet());
-            self.follow(now, step);
+            self.apply_resume(now, step);
         }
         snapshot
     }
@@ -140,7 +152,7 @@ impl Flow {
         let (in_flight, window) = (self.bytes_in_flight, self.controller.window());
         let resume = self.resume.as_mut().filter(|_| !nothing_left);
         let step = resume.and_then(|resume| resume.on_blocked(now, in_flight, window, rtt));
-        self.follow(now, step);
+        self.apply_resume(now, step);
         if step.is_some() {
             self.refresh_rate(now, rtt);
         }
@@ -149,8 +161,8 @@ impl Flow {
 
     // Careful resume.
 
-    /// Lets a flow that has lost nothing resume what an earlier connection knew of the path. If it has sent already,
-    /// what it sends next is its reconnaissance.
+    /// Begins careful resume with what an earlier connection knew of the path, unless packets were lost. If some have
+    /// left already, the next ones are the reconnaissance.
     pub(crate) fn resume(&mut self, saved: SavedPath) {
         if self.delivery.lost() == 0 {
             self.resume = Some(CarefulResume::new(saved, self.initial_window()));
@@ -177,7 +189,7 @@ impl Flow {
         self.resume.as_ref().map(CarefulResume::state)
     }
 
-    fn follow(&mut self, now: Instant, step: Option<ResumeStep>) {
+    fn apply_resume(&mut self, now: Instant, step: Option<ResumeStep>) {
         if let Some(step) = step {
             self.controller.on_resume(now, step);
         }
@@ -188,15 +200,15 @@ impl Flow {
 
     fn resume_after_congestion(&mut self, now: Instant) {
         let step = self.resume.as_mut().and_then(CarefulResume::on_congestion);
-        self.follow(now, step);
+        self.apply_resume(now, step);
     }
 
     // The fate of packets.
 
-    /// Notes a packet that was acknowledged.
-    pub(crate) fn packet_acked(&mut self, packet: &SentPacket) {
-        let bytes = u64::from(packet.size);
-        let newest = (packet.time_sent, packet.delivered);
+    /// A packet was acknowledged.
+    pub(crate) fn packet_acked(&mut self, packet: &PacketInFlight) {
+        let bytes = packet.bytes;
+        let newest = (packet.sent_time, packet.snapshot);
         let prior_in_flight = self.bytes_in_flight;
         let sum = self.acked.get_or_insert(AckedSum { bytes: 0, packets: 0, prior_in_flight, newest });
         sum.bytes += bytes;
@@ -204,15 +216,15 @@ impl Flow {
         if newest.0 > sum.newest.0 {
             sum.newest = newest;
         }
-        self.delivery.on_acked(bytes, packet.time_sent, &packet.delivered);
+        self.delivery.on_acked(bytes, packet.sent_time, &packet.snapshot);
         self.remove(bytes);
         if let Some(resume) = &mut self.resume {
-            resume.on_arrived(bytes, packet.time_sent);
+            resume.on_arrived(bytes, packet.sent_time);
         }
     }
 
-    /// Ends an ACK frame: tells the controller of the packets acknowledged since the last call.
-    /// `ce` more of them met congestion.
+    /// An ACK frame ends: the controller hears of the packets acknowledged since the last call. The peer reports `ce` more
+    /// of them to be marked.
     pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, ce: u64, rtt: &Rtt) {
         let Some(sum) = self.acked.take() else { return };
         self.last_acked = sum.newest;
@@ -238,19 +250,19 @@ impl Flow {
         self.capacity.on_ack(now, &event);
         let (sent, in_flight) = (sum.newest.0, self.bytes_in_flight);
         let step = self.resume.as_mut().and_then(|resume| resume.on_ack(now, sent, in_flight, rtt));
-        self.follow(now, step);
+        self.apply_resume(now, step);
         self.refresh_rate(now, rtt);
     }
 
-    /// Notes a packet that was declared lost.
-    pub(crate) fn packet_lost(&mut self, now: Instant, packet: &SentPacket) {
-        let bytes = u64::from(packet.size);
+    /// A packet was declared lost.
+    pub(crate) fn packet_lost(&mut self, now: Instant, packet: &PacketInFlight) {
+        let bytes = packet.bytes;
         self.remove(bytes);
         // RFC 9000 §14.4: the loss of an MTU probe says nothing about congestion.
         if packet.mtu_probe {
             return;
         }
-        let newest = (packet.time_sent, packet.delivered);
+        let newest = (packet.sent_time, packet.snapshot);
         let sum = self.lost.get_or_insert(LostSum { bytes: 0, packets: 0, newest });
         sum.bytes += bytes;
         sum.packets += 1;
@@ -260,22 +272,22 @@ impl Flow {
         self.delivery.on_lost(bytes);
         let lost = LostPacket {
             bytes,
-            sent_time: packet.time_sent,
-            snapshot: packet.delivered,
+            sent_time: packet.sent_time,
+            snapshot: packet.snapshot,
             total_delivered: self.delivery.delivered(),
             total_lost: self.delivery.lost(),
         };
         self.controller.on_packet_lost(now, &lost);
     }
 
-    /// Ends a detection of losses: tells the controller of the packets lost since the last call, after
-    /// [`Flow::end_ack`] of the same ACK frame. What the controller wants to leave as a train is known then, too.
+    /// A detection of losses ends: the controller hears of the packets lost since the last call. Comes after
+    /// [`CongestionState::end_ack`] of the same ACK frame. Then the controller also says whether a packet train is due.
     pub(crate) fn end_loss(&mut self, now: Instant, persistent: bool, rtt: &Rtt) {
         if let Some(sum) = self.lost.take() {
-            self.tell_of_losses(now, &sum, persistent, rtt);
+            self.report_losses(now, &sum, persistent, rtt);
         }
         self.conserve();
-        let train = self.controller.take_train();
+        let train = self.controller.take_packet_train();
         if train > 0 {
             self.pacer.lend(now, train, rtt.smoothed());
         }
@@ -289,7 +301,7 @@ impl Flow {
         self.conserved = self.controller.conserves().then_some(conserved);
     }
 
-    fn tell_of_losses(&mut self, now: Instant, sum: &LostSum, persistent: bool, rtt: &Rtt) {
+    fn report_losses(&mut self, now: Instant, sum: &LostSum, persistent: bool, rtt: &Rtt) {
         let event = CongestionEvent {
             cause: Cause::Loss,
             lost_bytes: sum.bytes,
@@ -321,24 +333,24 @@ impl Flow {
     }
 
     /// A packet that was declared lost has arrived after all.
-    pub(crate) fn on_spurious(&mut self, now: Instant, packet: &SentPacket, rtt: &Rtt) {
+    pub(crate) fn on_spurious(&mut self, now: Instant, packet: &PacketInFlight, rtt: &Rtt) {
         if packet.mtu_probe {
             return;
         }
-        let spurious = SpuriousLoss { bytes: u64::from(packet.size), sent_time: packet.time_sent };
+        let spurious = SpuriousLoss { bytes: packet.bytes, sent_time: packet.sent_time };
         self.controller.on_spurious_loss(now, &spurious);
         self.refresh_rate(now, rtt);
     }
 
     /// Takes a packet out of the bytes in flight whose keys were discarded (RFC 9002 §6.4).
-    pub(crate) fn packet_discarded(&mut self, packet: &SentPacket) {
-        self.remove(u64::from(packet.size));
+    pub(crate) fn packet_discarded(&mut self, packet: &PacketInFlight) {
+        self.remove(packet.bytes);
         if let Some(resume) = &mut self.resume {
-            resume.on_arrived(u64::from(packet.size), packet.time_sent);
+            resume.on_arrived(packet.bytes, packet.sent_time);
         }
     }
 
-    /// The fate of what is in flight will not be reported, because it left from another address.
+    /// What is in flight counts no more: it left from another address, and its acknowledgements count nowhere.
     pub(crate) fn forget_flight(&mut self) {
         self.bytes_in_flight = 0;
     }

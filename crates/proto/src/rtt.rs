@@ -1,18 +1,19 @@
 //! The round-trip time of a tuple (RFC 9002 §5), with statistics that are kept once per round trip.
 //!
-//! RFC 9002 §5.3 feeds every sample into exponentially weighted means. That was made for one sample per round
-//! trip. With an ACK for every second packet there are hundreds: the weights then span a few milliseconds, the
-//! variance falls to the noise within one window, and the first ACK that comes a little late meets a probe
-//! timeout that is no longer than the round trip. So the samples of a round trip are collected, and only their
-//! sum counts: the mean of them moves the smoothed time (unless the path stood still), the farthest of them moves the
-//! variance. The number of ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002,
+//! RFC 9002 §5.3 feeds every sample into exponentially weighted means. That was made for one sample per round trip. With
+//! an ACK for every second packet there are hundreds. The weights then span a few milliseconds, and the variance falls to
+//! the noise within one window. The probe timeout is then hardly longer than the round trip, and the first ACK that is a
+//! little late comes after it. So the samples are collected for a round trip. Their mean moves the smoothed time (unless the
+//! path stood still), and the farthest of them moves the variance. The number of ACKs then changes nothing. [`TimerStyle::Classic`] keeps to the letter of RFC 9002,
 //! for comparison.
+
+mod timer_style;
 
 use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use crate::config::TimerStyle;
+pub use timer_style::{TimerStyle, UnknownTimerStyle};
 
 /// The round-trip time that is assumed before the first sample: the first packet is repeated after 250 ms, which
 /// is this and three times the half of it. RFC 9002 §6.2.2 recommends 333 ms, for a first timeout of a second.
@@ -30,7 +31,7 @@ pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 const VARIANCES: u32 = 3;
 const VARIANCES_CLASSIC: u32 = 4;
 
-/// When all samples of the round trip after a stop are so many times as long as before it, there was no stop: the path has
+/// When all samples of the round trip after a stop are this many times as long as before it, there was no stop: the path has
 /// become longer.
 const LONGER: u32 = 2;
 
@@ -101,7 +102,7 @@ impl Period {
     /// When a path stands still and goes on, what was held arrives together, and fills the rest of a round trip, or the
     /// whole. Its samples would slow down the pace for a dozen round trips. The round trip after it decides: if its
     /// smallest sample is long as well, the path has become longer.
-    fn tells_of_stop(&self, smoothed: Duration) -> bool {
+    fn shows_stop(&self, smoothed: Duration) -> bool {
         self.stopped && !(self.after_stop && self.smallest >= smoothed * LONGER)
     }
 
@@ -182,7 +183,7 @@ impl Rtt {
         }
         let newest_was_sent_after_start = self.period.start + sample <= now;
         if newest_was_sent_after_start {
-            let stopped = self.period.tells_of_stop(self.smoothed);
+            let stopped = self.period.shows_stop(self.smoothed);
             let mean = if stopped { self.smoothed } else { self.period.mean() };
             self.weigh(mean, self.period.farthest);
             self.step = self.period.step;

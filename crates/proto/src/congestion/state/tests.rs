@@ -1,8 +1,5 @@
 use super::super::{CongestionControl, NewRenoConfig};
 use super::*;
-use crate::datagram::Ecn;
-use crate::packet::SentFrames;
-use crate::path::TupleId;
 
 const SIZE: u16 = 1_200;
 
@@ -11,7 +8,7 @@ fn at(millis: u64) -> Instant {
 }
 
 struct Sender {
-    flow: Flow,
+    congestion: CongestionState,
     rtt: Rtt,
     next: u64,
 }
@@ -21,39 +18,27 @@ impl Sender {
         let mut rtt = Rtt::default();
         rtt.update(at(0), Duration::from_millis(50), Duration::ZERO, None);
         let control = CongestionControl::NewReno(NewRenoConfig::default());
-        Self { flow: Flow::new(at(0), &control, SIZE, &rtt), rtt, next: 0 }
+        Self { congestion: CongestionState::new(at(0), &control, SIZE, &rtt), rtt, next: 0 }
     }
 
-    fn send(&mut self, now: Instant) -> SentPacket {
-        let delivered = self.flow.on_sent(now, self.next, SIZE);
+    fn send(&mut self, now: Instant) -> PacketInFlight {
+        let snapshot = self.congestion.on_sent(now, self.next, SIZE);
         self.next += 1;
-        SentPacket {
-            time_sent: now,
-            size: SIZE,
-            tuple: TupleId(0),
-            ack_eliciting: true,
-            in_flight: true,
-            mtu_probe: false,
-            repeated: false,
-            resends: false,
-            ecn: Ecn::NotEct,
-            delivered,
-            frames: SentFrames::new(),
-        }
+        PacketInFlight { bytes: u64::from(SIZE), sent_time: now, snapshot, mtu_probe: false }
     }
 
-    fn acknowledge(&mut self, now: Instant, packets: &[SentPacket]) {
+    fn acknowledge(&mut self, now: Instant, packets: &[PacketInFlight]) {
         for packet in packets {
-            self.flow.packet_acked(packet);
+            self.congestion.packet_acked(packet);
         }
-        self.flow.end_ack(now, Some(Duration::from_millis(50)), 0, &self.rtt);
+        self.congestion.end_ack(now, Some(Duration::from_millis(50)), 0, &self.rtt);
     }
 
-    fn lose(&mut self, now: Instant, packets: &[SentPacket]) {
+    fn lose(&mut self, now: Instant, packets: &[PacketInFlight]) {
         for packet in packets {
-            self.flow.packet_lost(now, packet);
+            self.congestion.packet_lost(now, packet);
         }
-        self.flow.end_loss(now, false, &self.rtt);
+        self.congestion.end_loss(now, false, &self.rtt);
     }
 }
 
@@ -61,58 +46,58 @@ impl Sender {
 fn every_fate_takes_a_packet_out_of_flight() {
     let mut sender = Sender::new();
     let packets: Vec<_> = (0..3).map(|i| sender.send(at(i))).collect();
-    assert_eq!(sender.flow.bytes_in_flight(), 3_600);
-    assert_eq!(sender.flow.window_left(), 8_400);
+    assert_eq!(sender.congestion.bytes_in_flight(), 3_600);
+    assert_eq!(sender.congestion.window_left(), 8_400);
     sender.acknowledge(at(50), &packets[..1]);
     sender.lose(at(60), &packets[1..2]);
-    sender.flow.packet_discarded(&packets[2]);
-    assert_eq!(sender.flow.bytes_in_flight(), 0);
+    sender.congestion.packet_discarded(&packets[2]);
+    assert_eq!(sender.congestion.bytes_in_flight(), 0);
 }
 
 #[test]
 fn a_full_window_grows_and_an_idle_one_does_not() {
     let mut sender = Sender::new();
     let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
-    sender.flow.end_round(at(0), true, &sender.rtt);
-    assert!(!sender.flow.app_limited, "the window is full");
+    sender.congestion.end_round(at(0), true, &sender.rtt);
+    assert!(!sender.congestion.app_limited, "the window is full");
     sender.acknowledge(at(50), &packets);
-    assert_eq!(sender.flow.controller().window(), 24_000);
+    assert_eq!(sender.congestion.controller().window(), 24_000);
 
     let packets: Vec<_> = (0..5).map(|_| sender.send(at(60))).collect();
-    sender.flow.end_round(at(0), true, &sender.rtt);
-    assert!(sender.flow.app_limited);
+    sender.congestion.end_round(at(0), true, &sender.rtt);
+    assert!(sender.congestion.app_limited);
     sender.acknowledge(at(110), &packets);
-    assert_eq!(sender.flow.controller().window(), 24_000, "a quarter of it was used");
+    assert_eq!(sender.congestion.controller().window(), 24_000, "a quarter of it was used");
 }
 
 #[test]
 fn half_a_window_is_enough_in_slow_start() {
     let mut sender = Sender::new();
     let packets: Vec<_> = (0..5).map(|_| sender.send(at(0))).collect();
-    sender.flow.end_round(at(0), true, &sender.rtt);
+    sender.congestion.end_round(at(0), true, &sender.rtt);
     sender.acknowledge(at(50), &packets);
-    assert_eq!(sender.flow.controller().window(), 18_000);
+    assert_eq!(sender.congestion.controller().window(), 18_000);
 }
 
 #[test]
 fn a_sender_held_by_the_pacer_is_not_limited_by_the_application() {
     let mut sender = Sender::new();
     let packets = [sender.send(at(0))];
-    sender.flow.end_round(at(0), false, &sender.rtt);
+    sender.congestion.end_round(at(0), false, &sender.rtt);
     sender.acknowledge(at(50), &packets);
-    assert_eq!(sender.flow.controller().window(), 13_200);
+    assert_eq!(sender.congestion.controller().window(), 13_200);
 }
 
 #[test]
 fn the_loss_of_an_mtu_probe_is_no_congestion() {
     let mut sender = Sender::new();
-    let probe = SentPacket { mtu_probe: true, ..sender.send(at(0)) };
+    let probe = PacketInFlight { mtu_probe: true, ..sender.send(at(0)) };
     sender.lose(at(60), std::slice::from_ref(&probe));
-    assert_eq!(sender.flow.controller().window(), 12_000);
-    assert_eq!(sender.flow.bytes_in_flight(), 0);
+    assert_eq!(sender.congestion.controller().window(), 12_000);
+    assert_eq!(sender.congestion.bytes_in_flight(), 0);
     let packet = sender.send(at(70));
     sender.lose(at(130), &[packet]);
-    assert_eq!(sender.flow.controller().window(), 6_000);
+    assert_eq!(sender.congestion.controller().window(), 6_000);
 }
 
 #[test]
@@ -120,11 +105,11 @@ fn spurious_losses_give_the_window_back() {
     let mut sender = Sender::new();
     let packets: Vec<_> = (0..2).map(|_| sender.send(at(0))).collect();
     sender.lose(at(60), &packets);
-    assert_eq!(sender.flow.controller().window(), 6_000);
+    assert_eq!(sender.congestion.controller().window(), 6_000);
     for packet in &packets {
-        sender.flow.on_spurious(at(70), packet, &sender.rtt);
+        sender.congestion.on_spurious(at(70), packet, &sender.rtt);
     }
-    assert_eq!(sender.flow.controller().window(), 12_000);
+    assert_eq!(sender.congestion.controller().window(), 12_000);
 }
 
 #[test]
@@ -132,23 +117,23 @@ fn a_mark_slows_down_once_per_round_trip() {
     let mut sender = Sender::new();
     let packets: Vec<_> = (0..4).map(|i| sender.send(at(i))).collect();
     sender.acknowledge(at(50), &packets[..2]);
-    let window = sender.flow.controller().window();
-    sender.flow.on_ce(at(50), 1, &sender.rtt);
-    assert_eq!(sender.flow.controller().window(), window / 2);
+    let window = sender.congestion.controller().window();
+    sender.congestion.on_ce(at(50), 1, &sender.rtt);
+    assert_eq!(sender.congestion.controller().window(), window / 2);
     sender.acknowledge(at(51), &packets[2..]);
-    sender.flow.on_ce(at(51), 1, &sender.rtt);
-    assert_eq!(sender.flow.controller().window(), window / 2);
+    sender.congestion.on_ce(at(51), 1, &sender.rtt);
+    assert_eq!(sender.congestion.controller().window(), window / 2);
 }
 
 #[test]
 fn the_pacer_follows_the_window() {
     let mut sender = Sender::new();
-    assert_eq!(sender.flow.pacing_rate(), 300_000, "12,000 bytes in 50 ms, and a quarter more");
+    assert_eq!(sender.congestion.pacing_rate(), 300_000, "12,000 bytes in 50 ms, and a quarter more");
     let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
-    assert_eq!(sender.flow.pacing_budget(at(0)), 0);
-    assert_eq!(sender.flow.pacing_time(at(0), 1_200), at(4));
+    assert_eq!(sender.congestion.pacing_budget(at(0)), 0);
+    assert_eq!(sender.congestion.pacing_time(at(0), 1_200), at(4));
     sender.acknowledge(at(50), &packets);
-    assert_eq!(sender.flow.pacing_rate(), 600_000);
+    assert_eq!(sender.congestion.pacing_rate(), 600_000);
 }
 
 #[test]
@@ -158,16 +143,16 @@ fn after_a_loss_no_more_leaves_than_arrives() {
     sender.acknowledge(at(50), &packets[9..]);
     sender.lose(at(50), &packets[..6]);
     // Three are under way, and half of the window has room for more than one beside them.
-    assert_eq!((sender.flow.bytes_in_flight(), sender.flow.window_left()), (3_600, 1_200));
+    assert_eq!((sender.congestion.bytes_in_flight(), sender.congestion.window_left()), (3_600, 1_200));
     let resent = sender.send(at(51));
-    assert_eq!(sender.flow.window_left(), 0);
+    assert_eq!(sender.congestion.window_left(), 0);
     sender.acknowledge(at(52), &packets[6..7]);
     sender.lose(at(52), &[]);
-    assert_eq!(sender.flow.window_left(), 1_200);
+    assert_eq!(sender.congestion.window_left(), 1_200);
     // A round trip later the window decides.
     sender.acknowledge(at(101), &[resent]);
     sender.lose(at(101), &[]);
-    assert!(sender.flow.window_left() > 2_400, "{}", sender.flow.window_left());
+    assert!(sender.congestion.window_left() > 2_400, "{}", sender.congestion.window_left());
 }
 
 #[test]
@@ -176,7 +161,7 @@ fn a_flight_that_is_lost_as_a_whole_does_not_stop_the_sender() {
     let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
     sender.lose(at(100), &packets);
     sender.send(at(100));
-    assert!(sender.flow.window_left() >= u64::from(SIZE), "two packets are under way at least");
+    assert!(sender.congestion.window_left() >= u64::from(SIZE), "two packets are under way at least");
     sender.send(at(100));
-    assert_eq!(sender.flow.window_left(), 0, "nothing has arrived");
+    assert_eq!(sender.congestion.window_left(), 0, "nothing has arrived");
 }

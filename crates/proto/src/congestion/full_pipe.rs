@@ -1,0 +1,70 @@
+//! Whether the pipe is full: the rate of delivery has stopped growing (draft-ietf-ccwg-bbr, BBR.full_bw_reached). The start on
+//! long paths and BBR version 1 use it as well.
+
+use super::units::percent;
+
+/// This many rounds without growth mean that the path is full.
+const FULL_ROUNDS: u32 = 3;
+
+/// Estimates whether sending faster still brings a higher rate of delivery (draft-ietf-ccwg-bbr,
+/// "Exiting Acceleration Based on Bandwidth Plateau").
+#[derive(Debug, Clone, Default)]
+pub(super) struct FullPipe {
+    /// Whether the path was ever full (BBR.full_bw_reached).
+    pub(super) reached: bool,
+    /// Whether it is full since the search last began (BBR.full_bw_now).
+    pub(super) now: bool,
+    baseline: u64,
+    rounds: u32,
+    /// The largest sample of the round.
+    round_max: u64,
+    /// Whether the last round that was judged has shown growth.
+    growing: bool,
+}
+
+impl FullPipe {
+    /// A round in which the rate grew to less than this many hundredths of the last baseline did not grow.
+    pub(super) const GROWTH_PERCENT: u64 = 125;
+
+    /// Begins a search, with the rate from which it starts.
+    pub(super) fn restart(&mut self, baseline: u64) {
+        *self = Self { reached: self.reached, baseline, ..Self::default() };
+    }
+
+    /// Takes the sample of an acknowledgement. `growth` is what counts as growth in a round, usually
+    /// [`FullPipe::GROWTH_PERCENT`].
+    ///
+    /// The draft compares the one sample that happens to begin a round. Here it is the largest of the
+    /// round, since a single sample is noisy where acknowledgements come in bunches.
+    pub(super) fn on_sample(&mut self, rate: u64, round_started: bool, app_limited: bool, growth: u64) {
+        self.round_max = self.round_max.max(rate);
+        if !round_started {
+            return;
+        }
+        let best = std::mem::take(&mut self.round_max);
+        // A round that the application limited shows no plateau, and neither resets one.
+        if self.now || app_limited {
+            return;
+        }
+        if best >= percent(self.baseline, growth) {
+            self.restart(best);
+            self.growing = true;
+            return;
+        }
+        self.growing = false;
+        self.rounds += 1;
+        self.now = self.rounds >= FULL_ROUNDS;
+        self.reached |= self.now;
+    }
+
+    /// Whether the last round has shown growth since the search began.
+    pub(super) fn is_growing(&self) -> bool {
+        self.growing
+    }
+
+    /// Something else than a plateau shows that the path is full.
+    pub(super) fn set_full(&mut self) {
+        self.now = true;
+        self.reached = true;
+    }
+}

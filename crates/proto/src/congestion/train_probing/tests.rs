@@ -1,0 +1,144 @@
+use super::super::test_path::{SIZE, ack, rtt};
+use super::*;
+
+const RTT: Duration = Duration::from_millis(600);
+const PACKET: u64 = SIZE as u64;
+const WINDOW: u64 = 10 * PACKET;
+
+fn at(micros: u64) -> Instant {
+    Instant::from_micros(micros)
+}
+
+fn send(probing: &mut TrainProbing, now: Instant, packets: u64) {
+    for packet_number in 0..packets {
+        let sent = Sent { packet_number, bytes: PACKET, bytes_in_flight: 0, app_limited: false };
+        probing.on_sent(now, &sent);
+    }
+}
+
+/// Acknowledges packets that were sent at `sent`, in pairs that the bottleneck spaced at `rate`. Returns the last
+/// window that was asked for.
+fn acknowledge(
+    probing: &mut TrainProbing,
+    sent: Instant,
+    packets: u64,
+    bytes_per_second: u64,
+) -> Option<u64> {
+    let rtt = rtt(RTT);
+    (1..=packets / 2)
+        .filter_map(|pair| {
+            let spacing = Duration::from_nanos(pair * 2 * PACKET * 1_000_000_000 / bytes_per_second);
+            probing.on_ack(sent + RTT + spacing, &ack(2 * PACKET, sent, &rtt), Some(RTT), PACKET)
+        })
+        .last()
+}
+
+/// The acknowledgement of a packet of the handshake.
+fn handshake(probing: &mut TrainProbing, round_trip: Duration) -> Option<u64> {
+    send(probing, at(0), 1);
+    let rtt = rtt(round_trip);
+    probing.on_ack(at(0) + round_trip, &ack(PACKET, at(0), &rtt), Some(round_trip), PACKET)
+}
+
+#[test]
+fn the_first_flight_of_a_long_path_goes_on_at_the_pace_of_a_usual_one() {
+    let mut probing = TrainProbing::new(WINDOW);
+    assert_eq!(probing.first_pace(), 0);
+    assert_eq!(handshake(&mut probing, RTT), Some(6 * WINDOW));
+    assert_eq!(probing.first_pace(), 10 * WINDOW);
+}
+
+#[test]
+fn the_first_flight_is_bounded_however_long_the_path_is() {
+    let mut probing = TrainProbing::new(WINDOW);
+    assert_eq!(handshake(&mut probing, Duration::from_secs(100_000)), Some(MAX_FIRST_FLIGHT));
+}
+
+#[test]
+fn short_paths_are_left_alone() {
+    let mut probing = TrainProbing::new(WINDOW);
+    let round_trip = Duration::from_millis(79);
+    assert_eq!(handshake(&mut probing, round_trip), None);
+    send(&mut probing, at(0) + round_trip, 10);
+    assert_eq!(acknowledge(&mut probing, at(0) + round_trip, 10, 1_000_000), None);
+    assert_eq!((probing.bandwidth(), probing.first_pace(), probing.take_packet_train()), (0, 0, 0));
+}
+
+#[test]
+fn trains_go_on_until_one_shows_no_more() {
+    let mut probing = TrainProbing::new(WINDOW);
+    handshake(&mut probing, RTT);
+    let first = at(600_000);
+    send(&mut probing, first, 10);
+    // The first train is taken for slower than the path is.
+    let window = acknowledge(&mut probing, first, 10, 2_000_000).expect("it shows something");
+    assert!((1_150_000..=1_250_000).contains(&window), "{window}");
+    assert_eq!((probing.first_pace(), probing.has_found()), (0, false));
+    // An eighth of what the path seems to hold, once.
+    let train = probing.take_packet_train();
+    assert!((window / 9..=window / 8).contains(&train), "{train}");
+    assert_eq!(probing.take_packet_train(), 0);
+
+    let second = at(1_300_000);
+    let packets = train / PACKET / 2 * 2;
+    send(&mut probing, second, packets);
+    let window = acknowledge(&mut probing, second, packets, 10_000_000).expect("it shows more");
+    assert!((5_900_000..=6_100_000).contains(&window), "{window}");
+    let train = probing.take_packet_train();
+    assert_eq!(train, MAX_TRAIN_PACKETS * PACKET, "no train is longer");
+
+    let third = at(2_000_000);
+    send(&mut probing, third, train / PACKET);
+    acknowledge(&mut probing, third, train / PACKET, 10_000_000);
+    assert!(probing.has_found());
+    assert_eq!(probing.take_packet_train(), 0);
+}
+
+#[test]
+fn the_rate_of_delivery_takes_over_after_two_round_trips() {
+    let mut probing = TrainProbing::new(WINDOW);
+    handshake(&mut probing, RTT);
+    send(&mut probing, at(600_000), 10);
+    acknowledge(&mut probing, at(600_000), 10, 2_000_000);
+    assert!(probing.bandwidth() > 1_900_000);
+    let rtt = rtt(RTT);
+    // Whether STARTUP goes on or not.
+    probing.check_unvalidated(at(600_000) + RTT * 4, &ack(PACKET, at(600_000) + RTT, &rtt), PACKET);
+    assert_eq!(probing.bandwidth(), 0);
+}
+
+#[test]
+fn a_first_flight_without_a_handshake_is_a_train() {
+    let mut probing = TrainProbing::new(WINDOW);
+    send(&mut probing, at(0), 10);
+    // A probe for the silence, long after the train.
+    send(&mut probing, at(300_000), 1);
+    assert!(acknowledge(&mut probing, at(0), 10, 2_000_000).is_some_and(|window| window > 1_150_000));
+}
+
+#[test]
+fn nothing_is_searched_after_a_stop() {
+    let mut probing = TrainProbing::new(WINDOW);
+    handshake(&mut probing, RTT);
+    probing.stop();
+    send(&mut probing, at(600_000), 10);
+    assert_eq!(acknowledge(&mut probing, at(600_000), 10, 2_000_000), None);
+    assert_eq!((probing.take_packet_train(), probing.first_pace(), probing.has_found()), (0, 0, false));
+}
+
+#[test]
+fn a_train_that_shows_nothing_is_followed_by_a_longer_one() {
+    let mut probing = TrainProbing::new(WINDOW);
+    handshake(&mut probing, RTT);
+    let rtt = rtt(RTT);
+    let mut trains = Vec::new();
+    for round in 1..10 {
+        let now = at(0) + RTT * round;
+        let packets = 10.max(probing.take_packet_train() / PACKET);
+        trains.push(packets);
+        send(&mut probing, now, packets);
+        // One acknowledgement for all of them, without any delay.
+        probing.on_ack(now + RTT, &ack(packets * PACKET, now, &rtt), Some(RTT), PACKET);
+    }
+    assert_eq!(trains, [10, 20, 40, 80, 160, 320, 320, 320, 320]);
+}
