@@ -19,7 +19,7 @@ impl Streams {
         if written == 0 {
             send.write_blocked = true;
             if credit_room == 0 {
-                send.note_credit_blocked();
+                send.on_credit_blocked();
             }
             if budget_room == 0 && !std::mem::replace(&mut send.queued_waiting, true) {
                 self.budget.wait(id);

@@ -7,12 +7,12 @@ use fulmar_wire::StreamId;
 
 /// How many bytes a stream sends before the next of the same priority has its turn. Some packets in a row
 /// from one stream keep the peer's reads long and its per-stream work rare; 16 KiB are 12 packets.
-pub(super) const TRAIN_BYTES: u32 = 16 * 1024;
+pub(super) const QUANTUM_BYTES: u32 = 16 * 1024;
 
 /// The streams that have something to send, in the order in which they may.
 ///
 /// The policy: a higher priority goes first, strictly; it may starve lower ones for as long as it has data.
-/// Within a priority streams take turns of [`TRAIN_BYTES`], in the order in which they joined. A stream that
+/// Within a priority streams take turns of [`QUANTUM_BYTES`], in the order in which they joined. A stream that
 /// ran dry and comes back joins at the end. A packet that a stream cannot fill is filled by the next.
 ///
 /// A stream is in the queue at most once; its owner keeps a flag for that, because only it is asked often.
@@ -74,7 +74,7 @@ impl PriorityQueue {
         let turn = self.take_turn();
         let Some(mut first) = self.heap.peek_mut() else { return };
         first.sent = first.sent.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
-        if first.sent >= TRAIN_BYTES {
+        if first.sent >= QUANTUM_BYTES {
             first.sent = 0;
             // The end of the line within the priority; dropping `first` puts it there.
             first.turn = turn;

@@ -7,7 +7,7 @@ use super::RecvContext;
 use super::assembler::Assembler;
 use super::flow::ReceiveWindow;
 use super::handles::{Chunk, ReadError};
-use super::piece::may_pin;
+use super::segment::may_pin;
 use crate::TransportError;
 use crate::reliable::{Latest, Once};
 
@@ -19,7 +19,7 @@ pub(super) struct RecvHalf {
     final_size: Option<u64>,
     state: State,
     /// The peer has abandoned the stream but for its beginning, which is read before the application hears of it.
-    cut: Option<Cut>,
+    partial_reset: Option<PartialReset>,
     stop: Once<VarInt>,
     /// What the application waits for; `None` while it has not read up to a gap.
     waiting: Option<Wait>,
@@ -37,9 +37,9 @@ enum State {
     Stopped,
 }
 
-/// How a stream ends early (draft-ietf-quic-reliable-stream-reset).
+/// A reset that leaves the beginning of the stream (draft-ietf-quic-reliable-stream-reset).
 #[derive(Debug, Clone, Copy)]
-struct Cut {
+struct PartialReset {
     code: VarInt,
     /// So many bytes are read all the same; those behind are not.
     reliable_size: u64,
@@ -67,7 +67,7 @@ impl RecvHalf {
             window: ReceiveWindow::new(window, window_max),
             final_size: None,
             state: State::Open,
-            cut: None,
+            partial_reset: None,
             stop: Once::Idle,
             waiting: Some(Wait { ordered: true }),
             early: false,
@@ -105,7 +105,7 @@ impl RecvHalf {
 
     /// How many bytes of a frame are before the end of what is still read.
     fn wanted(&self, frame: &Stream<'_>) -> usize {
-        let end = self.cut.map_or(u64::MAX, |cut| cut.reliable_size);
+        let end = self.partial_reset.map_or(u64::MAX, |partial| partial.reliable_size);
         let wanted = usize::try_from(end.saturating_sub(frame.offset.get())).unwrap_or(usize::MAX);
         frame.data.len().min(wanted)
     }
@@ -124,7 +124,11 @@ impl RecvHalf {
         let final_size = frame.final_size.get();
         let was_complete = self.final_size.is_some_and(|size| self.assembler.is_complete(size));
         self.accept(final_size, true, FrameType::RESET_STREAM, connection)?;
-        check_code(self.cut.map(|cut| cut.code), frame.error_code, FrameType::RESET_STREAM)?;
+        check_code(
+            self.partial_reset.map(|partial| partial.code),
+            frame.error_code,
+            FrameType::RESET_STREAM,
+        )?;
         match self.state {
             // RFC 9000 §3.2: once all data and the end are here, the reset says nothing new.
             State::Open if was_complete => return Ok(Arrival::default()),
@@ -146,7 +150,7 @@ impl RecvHalf {
         self.accept(final_size.get(), true, FrameType::RESET_STREAM_AT, connection)?;
         let known = match self.state {
             State::Reset(code) => Some(code),
-            State::Open | State::Stopped => self.cut.map(|cut| cut.code),
+            State::Open | State::Stopped => self.partial_reset.map(|partial| partial.code),
         };
         check_code(known, error_code, FrameType::RESET_STREAM_AT)?;
         if reliable_size == VarInt::ZERO {
@@ -161,16 +165,18 @@ impl RecvHalf {
         }
         // Draft §5.2: a frame that promises more is an older one.
         let reliable_size = reliable_size.get();
-        if self.cut.is_none_or(|cut| reliable_size < cut.reliable_size) {
-            self.cut = Some(Cut { code: error_code, reliable_size });
+        if self.partial_reset.is_none_or(|partial| reliable_size < partial.reliable_size) {
+            self.partial_reset = Some(PartialReset { code: error_code, reliable_size });
             self.assembler.truncate(reliable_size);
         }
         Ok(Arrival { readable: self.take_readable(), ended: false })
     }
 
     /// The code of the reset that ends the stream here, if everything before it was read.
-    fn cut_code(&self) -> Option<VarInt> {
-        self.cut.filter(|cut| self.assembler.is_read_to(cut.reliable_size)).map(|cut| cut.code)
+    fn partial_reset_code(&self) -> Option<VarInt> {
+        self.partial_reset
+            .filter(|partial| self.assembler.is_read_to(partial.reliable_size))
+            .map(|partial| partial.code)
     }
 
     /// Checks that the stream may reach `end`, and end there if `fin`, and counts what is new of it.
@@ -239,7 +245,7 @@ impl RecvHalf {
         let readable = match self.state {
             State::Open => {
                 self.assembler.is_readable(wait.ordered)
-                    || self.cut_code().is_some()
+                    || self.partial_reset_code().is_some()
                     || self.final_size == Some(self.window.consumed())
             }
             State::Reset(_) => true,
@@ -268,7 +274,7 @@ impl RecvHalf {
             self.consume(bytes.len() as u64, connection);
             return Ok(Some(Chunk { offset, bytes }));
         }
-        if let Some(code) = self.cut_code() {
+        if let Some(code) = self.partial_reset_code() {
             self.discard_rest(connection);
             return Err(ReadError::Reset(code));
         }
@@ -316,7 +322,7 @@ impl RecvHalf {
     }
 }
 
-/// Draft §5.2: the code of a stream that ends early does not change.
+/// Draft §5.2: the code of a partial reset does not change.
 fn check_code(known: Option<VarInt>, code: VarInt, frame: FrameType) -> Result<(), TransportError> {
     if known.is_none_or(|known| known == code) {
         return Ok(());

@@ -94,10 +94,10 @@ fn write_recv_control(id: StreamId, recv: &mut RecvHalf, out: &mut FrameWriter<'
     true
 }
 
-/// The streams that have state, by name.
+/// The streams that have state, by ID.
 ///
-/// Names stay sparse when a long-lived stream sits among thousands of finished ones, hence a hash map; but
-/// frames for the same stream come in rows, hence the guess of the slot where the last one was found.
+/// IDs become sparse when one stream outlives thousands of others, hence a hash map. Frames for the same stream
+/// come in rows, hence the guess: the slot where the last stream was found.
 #[derive(Debug)]
 pub(super) struct Table {
     slots: Vec<Option<Box<Stream>>>,
@@ -136,7 +136,7 @@ impl Table {
         self.find(id).is_some()
     }
 
-    /// Adds a stream whose name is new.
+    /// Adds a stream whose ID is new.
     pub(super) fn insert(&mut self, stream: Stream) {
         let id = stream.id;
         let slot = self.free.pop().unwrap_or(self.slots.len());

@@ -1,4 +1,4 @@
-//! Frames to the peer, and their fate.
+//! Frames to the peer, and what happens when they are acknowledged or lost.
 
 use fulmar_wire::{DataBlocked, Dir, Frame, MaxData, MaxStreams, StreamId, StreamsBlocked, VarInt};
 
@@ -146,12 +146,12 @@ impl Streams {
             self.stats.bytes_sent += len as u64;
             if send.has_new() {
                 self.fresh.charge(len);
-                self.note_blocked();
+                self.report_blocked();
             } else {
                 send.queued_fresh = false;
                 self.fresh.pop();
-                if send.is_cut() {
-                    // With the last bytes of a stream that ends early its end can be told.
+                if send.is_partially_reset() {
+                    // The last bytes that are delivered have left: RESET_STREAM_AT can follow.
                     self.sync(id);
                 }
             }

@@ -13,17 +13,17 @@ fn higher_priorities_go_first_and_equals_take_turns() {
     queue.push(id(1), 0);
     queue.push(id(2), 5);
     assert_eq!(queue.first(), Some(id(2)));
-    // A whole train does not hand the turn to a lower priority.
-    queue.charge(TRAIN_BYTES as usize);
+    // A whole quantum does not hand the turn to a lower priority.
+    queue.charge(QUANTUM_BYTES as usize);
     assert_eq!(queue.first(), Some(id(2)));
     queue.pop();
     let mut order = Vec::new();
     for _ in 0..6 {
         let first = queue.first().unwrap();
         order.push(first.index());
-        queue.charge(TRAIN_BYTES as usize / 2);
+        queue.charge(QUANTUM_BYTES as usize / 2);
     }
-    assert_eq!(order, [0, 0, 1, 1, 0, 0], "trains, not single packets");
+    assert_eq!(order, [0, 0, 1, 1, 0, 0], "quanta, not single packets");
 }
 
 #[test]
