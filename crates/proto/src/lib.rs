@@ -84,7 +84,7 @@ pub use fulmar_wire::{
 pub use path::{INITIAL_RTT, Rtt, TupleId};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
-    Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,
+    Chunk, ClosedStream, FinishError, Priority, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,
     StreamStats, Streams, WriteError,
 };
 

@@ -2,6 +2,7 @@
 
 use fulmar_wire::{StreamId, VarInt};
 
+use super::priority::Priority;
 use super::send::Source;
 use super::{Chunk, ClosedStream, FinishError, ReadError, ResetAtError, Streams, WriteError};
 
@@ -15,7 +16,12 @@ impl Streams {
         send.check_writable()?;
         let credit_room = send.credit_room();
         let budget_room = self.budget.room(send.held());
+        let finishes =
+            matches!(&source, Source::LastChunk(chunk) if chunk.len() as u64 <= credit_room.min(budget_room));
         let written = send.write(source, credit_room.min(budget_room));
+        if finishes {
+            send.finish();
+        }
         if written == 0 {
             send.write_blocked = true;
             if credit_room == 0 {
@@ -65,7 +71,7 @@ impl Streams {
         Ok(())
     }
 
-    pub(super) fn set_priority(&mut self, id: StreamId, priority: i32) -> Result<(), ClosedStream> {
+    pub(super) fn set_priority(&mut self, id: StreamId, priority: Priority) -> Result<(), ClosedStream> {
         let send = self.table.send_mut(id).ok_or(ClosedStream)?;
         if send.priority() == priority {
             return Ok(());

@@ -60,6 +60,7 @@ pub use events::StreamEvent;
 pub use handles::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, WriteError,
 };
+pub use priority::Priority;
 pub(crate) use segment::{adopt, may_pin};
 
 /// All streams of a connection, and the flow control of the connection.

@@ -272,7 +272,8 @@ impl RecvHalf {
         }
         if let Some((offset, bytes)) = self.assembler.read(max_len, ordered) {
             self.consume(bytes.len() as u64, connection);
-            return Ok(Some(Chunk { offset, bytes }));
+            let fin = self.final_size == Some(self.window.consumed()) && self.partial_reset.is_none();
+            return Ok(Some(Chunk { offset, bytes, fin }));
         }
         if let Some(code) = self.partial_reset_code() {
             self.discard_rest(connection);

@@ -1,10 +1,13 @@
 //! The sending half of a stream (RFC 9000 §3.1).
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use fulmar_wire::{StreamId, VarInt};
 
 use super::flow::SendCredit;
 use super::handles::WriteError;
+use super::priority::Priority;
 use super::send_buffer::SendBuffer;
 use crate::packet::FrameWriter;
 use crate::reliable::{Latest, Once};
@@ -20,7 +23,7 @@ pub(super) struct SendHalf {
     /// waits until all of that was sent once, so that its final size is within the peer's limits.
     partial_reset: Option<PartialReset>,
     stopped: Option<VarInt>,
-    priority: i32,
+    priority: Priority,
     /// Whether the stream is in the queue of streams with data to send again.
     pub(super) queued_lost: bool,
     /// Whether the stream is in the queue of streams with new data.
@@ -65,6 +68,8 @@ pub(super) enum Source<'a> {
     Slice(&'a [u8]),
     /// Is kept; what was taken is split off.
     Chunk(&'a mut Bytes),
+    /// The same, and the stream ends if all of it was taken.
+    LastChunk(&'a mut Bytes),
 }
 
 /// What an acknowledgement has changed.
@@ -86,7 +91,7 @@ impl SendHalf {
             reset: Once::Idle,
             partial_reset: None,
             stopped: None,
-            priority: 0,
+            priority: Priority::default(),
             queued_lost: false,
             queued_fresh: false,
             write_blocked: false,
@@ -123,7 +128,7 @@ impl SendHalf {
                 self.buffer.write(&data[..len]);
                 len
             }
-            Source::Chunk(chunk) => {
+            Source::Chunk(chunk) | Source::LastChunk(chunk) => {
                 let len = chunk.len().min(room);
                 self.buffer.write_chunk(chunk.split_to(len));
                 len
@@ -213,11 +218,11 @@ impl SendHalf {
         self.stopped
     }
 
-    pub(super) fn priority(&self) -> i32 {
+    pub(super) fn priority(&self) -> Priority {
         self.priority
     }
 
-    pub(super) fn set_priority(&mut self, priority: i32) {
+    pub(super) fn set_priority(&mut self, priority: Priority) {
         self.priority = priority;
     }
 
@@ -301,11 +306,11 @@ impl SendHalf {
     }
 
     /// Data arrived at the peer, and the end of the stream if `fin`.
-    pub(super) fn on_acked(&mut self, offset: u64, len: u32, fin: bool) -> Acked {
+    pub(super) fn on_acked(&mut self, range: Range<u64>, fin: bool) -> Acked {
         if self.is_abandoned() {
             return Acked::default();
         }
-        let released = self.buffer.on_acked(offset..offset + u64::from(len));
+        let released = self.buffer.on_acked(range);
         if fin {
             self.fin = Fin::Acked;
         }
@@ -342,16 +347,16 @@ impl SendHalf {
     }
 
     /// Data was lost, or a probe wants to repeat it.
-    pub(super) fn on_lost(&mut self, offset: u64, len: u32, fin: bool) {
+    pub(super) fn on_lost(&mut self, range: Range<u64>, fin: bool) {
         if self.is_abandoned() {
             return;
         }
         if let Some(PartialReset { reliable_size, .. }) = self.partial_reset {
             // Draft §5: the rest is not repeated, nor is an end that the frame tells.
-            self.buffer.on_lost(offset..(offset + u64::from(len)).min(reliable_size));
+            self.buffer.on_lost(range.start..range.end.min(reliable_size));
             return;
         }
-        self.buffer.on_lost(offset..offset + u64::from(len));
+        self.buffer.on_lost(range);
         if fin && self.fin == Fin::Sent {
             self.fin = Fin::Pending;
         }

@@ -1,5 +1,7 @@
 //! Frames to the peer, and what happens when they are acknowledged or lost.
 
+use std::ops::Range;
+
 use fulmar_wire::{DataBlocked, Dir, Frame, MaxData, MaxStreams, StreamId, StreamsBlocked, VarInt};
 
 use super::send::Acked;
@@ -161,7 +163,9 @@ impl Streams {
     /// The packet with this frame was acknowledged. Tokens of other components are ignored.
     pub(crate) fn on_acked(&mut self, token: &SentFrame) {
         match *token {
-            SentFrame::Stream { id, offset, len, fin } => self.on_data_acked(id, offset, len, fin),
+            SentFrame::Stream { id, offset, len, fin } => {
+                self.on_stream_acked(id, offset..offset + u64::from(len), fin);
+            }
             // RFC 9000 §3.1: the acknowledgement of RESET_STREAM ends the half.
             SentFrame::ResetStream(id) => self.drop_send(id),
             SentFrame::ResetStreamAt { id, reliable_size } => {
@@ -181,9 +185,10 @@ impl Streams {
         }
     }
 
-    fn on_data_acked(&mut self, id: StreamId, offset: u64, len: u32, fin: bool) {
+    /// The peer has these bytes of a stream, and its end if `fin`: one STREAM frame, or several that follow one another.
+    pub(crate) fn on_stream_acked(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
         let Some(send) = self.table.send_mut(id) else { return };
-        let acked = send.on_acked(offset, len, fin);
+        let acked = send.on_acked(range, fin);
         self.apply_acked(id, &acked);
     }
 
@@ -218,7 +223,9 @@ impl Streams {
     fn on_stream_frame_lost(&mut self, id: StreamId, token: &SentFrame) {
         let Some(stream) = self.table.get_mut(id) else { return };
         match (token, &mut stream.send, &mut stream.recv) {
-            (&SentFrame::Stream { offset, len, fin, .. }, Some(send), _) => send.on_lost(offset, len, fin),
+            (&SentFrame::Stream { offset, len, fin, .. }, Some(send), _) => {
+                send.on_lost(offset..offset + u64::from(len), fin);
+            }
             (SentFrame::ResetStream(_), Some(send), _) => send.reset_frame().on_lost(),
             (&SentFrame::ResetStreamAt { reliable_size, .. }, Some(send), _) => {
                 send.on_reset_at_lost(reliable_size);

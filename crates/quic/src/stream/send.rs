@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use fulmar_proto::{ResetAtError, StreamId, VarInt};
+use fulmar_proto::{Priority, ResetAtError, StreamId, VarInt};
 use tokio::io::AsyncWrite;
 
 use crate::connection::{ConnectionRef, Fate};
@@ -176,12 +176,13 @@ impl SendStream {
         }
     }
 
-    /// Sets the priority of this stream against the others of the connection: streams of a higher priority are sent first,
-    /// those of equal priority share. The default is 0.
+    /// Sets the priority of this stream against the others of the connection: a level, as streams of higher levels are sent
+    /// first and those of the same level share, or the urgency of an HTTP response and whether it is incremental
+    /// (RFC 9218): see [`Priority`]. The default is level 0.
     ///
     /// # Errors
     /// If the stream is delivered or reset.
-    pub fn set_priority(&self, priority: i32) -> Result<(), ClosedStream> {
+    pub fn set_priority(&self, priority: impl Into<Priority>) -> Result<(), ClosedStream> {
         let mut state = self.connection.lock();
         let result = state.proto.streams().send(self.id).set_priority(priority);
         result.map_err(|_| ClosedStream)
@@ -191,7 +192,7 @@ impl SendStream {
     ///
     /// # Errors
     /// If the stream is delivered or reset.
-    pub fn priority(&self) -> Result<i32, ClosedStream> {
+    pub fn priority(&self) -> Result<Priority, ClosedStream> {
         self.connection.lock().proto.streams().send(self.id).priority().map_err(|_| ClosedStream)
     }
 
