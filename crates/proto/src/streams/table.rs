@@ -4,6 +4,7 @@ use fulmar_base::{HashKey, KeyedMap, Rng};
 use fulmar_wire::{
     Frame, MaxStreamData, ResetStream, ResetStreamAt, StopSending, StreamDataBlocked, StreamId, VarInt,
 };
+use slab::Slab;
 
 use super::recv::RecvHalf;
 use super::send::{Reset, SendHalf};
@@ -96,20 +97,22 @@ fn write_recv_control(id: StreamId, recv: &mut RecvHalf, out: &mut FrameWriter<'
 
 /// The streams that have state, by ID.
 ///
-/// IDs become sparse when one stream outlives thousands of others, hence a hash map. Frames for the same stream
-/// come in rows, hence the guess: the slot where the last stream was found.
+/// They lie in the slots of one array, which are used again, so that opening a stream allocates nothing once there have been as
+/// many at a time. Limit: the array has as many slots as there ever were streams at a time, which the
+/// limits of both ends for concurrent streams bound.
+///
+/// IDs become sparse when one stream outlives thousands of others, hence a hash map from ID to slot. Frames for the same
+/// stream come in rows, hence the guess: the slot where the last stream was found.
 #[derive(Debug)]
 pub(super) struct Table {
-    slots: Vec<Option<Box<Stream>>>,
-    /// Slots without a stream.
-    free: Vec<usize>,
+    slots: Slab<Stream>,
     by_id: KeyedMap<StreamId, usize>,
     guess: usize,
 }
 
 impl Table {
     pub(super) fn new(rng: &mut Rng) -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), by_id: KeyedMap::new(HashKey::new(rng)), guess: 0 }
+        Self { slots: Slab::new(), by_id: KeyedMap::new(HashKey::new(rng)), guess: 0 }
     }
 
     /// The number of streams.
@@ -119,7 +122,7 @@ impl Table {
 
     pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
         let slot = self.find(id)?;
-        self.slots[slot].as_deref_mut()
+        self.slots.get_mut(slot)
     }
 
     /// The sending half of a stream.
@@ -139,11 +142,7 @@ impl Table {
     /// Adds a stream whose ID is new.
     pub(super) fn insert(&mut self, stream: Stream) {
         let id = stream.id;
-        let slot = self.free.pop().unwrap_or(self.slots.len());
-        if slot == self.slots.len() {
-            self.slots.push(None);
-        }
-        self.slots[slot] = Some(Box::new(stream));
+        let slot = self.slots.insert(stream);
         let previous = self.by_id.insert(id, slot);
         debug_assert!(previous.is_none(), "a stream is created once");
         self.guess = slot;
@@ -151,19 +150,17 @@ impl Table {
 
     pub(super) fn remove(&mut self, id: StreamId) {
         if let Some(slot) = self.by_id.remove(&id) {
-            self.slots[slot] = None;
-            self.free.push(slot);
+            self.slots.remove(slot);
         }
     }
 
     /// All streams, in an order that depends only on the order of insertions and removals.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (StreamId, &mut Stream)> {
-        self.slots.iter_mut().flatten().map(|stream| (stream.id, &mut **stream))
+        self.slots.iter_mut().map(|(_, stream)| (stream.id, stream))
     }
 
     fn find(&mut self, id: StreamId) -> Option<usize> {
-        if self.slots.get(self.guess).is_some_and(|slot| slot.as_ref().is_some_and(|stream| stream.id == id))
-        {
+        if self.slots.get(self.guess).is_some_and(|stream| stream.id == id) {
             return Some(self.guess);
         }
         self.guess = *self.by_id.get(&id)?;
