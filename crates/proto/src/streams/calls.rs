@@ -11,29 +11,40 @@ impl Streams {
         self.table.send_mut(id).ok_or(WriteError::ClosedStream)?.check_writable()
     }
 
-    pub(super) fn write(&mut self, id: StreamId, source: Source<'_>) -> Result<usize, WriteError> {
+    /// How much may be written to a stream now, at least one byte. If there is no room, a `Writable` event follows when
+    /// there is.
+    pub(super) fn room(&mut self, id: StreamId) -> Result<u64, WriteError> {
         let send = self.table.send_mut(id).ok_or(WriteError::ClosedStream)?;
         send.check_writable()?;
         let credit_room = send.credit_room();
         let budget_room = self.budget.room(send.held());
-        let finishes =
-            matches!(&source, Source::LastChunk(chunk) if chunk.len() as u64 <= credit_room.min(budget_room));
-        let written = send.write(source, credit_room.min(budget_room));
+        let room = credit_room.min(budget_room);
+        if room > 0 {
+            return Ok(room);
+        }
+        send.write_blocked = true;
+        if credit_room == 0 {
+            send.on_credit_blocked();
+        }
+        if budget_room == 0 && !std::mem::replace(&mut send.queued_waiting, true) {
+            self.budget.wait(id);
+        }
+        self.sync(id);
+        Err(WriteError::Blocked)
+    }
+
+    /// Appends data of at least one byte.
+    pub(super) fn write(&mut self, id: StreamId, source: Source<'_>) -> Result<usize, WriteError> {
+        let room = self.room(id)?;
+        let send = self.table.send_mut(id).ok_or(WriteError::ClosedStream)?;
+        let finishes = matches!(&source, Source::LastChunk(chunk) if chunk.len() as u64 <= room);
+        let written = send.write(source, room);
         if finishes {
             send.finish();
         }
-        if written == 0 {
-            send.write_blocked = true;
-            if credit_room == 0 {
-                send.on_credit_blocked();
-            }
-            if budget_room == 0 && !std::mem::replace(&mut send.queued_waiting, true) {
-                self.budget.wait(id);
-            }
-        }
         self.budget.hold(written as u64);
         self.sync(id);
-        if written == 0 { Err(WriteError::Blocked) } else { Ok(written) }
+        Ok(written)
     }
 
     pub(super) fn finish(&mut self, id: StreamId) -> Result<(), FinishError> {

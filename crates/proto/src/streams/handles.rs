@@ -152,6 +152,14 @@ impl SendHandle<'_> {
         self.streams.write(self.id, Source::LastChunk(chunk))
     }
 
+    /// How many bytes there is room for, at least one.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn room(&mut self) -> Result<u64, WriteError> {
+        self.streams.room(self.id)
+    }
+
     /// Ends the stream after what was written. A [`Finished`](super::StreamEvent::Finished) event follows
     /// when the peer has acknowledged everything.
     ///
@@ -204,9 +212,13 @@ impl SendHandle<'_> {
     /// The code with which the peer has stopped the stream, if it has.
     ///
     /// # Errors
-    /// The sending half has ended: also some time after it was stopped.
+    /// The stream has ended, or its sending half without being stopped.
     pub fn stopped(&mut self) -> Result<Option<VarInt>, ClosedStream> {
-        self.streams.table.send_mut(self.id).map(|send| send.stopped()).ok_or(ClosedStream)
+        let stream = self.streams.table.get_mut(self.id).ok_or(ClosedStream)?;
+        match &stream.send {
+            Some(send) => Ok(send.stopped()),
+            None => stream.stopped.map(Some).ok_or(ClosedStream),
+        }
     }
 }
 
@@ -234,6 +246,16 @@ impl RecvHandle<'_> {
     /// for must do no harm when it is done twice (RFC 9001 §9.2).
     pub fn is_early_data(&mut self) -> bool {
         self.streams.table.recv_mut(self.id).is_some_and(|recv| recv.is_early())
+    }
+
+    /// The code with which the peer has abandoned the stream, before what comes ahead of the reset is read. `None` if that
+    /// cannot happen any more: everything has arrived.
+    ///
+    /// # Errors
+    /// [`ReadError::Blocked`] if neither is known; a [`Readable`](super::StreamEvent::Readable) event follows when it is.
+    /// [`ReadError::ClosedStream`] if the receiving half has ended.
+    pub fn received_reset(&mut self) -> Result<Option<VarInt>, ReadError> {
+        self.streams.table.recv_mut(self.id).ok_or(ReadError::ClosedStream)?.received_reset()
     }
 
     /// Ends the interest in the stream: what was not read is discarded, and the peer is asked to stop, with a

@@ -321,8 +321,10 @@ impl Streams {
 
     /// The sending half has ended.
     fn drop_send(&mut self, id: StreamId) {
-        if let Some(stream) = self.table.get_mut(id) {
-            stream.send = None;
+        if let Some(stream) = self.table.get_mut(id)
+            && let Some(send) = stream.send.take()
+        {
+            stream.stopped = send.stopped();
         }
         self.sync(id);
     }

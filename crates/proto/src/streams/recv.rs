@@ -23,6 +23,8 @@ pub(super) struct RecvHalf {
     stop: Once<VarInt>,
     /// What the application waits for; `None` while it has not read up to a gap.
     waiting: Option<Wait>,
+    /// Whether the application waits to hear how the stream ends.
+    waiting_for_reset: bool,
     /// Whether a part of it came as early data.
     early: bool,
 }
@@ -70,6 +72,7 @@ impl RecvHalf {
             partial_reset: None,
             stop: Once::Idle,
             waiting: Some(Wait { ordered: true }),
+            waiting_for_reset: false,
             early: false,
         }
     }
@@ -239,8 +242,34 @@ impl RecvHalf {
         connection.consume(bytes);
     }
 
+    /// The code of the peer's reset, or `None` if there will be none. What comes before the reset may be unread.
+    pub(super) fn received_reset(&mut self) -> Result<Option<VarInt>, ReadError> {
+        if self.state == State::Stopped {
+            return Err(ReadError::ClosedStream);
+        }
+        let end = self.known_end();
+        self.waiting_for_reset = end.is_none();
+        end.ok_or(ReadError::Blocked)
+    }
+
+    /// How the stream ends, if that is known: with this code, or with all of its data.
+    fn known_end(&self) -> Option<Option<VarInt>> {
+        let complete = self.final_size.is_some_and(|size| self.assembler.is_complete(size));
+        match (self.state, self.partial_reset) {
+            (State::Reset(code), _) => Some(Some(code)),
+            (_, Some(partial)) => Some(Some(partial.code)),
+            (_, None) => complete.then_some(None),
+        }
+    }
+
     /// Whether to wake the application. It is woken once for each time that it was told to wait.
     fn take_readable(&mut self) -> bool {
+        let reset = self.waiting_for_reset && self.known_end().is_some();
+        self.waiting_for_reset &= !reset;
+        self.take_data_readable() || reset
+    }
+
+    fn take_data_readable(&mut self) -> bool {
         let Some(wait) = self.waiting else { return false };
         let readable = match self.state {
             State::Open => {

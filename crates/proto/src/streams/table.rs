@@ -16,6 +16,8 @@ pub(super) struct Stream {
     id: StreamId,
     pub(super) send: Option<SendHalf>,
     pub(super) recv: Option<RecvHalf>,
+    /// The code with which the peer has stopped the sending half, which may have ended since.
+    pub(super) stopped: Option<VarInt>,
     /// Whether the stream is in the queue of those with frames other than STREAM to write.
     pub(super) queued_control: bool,
     /// Whether a `Readable` event waits to be polled.
@@ -26,7 +28,15 @@ pub(super) struct Stream {
 
 impl Stream {
     pub(super) fn new(id: StreamId, send: Option<SendHalf>, recv: Option<RecvHalf>) -> Self {
-        Self { id, send, recv, queued_control: false, queued_readable: false, queued_writable: false }
+        Self {
+            id,
+            send,
+            recv,
+            stopped: None,
+            queued_control: false,
+            queued_readable: false,
+            queued_writable: false,
+        }
     }
 
     /// Whether a frame other than STREAM waits to be written.

@@ -119,3 +119,75 @@ fn no_chunk_tells_an_end_where_a_partial_reset_follows() {
     assert!(!server.streams.recv(id).read(9, true).unwrap().unwrap().fin);
     assert_eq!(server.streams.recv(id).read(9, true), Err(ReadError::Reset(VarInt::from_u32(1))));
 }
+
+#[test]
+fn the_code_of_a_stop_is_known_as_long_as_the_stream() {
+    let (mut client, mut server) = default_pair();
+    let id = client.streams.open(Dir::Bi).unwrap();
+    client.streams.send(id).write(b"request").unwrap();
+    client.streams.recv(id).stop(VarInt::from_u32(7)).unwrap();
+    // The server has answered with a reset, and that has arrived, before it accepts the stream.
+    settle(&mut client, &mut server);
+    assert_eq!(server.streams.accept(Dir::Bi), Some(id));
+    assert_eq!(server.streams.send(id).write(b"x"), Err(WriteError::ClosedStream));
+    assert_eq!(server.streams.send(id).stopped(), Ok(Some(VarInt::from_u32(7))));
+    client.streams.send(id).finish().unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(read_all(&mut server, id), (b"request".to_vec(), Ok(())));
+    assert_eq!(server.streams.send(id).stopped(), Err(ClosedStream));
+    let id = client.streams.open(Dir::Uni).unwrap();
+    assert_eq!(client.streams.send(id).stopped(), Ok(None));
+    client.streams.send(id).finish().unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(client.streams.send(id).stopped(), Err(ClosedStream));
+}
+
+#[test]
+fn who_waits_for_a_reset_hears_of_it_before_reading_and_of_nothing_else() {
+    let (mut client, mut server) = default_pair();
+    let id = client.streams.open(Dir::Uni).unwrap();
+    client.streams.send(id).write(b"12345").unwrap();
+    settle(&mut client, &mut server);
+    server.events();
+    assert_eq!(server.streams.recv(id).received_reset(), Err(ReadError::Blocked));
+    client.streams.send(id).write(b"67890").unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(server.events(), [], "data is no news for who has not read");
+    client.streams.send(id).reset_at(VarInt::from_u32(4), 10).unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(server.events(), [StreamEvent::Readable(id)]);
+    assert_eq!(server.streams.recv(id).received_reset(), Ok(Some(VarInt::from_u32(4))));
+    assert_eq!(
+        read_all(&mut server, id),
+        (b"1234567890".to_vec(), Err(ReadError::Reset(VarInt::from_u32(4))))
+    );
+    assert_eq!(server.streams.recv(id).received_reset(), Err(ReadError::ClosedStream));
+
+    let id = client.streams.open(Dir::Uni).unwrap();
+    client.streams.send(id).write(b"12345").unwrap();
+    settle(&mut client, &mut server);
+    server.events();
+    assert_eq!(server.streams.recv(id).received_reset(), Err(ReadError::Blocked));
+    client.streams.send(id).finish().unwrap();
+    settle(&mut client, &mut server);
+    assert_eq!(server.events(), [StreamEvent::Readable(id)]);
+    assert_eq!(server.streams.recv(id).received_reset(), Ok(None), "everything is here");
+    assert_eq!(read_all(&mut server, id), (b"12345".to_vec(), Ok(())));
+}
+
+#[test]
+fn asking_for_room_is_waiting_for_it() {
+    let config = StreamsConfig { stream_receive_window: 10, ..StreamsConfig::default() };
+    let (mut client, mut server) = pair(&StreamsConfig::default(), &config);
+    let id = client.streams.open(Dir::Uni).unwrap();
+    assert_eq!(client.streams.send(id).room(), Ok(10));
+    client.streams.send(id).write(&[1; 10]).unwrap();
+    assert_eq!(client.streams.send(id).room(), Err(WriteError::Blocked));
+    flush(&mut client, &mut server);
+    read_all(&mut server, id).1.unwrap_err();
+    settle(&mut client, &mut server);
+    assert_eq!(client.events(), [StreamEvent::Writable(id)]);
+    assert_eq!(client.streams.send(id).room(), Ok(10));
+    client.streams.send(id).finish().unwrap();
+    assert_eq!(client.streams.send(id).room(), Err(WriteError::ClosedStream));
+}
