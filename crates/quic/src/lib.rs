@@ -87,7 +87,7 @@ mod sync;
 pub mod tls;
 mod worker;
 
-pub use connection::{Connecting, Connection, DatagramOptions};
+pub use connection::{Connecting, Connection, DatagramOptions, DropCodes};
 pub use endpoint::{
     ConnectionMetrics, Endpoint, EndpointBuilder, EndpointMetrics, EndpointStats, Incoming, IncomingFuture,
     Totals,
