@@ -11,15 +11,16 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use fulmar::{Connection, Endpoint, VarInt, tls};
 
+/// Bytes of the longest request.
+const MAX: usize = 10_000;
+
 /// Answers every request with as many bytes.
 async fn answer(connection: Connection) {
     while let Ok((mut send, mut recv)) = connection.accept_bi().await {
-        while let Ok(Some(chunk)) = recv.read_chunk(usize::MAX, true).await {
-            if send.write_chunk(chunk.bytes).await.is_err() {
-                return;
-            }
+        let Ok(request) = recv.read_to_end(MAX).await else { return };
+        if send.finish_with(request.into()).await.is_err() {
+            return;
         }
-        let _ = send.finish();
     }
 }
 
@@ -47,13 +48,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let request = Bytes::from(vec![7; 200]);
     for _ in 0..count {
         let (mut send, mut recv) = connection.open_bi().await?;
-        send.write_chunk(request.clone()).await?;
-        send.finish()?;
-        let mut received = 0;
-        while let Some(chunk) = recv.read_chunk(usize::MAX, true).await? {
-            received += chunk.bytes.len();
-        }
-        assert_eq!(received, request.len());
+        send.finish_with(request.clone()).await?;
+        let answer = recv.read_to_end(MAX).await?;
+        assert_eq!(answer.len(), request.len());
     }
     connection.close(VarInt::ZERO, b"done");
     client.wait_idle().await;

@@ -120,5 +120,9 @@ pub use fulmar_udp::{BufferSizes, Dscp, SocketStats};
 struct MigrationDocument;
 
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/streams.md")]
+struct StreamsDocument;
+
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/extensions.md")]
 struct ExtensionsDocument;
