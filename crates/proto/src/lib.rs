@@ -96,7 +96,7 @@ pub use ids::{SpaceId, TupleId};
 pub use rtt::{INITIAL_RTT, Rtt, TimerStyle, UnknownTimerStyle};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
-    Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,
+    Chunk, ClosedStream, FinishError, Priority, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,
     StreamStats, Streams, WriteError,
 };
 

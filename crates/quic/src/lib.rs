@@ -87,7 +87,7 @@ mod sync;
 pub mod tls;
 mod worker;
 
-pub use connection::{Connecting, Connection, DatagramOptions};
+pub use connection::{Connecting, Connection, DatagramOptions, DropCodes};
 pub use endpoint::{
     ConnectionMetrics, Endpoint, EndpointBuilder, EndpointMetrics, EndpointStats, Incoming, IncomingFuture,
     Totals,
@@ -107,17 +107,21 @@ pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
     AddressDiscovery, AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError,
     ConnectionError, ConnectionId, ConnectionStats, DatagramDropReason, DatagramId, DatagramStats, Dir,
-    DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy, OneWayDelays, QuicLb,
-    QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy, ServerConfig,
-    SessionFileError, SessionStore, Side, SpinBit, StreamId, StreamStats, TimeStamps, TlsError, TokenKeys,
-    TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version, WorkerCids,
-    restrict_suites,
+    DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy, OneWayDelays,
+    Priority, QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy,
+    ServerConfig, SessionFileError, SessionStore, Side, SpinBit, StreamId, StreamStats, TimeStamps, TlsError,
+    TokenKeys, TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
+    WorkerCids, restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, Dscp, SocketStats};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/migration.md")]
 struct MigrationDocument;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/streams.md")]
+struct StreamsDocument;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/extensions.md")]

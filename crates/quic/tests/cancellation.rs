@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use common::{Endpoints, Pair, pattern, run};
-use fulmar::{RecvStream, SendStream, TransportConfig};
+use fulmar::{ClosedStream, RecvStream, SendStream, TransportConfig};
 
 /// Polls a future a few times, yielding in between, then gives up on it.
 async fn patience<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
@@ -40,7 +40,17 @@ async fn write_impatiently(mut send: SendStream, data: &[u8]) {
     while (send.bytes_written() as usize) < data.len() {
         let at = send.bytes_written() as usize;
         let end = (at + 5_000).min(data.len());
-        match turn % 3 {
+        match turn % 4 {
+            // Only the last bytes end the stream.
+            3 if end < data.len() => drop(patience(turn % 5, send.ready()).await),
+            3 => {
+                let last = Bytes::copy_from_slice(&data[at..end]);
+                if let Some(result) = patience(turn % 5, send.finish_with(last)).await {
+                    result.expect("an open stream");
+                    assert_eq!(send.finish(), Err(ClosedStream), "it is finished already");
+                    return;
+                }
+            }
             0 => drop(patience(turn % 5, send.write_all(&data[at..end])).await),
             1 => drop(patience(turn % 5, send.write(&data[at..end])).await),
             _ => {

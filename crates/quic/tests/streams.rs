@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use common::{Pair, pattern, run, run_threaded, within};
 use fulmar::{
-    ClosedStream, Connection, ReadError, ReadExactError, ReadToEndError, ResetAtError, StoppedError,
-    TransportConfig, VarInt, WriteError,
+    ClosedStream, Connection, Priority, ReadError, ReadExactError, ReadToEndError, ResetAtError,
+    StoppedError, TransportConfig, VarInt, WriteError,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -291,9 +291,11 @@ fn priorities_are_kept() {
     run(async {
         let pair = Pair::new().await;
         let send = pair.client.open_uni().await.expect("an open connection");
-        assert_eq!(send.priority(), Ok(0));
+        assert_eq!(send.priority(), Ok(Priority::default()));
         send.set_priority(-3).expect("an open stream");
-        assert_eq!(send.priority(), Ok(-3));
+        assert_eq!(send.priority(), Ok(Priority::from(-3)));
+        send.set_priority(Priority::new(1, false)).expect("an open stream");
+        assert_eq!(send.priority(), Ok(Priority::new(1, false)));
     });
 }
 

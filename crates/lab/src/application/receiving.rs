@@ -22,6 +22,8 @@ pub struct Receiving {
     /// After so many bytes the stream is stopped.
     stop_after: Option<u64>,
     end: ReceivingEnd,
+    /// The last chunk has told that nothing comes after it.
+    is_complete: bool,
     /// How far the application had read, and since when; nothing if it keeps no record.
     progress: Vec<(u64, Instant)>,
 }
@@ -50,6 +52,7 @@ impl Receiving {
             unordered,
             stop_after,
             end: ReceivingEnd::Open,
+            is_complete: false,
             progress: Vec::new(),
         }
     }
@@ -113,6 +116,9 @@ impl Receiving {
             // An application may change its mind.
             let ordered = !self.unordered || rng.chance(0.1);
             match handle.read(len as usize, ordered) {
+                Err(ReadError::Blocked | ReadError::Reset(_)) if self.is_complete => {
+                    return Err(format!("stream {} has told its end, and does not end", self.id));
+                }
                 Ok(Some(chunk)) => self.on_chunk(&chunk, len, ordered, content)?,
                 Ok(None) => self.end = ReceivingEnd::Finished,
                 Err(ReadError::Reset(code)) => self.end = ReceivingEnd::Reset(code),
@@ -133,6 +139,10 @@ impl Receiving {
         if chunk.bytes.is_empty() || chunk.bytes.len() as u64 > len {
             return Err(format!("stream {id} gave {} bytes when asked for {len}", chunk.bytes.len()));
         }
+        if self.is_complete {
+            return Err(format!("stream {id} gave {start}..{end} after it had told its end"));
+        }
+        self.is_complete = chunk.fin;
         // Ordered reading continues at the first byte that was not read.
         let first_unread = self.read_from_start();
         if ordered && start != first_unread {

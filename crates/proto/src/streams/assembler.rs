@@ -1,7 +1,7 @@
 //! Puts received stream data into order.
 //!
-//! Data that arrives in order is queued and read without any search. Data that arrives early waits in
-//! [`Later`] until the gap before it closes.
+//! Data that arrives in order is queued and read without any search. Data that arrives behind a gap waits in
+//! [`OutOfOrder`] until the gap before it closes.
 //!
 //! **Memory.** Whatever the peer sends, an assembler holds at most a small multiple of what flow control lets
 //! the peer send ahead of the application, plus a constant. Let `w` be that amount: everything held lies in
@@ -10,8 +10,8 @@
 //!   when its first part turned out to be known keeps at least half of itself. So slices pin at most `4 w`.
 //! - Smaller data is copied. In order, copies are collected in buffers that double, or that are as large as the
 //!   full one before them, at most `2 w`.
-//! - Early copies may be as small as a byte, each with an entry in a tree. As soon as there are more than 64
-//!   and they have fewer than 256 bytes on average, [`Later`] turns to blocks of 4 KiB with one bit per byte.
+//! - Out-of-order copies may be as small as a byte, each with an entry in a tree. As soon as there are more than 64
+//!   and they have fewer than 256 bytes on average, [`OutOfOrder`] turns to blocks of 4 KiB with one bit per byte.
 //!   A block covers 4 KiB of offsets, so blocks take at most `9/8 (w + 8 KiB)`, however few bytes they hold.
 //! - The record of what was read ahead of a gap has at most [`READ_AHEAD_RANGES_MAX`] entries.
 
@@ -22,11 +22,11 @@ use bytes::Bytes;
 use fulmar_base::RangeSet;
 use smallvec::SmallVec;
 
-use self::later::Later;
-use super::piece::Piece;
+use self::out_of_order::OutOfOrder;
+use super::segment::Segment;
 
 mod blocks;
-mod later;
+mod out_of_order;
 
 /// How many separate ranges may be read ahead of gaps. An unordered reader that has reached the limit gets
 /// data in order until gaps close.
@@ -36,11 +36,11 @@ const READ_AHEAD_RANGES_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     /// Data without a gap before it, in order.
-    ready: VecDeque<(u64, Piece)>,
+    ready: VecDeque<(u64, Segment)>,
     /// Everything below was received.
     ready_end: u64,
     /// Data above a gap.
-    later: Later,
+    out_of_order: OutOfOrder,
     /// What was received above a gap and read already, by an unordered reader.
     read_ahead: RangeSet,
 }
@@ -54,7 +54,7 @@ impl Assembler {
             return;
         }
         let start = offset.max(self.ready_end);
-        if start == self.ready_end && self.later.is_empty() && self.read_ahead.is_empty() {
+        if start == self.ready_end && self.out_of_order.is_empty() && self.read_ahead.is_empty() {
             self.push_ready(&data[(start - offset) as usize..], payload);
             return;
         }
@@ -77,7 +77,7 @@ impl Assembler {
                         (&copy[..], &copy)
                     }
                 };
-                self.later.insert(start, data, payload);
+                self.out_of_order.insert(start, data, payload);
             }
         }
     }
@@ -87,14 +87,15 @@ impl Assembler {
         while self.ready.back().is_some_and(|(start, _)| *start >= offset) {
             self.ready.pop_back();
         }
-        if let Some((start, piece)) = self.ready.back_mut() {
-            piece.truncate((offset - *start).try_into().unwrap_or(usize::MAX));
+        if let Some((start, segment)) = self.ready.back_mut() {
+            segment.truncate((offset - *start).try_into().unwrap_or(usize::MAX));
         }
-        let mut later = std::mem::take(&mut self.later);
-        while let Some((start, mut bytes)) = later.take_first(usize::MAX).filter(|(start, _)| *start < offset)
+        let mut out_of_order = std::mem::take(&mut self.out_of_order);
+        while let Some((start, mut bytes)) =
+            out_of_order.take_first(usize::MAX).filter(|(start, _)| *start < offset)
         {
             bytes.truncate((offset - start).try_into().unwrap_or(usize::MAX));
-            self.later.insert(start, &bytes, &bytes);
+            self.out_of_order.insert(start, &bytes, &bytes);
         }
         self.ready_end = self.ready_end.min(offset);
     }
@@ -106,7 +107,7 @@ impl Assembler {
 
     /// Whether there is data to read, with `ordered` or without regard to gaps.
     pub(super) fn is_readable(&self, ordered: bool) -> bool {
-        !self.ready.is_empty() || (!ordered && !self.later.is_empty() && self.may_read_ahead())
+        !self.ready.is_empty() || (!ordered && !self.out_of_order.is_empty() && self.may_read_ahead())
     }
 
     /// Whether everything below `size` was received.
@@ -116,18 +117,18 @@ impl Assembler {
 
     /// At most `max_len` bytes and their offset. Ordered reading takes what has no gap before it.
     pub(super) fn read(&mut self, max_len: usize, ordered: bool) -> Option<(u64, Bytes)> {
-        if let Some((offset, piece)) = self.ready.front_mut() {
+        if let Some((offset, segment)) = self.ready.front_mut() {
             let at = *offset;
-            if piece.len() > max_len {
+            if segment.len() > max_len {
                 *offset += max_len as u64;
-                return Some((at, piece.split_to(max_len)));
+                return Some((at, segment.split_to(max_len)));
             }
-            return self.ready.pop_front().map(|(_, piece)| (at, piece.into_bytes()));
+            return self.ready.pop_front().map(|(_, segment)| (at, segment.into_bytes()));
         }
         if ordered || !self.may_read_ahead() {
             return None;
         }
-        let (offset, bytes) = self.later.take_first(max_len)?;
+        let (offset, bytes) = self.out_of_order.take_first(max_len)?;
         self.read_ahead.insert(offset..offset + bytes.len() as u64);
         Some((offset, bytes))
     }
@@ -159,9 +160,9 @@ impl Assembler {
     fn push_ready(&mut self, data: &[u8], payload: Option<&Bytes>) {
         let start = self.ready_end;
         self.ready_end += data.len() as u64;
-        let last = self.ready.back_mut().filter(|(offset, piece)| offset + piece.len() as u64 == start);
-        if let Some(piece) = Piece::follow(last.map(|(_, piece)| piece), payload, data) {
-            self.ready.push_back((start, piece));
+        let last = self.ready.back_mut().filter(|(offset, segment)| offset + segment.len() as u64 == start);
+        if let Some(segment) = Segment::follow(last.map(|(_, segment)| segment), payload, data) {
+            self.ready.push_back((start, segment));
         }
     }
 
@@ -171,7 +172,7 @@ impl Assembler {
             if let Some(known) = self.read_ahead.first().filter(|known| known.start <= self.ready_end) {
                 self.ready_end = self.ready_end.max(known.end);
                 self.read_ahead.pop_first();
-            } else if let Some(bytes) = self.later.take_at(self.ready_end) {
+            } else if let Some(bytes) = self.out_of_order.take_at(self.ready_end) {
                 self.push_ready(&bytes, Some(&bytes));
             } else {
                 return;

@@ -2,6 +2,7 @@
 
 use fulmar_wire::{StreamId, VarInt};
 
+use super::priority::Priority;
 use super::send::Source;
 use super::{Chunk, ClosedStream, FinishError, ReadError, ResetAtError, Streams, WriteError};
 
@@ -10,24 +11,40 @@ impl Streams {
         self.table.send_mut(id).ok_or(WriteError::ClosedStream)?.check_writable()
     }
 
-    pub(super) fn write(&mut self, id: StreamId, source: Source<'_>) -> Result<usize, WriteError> {
+    /// How much may be written to a stream now, at least one byte. If there is no room, a `Writable` event follows when
+    /// there is.
+    pub(super) fn room(&mut self, id: StreamId) -> Result<u64, WriteError> {
         let send = self.table.send_mut(id).ok_or(WriteError::ClosedStream)?;
         send.check_writable()?;
         let credit_room = send.credit_room();
         let budget_room = self.budget.room(send.held());
-        let written = send.write(source, credit_room.min(budget_room));
-        if written == 0 {
-            send.write_blocked = true;
-            if credit_room == 0 {
-                send.note_credit_blocked();
-            }
-            if budget_room == 0 && !std::mem::replace(&mut send.queued_waiting, true) {
-                self.budget.wait(id);
-            }
+        let room = credit_room.min(budget_room);
+        if room > 0 {
+            return Ok(room);
+        }
+        send.write_blocked = true;
+        if credit_room == 0 {
+            send.on_credit_blocked();
+        }
+        if budget_room == 0 && !std::mem::replace(&mut send.queued_waiting, true) {
+            self.budget.wait(id);
+        }
+        self.sync(id);
+        Err(WriteError::Blocked)
+    }
+
+    /// Appends data of at least one byte.
+    pub(super) fn write(&mut self, id: StreamId, source: Source<'_>) -> Result<usize, WriteError> {
+        let room = self.room(id)?;
+        let send = self.table.send_mut(id).ok_or(WriteError::ClosedStream)?;
+        let finishes = matches!(&source, Source::LastChunk(chunk) if chunk.len() as u64 <= room);
+        let written = send.write(source, room);
+        if finishes {
+            send.finish();
         }
         self.budget.hold(written as u64);
         self.sync(id);
-        if written == 0 { Err(WriteError::Blocked) } else { Ok(written) }
+        Ok(written)
     }
 
     pub(super) fn finish(&mut self, id: StreamId) -> Result<(), FinishError> {
@@ -65,7 +82,7 @@ impl Streams {
         Ok(())
     }
 
-    pub(super) fn set_priority(&mut self, id: StreamId, priority: i32) -> Result<(), ClosedStream> {
+    pub(super) fn set_priority(&mut self, id: StreamId, priority: Priority) -> Result<(), ClosedStream> {
         let send = self.table.send_mut(id).ok_or(ClosedStream)?;
         if send.priority() == priority {
             return Ok(());

@@ -35,7 +35,7 @@ pub(super) struct Demand {
 
 impl Demand {
     /// Data has come at `now`, when `consumed` bytes had been read in all.
-    pub(super) fn note(&mut self, now: Instant, rtt: Duration, consumed: u64) {
+    pub(super) fn record(&mut self, now: Instant, rtt: Duration, consumed: u64) {
         let (start, before) = *self.round.get_or_insert((now, consumed));
         let elapsed = now - start;
         if elapsed < rtt || elapsed.is_zero() {

@@ -67,7 +67,7 @@ impl SendCredit {
     }
 
     /// There is data that the limit holds back. The peer hears of each limit once (RFC 9000 §4.1).
-    pub(super) fn note_blocked(&mut self) {
+    pub(super) fn on_blocked(&mut self) {
         if self.blocked.is_idle() {
             self.blocked.set(self.limit);
         }
@@ -172,7 +172,7 @@ impl ReceiveWindow {
     /// pace of one part a round trip. Never beyond the maximum. Called when data arrives, which is when the time is known: data that an application read late is then measured up to the
     /// arrival of the next, a round trip after the read, and not taken for fast.
     pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
-        self.demand.note(now, rtt, self.consumed);
+        self.demand.record(now, rtt, self.consumed);
         if !self.opened && self.received >= OPENING_BYTES {
             self.opened = true;
             self.grow_to(opening_window(rtt));

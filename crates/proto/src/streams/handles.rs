@@ -5,6 +5,7 @@ use fulmar_wire::{StreamId, VarInt};
 use thiserror::Error;
 
 use super::Streams;
+use super::priority::Priority;
 use super::send::Source;
 
 /// Received data of a stream.
@@ -12,8 +13,11 @@ use super::send::Source;
 pub struct Chunk {
     /// The offset of the first byte in the stream.
     pub offset: u64,
-    /// The data.
+    /// The data, at least one byte.
     pub bytes: Bytes,
+    /// Whether the stream has ended with this chunk: all other data was read before, and no reset follows. Reading again
+    /// returns `None`, and frees what the stream holds.
+    pub fin: bool,
 }
 
 /// Why nothing was read.
@@ -66,6 +70,15 @@ pub enum ResetAtError {
     /// The stream has no sending half, everything was acknowledged, or it was reset before as a whole.
     #[error("the stream is closed")]
     ClosedStream,
+}
+
+impl From<FinishError> for WriteError {
+    fn from(error: FinishError) -> Self {
+        match error {
+            FinishError::Stopped(code) => Self::Stopped(code),
+            FinishError::ClosedStream => Self::ClosedStream,
+        }
+    }
 }
 
 /// The stream, or the half of it that was asked for, does not exist or has ended.
@@ -125,6 +138,28 @@ impl SendHandle<'_> {
         Ok(taken)
     }
 
+    /// Appends as much of `chunk` as there is room for, like [`SendHandle::write_chunk`], and ends the stream if that is all
+    /// of it, so that the last bytes and the end leave in one STREAM frame. Returns how many bytes were taken; the stream is
+    /// finished exactly if nothing of `chunk` is left.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn finish_with(&mut self, chunk: &mut Bytes) -> Result<usize, WriteError> {
+        if chunk.is_empty() {
+            self.streams.finish(self.id)?;
+            return Ok(0);
+        }
+        self.streams.write(self.id, Source::LastChunk(chunk))
+    }
+
+    /// How many bytes there is room for, at least one.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn room(&mut self) -> Result<u64, WriteError> {
+        self.streams.room(self.id)
+    }
+
     /// Ends the stream after what was written. A [`Finished`](super::StreamEvent::Finished) event follows
     /// when the peer has acknowledged everything.
     ///
@@ -157,28 +192,33 @@ impl SendHandle<'_> {
         self.streams.reset_at(self.id, code, reliable_size)
     }
 
-    /// Streams of higher priority send before those of lower; equals take turns. Streams start with 0.
+    /// Sets whether this stream sends before others: see [`Priority`]. A number is a level: streams of a higher one send
+    /// first, equals take turns, and streams start with 0.
     ///
     /// # Errors
     /// The sending half has ended.
-    pub fn set_priority(&mut self, priority: i32) -> Result<(), ClosedStream> {
-        self.streams.set_priority(self.id, priority)
+    pub fn set_priority(&mut self, priority: impl Into<Priority>) -> Result<(), ClosedStream> {
+        self.streams.set_priority(self.id, priority.into())
     }
 
     /// The priority.
     ///
     /// # Errors
     /// The sending half has ended.
-    pub fn priority(&mut self) -> Result<i32, ClosedStream> {
+    pub fn priority(&mut self) -> Result<Priority, ClosedStream> {
         self.streams.table.send_mut(self.id).map(|send| send.priority()).ok_or(ClosedStream)
     }
 
     /// The code with which the peer has stopped the stream, if it has.
     ///
     /// # Errors
-    /// The sending half has ended: also some time after it was stopped.
+    /// The stream has ended, or its sending half without being stopped.
     pub fn stopped(&mut self) -> Result<Option<VarInt>, ClosedStream> {
-        self.streams.table.send_mut(self.id).map(|send| send.stopped()).ok_or(ClosedStream)
+        let stream = self.streams.table.get_mut(self.id).ok_or(ClosedStream)?;
+        match &stream.send {
+            Some(send) => Ok(send.stopped()),
+            None => stream.stopped.map(Some).ok_or(ClosedStream),
+        }
     }
 }
 
@@ -190,7 +230,8 @@ pub struct RecvHandle<'a> {
 }
 
 impl RecvHandle<'_> {
-    /// At most `max_len` bytes, or `None` at the end of the stream, which is told once.
+    /// At most `max_len` bytes, or `None` at the end of the stream, which is told once. If the end is known when the last
+    /// bytes are read, their chunk tells it already (see [`Chunk::fin`]).
     ///
     /// With `ordered`, the data is the next in the stream. Without, it may be any that was not read before,
     /// ahead of gaps too: the offset tells where it belongs. The two may be mixed; every byte is read once.
@@ -205,6 +246,16 @@ impl RecvHandle<'_> {
     /// for must do no harm when it is done twice (RFC 9001 §9.2).
     pub fn is_early_data(&mut self) -> bool {
         self.streams.table.recv_mut(self.id).is_some_and(|recv| recv.is_early())
+    }
+
+    /// The code with which the peer has abandoned the stream, before what comes ahead of the reset is read. `None` if that
+    /// cannot happen any more: everything has arrived.
+    ///
+    /// # Errors
+    /// [`ReadError::Blocked`] if neither is known; a [`Readable`](super::StreamEvent::Readable) event follows when it is.
+    /// [`ReadError::ClosedStream`] if the receiving half has ended.
+    pub fn received_reset(&mut self) -> Result<Option<VarInt>, ReadError> {
+        self.streams.table.recv_mut(self.id).ok_or(ReadError::ClosedStream)?.received_reset()
     }
 
     /// Ends the interest in the stream: what was not read is discarded, and the peer is asked to stop, with a

@@ -8,12 +8,12 @@
 //! | `mod` | [`Streams`]: what the connection composes, opening and accepting |
 //! | `calls` | the application's calls |
 //! | `receive` | frames from the peer: validation, and which half they go to |
-//! | `transmit` | frames to the peer, and their fate |
+//! | `transmit` | frames to the peer; their acknowledgement and loss |
 //! | `table`, `limits` | which streams exist, and how many may |
 //! | `flow`, `budget`, `priority` | what may be sent, what is buffered, who goes first |
 //! | `demand` | how much credit the peer makes use of |
 //! | `send`, `send_buffer` | the sending half of a stream |
-//! | `recv`, `assembler`, `piece` | the receiving half of a stream |
+//! | `recv`, `assembler`, `segment` | the receiving half of a stream |
 //! | `handles`, `events` | the application's view |
 //!
 //! Invariant: a stream is in a queue exactly while it has something for that queue, so that asking whether
@@ -44,10 +44,10 @@ mod events;
 mod flow;
 mod handles;
 mod limits;
-mod piece;
 mod priority;
 mod receive;
 mod recv;
+mod segment;
 mod send;
 mod send_buffer;
 mod table;
@@ -60,6 +60,7 @@ pub use events::StreamEvent;
 pub use handles::{
     Chunk, ClosedStream, FinishError, ReadError, RecvHandle, ResetAtError, SendHandle, WriteError,
 };
+pub use priority::Priority;
 
 /// All streams of a connection, and the flow control of the connection.
 #[derive(Debug)]
@@ -174,7 +175,7 @@ impl Streams {
         for (id, stream) in self.table.iter_mut() {
             if let Some(send) = &mut stream.send {
                 // Whoever takes no RESET_STREAM_AT gets the whole reset.
-                let is_lost = send.is_cut() && !limits.reset_stream_at;
+                let is_lost = send.is_partially_reset() && !limits.reset_stream_at;
                 let released = if is_lost { send.reset(VarInt::ZERO) } else { 0 };
                 send.restart(send_limit(self.side, limits, id));
                 restarted.push((id, released));
@@ -245,7 +246,7 @@ impl Streams {
         Some(id)
     }
 
-    /// The next stream that the peer has opened, in the order of their names.
+    /// The next stream that the peer has opened, in the order of their IDs.
     pub fn accept(&mut self, dir: Dir) -> Option<StreamId> {
         let (index, create) = self.incoming[dir].accept()?;
         let id = StreamId::new(!self.side, dir, index);
@@ -296,13 +297,13 @@ impl Streams {
                 self.incoming[id.dir()].on_closed();
             }
         }
-        self.note_blocked();
+        self.report_blocked();
     }
 
     /// Tells the peer if its limit for the connection holds data back.
-    fn note_blocked(&mut self) {
+    fn report_blocked(&mut self) {
         if !self.fresh.is_empty() && self.credit.available() == 0 {
-            self.credit.note_blocked();
+            self.credit.on_blocked();
         }
     }
 
@@ -319,8 +320,10 @@ impl Streams {
 
     /// The sending half has ended.
     fn drop_send(&mut self, id: StreamId) {
-        if let Some(stream) = self.table.get_mut(id) {
-            stream.send = None;
+        if let Some(stream) = self.table.get_mut(id)
+            && let Some(send) = stream.send.take()
+        {
+            stream.stopped = send.stopped();
         }
         self.sync(id);
     }

@@ -5,15 +5,71 @@ use std::collections::BinaryHeap;
 
 use fulmar_wire::StreamId;
 
-/// How many bytes a stream sends before the next of the same priority has its turn. Some packets in a row
+/// How many bytes an incremental stream sends before the next of the same priority has its turn. Some packets in a row
 /// from one stream keep the peer's reads long and its per-stream work rare; 16 KiB are 12 packets.
-pub(super) const TRAIN_BYTES: u32 = 16 * 1024;
+pub(super) const QUANTUM_BYTES: u32 = 16 * 1024;
+
+/// The largest urgency, which is the least urgent one (RFC 9218 §4.1).
+const URGENCY_MAX: u8 = 7;
+/// The urgency of level 0: what HTTP assumes where nothing is said (RFC 9218 §4.1).
+const URGENCY_DEFAULT: i32 = 3;
+
+/// When a stream sends, compared with the others of its connection.
+///
+/// It has a level, higher ones first, and is incremental or not. Incremental streams of a level share what can be sent, in
+/// turns of 16 KiB. Others of the level go before them and one after the other, in the order of their IDs: the peer can do
+/// nothing with a part of them. A level may starve lower ones for as long as it has data.
+///
+/// There are two ways to name a priority: a number for the level alone, incremental, or the parameters of HTTP
+/// ([`Priority::new`]). Both fit together, as urgency 3, which is the default of HTTP, is level 0. Streams start with level 0 and
+/// incremental: what they carry is not known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Priority {
+    level: i32,
+    incremental: bool,
+}
+
+impl Priority {
+    /// The priority of these parameters (RFC 9218 §4): an urgency from 0, the most urgent, to 7, and whether the peer can use
+    /// parts of the stream before all of it is there. A larger urgency counts as 7.
+    pub fn new(urgency: u8, incremental: bool) -> Self {
+        Self { level: URGENCY_DEFAULT - i32::from(urgency.min(URGENCY_MAX)), incremental }
+    }
+
+    /// The level: higher ones send first. Urgency 0 is level 3, urgency 7 is level -4.
+    pub fn level(self) -> i32 {
+        self.level
+    }
+
+    /// The urgency, from 0 to 7. Levels beyond have that of the nearest.
+    pub fn urgency(self) -> u8 {
+        let urgency = URGENCY_DEFAULT.saturating_sub(self.level).clamp(0, i32::from(URGENCY_MAX));
+        u8::try_from(urgency).unwrap_or(URGENCY_MAX)
+    }
+
+    /// Whether the stream shares with others of its level.
+    pub fn is_incremental(self) -> bool {
+        self.incremental
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::from(0)
+    }
+}
+
+impl From<i32> for Priority {
+    /// The incremental priority of this level.
+    fn from(level: i32) -> Self {
+        Self { level, incremental: true }
+    }
+}
 
 /// The streams that have something to send, in the order in which they may.
 ///
-/// The policy: a higher priority goes first, strictly; it may starve lower ones for as long as it has data.
-/// Within a priority streams take turns of [`TRAIN_BYTES`], in the order in which they joined. A stream that
-/// ran dry and comes back joins at the end. A packet that a stream cannot fill is filled by the next.
+/// [`Priority`] describes the policy. An incremental stream that ran dry and comes back joins at the end of its level. A
+/// packet that a stream cannot fill is filled by the next.
 ///
 /// A stream is in the queue at most once; its owner keeps a flag for that, because only it is asked often.
 #[derive(Debug, Default)]
@@ -24,9 +80,9 @@ pub(super) struct PriorityQueue {
 
 #[derive(Debug)]
 struct Entry {
-    priority: i32,
-    /// Lower goes first within a priority.
-    turn: Reverse<u64>,
+    priority: Priority,
+    /// Lower goes first within a priority: the turn of an incremental stream, the ID of another.
+    order: Reverse<u64>,
     /// Bytes sent in this turn.
     sent: u32,
     id: StreamId,
@@ -50,7 +106,7 @@ impl PriorityQueue {
     }
 
     /// Makes a stream a member of the queue, or not, according to `member`; `queued` is its flag.
-    pub(super) fn set(&mut self, id: StreamId, priority: i32, member: bool, queued: &mut bool) {
+    pub(super) fn set(&mut self, id: StreamId, priority: Priority, member: bool, queued: &mut bool) {
         match (member, *queued) {
             (true, false) => self.push(id, priority),
             (false, true) => self.remove(id),
@@ -59,9 +115,9 @@ impl PriorityQueue {
         *queued = member;
     }
 
-    fn push(&mut self, id: StreamId, priority: i32) {
-        let turn = self.take_turn();
-        self.heap.push(Entry { priority, turn, sent: 0, id });
+    fn push(&mut self, id: StreamId, priority: Priority) {
+        let order = if priority.incremental { self.next_turn() } else { id.as_u64() };
+        self.heap.push(Entry { priority, order: Reverse(order), sent: 0, id });
     }
 
     /// Removes the stream whose turn it is.
@@ -71,13 +127,16 @@ impl PriorityQueue {
 
     /// The stream whose turn it is has sent `bytes`.
     pub(super) fn charge(&mut self, bytes: usize) {
-        let turn = self.take_turn();
+        let turn = self.next_turn();
         let Some(mut first) = self.heap.peek_mut() else { return };
+        if !first.priority.incremental {
+            return;
+        }
         first.sent = first.sent.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
-        if first.sent >= TRAIN_BYTES {
+        if first.sent >= QUANTUM_BYTES {
             first.sent = 0;
             // The end of the line within the priority; dropping `first` puts it there.
-            first.turn = turn;
+            first.order = Reverse(turn);
         }
     }
 
@@ -86,15 +145,23 @@ impl PriorityQueue {
         self.heap.retain(|entry| entry.id != id);
     }
 
-    fn take_turn(&mut self) -> Reverse<u64> {
+    fn next_turn(&mut self) -> u64 {
         self.next_turn += 1;
-        Reverse(self.next_turn)
+        self.next_turn
+    }
+}
+
+impl Entry {
+    /// Compares where two entries stand: the larger one goes first.
+    fn key(&self) -> (i32, bool, Reverse<u64>) {
+        // RFC 9218 §10: in the order of the IDs, except for those that share.
+        (self.priority.level, !self.priority.incremental, self.order)
     }
 }
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.priority, self.turn).cmp(&(other.priority, other.turn))
+        self.key().cmp(&other.key())
     }
 }
 

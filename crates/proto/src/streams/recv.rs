@@ -19,10 +19,12 @@ pub(super) struct RecvHalf {
     final_size: Option<u64>,
     state: State,
     /// The peer has abandoned the stream but for its beginning, which is read before the application hears of it.
-    cut: Option<Cut>,
+    partial_reset: Option<PartialReset>,
     stop: Once<VarInt>,
     /// What the application waits for; `None` while it has not read up to a gap.
     waiting: Option<Wait>,
+    /// Whether the application waits to hear how the stream ends.
+    waiting_for_reset: bool,
     /// Whether a part of it came as early data.
     early: bool,
 }
@@ -37,9 +39,9 @@ enum State {
     Stopped,
 }
 
-/// How a stream ends early (draft-ietf-quic-reliable-stream-reset).
+/// A reset that leaves the beginning of the stream (draft-ietf-quic-reliable-stream-reset).
 #[derive(Debug, Clone, Copy)]
-struct Cut {
+struct PartialReset {
     code: VarInt,
     /// So many bytes are read all the same; those behind are not.
     reliable_size: u64,
@@ -67,9 +69,10 @@ impl RecvHalf {
             window: ReceiveWindow::new(window, window_max),
             final_size: None,
             state: State::Open,
-            cut: None,
+            partial_reset: None,
             stop: Once::Idle,
             waiting: Some(Wait { ordered: true }),
+            waiting_for_reset: false,
             early: false,
         }
     }
@@ -105,7 +108,7 @@ impl RecvHalf {
 
     /// How many bytes of a frame are before the end of what is still read.
     fn wanted(&self, frame: &Stream<'_>) -> usize {
-        let end = self.cut.map_or(u64::MAX, |cut| cut.reliable_size);
+        let end = self.partial_reset.map_or(u64::MAX, |partial| partial.reliable_size);
         let wanted = usize::try_from(end.saturating_sub(frame.offset.get())).unwrap_or(usize::MAX);
         frame.data.len().min(wanted)
     }
@@ -124,7 +127,11 @@ impl RecvHalf {
         let final_size = frame.final_size.get();
         let was_complete = self.final_size.is_some_and(|size| self.assembler.is_complete(size));
         self.accept(final_size, true, FrameType::RESET_STREAM, connection)?;
-        check_code(self.cut.map(|cut| cut.code), frame.error_code, FrameType::RESET_STREAM)?;
+        check_code(
+            self.partial_reset.map(|partial| partial.code),
+            frame.error_code,
+            FrameType::RESET_STREAM,
+        )?;
         match self.state {
             // RFC 9000 §3.2: once all data and the end are here, the reset says nothing new.
             State::Open if was_complete => return Ok(Arrival::default()),
@@ -146,7 +153,7 @@ impl RecvHalf {
         self.accept(final_size.get(), true, FrameType::RESET_STREAM_AT, connection)?;
         let known = match self.state {
             State::Reset(code) => Some(code),
-            State::Open | State::Stopped => self.cut.map(|cut| cut.code),
+            State::Open | State::Stopped => self.partial_reset.map(|partial| partial.code),
         };
         check_code(known, error_code, FrameType::RESET_STREAM_AT)?;
         if reliable_size == VarInt::ZERO {
@@ -161,16 +168,18 @@ impl RecvHalf {
         }
         // Draft §5.2: a frame that promises more is an older one.
         let reliable_size = reliable_size.get();
-        if self.cut.is_none_or(|cut| reliable_size < cut.reliable_size) {
-            self.cut = Some(Cut { code: error_code, reliable_size });
+        if self.partial_reset.is_none_or(|partial| reliable_size < partial.reliable_size) {
+            self.partial_reset = Some(PartialReset { code: error_code, reliable_size });
             self.assembler.truncate(reliable_size);
         }
         Ok(Arrival { readable: self.take_readable(), ended: false })
     }
 
     /// The code of the reset that ends the stream here, if everything before it was read.
-    fn cut_code(&self) -> Option<VarInt> {
-        self.cut.filter(|cut| self.assembler.is_read_to(cut.reliable_size)).map(|cut| cut.code)
+    fn partial_reset_code(&self) -> Option<VarInt> {
+        self.partial_reset
+            .filter(|partial| self.assembler.is_read_to(partial.reliable_size))
+            .map(|partial| partial.code)
     }
 
     /// Checks that the stream may reach `end`, and end there if `fin`, and counts what is new of it.
@@ -233,13 +242,39 @@ impl RecvHalf {
         connection.consume(bytes);
     }
 
+    /// The code of the peer's reset, or `None` if there will be none. What comes before the reset may be unread.
+    pub(super) fn received_reset(&mut self) -> Result<Option<VarInt>, ReadError> {
+        if self.state == State::Stopped {
+            return Err(ReadError::ClosedStream);
+        }
+        let end = self.known_end();
+        self.waiting_for_reset = end.is_none();
+        end.ok_or(ReadError::Blocked)
+    }
+
+    /// How the stream ends, if that is known: with this code, or with all of its data.
+    fn known_end(&self) -> Option<Option<VarInt>> {
+        let complete = self.final_size.is_some_and(|size| self.assembler.is_complete(size));
+        match (self.state, self.partial_reset) {
+            (State::Reset(code), _) => Some(Some(code)),
+            (_, Some(partial)) => Some(Some(partial.code)),
+            (_, None) => complete.then_some(None),
+        }
+    }
+
     /// Whether to wake the application. It is woken once for each time that it was told to wait.
     fn take_readable(&mut self) -> bool {
+        let reset = self.waiting_for_reset && self.known_end().is_some();
+        self.waiting_for_reset &= !reset;
+        self.take_data_readable() || reset
+    }
+
+    fn take_data_readable(&mut self) -> bool {
         let Some(wait) = self.waiting else { return false };
         let readable = match self.state {
             State::Open => {
                 self.assembler.is_readable(wait.ordered)
-                    || self.cut_code().is_some()
+                    || self.partial_reset_code().is_some()
                     || self.final_size == Some(self.window.consumed())
             }
             State::Reset(_) => true,
@@ -266,9 +301,10 @@ impl RecvHalf {
         }
         if let Some((offset, bytes)) = self.assembler.read(max_len, ordered) {
             self.consume(bytes.len() as u64, connection);
-            return Ok(Some(Chunk { offset, bytes }));
+            let fin = self.final_size == Some(self.window.consumed()) && self.partial_reset.is_none();
+            return Ok(Some(Chunk { offset, bytes, fin }));
         }
-        if let Some(code) = self.cut_code() {
+        if let Some(code) = self.partial_reset_code() {
             self.discard_rest(connection);
             return Err(ReadError::Reset(code));
         }
@@ -316,7 +352,7 @@ impl RecvHalf {
     }
 }
 
-/// Draft §5.2: the code of a stream that ends early does not change.
+/// Draft §5.2: the code of a partial reset does not change.
 fn check_code(known: Option<VarInt>, code: VarInt, frame: FrameType) -> Result<(), TransportError> {
     if known.is_none_or(|known| known == code) {
         return Ok(());

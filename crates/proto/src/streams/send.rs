@@ -1,10 +1,13 @@
 //! The sending half of a stream (RFC 9000 §3.1).
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use fulmar_wire::{StreamId, VarInt};
 
 use super::flow::SendCredit;
 use super::handles::WriteError;
+use super::priority::Priority;
 use super::send_buffer::SendBuffer;
 use crate::packet::FrameWriter;
 use crate::reliable::{Latest, Once};
@@ -18,9 +21,9 @@ pub(super) struct SendHalf {
     reset: Once<Reset>,
     /// The application has abandoned the stream but for its beginning, which is delivered. The frame that says so
     /// waits until all of that was sent once, so that its final size is within the peer's limits.
-    cut: Option<Cut>,
+    partial_reset: Option<PartialReset>,
     stopped: Option<VarInt>,
-    priority: i32,
+    priority: Priority,
     /// Whether the stream is in the queue of streams with data to send again.
     pub(super) queued_lost: bool,
     /// Whether the stream is in the queue of streams with new data.
@@ -51,9 +54,9 @@ pub(super) struct Reset {
     pub(super) reliable_size: u64,
 }
 
-/// A stream that ends early (draft-ietf-quic-reliable-stream-reset).
+/// A reset that leaves the beginning of the stream (draft-ietf-quic-reliable-stream-reset).
 #[derive(Debug, Clone, Copy)]
-struct Cut {
+struct PartialReset {
     code: VarInt,
     /// How many bytes are delivered.
     reliable_size: u64,
@@ -65,6 +68,8 @@ pub(super) enum Source<'a> {
     Slice(&'a [u8]),
     /// Is kept; what was taken is split off.
     Chunk(&'a mut Bytes),
+    /// The same, and the stream ends if all of it was taken.
+    LastChunk(&'a mut Bytes),
 }
 
 /// What an acknowledgement has changed.
@@ -84,9 +89,9 @@ impl SendHalf {
             credit: SendCredit::new(limit),
             fin: Fin::Open,
             reset: Once::Idle,
-            cut: None,
+            partial_reset: None,
             stopped: None,
-            priority: 0,
+            priority: Priority::default(),
             queued_lost: false,
             queued_fresh: false,
             write_blocked: false,
@@ -123,7 +128,7 @@ impl SendHalf {
                 self.buffer.write(&data[..len]);
                 len
             }
-            Source::Chunk(chunk) => {
+            Source::Chunk(chunk) | Source::LastChunk(chunk) => {
                 let len = chunk.len().min(room);
                 self.buffer.write_chunk(chunk.split_to(len));
                 len
@@ -132,8 +137,8 @@ impl SendHalf {
     }
 
     /// The application has something to write that the peer's limit holds back.
-    pub(super) fn note_credit_blocked(&mut self) {
-        self.credit.note_blocked();
+    pub(super) fn on_credit_blocked(&mut self) {
+        self.credit.on_blocked();
     }
 
     /// No more will be written.
@@ -147,8 +152,8 @@ impl SendHalf {
     /// Abandons the stream. Returns how many bytes need no longer be held.
     pub(super) fn reset(&mut self, code: VarInt) -> u64 {
         let released = self.buffer.held();
-        // Draft §5.2: the code of a stream that was to end early does not change.
-        let code = self.cut.take().map_or(code, |cut| cut.code);
+        // Draft §5.2: the code of a partial reset does not change.
+        let code = self.partial_reset.take().map_or(code, |partial| partial.code);
         // RFC 9000 §4.5: the final size is what was sent, and counts in flow control.
         self.reset = Once::Pending(Reset { code, final_size: self.buffer.next(), reliable_size: 0 });
         self.buffer = SendBuffer::default();
@@ -160,45 +165,47 @@ impl SendHalf {
     /// Abandons the stream but for its first `reliable_size` bytes, as far as they were written. That may become less
     /// later, but not more; the first code holds. Returns how many bytes need no longer be held.
     pub(super) fn reset_at(&mut self, code: VarInt, reliable_size: u64) -> u64 {
-        let code = self.cut.map_or(code, |cut| cut.code);
+        let code = self.partial_reset.map_or(code, |partial| partial.code);
         let reliable_size = reliable_size.min(self.buffer.end());
-        if self.cut.is_some_and(|cut| cut.reliable_size <= reliable_size) {
+        if self.partial_reset.is_some_and(|partial| partial.reliable_size <= reliable_size) {
             return 0;
         }
         if reliable_size == 0 {
             return self.reset(code);
         }
         let held = self.buffer.held();
-        self.cut = Some(Cut { code, reliable_size });
+        self.partial_reset = Some(PartialReset { code, reliable_size });
         self.buffer.abandon_from(reliable_size);
         if self.fin == Fin::Pending {
             self.fin = Fin::Open;
         }
         self.write_blocked = false;
-        self.announce_cut();
+        self.announce_partial_reset();
         held - self.buffer.held()
     }
 
     /// Asks for RESET_STREAM_AT, if nothing has to be sent before it.
-    fn announce_cut(&mut self) {
-        if let Some(Cut { code, reliable_size }) = self.cut.filter(|_| self.buffer.unsent() == 0) {
+    fn announce_partial_reset(&mut self) {
+        if let Some(PartialReset { code, reliable_size }) =
+            self.partial_reset.filter(|_| self.buffer.unsent() == 0)
+        {
             self.reset = Once::Pending(Reset { code, final_size: self.buffer.next(), reliable_size });
         }
     }
 
     /// Whether the stream was abandoned, wholly or but for its beginning.
     pub(super) fn is_reset(&self) -> bool {
-        self.is_abandoned() || self.cut.is_some()
+        self.is_abandoned() || self.partial_reset.is_some()
     }
 
     /// Whether nothing of the stream has to arrive any more.
     pub(super) fn is_abandoned(&self) -> bool {
-        self.cut.is_none() && !self.reset.is_idle()
+        self.partial_reset.is_none() && !self.reset.is_idle()
     }
 
     /// Whether it was abandoned but for its beginning.
-    pub(super) fn is_cut(&self) -> bool {
-        self.cut.is_some()
+    pub(super) fn is_partially_reset(&self) -> bool {
+        self.partial_reset.is_some()
     }
 
     /// The peer wants no more data.
@@ -211,11 +218,11 @@ impl SendHalf {
         self.stopped
     }
 
-    pub(super) fn priority(&self) -> i32 {
+    pub(super) fn priority(&self) -> Priority {
         self.priority
     }
 
-    pub(super) fn set_priority(&mut self, priority: i32) {
+    pub(super) fn set_priority(&mut self, priority: Priority) {
         self.priority = priority;
     }
 
@@ -228,9 +235,9 @@ impl SendHalf {
     pub(super) fn restart(&mut self, limit: u64) {
         self.buffer.restart();
         self.credit = SendCredit::new(limit);
-        if self.cut.is_some() {
+        if self.partial_reset.is_some() {
             (self.fin, self.reset) = (Fin::Open, Once::Idle);
-            self.announce_cut();
+            self.announce_partial_reset();
             return;
         }
         if self.fin == Fin::Sent {
@@ -264,7 +271,7 @@ impl SendHalf {
         let len =
             out.write_stream(id, range.start, available, fin, |dst| buffer.copy_old(range.start, dst))?;
         self.buffer.on_old_sent(range.start..range.start + len as u64);
-        self.note_fin_sent(fin && len == available);
+        self.on_fin_sent(fin && len == available);
         Some(len)
     }
 
@@ -285,25 +292,25 @@ impl SendHalf {
         let len = out.write_stream(id, buffer.next(), available, fin, |dst| buffer.copy_new(dst))?;
         self.buffer.on_new_sent(len);
         self.credit.spend(len as u64);
-        self.note_fin_sent(fin && len == available);
-        if self.cut.is_some() {
-            self.announce_cut();
+        self.on_fin_sent(fin && len == available);
+        if self.partial_reset.is_some() {
+            self.announce_partial_reset();
         }
         Some(len)
     }
 
-    fn note_fin_sent(&mut self, sent: bool) {
+    fn on_fin_sent(&mut self, sent: bool) {
         if sent {
             self.fin = Fin::Sent;
         }
     }
 
     /// Data arrived at the peer, and the end of the stream if `fin`.
-    pub(super) fn on_acked(&mut self, offset: u64, len: u32, fin: bool) -> Acked {
+    pub(super) fn on_acked(&mut self, range: Range<u64>, fin: bool) -> Acked {
         if self.is_abandoned() {
             return Acked::default();
         }
-        let released = self.buffer.on_acked(offset..offset + u64::from(len));
+        let released = self.buffer.on_acked(range);
         if fin {
             self.fin = Fin::Acked;
         }
@@ -312,7 +319,7 @@ impl SendHalf {
 
     /// The peer has RESET_STREAM_AT with this reliable size.
     pub(super) fn on_reset_at_acked(&mut self, reliable_size: u64) -> Acked {
-        if self.cut.is_none_or(|cut| cut.reliable_size != reliable_size) {
+        if self.partial_reset.is_none_or(|partial| partial.reliable_size != reliable_size) {
             return Acked::default();
         }
         self.reset.on_acked();
@@ -321,7 +328,7 @@ impl SendHalf {
 
     /// RESET_STREAM_AT with this reliable size was lost, or a probe wants to repeat it.
     pub(super) fn on_reset_at_lost(&mut self, reliable_size: u64) {
-        if self.cut.is_some_and(|cut| cut.reliable_size == reliable_size) {
+        if self.partial_reset.is_some_and(|partial| partial.reliable_size == reliable_size) {
             self.reset.on_lost();
         }
     }
@@ -330,26 +337,26 @@ impl SendHalf {
     fn conclude(&self, released: u64) -> Acked {
         let all = self.fin == Fin::Acked && self.buffer.is_all_acked();
         // Draft §5.3: the frame and everything below its reliable size.
-        let cut = self.cut.is_some_and(|cut| {
-            matches!(self.reset, Once::Acked) && self.buffer.is_acked_to(cut.reliable_size)
+        let partial = self.partial_reset.is_some_and(|partial| {
+            matches!(self.reset, Once::Acked) && self.buffer.is_acked_to(partial.reliable_size)
         });
-        match all || cut {
+        match all || partial {
             true => Acked { released: released + self.buffer.held(), finished: true },
             false => Acked { released, finished: false },
         }
     }
 
     /// Data was lost, or a probe wants to repeat it.
-    pub(super) fn on_lost(&mut self, offset: u64, len: u32, fin: bool) {
+    pub(super) fn on_lost(&mut self, range: Range<u64>, fin: bool) {
         if self.is_abandoned() {
             return;
         }
-        if let Some(Cut { reliable_size, .. }) = self.cut {
+        if let Some(PartialReset { reliable_size, .. }) = self.partial_reset {
             // Draft §5: the rest is not repeated, nor is an end that the frame tells.
-            self.buffer.on_lost(offset..(offset + u64::from(len)).min(reliable_size));
+            self.buffer.on_lost(range.start..range.end.min(reliable_size));
             return;
         }
-        self.buffer.on_lost(offset..offset + u64::from(len));
+        self.buffer.on_lost(range);
         if fin && self.fin == Fin::Sent {
             self.fin = Fin::Pending;
         }

@@ -173,10 +173,10 @@ impl SendBuffer {
         for chunk in self.chunks.range(index..) {
             let rest = &chunk.bytes()[(position - chunk.start) as usize..];
             let len = rest.len().min(out.len());
-            let (now, later) = out.split_at_mut(len);
+            let (now, left) = out.split_at_mut(len);
             now.copy_from_slice(&rest[..len]);
             position += len as u64;
-            out = later;
+            out = left;
             if out.is_empty() {
                 return;
             }

@@ -4,6 +4,7 @@ use fulmar_base::{HashKey, KeyedMap, Rng};
 use fulmar_wire::{
     Frame, MaxStreamData, ResetStream, ResetStreamAt, StopSending, StreamDataBlocked, StreamId, VarInt,
 };
+use slab::Slab;
 
 use super::recv::RecvHalf;
 use super::send::{Reset, SendHalf};
@@ -15,6 +16,8 @@ pub(super) struct Stream {
     id: StreamId,
     pub(super) send: Option<SendHalf>,
     pub(super) recv: Option<RecvHalf>,
+    /// The code with which the peer has stopped the sending half, which may have ended since.
+    pub(super) stopped: Option<VarInt>,
     /// Whether the stream is in the queue of those with frames other than STREAM to write.
     pub(super) queued_control: bool,
     /// Whether a `Readable` event waits to be polled.
@@ -25,7 +28,15 @@ pub(super) struct Stream {
 
 impl Stream {
     pub(super) fn new(id: StreamId, send: Option<SendHalf>, recv: Option<RecvHalf>) -> Self {
-        Self { id, send, recv, queued_control: false, queued_readable: false, queued_writable: false }
+        Self {
+            id,
+            send,
+            recv,
+            stopped: None,
+            queued_control: false,
+            queued_readable: false,
+            queued_writable: false,
+        }
     }
 
     /// Whether a frame other than STREAM waits to be written.
@@ -94,22 +105,24 @@ fn write_recv_control(id: StreamId, recv: &mut RecvHalf, out: &mut FrameWriter<'
     true
 }
 
-/// The streams that have state, by name.
+/// The streams that have state, by ID.
 ///
-/// Names stay sparse when a long-lived stream sits among thousands of finished ones, hence a hash map; but
-/// frames for the same stream come in rows, hence the guess of the slot where the last one was found.
+/// They lie in the slots of one array, which are used again, so that opening a stream allocates nothing once there have been as
+/// many at a time. Limit: the array has as many slots as there ever were streams at a time, which the
+/// limits of both ends for concurrent streams bound.
+///
+/// IDs become sparse when one stream outlives thousands of others, hence a hash map from ID to slot. Frames for the same
+/// stream come in rows, hence the guess: the slot where the last stream was found.
 #[derive(Debug)]
 pub(super) struct Table {
-    slots: Vec<Option<Box<Stream>>>,
-    /// Slots without a stream.
-    free: Vec<usize>,
+    slots: Slab<Stream>,
     by_id: KeyedMap<StreamId, usize>,
     guess: usize,
 }
 
 impl Table {
     pub(super) fn new(rng: &mut Rng) -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), by_id: KeyedMap::new(HashKey::new(rng)), guess: 0 }
+        Self { slots: Slab::new(), by_id: KeyedMap::new(HashKey::new(rng)), guess: 0 }
     }
 
     /// The number of streams.
@@ -119,7 +132,7 @@ impl Table {
 
     pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
         let slot = self.find(id)?;
-        self.slots[slot].as_deref_mut()
+        self.slots.get_mut(slot)
     }
 
     /// The sending half of a stream.
@@ -136,14 +149,10 @@ impl Table {
         self.find(id).is_some()
     }
 
-    /// Adds a stream whose name is new.
+    /// Adds a stream whose ID is new.
     pub(super) fn insert(&mut self, stream: Stream) {
         let id = stream.id;
-        let slot = self.free.pop().unwrap_or(self.slots.len());
-        if slot == self.slots.len() {
-            self.slots.push(None);
-        }
-        self.slots[slot] = Some(Box::new(stream));
+        let slot = self.slots.insert(stream);
         let previous = self.by_id.insert(id, slot);
         debug_assert!(previous.is_none(), "a stream is created once");
         self.guess = slot;
@@ -151,19 +160,17 @@ impl Table {
 
     pub(super) fn remove(&mut self, id: StreamId) {
         if let Some(slot) = self.by_id.remove(&id) {
-            self.slots[slot] = None;
-            self.free.push(slot);
+            self.slots.remove(slot);
         }
     }
 
     /// All streams, in an order that depends only on the order of insertions and removals.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (StreamId, &mut Stream)> {
-        self.slots.iter_mut().flatten().map(|stream| (stream.id, &mut **stream))
+        self.slots.iter_mut().map(|(_, stream)| (stream.id, stream))
     }
 
     fn find(&mut self, id: StreamId) -> Option<usize> {
-        if self.slots.get(self.guess).is_some_and(|slot| slot.as_ref().is_some_and(|stream| stream.id == id))
-        {
+        if self.slots.get(self.guess).is_some_and(|stream| stream.id == id) {
             return Some(self.guess);
         }
         self.guess = *self.by_id.get(&id)?;

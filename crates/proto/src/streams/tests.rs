@@ -9,6 +9,7 @@ use crate::packet::{FrameWriter, SentFrames};
 
 mod attacks;
 mod control;
+mod ends;
 mod memory;
 mod reset_at;
 mod transfer;

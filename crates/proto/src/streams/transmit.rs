@@ -1,4 +1,6 @@
-//! Frames to the peer, and their fate.
+//! Frames to the peer, and what happens when they are acknowledged or lost.
+
+use std::ops::Range;
 
 use fulmar_wire::{DataBlocked, Dir, Frame, MaxData, MaxStreams, StreamId, StreamsBlocked, VarInt};
 
@@ -151,12 +153,12 @@ impl Streams {
             self.stats.bytes_sent += len as u64;
             if send.has_new() {
                 self.fresh.charge(len);
-                self.note_blocked();
+                self.report_blocked();
             } else {
                 send.queued_fresh = false;
                 self.fresh.pop();
-                if send.is_cut() {
-                    // With the last bytes of a stream that ends early its end can be told.
+                if send.is_partially_reset() {
+                    // The last bytes that are delivered have left: RESET_STREAM_AT can follow.
                     self.sync(id);
                 }
             }
@@ -166,7 +168,9 @@ impl Streams {
     /// The packet with this frame was acknowledged. Tokens of other components are ignored.
     pub(crate) fn on_acked(&mut self, token: &SentFrame) {
         match *token {
-            SentFrame::Stream { id, offset, len, fin } => self.on_data_acked(id, offset, len, fin),
+            SentFrame::Stream { id, offset, len, fin } => {
+                self.on_stream_acked(id, offset..offset + u64::from(len), fin);
+            }
             // RFC 9000 §3.1: the acknowledgement of RESET_STREAM ends the half.
             SentFrame::ResetStream(id) => self.drop_send(id),
             SentFrame::ResetStreamAt { id, reliable_size } => {
@@ -186,9 +190,10 @@ impl Streams {
         }
     }
 
-    fn on_data_acked(&mut self, id: StreamId, offset: u64, len: u32, fin: bool) {
+    /// The peer has these bytes of a stream, and its end if `fin`: one STREAM frame, or several that follow one another.
+    pub(crate) fn on_stream_acked(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
         let Some(send) = self.table.send_mut(id) else { return };
-        let acked = send.on_acked(offset, len, fin);
+        let acked = send.on_acked(range, fin);
         self.apply_acked(id, &acked);
     }
 
@@ -223,7 +228,9 @@ impl Streams {
     fn on_stream_frame_lost(&mut self, id: StreamId, token: &SentFrame) {
         let Some(stream) = self.table.get_mut(id) else { return };
         match (token, &mut stream.send, &mut stream.recv) {
-            (&SentFrame::Stream { offset, len, fin, .. }, Some(send), _) => send.on_lost(offset, len, fin),
+            (&SentFrame::Stream { offset, len, fin, .. }, Some(send), _) => {
+                send.on_lost(offset..offset + u64::from(len), fin);
+            }
             (SentFrame::ResetStream(_), Some(send), _) => send.reset_frame().on_lost(),
             (&SentFrame::ResetStreamAt { reliable_size, .. }, Some(send), _) => {
                 send.on_reset_at_lost(reliable_size);

@@ -6,10 +6,11 @@ use std::task::Waker;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_proto::{ConnectionError, ConnectionHandle, Dir, Event, PathEvent, StreamEvent, VarInt};
+use fulmar_proto::{ConnectionError, ConnectionHandle, Event, PathEvent, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
-use super::waiting::StreamWaiters;
+use super::drop_codes::DropCodes;
+use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
 use crate::clock;
 use crate::endpoint::Shared;
 use crate::sync::lock;
@@ -30,7 +31,11 @@ pub(crate) struct Inner {
 pub(crate) struct State {
     pub(crate) proto: fulmar_proto::Connection,
     /// Who waits for which stream.
-    pub(crate) streams: StreamWaiters,
+    pub(crate) streams: StreamSlots,
+    /// Who waits to open or to accept streams.
+    pub(crate) queues: StreamQueues,
+    /// What handles tell the peer when they are dropped.
+    pub(crate) drop_codes: DropCodes,
     /// The task that awaits [`Connecting`](super::Connecting).
     pub(crate) connecting: Option<Waker>,
     pub(crate) is_connected: bool,
@@ -50,10 +55,6 @@ pub(crate) struct State {
 pub(crate) struct Changed {
     pub(crate) connected: Notify,
     pub(crate) closed: Notify,
-    /// The peer opened a stream of this direction.
-    pub(crate) accept: [Notify; 2],
-    /// The peer allowed more streams of this direction.
-    pub(crate) open: [Notify; 2],
     pub(crate) datagram_received: Notify,
     pub(crate) datagrams_unblocked: Notify,
     /// The peer sees this end elsewhere.
@@ -65,19 +66,7 @@ pub(crate) struct Changed {
 impl Changed {
     fn all(&self) -> impl Iterator<Item = &Notify> {
         let datagrams = [&self.datagram_received, &self.datagrams_unblocked, &self.datagrams_dropped];
-        [&self.connected, &self.closed, &self.observed_address]
-            .into_iter()
-            .chain(datagrams)
-            .chain(&self.accept)
-            .chain(&self.open)
-    }
-}
-
-/// The place of a direction in the arrays of [`Changed`].
-pub(crate) fn index(dir: Dir) -> usize {
-    match dir {
-        Dir::Bi => 0,
-        Dir::Uni => 1,
+        [&self.connected, &self.closed, &self.observed_address].into_iter().chain(datagrams)
     }
 }
 
@@ -103,7 +92,9 @@ impl Inner {
     ) -> Self {
         let state = State {
             proto,
-            streams: StreamWaiters::default(),
+            streams: StreamSlots::default(),
+            queues: StreamQueues::default(),
+            drop_codes: DropCodes::default(),
             connecting: None,
             is_connected: false,
             error: None,
@@ -146,7 +137,11 @@ impl Inner {
 
     /// Closes the connection, if it is not over yet.
     pub(crate) fn close(self: &Arc<Self>, code: VarInt, reason: Bytes) {
-        let mut state = self.lock();
+        self.close_locked(self.lock(), code, reason);
+    }
+
+    /// The same with the lock, which is released.
+    fn close_locked(self: &Arc<Self>, mut state: MutexGuard<'_, State>, code: VarInt, reason: Bytes) {
         if state.error.is_some() {
             return;
         }
@@ -177,6 +172,7 @@ impl Inner {
         state.error.get_or_insert(reason);
         wakers.extend(state.connecting.take());
         state.streams.wake_all(wakers);
+        state.queues.wake_all(wakers);
         self.changed.all().for_each(Notify::notify_waiters);
     }
 
@@ -190,7 +186,7 @@ impl Inner {
                     wakers.extend(state.connecting.take());
                 }
                 Event::ConnectionLost { reason } => self.terminate(state, reason, wakers),
-                Event::Stream(event) => self.on_stream_event(state, event, wakers),
+                Event::Stream(event) => Self::on_stream_event(state, event, wakers),
                 Event::DatagramReceived => self.changed.datagram_received.notify_waiters(),
                 Event::DatagramsUnblocked => self.changed.datagrams_unblocked.notify_waiters(),
                 Event::DatagramsDropped => self.changed.datagrams_dropped.notify_waiters(),
@@ -203,19 +199,22 @@ impl Inner {
         }
     }
 
-    fn on_stream_event(&self, state: &mut State, event: StreamEvent, wakers: &mut Vec<Waker>) {
+    fn on_stream_event(state: &mut State, event: StreamEvent, wakers: &mut Vec<Waker>) {
         match event {
-            StreamEvent::Opened { dir } => self.changed.accept[index(dir)].notify_waiters(),
-            StreamEvent::Available { dir } => self.changed.open[index(dir)].notify_waiters(),
-            StreamEvent::Readable(id) => wakers.extend(state.streams.take_reader(id)),
-            StreamEvent::Writable(id) => wakers.extend(state.streams.take_writer(id)),
-            StreamEvent::Finished(id) => state.streams.on_fate(id, None, wakers),
-            StreamEvent::Stopped { id, code } => state.streams.on_fate(id, Some(code), wakers),
+            StreamEvent::Opened { dir } => state.queues.of(Awaited::Accept(dir)).wake_all(wakers),
+            StreamEvent::Available { dir } => state.queues.of(Awaited::Open(dir)).wake_all(wakers),
+            StreamEvent::Readable(id) => state.streams.on_readable(id, wakers),
+            StreamEvent::Writable(id) => state.streams.on_writable(id, wakers),
+            StreamEvent::Finished(id) => state.streams.on_completed(id, Completion::Received, wakers),
+            StreamEvent::Stopped { id, code } => {
+                state.streams.on_completed(id, Completion::Stopped(code), wakers);
+            }
         }
     }
 }
 
-/// A counted handle of the application. When the last one is dropped, the connection is closed with code 0.
+/// A counted handle of the application. When the last one is dropped, the connection is closed with
+/// [`DropCodes::connection_close`].
 pub(crate) struct ConnectionRef(Arc<Inner>);
 
 impl ConnectionRef {
@@ -253,7 +252,9 @@ impl Clone for ConnectionRef {
 impl Drop for ConnectionRef {
     fn drop(&mut self) {
         if self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.close(VarInt::ZERO, Bytes::new());
+            let state = self.0.lock();
+            let code = state.drop_codes.connection_close;
+            self.0.close_locked(state, code, Bytes::new());
         }
     }
 }

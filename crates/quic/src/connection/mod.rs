@@ -2,7 +2,9 @@
 
 mod connecting;
 mod datagrams;
+mod drop_codes;
 mod inner;
+mod opening;
 mod waiting;
 
 use std::fmt;
@@ -11,93 +13,43 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_proto::congestion::SavedPath;
-use fulmar_proto::{ConnectionError, ConnectionStats, Dir, EarlyData, Side, StreamId, TlsError, VarInt};
+use fulmar_proto::{ConnectionError, ConnectionStats, EarlyData, Side, TlsError, VarInt};
 use rustls::pki_types::CertificateDer;
-
-use crate::stream::{RecvStream, SendStream};
 
 pub use connecting::Connecting;
 pub use datagrams::DatagramOptions;
+pub use drop_codes::DropCodes;
 pub(crate) use inner::{ConnectionRef, Inner, State};
-pub(crate) use waiting::Fate;
+pub(crate) use waiting::{Completion, SlotKey, Ticket};
 
-use inner::index;
+use waiting::Awaited;
 
 /// A QUIC connection.
 ///
 /// It is a handle: clones refer to the same connection, and so do its streams. When the last of them is dropped, the
-/// connection is closed with code 0 and data that was not acknowledged yet may be lost: await
-/// [`SendStream::stopped`] or an answer of the peer before that.
-#[derive(Clone)]
+/// connection is closed with code 0 (see [`Connection::set_drop_codes`]) and data that was not acknowledged yet may be lost:
+/// await [`SendStream::stopped`](crate::SendStream::stopped) or an answer of the peer before that.
+///
+/// The futures of the async methods borrow the handle and are independent of each other. The `poll_*` methods are for
+/// hand-written futures and adapters: a handle remembers for each of them the task that has polled last, and a clone
+/// remembers its own.
 pub struct Connection {
     inner: ConnectionRef,
+    /// The places of this handle among those who wait, by [`Awaited::index`].
+    tickets: [Option<Ticket>; Awaited::ALL.len()],
 }
 
 impl Connection {
     pub(crate) fn new(inner: ConnectionRef) -> Self {
-        Self { inner }
+        Self { inner, tickets: Default::default() }
     }
 
-    /// Opens a bidirectional stream, waiting until the peer's limit allows it. The peer learns of the stream when something
-    /// is sent on it.
-    ///
-    /// Cancellation safe.
-    ///
-    /// # Errors
-    /// If the connection is over.
-    pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
-        let id = self.open(Dir::Bi).await?;
-        Ok((self.send_stream(id), self.recv_stream(id)))
-    }
-
-    /// Opens a unidirectional stream, waiting until the peer's limit allows it.
-    ///
-    /// Cancellation safe.
-    ///
-    /// # Errors
-    /// If the connection is over.
-    pub async fn open_uni(&self) -> Result<SendStream, ConnectionError> {
-        Ok(self.send_stream(self.open(Dir::Uni).await?))
-    }
-
-    /// Opens a bidirectional stream now, or returns `None` if the peer's limit is reached.
-    ///
-    /// # Errors
-    /// If the connection is over.
-    pub fn try_open_bi(&self) -> Result<Option<(SendStream, RecvStream)>, ConnectionError> {
-        let id = self.try_open(Dir::Bi)?;
-        Ok(id.map(|id| (self.send_stream(id), self.recv_stream(id))))
-    }
-
-    /// Opens a unidirectional stream now, or returns `None` if the peer's limit is reached.
-    ///
-    /// # Errors
-    /// If the connection is over.
-    pub fn try_open_uni(&self) -> Result<Option<SendStream>, ConnectionError> {
-        Ok(self.try_open(Dir::Uni)?.map(|id| self.send_stream(id)))
-    }
-
-    /// Waits for the next bidirectional stream that the peer opens.
-    ///
-    /// Streams that nobody accepts are limited by `TransportConfig::max_concurrent_bidi_streams`: the peer has to wait then.
-    ///
-    /// Cancellation safe: no stream is lost.
-    ///
-    /// # Errors
-    /// If the connection is over and all streams that arrived before were accepted.
-    pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
-        let id = self.accept(Dir::Bi).await?;
-        Ok((self.send_stream(id), self.recv_stream(id)))
-    }
-
-    /// Waits for the next unidirectional stream that the peer opens. See [`accept_bi`](Self::accept_bi).
-    ///
-    /// Cancellation safe: no stream is lost.
-    ///
-    /// # Errors
-    /// If the connection is over and all streams that arrived before were accepted.
-    pub async fn accept_uni(&self) -> Result<RecvStream, ConnectionError> {
-        Ok(self.recv_stream(self.accept(Dir::Uni).await?))
+    /// Sets what the peer is told by streams and connections that are dropped before their end. It holds for all handles of
+    /// the connection, from now on. A stream can have a code of its own:
+    /// [`SendStream::set_drop_code`](crate::SendStream::set_drop_code),
+    /// [`RecvStream::set_drop_code`](crate::RecvStream::set_drop_code).
+    pub fn set_drop_codes(&self, codes: DropCodes) {
+        self.inner.lock().drop_codes = codes;
     }
 
     /// Closes the connection at once: the peer is told `code` and `reason`, whose meaning is the application's; what was
@@ -265,47 +217,22 @@ impl Connection {
     pub fn stable_id(&self) -> u64 {
         self.inner.inner().id()
     }
+}
 
-    fn try_open(&self, dir: Dir) -> Result<Option<StreamId>, ConnectionError> {
-        let mut state = self.inner.lock();
-        state.check()?;
-        let id = state.proto.streams().open(dir);
-        // Where the limit was reached, the peer is told so (STREAMS_BLOCKED, RFC 9000 §19.14).
-        self.inner.release(state);
-        Ok(id)
+impl Clone for Connection {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone())
     }
+}
 
-    async fn open(&self, dir: Dir) -> Result<StreamId, ConnectionError> {
-        loop {
-            let available = self.inner.inner().changed.open[index(dir)].notified();
-            if let Some(id) = self.try_open(dir)? {
-                return Ok(id);
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.tickets.iter().any(Option::is_some) {
+            let mut state = self.inner.lock();
+            for awaited in Awaited::ALL {
+                state.queues.of(awaited).leave(&mut self.tickets[awaited.index()]);
             }
-            available.await;
         }
-    }
-
-    async fn accept(&self, dir: Dir) -> Result<StreamId, ConnectionError> {
-        loop {
-            let opened = self.inner.inner().changed.accept[index(dir)].notified();
-            {
-                let mut state = self.inner.lock();
-                if let Some(id) = state.proto.streams().accept(dir) {
-                    self.inner.release(state);
-                    return Ok(id);
-                }
-                state.check()?;
-            }
-            opened.await;
-        }
-    }
-
-    fn send_stream(&self, id: StreamId) -> SendStream {
-        SendStream::new(self.inner.clone(), id)
-    }
-
-    fn recv_stream(&self, id: StreamId) -> RecvStream {
-        RecvStream::new(self.inner.clone(), id)
     }
 }
 

@@ -1,89 +1,276 @@
-//! Who waits for which stream of a connection.
+//! Who waits for what: tasks that wait for an event of the connection, and the tasks of its streams.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 
-use fulmar_proto::{StreamId, VarInt};
-use tokio::sync::Notify;
+use fulmar_proto::{Dir, StreamId, VarInt};
+use slab::Slab;
 
-/// The tasks that wait for streams, at most one reader and one writer for each.
+/// Tasks that wait for the same event, each with a ticket, so that whoever gives up leaves nothing behind.
 ///
-/// Limit: there are entries only for streams whose handle, or whose future that awaits its fate, is alive.
+/// An event wakes all of them: each looks whether there is something for it, and waits again if not. So it does no harm if one
+/// that was woken is dropped before it runs.
+///
+/// Limit: an entry for each handle or future that waits.
 #[derive(Default)]
-pub(crate) struct StreamWaiters {
-    readers: BTreeMap<StreamId, Waker>,
-    writers: BTreeMap<StreamId, Waker>,
-    fates: BTreeMap<StreamId, Arc<Fate>>,
+pub(crate) struct WaitList {
+    wakers: Slab<Waker>,
+    /// Counts the events. Tickets from before the last one are void.
+    round: u64,
 }
 
-/// What became of a stream that this end sent.
-#[derive(Default)]
-pub(crate) struct Fate {
-    /// `None`: the peer has received everything. `Some`: the peer asked to stop with this code.
-    pub(crate) outcome: OnceLock<Option<VarInt>>,
-    /// The outcome, or the end of the connection, is known.
-    pub(crate) changed: Notify,
+/// A place in a [`WaitList`].
+pub(crate) struct Ticket {
+    round: u64,
+    place: usize,
 }
 
-impl StreamWaiters {
-    /// The task of `cx` waits for bytes of the stream.
-    pub(crate) fn wait_to_read(&mut self, id: StreamId, cx: &Context<'_>) {
-        note(&mut self.readers, id, cx);
-    }
-
-    /// The task of `cx` waits for room in the stream.
-    pub(crate) fn wait_to_write(&mut self, id: StreamId, cx: &Context<'_>) {
-        note(&mut self.writers, id, cx);
-    }
-
-    pub(crate) fn take_reader(&mut self, id: StreamId) -> Option<Waker> {
-        self.readers.remove(&id)
-    }
-
-    pub(crate) fn take_writer(&mut self, id: StreamId) -> Option<Waker> {
-        self.writers.remove(&id)
-    }
-
-    /// Begins to follow the fate of a stream that is being sent.
-    pub(crate) fn follow(&mut self, id: StreamId) -> Arc<Fate> {
-        self.fates.entry(id).or_default().clone()
-    }
-
-    /// The stream's fate is known.
-    pub(crate) fn on_fate(&mut self, id: StreamId, outcome: Option<VarInt>, wakers: &mut Vec<Waker>) {
-        wakers.extend(self.take_writer(id));
-        if let Some(fate) = self.fates.remove(&id) {
-            // A stream that was stopped may be reported as finished later; what came first counts.
-            let _ = fate.outcome.set(outcome);
-            fate.changed.notify_waiters();
+impl WaitList {
+    /// The task of `cx` waits for the next event. `ticket` is the one it has, which is renewed if it is void.
+    pub(crate) fn wait(&mut self, ticket: &mut Option<Ticket>, cx: &Context<'_>) {
+        match ticket {
+            Some(Ticket { round, place }) if *round == self.round => {
+                self.wakers[*place].clone_from(cx.waker());
+            }
+            _ => {
+                let place = self.wakers.insert(cx.waker().clone());
+                *ticket = Some(Ticket { round: self.round, place });
+            }
         }
     }
 
-    /// The handle that sends the stream is being dropped. `fate` is its share of the fate.
-    pub(crate) fn forget_sender(&mut self, id: StreamId, fate: &Arc<Fate>) {
-        self.writers.remove(&id);
-        // Two shares are this table's and the handle's; another is a future that still waits.
-        if Arc::strong_count(fate) <= 2 {
-            self.fates.remove(&id);
+    /// Gives a ticket back, if there is one: its task no longer waits.
+    pub(crate) fn leave(&mut self, ticket: &mut Option<Ticket>) {
+        if let Some(ticket) = ticket.take()
+            && ticket.round == self.round
+        {
+            self.wakers.remove(ticket.place);
         }
     }
 
-    /// The handle that receives the stream is being dropped.
-    pub(crate) fn forget_reader(&mut self, id: StreamId) {
-        self.readers.remove(&id);
+    /// The event has come.
+    pub(crate) fn wake_all(&mut self, wakers: &mut Vec<Waker>) {
+        self.round += 1;
+        wakers.extend(self.wakers.drain());
+    }
+}
+
+/// The tasks that wait to open or to accept streams.
+#[derive(Default)]
+pub(crate) struct StreamQueues {
+    open: [WaitList; 2],
+    accept: [WaitList; 2],
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// The peer allows more streams of this direction.
+    Open(Dir),
+    /// The peer has opened a stream of this direction.
+    Accept(Dir),
+}
+
+impl Awaited {
+    /// All there are, in the order of [`Awaited::index`].
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Open(Dir::Bi), Self::Open(Dir::Uni), Self::Accept(Dir::Bi), Self::Accept(Dir::Uni)];
+
+    /// The place in [`Awaited::ALL`].
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Open(dir) => direction(dir),
+            Self::Accept(dir) => 2 + direction(dir),
+        }
+    }
+}
+
+fn direction(dir: Dir) -> usize {
+    match dir {
+        Dir::Bi => 0,
+        Dir::Uni => 1,
+    }
+}
+
+impl StreamQueues {
+    /// Those who wait for this.
+    pub(crate) fn of(&mut self, awaited: Awaited) -> &mut WaitList {
+        match awaited {
+            Awaited::Open(dir) => &mut self.open[direction(dir)],
+            Awaited::Accept(dir) => &mut self.accept[direction(dir)],
+        }
     }
 
     /// Wakes everybody: the connection is over.
     pub(crate) fn wake_all(&mut self, wakers: &mut Vec<Waker>) {
-        wakers.extend(std::mem::take(&mut self.readers).into_values());
-        wakers.extend(std::mem::take(&mut self.writers).into_values());
-        for fate in std::mem::take(&mut self.fates).into_values() {
-            fate.changed.notify_waiters();
-        }
+        Awaited::ALL.into_iter().for_each(|awaited| self.of(awaited).wake_all(wakers));
     }
 }
 
-fn note(wakers: &mut BTreeMap<StreamId, Waker>, id: StreamId, cx: &Context<'_>) {
-    wakers.entry(id).and_modify(|waker| waker.clone_from(cx.waker())).or_insert_with(|| cx.waker().clone());
+/// The tasks of all streams that the application holds: a slot for each stream.
+///
+/// Handles keep the key of their slot, so that only events of the core, which name streams by ID, have to be looked up.
+///
+/// Limit: a slot exists as long as a handle of its stream, or a future that waits for its completion. Streams are
+/// limited by `TransportConfig::max_concurrent_*_streams` of both ends. Memory for as many slots as there ever were at
+/// a time is kept.
+#[derive(Default)]
+pub(crate) struct StreamSlots {
+    slots: Slab<Slot>,
+    #[expect(
+        clippy::disallowed_types,
+        reason = "it is never iterated over, and nothing here has to be repeatable"
+    )]
+    by_id: std::collections::HashMap<StreamId, usize>,
+    /// The slot that the last event was for: events of the same stream come in rows.
+    guess: usize,
 }
+
+/// Where the tasks of a stream are in [`StreamSlots`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SlotKey {
+    pub(crate) id: StreamId,
+    slot: usize,
+}
+
+/// The tasks of a stream: at most one reader and one writer, and any number that wait for its completion.
+struct Slot {
+    id: StreamId,
+    /// Handles and futures that hold the key.
+    users: usize,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+    completion: Option<Completion>,
+    /// Those who wait for the completion.
+    completing: WaitList,
+}
+
+/// How the sending of a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completion {
+    /// The peer has received everything, or what a reset has left of it.
+    Received,
+    /// The peer has asked to stop, with this code.
+    Stopped(VarInt),
+}
+
+impl StreamSlots {
+    /// Makes the slot of a new stream, for `users` handles.
+    pub(crate) fn insert(&mut self, id: StreamId, users: usize) -> SlotKey {
+        let slot = self.slots.insert(Slot {
+            id,
+            users,
+            reader: None,
+            writer: None,
+            completion: None,
+            completing: WaitList::default(),
+        });
+        self.by_id.insert(id, slot);
+        self.guess = slot;
+        SlotKey { id, slot }
+    }
+
+    /// Somebody else will hold the key.
+    pub(crate) fn share(&mut self, key: SlotKey) {
+        self.slot(key).users += 1;
+    }
+
+    /// A holder of the key gives it back.
+    pub(crate) fn release(&mut self, key: SlotKey) {
+        let slot = self.slot(key);
+        slot.users -= 1;
+        if slot.users == 0 {
+            self.slots.remove(key.slot);
+            self.by_id.remove(&key.id);
+        }
+    }
+
+    /// The handle that receives the stream gives its key back.
+    pub(crate) fn release_reader(&mut self, key: SlotKey) {
+        self.slot(key).reader = None;
+        self.release(key);
+    }
+
+    /// The handle that sends the stream gives its key back.
+    pub(crate) fn release_writer(&mut self, key: SlotKey) {
+        self.slot(key).writer = None;
+        self.release(key);
+    }
+
+    /// The task of `cx` waits for bytes of the stream, or its end.
+    pub(crate) fn wait_to_read(&mut self, key: SlotKey, cx: &Context<'_>) {
+        set(&mut self.slot(key).reader, cx);
+    }
+
+    /// The task of `cx` waits for room in the stream.
+    pub(crate) fn wait_to_write(&mut self, key: SlotKey, cx: &Context<'_>) {
+        set(&mut self.slot(key).writer, cx);
+    }
+
+    /// How the sending of the stream ended, if it has.
+    pub(crate) fn completion(&mut self, key: SlotKey) -> Option<Completion> {
+        self.slot(key).completion
+    }
+
+    /// The sending of a stream had ended before it had a slot.
+    pub(crate) fn set_completion(&mut self, key: SlotKey, completion: Completion) {
+        self.slot(key).completion = Some(completion);
+    }
+
+    /// Those who wait for the completion of the stream.
+    pub(crate) fn completing(&mut self, key: SlotKey) -> &mut WaitList {
+        &mut self.slot(key).completing
+    }
+
+    /// There is something to read.
+    pub(crate) fn on_readable(&mut self, id: StreamId, wakers: &mut Vec<Waker>) {
+        wakers.extend(self.find(id).and_then(|slot| slot.reader.take()));
+    }
+
+    /// There is room to write.
+    pub(crate) fn on_writable(&mut self, id: StreamId, wakers: &mut Vec<Waker>) {
+        wakers.extend(self.find(id).and_then(|slot| slot.writer.take()));
+    }
+
+    /// The sending of the stream has ended.
+    pub(crate) fn on_completed(&mut self, id: StreamId, completion: Completion, wakers: &mut Vec<Waker>) {
+        let Some(slot) = self.find(id) else { return };
+        wakers.extend(slot.writer.take());
+        // A stream that was stopped may be reported as received later; what came first counts.
+        slot.completion.get_or_insert(completion);
+        slot.completing.wake_all(wakers);
+    }
+
+    /// Wakes everybody: the connection is over.
+    pub(crate) fn wake_all(&mut self, wakers: &mut Vec<Waker>) {
+        for (_, slot) in &mut self.slots {
+            wakers.extend(slot.reader.take());
+            wakers.extend(slot.writer.take());
+            slot.completing.wake_all(wakers);
+        }
+    }
+
+    /// The slot of a key, which exists as long as the key is held.
+    fn slot(&mut self, key: SlotKey) -> &mut Slot {
+        let slot = &mut self.slots[key.slot];
+        debug_assert!(slot.id == key.id, "the slot belongs to another stream");
+        slot
+    }
+
+    fn find(&mut self, id: StreamId) -> Option<&mut Slot> {
+        if self.slots.get(self.guess).is_none_or(|slot| slot.id != id) {
+            self.guess = *self.by_id.get(&id)?;
+        }
+        self.slots.get_mut(self.guess)
+    }
+}
+
+/// Keeps the waker of `cx`, without a copy if it is the one that is there.
+fn set(waker: &mut Option<Waker>, cx: &Context<'_>) {
+    match waker {
+        Some(waker) => waker.clone_from(cx.waker()),
+        None => *waker = Some(cx.waker().clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

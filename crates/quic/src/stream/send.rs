@@ -1,18 +1,14 @@
 //! The sending side of a stream.
 
+mod stopped;
+mod write;
+
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::io;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use fulmar_proto::{ResetAtError, StreamId, VarInt};
-use tokio::io::AsyncWrite;
+use fulmar_proto::{Priority, ResetAtError, StreamId, VarInt};
 
-use crate::connection::{ConnectionRef, Fate};
-use crate::error::{ClosedStream, StoppedError, WriteError};
+use crate::connection::{ConnectionRef, SlotKey, Ticket};
+use crate::error::ClosedStream;
 
 /// A stream that this end sends.
 ///
@@ -21,25 +17,30 @@ use crate::error::{ClosedStream, StoppedError, WriteError};
 ///
 /// Dropping the stream finishes it, if it was neither finished nor reset: everything that was written is still delivered, as
 /// long as the connection lives. Whoever gives up in the middle should call [`reset`](Self::reset), so that the peer does
-/// not take a part for the whole.
+/// not take a part for the whole, or have the stream reset when it is dropped: [`set_drop_code`](Self::set_drop_code).
+///
+/// The `poll_*` methods do what the async ones do, for hand-written futures and adapters. Of those that return `Pending`, the
+/// task that polled last is woken: one for writing, and one for [`poll_stopped`](Self::poll_stopped).
 pub struct SendStream {
     connection: ConnectionRef,
-    id: StreamId,
-    fate: Arc<Fate>,
+    key: SlotKey,
+    /// The place among those who wait for the completion, of `poll_stopped`.
+    stopping: Option<Ticket>,
     written: u64,
     /// Finished or reset by this end.
     is_closed: bool,
+    /// What to reset with, or to finish (`None`), when this is dropped. If nothing is set, the connection says.
+    drop_code: Option<Option<VarInt>>,
 }
 
 impl SendStream {
-    pub(crate) fn new(connection: ConnectionRef, id: StreamId) -> Self {
-        let fate = connection.lock().streams.follow(id);
-        Self { connection, id, fate, written: 0, is_closed: false }
+    pub(crate) fn new(connection: ConnectionRef, key: SlotKey) -> Self {
+        Self { connection, key, stopping: None, written: 0, is_closed: false, drop_code: None }
     }
 
     /// The stream's number.
     pub fn id(&self) -> StreamId {
-        self.id
+        self.key.id
     }
 
     /// How many bytes were accepted from the application so far. After a cancelled [`write_all`](Self::write_all) it tells how far that came.
@@ -47,67 +48,9 @@ impl SendStream {
         self.written
     }
 
-    /// Writes as much of `data` as there is room for, at least one byte, and returns how much. The bytes are copied.
-    ///
-    /// Cancellation safe: nothing is written unless it returns `Ok`.
-    ///
-    /// # Errors
-    /// If the peer stopped the stream, the stream was closed or the connection is over.
-    pub async fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
-        poll_fn(|cx| self.poll_write_bytes(cx, data)).await
-    }
-
-    /// Writes all of `data`. The bytes are copied.
-    ///
-    /// Cancelled, it has written a prefix of `data`, in order and without gaps; [`bytes_written`](Self::bytes_written) tells how much.
-    ///
-    /// # Errors
-    /// See [`write`](Self::write).
-    pub async fn write_all(&mut self, mut data: &[u8]) -> Result<(), WriteError> {
-        while !data.is_empty() {
-            let written = self.write(data).await?;
-            data = &data[written..];
-        }
-        Ok(())
-    }
-
-    /// Writes as much of `data` as there is room for, at least one byte, without copying, and cuts it off from `data`.
-    ///
-    /// Cancellation safe: what remains in `data` is what was not written.
-    ///
-    /// # Errors
-    /// See [`write`](Self::write).
-    pub async fn write_some(&mut self, data: &mut Bytes) -> Result<usize, WriteError> {
-        poll_fn(|cx| self.poll_write_chunk(cx, data)).await
-    }
-
-    /// Writes all of `data` without copying.
-    ///
-    /// Cancelled, it has written a prefix of `data`; [`bytes_written`](Self::bytes_written) tells how much.
-    ///
-    /// # Errors
-    /// See [`write`](Self::write).
-    pub async fn write_chunk(&mut self, mut data: Bytes) -> Result<(), WriteError> {
-        while !data.is_empty() {
-            self.write_some(&mut data).await?;
-        }
-        Ok(())
-    }
-
-    /// Writes all `chunks` in order without copying. What was written is cut off from them.
-    ///
-    /// Cancellation safe: what remains in `chunks` is what was not written.
-    ///
-    /// # Errors
-    /// See [`write`](Self::write).
-    pub async fn write_chunks(&mut self, chunks: &mut [Bytes]) -> Result<(), WriteError> {
-        while chunks.iter().any(|chunk| !chunk.is_empty()) {
-            poll_fn(|cx| self.poll_send(cx, |stream| stream.write_chunks(chunks))).await?;
-        }
-        Ok(())
-    }
-
     /// Ends the stream after what was written. It does not wait for the delivery: see [`stopped`](Self::stopped).
+    ///
+    /// Where the last bytes are at hand, [`finish_with`](Self::finish_with) saves a packet: the end leaves with them.
     ///
     /// # Errors
     /// If the stream was already finished or reset.
@@ -118,7 +61,7 @@ impl SendStream {
         self.is_closed = true;
         let mut state = self.connection.lock();
         // A stream that the peer stopped, or whose connection is over, has no end to announce any more.
-        let _ = state.proto.streams().send(self.id).finish();
+        let _ = state.proto.streams().send(self.key.id).finish();
         self.connection.release(state);
         Ok(())
     }
@@ -130,7 +73,7 @@ impl SendStream {
     /// If the stream was already reset, or delivered completely.
     pub fn reset(&mut self, code: VarInt) -> Result<(), ClosedStream> {
         let mut state = self.connection.lock();
-        let result = state.proto.streams().send(self.id).reset(code);
+        let result = state.proto.streams().send(self.key.id).reset(code);
         self.connection.release(state);
         self.is_closed = true;
         result.map_err(|_| ClosedStream)
@@ -147,43 +90,28 @@ impl SendStream {
     /// completely.
     pub fn reset_at(&mut self, code: VarInt, reliable_size: u64) -> Result<(), ResetAtError> {
         let mut state = self.connection.lock();
-        let result = state.proto.streams().send(self.id).reset_at(code, reliable_size);
+        let result = state.proto.streams().send(self.key.id).reset_at(code, reliable_size);
         self.connection.release(state);
         self.is_closed |= result != Err(ResetAtError::UnsupportedByPeer);
         result
     }
 
-    /// Waits for the fate of the stream: `None` when the peer has received all of it, up to its end, or what
-    /// [`reset_at`](Self::reset_at) has left of it; `Some(code)` when the peer
-    /// asked to stop (STOP_SENDING, RFC 9000 §19.5).
-    ///
-    /// The future does not borrow the stream and may outlive it. Cancellation safe.
-    ///
-    /// # Errors
-    /// If the connection ends first. The future is no handle: it does not keep the connection open.
-    pub fn stopped(&self) -> impl Future<Output = Result<Option<VarInt>, StoppedError>> + Send + 'static {
-        let fate = self.fate.clone();
-        let connection = self.connection.inner().clone();
-        async move {
-            loop {
-                let changed = fate.changed.notified();
-                if let Some(outcome) = fate.outcome.get() {
-                    return Ok(*outcome);
-                }
-                connection.lock().check()?;
-                changed.await;
-            }
-        }
+    /// Sets what becomes of this stream if it is dropped before it was finished or reset: with a code it is reset
+    /// (RESET_STREAM, RFC 9000 §19.4), with `None` finished. Otherwise
+    /// [`Connection::set_drop_codes`](crate::Connection::set_drop_codes) says.
+    pub fn set_drop_code(&mut self, code: Option<VarInt>) {
+        self.drop_code = Some(code);
     }
 
-    /// Sets the priority of this stream against the others of the connection: streams of a higher priority are sent first,
-    /// those of equal priority share. The default is 0.
+    /// Sets the priority of this stream against the others of the connection. It is a level, as streams of higher levels are
+    /// sent first and those of the same level share, or the urgency of an HTTP response and whether it is incremental
+    /// (RFC 9218): see [`Priority`]. The default is level 0.
     ///
     /// # Errors
     /// If the stream is delivered or reset.
-    pub fn set_priority(&self, priority: i32) -> Result<(), ClosedStream> {
+    pub fn set_priority(&self, priority: impl Into<Priority>) -> Result<(), ClosedStream> {
         let mut state = self.connection.lock();
-        let result = state.proto.streams().send(self.id).set_priority(priority);
+        let result = state.proto.streams().send(self.key.id).set_priority(priority);
         result.map_err(|_| ClosedStream)
     }
 
@@ -191,91 +119,32 @@ impl SendStream {
     ///
     /// # Errors
     /// If the stream is delivered or reset.
-    pub fn priority(&self) -> Result<i32, ClosedStream> {
-        self.connection.lock().proto.streams().send(self.id).priority().map_err(|_| ClosedStream)
-    }
-
-    fn poll_write_bytes(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, WriteError>> {
-        if data.is_empty() {
-            return Poll::Ready(Ok(0));
-        }
-        self.poll_send(cx, |stream| stream.write(data))
-    }
-
-    fn poll_write_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-        data: &mut Bytes,
-    ) -> Poll<Result<usize, WriteError>> {
-        if data.is_empty() {
-            return Poll::Ready(Ok(0));
-        }
-        self.poll_send(cx, |stream| stream.write_chunk(data))
-    }
-
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        write: impl FnOnce(&mut fulmar_proto::SendHandle<'_>) -> Result<usize, fulmar_proto::WriteError>,
-    ) -> Poll<Result<usize, WriteError>> {
-        let mut state = self.connection.lock();
-        state.check()?;
-        if self.is_closed {
-            return Poll::Ready(Err(WriteError::ClosedStream));
-        }
-        match write(&mut state.proto.streams().send(self.id)) {
-            Ok(written) => {
-                self.connection.release(state);
-                self.written += written as u64;
-                Poll::Ready(Ok(written))
-            }
-            Err(fulmar_proto::WriteError::Blocked) => {
-                state.streams.wait_to_write(self.id, cx);
-                Poll::Pending
-            }
-            Err(fulmar_proto::WriteError::Stopped(code)) => Poll::Ready(Err(WriteError::Stopped(code))),
-            Err(fulmar_proto::WriteError::ClosedStream) => Poll::Ready(Err(self.closed_error())),
-        }
-    }
-
-    /// A stream that the core has forgotten without this handle's doing was stopped by the peer.
-    fn closed_error(&self) -> WriteError {
-        match self.fate.outcome.get() {
-            Some(Some(code)) => WriteError::Stopped(*code),
-            _ => WriteError::ClosedStream,
-        }
+    pub fn priority(&self) -> Result<Priority, ClosedStream> {
+        self.connection.lock().proto.streams().send(self.key.id).priority().map_err(|_| ClosedStream)
     }
 }
 
 impl Drop for SendStream {
     fn drop(&mut self) {
         let mut state = self.connection.lock();
-        state.streams.forget_sender(self.id, &self.fate);
-        if !self.is_closed && state.error.is_none() {
-            let _ = state.proto.streams().send(self.id).finish();
-            self.connection.release(state);
+        state.streams.completing(self.key).leave(&mut self.stopping);
+        state.streams.release_writer(self.key);
+        if self.is_closed || state.error.is_some() {
+            return;
         }
-    }
-}
-
-impl AsyncWrite for SendStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        self.get_mut().poll_write_bytes(cx, data).map_err(Into::into)
-    }
-
-    /// Does nothing: what was written is sent as soon as the network allows.
-    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    /// Finishes the stream. It does not wait for the delivery.
-    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.get_mut().finish().or(Ok(())))
+        let code = self.drop_code.unwrap_or(state.drop_codes.reset_stream);
+        let streams = state.proto.streams();
+        let mut stream = streams.send(self.key.id);
+        let _ = match code {
+            Some(code) => stream.reset(code).ok(),
+            None => stream.finish().ok(),
+        };
+        self.connection.release(state);
     }
 }
 
 impl fmt::Debug for SendStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SendStream").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("SendStream").field("id", &self.key.id).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Early data in blocks of fixed size, for peers that send it in crumbs.
+//! Out-of-order data in blocks of fixed size, for peers that send it in tiny frames.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,14 +36,14 @@ impl Blocks {
         while !data.is_empty() {
             let (index, at) = split(offset);
             let len = data.len().min(BLOCK - at);
-            let (now, later) = data.split_at(len);
+            let (now, rest) = data.split_at(len);
             let block = self.map.entry(index).or_insert_with(Block::new);
             self.len -= block.count();
             block.data[at..at + len].copy_from_slice(now);
             block.mark(at..at + len, true);
             self.len += block.count();
             offset += len as u64;
-            data = later;
+            data = rest;
         }
     }
 

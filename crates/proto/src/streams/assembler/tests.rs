@@ -32,12 +32,12 @@ fn memory(assembler: &Assembler, packet: usize) -> usize {
     let ready: usize = assembler
         .ready
         .iter()
-        .map(|(_, piece)| match piece {
-            Piece::Shared(bytes) => 64 + if bytes.len() >= 256 { packet } else { bytes.len() },
-            Piece::Collected(bytes) => 64 + bytes.capacity(),
+        .map(|(_, segment)| match segment {
+            Segment::Shared(bytes) => 64 + if bytes.len() >= 256 { packet } else { bytes.len() },
+            Segment::Collected(bytes) => 64 + bytes.capacity(),
         })
         .sum();
-    ready + assembler.later.memory(packet) + assembler.read_ahead.len() * 16
+    ready + assembler.out_of_order.memory(packet) + assembler.read_ahead.len() * 16
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn copies_in_order_are_read_many_packets_at_a_time() {
 }
 
 #[test]
-fn early_copies_are_read_when_the_gap_before_them_closes() {
+fn out_of_order_copies_are_read_when_the_gap_before_them_closes() {
     let mut assembler = Assembler::default();
     for start in [2_000, 1_000, 0] {
         let data: Vec<u8> = (start..start + 1_000).map(byte).collect();
@@ -97,7 +97,7 @@ fn reading_ahead_stops_at_its_limit() {
 }
 
 #[test]
-fn crumbs_at_every_second_offset_stay_small() {
+fn tiny_segments_at_every_second_offset_stay_small() {
     const WINDOW: u64 = 1 << 18;
     let mut assembler = Assembler::default();
     let mut peak = 0;
@@ -114,11 +114,14 @@ fn crumbs_at_every_second_offset_stay_small() {
     assert!(memory(&assembler, 1_200) <= 3 * WINDOW as usize);
     let read = drain(&mut assembler, usize::MAX, true);
     assert_eq!(read.iter().map(|r| r.end - r.start).sum::<u64>(), WINDOW);
-    assert!(matches!(assembler.later, Later::Pieces(_)), "blocks are left when the gaps are closed");
+    assert!(
+        matches!(assembler.out_of_order, OutOfOrder::Segments(_)),
+        "blocks are left when the gaps are closed"
+    );
 }
 
 #[test]
-fn crumbs_far_apart_stay_small() {
+fn tiny_segments_far_apart_stay_small() {
     const WINDOW: u64 = 1 << 20;
     let mut assembler = Assembler::default();
     for offset in (1..WINDOW).step_by(1_000) {
@@ -128,7 +131,7 @@ fn crumbs_far_apart_stay_small() {
 }
 
 #[test]
-fn crumbs_in_order_are_collected() {
+fn tiny_segments_in_order_are_collected() {
     let mut assembler = Assembler::default();
     for offset in 0..100_000 {
         receive(&mut assembler, offset..offset + 1, 1_200);
@@ -153,7 +156,7 @@ proptest! {
     #[test]
     fn every_byte_is_delivered_once(
         segments in prop::collection::vec((0u64..20_000, 1u64..3_000, any::<bool>(), any::<bool>()), 1..120),
-        crumbs in prop::collection::vec(0u64..20_000, 0..200),
+        tiny_segments in prop::collection::vec(0u64..20_000, 0..200),
         unordered in any::<bool>(),
     ) {
         let mut assembler = Assembler::default();
@@ -165,7 +168,7 @@ proptest! {
             }
             seen.clone()
         };
-        for offset in crumbs {
+        for offset in tiny_segments {
             receive(&mut assembler, offset..offset + 1, 50);
         }
         for (start, len, padded, read) in segments {
@@ -177,6 +180,6 @@ proptest! {
         receive(&mut assembler, 0..23_000, 0);
         let all = note(drain(&mut assembler, 1_000, true));
         prop_assert!(all.contains_range(0..23_000) && all.len() == 1);
-        prop_assert!(assembler.later.is_empty() && assembler.read_ahead.is_empty());
+        prop_assert!(assembler.out_of_order.is_empty() && assembler.read_ahead.is_empty());
     }
 }

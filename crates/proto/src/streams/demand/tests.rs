@@ -9,7 +9,7 @@ fn the_busiest_round_trip_counts() {
     let mut now = Instant::ZERO;
     for step in [100, 200, 700, 50] {
         for _ in 0..10 {
-            demand.note(now, RTT, consumed);
+            demand.record(now, RTT, consumed);
             consumed += step;
             now += RTT / 10;
         }
@@ -20,12 +20,12 @@ fn the_busiest_round_trip_counts() {
 #[test]
 fn what_is_read_in_a_long_time_counts_as_little_as_it_was_at_a_time() {
     let mut demand = Demand::default();
-    demand.note(Instant::ZERO, RTT, 0);
-    demand.note(Instant::ZERO + RTT / 2, RTT, 1_000);
+    demand.record(Instant::ZERO, RTT, 0);
+    demand.record(Instant::ZERO + RTT / 2, RTT, 1_000);
     assert_eq!(demand.most(), 0, "the round is not over");
-    demand.note(Instant::ZERO + RTT * 10, RTT, 5_000);
+    demand.record(Instant::ZERO + RTT * 10, RTT, 5_000);
     assert_eq!(demand.most(), 500);
-    demand.note(Instant::ZERO + RTT * 10, Duration::ZERO, 9_000);
+    demand.record(Instant::ZERO + RTT * 10, Duration::ZERO, 9_000);
     assert_eq!(demand.most(), 500, "no time, no pace");
 }
 

@@ -5,16 +5,16 @@ const RTT: Duration = Duration::from_millis(100);
 #[test]
 fn credit_is_reported_once_per_limit() {
     let mut credit = SendCredit::new(0);
-    credit.note_blocked();
+    credit.on_blocked();
     assert_eq!(credit.blocked_frame().pending(), Some(0));
     credit.blocked_frame().on_written();
-    credit.note_blocked();
+    credit.on_blocked();
     assert_eq!(credit.blocked_frame().pending(), None);
     assert!(credit.raise(10) && !credit.raise(9));
     credit.blocked_frame().on_lost();
     assert_eq!(credit.blocked_frame().pending(), None, "the old limit is no longer of interest");
     credit.spend(10);
-    credit.note_blocked();
+    credit.on_blocked();
     assert_eq!((credit.blocked_frame().pending(), credit.available()), (Some(10), 0));
 }
 

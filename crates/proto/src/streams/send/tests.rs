@@ -34,8 +34,8 @@ fn the_end_travels_with_the_last_data() {
     assert_eq!(write(&mut send, 52, false), token(0, 50, false));
     assert_eq!(write(&mut send, 100, false), token(50, 50, true));
     assert!(!send.has_new() && !send.has_lost());
-    assert!(!send.on_acked(50, 50, true).finished);
-    let acked = send.on_acked(0, 50, false);
+    assert!(!send.on_acked(50..100, true).finished);
+    let acked = send.on_acked(0..50, false);
     assert!(acked.finished && acked.released == 100);
 }
 
@@ -47,10 +47,10 @@ fn the_end_alone_is_sent_and_sent_again() {
     assert!(send.has_lost() && !send.has_new());
     assert_eq!(write(&mut send, 2, true), None, "no room for the offset");
     assert_eq!(write(&mut send, 100, true), token(10, 0, true));
-    send.on_lost(10, 0, true);
-    send.on_lost(0, 10, false);
+    send.on_lost(10..10, true);
+    send.on_lost(0..10, false);
     assert_eq!(write(&mut send, 100, true), token(0, 10, true), "both in one frame");
-    assert!(send.on_acked(0, 10, true).finished);
+    assert!(send.on_acked(0..10, true).finished);
 }
 
 #[test]
@@ -62,7 +62,17 @@ fn a_reset_forgets_the_data_and_keeps_the_final_size() {
     let reset = send.reset_frame().pending().unwrap();
     assert_eq!((reset.code, reset.final_size), (VarInt::from_u32(9), 50));
     // The fate of data in flight is of no interest.
-    send.on_lost(0, 50, false);
-    assert!(!send.has_lost() && send.on_acked(0, 50, false).released == 0);
+    send.on_lost(0..50, false);
+    assert!(!send.has_lost() && send.on_acked(0..50, false).released == 0);
     assert_eq!(send.check_writable(), Err(WriteError::ClosedStream));
+}
+
+#[test]
+fn frames_that_follow_one_another_are_acknowledged_as_one() {
+    let mut send = half(&[1; 100]);
+    send.finish();
+    assert_eq!(write(&mut send, 52, false), token(0, 50, false));
+    assert_eq!(write(&mut send, 100, false), token(50, 50, true));
+    let acked = send.on_acked(0..100, true);
+    assert!(acked.finished && acked.released == 100);
 }

@@ -181,7 +181,7 @@ fn priorities_order_new_and_lost_data() {
     client.streams.send(high).write(&[1; 1_000]).unwrap();
     // The change reaches a stream that is queued already.
     client.streams.send(high).set_priority(1).unwrap();
-    assert_eq!(client.streams.send(high).priority(), Ok(1));
+    assert_eq!(client.streams.send(high).priority(), Ok(Priority::from(1)));
     let first = client.packet(900).unwrap();
     assert_eq!(streams_in(&first), [high]);
     let second = client.packet(1_200).unwrap();

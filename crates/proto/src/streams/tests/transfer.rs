@@ -61,6 +61,8 @@ struct App {
     receiving: Vec<StreamId>,
     /// What was read of each stream, by offset.
     read: std::collections::BTreeMap<StreamId, RangeSet>,
+    /// The streams whose last chunk has told that it was the last.
+    told: Vec<StreamId>,
     /// The streams that were read to the end.
     ended: Vec<StreamId>,
     finished: Vec<StreamId>,
@@ -78,6 +80,7 @@ impl App {
             sending: vec![],
             receiving: vec![],
             read: Default::default(),
+            told: vec![],
             ended: vec![],
             finished: vec![],
         }
@@ -116,7 +119,8 @@ impl App {
         let local = id.initiator() == self.end.streams.side;
         if local || id.dir() == Dir::Bi {
             self.sending.push(Task { id, left: Some(rng.below(scenario.len_max)), written: 0 });
-            self.end.streams.send(id).set_priority(rng.below(3) as i32).unwrap();
+            let priority = Priority::new(rng.below(8) as u8, rng.chance(0.5));
+            self.end.streams.send(id).set_priority(priority).unwrap();
         }
         if !local || id.dir() == Dir::Bi {
             self.receiving.push(id);
@@ -129,6 +133,16 @@ impl App {
         let len = (*rest).min(rng.below(5_000));
         let data: Vec<u8> = (*written..*written + len).map(|offset| byte(*id, offset)).collect();
         let mut handle = self.end.streams.send(*id);
+        if len == *rest && rng.chance(0.5) {
+            let mut data = Bytes::from(data);
+            let taken = handle.finish_with(&mut data).or_else(|error| match error {
+                WriteError::Blocked => Ok::<_, WriteError>(0),
+                other => Err(other),
+            });
+            *written += taken.unwrap() as u64;
+            *left = (!data.is_empty()).then_some(data.len() as u64);
+            return;
+        }
         let result = if rng.chance(0.5) { handle.write(&data) } else { handle.write_chunk(&mut data.into()) };
         match result {
             Ok(taken) => {
@@ -146,7 +160,11 @@ impl App {
     fn read(&mut self, id: StreamId, rng: &mut Rng, ordered: bool) {
         let read = self.read.entry(id).or_default();
         match self.end.streams.recv(id).read(1 + rng.below(5_000) as usize, ordered) {
-            Ok(Some(Chunk { offset, bytes })) => {
+            Ok(Some(Chunk { offset, bytes, fin })) => {
+                assert!(!self.told.contains(&id), "{id:?}: data after its end was told");
+                if fin {
+                    self.told.push(id);
+                }
                 let end = offset + bytes.len() as u64;
                 assert!(
                     bytes.iter().copied().eq((offset..end).map(|offset| byte(id, offset))),
@@ -160,7 +178,10 @@ impl App {
                 self.receiving.retain(|&receiving| receiving != id);
                 self.ended.push(id);
             }
-            Err(error) => assert_eq!(error, ReadError::Blocked),
+            Err(error) => {
+                assert_eq!(error, ReadError::Blocked);
+                assert!(!self.told.contains(&id), "{id:?}: there is nothing to wait for");
+            }
         }
     }
 

@@ -9,17 +9,17 @@ const COLLECTED_MAX: usize = 16 * 1024;
 
 /// Contiguous bytes that wait to be read.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum Segment {
     /// A slice of a receive buffer, or a single copy.
     Shared(Bytes),
-    /// Copies, collected: of small pieces, and of all when the application lets data lie. One allocation then holds
+    /// Copies, collected: of small segments, and of all when the application lets data lie. One allocation then holds
     /// many packets; with one for each, a fast transfer would spend a quarter of its time on allocating.
     Collected(BytesMut),
 }
 
-impl Piece {
+impl Segment {
     /// Takes `data`, a part of `payload` if that may be kept, into ownership as the next bytes after `last`, the
-    /// piece before it. Returns `None` if it was added to that.
+    /// segment before it. Returns `None` if it was added to that.
     pub(super) fn follow(last: Option<&mut Self>, payload: Option<&Bytes>, data: &[u8]) -> Option<Self> {
         if let Some(payload) = payload.filter(|payload| is_worth_sharing(data.len(), payload.len())) {
             return Some(Self::Shared(payload.slice_ref(data)));

@@ -7,32 +7,32 @@ use bytes::Bytes;
 use super::blocks::Blocks;
 use crate::slices::adopt;
 
-/// Below this number, pieces may be as small as they like.
-const SMALL_PIECES_MAX: usize = 64;
+/// Below this number, segments may be as small as they like.
+const SMALL_SEGMENTS_MAX: usize = 64;
 /// Above it, they must have at least this many bytes on average.
-const AVERAGE_PIECE_MIN: usize = 256;
+const AVERAGE_SEGMENT_MIN: usize = 256;
 
-/// Early data: pieces as they came, or blocks if the pieces are too small for that.
+/// Out-of-order data: segments as they came, or blocks if the segments are too small for that.
 ///
-/// Blocks remain until all of the early data is gone, so that a peer cannot make this structure change back
+/// Blocks remain until all of the out-of-order data is gone, so that a peer cannot make this structure change back
 /// and forth at little cost.
 #[derive(Debug)]
-pub(super) enum Later {
-    Pieces(Pieces),
+pub(super) enum OutOfOrder {
+    Segments(Segments),
     Blocks(Blocks),
 }
 
-impl Default for Later {
+impl Default for OutOfOrder {
     fn default() -> Self {
-        Self::Pieces(Pieces::default())
+        Self::Segments(Segments::default())
     }
 }
 
-impl Later {
+impl OutOfOrder {
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Self::Pieces(pieces) => pieces.map.is_empty(),
-            // Empty blocks are turned into pieces at once.
+            Self::Segments(segments) => segments.map.is_empty(),
+            // Empty blocks are turned into segments at once.
             Self::Blocks(_) => false,
         }
     }
@@ -40,11 +40,11 @@ impl Later {
     /// Adds `data`, a part of `payload`.
     pub(super) fn insert(&mut self, offset: u64, data: &[u8], payload: &Bytes) {
         match self {
-            Self::Pieces(pieces) => {
-                pieces.insert(offset, data, payload);
-                if pieces.are_too_small() {
+            Self::Segments(segments) => {
+                segments.insert(offset, data, payload);
+                if segments.are_too_small() {
                     let mut blocks = Blocks::default();
-                    for (offset, bytes) in std::mem::take(&mut pieces.map) {
+                    for (offset, bytes) in std::mem::take(&mut segments.map) {
                         blocks.insert(offset, &bytes);
                     }
                     *self = Self::Blocks(blocks);
@@ -57,7 +57,7 @@ impl Later {
     /// Forgets everything below `offset`, and takes bytes that begin there, if there are any.
     pub(super) fn take_at(&mut self, offset: u64) -> Option<Bytes> {
         match self {
-            Self::Pieces(pieces) => pieces.take_at(offset),
+            Self::Segments(segments) => segments.take_at(offset),
             Self::Blocks(blocks) => {
                 blocks.discard_below(offset);
                 let taken = blocks.take_first(usize::MAX, Some(offset));
@@ -70,7 +70,7 @@ impl Later {
     /// Takes at most `max_len` of the first bytes, and their offset.
     pub(super) fn take_first(&mut self, max_len: usize) -> Option<(u64, Bytes)> {
         match self {
-            Self::Pieces(pieces) => pieces.take_first(max_len),
+            Self::Segments(segments) => segments.take_first(max_len),
             Self::Blocks(blocks) => {
                 let taken = blocks.take_first(max_len, None);
                 self.leave_empty_blocks();
@@ -83,10 +83,10 @@ impl Later {
     #[cfg(test)]
     pub(super) fn memory(&self, packet: usize) -> usize {
         match self {
-            Self::Pieces(pieces) => pieces
+            Self::Segments(segments) => segments
                 .map
                 .values()
-                .map(|bytes| 128 + if bytes.len() >= AVERAGE_PIECE_MIN { packet } else { bytes.len() })
+                .map(|bytes| 128 + if bytes.len() >= AVERAGE_SEGMENT_MIN { packet } else { bytes.len() })
                 .sum(),
             Self::Blocks(blocks) => blocks.blocks() * (4096 + 512 + 32),
         }
@@ -99,20 +99,20 @@ impl Later {
     }
 }
 
-/// Disjoint pieces under their offsets.
+/// Disjoint segments under their offsets.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct Segments {
     map: BTreeMap<u64, Bytes>,
     /// The sum of their lengths.
     len: usize,
 }
 
-impl Pieces {
+impl Segments {
     fn are_too_small(&self) -> bool {
-        self.map.len() > SMALL_PIECES_MAX && self.len < self.map.len() * AVERAGE_PIECE_MIN
+        self.map.len() > SMALL_SEGMENTS_MAX && self.len < self.map.len() * AVERAGE_SEGMENT_MIN
     }
 
-    /// Adds one piece at most: what is known at its ends is cut off, and pieces within it are replaced.
+    /// Adds one segment at most: what is known at its ends is cut off, and segments within it are replaced.
     fn insert(&mut self, mut offset: u64, mut data: &[u8], payload: &Bytes) {
         let end = offset + data.len() as u64;
         if let Some((&start, before)) = self.map.range(..=offset).next_back() {
