@@ -49,7 +49,7 @@ pub(crate) struct TokenIssuer {
 
 impl TokenIssuer {
     pub(super) fn new(endpoint: &EndpointConfig, config: &AddressValidation) -> Self {
-        let keys = config.keys.clone().unwrap_or_else(|| TokenKeys::new(endpoint.reset_key.token_secret()));
+        let keys = config.keys.clone().unwrap_or_else(|| TokenKeys::new(*endpoint.reset_key.token_secret()));
         Self {
             keys,
             retry_lifetime: config.retry_lifetime,
