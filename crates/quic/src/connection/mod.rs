@@ -2,8 +2,6 @@
 
 mod connecting;
 mod datagrams;
-mod inner;
-mod waiting;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -14,14 +12,11 @@ use fulmar_proto::congestion::SavedPath;
 use fulmar_proto::{ConnectionError, ConnectionStats, Dir, EarlyData, Side, StreamId, TlsError, VarInt};
 use rustls::pki_types::CertificateDer;
 
+use crate::shared::{ConnectionRef, index};
 use crate::stream::{RecvStream, SendStream};
 
 pub use connecting::Connecting;
 pub use datagrams::DatagramOptions;
-pub(crate) use inner::{ConnectionRef, Inner, State};
-pub(crate) use waiting::Fate;
-
-use inner::index;
 
 /// A QUIC connection.
 ///

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use fulmar_proto::{ClientConfig, EndpointConfig, ResetKey, ServerConfig, Version};
 use fulmar_udp::{Dscp, UdpSocket};
 
-use super::{Endpoint, Shared};
+use super::Endpoint;
 use crate::clock;
 use crate::log::{LogDelivery, LogSink, Logging};
+use crate::shared::Shared;
 use crate::tls;
 use crate::worker::Worker;
 

@@ -8,8 +8,9 @@ use std::task::{Context, Poll, ready};
 
 use super::Endpoint;
 use crate::clock;
-use crate::connection::{Connecting, Connection, ConnectionRef};
+use crate::connection::{Connecting, Connection};
 use crate::error::AcceptError;
+use crate::shared::ConnectionRef;
 use crate::sync::lock;
 
 /// A peer that wants to connect. Nothing was answered yet, and nothing is known of the peer but its address, which it only

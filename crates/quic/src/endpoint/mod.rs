@@ -3,7 +3,6 @@
 mod builder;
 mod incoming;
 mod metrics;
-mod shared;
 
 use std::fmt;
 use std::io;
@@ -15,14 +14,14 @@ use fulmar_proto::{ClientConfig, EndpointConfig, FourTuple, ServerConfig, VarInt
 use fulmar_udp::{SocketStats, UdpSocket, canonical};
 
 use crate::clock;
-use crate::connection::{Connecting, ConnectionRef};
+use crate::connection::Connecting;
 use crate::error::ConnectError;
+use crate::shared::{ConnectionRef, Core, Shared};
 use crate::sync::lock;
 
 pub use builder::EndpointBuilder;
 pub use incoming::{Incoming, IncomingFuture};
-pub use metrics::{ConnectionMetrics, EndpointMetrics, Totals};
-pub(crate) use shared::Shared;
+pub use metrics::{ConnectionMetrics, EndpointMetrics};
 
 /// One UDP socket and all connections over it, incoming and outgoing.
 ///
@@ -219,7 +218,7 @@ impl Endpoint {
         EndpointMetrics::of(endpoint, past, &connections)
     }
 
-    fn stats_of(&self, core: &shared::Core) -> EndpointStats {
+    fn stats_of(&self, core: &Core) -> EndpointStats {
         EndpointStats {
             open_connections: core.connection_count(),
             waiting_incoming: core.waiting_count(),

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use fulmar_proto::{StreamId, VarInt};
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::connection::ConnectionRef;
 use crate::error::{ClosedStream, ReadError, ReadExactError, ReadToEndError};
+use crate::shared::ConnectionRef;
 
 /// A run of bytes of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use fulmar_proto::{ResetAtError, StreamId, VarInt};
 use tokio::io::AsyncWrite;
 
-use crate::connection::{ConnectionRef, Fate};
 use crate::error::{ClosedStream, StoppedError, WriteError};
+use crate::shared::{ConnectionRef, Fate};
 
 /// A stream that this end sends.
 ///

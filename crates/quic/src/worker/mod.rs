@@ -9,7 +9,6 @@
 //! What it must not know: streams. It moves datagrams between the socket and the connections, and tells handles to look again.
 
 mod left;
-mod ready;
 mod receiving;
 mod strangers;
 mod timers;
@@ -27,13 +26,11 @@ use fulmar_proto::{ConnectionError, ConnectionHandle, Datagram, EndpointEvent, T
 use fulmar_udp::{RecvBatch, SendOutcome, UdpSocket};
 
 use crate::clock;
-use crate::connection::{Inner, State};
-use crate::endpoint::Shared;
 use crate::log::LogBatch;
+use crate::shared::{Inner, Shared, State, send_from};
 use crate::sync::lock;
 
 use left::LeftSockets;
-pub(crate) use ready::ReadyQueue;
 use strangers::Strangers;
 use timers::{Alarm, Timers};
 
@@ -320,20 +317,4 @@ impl Drop for Worker {
         self.shared.incoming.notify_waiters();
         self.shared.idle.notify_waiters();
     }
-}
-
-/// Sends the train `transmit`, whose bytes are in `batch`, from byte `offset` on.
-pub(crate) fn send_from(
-    socket: &UdpSocket,
-    transmit: &Transmit,
-    batch: &TransmitBatch,
-    offset: usize,
-) -> SendOutcome {
-    socket.try_send(&fulmar_udp::Transmit {
-        destination: transmit.addrs.remote,
-        source: transmit.addrs.local_ip,
-        ecn: transmit.ecn.bits(),
-        contents: &batch.bytes()[offset..transmit.len],
-        segment_size: transmit.segment_size,
-    })
 }

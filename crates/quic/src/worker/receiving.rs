@@ -10,7 +10,7 @@ use fulmar_udp::{Received, UdpSocket};
 
 use super::Worker;
 use crate::clock;
-use crate::connection::Inner;
+use crate::shared::Inner;
 use crate::sync::lock;
 
 /// Bytes that are received in one turn, about: what stays in the processor's cache until the application reads it, and

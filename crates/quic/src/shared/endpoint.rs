@@ -10,14 +10,12 @@ use fulmar_base::Instant;
 use fulmar_proto::{
     ClientConfig, ConnectionHandle, Datagram, EndpointEvent, Route, Transmit, TransmitBatch, VarInt,
 };
-use fulmar_udp::UdpSocket;
+use fulmar_udp::{SendOutcome, UdpSocket};
 use tokio::sync::Notify;
 
-use crate::connection::Inner;
-use crate::endpoint::Totals;
+use super::{Inner, ReadyQueue, Totals};
 use crate::log::Logging;
 use crate::sync::lock;
-use crate::worker::{ReadyQueue, send_from};
 
 /// The shared part of an endpoint.
 ///
@@ -244,4 +242,20 @@ impl Core {
             connection.close(code, reason.clone());
         }
     }
+}
+
+/// Sends the train `transmit`, whose bytes are in `batch`, from byte `offset` on.
+pub(crate) fn send_from(
+    socket: &UdpSocket,
+    transmit: &Transmit,
+    batch: &TransmitBatch,
+    offset: usize,
+) -> SendOutcome {
+    socket.try_send(&fulmar_udp::Transmit {
+        destination: transmit.addrs.remote,
+        source: transmit.addrs.local_ip,
+        ecn: transmit.ecn.bits(),
+        contents: &batch.bytes()[offset..transmit.len],
+        segment_size: transmit.segment_size,
+    })
 }

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
-use crate::connection::Inner;
+use super::Inner;
 use crate::sync::lock;
 
 /// Connections that the application has touched since the worker's last turn, and the worker's waker.

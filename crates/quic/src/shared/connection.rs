@@ -9,9 +9,9 @@ use fulmar_base::Instant;
 use fulmar_proto::{ConnectionError, ConnectionHandle, Dir, Event, PathEvent, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
+use super::Shared;
 use super::waiting::StreamWaiters;
 use crate::clock;
-use crate::endpoint::Shared;
 use crate::sync::lock;
 
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
@@ -31,7 +31,7 @@ pub(crate) struct State {
     pub(crate) proto: fulmar_proto::Connection,
     /// Who waits for which stream.
     pub(crate) streams: StreamWaiters,
-    /// The task that awaits [`Connecting`](super::Connecting).
+    /// The task that awaits [`Connecting`](crate::Connecting).
     pub(crate) connecting: Option<Waker>,
     pub(crate) is_connected: bool,
     /// Why the connection is over, once it is.
