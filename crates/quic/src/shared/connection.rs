@@ -9,14 +9,15 @@ use fulmar_base::Instant;
 use fulmar_proto::{ConnectionError, ConnectionHandle, Dir, Event, PathEvent, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
-use super::Shared;
+use super::ReadyQueue;
 use super::waiting::StreamWaiters;
 use crate::clock;
 use crate::sync::lock;
 
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
 pub(crate) struct Inner {
-    shared: Arc<Shared>,
+    /// The queue of its worker.
+    ready: Arc<ReadyQueue<Arc<Self>>>,
     handle: ConnectionHandle,
     /// Unlike the handle, never used again.
     id: u64,
@@ -96,7 +97,8 @@ impl State {
 
 impl Inner {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        ready: Arc<ReadyQueue<Arc<Self>>>,
+        id: u64,
         handle: ConnectionHandle,
         proto: fulmar_proto::Connection,
         now: Instant,
@@ -113,8 +115,8 @@ impl Inner {
             now,
         };
         Self {
-            id: shared.next_id(),
-            shared,
+            ready,
+            id,
             handle,
             handles: AtomicUsize::new(0),
             state: Mutex::new(state),
@@ -141,7 +143,7 @@ impl Inner {
         }
         state.queued = true;
         drop(state);
-        self.shared.ready.push(self.clone());
+        self.ready.push(self.clone());
     }
 
     /// Closes the connection, if it is not over yet.

@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     /// The socket was replaced, and the worker does not know it yet.
     rebound: AtomicBool,
     pub(crate) core: Mutex<Core>,
-    pub(crate) ready: ReadyQueue,
+    pub(crate) ready: Arc<ReadyQueue<Arc<Inner>>>,
     /// A connection attempt waits, or none ever will again.
     pub(crate) incoming: Notify,
     /// The last connection is gone.
@@ -79,7 +79,7 @@ impl Shared {
             socket: RwLock::new(Arc::new(socket)),
             rebound: AtomicBool::new(false),
             core: Mutex::new(core),
-            ready: ReadyQueue::default(),
+            ready: Arc::new(ReadyQueue::new()),
             incoming: Notify::new(),
             idle: Notify::new(),
             logging,
@@ -189,11 +189,12 @@ impl Core {
     /// Puts a new connection into the table.
     pub(crate) fn insert(
         &mut self,
-        shared: &Arc<Shared>,
+        shared: &Shared,
         handle: ConnectionHandle,
         connection: fulmar_proto::Connection,
     ) -> Arc<Inner> {
-        let inner = Arc::new(Inner::new(shared.clone(), handle, connection, self.now));
+        let inner =
+            Arc::new(Inner::new(shared.ready.clone(), shared.next_id(), handle, connection, self.now));
         if self.connections.len() <= handle.0 {
             self.connections.resize_with(handle.0 + 1, || None);
         }

@@ -1,63 +1,80 @@
 //! The queue from the handles to the worker.
 
+use std::marker::PhantomData;
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::task::{Context, Waker};
 
-use super::Inner;
-use crate::sync::lock;
+use crate::sync::Lock;
 
-/// Connections that the application has touched since the worker's last turn, and the worker's waker.
+/// What the application has touched since the worker's last turn, and the worker's waker.
 ///
 /// Limit: a connection is in it at most once (its `queued` flag says so), so it is as long as there are connections.
 /// The worker is woken at most once between two of its turns, however often the application writes.
-#[derive(Default)]
-pub(crate) struct ReadyQueue(Mutex<Ready>);
+pub(crate) struct ReadyQueue<T, L: Lock<Ready<T>> = Mutex<Ready<T>>> {
+    ready: L,
+    entries: PhantomData<T>,
+}
 
-#[derive(Default)]
-struct Ready {
-    connections: Vec<Arc<Inner>>,
+/// The part that needs the lock.
+pub(crate) struct Ready<T> {
+    entries: Vec<T>,
     waker: Option<Waker>,
     /// The worker runs, or was told to: it will look at the queue again before it sleeps.
     awake: bool,
+    /// Somebody wants a turn that begins after this was set, with or without entries.
+    turn_due: bool,
 }
 
-impl ReadyQueue {
+impl<T, L: Lock<Ready<T>>> ReadyQueue<T, L> {
+    pub(crate) fn new() -> Self {
+        let ready = Ready { entries: Vec::new(), waker: None, awake: false, turn_due: false };
+        Self { ready: L::new(ready), entries: PhantomData }
+    }
+
     /// Adds a connection, whose `queued` flag the caller has just set.
-    pub(crate) fn push(&self, connection: Arc<Inner>) {
-        let mut ready = lock(&self.0);
-        ready.connections.push(connection);
-        ready.wake();
+    pub(crate) fn push(&self, entry: T) {
+        self.ready.with(|ready| {
+            ready.entries.push(entry);
+            ready.wake();
+        });
     }
 
-    /// Makes the worker take a turn.
+    /// Makes the worker take a turn that begins after this call.
     pub(crate) fn wake(&self) {
-        lock(&self.0).wake();
+        self.ready.with(|ready| {
+            ready.turn_due = true;
+            ready.wake();
+        });
     }
 
-    /// Begins a turn: exchanges the queue for `empty`.
-    pub(crate) fn take(&self, empty: &mut Vec<Arc<Inner>>) {
-        let mut ready = lock(&self.0);
-        ready.awake = true;
-        mem::swap(&mut ready.connections, empty);
+    /// Begins a turn: exchanges the queue for `empty`. What callers of [`wake`](Self::wake) have changed is to be looked
+    /// at after this.
+    pub(crate) fn take(&self, empty: &mut Vec<T>) {
+        self.ready.with(|ready| {
+            ready.awake = true;
+            ready.turn_due = false;
+            mem::swap(&mut ready.entries, empty);
+        });
     }
 
     /// Ends a turn. Returns whether the next one is due at once; otherwise the waker of `cx` is called when it is.
     pub(crate) fn park(&self, cx: &Context<'_>) -> bool {
-        let mut ready = lock(&self.0);
-        if !ready.connections.is_empty() {
-            return true;
-        }
-        ready.awake = false;
-        match &mut ready.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            None => ready.waker = Some(cx.waker().clone()),
-        }
-        false
+        self.ready.with(|ready| {
+            if ready.turn_due || !ready.entries.is_empty() {
+                return true;
+            }
+            ready.awake = false;
+            match &mut ready.waker {
+                Some(waker) => waker.clone_from(cx.waker()),
+                None => ready.waker = Some(cx.waker().clone()),
+            }
+            false
+        })
     }
 }
 
-impl Ready {
+impl<T> Ready<T> {
     fn wake(&mut self) {
         if !self.awake
             && let Some(waker) = &self.waker
@@ -67,3 +84,6 @@ impl Ready {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,13 +96,14 @@ impl Worker {
     }
 
     fn turn(&mut self) {
+        // First of all: what handles change before they wake this task is looked at after this.
+        self.take_touched();
         if self.shared.take_rebound() {
             self.replace_socket();
             // What waited for the old socket is lost with it.
             self.pending = None;
             self.recv_paused_until = None;
         }
-        self.take_touched();
         self.receive_some();
         self.expire_timers(clock::now());
         self.flush();
