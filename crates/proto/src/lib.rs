@@ -71,7 +71,8 @@ pub use datagrams::{
     DatagramDropReason, DatagramId, DatagramOptions, DatagramStats, DroppedDatagram, SendDatagramError,
 };
 pub use endpoint::{
-    AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, RetryError, Route,
+    AcceptError, AcceptProgress, AcceptWork, Accepting, ConnectError, ConnectionHandle, DropReason, Endpoint,
+    EndpointShared, Incoming, RetryError, Route,
 };
 pub use error::TransportError;
 pub use events::{ConnectionError, EndpointEvent, Event, PathEvent};

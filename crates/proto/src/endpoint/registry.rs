@@ -7,6 +7,7 @@ use fulmar_wire::{ConnectionId, ResetToken};
 use slab::Slab;
 
 use super::ConnectionHandle;
+use super::shared::HalfOpen;
 
 /// What the endpoint remembers of a connection, to forget it completely.
 #[derive(Debug, Default)]
@@ -15,16 +16,14 @@ struct Registered {
     reset_tokens: Vec<ResetToken>,
     /// Where the peer is, if the connection has no connection IDs.
     remote: Option<SocketAddr>,
-    /// Whether it was accepted from an address that is not validated yet.
-    half_open: bool,
+    /// If it was accepted from an address that is not validated yet.
+    half_open: Option<HalfOpen>,
 }
 
 /// The connections of an endpoint under all that names them in a datagram.
 #[derive(Debug)]
 pub(super) struct Registry {
     connections: Slab<Registered>,
-    /// Connections whose peer's address is not validated.
-    half_open: usize,
     by_cid: KeyedMap<ConnectionId, ConnectionHandle>,
     by_reset_token: KeyedMap<ResetToken, ConnectionHandle>,
     /// The connections without connection IDs, by the address of the peer.
@@ -35,7 +34,6 @@ impl Registry {
     pub(super) fn new(key: HashKey) -> Self {
         Self {
             connections: Slab::new(),
-            half_open: 0,
             by_cid: KeyedMap::new(key),
             by_reset_token: KeyedMap::new(key),
             by_remote: KeyedMap::new(key),
@@ -45,11 +43,6 @@ impl Registry {
     /// How many connections there are.
     pub(super) fn len(&self) -> usize {
         self.connections.len()
-    }
-
-    /// How many of them are half open.
-    pub(super) fn half_open(&self) -> usize {
-        self.half_open
     }
 
     /// The connection of a packet to `dst` from `remote`.
@@ -112,22 +105,21 @@ impl Registry {
     }
 
     /// The connection was accepted from an address that is not validated.
-    pub(super) fn open_half(&mut self, handle: ConnectionHandle) {
+    pub(super) fn open_half(&mut self, handle: ConnectionHandle, half_open: HalfOpen) {
         if let Some(registered) = self.connections.get_mut(handle.0) {
-            self.half_open += usize::from(!std::mem::replace(&mut registered.half_open, true));
+            registered.half_open = Some(half_open);
         }
     }
 
     /// The connection is half open no more.
     pub(super) fn close_half(&mut self, handle: ConnectionHandle) {
         if let Some(registered) = self.connections.get_mut(handle.0) {
-            self.half_open -= usize::from(std::mem::take(&mut registered.half_open));
+            registered.half_open = None;
         }
     }
 
     /// Forgets the connection and all its names.
     pub(super) fn remove(&mut self, handle: ConnectionHandle) {
-        self.close_half(handle);
         let Some(registered) = self.connections.try_remove(handle.0) else {
             return;
         };

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{ConnectionId, Reader, Version};
 
+use super::shared::lock;
 use crate::config::{AddressValidation, EndpointConfig};
 use crate::crypto::{OpenedToken, SALT_LEN, TokenKeys};
 use crate::streams::ReceiveCredit;
@@ -43,6 +45,8 @@ pub(crate) struct TokenIssuer {
     retry_lifetime: Duration,
     token_lifetime: Duration,
     per_connection: usize,
+    /// How many used tokens are remembered.
+    used_max: usize,
     /// The time of [`Instant::ZERO`], since the beginning of 1970.
     epoch: Duration,
 }
@@ -55,6 +59,7 @@ impl TokenIssuer {
             retry_lifetime: config.retry_lifetime,
             token_lifetime: config.token_lifetime,
             per_connection: config.tokens_per_connection,
+            used_max: config.used_tokens_max,
             epoch: endpoint.epoch,
         }
     }
@@ -155,21 +160,17 @@ fn retry_context(version: Version, remote: SocketAddr, dst: &ConnectionId) -> Ve
     context
 }
 
-/// Judges tokens.
-#[derive(Debug)]
+/// Judges tokens, whichever endpoint they are shown to: each counts once among all that share this.
+#[derive(Debug, Default)]
 pub(super) struct TokenJudge {
-    used: UsedTokens,
+    used: Mutex<UsedTokens>,
 }
 
 impl TokenJudge {
-    pub(super) fn new(config: &AddressValidation) -> Self {
-        Self { used: UsedTokens::new(config.used_tokens_max) }
-    }
-
     /// What `token`, in an authentic packet from `remote` to `dst`, proves. A token for later connections is used
     /// up by this.
     pub(super) fn check(
-        &mut self,
+        &self,
         issuer: &TokenIssuer,
         now: Instant,
         version: Version,
@@ -184,7 +185,7 @@ impl TokenJudge {
     }
 
     fn check_new(
-        &mut self,
+        &self,
         issuer: &TokenIssuer,
         now: Instant,
         version: Version,
@@ -203,7 +204,7 @@ impl TokenJudge {
             return TokenVerdict::Nothing;
         }
         let oldest = issuer.millis(now).saturating_sub(issuer.token_lifetime.as_millis() as u64);
-        match self.used.insert(issued, salt, oldest) {
+        match lock(&self.used).insert(issued, salt, oldest, issuer.used_max) {
             true => TokenVerdict::Known { credit: read_credit(&mut reader).unwrap_or_default() },
             false => TokenVerdict::Nothing,
         }
@@ -223,30 +224,25 @@ fn read_credit(reader: &mut Reader<'_>) -> Option<ReceiveCredit> {
 ///
 /// Memory is bounded without a gap: when there is no room, the token that was issued first is forgotten, and
 /// from then on every token that was issued as early counts as used.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct UsedTokens {
     /// When they were issued, in milliseconds since 1970, and their salts, which are unique.
     tokens: BTreeSet<(u64, [u8; SALT_LEN])>,
-    max: usize,
     /// Tokens that were issued at this time or before it count as used.
     horizon: Option<u64>,
 }
 
 impl UsedTokens {
-    fn new(max: usize) -> Self {
-        Self { tokens: BTreeSet::new(), max, horizon: None }
-    }
-
     /// Notes the use of a token. Returns false if it was used before, or may have been. Tokens that were issued
-    /// before `oldest` have expired.
-    fn insert(&mut self, issued: u64, salt: [u8; SALT_LEN], oldest: u64) -> bool {
+    /// before `oldest` have expired. At most `max` are remembered.
+    fn insert(&mut self, issued: u64, salt: [u8; SALT_LEN], oldest: u64, max: usize) -> bool {
         while self.tokens.first().is_some_and(|(issued, _)| *issued < oldest) {
             self.tokens.pop_first();
         }
         if self.horizon.is_some_and(|horizon| issued <= horizon) || !self.tokens.insert((issued, salt)) {
             return false;
         }
-        if self.tokens.len() > self.max
+        while self.tokens.len() > max
             && let Some((issued, _)) = self.tokens.pop_first()
         {
             self.horizon = self.horizon.max(Some(issued));

@@ -19,7 +19,7 @@ impl Scene {
         let endpoint = EndpointConfig::new(ResetKey::new(&[1; 32]));
         Self {
             issuer: TokenIssuer::new(&endpoint, config),
-            judge: TokenJudge::new(config),
+            judge: TokenJudge::default(),
             rng: Rng::from_u64(1),
             remote: "192.0.2.1:4433".parse().unwrap(),
             dst: ConnectionId::new(&[1; 8]).unwrap(),
@@ -148,7 +148,7 @@ fn the_memory_of_used_tokens_is_bounded_and_none_is_used_twice() {
     let now = NOW + Duration::from_secs(1);
     for token in &tokens {
         assert_eq!(scene.check_at(now, "192.0.2.1:1", token), KNOWN);
-        assert!(scene.judge.used.tokens.len() <= 100);
+        assert!(lock(&scene.judge.used).tokens.len() <= 100);
     }
     for token in &tokens {
         assert_eq!(scene.check_at(now, "192.0.2.1:1", token), TokenVerdict::Nothing);
