@@ -108,9 +108,13 @@ impl EndpointBuilder {
         let config = EndpointConfig { epoch: clock::unix_epoch(), versions, initial_version, ..config };
         let core =
             fulmar_proto::Endpoint::new(Arc::new(config), self.server.map(Arc::new), tls::random_bytes()?);
-        let shared = Arc::new(Shared::new(socket, core, self.client, self.logging));
+        let runtime = runtime()?;
+        let shared = Arc::new(Shared::new([(socket, core)], self.client, self.logging));
+        // A worker ends when there is no handle, so the first one comes before it.
         let endpoint = Endpoint::from_shared(shared.clone());
-        runtime()?.spawn(Worker::new(shared));
+        for worker in shared.workers() {
+            runtime.spawn(Worker::new(worker.clone()));
+        }
         Ok(endpoint)
     }
 }

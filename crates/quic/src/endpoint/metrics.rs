@@ -6,7 +6,8 @@ use std::sync::Arc;
 use fulmar_proto::{ConnectionStats, Side};
 
 use super::EndpointStats;
-use crate::shared::{Inner, Totals};
+use crate::shared::{Core, Totals, WorkerShared};
+use crate::sync::lock;
 
 /// The figures of an endpoint.
 #[derive(Debug, Clone)]
@@ -32,9 +33,35 @@ pub struct ConnectionMetrics {
     pub stats: ConnectionStats,
 }
 
+/// The figures of an endpoint with these workers.
+pub(super) fn stats_of(workers: &[Arc<WorkerShared>]) -> EndpointStats {
+    let mut stats = EndpointStats::default();
+    for worker in workers {
+        stats.add(worker, &lock(&worker.core));
+    }
+    stats
+}
+
+impl EndpointStats {
+    /// Adds the figures of a worker.
+    fn add(&mut self, worker: &WorkerShared, core: &Core) {
+        self.open_connections += core.connection_count();
+        self.waiting_incoming += core.waiting_count();
+        self.dropped_datagrams += core.dropped_datagrams;
+        self.socket += worker.socket().stats();
+    }
+}
+
 impl EndpointMetrics {
-    pub(crate) fn of(endpoint: EndpointStats, past: Totals, connections: &[Arc<Inner>]) -> Self {
-        let mut totals = past;
+    pub(super) fn of(workers: &[Arc<WorkerShared>]) -> Self {
+        let (mut endpoint, mut totals) = (EndpointStats::default(), Totals::default());
+        let mut connections = Vec::new();
+        for worker in workers {
+            let core = lock(&worker.core);
+            endpoint.add(worker, &core);
+            totals += core.past;
+            connections.extend(core.connections());
+        }
         let mut connections: Vec<ConnectionMetrics> = connections
             .iter()
             .map(|connection| {

@@ -1,15 +1,22 @@
-//! What handles and workers share: connections, the tables of endpoints, and the queue by which a handle wakes a worker.
+//! What handles and workers share: connections, the tables of workers, and the queue by which a handle wakes a worker.
 //!
 //! It must not know who uses it: neither the handles (`endpoint`, `connection`, `stream`) nor the `worker`.
 
+mod common;
 mod connection;
 mod endpoint;
 mod ready;
+mod replies;
+mod table;
 mod totals;
 mod waiting;
+mod worker;
 
+pub(crate) use common::Common;
 pub(crate) use connection::{ConnectionRef, Inner, State, index};
-pub(crate) use endpoint::{Core, Shared, send_from};
+pub(crate) use endpoint::Shared;
 pub(crate) use ready::ReadyQueue;
+pub(crate) use table::{Accepted, Core};
 pub use totals::Totals;
 pub(crate) use waiting::Fate;
+pub(crate) use worker::WorkerShared;

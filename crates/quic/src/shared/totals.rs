@@ -1,5 +1,7 @@
 //! The counters of connections, summed up.
 
+use std::ops::AddAssign;
+
 use fulmar_proto::ConnectionStats;
 
 /// Counters of many connections.
@@ -58,5 +60,26 @@ impl Totals {
         self.unreliable_sent += stats.datagrams.sent;
         self.unreliable_late += stats.datagrams.late;
         self.unreliable_displaced += stats.datagrams.dropped_outgoing;
+    }
+}
+
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.connections += other.connections;
+        self.handshakes += other.handshakes;
+        self.datagrams_sent += other.datagrams_sent;
+        self.datagrams_received += other.datagrams_received;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.packets_sent += other.packets_sent;
+        self.packets_received += other.packets_received;
+        self.packets_dropped += other.packets_dropped;
+        self.packets_lost += other.packets_lost;
+        self.packets_spurious += other.packets_spurious;
+        self.probe_timeouts += other.probe_timeouts;
+        self.acks_sent += other.acks_sent;
+        self.unreliable_sent += other.unreliable_sent;
+        self.unreliable_late += other.unreliable_late;
+        self.unreliable_displaced += other.unreliable_displaced;
     }
 }

@@ -27,7 +27,7 @@ use fulmar_udp::{RecvBatch, SendOutcome, UdpSocket};
 
 use crate::clock;
 use crate::log::LogBatch;
-use crate::shared::{Inner, Shared, State, send_from};
+use crate::shared::{Inner, State, WorkerShared};
 use crate::sync::lock;
 
 use left::LeftSockets;
@@ -41,7 +41,7 @@ const TRAINS_PER_TURN: usize = 32;
 
 /// The state of the task. See the module's documentation.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerShared>,
     socket: Arc<UdpSocket>,
     /// Those that were in use before.
     left: LeftSockets,
@@ -54,6 +54,8 @@ pub(crate) struct Worker {
     strangers: Strangers,
     /// The bytes of the train that is being sent or that waits in `pending`.
     batch: TransmitBatch,
+    /// The bytes of answers that belong to no connection.
+    reply: TransmitBatch,
     /// A train that the socket had no room for. While there is one, nothing else is sent: the sending side waits,
     /// and through it the congestion controllers and the applications.
     pending: Option<Pending>,
@@ -73,10 +75,11 @@ struct Pending {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<WorkerShared>) -> Self {
         let socket = shared.socket();
         Self {
             batch: TransmitBatch::new(socket.max_gso_segments()),
+            reply: TransmitBatch::new(1),
             shared,
             socket,
             left: LeftSockets::default(),
@@ -110,6 +113,7 @@ impl Worker {
         self.batch.set_max_segments(self.socket.max_gso_segments());
         self.serve();
         self.meet_strangers();
+        self.send_replies();
         self.tell_endpoint();
     }
 
@@ -193,7 +197,7 @@ impl Worker {
             state.is_drained |= event.is_drained();
             self.endpoint_events.push((connection.handle(), event));
         }
-        let batch = self.shared.logging.as_ref().and_then(|logging| {
+        let batch = self.shared.common.logging.as_ref().and_then(|logging| {
             let State { proto, error, is_drained, .. } = &mut *state;
             logging.collect(proto, connection.id(), *is_drained, error.as_ref())
         });
@@ -212,7 +216,7 @@ impl Worker {
 
     /// Hands entries of a log to the sink, without any lock.
     fn hand_over(&self, batch: Option<LogBatch>) {
-        if let (Some(logging), Some(batch)) = (&self.shared.logging, batch) {
+        if let (Some(logging), Some(batch)) = (&self.shared.common.logging, batch) {
             logging.sink.take(batch);
         }
     }
@@ -226,7 +230,7 @@ impl Worker {
     /// Sends what waits. Returns whether nothing waits any more.
     fn flush(&mut self) -> bool {
         let Some(pending) = &mut self.pending else { return true };
-        match send_from(&self.socket, &pending.transmit, &self.batch, pending.sent) {
+        match send(&self.socket, &pending.transmit, &self.batch.bytes()[pending.sent..pending.transmit.len]) {
             SendOutcome::Done => {
                 self.pending = None;
                 true
@@ -238,6 +242,14 @@ impl Worker {
         }
     }
 
+    /// Sends the answers that handles have given to attempts. If the socket is full they are lost: the peers will ask again.
+    fn send_replies(&mut self) {
+        let replies = lock(&self.shared.replies).take();
+        for reply in replies {
+            let _ = send(&self.socket, &reply.transmit, &reply.contents);
+        }
+    }
+
     fn tell_endpoint(&mut self) {
         if self.endpoint_events.is_empty() {
             return;
@@ -246,9 +258,7 @@ impl Worker {
         for (handle, event) in self.endpoint_events.drain(..) {
             core.handle_event(handle, event);
         }
-        if core.is_idle() {
-            self.shared.idle.notify_waiters();
-        }
+        self.shared.notify_if_idle(&core);
     }
 
     /// Decides when the next turn is. Returns whether it is at once.
@@ -307,7 +317,7 @@ impl Drop for Worker {
             let mut state = connection.lock();
             let is_new = !mem::replace(&mut state.is_drained, true);
             connection.terminate(&mut state, ConnectionError::LocallyClosed, &mut self.wakers);
-            let logging = self.shared.logging.as_ref().filter(|_| is_new);
+            let logging = self.shared.common.logging.as_ref().filter(|_| is_new);
             let State { proto, error, .. } = &mut *state;
             let batch =
                 logging.and_then(|logging| logging.collect(proto, connection.id(), true, error.as_ref()));
@@ -315,7 +325,18 @@ impl Drop for Worker {
             self.hand_over(batch);
         }
         self.wakers.drain(..).for_each(Waker::wake);
-        self.shared.incoming.notify_waiters();
-        self.shared.idle.notify_waiters();
+        self.shared.common.incoming.notify_waiters();
+        self.shared.common.idle.notify_waiters();
     }
+}
+
+/// Sends `contents`, a train or the rest of one, as `transmit` says.
+fn send(socket: &UdpSocket, transmit: &Transmit, contents: &[u8]) -> SendOutcome {
+    socket.try_send(&fulmar_udp::Transmit {
+        destination: transmit.addrs.remote,
+        source: transmit.addrs.local_ip,
+        ecn: transmit.ecn.bits(),
+        contents,
+        segment_size: transmit.segment_size,
+    })
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{Datagram, Ecn, FourTuple, Route};
+use fulmar_proto::{Datagram, DropReason, Ecn, FourTuple, Route};
 use fulmar_udp::{Received, UdpSocket};
 
-use super::Worker;
+use super::{Worker, send};
 use crate::clock;
 use crate::shared::Inner;
 use crate::sync::lock;
@@ -112,19 +112,22 @@ impl Worker {
     }
 
     /// Looks at datagrams that belong to no connection, for a bounded time and until one of them is an attempt to connect:
-    /// what that costs is done by the application's task, and before the next one the connections have their turn.
+    /// what that costs is done by the application's task, and before the next one the connections have their turn. What
+    /// follows of the same attempt goes with it, so that its ClientHello is complete when that task gives it to TLS.
     pub(super) fn meet_strangers(&mut self) {
         if self.strangers.is_empty() {
             return;
         }
         let end = clock::now() + STRANGERS_TIME_PER_TURN;
+        let mut attempt = None;
         let mut is_over = false;
         while !is_over && let Some(stranger) = self.strangers.next() {
             let now = clock::now();
             is_over = now >= end;
             let mut core = lock(&self.shared.core);
             let now = core.advance(now);
-            match core.route(now, stranger) {
+            match core.route(now, stranger, &mut self.reply) {
+                Route::Dropped(DropReason::Buffered) => continue,
                 // Its attempt was accepted while it waited.
                 Route::Connection(handle, datagram) => {
                     let connection = core.connection(handle);
@@ -135,12 +138,22 @@ impl Worker {
                     }
                 }
                 Route::Incoming(incoming) => {
-                    self.shared.offer(&mut core, incoming);
-                    is_over = true;
+                    if let Some(before) = attempt.replace(incoming) {
+                        self.shared.offer(&mut core, before);
+                        is_over = true;
+                    }
+                    continue;
                 }
-                Route::Reply(transmit) => self.shared.reply(&core, &transmit),
+                Route::Reply(transmit) => {
+                    drop(core);
+                    let _ = send(&self.socket, &transmit, &self.reply.bytes()[..transmit.len]);
+                }
                 Route::Dropped(_) => core.dropped_datagrams += 1,
             }
+            is_over |= attempt.is_some();
+        }
+        if let Some(attempt) = attempt {
+            self.shared.offer(&mut lock(&self.shared.core), attempt);
         }
     }
 
