@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use fulmar_wire::{CloseCode, ConnectionId, FrameType, ResetToken, TransportErrorCode, VarInt};
+use fulmar_wire::{CloseCode, ConnectionId, FrameType, PathId, ResetToken, TransportErrorCode, VarInt};
 use thiserror::Error;
 
 use crate::crypto::TlsError;
@@ -170,8 +170,8 @@ impl EndpointEvent {
 
 #[derive(Debug)]
 pub(crate) enum EndpointEventInner {
-    /// A connection ID was issued: route it here.
-    CidIssued(ConnectionId),
+    /// A connection ID was issued for this path: route it here.
+    CidIssued(PathId, ConnectionId),
     /// A connection ID was retired: forget it.
     CidRetired(ConnectionId),
     /// A datagram that ends with this token is a stateless reset of this connection.

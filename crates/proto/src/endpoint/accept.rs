@@ -7,10 +7,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use fulmar_base::Instant;
-use fulmar_wire::{ConnectionId, PreferredAddress, Side, TransportErrorCode};
+use fulmar_wire::{ConnectionId, PathId, PreferredAddress, Side, TransportErrorCode};
 
 use super::incoming::AddressProof;
-use super::{AcceptError, ConnectionHandle, Endpoint, Incoming, RetryError, Route};
+use super::{AcceptError, ConnectionHandle, Destination, Endpoint, Incoming, RetryError, Route};
 use crate::config::ServerConfig;
 use crate::connection::{Admission, Connection, ConnectionSetup};
 use crate::datagram::{Datagram, Transmit, TransmitBatch};
@@ -167,7 +167,7 @@ impl Endpoint {
         }
         let handle = self.register(&[local_cid, first.dst], first.addrs.remote);
         if let Some(cid) = preferred_cid {
-            self.connections.add_cid(handle, cid);
+            self.connections.add_cid(Destination { connection: handle, path: PathId::ZERO }, cid);
         }
         if let Some(half_open) = half_open {
             self.connections.open_half(handle, half_open);

@@ -31,7 +31,7 @@ pub use error::{AcceptError, ConnectError, RetryError};
 pub use incoming::Incoming;
 use incoming::{AddressProof, FirstPacket, WaitingRoom};
 use registry::Registry;
-pub use route::{ConnectionHandle, DropReason, Route};
+pub use route::{ConnectionHandle, Destination, DropReason, Route};
 pub use shared::EndpointShared;
 pub(crate) use stateless::trailing_token;
 pub(crate) use tokens::TokenIssuer;
@@ -120,16 +120,16 @@ impl Endpoint {
         self.shared.send_memory_reserved()
     }
 
-    /// The connection that a datagram names by its connection ID, or by its address where there are no connection IDs. This
+    /// The connection, and its path, that a datagram names by its connection ID, or by its address where there are no connection IDs. This
     /// costs next to nothing. Whatever else it may be - an attempt to connect, a stateless reset, noise - is given back, for
     /// [`handle_datagram`](Self::handle_datagram), where strangers can make an endpoint work.
     ///
     /// # Errors
     /// The datagram itself, if it names none.
-    pub fn recognize(&self, datagram: Datagram) -> Result<(ConnectionHandle, Datagram), Datagram> {
+    pub fn recognize(&self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
         let packet = read_packet(&datagram.payload, self.config.cid_generator.cid_len());
         match packet.ok().and_then(|packet| self.connections.find(&packet.dst, &datagram.addrs.remote)) {
-            Some(handle) => Ok((handle, datagram)),
+            Some(destination) => Ok((destination, datagram)),
             None => Err(datagram),
         }
     }
@@ -159,8 +159,8 @@ impl Endpoint {
         reply: &mut TransmitBatch,
     ) -> Route {
         // A connection knows by itself which values of the QUIC bit it has announced to take.
-        if let Some(handle) = self.connections.find(&packet.dst, &datagram.addrs.remote) {
-            return Route::Connection(handle, datagram);
+        if let Some(destination) = self.connections.find(&packet.dst, &datagram.addrs.remote) {
+            return Route::Connection(destination.connection, datagram);
         }
         if !packet.quic_bit && !self.takes_any_quic_bit() {
             return self.route_reset(datagram).unwrap_or(Route::Dropped(DropReason::Malformed));
@@ -307,7 +307,9 @@ impl Endpoint {
     pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
         let connections = &mut self.connections;
         match event.0 {
-            EndpointEventInner::CidIssued(cid) => connections.add_cid(handle, cid),
+            EndpointEventInner::CidIssued(path, cid) => {
+                connections.add_cid(Destination { connection: handle, path }, cid)
+            }
             EndpointEventInner::CidRetired(cid) => connections.remove_cid(handle, cid),
             EndpointEventInner::ResetTokenLearned(token) => connections.add_reset_token(handle, token),
             EndpointEventInner::ResetTokenForgotten(token) => connections.remove_reset_token(handle, token),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_proto::{
-    AcceptProgress, AcceptWork, Accepting, ConnectionHandle, Datagram, EndpointEvent, Route, ServerConfig,
-    TransmitBatch, VarInt,
+    AcceptProgress, AcceptWork, Accepting, ConnectionHandle, Datagram, Destination, EndpointEvent, Route,
+    ServerConfig, TransmitBatch, VarInt,
 };
 
 use super::{Inner, Totals};
@@ -89,7 +89,7 @@ impl Core {
     }
 
     /// The connection that a datagram names, or the datagram.
-    pub(crate) fn recognize(&self, datagram: Datagram) -> Result<(ConnectionHandle, Datagram), Datagram> {
+    pub(crate) fn recognize(&self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
         self.endpoint.recognize(datagram)
     }
 

@@ -91,12 +91,12 @@ impl Worker {
             };
             let came = Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(received.waited);
             match core.recognize(into_datagram(received)) {
-                Ok((handle, datagram)) if run.is_none_or(|run| run == handle) => {
-                    run = Some(handle);
+                Ok((to, datagram)) if run.is_none_or(|run| run == to.connection) => {
+                    run = Some(to.connection);
                     self.datagrams.push((came, datagram));
                 }
-                Ok((handle, datagram)) => {
-                    self.carried = Some((handle, came, datagram));
+                Ok((to, datagram)) => {
+                    self.carried = Some((to.connection, came, datagram));
                     break;
                 }
                 Err(stranger) => core.dropped_datagrams += u64::from(!self.strangers.add(stranger)),
