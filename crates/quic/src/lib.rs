@@ -46,7 +46,7 @@
 //! # How it works
 //!
 //! Every endpoint is served by one task, the worker, that owns the traffic of the socket: it receives in batches, routes, keeps
-//! the timers of all connections, and sends trains of datagrams. There is no task per connection. Handles lock only their own
+//! the timers of all connections, and sends datagrams in batches. There is no task per connection. Handles lock only their own
 //! connection, do their operation at once, and tell the worker to send. An endpoint lives in the tokio runtime it was created
 //! in; its handles can be used from anywhere. When the runtime ends, so do the connections.
 //!

@@ -19,7 +19,7 @@ pub(crate) const SALT_LEN: usize = 16;
 /// they are dropped.
 ///
 /// Servers with the same keys accept each other's tokens. To change the key, put a new one in front on all of them
-/// (those that have not got it yet take its tokens for a stranger's, and ask for another proof), and remove the old
+/// (those that have not got it yet take its tokens for those of another server, and ask for another proof), and remove the old
 /// one when the tokens that it sealed have expired.
 #[derive(Clone)]
 pub struct TokenKeys {

@@ -126,7 +126,7 @@ impl Endpoint {
             addrs: first.addrs,
             endpoint: self.config.clone(),
             transport: match proof {
-                AddressProof::Known { credit } => config.transport.beginning_with(&credit),
+                AddressProof::Known { window_hint } => config.transport.beginning_with(&window_hint),
                 AddressProof::Missing | AddressProof::Retried { .. } => config.transport.clone(),
             },
             send_memory: self.shared.send_memory.clone(),
@@ -183,7 +183,7 @@ impl Endpoint {
     /// Turns a connection attempt down with CONNECTION_REFUSED.
     pub fn refuse(&mut self, incoming: Incoming, reply: &mut TransmitBatch) -> Transmit {
         self.waiting.leave(&incoming);
-        self.close_unasked(&incoming.first, TransportErrorCode::CONNECTION_REFUSED, reply)
+        self.close_statelessly(&incoming.first, TransportErrorCode::CONNECTION_REFUSED, reply)
     }
 
     /// Asks the client of an attempt to prove its address (RFC 9000 §8.1.2). The attempt is forgotten; the client

@@ -47,8 +47,8 @@ pub(super) enum AddressProof {
     Missing,
     /// It has followed a Retry. Its very first packet went to this connection ID.
     Retried { original_dcid: ConnectionId },
-    /// It has shown a token of an earlier connection, which made use of this credit.
-    Known { credit: ReceiveCredit },
+    /// It has shown a token of an earlier connection, which made use of receive windows of this size.
+    Known { window_hint: ReceiveCredit },
 }
 
 impl Incoming {

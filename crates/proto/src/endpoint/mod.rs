@@ -122,7 +122,7 @@ impl Endpoint {
 
     /// The connection, and its path, that a datagram names by its connection ID, or by its address where there are no connection IDs. This
     /// costs next to nothing. Whatever else it may be - an attempt to connect, a stateless reset, noise - is given back, for
-    /// [`handle_datagram`](Self::handle_datagram), where strangers can make an endpoint work.
+    /// [`handle_datagram`](Self::handle_datagram), which may cost much more and which anyone can cause.
     ///
     /// # Errors
     /// The datagram itself, if it names none.
@@ -220,13 +220,17 @@ impl Endpoint {
         }
         let first = FirstPacket { addrs: datagram.addrs, version, dst: packet.dst, src: packet.src };
         let (from, token) = ((first.addrs.remote, &first.dst), &datagram.payload[token.clone()]);
-        let proof = match self.shared.judge.check(&server.issuer, now, version, from, token) {
+        let proof = match self.shared.token_verifier.check(&server.issuer, now, version, from, token) {
             TokenVerdict::Nothing => AddressProof::Missing,
             TokenVerdict::Retried { original_dcid } => AddressProof::Retried { original_dcid },
-            TokenVerdict::Known { credit } => AddressProof::Known { credit },
+            TokenVerdict::Known { window_hint } => AddressProof::Known { window_hint },
             // RFC 9000 §8.1.2.
             TokenVerdict::InvalidRetry => {
-                return Route::Reply(self.close_unasked(&first, TransportErrorCode::INVALID_TOKEN, reply));
+                return Route::Reply(self.close_statelessly(
+                    &first,
+                    TransportErrorCode::INVALID_TOKEN,
+                    reply,
+                ));
             }
         };
         if proof == AddressProof::Missing && self.wants_proof() {
@@ -258,8 +262,8 @@ impl Endpoint {
         Route::Reply(Transmit { addrs: first.addrs, ecn: Ecn::NotEct, len, segment_size: None })
     }
 
-    /// Turns a client away of which nothing is remembered.
-    fn close_unasked(
+    /// Closes an attempt of which nothing is remembered.
+    fn close_statelessly(
         &mut self,
         first: &FirstPacket,
         code: TransportErrorCode,
@@ -303,7 +307,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes what a connection told through [`Connection::poll_endpoint_event`](crate::Connection::poll_endpoint_event).
+    /// Takes an event of [`Connection::poll_endpoint_event`](crate::Connection::poll_endpoint_event).
     pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
         let connections = &mut self.connections;
         match event.0 {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fulmar_base::Instant;
 
 use super::reset_limit::ResetLimit;
-use super::tokens::TokenJudge;
+use super::tokens::TokenVerifier;
 use crate::config::EndpointConfig;
 use crate::streams::SendMemory;
 
@@ -19,7 +19,7 @@ use crate::streams::SendMemory;
 #[derive(Debug)]
 pub struct EndpointShared {
     pub(super) send_memory: Arc<SendMemory>,
-    pub(super) judge: TokenJudge,
+    pub(super) token_verifier: TokenVerifier,
     reset_limit: Mutex<ResetLimit>,
     half_open: Arc<AtomicUsize>,
 }
@@ -29,7 +29,7 @@ impl EndpointShared {
     pub fn new(config: &EndpointConfig) -> Arc<Self> {
         Arc::new(Self {
             send_memory: SendMemory::new(config.send_memory),
-            judge: TokenJudge::default(),
+            token_verifier: TokenVerifier::default(),
             reset_limit: Mutex::new(ResetLimit::new(config.max_stateless_resets)),
             half_open: Arc::default(),
         })

@@ -19,7 +19,7 @@ const KIND_NEW_TOKEN: u8 = 0x4e;
 
 /// How what follows the time of issue in a NEW_TOKEN token is written. Older tokens end with the time, and of a format that
 /// this server does not know it only takes the proof of the address: servers of several versions may share their keys.
-const FORMAT_CREDIT: u8 = 1;
+const FORMAT_WINDOW_HINT: u8 = 1;
 
 /// How far the clocks of servers that share keys may be apart.
 const CLOCK_SKEW: Duration = Duration::from_secs(10);
@@ -31,8 +31,8 @@ pub(super) enum TokenVerdict {
     Nothing,
     /// The client followed a Retry. `original_dcid` is where it sent its first packet.
     Retried { original_dcid: ConnectionId },
-    /// The address is that of an earlier connection, which made use of this credit.
-    Known { credit: ReceiveCredit },
+    /// The address is that of an earlier connection, which made use of receive windows of this size.
+    Known { window_hint: ReceiveCredit },
     /// It is a Retry's, but was not given to this client or is too old. The client follows no other Retry
     /// (RFC 9000 §8.1.2).
     InvalidRetry,
@@ -70,19 +70,19 @@ impl TokenIssuer {
     }
 
     /// A token for a later connection from `remote`'s host, with the same version (RFC 9369 §5), which is to begin with
-    /// this credit. All of them are of one length.
+    /// receive windows of this size. All of them are of one length.
     pub(crate) fn new_token(
         &self,
         rng: &mut Rng,
         now: Instant,
         version: Version,
         remote: IpAddr,
-        credit: &ReceiveCredit,
+        window_hint: &ReceiveCredit,
     ) -> Vec<u8> {
         let mut contents = self.millis(now).to_be_bytes().to_vec();
-        contents.push(FORMAT_CREDIT);
-        contents.extend(credit.stream.to_be_bytes());
-        contents.extend(credit.connection.to_be_bytes());
+        contents.push(FORMAT_WINDOW_HINT);
+        contents.extend(window_hint.stream.to_be_bytes());
+        contents.extend(window_hint.connection.to_be_bytes());
         self.seal(rng, KIND_NEW_TOKEN, &context(KIND_NEW_TOKEN, version, remote), &contents)
     }
 
@@ -160,13 +160,13 @@ fn retry_context(version: Version, remote: SocketAddr, dst: &ConnectionId) -> Ve
     context
 }
 
-/// Judges tokens, whichever endpoint they are shown to: each counts once among all that share this.
+/// Checks tokens, whichever endpoint they are shown to: each counts once among all that share this.
 #[derive(Debug, Default)]
-pub(super) struct TokenJudge {
+pub(super) struct TokenVerifier {
     used: Mutex<UsedTokens>,
 }
 
-impl TokenJudge {
+impl TokenVerifier {
     /// What `token`, in an authentic packet from `remote` to `dst`, proves. A token for later connections is used
     /// up by this.
     pub(super) fn check(
@@ -205,15 +205,15 @@ impl TokenJudge {
         }
         let oldest = issuer.millis(now).saturating_sub(issuer.token_lifetime.as_millis() as u64);
         match lock(&self.used).insert(issued, salt, oldest, issuer.used_max) {
-            true => TokenVerdict::Known { credit: read_credit(&mut reader).unwrap_or_default() },
+            true => TokenVerdict::Known { window_hint: read_window_hint(&mut reader).unwrap_or_default() },
             false => TokenVerdict::Nothing,
         }
     }
 }
 
-/// What a token says of the credit that its client needs, if it does.
-fn read_credit(reader: &mut Reader<'_>) -> Option<ReceiveCredit> {
-    if reader.u8().ok()? != FORMAT_CREDIT {
+/// The size of receive windows with which the client's next connection is to begin, if the token has one.
+fn read_window_hint(reader: &mut Reader<'_>) -> Option<ReceiveCredit> {
+    if reader.u8().ok()? != FORMAT_WINDOW_HINT {
         return None;
     }
     let mut read = || reader.array().map(u64::from_be_bytes).ok();
@@ -233,7 +233,7 @@ struct UsedTokens {
 }
 
 impl UsedTokens {
-    /// Notes the use of a token. Returns false if it was used before, or may have been. Tokens that were issued
+    /// Records the use of a token. Returns false if it was used before, or may have been. Tokens that were issued
     /// before `oldest` have expired. At most `max` are remembered.
     fn insert(&mut self, issued: u64, salt: [u8; SALT_LEN], oldest: u64, max: usize) -> bool {
         while self.tokens.first().is_some_and(|(issued, _)| *issued < oldest) {

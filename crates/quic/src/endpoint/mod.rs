@@ -67,9 +67,6 @@ impl Endpoint {
 
     /// An endpoint with everything given: its configuration, whether it is a server, and its socket.
     ///
-    /// What is still on its way to the old socket is received for three probe timeouts of the connections, at most for
-    /// three seconds; nothing is sent there any more.
-    ///
     /// # Errors
     /// If the socket cannot be set up, or outside of a tokio runtime.
     pub fn new(
@@ -231,6 +228,9 @@ impl Endpoint {
 
     /// Goes over to another socket, for instance because the network has changed: connections that this endpoint has
     /// dialled move there, under fresh connection IDs, and tell their servers at once (RFC 9000 §9).
+    ///
+    /// Datagrams that are still on their way to the old socket are received for three probe timeouts of the connections, at
+    /// most for three seconds. Nothing is sent from there any more.
     ///
     /// A connection whose server wants no migration, or has given no connection ID for it, uses the new socket all
     /// the same; if the server takes the change for that of a NAT, it lives on. Connections that were accepted depend on

@@ -4,14 +4,14 @@
 //! A turn of the worker is: take the connections that the application touched, receive what is there, call the
 //! connections whose timers expired, send for all of them, look at some of the datagrams that belong to none, sleep.
 //! There is no task per connection and no lock per packet: a connection is locked once for a run of its datagrams and
-//! once for each train that it sends.
+//! once for each batch that it sends.
 //!
-//! What it must not know: streams. It moves datagrams between the socket and the connections, and tells handles to look again.
+//! What it must not know: streams. It moves datagrams between the socket and the connections, and wakes who waits for them.
 
-mod left;
 mod receiving;
-mod strangers;
+mod retired;
 mod timers;
+mod unmatched;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -30,33 +30,33 @@ use crate::log::LogBatch;
 use crate::shared::{Inner, State, WorkerShared};
 use crate::sync::lock;
 
-use left::LeftSockets;
-use strangers::Strangers;
+use retired::RetiredSockets;
 use timers::{Alarm, Timers};
+use unmatched::UnmatchedDatagrams;
 
-/// Trains that one connection sends before it is the turn of the next.
-const TRAINS_PER_CONNECTION: usize = 8;
-/// Trains of all connections in one turn, so that acknowledgements are not left waiting in the socket.
-const TRAINS_PER_TURN: usize = 32;
+/// Batches that one connection sends before it is the turn of the next.
+const BATCHES_PER_CONNECTION: usize = 8;
+/// Batches of all connections in one turn, so that acknowledgements are not left waiting in the socket.
+const BATCHES_PER_TURN: usize = 32;
 
 /// The state of the task. See the module's documentation.
 pub(crate) struct Worker {
     shared: Arc<WorkerShared>,
     socket: Arc<UdpSocket>,
     /// Those that were in use before.
-    left: LeftSockets,
+    retired: RetiredSockets,
     received: RecvBatch,
     /// Datagrams of the current run, each with the time at which it came; empty between runs.
     datagrams: Vec<(Instant, Datagram)>,
     /// The datagram that ended the last run because it goes to another connection.
     carried: Option<(ConnectionHandle, Instant, Datagram)>,
     /// Datagrams that belong to no connection.
-    strangers: Strangers,
-    /// The bytes of the train that is being sent or that waits in `pending`.
+    unmatched: UnmatchedDatagrams,
+    /// The datagrams that are being sent or that wait in `pending`.
     batch: TransmitBatch,
     /// The bytes of answers that belong to no connection.
     reply: TransmitBatch,
-    /// A train that the socket had no room for. While there is one, nothing else is sent: the sending side waits,
+    /// A batch that the socket had no room for. While there is one, nothing else is sent: the sending side waits,
     /// and through it the congestion controllers and the applications.
     pending: Option<Pending>,
     /// Connections that may have something to send. At most once each: the connection's `queued` flag is set.
@@ -82,11 +82,11 @@ impl Worker {
             reply: TransmitBatch::new(1),
             shared,
             socket,
-            left: LeftSockets::default(),
+            retired: RetiredSockets::default(),
             received: RecvBatch::new(),
             datagrams: Vec::new(),
             carried: None,
-            strangers: Strangers::default(),
+            unmatched: UnmatchedDatagrams::default(),
             pending: None,
             queue: VecDeque::new(),
             touched: Vec::new(),
@@ -112,9 +112,9 @@ impl Worker {
         self.flush();
         self.batch.set_max_segments(self.socket.max_gso_segments());
         self.serve();
-        self.meet_strangers();
+        self.route_unmatched();
         self.send_replies();
-        self.tell_endpoint();
+        self.forward_endpoint_events();
     }
 
     fn replace_socket(&mut self) {
@@ -122,7 +122,7 @@ impl Worker {
         let timeouts = connections.iter().map(|connection| connection.lock().proto.probe_timeout());
         let timeout = timeouts.max().unwrap_or_default();
         let before = mem::replace(&mut self.socket, self.shared.socket());
-        self.left.add(before, clock::now(), timeout);
+        self.retired.add(before, clock::now(), timeout);
     }
 
     /// Queues the connections that the application has touched. Their `queued` flag is set already.
@@ -145,7 +145,7 @@ impl Worker {
         }
     }
 
-    /// Passes on what a connection has to tell, and queues it for sending.
+    /// Takes the events of a connection, and queues it for sending.
     fn after_change(&mut self, connection: &Arc<Inner>, mut state: MutexGuard<'_, State>) {
         connection.collect_events(&mut state, &mut self.wakers);
         if !state.queued {
@@ -158,39 +158,39 @@ impl Worker {
 
     /// Sends for the queued connections, each a bounded amount in turn, until nothing is left or the socket is full.
     fn serve(&mut self) {
-        let mut trains = 0;
+        let mut batches = 0;
         // A connection that has more to send goes to the end of the queue, for the next turn.
         for _ in 0..self.queue.len() {
-            if self.pending.is_some() || trains >= TRAINS_PER_TURN {
+            if self.pending.is_some() || batches >= BATCHES_PER_TURN {
                 return;
             }
             let Some(connection) = self.queue.pop_front() else { return };
-            trains += self.serve_one(connection);
+            batches += self.serve_one(connection);
         }
     }
 
-    /// Sends for one connection. Returns the number of trains.
+    /// Sends for one connection. Returns the number of batches.
     fn serve_one(&mut self, connection: Arc<Inner>) -> usize {
-        for trains in 0..TRAINS_PER_CONNECTION {
+        for batches in 0..BATCHES_PER_CONNECTION {
             let mut state = connection.lock();
             let now = state.advance(clock::now());
             let Some(transmit) = state.proto.poll_transmit(now, &mut self.batch) else {
                 state.queued = false;
                 self.settle(&connection, state);
-                return trains;
+                return batches;
             };
             drop(state);
             if !self.send(transmit) {
                 self.queue.push_back(connection);
-                return trains + 1;
+                return batches + 1;
             }
         }
         self.settle(&connection, connection.lock());
         self.queue.push_back(connection);
-        TRAINS_PER_CONNECTION
+        BATCHES_PER_CONNECTION
     }
 
-    /// Collects what a connection tells after it has sent, and sets its timer.
+    /// Takes the events of a connection after it has sent, and sets its timer.
     fn settle(&mut self, connection: &Arc<Inner>, mut state: MutexGuard<'_, State>) {
         connection.collect_events(&mut state, &mut self.wakers);
         while let Some(event) = state.proto.poll_endpoint_event() {
@@ -221,7 +221,7 @@ impl Worker {
         }
     }
 
-    /// Sends the train in the batch. Returns false if the socket is full; the train then waits.
+    /// Sends the batch. Returns false if the socket is full; the batch then waits.
     fn send(&mut self, transmit: Transmit) -> bool {
         self.pending = Some(Pending { transmit, sent: 0 });
         self.flush()
@@ -250,7 +250,7 @@ impl Worker {
         }
     }
 
-    fn tell_endpoint(&mut self) {
+    fn forward_endpoint_events(&mut self) {
         if self.endpoint_events.is_empty() {
             return;
         }
@@ -264,11 +264,11 @@ impl Worker {
     /// Decides when the next turn is. Returns whether it is at once.
     fn is_next_turn_due(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut due = !self.queue.is_empty() && self.pending.is_none();
-        due |= !self.strangers.is_empty();
+        due |= !self.unmatched.is_empty();
         let paused = self.recv_paused_until;
-        let deadline = [self.timers.next(), paused, self.left.deadline()].into_iter().flatten().min();
+        let deadline = [self.timers.next(), paused, self.retired.deadline()].into_iter().flatten().min();
         due |= self.alarm.is_due(deadline, cx);
-        due |= paused.is_none() && self.left.is_ready(cx);
+        due |= paused.is_none() && self.retired.is_ready(cx);
         if paused.is_none()
             && let Poll::Ready(ready) = self.socket.poll_recv_ready(cx)
         {
@@ -330,7 +330,7 @@ impl Drop for Worker {
     }
 }
 
-/// Sends `contents`, a train or the rest of one, as `transmit` says.
+/// Sends `contents`, a batch or the rest of one, as `transmit` says.
 fn send(socket: &UdpSocket, transmit: &Transmit, contents: &[u8]) -> SendOutcome {
     socket.try_send(&fulmar_udp::Transmit {
         destination: transmit.addrs.remote,
