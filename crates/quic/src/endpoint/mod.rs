@@ -241,10 +241,19 @@ impl Endpoint {
     /// If the socket cannot be set up, or outside of a tokio runtime. Then nothing has changed.
     pub fn rebind(&self, socket: std::net::UdpSocket) -> io::Result<()> {
         tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
+        self.replace_sockets(vec![UdpSocket::from_std(socket)?])
+    }
+
+    /// Goes over to other sockets, one for each worker.
+    fn replace_sockets(&self, sockets: Vec<UdpSocket>) -> io::Result<()> {
+        let workers = self.shared.workers();
+        if sockets.len() != workers.len() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "each worker needs a socket"));
+        }
         let dscp = self.shared.socket().dscp();
-        let own = |_| UdpSocket::from_std(socket.try_clone()?)?.with_dscp(dscp);
-        let sockets = self.shared.workers().iter().map(own).collect::<io::Result<Vec<_>>>()?;
-        for (worker, socket) in self.shared.workers().iter().zip(sockets) {
+        let sockets = sockets.into_iter().map(|socket| socket.with_dscp(dscp));
+        let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
+        for (worker, socket) in workers.iter().zip(sockets) {
             worker.replace_socket(socket);
             let connections = lock(&worker.core).connections();
             for connection in connections {
@@ -272,3 +281,6 @@ impl fmt::Debug for Endpoint {
         f.debug_struct("Endpoint").field("local_addr", &self.local_addr().ok()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
