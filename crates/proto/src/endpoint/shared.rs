@@ -1,7 +1,7 @@
 //! What endpoints have in common that serve the same sockets or keys side by side, each with a worker of its own.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fulmar_base::Instant;
 
@@ -48,7 +48,8 @@ impl EndpointShared {
 
     /// Whether one more stateless reset may be sent now; it is counted then.
     pub(super) fn take_reset(&self, now: Instant) -> bool {
-        lock(&self.reset_limit).take(now)
+        // Nothing panics under this lock.
+        self.reset_limit.lock().unwrap_or_else(PoisonError::into_inner).take(now)
     }
 
     /// Counts an attempt as half open for as long as the result lives.
@@ -66,9 +67,4 @@ impl Drop for HalfOpen {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-/// Locks `mutex`. Nothing panics while it holds one of these locks.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

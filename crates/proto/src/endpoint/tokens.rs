@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{ConnectionId, Reader, Version};
 
-use super::shared::lock;
 use crate::config::{AddressValidation, EndpointConfig};
 use crate::crypto::{OpenedToken, SALT_LEN, TokenKeys};
 use crate::streams::ReceiveCredit;
@@ -204,7 +203,9 @@ impl TokenVerifier {
             return TokenVerdict::Nothing;
         }
         let oldest = issuer.millis(now).saturating_sub(issuer.token_lifetime.as_millis() as u64);
-        match lock(&self.used).insert(issued, salt, oldest, issuer.used_max) {
+        // Nothing panics under this lock.
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        match used.insert(issued, salt, oldest, issuer.used_max) {
             true => TokenVerdict::Known { window_hint: read_window_hint(&mut reader).unwrap_or_default() },
             false => TokenVerdict::Nothing,
         }

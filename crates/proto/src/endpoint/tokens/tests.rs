@@ -148,7 +148,7 @@ fn the_memory_of_used_tokens_is_bounded_and_none_is_used_twice() {
     let now = NOW + Duration::from_secs(1);
     for token in &tokens {
         assert_eq!(scene.check_at(now, "192.0.2.1:1", token), KNOWN);
-        assert!(lock(&scene.verifier.used).tokens.len() <= 100);
+        assert!(scene.verifier.used.lock().unwrap().tokens.len() <= 100);
     }
     for token in &tokens {
         assert_eq!(scene.check_at(now, "192.0.2.1:1", token), TokenVerdict::Nothing);
