@@ -178,8 +178,8 @@ impl EndpointEvent {
 
 #[derive(Debug)]
 pub(crate) enum EndpointEventInner {
-    /// A connection ID was issued: route it here.
-    CidIssued(ConnectionId),
+    /// A connection ID was issued for this path: route it here.
+    CidIssued(PathId, ConnectionId),
     /// A connection ID was retired: forget it.
     CidRetired(ConnectionId),
     /// A datagram that ends with this token is a stateless reset of this connection.

@@ -82,15 +82,16 @@ pub use datagrams::{
     DatagramDropReason, DatagramId, DatagramOptions, DatagramStats, DroppedDatagram, SendDatagramError,
 };
 pub use endpoint::{
-    AcceptError, ConnectError, ConnectionHandle, DropReason, Endpoint, Incoming, RetryError, Route,
+    AcceptError, AcceptProgress, AcceptWork, Accepting, ConnectError, ConnectionHandle, Destination,
+    DropReason, Endpoint, EndpointShared, Incoming, RetryError, Route,
 };
 pub use error::TransportError;
 pub use events::{ConnectionError, EndpointEvent, Event, PathEvent};
 pub use ext::OneWayDelays;
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
-    AddressDiscovery, ConnectionId, Dir, FrameType, PacketKind, ResetToken, Side, StreamId, TimeStamps,
-    TransportErrorCode, TransportParameters, VarInt, Version,
+    AddressDiscovery, ConnectionId, Dir, FrameType, PacketKind, PathId, ResetToken, Side, StreamId,
+    TimeStamps, TransportErrorCode, TransportParameters, VarInt, Version,
 };
 pub use ids::{SpaceId, TupleId};
 pub use rtt::{INITIAL_RTT, Rtt, TimerStyle, UnknownTimerStyle};

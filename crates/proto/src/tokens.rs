@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
@@ -17,7 +18,7 @@ const KIND_NEW_TOKEN: u8 = 0x4e;
 
 /// How what follows the time of issue in a NEW_TOKEN token is written. Older tokens end with the time, and of a format that
 /// this server does not know it only takes the proof of the address: servers of several versions may share their keys.
-const FORMAT_CREDIT: u8 = 1;
+const FORMAT_WINDOW_HINT: u8 = 1;
 
 /// How far the clocks of servers that share keys may be apart.
 const CLOCK_SKEW: Duration = Duration::from_secs(10);
@@ -29,8 +30,8 @@ pub(crate) enum TokenVerdict {
     Nothing,
     /// The client followed a Retry. `original_dcid` is where it sent its first packet.
     Retried { original_dcid: ConnectionId },
-    /// The address is that of an earlier connection, which made use of this credit.
-    Known { credit: ReceiveCredit },
+    /// The address is that of an earlier connection, which made use of receive windows of this size.
+    Known { window_hint: ReceiveCredit },
     /// It is a Retry's, but was not given to this client or is too old. The client follows no other Retry
     /// (RFC 9000 §8.1.2).
     InvalidRetry,
@@ -43,18 +44,21 @@ pub(crate) struct TokenIssuer {
     retry_lifetime: Duration,
     token_lifetime: Duration,
     per_connection: usize,
+    /// How many used tokens are remembered.
+    used_max: usize,
     /// The time of [`Instant::ZERO`], since the beginning of 1970.
     epoch: Duration,
 }
 
 impl TokenIssuer {
     pub(crate) fn new(endpoint: &EndpointConfig, config: &AddressValidation) -> Self {
-        let keys = config.keys.clone().unwrap_or_else(|| TokenKeys::new(endpoint.reset_key.token_secret()));
+        let keys = config.keys.clone().unwrap_or_else(|| TokenKeys::new(*endpoint.reset_key.token_secret()));
         Self {
             keys,
             retry_lifetime: config.retry_lifetime,
             token_lifetime: config.token_lifetime,
             per_connection: config.tokens_per_connection,
+            used_max: config.used_tokens_max,
             epoch: endpoint.epoch,
         }
     }
@@ -65,19 +69,19 @@ impl TokenIssuer {
     }
 
     /// A token for a later connection from `remote`'s host, with the same version (RFC 9369 §5), which is to begin with
-    /// this credit. All of them are of one length.
+    /// receive windows of this size. All of them are of one length.
     pub(crate) fn new_token(
         &self,
         rng: &mut Rng,
         now: Instant,
         version: Version,
         remote: IpAddr,
-        credit: &ReceiveCredit,
+        window_hint: &ReceiveCredit,
     ) -> Vec<u8> {
         let mut contents = self.millis(now).to_be_bytes().to_vec();
-        contents.push(FORMAT_CREDIT);
-        contents.extend(credit.stream.to_be_bytes());
-        contents.extend(credit.connection.to_be_bytes());
+        contents.push(FORMAT_WINDOW_HINT);
+        contents.extend(window_hint.stream.to_be_bytes());
+        contents.extend(window_hint.connection.to_be_bytes());
         self.seal(rng, KIND_NEW_TOKEN, &context(KIND_NEW_TOKEN, version, remote), &contents)
     }
 
@@ -155,21 +159,17 @@ fn retry_context(version: Version, remote: SocketAddr, dst: &ConnectionId) -> Ve
     context
 }
 
-/// Judges tokens.
-#[derive(Debug)]
-pub(crate) struct TokenJudge {
-    used: UsedTokens,
+/// Checks tokens, whichever endpoint they are shown to: each counts once among all that share this.
+#[derive(Debug, Default)]
+pub(crate) struct TokenVerifier {
+    used: Mutex<UsedTokens>,
 }
 
-impl TokenJudge {
-    pub(crate) fn new(config: &AddressValidation) -> Self {
-        Self { used: UsedTokens::new(config.used_tokens_max) }
-    }
-
+impl TokenVerifier {
     /// What `token`, in an authentic packet from `remote` to `dst`, proves. A token for later connections is used
     /// up by this.
     pub(crate) fn check(
-        &mut self,
+        &self,
         issuer: &TokenIssuer,
         now: Instant,
         version: Version,
@@ -184,7 +184,7 @@ impl TokenJudge {
     }
 
     fn check_new(
-        &mut self,
+        &self,
         issuer: &TokenIssuer,
         now: Instant,
         version: Version,
@@ -203,16 +203,18 @@ impl TokenJudge {
             return TokenVerdict::Nothing;
         }
         let oldest = issuer.millis(now).saturating_sub(issuer.token_lifetime.as_millis() as u64);
-        match self.used.insert(issued, salt, oldest) {
-            true => TokenVerdict::Known { credit: read_credit(&mut reader).unwrap_or_default() },
+        // Nothing panics under this lock.
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        match used.insert(issued, salt, oldest, issuer.used_max) {
+            true => TokenVerdict::Known { window_hint: read_window_hint(&mut reader).unwrap_or_default() },
             false => TokenVerdict::Nothing,
         }
     }
 }
 
-/// What a token says of the credit that its client needs, if it does.
-fn read_credit(reader: &mut Reader<'_>) -> Option<ReceiveCredit> {
-    if reader.u8().ok()? != FORMAT_CREDIT {
+/// The size of receive windows with which the client's next connection is to begin, if the token has one.
+fn read_window_hint(reader: &mut Reader<'_>) -> Option<ReceiveCredit> {
+    if reader.u8().ok()? != FORMAT_WINDOW_HINT {
         return None;
     }
     let mut read = || reader.array().map(u64::from_be_bytes).ok();
@@ -223,30 +225,25 @@ fn read_credit(reader: &mut Reader<'_>) -> Option<ReceiveCredit> {
 ///
 /// Memory is bounded without a gap: when there is no room, the token that was issued first is forgotten, and
 /// from then on every token that was issued as early counts as used.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct UsedTokens {
     /// When they were issued, in milliseconds since 1970, and their salts, which are unique.
     tokens: BTreeSet<(u64, [u8; SALT_LEN])>,
-    max: usize,
     /// Tokens that were issued at this time or before it count as used.
     horizon: Option<u64>,
 }
 
 impl UsedTokens {
-    fn new(max: usize) -> Self {
-        Self { tokens: BTreeSet::new(), max, horizon: None }
-    }
-
-    /// Notes the use of a token. Returns false if it was used before, or may have been. Tokens that were issued
-    /// before `oldest` have expired.
-    fn insert(&mut self, issued: u64, salt: [u8; SALT_LEN], oldest: u64) -> bool {
+    /// Records the use of a token. Returns false if it was used before, or may have been. Tokens that were issued
+    /// before `oldest` have expired. At most `max` are remembered.
+    fn insert(&mut self, issued: u64, salt: [u8; SALT_LEN], oldest: u64, max: usize) -> bool {
         while self.tokens.first().is_some_and(|(issued, _)| *issued < oldest) {
             self.tokens.pop_first();
         }
         if self.horizon.is_some_and(|horizon| issued <= horizon) || !self.tokens.insert((issued, salt)) {
             return false;
         }
-        if self.tokens.len() > self.max
+        while self.tokens.len() > max
             && let Some((issued, _)) = self.tokens.pop_first()
         {
             self.horizon = self.horizon.max(Some(issued));

@@ -251,7 +251,7 @@ fn what_names_a_connection_is_told_apart_from_what_a_stranger_sends() {
     assert!(server.endpoint.recognize(datagram(&hello[0], 7)).is_err(), "who waits is no connection");
     let (handle, _connection) = server.endpoint.accept(Instant::ZERO, incoming).unwrap();
     let (known, _) = server.endpoint.recognize(datagram(&hello[0], 7)).unwrap();
-    assert_eq!(known, handle);
+    assert_eq!(known.connection, handle);
     for noise in [&[][..], &[0x40; 3], &[0x40; 30], &[0xc0; 30]] {
         assert!(server.endpoint.recognize(datagram(noise, 7)).is_err());
     }

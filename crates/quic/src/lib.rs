@@ -46,7 +46,7 @@
 //! # How it works
 //!
 //! Every endpoint is served by one task, the worker, that owns the traffic of the socket: it receives in batches, routes, keeps
-//! the timers of all connections, and sends trains of datagrams. There is no task per connection. Handles lock only their own
+//! the timers of all connections, and sends datagrams in batches. There is no task per connection. Handles lock only their own
 //! connection, do their operation at once, and tell the worker to send. An endpoint lives in the tokio runtime it was created
 //! in; its handles can be used from anywhere. When the runtime ends, so do the connections.
 //!
@@ -68,9 +68,10 @@
 //!
 //! | module | what it owns |
 //! |---|---|
-//! | `endpoint` | the handle of an endpoint, connection attempts, the table of connections |
+//! | `shared` | what handles and workers share: connections, who waits for what, the table of connections |
+//! | `endpoint` | the handle of an endpoint, connection attempts, figures |
 //! | `worker` | the task: receive, route, time, send |
-//! | `connection` | the handle of a connection, and who waits for what |
+//! | `connection` | the handle of a connection |
 //! | `stream` | the handles of streams |
 //! | `log` | where the logs of connections go |
 //! | [`tls`] | configurations from certificates |
@@ -82,6 +83,7 @@ mod connection;
 mod endpoint;
 mod error;
 mod log;
+mod shared;
 mod stream;
 mod sync;
 pub mod tls;
@@ -90,13 +92,13 @@ mod worker;
 pub use connection::{Connecting, Connection, DatagramOptions, DropCodes};
 pub use endpoint::{
     ConnectionMetrics, Endpoint, EndpointBuilder, EndpointMetrics, EndpointStats, Incoming, IncomingFuture,
-    Totals,
 };
 pub use error::{
     AcceptError, ClosedStream, ConnectError, ReadError, ReadExactError, ReadToEndError, SendDatagramError,
     StoppedError, WriteError,
 };
 pub use log::{LogBatch, LogDelivery, LogSink};
+pub use shared::Totals;
 pub use stream::{Chunk, RecvStream, SendStream};
 
 pub use fulmar_base::Instant;

@@ -1,5 +1,6 @@
 //! What happened on a socket.
 
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of a socket since it was bound.
@@ -25,6 +26,22 @@ pub struct SocketStats {
     pub send_blocked: u64,
     /// Trains that were sent segment by segment because the kernel refused segmentation offload.
     pub gso_refused: u64,
+}
+
+/// Of several sockets together.
+impl AddAssign for SocketStats {
+    fn add_assign(&mut self, other: Self) {
+        self.recv_calls += other.recv_calls;
+        self.datagrams_received += other.datagrams_received;
+        self.bytes_received += other.bytes_received;
+        self.recv_errors += other.recv_errors;
+        self.send_calls += other.send_calls;
+        self.bytes_sent += other.bytes_sent;
+        self.too_big += other.too_big;
+        self.send_errors += other.send_errors;
+        self.send_blocked += other.send_blocked;
+        self.gso_refused += other.gso_refused;
+    }
 }
 
 /// The same numbers, shared. They are statistics only, hence the relaxed ordering.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ring::aead::quic;
+use zeroize::Zeroizing;
 
 use super::aead::CipherSuite;
 use super::hkdf::Secret;
@@ -25,7 +26,7 @@ impl HeaderKey {
             CipherSuite::Aes256Gcm => &quic::AES_256,
             CipherSuite::ChaCha20Poly1305 => &quic::CHACHA20,
         };
-        let mut key = [0; 32];
+        let mut key = Zeroizing::new([0; 32]);
         let key = &mut key[..suite.key_len()];
         secret.expand_label(version.hp_label, key);
         Self(quic::HeaderProtectionKey::new(algorithm, key).expect("the key has the suite's length"))

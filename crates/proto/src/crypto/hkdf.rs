@@ -2,56 +2,78 @@
 
 use std::fmt;
 
-use ring::hkdf::{self, HKDF_SHA256, HKDF_SHA384, KeyType, Prk, Salt};
+use aws_lc_rs::hkdf::{self, HKDF_SHA256, HKDF_SHA384, KeyType, Prk};
+use aws_lc_rs::hmac;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::aead::CipherSuite;
 
-/// A secret of the key schedule, ready to be expanded.
+/// The longest secret, that of SHA-384, in bytes.
+const SECRET_LEN_MAX: usize = 48;
+
+/// A secret of the key schedule, ready to be expanded. Its bytes are wiped when it is dropped.
 ///
-/// HKDF is always ring's: a handshake takes a few dozen expansions, so speed does not matter here.
+/// HKDF is always that of aws-lc, which wipes what it needs meanwhile; ring does not. A handshake takes a few dozen
+/// expansions, so speed does not matter here.
 pub(super) struct Secret {
-    prk: Prk,
-    /// The hash, which ring does not tell.
+    bytes: Zeroizing<[u8; SECRET_LEN_MAX]>,
+    /// How many of the bytes count.
+    len: usize,
     algorithm: hkdf::Algorithm,
 }
 
+/// The bytes are all that is secret, and `Zeroizing` wipes them.
+impl ZeroizeOnDrop for Secret {}
+
 impl Secret {
     /// A traffic secret that TLS gave out for `suite`.
+    ///
+    /// # Panics
+    /// If it is longer than 48 bytes, the hash of no suite.
     pub(super) fn new(suite: CipherSuite, bytes: &[u8]) -> Self {
         let algorithm = match suite {
             CipherSuite::Aes128Gcm | CipherSuite::ChaCha20Poly1305 => HKDF_SHA256,
             CipherSuite::Aes256Gcm => HKDF_SHA384,
         };
-        Self { prk: Prk::new_less_safe(algorithm, bytes), algorithm }
+        Self::from_bytes(algorithm, bytes)
     }
 
     /// HKDF-Extract with SHA-256, the start of the Initial keys (RFC 9001 §5.2).
     pub(super) fn extract_sha256(salt: &[u8], input: &[u8]) -> Self {
-        Self { prk: Salt::new(HKDF_SHA256, salt).extract(input), algorithm: HKDF_SHA256 }
+        // RFC 5869 §2.2: an HMAC, keyed with the salt.
+        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, salt), input);
+        Self::from_bytes(HKDF_SHA256, tag.as_ref())
     }
 
-    /// HKDF-Expand-Label with an empty context, as many bytes as `output` holds.
-    pub(super) fn expand_label(&self, label: &str, output: &mut [u8]) {
-        self.expand(label, Length(output.len()), |okm| okm.fill(output).expect("the length is the same"));
+    fn from_bytes(algorithm: hkdf::Algorithm, secret: &[u8]) -> Self {
+        let mut bytes = Zeroizing::new([0; SECRET_LEN_MAX]);
+        bytes[..secret.len()].copy_from_slice(secret);
+        Self { bytes, len: secret.len(), algorithm }
     }
 
     /// HKDF-Expand-Label to a secret of the same hash.
     pub(super) fn next(&self, label: &str) -> Self {
-        Self { prk: self.expand(label, self.algorithm, |okm| okm.into()), algorithm: self.algorithm }
+        let mut bytes = Zeroizing::new([0; SECRET_LEN_MAX]);
+        let len = self.algorithm.len();
+        self.expand_label(label, &mut bytes[..len]);
+        Self { bytes, len, algorithm: self.algorithm }
     }
 
-    fn expand<L: KeyType, T>(&self, label: &str, length: L, take: impl FnOnce(hkdf::Okm<'_, L>) -> T) -> T {
+    /// HKDF-Expand-Label with an empty context, as many bytes as `output` holds.
+    pub(super) fn expand_label(&self, label: &str, output: &mut [u8]) {
         // struct HkdfLabel { uint16 length; opaque label<7..255> = "tls13 " + Label; opaque context<0..255>; }
-        let bytes = u16::try_from(length.len()).expect("keys and secrets are short").to_be_bytes();
+        let len = u16::try_from(output.len()).expect("keys and secrets are short").to_be_bytes();
         let label_len = u8::try_from(PREFIX.len() + label.len()).expect("labels are short");
-        let info: [&[u8]; 5] = [&bytes, &[label_len], PREFIX, label.as_bytes(), &[0]];
-        take(self.prk.expand(&info, length).expect("keys and secrets are shorter than 255 hashes"))
+        let info: [&[u8]; 5] = [&len, &[label_len], PREFIX, label.as_bytes(), &[0]];
+        let prk = Prk::new_less_safe(self.algorithm, &self.bytes[..self.len]);
+        let okm = prk.expand(&info, Length(output.len()));
+        okm.and_then(|okm| okm.fill(output)).expect("keys and secrets are shorter than 255 hashes");
     }
 }
 
 const PREFIX: &[u8] = b"tls13 ";
 
-/// A length of output as ring takes it.
+/// A length of output as the library takes it.
 struct Length(usize);
 
 impl KeyType for Length {

@@ -229,7 +229,7 @@ impl OneRttKeys {
             self.advance();
         }
         let seen = Seen { lowest: packet_number, highest: packet_number };
-        self.receiving.seen.get_or_insert(path, seen).note(packet_number);
+        self.receiving.seen.get_or_insert(path, seen).record(packet_number);
         Ok(Opened { len, generation: self.generation })
     }
 
@@ -243,7 +243,7 @@ impl OneRttKeys {
         OpenError::Discard
     }
 
-    /// Takes note of an acknowledgement of sent packets: `largest_acked` on `path`, in a packet of
+    /// Takes an acknowledgement of sent packets: `largest_acked` on `path`, in a packet of
     /// `generation` ([`Opened::generation`]). `pto` is the longest probe timeout of the paths in use.
     ///
     /// # Errors
@@ -393,7 +393,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn note(&mut self, packet_number: u64) {
+    fn record(&mut self, packet_number: u64) {
         self.lowest = self.lowest.min(packet_number);
         self.highest = self.highest.max(packet_number);
     }

@@ -23,6 +23,11 @@
 //! | [`reset`] | stateless reset tokens |
 //! | [`token`] | sealed tokens for the validation of addresses, and their keys |
 //!
+//! Secrets are wiped from memory when they are dropped (`zeroize`): traffic secrets, the bytes that keys and IVs are made
+//! of, token keys, what the key log captures. What a library makes of a key is the library's: aws-lc wipes its AEAD and HMAC
+//! keys, ring does not, and this crate, which has no `unsafe`, cannot do it from outside. So with [`AeadBackend::Ring`] the
+//! expanded packet keys, and in any case those of header protection, stay in freed memory until it is used again.
+//!
 //! It must not know packets, spaces or streams: a packet is a slice with a header length, CRYPTO data is
 //! bytes in order.
 
@@ -63,3 +68,5 @@ pub use token::{TokenKeys, TokenKeysError};
 
 #[cfg(test)]
 mod vectors;
+#[cfg(test)]
+mod wiping;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use fulmar_wire::PathId;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::aead::{AeadBackend, AeadKey, CipherSuite, NONCE_LEN, TAG_LEN};
 use super::hkdf::Secret;
@@ -15,7 +16,8 @@ use super::version::VersionConstants;
 #[error("the packet failed authentication")]
 pub(crate) struct DecryptError;
 
-/// Seals or opens the packets of one direction at one encryption level, in one key phase.
+/// Seals or opens the packets of one direction at one encryption level, in one key phase. The IV is wiped when it is
+/// dropped; the module's documentation says what becomes of the key.
 pub(crate) struct PacketKey {
     key: AeadKey,
     /// The IV: its first 32 bits, where the path goes, and its last 64, where the packet number goes.
@@ -30,12 +32,12 @@ impl PacketKey {
         version: &VersionConstants,
         backend: AeadBackend,
     ) -> Self {
-        let mut key = [0; 32];
+        let mut key = Zeroizing::new([0; 32]);
         let key = &mut key[..suite.key_len()];
         secret.expand_label(version.key_label, key);
-        let mut iv = [0; NONCE_LEN];
-        secret.expand_label(version.iv_label, &mut iv);
-        Self { key: AeadKey::new(suite, key, backend), iv: split_iv(iv) }
+        let mut iv = Zeroizing::new([0; NONCE_LEN]);
+        secret.expand_label(version.iv_label, iv.as_mut());
+        Self { key: AeadKey::new(suite, key, backend), iv: split_iv(&iv) }
     }
 
     /// Seals a packet in place. `packet` is the header, `header_len` bytes with the unprotected packet number
@@ -82,10 +84,19 @@ impl PacketKey {
     }
 }
 
-fn split_iv(iv: [u8; NONCE_LEN]) -> (u32, u64) {
+fn split_iv(iv: &[u8; NONCE_LEN]) -> (u32, u64) {
     let [a, b, c, d, last @ ..] = iv;
-    (u32::from_be_bytes([a, b, c, d]), u64::from_be_bytes(last))
+    (u32::from_be_bytes([*a, *b, *c, *d]), u64::from_be_bytes(*last))
 }
+
+impl Drop for PacketKey {
+    fn drop(&mut self) {
+        self.iv.0.zeroize();
+        self.iv.1.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for PacketKey {}
 
 impl fmt::Debug for PacketKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

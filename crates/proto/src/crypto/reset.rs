@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use aws_lc_rs::hmac;
 use fulmar_wire::{ConnectionId, ResetToken};
-use ring::hmac;
+use zeroize::Zeroizing;
 
 /// A stateless reset has at least this many bytes, so that it looks like a packet (RFC 9000 §10.3).
 pub(crate) const RESET_LEN_MIN: usize = 21;
@@ -12,6 +13,8 @@ pub(crate) const RESET_LEN_MIN: usize = 21;
 ///
 /// Whoever holds it can end every connection of the endpoint. An endpoint that gets the same key again after
 /// a restart can reset the connections it has forgotten.
+///
+/// The HMAC is that of aws-lc, which wipes its keys when they are dropped; ring does not.
 #[derive(Clone)]
 pub struct ResetKey(hmac::Key);
 
@@ -32,9 +35,9 @@ impl ResetKey {
 
     /// Another secret, from which nothing can be told about this one. What is signed for it is longer than any
     /// connection ID, so it is no token.
-    pub(crate) fn token_secret(&self) -> [u8; 32] {
+    pub(crate) fn token_secret(&self) -> Zeroizing<[u8; 32]> {
         let tag = hmac::sign(&self.0, b"the key of fulmar's address validation tokens");
-        let mut secret = [0; 32];
+        let mut secret = Zeroizing::new([0; 32]);
         secret.copy_from_slice(tag.as_ref());
         secret
     }

@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::KeyLog;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::aead::CipherSuite;
 use super::hkdf::Secret;
 use super::keys::SecretPair;
 
-/// Keeps the traffic secrets of a connection until they are taken, and passes everything on to the key log that
+/// Keeps the traffic secrets of a connection until they are taken, which wipes them, and passes everything on to the key log that
 /// the user configured, so that `SSLKEYLOGFILE` works.
 pub(super) struct SecretCapture {
     forward: Arc<dyn KeyLog>,
@@ -17,18 +18,25 @@ pub(super) struct SecretCapture {
     captured: Mutex<Captured>,
 }
 
+/// A secret as rustls gives it out, wiped when it is dropped.
+type RawSecret = Zeroizing<Vec<u8>>;
+
 #[derive(Default)]
-struct Captured {
+pub(super) struct Captured {
     /// The client's secret of early data.
-    early: Option<Vec<u8>>,
+    early: Option<RawSecret>,
     handshake: RawPair,
     application: RawPair,
 }
 
+/// All that they hold is wiped by its type.
+impl ZeroizeOnDrop for Captured {}
+impl ZeroizeOnDrop for RawPair {}
+
 #[derive(Default)]
 struct RawPair {
-    client: Option<Vec<u8>>,
-    server: Option<Vec<u8>>,
+    client: Option<RawSecret>,
+    server: Option<RawSecret>,
 }
 
 impl SecretCapture {
@@ -64,7 +72,7 @@ impl SecretCapture {
 
 impl Captured {
     /// Where the secret that rustls calls `label` is kept.
-    fn slot(&mut self, label: &str) -> Option<&mut Option<Vec<u8>>> {
+    fn slot(&mut self, label: &str) -> Option<&mut Option<RawSecret>> {
         match label {
             "CLIENT_EARLY_TRAFFIC_SECRET" => Some(&mut self.early),
             "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => Some(&mut self.handshake.client),
@@ -86,7 +94,7 @@ impl RawPair {
 impl KeyLog for SecretCapture {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         if let Some(slot) = self.lock().slot(label) {
-            *slot = Some(secret.to_vec());
+            *slot = Some(RawSecret::new(secret.to_vec()));
         }
         if self.forward.will_log(label) {
             self.forward.log(label, client_random, secret);

@@ -3,11 +3,14 @@
 //! A session must not be resumed with another version of QUIC (RFC 9369 §5), nor may early data be taken under limits
 //! that are lower than those the client remembers (RFC 9000 §7.4.1). So what the circumstances were is kept with a session: in
 //! others it is not found, and the handshake is a full one.
+//!
+//! A session holds secrets: copies that are made here are wiped. The one that rustls or the store gets is theirs.
 
 use std::sync::Arc;
 
 use fulmar_wire::{Reader, Truncated};
 use rustls::server::{ProducesTickets, StoresServerSessions};
+use zeroize::Zeroizing;
 
 /// What a session depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,11 +70,11 @@ impl StoresServerSessions for Sessions {
     }
 
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.circumstances.unwrap(&self.inner.get(key)?)
+        self.circumstances.unwrap(&Zeroizing::new(self.inner.get(key)?))
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.circumstances.unwrap(&self.inner.take(key)?)
+        self.circumstances.unwrap(&Zeroizing::new(self.inner.take(key)?))
     }
 
     fn can_cache(&self) -> bool {
@@ -96,11 +99,11 @@ impl ProducesTickets for Tickets {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        self.inner.encrypt(&self.circumstances.wrap(plain))
+        self.inner.encrypt(&Zeroizing::new(self.circumstances.wrap(plain)))
     }
 
     fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
-        self.circumstances.unwrap(&self.inner.decrypt(cipher)?)
+        self.circumstances.unwrap(&Zeroizing::new(self.inner.decrypt(cipher)?))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use thiserror::Error;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::aead::{AeadBackend, AeadKey, CipherSuite, NONCE_LEN, TAG_LEN};
 use super::hkdf::Secret;
@@ -14,10 +15,11 @@ const NAME_LEN: usize = 4;
 /// Random bytes that make the key of each token another one. They also name the token.
 pub(crate) const SALT_LEN: usize = 16;
 
-/// The keys that seal a server's tokens: the current one, and older ones that are still accepted.
+/// The keys that seal a server's tokens: the current one, and older ones that are still accepted. They are wiped when
+/// they are dropped.
 ///
 /// Servers with the same keys accept each other's tokens. To change the key, put a new one in front on all of them
-/// (those that have not got it yet take its tokens for a stranger's, and ask for another proof), and remove the old
+/// (those that have not got it yet take its tokens for those of another server, and ask for another proof), and remove the old
 /// one when the tokens that it sealed have expired.
 #[derive(Clone)]
 pub struct TokenKeys {
@@ -26,10 +28,13 @@ pub struct TokenKeys {
 }
 
 #[derive(Clone)]
-struct TokenKey {
+pub(super) struct TokenKey {
     name: [u8; NAME_LEN],
-    secret: [u8; 32],
+    secret: Zeroizing<[u8; 32]>,
 }
+
+/// Its name is no secret, and `Zeroizing` wipes the rest.
+impl ZeroizeOnDrop for TokenKey {}
 
 /// Why a text holds no set of keys.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -58,14 +63,17 @@ pub(crate) enum OpenedToken {
 
 impl TokenKeys {
     /// A set of one key, 32 secret random bytes.
-    pub fn new(key: [u8; 32]) -> Self {
-        Self { keys: vec![TokenKey::new(key)] }
+    pub fn new(mut key: [u8; 32]) -> Self {
+        let keys = vec![TokenKey::new(Zeroizing::new(key))];
+        key.zeroize();
+        Self { keys }
     }
 
     /// Accepts the tokens of an older key as well. Beyond eight keys the oldest is dropped.
     #[must_use]
-    pub fn with_previous(mut self, key: [u8; 32]) -> Self {
-        self.keys.push(TokenKey::new(key));
+    pub fn with_previous(mut self, mut key: [u8; 32]) -> Self {
+        self.keys.push(TokenKey::new(Zeroizing::new(key)));
+        key.zeroize();
         self.keys.truncate(KEYS_MAX);
         self
     }
@@ -121,26 +129,26 @@ impl TokenKeys {
 }
 
 impl TokenKey {
-    fn new(secret: [u8; 32]) -> Self {
+    fn new(secret: Zeroizing<[u8; 32]>) -> Self {
         let mut name = [0; NAME_LEN];
-        Secret::extract_sha256(b"fulmar", &secret).expand_label("token key name", &mut name);
+        Secret::extract_sha256(b"fulmar", secret.as_ref()).expand_label("token key name", &mut name);
         Self { name, secret }
     }
 
     /// A key for one token: no nonce is used twice, however many tokens are sealed and by however many servers.
     fn aead(&self, salt: &[u8; SALT_LEN]) -> (AeadKey, [u8; NONCE_LEN]) {
-        let secret = Secret::extract_sha256(salt, &self.secret);
-        let (mut key, mut nonce) = ([0; 32], [0; NONCE_LEN]);
-        secret.expand_label("token key", &mut key);
+        let secret = Secret::extract_sha256(salt, self.secret.as_ref());
+        let (mut key, mut nonce) = (Zeroizing::new([0; 32]), [0; NONCE_LEN]);
+        secret.expand_label("token key", key.as_mut());
         secret.expand_label("token iv", &mut nonce);
-        (AeadKey::new(CipherSuite::Aes256Gcm, &key, AeadBackend::Ring), nonce)
+        (AeadKey::new(CipherSuite::Aes256Gcm, key.as_ref(), AeadBackend::Ring), nonce)
     }
 }
 
 /// The 32 bytes that 64 hexadecimal digits stand for.
-fn parse_hex(digits: &str) -> Option<[u8; 32]> {
+fn parse_hex(digits: &str) -> Option<Zeroizing<[u8; 32]>> {
     let digits = digits.as_bytes();
-    let mut bytes = [0; 32];
+    let mut bytes = Zeroizing::new([0; 32]);
     if digits.len() != 2 * bytes.len() {
         return None;
     }

@@ -1,5 +1,7 @@
 //! Connection attempts that wait to be accepted.
 
+use std::mem;
+
 use bytes::BytesMut;
 use fulmar_base::{HashKey, KeyedMap};
 use fulmar_wire::{
@@ -10,6 +12,7 @@ use slab::Slab;
 
 use super::DropReason;
 use super::early::EarlyDatagrams;
+use super::shared::HalfOpen;
 use crate::config::{EndpointConfig, MTU_MIN};
 use crate::crypto::{AeadBackend, Keys};
 use crate::datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
@@ -44,8 +47,8 @@ pub(super) enum AddressProof {
     Missing,
     /// It has followed a Retry. Its very first packet went to this connection ID.
     Retried { original_dcid: ConnectionId },
-    /// It has shown a token of an earlier connection, which made use of this credit.
-    Known { credit: ReceiveCredit },
+    /// It has shown a token of an earlier connection, which made use of receive windows of this size.
+    Known { window_hint: ReceiveCredit },
 }
 
 impl Incoming {
@@ -115,8 +118,8 @@ struct Waiting {
     dst: ConnectionId,
     datagrams: Vec<Datagram>,
     bytes: usize,
-    /// Whether the address is not validated.
-    half_open: bool,
+    /// If the address is not validated.
+    half_open: Option<HalfOpen>,
 }
 
 /// The attempts that wait. The number of attempts and the bytes of each are limited by [`EndpointConfig`];
@@ -127,7 +130,6 @@ pub(super) struct WaitingRoom {
     by_cid: KeyedMap<ConnectionId, usize>,
     places_max: usize,
     bytes_max: usize,
-    half_open: usize,
     early: EarlyDatagrams,
 }
 
@@ -138,14 +140,8 @@ impl WaitingRoom {
             by_cid: KeyedMap::new(key),
             places_max: config.max_incoming,
             bytes_max: config.max_incoming_bytes,
-            half_open: 0,
             early: EarlyDatagrams::new(config.max_incoming_bytes, key),
         }
-    }
-
-    /// How many attempts wait whose address is not validated.
-    pub(super) fn half_open(&self) -> usize {
-        self.half_open
     }
 
     /// Whether there is no place for another attempt.
@@ -158,9 +154,13 @@ impl WaitingRoom {
     }
 
     /// Takes in a new attempt; the caller has seen that there is a place.
-    pub(super) fn admit(&mut self, first: FirstPacket, proof: AddressProof, datagram: Datagram) -> Incoming {
-        let half_open = proof == AddressProof::Missing;
-        self.half_open += usize::from(half_open);
+    pub(super) fn admit(
+        &mut self,
+        first: FirstPacket,
+        proof: AddressProof,
+        datagram: Datagram,
+        half_open: Option<HalfOpen>,
+    ) -> Incoming {
         let mut datagrams = vec![unpinned(datagram)];
         datagrams.extend(self.early.take(&first.dst));
         let bytes = datagrams.iter().map(|datagram| datagram.payload.len()).sum();
@@ -203,14 +203,25 @@ impl WaitingRoom {
         }
     }
 
-    /// Lets an attempt go and returns its datagrams.
-    pub(super) fn leave(&mut self, incoming: &Incoming) -> Vec<Datagram> {
-        let Some(waiting) = self.places.try_remove(incoming.place) else {
-            return Vec::new();
-        };
+    /// Takes the datagrams of an attempt that is being accepted. It keeps its place, and room for as many bytes again, until
+    /// it leaves.
+    pub(super) fn take(&mut self, incoming: &Incoming) -> Vec<Datagram> {
+        let Some(waiting) = self.places.get_mut(incoming.place) else { return Vec::new() };
+        waiting.bytes = 0;
+        mem::take(&mut waiting.datagrams)
+    }
+
+    /// Takes those that have come since. They still count: there is an end to them however long accepting takes.
+    pub(super) fn take_more(&mut self, incoming: &Incoming) -> Vec<Datagram> {
+        let waiting = self.places.get_mut(incoming.place);
+        waiting.map(|waiting| mem::take(&mut waiting.datagrams)).unwrap_or_default()
+    }
+
+    /// Lets an attempt go, and forgets its datagrams. Returns that it is half open, if it is.
+    pub(super) fn leave(&mut self, incoming: &Incoming) -> Option<HalfOpen> {
+        let waiting = self.places.try_remove(incoming.place)?;
         self.by_cid.remove(&waiting.dst);
-        self.half_open -= usize::from(waiting.half_open);
-        waiting.datagrams
+        waiting.half_open
     }
 }
 

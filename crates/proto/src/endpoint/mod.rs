@@ -7,6 +7,7 @@
 //! RFC 8999; RFC 9000 §5.2 (matching packets to connections), §6 (version negotiation), §8.1 (address validation),
 //! §10.3 (stateless reset).
 
+mod accept;
 mod connect;
 mod early;
 mod error;
@@ -14,6 +15,7 @@ mod incoming;
 mod registry;
 mod reset_limit;
 mod route;
+mod shared;
 mod stateless;
 
 use std::sync::Arc;
@@ -23,33 +25,31 @@ use fulmar_wire::{
     ConnectionId, HeaderError, ProtectedKind, ProtectedPacket, TransportErrorCode, read_packet,
 };
 
+pub use accept::{AcceptProgress, AcceptWork, Accepting};
 pub use error::{AcceptError, ConnectError, RetryError};
 pub use incoming::Incoming;
 use incoming::{AddressProof, FirstPacket, WaitingRoom};
 use registry::Registry;
-use reset_limit::ResetLimit;
-pub use route::{ConnectionHandle, DropReason, Route};
+pub use route::{ConnectionHandle, Destination, DropReason, Route};
+pub use shared::EndpointShared;
 
 use crate::config::{EndpointConfig, RetryPolicy, ServerConfig};
 use crate::crypto::trailing_token;
 use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
 use crate::events::{EndpointEvent, EndpointEventInner};
-use crate::streams::SendMemory;
-use crate::tokens::{TokenIssuer, TokenJudge, TokenVerdict};
+use crate::tokens::{TokenIssuer, TokenVerdict};
 
 /// What makes an endpoint a server.
 #[derive(Debug)]
 struct Serving {
     config: Arc<ServerConfig>,
     issuer: Arc<TokenIssuer>,
-    judge: TokenJudge,
 }
 
 impl Serving {
     fn new(endpoint: &EndpointConfig, config: Arc<ServerConfig>) -> Self {
-        let validation = &config.validation;
-        let issuer = Arc::new(TokenIssuer::new(endpoint, validation));
-        Self { issuer, judge: TokenJudge::new(validation), config }
+        let issuer = Arc::new(TokenIssuer::new(endpoint, &config.validation));
+        Self { issuer, config }
     }
 }
 
@@ -60,23 +60,32 @@ pub struct Endpoint {
     server: Option<Serving>,
     rng: Rng,
     connections: Registry,
-    reset_limit: ResetLimit,
     waiting: WaitingRoom,
-    /// Shared with the connections.
-    send_memory: Arc<SendMemory>,
+    shared: Arc<EndpointShared>,
 }
 
 impl Endpoint {
     /// An endpoint; with a server configuration it takes connections. `seed` decides all of its randomness:
     /// on a real network it must come from the operating system.
     pub fn new(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>, seed: [u8; 32]) -> Self {
+        let shared = EndpointShared::new(&config);
+        Self::with_shared(shared, config, server, seed)
+    }
+
+    /// One of several endpoints that keep `shared` together: another worker's. Each needs a seed of its own, and the same
+    /// configuration.
+    pub fn with_shared(
+        shared: Arc<EndpointShared>,
+        config: Arc<EndpointConfig>,
+        server: Option<Arc<ServerConfig>>,
+        seed: [u8; 32],
+    ) -> Self {
         let mut rng = Rng::new(seed);
         let key = HashKey::new(&mut rng);
         Self {
             waiting: WaitingRoom::new(&config, key),
-            reset_limit: ResetLimit::new(config.max_stateless_resets),
+            shared,
             server: server.map(|server| Serving::new(&config, server)),
-            send_memory: SendMemory::new(config.send_memory),
             config,
             connections: Registry::new(key),
             rng,
@@ -86,20 +95,17 @@ impl Endpoint {
     /// Starts or stops taking connections, or takes them in another way; those that exist live on. Which tokens
     /// were used is remembered.
     pub fn set_server_config(&mut self, server: Option<Arc<ServerConfig>>) {
-        let before = self.server.take();
-        self.server = server.map(|server| {
-            let mut serving = Serving::new(&self.config, server);
-            if let Some(before) = before {
-                serving.judge = before.judge;
-            }
-            serving
-        });
+        self.server = server.map(|server| Serving::new(&self.config, server));
     }
 
-    /// How many attempts to connect are half open: they wait to be accepted or were accepted, and nothing proves
-    /// yet that their address is not forged.
+    /// What this endpoint keeps together with others, if there are others.
+    pub fn shared(&self) -> &Arc<EndpointShared> {
+        &self.shared
+    }
+
+    /// How many attempts to connect are half open, at all endpoints that share. See [`EndpointShared::half_open`].
     pub fn half_open(&self) -> usize {
-        self.waiting.half_open() + self.connections.half_open()
+        self.shared.half_open()
     }
 
     /// How many connections have not drained yet.
@@ -107,21 +113,21 @@ impl Endpoint {
         self.connections.len()
     }
 
-    /// Bytes of [`EndpointConfig::send_memory`] that connections have reserved.
+    /// Bytes of [`EndpointConfig::send_memory`] that connections have reserved, at all endpoints that share.
     pub fn send_memory_reserved(&self) -> u64 {
-        self.send_memory.reserved()
+        self.shared.send_memory_reserved()
     }
 
-    /// The connection that a datagram names by its connection ID, or by its address where there are no connection IDs. This
+    /// The connection, and its path, that a datagram names by its connection ID, or by its address where there are no connection IDs. This
     /// costs next to nothing. Whatever else it may be - an attempt to connect, a stateless reset, noise - is given back, for
-    /// [`handle_datagram`](Self::handle_datagram), where strangers can make an endpoint work.
+    /// [`handle_datagram`](Self::handle_datagram), which may cost much more and which anyone can cause.
     ///
     /// # Errors
     /// The datagram itself, if it names none.
-    pub fn recognize(&self, datagram: Datagram) -> Result<(ConnectionHandle, Datagram), Datagram> {
+    pub fn recognize(&self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
         let packet = read_packet(&datagram.payload, self.config.cid_generator.cid_len());
         match packet.ok().and_then(|packet| self.connections.find(&packet.dst, &datagram.addrs.remote)) {
-            Some(handle) => Ok((handle, datagram)),
+            Some(destination) => Ok((destination, datagram)),
             None => Err(datagram),
         }
     }
@@ -151,8 +157,8 @@ impl Endpoint {
         reply: &mut TransmitBatch,
     ) -> Route {
         // A connection knows by itself which values of the QUIC bit it has announced to take.
-        if let Some(handle) = self.connections.find(&packet.dst, &datagram.addrs.remote) {
-            return Route::Connection(handle, datagram);
+        if let Some(destination) = self.connections.find(&packet.dst, &datagram.addrs.remote) {
+            return Route::Connection(destination.connection, datagram);
         }
         if !packet.quic_bit && !self.takes_any_quic_bit() {
             return self.route_reset(datagram).unwrap_or(Route::Dropped(DropReason::Malformed));
@@ -189,7 +195,7 @@ impl Endpoint {
         if self.waiting.knows(&packet.dst) {
             return Route::Dropped(self.waiting.keep(&packet.dst, datagram));
         }
-        let (Some(server), ProtectedKind::Initial { token, .. }) = (&mut self.server, &packet.kind) else {
+        let (Some(server), ProtectedKind::Initial { token, .. }) = (&self.server, &packet.kind) else {
             return Route::Dropped(DropReason::NotAServer);
         };
         let Some(version) = packet.version else {
@@ -212,19 +218,24 @@ impl Endpoint {
         }
         let first = FirstPacket { addrs: datagram.addrs, version, dst: packet.dst, src: packet.src };
         let (from, token) = ((first.addrs.remote, &first.dst), &datagram.payload[token.clone()]);
-        let proof = match server.judge.check(&server.issuer, now, version, from, token) {
+        let proof = match self.shared.token_verifier.check(&server.issuer, now, version, from, token) {
             TokenVerdict::Nothing => AddressProof::Missing,
             TokenVerdict::Retried { original_dcid } => AddressProof::Retried { original_dcid },
-            TokenVerdict::Known { credit } => AddressProof::Known { credit },
+            TokenVerdict::Known { window_hint } => AddressProof::Known { window_hint },
             // RFC 9000 §8.1.2.
             TokenVerdict::InvalidRetry => {
-                return Route::Reply(self.close_unasked(&first, TransportErrorCode::INVALID_TOKEN, reply));
+                return Route::Reply(self.close_statelessly(
+                    &first,
+                    TransportErrorCode::INVALID_TOKEN,
+                    reply,
+                ));
             }
         };
         if proof == AddressProof::Missing && self.wants_proof() {
             return self.write_retry(now, &first, reply);
         }
-        Route::Incoming(self.waiting.admit(first, proof, datagram))
+        let half_open = (proof == AddressProof::Missing).then(|| self.shared.open_half());
+        Route::Incoming(self.waiting.admit(first, proof, datagram, half_open))
     }
 
     /// Whether a client that has proven nothing is sent a Retry.
@@ -249,8 +260,8 @@ impl Endpoint {
         Route::Reply(Transmit { addrs: first.addrs, ecn: Ecn::NotEct, len, segment_size: None })
     }
 
-    /// Turns a client away of which nothing is remembered.
-    fn close_unasked(
+    /// Closes an attempt of which nothing is remembered.
+    fn close_statelessly(
         &mut self,
         first: &FirstPacket,
         code: TransportErrorCode,
@@ -284,7 +295,7 @@ impl Endpoint {
         if dst.is_empty() {
             return Route::Dropped(DropReason::UnknownConnection);
         }
-        if !self.reset_limit.take(now) {
+        if !self.shared.take_reset(now) {
             return Route::Dropped(DropReason::Overloaded);
         }
         let token = self.config.reset_token(dst);
@@ -294,11 +305,13 @@ impl Endpoint {
         }
     }
 
-    /// Takes what a connection told through [`Connection::poll_endpoint_event`](crate::Connection::poll_endpoint_event).
+    /// Takes an event of [`Connection::poll_endpoint_event`](crate::Connection::poll_endpoint_event).
     pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
         let connections = &mut self.connections;
         match event.0 {
-            EndpointEventInner::CidIssued(cid) => connections.add_cid(handle, cid),
+            EndpointEventInner::CidIssued(path, cid) => {
+                connections.add_cid(Destination { connection: handle, path }, cid)
+            }
             EndpointEventInner::CidRetired(cid) => connections.remove_cid(handle, cid),
             EndpointEventInner::ResetTokenLearned(token) => connections.add_reset_token(handle, token),
             EndpointEventInner::ResetTokenForgotten(token) => connections.remove_reset_token(handle, token),

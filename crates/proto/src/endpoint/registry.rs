@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use fulmar_base::{HashKey, KeyedMap};
-use fulmar_wire::{ConnectionId, ResetToken};
+use fulmar_wire::{ConnectionId, PathId, ResetToken};
 use slab::Slab;
 
-use super::ConnectionHandle;
+use super::shared::HalfOpen;
+use super::{ConnectionHandle, Destination};
 
 /// What the endpoint remembers of a connection, to forget it completely.
 #[derive(Debug, Default)]
@@ -15,17 +16,15 @@ struct Registered {
     reset_tokens: Vec<ResetToken>,
     /// Where the peer is, if the connection has no connection IDs.
     remote: Option<SocketAddr>,
-    /// Whether it was accepted from an address that is not validated yet.
-    half_open: bool,
+    /// If it was accepted from an address that is not validated yet.
+    half_open: Option<HalfOpen>,
 }
 
 /// The connections of an endpoint under all that names them in a datagram.
 #[derive(Debug)]
 pub(super) struct Registry {
     connections: Slab<Registered>,
-    /// Connections whose peer's address is not validated.
-    half_open: usize,
-    by_cid: KeyedMap<ConnectionId, ConnectionHandle>,
+    by_cid: KeyedMap<ConnectionId, Destination>,
     by_reset_token: KeyedMap<ResetToken, ConnectionHandle>,
     /// The connections without connection IDs, by the address of the peer.
     by_remote: KeyedMap<SocketAddr, ConnectionHandle>,
@@ -35,7 +34,6 @@ impl Registry {
     pub(super) fn new(key: HashKey) -> Self {
         Self {
             connections: Slab::new(),
-            half_open: 0,
             by_cid: KeyedMap::new(key),
             by_reset_token: KeyedMap::new(key),
             by_remote: KeyedMap::new(key),
@@ -47,15 +45,13 @@ impl Registry {
         self.connections.len()
     }
 
-    /// How many of them are half open.
-    pub(super) fn half_open(&self) -> usize {
-        self.half_open
-    }
-
-    /// The connection of a packet to `dst` from `remote`.
-    pub(super) fn find(&self, dst: &ConnectionId, remote: &SocketAddr) -> Option<ConnectionHandle> {
+    /// The connection, and the path, of a packet to `dst` from `remote`.
+    pub(super) fn find(&self, dst: &ConnectionId, remote: &SocketAddr) -> Option<Destination> {
         match dst.is_empty() {
-            true => self.by_remote.get(remote).copied(),
+            // Several paths need connection IDs (RFC 10069).
+            true => {
+                self.by_remote.get(remote).map(|&connection| Destination { connection, path: PathId::ZERO })
+            }
             false => self.by_cid.get(dst).copied(),
         }
     }
@@ -70,7 +66,7 @@ impl Registry {
         self.by_remote.contains_key(remote)
     }
 
-    /// Adds a connection that is known by these connection IDs; `remote` is that of one that has none.
+    /// Adds a connection that is known by these connection IDs of path 0; `remote` is that of one that has none.
     pub(super) fn add(&mut self, cids: &[ConnectionId], remote: Option<SocketAddr>) -> ConnectionHandle {
         let registered = Registered { remote, ..Registered::default() };
         let handle = ConnectionHandle(self.connections.insert(registered));
@@ -78,15 +74,17 @@ impl Registry {
             self.by_remote.insert(remote, handle);
         }
         for &cid in cids {
-            self.add_cid(handle, cid);
+            self.add_cid(Destination { connection: handle, path: PathId::ZERO }, cid);
         }
         handle
     }
 
-    pub(super) fn add_cid(&mut self, handle: ConnectionHandle, cid: ConnectionId) {
-        if let Some(registered) = self.connections.get_mut(handle.0).filter(|_| !cid.is_empty()) {
+    /// The connection ID stands for `destination` from now on.
+    pub(super) fn add_cid(&mut self, destination: Destination, cid: ConnectionId) {
+        let registered = self.connections.get_mut(destination.connection.0);
+        if let Some(registered) = registered.filter(|_| !cid.is_empty()) {
             registered.cids.push(cid);
-            self.by_cid.insert(cid, handle);
+            self.by_cid.insert(cid, destination);
         }
     }
 
@@ -112,22 +110,21 @@ impl Registry {
     }
 
     /// The connection was accepted from an address that is not validated.
-    pub(super) fn open_half(&mut self, handle: ConnectionHandle) {
+    pub(super) fn open_half(&mut self, handle: ConnectionHandle, half_open: HalfOpen) {
         if let Some(registered) = self.connections.get_mut(handle.0) {
-            self.half_open += usize::from(!std::mem::replace(&mut registered.half_open, true));
+            registered.half_open = Some(half_open);
         }
     }
 
     /// The connection is half open no more.
     pub(super) fn close_half(&mut self, handle: ConnectionHandle) {
         if let Some(registered) = self.connections.get_mut(handle.0) {
-            self.half_open -= usize::from(std::mem::take(&mut registered.half_open));
+            registered.half_open = None;
         }
     }
 
     /// Forgets the connection and all its names.
     pub(super) fn remove(&mut self, handle: ConnectionHandle) {
-        self.close_half(handle);
         let Some(registered) = self.connections.try_remove(handle.0) else {
             return;
         };
@@ -140,5 +137,37 @@ impl Registry {
         for token in registered.reset_tokens {
             self.by_reset_token.remove(&token);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fulmar_base::Rng;
+
+    use super::*;
+
+    #[test]
+    fn each_connection_id_stands_for_a_path_until_it_is_forgotten() {
+        let mut registry = Registry::new(HashKey::new(&mut Rng::from_u64(1)));
+        let (first, other) = (ConnectionId::new(&[1; 8]).unwrap(), ConnectionId::new(&[2; 8]).unwrap());
+        let remote = ([10, 0, 0, 1], 1).into();
+        let connection = registry.add(&[first], None);
+        registry.add_cid(Destination { connection, path: PathId(3) }, other);
+        assert_eq!(registry.find(&first, &remote), Some(Destination { connection, path: PathId::ZERO }));
+        assert_eq!(registry.find(&other, &remote), Some(Destination { connection, path: PathId(3) }));
+        registry.remove_cid(connection, other);
+        assert_eq!(registry.find(&other, &remote), None);
+        registry.remove(connection);
+        assert_eq!((registry.find(&first, &remote), registry.len()), (None, 0));
+    }
+
+    #[test]
+    fn where_there_are_no_connection_ids_the_address_stands_for_path_0() {
+        let mut registry = Registry::new(HashKey::new(&mut Rng::from_u64(1)));
+        let (here, there) = (([10, 0, 0, 1], 1).into(), ([10, 0, 0, 1], 2).into());
+        let none = ConnectionId::new(&[]).unwrap();
+        let connection = registry.add(&[none], Some(here));
+        assert_eq!(registry.find(&none, &here), Some(Destination { connection, path: PathId::ZERO }));
+        assert_eq!(registry.find(&none, &there), None);
     }
 }

@@ -1,11 +1,22 @@
 //! What is to be done with a datagram.
 
+use fulmar_wire::PathId;
+
 use super::Incoming;
 use crate::datagram::{Datagram, Transmit};
 
 /// The name of a connection within its endpoint. It is reused after the connection has drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionHandle(pub usize);
+
+/// What the connection ID that a datagram was sent to stands for. A connection gives each of its paths IDs of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Destination {
+    /// The connection.
+    pub connection: ConnectionHandle,
+    /// The path of the connection. It is path 0 where there are no connection IDs.
+    pub path: PathId,
+}
 
 /// What is to be done with a datagram.
 #[derive(Debug)]

@@ -136,7 +136,7 @@ impl LocalCids {
             let sequence = self.next_sequence;
             self.next_sequence += 1;
             self.issued.push_back(Issued { sequence, cid, announcement: Announcement::Pending });
-            events.push_back(EndpointEventInner::CidIssued(cid));
+            events.push_back(EndpointEventInner::CidIssued(self.path, cid));
         }
     }
 

@@ -2,12 +2,12 @@ use super::*;
 use crate::crypto::ResetKey;
 
 const NOW: Instant = Instant::from_millis(1_000_000);
-const CREDIT: ReceiveCredit = ReceiveCredit { stream: 5_000_000, connection: 7_000_000 };
-const KNOWN: TokenVerdict = TokenVerdict::Known { credit: CREDIT };
+const WINDOWS: ReceiveCredit = ReceiveCredit { stream: 5_000_000, connection: 7_000_000 };
+const KNOWN: TokenVerdict = TokenVerdict::Known { window_hint: WINDOWS };
 
 struct Scene {
     issuer: TokenIssuer,
-    judge: TokenJudge,
+    verifier: TokenVerifier,
     rng: Rng,
     remote: SocketAddr,
     dst: ConnectionId,
@@ -19,7 +19,7 @@ impl Scene {
         let endpoint = EndpointConfig::new(ResetKey::new(&[1; 32]));
         Self {
             issuer: TokenIssuer::new(&endpoint, config),
-            judge: TokenJudge::new(config),
+            verifier: TokenVerifier::default(),
             rng: Rng::from_u64(1),
             remote: "192.0.2.1:4433".parse().unwrap(),
             dst: ConnectionId::new(&[1; 8]).unwrap(),
@@ -33,7 +33,7 @@ impl Scene {
     }
 
     fn new_token(&mut self) -> Vec<u8> {
-        self.issuer.new_token(&mut self.rng, NOW, Version::V1, self.remote.ip(), &CREDIT)
+        self.issuer.new_token(&mut self.rng, NOW, Version::V1, self.remote.ip(), &WINDOWS)
     }
 
     /// A token for later connections with these contents, sealed as all are.
@@ -44,7 +44,7 @@ impl Scene {
 
     fn check_at(&mut self, now: Instant, remote: &str, token: &[u8]) -> TokenVerdict {
         let from = (remote.parse().unwrap(), &self.dst);
-        self.judge.check(&self.issuer, now, Version::V1, from, token)
+        self.verifier.check(&self.issuer, now, Version::V1, from, token)
     }
 
     fn check(&mut self, token: &[u8]) -> TokenVerdict {
@@ -78,7 +78,7 @@ fn a_token_of_an_earlier_connection_is_good_once_for_one_host_and_version() {
     let mut scene = scene();
     let token = scene.new_token();
     assert_eq!(scene.check_at(NOW, "192.0.2.2:4433", &token), TokenVerdict::Nothing);
-    let v2 = scene.judge.check(&scene.issuer, NOW, Version::V2, (scene.remote, &scene.dst), &token);
+    let v2 = scene.verifier.check(&scene.issuer, NOW, Version::V2, (scene.remote, &scene.dst), &token);
     assert_eq!(v2, TokenVerdict::Nothing);
     assert_eq!(scene.check_at(NOW, "192.0.2.1:1", &token), KNOWN, "another port");
     assert_eq!(scene.check(&token), TokenVerdict::Nothing, "it was used");
@@ -90,12 +90,12 @@ fn a_token_of_an_earlier_connection_is_good_once_for_one_host_and_version() {
 }
 
 #[test]
-fn a_token_of_another_format_proves_the_address_and_says_nothing_of_credit() {
+fn a_token_of_another_format_proves_the_address_and_says_nothing_of_windows() {
     let mut scene = scene();
     let issued = scene.issuer.millis(NOW).to_be_bytes();
-    let nothing_known = TokenVerdict::Known { credit: ReceiveCredit::default() };
-    let later = [&issued[..], &[FORMAT_CREDIT + 1], &[0xff; 16]].concat();
-    let cut = [&issued[..], &[FORMAT_CREDIT], &[0xff; 15]].concat();
+    let nothing_known = TokenVerdict::Known { window_hint: ReceiveCredit::default() };
+    let later = [&issued[..], &[FORMAT_WINDOW_HINT + 1], &[0xff; 16]].concat();
+    let cut = [&issued[..], &[FORMAT_WINDOW_HINT], &[0xff; 15]].concat();
     for contents in [&issued[..], &later, &cut] {
         let token = scene.token_of(contents);
         assert_eq!(scene.check(&token), nothing_known, "{} bytes", contents.len());
@@ -126,11 +126,11 @@ fn a_flipped_bit_anywhere_in_a_token_is_refused() {
 }
 
 #[test]
-fn tokens_of_strangers_are_not_held_against_the_client() {
+fn tokens_of_other_servers_are_not_held_against_the_client() {
     let mut scene = scene();
     let keys = Some(TokenKeys::new([9; 32]));
-    let mut stranger = Scene::new(&AddressValidation { keys, ..AddressValidation::default() });
-    for token in [stranger.retry_token(), stranger.new_token(), vec![0; 60], vec![KIND_RETRY]] {
+    let mut other_server = Scene::new(&AddressValidation { keys, ..AddressValidation::default() });
+    for token in [other_server.retry_token(), other_server.new_token(), vec![0; 60], vec![KIND_RETRY]] {
         assert_eq!(scene.check(&token), TokenVerdict::Nothing);
     }
 }
@@ -142,13 +142,13 @@ fn the_memory_of_used_tokens_is_bounded_and_none_is_used_twice() {
     let tokens: Vec<Vec<u8>> = (0..1_000)
         .map(|n| {
             let at = NOW + Duration::from_millis(n);
-            scene.issuer.new_token(&mut scene.rng, at, Version::V1, scene.remote.ip(), &CREDIT)
+            scene.issuer.new_token(&mut scene.rng, at, Version::V1, scene.remote.ip(), &WINDOWS)
         })
         .collect();
     let now = NOW + Duration::from_secs(1);
     for token in &tokens {
         assert_eq!(scene.check_at(now, "192.0.2.1:1", token), KNOWN);
-        assert!(scene.judge.used.tokens.len() <= 100);
+        assert!(scene.verifier.used.lock().unwrap().tokens.len() <= 100);
     }
     for token in &tokens {
         assert_eq!(scene.check_at(now, "192.0.2.1:1", token), TokenVerdict::Nothing);

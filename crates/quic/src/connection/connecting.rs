@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 
 use fulmar_proto::{ConnectionError, EarlyData, Side};
 
-use super::{Connection, ConnectionRef};
+use super::Connection;
+use crate::shared::ConnectionRef;
 
 /// A connection in the making: a future of the [`Connection`].
 ///

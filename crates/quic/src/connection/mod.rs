@@ -2,10 +2,7 @@
 
 mod connecting;
 mod datagrams;
-mod drop_codes;
-mod inner;
 mod opening;
-mod waiting;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -16,13 +13,11 @@ use fulmar_proto::congestion::SavedPath;
 use fulmar_proto::{ConnectionError, ConnectionStats, EarlyData, Side, TlsError, VarInt};
 use rustls::pki_types::CertificateDer;
 
+use crate::shared::{Awaited, ConnectionRef, Ticket};
+
+pub use crate::shared::DropCodes;
 pub use connecting::Connecting;
 pub use datagrams::DatagramOptions;
-pub use drop_codes::DropCodes;
-pub(crate) use inner::{ConnectionRef, Inner, State};
-pub(crate) use waiting::{Completion, SlotKey, Ticket};
-
-use waiting::Awaited;
 
 /// A QUIC connection.
 ///

@@ -5,8 +5,8 @@ use std::task::{Context, Poll, ready};
 
 use fulmar_proto::{ConnectionError, Dir};
 
-use super::waiting::{Awaited, Completion, SlotKey, Ticket};
-use super::{Connection, ConnectionRef, State};
+use super::Connection;
+use crate::shared::{Awaited, Completion, ConnectionRef, SlotKey, State, Ticket};
 use crate::stream::{RecvStream, SendStream};
 
 impl Connection {

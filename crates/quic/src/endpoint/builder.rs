@@ -5,12 +5,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar_proto::{ClientConfig, EndpointConfig, ResetKey, ServerConfig, Version};
+use fulmar_proto::{ClientConfig, EndpointConfig, EndpointShared, ResetKey, ServerConfig, Version};
 use fulmar_udp::{Dscp, UdpSocket};
 
-use super::{Endpoint, Shared};
+use super::Endpoint;
 use crate::clock;
 use crate::log::{LogDelivery, LogSink, Logging};
+use crate::shared::Shared;
 use crate::tls;
 use crate::worker::Worker;
 
@@ -84,7 +85,7 @@ impl EndpointBuilder {
     /// If the socket cannot be bound or takes no code point, if the operating system gives no random numbers, or outside of a tokio runtime.
     pub fn bind(self, addr: SocketAddr) -> io::Result<Endpoint> {
         runtime()?;
-        self.start(UdpSocket::bind(addr)?)
+        self.start(vec![UdpSocket::bind(addr)?])
     }
 
     /// Starts the endpoint on a bound socket.
@@ -93,11 +94,11 @@ impl EndpointBuilder {
     /// If the socket cannot be set up, if the operating system gives no random numbers, or outside of a tokio runtime.
     pub fn socket(self, socket: std::net::UdpSocket) -> io::Result<Endpoint> {
         runtime()?;
-        self.start(UdpSocket::from_std(socket)?)
+        self.start(vec![UdpSocket::from_std(socket)?])
     }
 
-    fn start(self, socket: UdpSocket) -> io::Result<Endpoint> {
-        let socket = socket.with_dscp(self.dscp)?;
+    /// Starts a worker for each socket.
+    pub(super) fn start(self, sockets: Vec<UdpSocket>) -> io::Result<Endpoint> {
         let config = match self.config {
             Some(config) => config,
             None => EndpointConfig::new(ResetKey::new(&tls::random_bytes()?)),
@@ -105,11 +106,21 @@ impl EndpointBuilder {
         let versions = self.versions.unwrap_or(config.versions);
         let initial_version = self.initial_version.or(config.initial_version);
         let config = EndpointConfig { epoch: clock::unix_epoch(), versions, initial_version, ..config };
-        let core =
-            fulmar_proto::Endpoint::new(Arc::new(config), self.server.map(Arc::new), tls::random_bytes()?);
-        let shared = Arc::new(Shared::new(socket, core, self.client, self.logging));
+        let (config, server) = (Arc::new(config), self.server.map(Arc::new));
+        let common = EndpointShared::new(&config);
+        let mut workers = Vec::with_capacity(sockets.len());
+        for socket in sockets {
+            let (common, config, seed) = (common.clone(), config.clone(), tls::random_bytes()?);
+            let core = fulmar_proto::Endpoint::with_shared(common, config, server.clone(), seed);
+            workers.push((socket.with_dscp(self.dscp)?, core));
+        }
+        let runtime = runtime()?;
+        let shared = Arc::new(Shared::new(workers, self.client, self.logging));
+        // A worker ends when there is no handle, so the first one comes before it.
         let endpoint = Endpoint::from_shared(shared.clone());
-        runtime()?.spawn(Worker::new(shared));
+        for worker in shared.workers() {
+            runtime.spawn(Worker::new(worker.clone()));
+        }
         Ok(endpoint)
     }
 }

@@ -4,12 +4,17 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use fulmar_proto::TransmitBatch;
+
 use super::Endpoint;
+use super::accept::accept;
 use crate::clock;
-use crate::connection::{Connecting, Connection, ConnectionRef};
+use crate::connection::{Connecting, Connection};
 use crate::error::AcceptError;
+use crate::shared::WorkerShared;
 use crate::sync::lock;
 
 /// A peer that wants to connect. Nothing was answered yet, and nothing is known of the peer but its address, which it only
@@ -18,7 +23,10 @@ use crate::sync::lock;
 /// Awaiting it accepts. Dropping it refuses.
 #[must_use = "dropping an incoming connection refuses it"]
 pub struct Incoming {
-    endpoint: Endpoint,
+    /// Keeps the endpoint alive.
+    _endpoint: Endpoint,
+    /// The worker that the attempt came to, and that the connection will stay with.
+    worker: Arc<WorkerShared>,
     /// `None` only once it was decided upon.
     attempt: Option<fulmar_proto::Incoming>,
     remote: SocketAddr,
@@ -26,30 +34,33 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    pub(super) fn new(endpoint: Endpoint, attempt: fulmar_proto::Incoming) -> Self {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        worker: Arc<WorkerShared>,
+        attempt: fulmar_proto::Incoming,
+    ) -> Self {
         let addrs = attempt.addrs();
-        Self { endpoint, attempt: Some(attempt), remote: addrs.remote, local_ip: addrs.local_ip }
+        Self {
+            _endpoint: endpoint,
+            worker,
+            attempt: Some(attempt),
+            remote: addrs.remote,
+            local_ip: addrs.local_ip,
+        }
     }
 
-    /// Accepts: the handshake begins.
+    /// Accepts: the handshake begins, with up to a millisecond of cryptography in this task. The endpoint serves other
+    /// connections meanwhile.
     ///
     /// # Errors
     /// If the endpoint was closed or is no server any more.
     pub fn accept(mut self) -> Result<Connecting, AcceptError> {
-        let shared = &self.endpoint.shared;
-        let mut core = lock(&shared.core);
-        if core.closed {
+        if lock(&self.worker.core).is_closed() {
             // Dropped here, the attempt is refused.
             return Err(AcceptError::EndpointClosed);
         }
         let Some(attempt) = self.attempt.take() else { return Err(AcceptError::EndpointClosed) };
-        let now = core.advance(clock::now());
-        let (handle, connection) = core.endpoint.accept(now, attempt)?;
-        let inner = core.insert(shared, handle, connection);
-        drop(core);
-        let connection = ConnectionRef::new(inner);
-        connection.mark_ready();
-        Ok(Connecting::new(connection))
+        accept(&self.worker, attempt).map(Connecting::new)
     }
 
     /// Turns the peer away with CONNECTION_REFUSED.
@@ -66,12 +77,13 @@ impl Incoming {
             return Err(Box::new(self));
         }
         let Some(attempt) = self.attempt.take() else { return Ok(()) };
-        let shared = &self.endpoint.shared;
-        let mut guard = lock(&shared.core);
-        let core = &mut *guard;
+        let mut reply = TransmitBatch::new(1);
+        let mut core = lock(&self.worker.core);
         let now = core.advance(clock::now());
-        if let Ok(Some(transmit)) = core.endpoint.retry(now, attempt, &mut core.reply) {
-            shared.reply(core, &transmit);
+        let answer = core.endpoint.retry(now, attempt, &mut reply);
+        drop(core);
+        if let Ok(Some(transmit)) = answer {
+            self.worker.reply(transmit, &reply);
         }
         Ok(())
     }
@@ -89,7 +101,7 @@ impl Incoming {
     /// Forgets the attempt without an answer. The peer tries again until its handshake timeout.
     pub fn ignore(mut self) {
         if let Some(attempt) = self.attempt.take() {
-            lock(&self.endpoint.shared.core).endpoint.ignore(attempt);
+            lock(&self.worker.core).endpoint.ignore(attempt);
         }
     }
 
@@ -105,11 +117,9 @@ impl Incoming {
 
     fn refuse_now(&mut self) {
         let Some(attempt) = self.attempt.take() else { return };
-        let shared = &self.endpoint.shared;
-        let mut guard = lock(&shared.core);
-        let core = &mut *guard;
-        let transmit = core.endpoint.refuse(attempt, &mut core.reply);
-        shared.reply(core, &transmit);
+        let mut reply = TransmitBatch::new(1);
+        let transmit = lock(&self.worker.core).endpoint.refuse(attempt, &mut reply);
+        self.worker.reply(transmit, &reply);
     }
 }
 

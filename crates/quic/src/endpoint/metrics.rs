@@ -6,7 +6,8 @@ use std::sync::Arc;
 use fulmar_proto::{ConnectionStats, Side};
 
 use super::EndpointStats;
-use crate::connection::Inner;
+use crate::shared::{Core, Totals, WorkerShared};
+use crate::sync::lock;
 
 /// The figures of an endpoint.
 #[derive(Debug, Clone)]
@@ -32,68 +33,35 @@ pub struct ConnectionMetrics {
     pub stats: ConnectionStats,
 }
 
-/// Counters of many connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Connections.
-    pub connections: u64,
-    /// Those whose handshake was completed.
-    pub handshakes: u64,
-    /// UDP datagrams sent.
-    pub datagrams_sent: u64,
-    /// UDP datagrams received.
-    pub datagrams_received: u64,
-    /// Bytes of UDP payload sent.
-    pub bytes_sent: u64,
-    /// Bytes of UDP payload received.
-    pub bytes_received: u64,
-    /// QUIC packets sent.
-    pub packets_sent: u64,
-    /// QUIC packets received and opened.
-    pub packets_received: u64,
-    /// QUIC packets dropped, those included whose protection was broken.
-    pub packets_dropped: u64,
-    /// Packets declared lost.
-    pub packets_lost: u64,
-    /// Packets declared lost that have arrived after all.
-    pub packets_spurious: u64,
-    /// Probe timeouts.
-    pub probe_timeouts: u64,
-    /// ACK frames sent.
-    pub acks_sent: u64,
-    /// Unreliable datagrams written into packets.
-    pub unreliable_sent: u64,
-    /// Unreliable datagrams dropped because their deadlines had passed before they could be sent.
-    pub unreliable_late: u64,
-    /// Unreliable datagrams dropped before they were sent for other reasons.
-    pub unreliable_displaced: u64,
+/// The figures of an endpoint with these workers.
+pub(super) fn stats_of(workers: &[Arc<WorkerShared>]) -> EndpointStats {
+    let mut stats = EndpointStats::default();
+    for worker in workers {
+        stats.add(worker, &lock(&worker.core));
+    }
+    stats
 }
 
-impl Totals {
-    /// Adds the figures of a connection.
-    pub(crate) fn add(&mut self, stats: &ConnectionStats) {
-        self.connections += 1;
-        self.handshakes += u64::from(stats.handshake_duration.is_some());
-        self.datagrams_sent += stats.datagrams_sent;
-        self.datagrams_received += stats.datagrams_received;
-        self.bytes_sent += stats.bytes_sent;
-        self.bytes_received += stats.bytes_received;
-        self.packets_sent += stats.packets_sent;
-        self.packets_received += stats.packets_received;
-        self.packets_dropped += stats.packets_dropped + stats.packets_unauthenticated;
-        self.packets_lost += stats.packets_lost;
-        self.packets_spurious += stats.packets_spurious;
-        self.probe_timeouts += stats.pto_count;
-        self.acks_sent += stats.acks_sent;
-        self.unreliable_sent += stats.datagrams.sent;
-        self.unreliable_late += stats.datagrams.late;
-        self.unreliable_displaced += stats.datagrams.dropped_outgoing;
+impl EndpointStats {
+    /// Adds the figures of a worker.
+    fn add(&mut self, worker: &WorkerShared, core: &Core) {
+        self.open_connections += core.connection_count();
+        self.waiting_incoming += core.waiting_count();
+        self.dropped_datagrams += core.dropped_datagrams;
+        self.socket += worker.socket().stats();
     }
 }
 
 impl EndpointMetrics {
-    pub(crate) fn of(endpoint: EndpointStats, past: Totals, connections: &[Arc<Inner>]) -> Self {
-        let mut totals = past;
+    pub(super) fn of(workers: &[Arc<WorkerShared>]) -> Self {
+        let (mut endpoint, mut totals) = (EndpointStats::default(), Totals::default());
+        let mut connections = Vec::new();
+        for worker in workers {
+            let core = lock(&worker.core);
+            endpoint.add(worker, &core);
+            totals += core.past;
+            connections.extend(core.connections());
+        }
         let mut connections: Vec<ConnectionMetrics> = connections
             .iter()
             .map(|connection| {

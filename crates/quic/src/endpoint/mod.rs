@@ -1,9 +1,9 @@
 //! The endpoint: one UDP socket that listens and dials.
 
+mod accept;
 mod builder;
 mod incoming;
 mod metrics;
-mod shared;
 
 use std::fmt;
 use std::io;
@@ -15,14 +15,14 @@ use fulmar_proto::{ClientConfig, EndpointConfig, FourTuple, ServerConfig, VarInt
 use fulmar_udp::{SocketStats, UdpSocket, canonical};
 
 use crate::clock;
-use crate::connection::{Connecting, ConnectionRef};
+use crate::connection::Connecting;
 use crate::error::ConnectError;
+use crate::shared::{ConnectionRef, Shared};
 use crate::sync::lock;
 
 pub use builder::EndpointBuilder;
 pub use incoming::{Incoming, IncomingFuture};
-pub use metrics::{ConnectionMetrics, EndpointMetrics, Totals};
-pub(crate) use shared::Shared;
+pub use metrics::{ConnectionMetrics, EndpointMetrics};
 
 /// One UDP socket and all connections over it, incoming and outgoing.
 ///
@@ -36,7 +36,7 @@ pub struct Endpoint {
 }
 
 /// Figures of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndpointStats {
     /// Connections that exist, those that are closing included.
     pub open_connections: usize,
@@ -44,7 +44,7 @@ pub struct EndpointStats {
     pub waiting_incoming: usize,
     /// Datagrams that belonged to no connection and were neither an attempt to connect nor worth an answer.
     pub dropped_datagrams: u64,
-    /// The socket's own figures.
+    /// The figures of its sockets.
     pub socket: SocketStats,
 }
 
@@ -66,9 +66,6 @@ impl Endpoint {
     }
 
     /// An endpoint with everything given: its configuration, whether it is a server, and its socket.
-    ///
-    /// What is still on its way to the old socket is received for three probe timeouts of the connections, at most for
-    /// three seconds; nothing is sent there any more.
     ///
     /// # Errors
     /// If the socket cannot be set up, or outside of a tokio runtime.
@@ -103,7 +100,7 @@ impl Endpoint {
     /// # Errors
     /// If nothing can be sent at all. What happens on the network is reported by the returned future.
     pub fn connect(&self, addr: SocketAddr, server_name: &str) -> Result<Connecting, ConnectError> {
-        let config = lock(&self.shared.core).client_config.clone().ok_or(ConnectError::NoClientConfig)?;
+        let config = lock(&self.shared.client_config).clone().ok_or(ConnectError::NoClientConfig)?;
         self.connect_with(config, addr, server_name)
     }
 
@@ -121,14 +118,15 @@ impl Endpoint {
         if remote.port() == 0 || remote.ip().is_unspecified() || !self.shared.socket().can_reach(remote) {
             return Err(ConnectError::UnreachableAddress(addr));
         }
-        let mut core = lock(&self.shared.core);
-        if core.closed {
+        let worker = self.shared.dialling_worker();
+        let mut core = lock(&worker.core);
+        if core.is_closed() {
             return Err(ConnectError::EndpointClosed);
         }
         let now = core.advance(clock::now());
         let addrs = FourTuple { remote, local_ip: None };
         let (handle, connection) = core.endpoint.connect(now, &config, addrs, server_name)?;
-        let inner = core.insert(&self.shared, handle, connection);
+        let inner = worker.insert(&mut core, handle, connection);
         drop(core);
         let connection = ConnectionRef::new(inner);
         connection.mark_ready();
@@ -142,43 +140,51 @@ impl Endpoint {
     /// Cancellation safe: no attempt is lost.
     pub async fn accept(&self) -> Option<Incoming> {
         loop {
-            let notified = self.shared.incoming.notified();
-            {
-                let mut core = lock(&self.shared.core);
-                if let Some(incoming) = core.take_waiting() {
-                    if core.waiting_count() > 0 {
-                        // One attempt wakes one task; pass on what more has come meanwhile.
-                        self.shared.incoming.notify_one();
-                    }
-                    return Some(Incoming::new(self.clone(), incoming));
-                }
-                if core.closed {
-                    return None;
-                }
+            let notified = self.shared.common.incoming.notified();
+            if let Some(incoming) = self.take_waiting() {
+                return Some(incoming);
+            }
+            if self.shared.workers().iter().all(|worker| lock(&worker.core).is_closed()) {
+                return None;
             }
             notified.await;
         }
     }
 
+    /// Takes an attempt that waits at one of the workers.
+    fn take_waiting(&self) -> Option<Incoming> {
+        self.shared.workers().iter().find_map(|worker| {
+            let attempt = lock(&worker.core).take_waiting()?;
+            // One attempt wakes one task; pass on what more has come meanwhile.
+            if self.shared.workers().iter().any(|worker| lock(&worker.core).waiting_count() > 0) {
+                self.shared.common.incoming.notify_one();
+            }
+            Some(Incoming::new(self.clone(), worker.clone(), attempt))
+        })
+    }
+
     /// Starts, changes or (with `None`) ends the acceptance of connections. Existing connections are not affected.
     pub fn set_server_config(&self, config: Option<ServerConfig>) {
-        let mut core = lock(&self.shared.core);
-        if !core.closed {
-            core.endpoint.set_server_config(config.map(Arc::new));
+        let config = config.map(Arc::new);
+        for worker in self.shared.workers() {
+            lock(&worker.core).set_server_config(config.clone());
         }
     }
 
     /// Sets the configuration that [`connect`](Self::connect) uses.
     pub fn set_default_client_config(&self, config: ClientConfig) {
-        lock(&self.shared.core).client_config = Some(config);
+        *lock(&self.shared.client_config) = Some(config);
     }
 
     /// Closes all connections with an application error code and a reason, and accepts and dials no more.
     ///
     /// The peers are told in the background: await [`wait_idle`](Self::wait_idle) before the program exits.
     pub fn close(&self, code: VarInt, reason: &[u8]) {
-        lock(&self.shared.core).close(code, &Bytes::copy_from_slice(reason));
-        self.shared.incoming.notify_waiters();
+        let reason = Bytes::copy_from_slice(reason);
+        for worker in self.shared.workers() {
+            lock(&worker.core).close(code, &reason);
+        }
+        self.shared.common.incoming.notify_waiters();
     }
 
     /// Waits until all connections are gone. A closed connection stays for three probe timeouts, so that the peer surely
@@ -187,8 +193,8 @@ impl Endpoint {
     /// Cancellation safe.
     pub async fn wait_idle(&self) {
         loop {
-            let notified = self.shared.idle.notified();
-            if lock(&self.shared.core).is_idle() {
+            let notified = self.shared.common.idle.notified();
+            if self.shared.workers().iter().all(|worker| lock(&worker.core).is_idle()) {
                 return;
             }
             notified.await;
@@ -205,27 +211,14 @@ impl Endpoint {
 
     /// The figures of this endpoint.
     pub fn stats(&self) -> EndpointStats {
-        self.stats_of(&lock(&self.shared.core))
+        metrics::stats_of(self.shared.workers())
     }
 
     /// The figures of the endpoint, of all its connections together, and of each.
     ///
     /// The work is linear in the number of connections, each of which is locked for a moment.
     pub fn metrics(&self) -> EndpointMetrics {
-        let (endpoint, past, connections) = {
-            let core = lock(&self.shared.core);
-            (self.stats_of(&core), core.past, core.connections())
-        };
-        EndpointMetrics::of(endpoint, past, &connections)
-    }
-
-    fn stats_of(&self, core: &shared::Core) -> EndpointStats {
-        EndpointStats {
-            open_connections: core.connection_count(),
-            waiting_incoming: core.waiting_count(),
-            dropped_datagrams: core.dropped_datagrams,
-            socket: self.shared.socket().stats(),
-        }
+        EndpointMetrics::of(self.shared.workers())
     }
 
     /// The socket, for its figures and abilities.
@@ -236,6 +229,9 @@ impl Endpoint {
     /// Goes over to another socket, for instance because the network has changed: connections that this endpoint has
     /// dialled move there, under fresh connection IDs, and tell their servers at once (RFC 9000 §9).
     ///
+    /// Datagrams that are still on their way to the old socket are received for three probe timeouts of the connections, at
+    /// most for three seconds. Nothing is sent from there any more.
+    ///
     /// A connection whose server wants no migration, or has given no connection ID for it, uses the new socket all
     /// the same; if the server takes the change for that of a NAT, it lives on. Connections that were accepted depend on
     /// clients that still send to the old address: do not call this on a server that cannot be reached at the
@@ -245,11 +241,24 @@ impl Endpoint {
     /// If the socket cannot be set up, or outside of a tokio runtime. Then nothing has changed.
     pub fn rebind(&self, socket: std::net::UdpSocket) -> io::Result<()> {
         tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
-        let socket = UdpSocket::from_std(socket)?.with_dscp(self.shared.socket().dscp())?;
-        self.shared.replace_socket(socket);
-        let connections = lock(&self.shared.core).connections();
-        for connection in connections {
-            connection.on_rebound();
+        self.replace_sockets(vec![UdpSocket::from_std(socket)?])
+    }
+
+    /// Goes over to other sockets, one for each worker.
+    fn replace_sockets(&self, sockets: Vec<UdpSocket>) -> io::Result<()> {
+        let workers = self.shared.workers();
+        if sockets.len() != workers.len() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "each worker needs a socket"));
+        }
+        let dscp = self.shared.socket().dscp();
+        let sockets = sockets.into_iter().map(|socket| socket.with_dscp(dscp));
+        let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
+        for (worker, socket) in workers.iter().zip(sockets) {
+            worker.replace_socket(socket);
+            let connections = lock(&worker.core).connections();
+            for connection in connections {
+                connection.on_rebound();
+            }
         }
         Ok(())
     }
@@ -272,3 +281,6 @@ impl fmt::Debug for Endpoint {
         f.debug_struct("Endpoint").field("local_addr", &self.local_addr().ok()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use fulmar_proto::{ConnectionError, StreamId, VarInt};
 
-use crate::connection::{ConnectionRef, SlotKey, State};
 use crate::error::ClosedStream;
+use crate::shared::{ConnectionRef, SlotKey, State};
 
 /// A run of bytes of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]

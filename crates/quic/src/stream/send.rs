@@ -7,8 +7,8 @@ use std::fmt;
 
 use fulmar_proto::{Priority, ResetAtError, StreamId, VarInt};
 
-use crate::connection::{ConnectionRef, SlotKey, Ticket};
 use crate::error::ClosedStream;
+use crate::shared::{ConnectionRef, SlotKey, Ticket};
 
 /// A stream that this end sends.
 ///

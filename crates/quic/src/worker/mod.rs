@@ -4,15 +4,14 @@
 //! A turn of the worker is: take the connections that the application touched, receive what is there, call the
 //! connections whose timers expired, send for all of them, look at some of the datagrams that belong to none, sleep.
 //! There is no task per connection and no lock per packet: a connection is locked once for a run of its datagrams and
-//! once for each train that it sends.
+//! once for each batch that it sends.
 //!
-//! What it must not know: streams. It moves datagrams between the socket and the connections, and tells handles to look again.
+//! What it must not know: streams. It moves datagrams between the socket and the connections, and wakes who waits for them.
 
-mod left;
-mod ready;
 mod receiving;
-mod strangers;
+mod retired;
 mod timers;
+mod unmatched;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -27,37 +26,37 @@ use fulmar_proto::{ConnectionError, ConnectionHandle, Datagram, EndpointEvent, T
 use fulmar_udp::{RecvBatch, SendOutcome, UdpSocket};
 
 use crate::clock;
-use crate::connection::{Inner, State};
-use crate::endpoint::Shared;
 use crate::log::LogBatch;
+use crate::shared::{Inner, State, WorkerShared};
 use crate::sync::lock;
 
-use left::LeftSockets;
-pub(crate) use ready::ReadyQueue;
-use strangers::Strangers;
+use retired::RetiredSockets;
 use timers::{Alarm, Timers};
+use unmatched::UnmatchedDatagrams;
 
-/// Trains that one connection sends before it is the turn of the next.
-const TRAINS_PER_CONNECTION: usize = 8;
-/// Trains of all connections in one turn, so that acknowledgements are not left waiting in the socket.
-const TRAINS_PER_TURN: usize = 32;
+/// Batches that one connection sends before it is the turn of the next.
+const BATCHES_PER_CONNECTION: usize = 8;
+/// Batches of all connections in one turn, so that acknowledgements are not left waiting in the socket.
+const BATCHES_PER_TURN: usize = 32;
 
 /// The state of the task. See the module's documentation.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerShared>,
     socket: Arc<UdpSocket>,
     /// Those that were in use before.
-    left: LeftSockets,
+    retired: RetiredSockets,
     received: RecvBatch,
     /// Datagrams of the current run, each with the time at which it came; empty between runs.
     datagrams: Vec<(Instant, Datagram)>,
     /// The datagram that ended the last run because it goes to another connection.
     carried: Option<(ConnectionHandle, Instant, Datagram)>,
     /// Datagrams that belong to no connection.
-    strangers: Strangers,
-    /// The bytes of the train that is being sent or that waits in `pending`.
+    unmatched: UnmatchedDatagrams,
+    /// The datagrams that are being sent or that wait in `pending`.
     batch: TransmitBatch,
-    /// A train that the socket had no room for. While there is one, nothing else is sent: the sending side waits,
+    /// The bytes of answers that belong to no connection.
+    reply: TransmitBatch,
+    /// A batch that the socket had no room for. While there is one, nothing else is sent: the sending side waits,
     /// and through it the congestion controllers and the applications.
     pending: Option<Pending>,
     /// Connections that may have something to send. At most once each: the connection's `queued` flag is set.
@@ -76,17 +75,18 @@ struct Pending {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<WorkerShared>) -> Self {
         let socket = shared.socket();
         Self {
             batch: TransmitBatch::new(socket.max_gso_segments()),
+            reply: TransmitBatch::new(1),
             shared,
             socket,
-            left: LeftSockets::default(),
+            retired: RetiredSockets::default(),
             received: RecvBatch::new(),
             datagrams: Vec::new(),
             carried: None,
-            strangers: Strangers::default(),
+            unmatched: UnmatchedDatagrams::default(),
             pending: None,
             queue: VecDeque::new(),
             touched: Vec::new(),
@@ -99,20 +99,22 @@ impl Worker {
     }
 
     fn turn(&mut self) {
+        // First of all: what handles change before they wake this task is looked at after this.
+        self.take_touched();
         if self.shared.take_rebound() {
             self.replace_socket();
             // What waited for the old socket is lost with it.
             self.pending = None;
             self.recv_paused_until = None;
         }
-        self.take_touched();
         self.receive_some();
         self.expire_timers(clock::now());
         self.flush();
         self.batch.set_max_segments(self.socket.max_gso_segments());
         self.serve();
-        self.meet_strangers();
-        self.tell_endpoint();
+        self.route_unmatched();
+        self.send_replies();
+        self.forward_endpoint_events();
     }
 
     fn replace_socket(&mut self) {
@@ -120,7 +122,7 @@ impl Worker {
         let timeouts = connections.iter().map(|connection| connection.lock().proto.probe_timeout());
         let timeout = timeouts.max().unwrap_or_default();
         let before = mem::replace(&mut self.socket, self.shared.socket());
-        self.left.add(before, clock::now(), timeout);
+        self.retired.add(before, clock::now(), timeout);
     }
 
     /// Queues the connections that the application has touched. Their `queued` flag is set already.
@@ -143,7 +145,7 @@ impl Worker {
         }
     }
 
-    /// Passes on what a connection has to tell, and queues it for sending.
+    /// Takes the events of a connection, and queues it for sending.
     fn after_change(&mut self, connection: &Arc<Inner>, mut state: MutexGuard<'_, State>) {
         connection.collect_events(&mut state, &mut self.wakers);
         if !state.queued {
@@ -156,46 +158,46 @@ impl Worker {
 
     /// Sends for the queued connections, each a bounded amount in turn, until nothing is left or the socket is full.
     fn serve(&mut self) {
-        let mut trains = 0;
+        let mut batches = 0;
         // A connection that has more to send goes to the end of the queue, for the next turn.
         for _ in 0..self.queue.len() {
-            if self.pending.is_some() || trains >= TRAINS_PER_TURN {
+            if self.pending.is_some() || batches >= BATCHES_PER_TURN {
                 return;
             }
             let Some(connection) = self.queue.pop_front() else { return };
-            trains += self.serve_one(connection);
+            batches += self.serve_one(connection);
         }
     }
 
-    /// Sends for one connection. Returns the number of trains.
+    /// Sends for one connection. Returns the number of batches.
     fn serve_one(&mut self, connection: Arc<Inner>) -> usize {
-        for trains in 0..TRAINS_PER_CONNECTION {
+        for batches in 0..BATCHES_PER_CONNECTION {
             let mut state = connection.lock();
             let now = state.advance(clock::now());
             let Some(transmit) = state.proto.poll_transmit(now, &mut self.batch) else {
                 state.queued = false;
                 self.settle(&connection, state);
-                return trains;
+                return batches;
             };
             drop(state);
             if !self.send(transmit) {
                 self.queue.push_back(connection);
-                return trains + 1;
+                return batches + 1;
             }
         }
         self.settle(&connection, connection.lock());
         self.queue.push_back(connection);
-        TRAINS_PER_CONNECTION
+        BATCHES_PER_CONNECTION
     }
 
-    /// Collects what a connection tells after it has sent, and sets its timer.
+    /// Takes the events of a connection after it has sent, and sets its timer.
     fn settle(&mut self, connection: &Arc<Inner>, mut state: MutexGuard<'_, State>) {
         connection.collect_events(&mut state, &mut self.wakers);
         while let Some(event) = state.proto.poll_endpoint_event() {
             state.is_drained |= event.is_drained();
             self.endpoint_events.push((connection.handle(), event));
         }
-        let batch = self.shared.logging.as_ref().and_then(|logging| {
+        let batch = self.shared.common.logging.as_ref().and_then(|logging| {
             let State { proto, error, is_drained, .. } = &mut *state;
             logging.collect(proto, connection.id(), *is_drained, error.as_ref())
         });
@@ -214,12 +216,12 @@ impl Worker {
 
     /// Hands entries of a log to the sink, without any lock.
     fn hand_over(&self, batch: Option<LogBatch>) {
-        if let (Some(logging), Some(batch)) = (&self.shared.logging, batch) {
+        if let (Some(logging), Some(batch)) = (&self.shared.common.logging, batch) {
             logging.sink.take(batch);
         }
     }
 
-    /// Sends the train in the batch. Returns false if the socket is full; the train then waits.
+    /// Sends the batch. Returns false if the socket is full; the batch then waits.
     fn send(&mut self, transmit: Transmit) -> bool {
         self.pending = Some(Pending { transmit, sent: 0 });
         self.flush()
@@ -228,7 +230,7 @@ impl Worker {
     /// Sends what waits. Returns whether nothing waits any more.
     fn flush(&mut self) -> bool {
         let Some(pending) = &mut self.pending else { return true };
-        match send_from(&self.socket, &pending.transmit, &self.batch, pending.sent) {
+        match send(&self.socket, &pending.transmit, &self.batch.bytes()[pending.sent..pending.transmit.len]) {
             SendOutcome::Done => {
                 self.pending = None;
                 true
@@ -240,7 +242,15 @@ impl Worker {
         }
     }
 
-    fn tell_endpoint(&mut self) {
+    /// Sends the answers that handles have given to attempts. If the socket is full they are lost: the peers will ask again.
+    fn send_replies(&mut self) {
+        let replies = lock(&self.shared.replies).take();
+        for reply in replies {
+            let _ = send(&self.socket, &reply.transmit, &reply.contents);
+        }
+    }
+
+    fn forward_endpoint_events(&mut self) {
         if self.endpoint_events.is_empty() {
             return;
         }
@@ -248,19 +258,17 @@ impl Worker {
         for (handle, event) in self.endpoint_events.drain(..) {
             core.handle_event(handle, event);
         }
-        if core.is_idle() {
-            self.shared.idle.notify_waiters();
-        }
+        self.shared.notify_if_idle(&core);
     }
 
     /// Decides when the next turn is. Returns whether it is at once.
     fn is_next_turn_due(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut due = !self.queue.is_empty() && self.pending.is_none();
-        due |= !self.strangers.is_empty();
+        due |= !self.unmatched.is_empty();
         let paused = self.recv_paused_until;
-        let deadline = [self.timers.next(), paused, self.left.deadline()].into_iter().flatten().min();
+        let deadline = [self.timers.next(), paused, self.retired.deadline()].into_iter().flatten().min();
         due |= self.alarm.is_due(deadline, cx);
-        due |= paused.is_none() && self.left.is_ready(cx);
+        due |= paused.is_none() && self.retired.is_ready(cx);
         if paused.is_none()
             && let Poll::Ready(ready) = self.socket.poll_recv_ready(cx)
         {
@@ -309,7 +317,7 @@ impl Drop for Worker {
             let mut state = connection.lock();
             let is_new = !mem::replace(&mut state.is_drained, true);
             connection.terminate(&mut state, ConnectionError::LocallyClosed, &mut self.wakers);
-            let logging = self.shared.logging.as_ref().filter(|_| is_new);
+            let logging = self.shared.common.logging.as_ref().filter(|_| is_new);
             let State { proto, error, .. } = &mut *state;
             let batch =
                 logging.and_then(|logging| logging.collect(proto, connection.id(), true, error.as_ref()));
@@ -317,23 +325,18 @@ impl Drop for Worker {
             self.hand_over(batch);
         }
         self.wakers.drain(..).for_each(Waker::wake);
-        self.shared.incoming.notify_waiters();
-        self.shared.idle.notify_waiters();
+        self.shared.common.incoming.notify_waiters();
+        self.shared.common.idle.notify_waiters();
     }
 }
 
-/// Sends the train `transmit`, whose bytes are in `batch`, from byte `offset` on.
-pub(crate) fn send_from(
-    socket: &UdpSocket,
-    transmit: &Transmit,
-    batch: &TransmitBatch,
-    offset: usize,
-) -> SendOutcome {
+/// Sends `contents`, a batch or the rest of one, as `transmit` says.
+fn send(socket: &UdpSocket, transmit: &Transmit, contents: &[u8]) -> SendOutcome {
     socket.try_send(&fulmar_udp::Transmit {
         destination: transmit.addrs.remote,
         source: transmit.addrs.local_ip,
         ecn: transmit.ecn.bits(),
-        contents: &batch.bytes()[offset..transmit.len],
+        contents,
         segment_size: transmit.segment_size,
     })
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{Datagram, Ecn, FourTuple, Route};
+use fulmar_proto::{Datagram, DropReason, Ecn, FourTuple, Route};
 use fulmar_udp::{Received, UdpSocket};
 
-use super::Worker;
+use super::{Worker, send};
 use crate::clock;
-use crate::connection::Inner;
+use crate::shared::Inner;
 use crate::sync::lock;
 
 /// Bytes that are received in one turn, about: what stays in the processor's cache until the application reads it, and
@@ -20,9 +20,9 @@ const RECV_BYTES_PER_TURN: u64 = 256 * 1024;
 const RECV_CALLS_PER_TURN: usize = 16;
 /// Datagrams that are routed under one lock of the endpoint.
 const ROUTE_RUN_MAX: usize = 128;
-/// How long a turn looks at datagrams that belong to no connection: what an attempt to connect costs, about. With one that
+/// How long a turn looks at datagrams that match no connection: what an attempt to connect costs, about. With one that
 /// takes longer the turn is over.
-const STRANGERS_TIME_PER_TURN: Duration = Duration::from_micros(100);
+const UNMATCHED_TIME_PER_TURN: Duration = Duration::from_micros(100);
 /// How long a socket that fails to receive is left alone.
 const RECV_PAUSE: Duration = Duration::from_millis(10);
 
@@ -30,14 +30,14 @@ const RECV_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     InUse,
-    /// One that was in use before.
-    Left,
+    /// One that was replaced.
+    Retired,
 }
 
 impl Worker {
     pub(super) fn receive_some(&mut self) {
-        for socket in self.left.open_at(clock::now()) {
-            self.receive(&socket, Origin::Left);
+        for socket in self.retired.open_at(clock::now()) {
+            self.receive(&socket, Origin::Retired);
         }
         let socket = self.socket.clone();
         let mut bytes = 0;
@@ -61,8 +61,8 @@ impl Worker {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) => {
                 tracing::debug!(%error, "receiving failed");
-                if origin == Origin::Left {
-                    self.left.close(socket);
+                if origin == Origin::Retired {
+                    self.retired.close(socket);
                     return false;
                 }
                 self.recv_paused_until = Some(clock::now() + RECV_PAUSE);
@@ -91,15 +91,15 @@ impl Worker {
             };
             let came = Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(received.waited);
             match core.recognize(into_datagram(received)) {
-                Ok((handle, datagram)) if run.is_none_or(|run| run == handle) => {
-                    run = Some(handle);
+                Ok((to, datagram)) if run.is_none_or(|run| run == to.connection) => {
+                    run = Some(to.connection);
                     self.datagrams.push((came, datagram));
                 }
-                Ok((handle, datagram)) => {
-                    self.carried = Some((handle, came, datagram));
+                Ok((to, datagram)) => {
+                    self.carried = Some((to.connection, came, datagram));
                     break;
                 }
-                Err(stranger) => core.dropped_datagrams += u64::from(!self.strangers.add(stranger)),
+                Err(datagram) => core.dropped_datagrams += u64::from(!self.unmatched.add(datagram)),
             }
         }
         let connection = run.and_then(|handle| core.connection(handle));
@@ -111,20 +111,23 @@ impl Worker {
         !is_last
     }
 
-    /// Looks at datagrams that belong to no connection, for a bounded time and until one of them is an attempt to connect:
-    /// what that costs is done by the application's task, and before the next one the connections have their turn.
-    pub(super) fn meet_strangers(&mut self) {
-        if self.strangers.is_empty() {
+    /// Looks at datagrams that match no connection, for a bounded time and until one of them is an attempt to connect. The
+    /// application's task does the rest of the work on that, and before the next one it is the turn of the connections. The
+    /// datagrams that follow of the same attempt go with it, so that its ClientHello is complete when TLS gets it.
+    pub(super) fn route_unmatched(&mut self) {
+        if self.unmatched.is_empty() {
             return;
         }
-        let end = clock::now() + STRANGERS_TIME_PER_TURN;
+        let end = clock::now() + UNMATCHED_TIME_PER_TURN;
+        let mut attempt = None;
         let mut is_over = false;
-        while !is_over && let Some(stranger) = self.strangers.next() {
+        while !is_over && let Some(datagram) = self.unmatched.next() {
             let now = clock::now();
             is_over = now >= end;
             let mut core = lock(&self.shared.core);
             let now = core.advance(now);
-            match core.route(now, stranger) {
+            match core.route(now, datagram, &mut self.reply) {
+                Route::Dropped(DropReason::Buffered) => continue,
                 // Its attempt was accepted while it waited.
                 Route::Connection(handle, datagram) => {
                     let connection = core.connection(handle);
@@ -135,12 +138,22 @@ impl Worker {
                     }
                 }
                 Route::Incoming(incoming) => {
-                    self.shared.offer(&mut core, incoming);
-                    is_over = true;
+                    if let Some(before) = attempt.replace(incoming) {
+                        self.shared.offer(&mut core, before);
+                        is_over = true;
+                    }
+                    continue;
                 }
-                Route::Reply(transmit) => self.shared.reply(&core, &transmit),
+                Route::Reply(transmit) => {
+                    drop(core);
+                    let _ = send(&self.socket, &transmit, &self.reply.bytes()[..transmit.len]);
+                }
                 Route::Dropped(_) => core.dropped_datagrams += 1,
             }
+            is_over |= attempt.is_some();
+        }
+        if let Some(attempt) = attempt {
+            self.shared.offer(&mut lock(&self.shared.core), attempt);
         }
     }
 
@@ -153,7 +166,7 @@ impl Worker {
             let now = state.advance(came);
             match origin {
                 Origin::InUse => state.proto.handle_datagram(now, datagram),
-                Origin::Left => state.proto.handle_late_datagram(now, datagram),
+                Origin::Retired => state.proto.handle_late_datagram(now, datagram),
             }
         }
         self.after_change(connection, state);

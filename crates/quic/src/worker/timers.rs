@@ -10,7 +10,7 @@ use fulmar_base::Instant;
 use tokio::time::Sleep;
 
 use crate::clock;
-use crate::connection::Inner;
+use crate::shared::Inner;
 
 /// The deadlines of all connections: at most one for each.
 ///

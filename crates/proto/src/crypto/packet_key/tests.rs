@@ -21,7 +21,7 @@ fn packet(payload_len: usize) -> Vec<u8> {
 #[test]
 fn nonce_of_the_multipath_example() {
     let mut key = key(CipherSuite::Aes128Gcm, AeadBackend::Ring);
-    key.iv = split_iv(bytes("6b26114b9cba2b63a9e8dd4f").try_into().expect("twelve bytes"));
+    key.iv = split_iv(&bytes("6b26114b9cba2b63a9e8dd4f").try_into().expect("twelve bytes"));
     assert_eq!(key.nonce(PathId(3), 54321).to_vec(), bytes("6b2611489cba2b63a9e8097e"));
     // On path 0 it is RFC 9001's: the packet number alone.
     assert_eq!(key.nonce(PathId::ZERO, 54321).to_vec(), bytes("6b26114b9cba2b63a9e8097e"));

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use fulmar_proto::VarInt;
 
 use super::SendStream;
-use crate::connection::{Completion, Inner, SlotKey, Ticket};
 use crate::error::StoppedError;
+use crate::shared::{Completion, Inner, SlotKey, Ticket};
 
 impl SendStream {
     /// Waits for the end of the stream: `None` when the peer has received all of it, or what

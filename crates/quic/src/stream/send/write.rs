@@ -10,8 +10,8 @@ use fulmar_proto::SendHandle;
 use tokio::io::AsyncWrite;
 
 use super::SendStream;
-use crate::connection::{Completion, State};
 use crate::error::WriteError;
+use crate::shared::{Completion, State};
 
 impl SendStream {
     /// Writes as much of `data` as there is room for, at least one byte, and returns how much. The bytes are copied.

@@ -1,4 +1,4 @@
-//! Sockets that an endpoint has left for another, and that receive what is still on its way to them.
+//! Sockets that were replaced by others. They still receive, for a while, what was sent to them before the peers knew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ const KEEP_MAX: Duration = Duration::from_secs(3);
 
 /// Sockets that are received from and never sent on.
 #[derive(Debug, Default)]
-pub(super) struct LeftSockets {
+pub(super) struct RetiredSockets {
     sockets: VecDeque<(Arc<UdpSocket>, Instant)>,
 }
 
-impl LeftSockets {
+impl RetiredSockets {
     /// Keeps a socket for a while. `timeout` is the longest probe timeout of the connections that use it; zero if there
     /// are none, and the socket is not needed.
     pub(super) fn add(&mut self, socket: Arc<UdpSocket>, now: Instant, timeout: Duration) {
@@ -42,7 +42,7 @@ impl LeftSockets {
 
     /// Closes one before its time.
     pub(super) fn close(&mut self, socket: &Arc<UdpSocket>) {
-        self.sockets.retain(|(left, _)| !Arc::ptr_eq(left, socket));
+        self.sockets.retain(|(retired, _)| !Arc::ptr_eq(retired, socket));
     }
 
     /// When the next one is to be closed.

@@ -1,8 +1,8 @@
-//! Datagrams that belong to no connection.
+//! Datagrams that match no connection.
 //!
-//! Who knows no connection can still make an endpoint work: an attempt to connect has to be decrypted, answered, perhaps
-//! refused. So these datagrams wait until the connections were served, and are looked at for a bounded time in each
-//! turn. What they cost is paid by those who want to come in, and not by those who are there.
+//! Anyone can send them, and they can cost much: the first packet of an attempt to connect has to be decrypted, and perhaps
+//! answered. So they wait until all connections were served, and each turn of the worker looks at them for a bounded time
+//! only. A flood of them delays new connections, not those that exist.
 
 use std::collections::VecDeque;
 
@@ -15,13 +15,13 @@ const BYTES_MAX: usize = 2 << 20;
 
 /// The datagrams that wait, in the order in which they came.
 #[derive(Default)]
-pub(super) struct Strangers {
+pub(super) struct UnmatchedDatagrams {
     queue: VecDeque<Datagram>,
     bytes: usize,
 }
 
-impl Strangers {
-    /// Takes one in; false if there was no room.
+impl UnmatchedDatagrams {
+    /// Adds a datagram. Returns false if there is no room.
     pub(super) fn add(&mut self, datagram: Datagram) -> bool {
         let len = datagram.payload.len();
         let has_room = self.queue.len() < DATAGRAMS_MAX && self.bytes + len <= BYTES_MAX;
@@ -33,7 +33,7 @@ impl Strangers {
         has_room
     }
 
-    /// The one that has waited longest.
+    /// Takes the datagram that has waited longest.
     pub(super) fn next(&mut self) -> Option<Datagram> {
         let datagram = self.queue.pop_front()?;
         self.bytes -= datagram.payload.len();
@@ -57,24 +57,24 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_first_is_met_first_and_a_crowd_has_an_end() {
-        let mut strangers = Strangers::default();
-        let taken = (0..5_000).filter(|number| strangers.add(datagram(*number))).count();
+    fn the_oldest_is_routed_first_and_there_is_a_limit() {
+        let mut unmatched = UnmatchedDatagrams::default();
+        let taken = (0..5_000).filter(|number| unmatched.add(datagram(*number))).count();
         assert_eq!(taken, DATAGRAMS_MAX);
         for number in 0..taken {
-            assert_eq!(strangers.next().unwrap().payload[..], datagram(number).payload[..]);
+            assert_eq!(unmatched.next().unwrap().payload[..], datagram(number).payload[..]);
         }
-        assert!(strangers.is_empty() && strangers.next().is_none());
-        assert!(strangers.add(datagram(0)), "there is room again");
+        assert!(unmatched.is_empty() && unmatched.next().is_none());
+        assert!(unmatched.add(datagram(0)), "there is room again");
     }
 
     #[test]
     fn large_datagrams_are_fewer() {
-        let mut strangers = Strangers::default();
+        let mut unmatched = UnmatchedDatagrams::default();
         let large = || Datagram { payload: BytesMut::zeroed(60_000), ..datagram(0) };
-        let taken = (0..1_000).filter(|_| strangers.add(large())).count();
+        let taken = (0..1_000).filter(|_| unmatched.add(large())).count();
         assert_eq!(taken, BYTES_MAX / 60_000);
-        while strangers.next().is_some() {}
-        assert_eq!(strangers.bytes, 0);
+        while unmatched.next().is_some() {}
+        assert_eq!(unmatched.bytes, 0);
     }
 }

@@ -9,15 +9,16 @@ use fulmar_base::Instant;
 use fulmar_proto::{ConnectionError, ConnectionHandle, Event, PathEvent, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
+use super::ReadyQueue;
 use super::drop_codes::DropCodes;
 use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
 use crate::clock;
-use crate::endpoint::Shared;
 use crate::sync::lock;
 
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
 pub(crate) struct Inner {
-    shared: Arc<Shared>,
+    /// The queue of its worker.
+    ready: Arc<ReadyQueue<Arc<Self>>>,
     handle: ConnectionHandle,
     /// Unlike the handle, never used again.
     id: u64,
@@ -36,7 +37,7 @@ pub(crate) struct State {
     pub(crate) queues: StreamQueues,
     /// What handles tell the peer when they are dropped.
     pub(crate) drop_codes: DropCodes,
-    /// The task that awaits [`Connecting`](super::Connecting).
+    /// The task that awaits [`Connecting`](crate::Connecting).
     pub(crate) connecting: Option<Waker>,
     pub(crate) is_connected: bool,
     /// Why the connection is over, once it is.
@@ -85,7 +86,8 @@ impl State {
 
 impl Inner {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        ready: Arc<ReadyQueue<Arc<Self>>>,
+        id: u64,
         handle: ConnectionHandle,
         proto: fulmar_proto::Connection,
         now: Instant,
@@ -104,8 +106,8 @@ impl Inner {
             now,
         };
         Self {
-            id: shared.next_id(),
-            shared,
+            ready,
+            id,
             handle,
             handles: AtomicUsize::new(0),
             state: Mutex::new(state),
@@ -132,7 +134,7 @@ impl Inner {
         }
         state.queued = true;
         drop(state);
-        self.shared.ready.push(self.clone());
+        self.ready.push(self.clone());
     }
 
     /// Closes the connection, if it is not over yet.

@@ -1,0 +1,77 @@
+//! Accepting a connection without keeping its worker from the others.
+
+use fulmar_proto::{AcceptWork, Accepting};
+
+use crate::clock;
+use crate::error::AcceptError;
+use crate::shared::{Accepted, ConnectionRef, WorkerShared};
+use crate::sync::lock;
+
+/// The place of a connection that is being accepted. It is given back when this is dropped, also if what an application does
+/// in TLS panics.
+struct Place<'a> {
+    worker: &'a WorkerShared,
+    accepting: Option<Accepting>,
+}
+
+/// Accepts an attempt that came to `worker`. TLS makes keys and signs here, for up to a millisecond, and the application may
+/// look for a certificate: the worker serves other connections meanwhile, and keeps what comes for this one.
+pub(super) fn accept(
+    worker: &WorkerShared,
+    attempt: fulmar_proto::Incoming,
+) -> Result<ConnectionRef, AcceptError> {
+    let (mut place, work) = Place::begin(worker, attempt)?;
+    let mut connection = work.run(clock::now())?;
+    loop {
+        let Some(accepting) = place.accepting.take() else { return Err(AcceptError::EndpointClosed) };
+        let mut core = lock(&worker.core);
+        let now = core.advance(clock::now());
+        match core.finish_accept(accepting) {
+            Ok(Accepted::More(accepting, datagrams)) => {
+                place.accepting = Some(accepting);
+                drop(core);
+                for datagram in datagrams {
+                    connection.handle_datagram(now, datagram);
+                }
+            }
+            Ok(Accepted::Registered(handle)) => {
+                let inner = worker.insert(&mut core, handle, connection);
+                let close = core.close_reason();
+                drop(core);
+                if let Some((code, reason)) = close {
+                    inner.close(code, reason);
+                }
+                let connection = ConnectionRef::new(inner);
+                connection.mark_ready();
+                return Ok(connection);
+            }
+            Ok(Accepted::Abandoned) => return Err(AcceptError::EndpointClosed),
+            Err(error) => {
+                worker.notify_if_idle(&core);
+                return Err(error.into());
+            }
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    fn begin(
+        worker: &'a WorkerShared,
+        attempt: fulmar_proto::Incoming,
+    ) -> Result<(Self, AcceptWork), AcceptError> {
+        let mut core = lock(&worker.core);
+        core.advance(clock::now());
+        let (accepting, work) = core.begin_accept(attempt)?;
+        Ok((Self { worker, accepting: Some(accepting) }, work))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(accepting) = self.accepting.take() {
+            let mut core = lock(&self.worker.core);
+            core.cancel_accept(accepting);
+            self.worker.notify_if_idle(&core);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What a worker shares with the handles of its endpoint and its connections.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use fulmar_proto::{ConnectionHandle, Transmit, TransmitBatch};
+use fulmar_udp::UdpSocket;
+
+use super::replies::Replies;
+use super::{Common, Core, Inner, ReadyQueue};
+use crate::sync::lock;
+
+/// The shared part of a worker.
+///
+/// Locks are taken in this order, and only one of each kind at a time: `core`, a connection, `replies`, `ready`.
+pub(crate) struct WorkerShared {
+    pub(crate) common: Arc<Common>,
+    /// Replaced when the endpoint is bound anew.
+    socket: RwLock<Arc<UdpSocket>>,
+    /// The socket was replaced, and the worker does not know it yet.
+    rebound: AtomicBool,
+    pub(crate) core: Mutex<Core>,
+    pub(crate) replies: Mutex<Replies>,
+    pub(crate) ready: Arc<ReadyQueue<Arc<Inner>>>,
+}
+
+impl WorkerShared {
+    pub(super) fn new(common: Arc<Common>, socket: UdpSocket, core: fulmar_proto::Endpoint) -> Self {
+        Self {
+            common,
+            socket: RwLock::new(Arc::new(socket)),
+            rebound: AtomicBool::new(false),
+            core: Mutex::new(Core::new(core)),
+            replies: Mutex::default(),
+            ready: Arc::new(ReadyQueue::new()),
+        }
+    }
+
+    /// The socket in use.
+    pub(crate) fn socket(&self) -> Arc<UdpSocket> {
+        self.socket.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Uses another socket from now on.
+    pub(crate) fn replace_socket(&self, socket: UdpSocket) {
+        *self.socket.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(socket);
+        self.rebound.store(true, Ordering::Release);
+        self.ready.wake();
+    }
+
+    /// Whether the socket was replaced since this was asked last.
+    pub(crate) fn take_rebound(&self) -> bool {
+        self.rebound.load(Ordering::Relaxed) && self.rebound.swap(false, Ordering::Acquire)
+    }
+
+    /// Puts a new connection into the table.
+    pub(crate) fn insert(
+        &self,
+        core: &mut Core,
+        handle: ConnectionHandle,
+        connection: fulmar_proto::Connection,
+    ) -> Arc<Inner> {
+        let id = self.common.next_id();
+        let inner = Arc::new(Inner::new(self.ready.clone(), id, handle, connection, core.now()));
+        core.insert(handle, inner.clone());
+        inner
+    }
+
+    /// Offers a connection attempt to the application.
+    pub(crate) fn offer(&self, core: &mut Core, incoming: fulmar_proto::Incoming) {
+        if core.offer(incoming) {
+            self.common.incoming.notify_one();
+        }
+    }
+
+    /// Wakes who waits for the end of all connections, if this worker has none.
+    pub(crate) fn notify_if_idle(&self, core: &Core) {
+        if core.is_idle() {
+            self.common.idle.notify_waiters();
+        }
+    }
+
+    /// Answers an attempt: the worker sends it, soon.
+    pub(crate) fn reply(&self, transmit: Transmit, batch: &TransmitBatch) {
+        lock(&self.replies).push(transmit, batch.bytes());
+        self.ready.wake();
+    }
+
+    /// Whether nobody uses the endpoint any more, and no connection needs this worker.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.common.is_abandoned() && lock(&self.core).is_idle()
+    }
+}
