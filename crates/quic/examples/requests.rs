@@ -11,15 +11,18 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use fulmar::{Connection, Endpoint, VarInt, tls};
 
-/// Bytes of the longest request.
-const MAX: usize = 10_000;
-
 /// Answers every request with as many bytes.
 async fn answer(connection: Connection) {
     while let Ok((mut send, mut recv)) = connection.accept_bi().await {
-        let Ok(request) = recv.read_to_end(MAX).await else { return };
-        if send.finish_with(request.into()).await.is_err() {
-            return;
+        while let Ok(Some(chunk)) = recv.read_chunk(usize::MAX, true).await {
+            let written = if chunk.fin {
+                send.finish_with(chunk.bytes).await
+            } else {
+                send.write_chunk(chunk.bytes).await
+            };
+            if written.is_err() {
+                return;
+            }
         }
     }
 }
@@ -49,8 +52,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..count {
         let (mut send, mut recv) = connection.open_bi().await?;
         send.finish_with(request.clone()).await?;
-        let answer = recv.read_to_end(MAX).await?;
-        assert_eq!(answer.len(), request.len());
+        let mut received = 0;
+        while let Some(chunk) = recv.read_chunk(usize::MAX, true).await? {
+            received += chunk.bytes.len();
+        }
+        assert_eq!(received, request.len());
     }
     connection.close(VarInt::ZERO, b"done");
     client.wait_idle().await;
