@@ -18,7 +18,7 @@ pub(super) struct ModuleLayers {
 }
 
 /// The crates whose modules have layers.
-const CRATES: &[ModuleLayers] = &[PROTO];
+const CRATES: &[ModuleLayers] = &[PROTO, QUIC];
 
 const PROTO: ModuleLayers = ModuleLayers {
     folder: "crates/proto",
@@ -100,6 +100,22 @@ const PROTO: ModuleLayers = ModuleLayers {
                 "tokens",
             ],
         ),
+    ],
+};
+
+const QUIC: ModuleLayers = ModuleLayers {
+    folder: "crates/quic",
+    modules: &[
+        ("clock", &[]),
+        ("error", &[]),
+        ("log", &[]),
+        ("sync", &[]),
+        ("tls", &[]),
+        ("shared", &["clock", "log", "sync"]),
+        ("stream", &["error", "shared"]),
+        ("connection", &["clock", "error", "shared", "stream"]),
+        ("worker", &["clock", "log", "shared", "sync"]),
+        ("endpoint", &["clock", "connection", "error", "log", "shared", "sync", "tls", "worker"]),
     ],
 };
 
