@@ -46,6 +46,10 @@ impl RangeSet {
 
     /// Whether `value` is a member.
     pub fn contains(&self, value: u64) -> bool {
+        if self.ranges.back().is_none_or(|last| last.end <= value) {
+            // The common case: a number that is larger than all.
+            return false;
+        }
         let index = self.ranges.partition_point(|r| r.end <= value);
         self.ranges.get(index).is_some_and(|r| r.start <= value)
     }

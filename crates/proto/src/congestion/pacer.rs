@@ -152,6 +152,10 @@ impl Pacer {
 
     fn refill(&mut self, now: Instant) {
         let elapsed = now.saturating_since(self.updated);
+        if elapsed.is_zero() && self.lent == 0 {
+            // Another packet of the same instant.
+            return;
+        }
         self.updated = self.updated.max(now);
         let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let gained = i64::try_from(self.rate.saturating_mul(elapsed)).unwrap_or(i64::MAX);

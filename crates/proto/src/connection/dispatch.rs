@@ -73,7 +73,7 @@ pub(super) enum Consequence {
     /// The figures of the path have changed.
     Acked,
     /// The peer has closed the connection.
-    Closed(ConnectionError),
+    Closed(Box<ConnectionError>),
 }
 
 /// The owners of frames that arrive, borrowed once.
@@ -113,10 +113,10 @@ impl Receivers<'_> {
     /// Hands a frame to its owner.
     pub(super) fn dispatch(
         &mut self,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         cx: &FrameContext<'_>,
     ) -> Result<Consequence, TransportError> {
-        self.owners.paths.raise(who_may_answer(&frame));
+        self.owners.paths.raise(who_may_answer(frame));
         let Owners { handshake, paths, streams, extensions, .. } = &mut self.owners;
         let events = &mut self.outbox.endpoint_events;
         match frame {
@@ -124,33 +124,33 @@ impl Receivers<'_> {
             Frame::Ack(ack) => {
                 // Application data of a path is acknowledged on any path.
                 let space = if cx.space.is_data() { SpaceId::Data(ack.path) } else { cx.space };
-                self.recovery(cx.now).on_ack(space, &ack, cx.generation)?;
+                self.recovery(cx.now).on_ack(space, ack, cx.generation)?;
                 return Ok(Consequence::Acked);
             }
-            Frame::Crypto(crypto) => return self.on_crypto(cx, &crypto),
+            Frame::Crypto(crypto) => return self.on_crypto(cx, crypto),
             Frame::Stream(stream) => {
                 let stream_cx = RecvContext {
                     now: cx.now,
                     rtt: paths.of(cx.space).tuple.rtt.smoothed(),
                     early: cx.kind == PacketKind::ZeroRtt,
                 };
-                streams.on_stream(&stream, cx.payload, &stream_cx)?;
+                streams.on_stream(stream, cx.payload, &stream_cx)?;
                 return Ok(Consequence::StreamData);
             }
-            Frame::ResetStream(reset) => streams.on_reset_stream(&reset)?,
+            Frame::ResetStream(reset) => streams.on_reset_stream(reset)?,
             Frame::ResetStreamAt(_) if !self.config.reset_stream_at => return Err(not_negotiated()),
-            Frame::ResetStreamAt(reset) => streams.on_reset_stream_at(&reset)?,
-            Frame::StopSending(stop) => streams.on_stop_sending(&stop)?,
-            Frame::MaxData(max) => streams.on_max_data(&max),
-            Frame::MaxStreamData(max) => streams.on_max_stream_data(&max)?,
-            Frame::MaxStreams(max) => streams.on_max_streams(&max),
-            Frame::DataBlocked(blocked) => streams.on_data_blocked(&blocked),
-            Frame::StreamDataBlocked(blocked) => streams.on_stream_data_blocked(&blocked)?,
-            Frame::StreamsBlocked(blocked) => streams.on_streams_blocked(&blocked),
-            Frame::Datagram(datagram) => self.datagrams.on_datagram(&datagram, cx.payload)?,
+            Frame::ResetStreamAt(reset) => streams.on_reset_stream_at(reset)?,
+            Frame::StopSending(stop) => streams.on_stop_sending(stop)?,
+            Frame::MaxData(max) => streams.on_max_data(max),
+            Frame::MaxStreamData(max) => streams.on_max_stream_data(max)?,
+            Frame::MaxStreams(max) => streams.on_max_streams(max),
+            Frame::DataBlocked(blocked) => streams.on_data_blocked(blocked),
+            Frame::StreamDataBlocked(blocked) => streams.on_stream_data_blocked(blocked)?,
+            Frame::StreamsBlocked(blocked) => streams.on_streams_blocked(blocked),
+            Frame::Datagram(datagram) => self.datagrams.on_datagram(datagram, cx.payload)?,
             Frame::NewConnectionId(new) => {
                 if let Some(path) = paths.get_mut(new.path) {
-                    path.remote_cids.on_new_connection_id(&new, events)?;
+                    path.remote_cids.on_new_connection_id(new, events)?;
                     path.on_cids_changed(events);
                 }
             }
@@ -161,19 +161,19 @@ impl Receivers<'_> {
             }
             Frame::PathChallenge(challenge) => return Ok(Consequence::PathChallenge(challenge.data)),
             Frame::PathResponse(response) => return Ok(Consequence::PathResponse(response.data)),
-            Frame::NewToken(token) => self.on_new_token(&token)?,
+            Frame::NewToken(token) => self.on_new_token(token)?,
             Frame::HandshakeDone if self.is_server => return Err(done_by_client()),
             Frame::HandshakeDone if handshake.is_confirmed() => {}
             Frame::HandshakeDone => return Ok(Consequence::HandshakeDone),
-            Frame::AckFrequency(request) => self.on_ack_frequency(cx, &request)?,
+            Frame::AckFrequency(request) => self.on_ack_frequency(cx, request)?,
             Frame::Timestamp(stamp) => {
-                extensions.timestamps.as_mut().ok_or_else(unrequested_timestamp)?.on_frame(&stamp)?;
+                extensions.timestamps.as_mut().ok_or_else(unrequested_timestamp)?.on_frame(stamp)?;
             }
-            Frame::ObservedAddress(observed) => self.on_observed_address(cx, &observed)?,
+            Frame::ObservedAddress(observed) => self.on_observed_address(cx, observed)?,
             Frame::ImmediateAck => self.on_immediate_ack(cx)?,
             Frame::ConnectionClose(close) => {
                 let reason = Bytes::copy_from_slice(close.reason);
-                return Ok(Consequence::Closed(ConnectionError::from_peer(close.code, reason)));
+                return Ok(Consequence::Closed(Box::new(ConnectionError::from_peer(close.code, reason))));
             }
         }
         Ok(Consequence::Nothing)

@@ -31,6 +31,8 @@ pub(super) struct Idle {
     last_activity: Instant,
     /// When something was last received.
     last_received: Instant,
+    /// When the timers were last started, and with which probe timeout.
+    restarted: Option<(Instant, Duration)>,
     keep_alive: Option<Duration>,
     keep_alive_timer: Timer,
 }
@@ -45,6 +47,7 @@ impl Idle {
             asked: false,
             last_activity: now,
             last_received: now,
+            restarted: None,
             keep_alive,
             keep_alive_timer: Timer::new(),
         }
@@ -71,6 +74,10 @@ impl Idle {
 
     /// A packet was received and authenticated.
     pub(super) fn on_received(&mut self, now: Instant, pto: Duration) {
+        if !self.asked && self.restarted == Some((now, pto)) {
+            // Another packet of the same batch.
+            return;
+        }
         self.asked = false;
         self.last_activity = now;
         self.last_received = now;
@@ -99,6 +106,7 @@ impl Idle {
     }
 
     fn restart(&mut self, now: Instant, pto: Duration) {
+        self.restarted = Some((now, pto));
         if !self.established {
             return;
         }

@@ -310,7 +310,10 @@ impl Connection {
         let exponent = self.handshake.tls.peer_ack_delay_exponent(cx.space);
         let mut seen = FramesSeen::default();
         for frame in frames(cx.payload, self.paths.dialect_of(cx.kind)) {
-            let frame = frame?;
+            let frame = match &frame {
+                Ok(frame) => frame,
+                Err(error) => return Err(TransportError::from(*error)),
+            };
             let frame_type = frame.frame_type();
             if !frame.is_permitted_in(cx.kind) {
                 return Err(TransportError::protocol_violation("a frame in a packet that must not carry it")
@@ -319,7 +322,7 @@ impl Connection {
             seen.ack_eliciting |= frame.is_ack_eliciting();
             seen.moves_path |= !frame.is_probing();
             if let Some(log) = &mut self.telemetry.log {
-                log.push_frame(cx.now, &frame, exponent);
+                log.push_frame(cx.now, frame, exponent);
             }
             let result = match self.receivers().dispatch(frame, cx) {
                 Ok(Consequence::Nothing) => Ok(()),
@@ -351,7 +354,7 @@ impl Connection {
             }
             Consequence::PathChallenge(data) => self.on_path_challenge(cx, data),
             Consequence::PathResponse(data) => self.on_path_response(cx.now, cx.space.path(), data)?,
-            Consequence::Closed(error) => self.drain(cx.now, error),
+            Consequence::Closed(error) => self.drain(cx.now, *error),
         }
         Ok(())
     }

@@ -212,7 +212,9 @@ impl Sender<'_> {
             return (None, blocked);
         }
         self.tuple_mut().ecn.on_sent(ecn, segments.count as u64);
+        let window = self.tuple().congestion.controller().window();
         let stats = &mut self.parts.stats;
+        stats.cwnd_max = stats.cwnd_max.max(window);
         stats.datagrams_sent += segments.count as u64;
         stats.bytes_sent += segments.len as u64;
         batch.set_len(segments.len);
@@ -290,11 +292,7 @@ impl Sender<'_> {
     }
 
     fn on_datagram_sent(&mut self, datagram: &DatagramOut) {
-        let tuple = self.tuple_mut();
-        let window = tuple.congestion.controller().window();
-        tuple.credit.on_sent(datagram.len as u64);
-        let stats = &mut self.parts.stats;
-        stats.cwnd_max = stats.cwnd_max.max(window);
+        self.tuple_mut().credit.on_sent(datagram.len as u64);
         if datagram.has_handshake_packet && self.side.is_client() {
             // RFC 9001 §4.9.1: a client discards its Initial keys when it first sends a Handshake packet.
             let (now, parts) = (self.now, &mut self.parts);

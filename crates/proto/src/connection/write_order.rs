@@ -137,6 +137,10 @@ impl Writers<'_> {
             debug_assert!(self.unasked_are_silent());
             return false;
         }
+        if self.path().pending == Pending::STREAMS && self.streams.wants_to_send() {
+            // Bulk data, and nothing else.
+            return true;
+        }
         let mut still = Pending::NONE;
         for writer in BEFORE_ACK.iter().chain(&AFTER_ACK) {
             if self.path().pending.has(writer.bit) && (writer.wants)(self) {

@@ -124,7 +124,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The datagram itself, if it names none.
-    pub fn recognize(&self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
+    pub fn recognize(&mut self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
         let packet = read_packet(&datagram.payload, self.config.cid_generator.cid_len());
         match packet.ok().and_then(|packet| self.connections.find(&packet.dst, &datagram.addrs.remote)) {
             Some(destination) => Ok((destination, datagram)),

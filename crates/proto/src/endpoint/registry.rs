@@ -25,6 +25,8 @@ struct Registered {
 pub(super) struct Registry {
     connections: Slab<Registered>,
     by_cid: KeyedMap<ConnectionId, Destination>,
+    /// The connection ID that was found last: the packets of a batch go to one.
+    recent: Option<(ConnectionId, Destination)>,
     by_reset_token: KeyedMap<ResetToken, ConnectionHandle>,
     /// The connections without connection IDs, by the address of the peer.
     by_remote: KeyedMap<SocketAddr, ConnectionHandle>,
@@ -35,6 +37,7 @@ impl Registry {
         Self {
             connections: Slab::new(),
             by_cid: KeyedMap::new(key),
+            recent: None,
             by_reset_token: KeyedMap::new(key),
             by_remote: KeyedMap::new(key),
         }
@@ -46,13 +49,22 @@ impl Registry {
     }
 
     /// The connection, and the path, of a packet to `dst` from `remote`.
-    pub(super) fn find(&self, dst: &ConnectionId, remote: &SocketAddr) -> Option<Destination> {
+    pub(super) fn find(&mut self, dst: &ConnectionId, remote: &SocketAddr) -> Option<Destination> {
         match dst.is_empty() {
             // Several paths need connection IDs (RFC 10069).
             true => {
                 self.by_remote.get(remote).map(|&connection| Destination { connection, path: PathId::ZERO })
             }
-            false => self.by_cid.get(dst).copied(),
+            false => {
+                if let Some((cid, found)) = self.recent
+                    && cid == *dst
+                {
+                    return Some(found);
+                }
+                let found = self.by_cid.get(dst).copied()?;
+                self.recent = Some((*dst, found));
+                Some(found)
+            }
         }
     }
 
@@ -84,6 +96,7 @@ impl Registry {
         let registered = self.connections.get_mut(destination.connection.0);
         if let Some(registered) = registered.filter(|_| !cid.is_empty()) {
             registered.cids.push(cid);
+            self.recent = None;
             self.by_cid.insert(cid, destination);
         }
     }
@@ -91,6 +104,7 @@ impl Registry {
     pub(super) fn remove_cid(&mut self, handle: ConnectionHandle, cid: ConnectionId) {
         if let Some(registered) = self.connections.get_mut(handle.0) {
             registered.cids.retain(|c| *c != cid);
+            self.recent = None;
             self.by_cid.remove(&cid);
         }
     }
@@ -129,6 +143,7 @@ impl Registry {
             return;
         };
         for cid in registered.cids {
+            self.recent = None;
             self.by_cid.remove(&cid);
         }
         if let Some(remote) = registered.remote {

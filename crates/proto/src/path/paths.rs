@@ -36,12 +36,18 @@ impl Paths {
     /// The path with this ID, if there is one.
     #[inline]
     pub(crate) fn get(&self, id: PathId) -> Option<&Path> {
-        self.list.iter().find(|path| path.id == id)
+        match &*self.list {
+            [only] => (only.id == id).then_some(only),
+            paths => paths.iter().find(|path| path.id == id),
+        }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
-        self.list.iter_mut().find(|path| path.id == id)
+        match &mut *self.list {
+            [only] => (only.id == id).then_some(only),
+            paths => paths.iter_mut().find(|path| path.id == id),
+        }
     }
 
     /// The path that packets of a space take: Initial and Handshake packets take the first.

@@ -101,9 +101,11 @@ impl Streams {
         max_len: usize,
         ordered: bool,
     ) -> Result<Option<Chunk>, ReadError> {
-        let recv = self.table.recv_mut(id).ok_or(ReadError::ClosedStream)?;
+        let stream = self.table.get_mut(id).ok_or(ReadError::ClosedStream)?;
+        let recv = stream.recv.as_mut().ok_or(ReadError::ClosedStream)?;
         let result = recv.read(max_len, ordered, &mut self.window);
         match result {
+            Ok(Some(_)) if stream.is_control_queued_rightly() => {}
             Ok(Some(_)) => self.sync(id),
             Ok(None) | Err(ReadError::Reset(_)) => self.drop_recv(id),
             Err(ReadError::Blocked | ReadError::ClosedStream) => {}

@@ -100,6 +100,8 @@ pub(super) struct ReceiveWindow {
     opened: bool,
     epoch: Epoch,
     demand: Demand,
+    /// When it was last tuned, and what had been consumed then.
+    tuned: Option<(Instant, u64)>,
 }
 
 /// A stretch of time in which consumption is measured, to tune the window.
@@ -121,6 +123,7 @@ impl ReceiveWindow {
             opened: false,
             epoch: Epoch::default(),
             demand: Demand::default(),
+            tuned: None,
         }
     }
 
@@ -172,6 +175,11 @@ impl ReceiveWindow {
     /// pace of one part a round trip. Never beyond the maximum. Called when data arrives, which is when the time is known: data that an application read late is then measured up to the
     /// arrival of the next, a round trip after the read, and not taken for fast.
     pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
+        if self.opened && self.tuned == Some((now, self.consumed)) {
+            // Another frame of the same batch: nothing was read, and no time has passed.
+            return;
+        }
+        self.tuned = Some((now, self.consumed));
         self.demand.record(now, rtt, self.consumed);
         if !self.opened && self.received >= OPENING_BYTES {
             self.opened = true;

@@ -29,11 +29,15 @@ impl Streams {
         self.stats.frames_received += 1;
         self.stats.bytes_received += frame.data.len() as u64;
         self.locate(frame.id, Half::Recv, FrameType::STREAM)?;
-        let Some(recv) = self.table.recv_mut(frame.id) else { return Ok(()) };
+        let Some(stream) = self.table.get_mut(frame.id) else { return Ok(()) };
+        let Some(recv) = &mut stream.recv else { return Ok(()) };
         let arrival = recv.on_stream(frame, payload, cx, &mut self.window)?;
         self.stream_demand = self.stream_demand.max(recv.demand());
         self.window.tune(cx.now, cx.rtt);
-        self.apply(frame.id, arrival);
+        // More data of a stream that nobody waits for changes nothing else.
+        if arrival != Arrival::default() || !stream.is_control_queued_rightly() {
+            self.apply(frame.id, arrival);
+        }
         Ok(())
     }
 

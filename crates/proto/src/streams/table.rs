@@ -45,6 +45,11 @@ impl Stream {
             || self.recv.as_ref().is_some_and(RecvHalf::has_control)
     }
 
+    /// Whether it is in the queue of streams with control frames exactly if it has one.
+    pub(super) fn is_control_queued_rightly(&self) -> bool {
+        self.has_control() == self.queued_control
+    }
+
     /// Whether both halves have ended.
     pub(super) fn is_over(&self) -> bool {
         self.send.is_none() && self.recv.is_none()

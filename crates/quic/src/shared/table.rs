@@ -89,7 +89,7 @@ impl Core {
     }
 
     /// The connection that a datagram names, or the datagram.
-    pub(crate) fn recognize(&self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
+    pub(crate) fn recognize(&mut self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
         self.endpoint.recognize(datagram)
     }
 

@@ -14,10 +14,14 @@ impl<T> PerPath<T> {
     }
 
     pub(super) fn get_or_insert(&mut self, path: PathId, value: T) -> &mut T {
-        let index = self.0.iter().position(|entry| entry.0 == path).unwrap_or_else(|| {
-            self.0.push((path, value));
-            self.0.len() - 1
-        });
+        let index = match self.0.first() {
+            // Without multipath there is no other.
+            Some(first) if first.0 == path => 0,
+            _ => self.0.iter().position(|entry| entry.0 == path).unwrap_or_else(|| {
+                self.0.push((path, value));
+                self.0.len() - 1
+            }),
+        };
         &mut self.0[index].1
     }
 
