@@ -20,6 +20,9 @@ pub(super) enum Fate {
     Lost,
     /// It may still arrive, but a probe repeats what it said.
     Probed,
+    /// It is lost, but forward erasure correction may make it again: what it said is held back, and said again when its
+    /// symbol is given up, with [`Fate::Lost`], or not at all, with [`Fate::Acked`].
+    Held,
 }
 
 /// The owners of reliable frames, borrowed once.
@@ -45,6 +48,10 @@ impl<'c> Owners<'c> {
 
     /// Hands the tokens of a packet of `space` back to the owners of its frames.
     pub(super) fn deliver(&mut self, space: SpaceId, frames: &[SentFrame], fate: Fate) {
+        if fate == Fate::Held {
+            // Their owners go on waiting.
+            return;
+        }
         for token in frames {
             let bits = self.deliver_one(space, token, fate);
             self.paths.raise(bits);
@@ -86,7 +93,7 @@ impl<'c> Owners<'c> {
             | SentFrame::StreamsBlocked(_) => {
                 match fate {
                     Fate::Acked => self.streams.on_acked(token),
-                    Fate::Lost => self.streams.on_lost(token),
+                    Fate::Lost | Fate::Held => self.streams.on_lost(token),
                     Fate::Probed => self.streams.on_probe(token),
                 }
                 Pending::STREAMS

@@ -31,8 +31,8 @@ pub(super) struct Idle {
     last_activity: Instant,
     /// When something was last received.
     last_received: Instant,
-    /// When the timers were last started, and with which probe timeout.
-    restarted: Option<(Instant, Duration)>,
+    /// When a packet last started the timers, if the probe timeout is still the same.
+    restarted: Option<Instant>,
     keep_alive: Option<Duration>,
     keep_alive_timer: Timer,
 }
@@ -73,15 +73,16 @@ impl Idle {
     }
 
     /// A packet was received and authenticated.
-    pub(super) fn on_received(&mut self, now: Instant, pto: Duration) {
-        if !self.asked && self.restarted == Some((now, pto)) {
+    pub(super) fn on_received(&mut self, now: Instant, pto: impl FnOnce() -> Duration) {
+        if !self.asked && self.restarted == Some(now) {
             // Another packet of the same batch.
             return;
         }
         self.asked = false;
         self.last_activity = now;
         self.last_received = now;
-        self.restart(now, pto);
+        self.restart(now, pto());
+        self.restarted = Some(now);
     }
 
     /// A packet that elicits an answer was sent. Only the first one after a reception counts: otherwise an end
@@ -92,6 +93,11 @@ impl Idle {
             self.asked = true;
             self.restart(now, pto());
         }
+    }
+
+    /// The probe timeout may have changed: the next packet starts the timers anew, also at the same instant.
+    pub(super) fn on_pto_changed(&mut self) {
+        self.restarted = None;
     }
 
     /// How long nothing was received.
@@ -106,7 +112,6 @@ impl Idle {
     }
 
     fn restart(&mut self, now: Instant, pto: Duration) {
-        self.restarted = Some((now, pto));
         if !self.established {
             return;
         }

@@ -269,6 +269,7 @@ impl Connection {
             path.forget_idle_others(events);
             self.renew_address_token(now, id);
         }
+        self.liveness.idle.on_pto_changed();
         self.telemetry.stats.migrations += 1;
         self.outbox.push_path(PathEvent::Moved { path: id, from, to });
     }

@@ -1,6 +1,6 @@
 //! A packet is opened: which keys it needs, header protection, AEAD (RFC 9001 §5).
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use fulmar_wire::{PathId, ProtectedKind, ProtectedPacket, packet_number, sample, unprotect_header};
 
 use super::handshake::{PacketKeys, is_zero_rtt};
@@ -41,7 +41,7 @@ pub(super) enum Discard {
 const NO_KEYS: Discard = Discard::Silently(PacketDropReason::NoKeys);
 const UNREADABLE: Discard = Discard::Silently(PacketDropReason::Unreadable);
 
-/// Opens a packet of a space in which `largest` is the largest number received.
+/// Opens a packet of a space in which `largest` is the largest number received. The bytes become its payload.
 pub(super) fn open(
     keys: &mut PacketKeys,
     space: SpaceId,
@@ -76,9 +76,10 @@ pub(super) fn open(
     if !header.reserved_bits_are_zero {
         return Err(Discard::Close(TransportError::protocol_violation("reserved bits of a header are set")));
     }
-    let mut payload = bytes.split_off(header_len);
-    payload.truncate(len);
-    Ok(OpenedPacket { number, payload: payload.freeze(), generation, spin })
+    bytes.advance(header_len);
+    bytes.truncate(len);
+    let payload = std::mem::take(bytes).freeze();
+    Ok(OpenedPacket { number, payload, generation, spin })
 }
 
 fn unprotect(

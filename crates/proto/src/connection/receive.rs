@@ -110,7 +110,9 @@ impl Connection {
                 if packet.len == rest.len() { std::mem::take(&mut rest) } else { rest.split_to(packet.len) };
             let is_initial = matches!(packet.kind, ProtectedKind::Initial { .. });
             // RFC 9000 §12.2: the packets of a datagram go to one connection ID.
-            if *first_dst.get_or_insert(packet.dst) != packet.dst || (is_initial && !is_full) {
+            let is_other = first_dst.is_some_and(|first| first != packet.dst);
+            first_dst = first_dst.or(Some(packet.dst));
+            if is_other || (is_initial && !is_full) {
                 let (reason, kind) = (PacketDropReason::Unwanted, kind_for_log(&packet.kind));
                 self.telemetry.record_dropped(now, reason, kind, bytes.len());
                 continue;
@@ -263,18 +265,18 @@ impl Connection {
         }
         let Self { paths, handshake, extensions, liveness, .. } = self;
         let Some(path) = paths.get_mut(space.path()) else { return };
-        let pto = pto_base(path, handshake, extensions);
+        let pto = || pto_base(path, handshake, extensions);
         // A packet that breaks a silence in which probes went unanswered shows that the path is back, and the probe that
         // the backoff has put off is due now. Where packets keep coming while nothing gets through the other way, the
         // backoff holds. In the handshake the timeouts may come from a guess that is too short, and prove no silence.
         if self.config.timers == TimerStyle::OncePerRtt
             && path.pto.backoff.count() >= RETURN_PTOS
             && handshake.is_confirmed()
-            && liveness.idle.since_received(now) > pto
+            && liveness.idle.since_received(now) > pto()
         {
             path.pto.backoff.on_return();
         }
-        liveness.idle.on_received(now, pto);
+        liveness.idle.on_received(now, || pto_base(path, handshake, extensions));
         if self.side.is_client() {
             liveness.watchdog.on_received(now, path.tuple.rtt.smoothed());
         }
@@ -307,22 +309,24 @@ impl Connection {
             // RFC 9000 §12.4.
             return Err(TransportError::protocol_violation("a packet without frames"));
         }
-        let exponent = self.handshake.tls.peer_ack_delay_exponent(cx.space);
         let mut seen = FramesSeen::default();
-        for frame in frames(cx.payload, self.paths.dialect_of(cx.kind)) {
-            let frame = match &frame {
-                Ok(frame) => frame,
-                Err(error) => return Err(TransportError::from(*error)),
+        let mut frames = frames(cx.payload, self.paths.dialect_of(cx.kind));
+        loop {
+            // Looked at where it is: a frame is a large value.
+            let next = frames.next();
+            let frame = match &next {
+                Some(Ok(frame)) => frame,
+                Some(Err(error)) => return Err(TransportError::from(*error)),
+                None => return Ok(seen),
             };
-            let frame_type = frame.frame_type();
             if !frame.is_permitted_in(cx.kind) {
                 return Err(TransportError::protocol_violation("a frame in a packet that must not carry it")
-                    .with_frame(frame_type));
+                    .with_frame(frame.frame_type()));
             }
             seen.ack_eliciting |= frame.is_ack_eliciting();
             seen.moves_path |= !frame.is_probing();
             if let Some(log) = &mut self.telemetry.log {
-                log.push_frame(cx.now, frame, exponent);
+                log.push_frame(cx.now, frame, self.handshake.tls.peer_ack_delay_exponent(cx.space));
             }
             let result = match self.receivers().dispatch(frame, cx) {
                 Ok(Consequence::Nothing) => Ok(()),
@@ -330,21 +334,24 @@ impl Connection {
                 Err(error) => Err(error),
             };
             result.map_err(|error| match error.frame {
-                None => error.with_frame(frame_type),
+                None => error.with_frame(frame.frame_type()),
                 Some(_) => error,
             })?;
             if !self.lifecycle.is_open() {
-                break;
+                return Ok(seen);
             }
         }
-        Ok(seen)
     }
 
     /// Does what a frame means beyond its owner.
     fn follow(&mut self, cx: &FrameContext<'_>, consequence: Consequence) -> Result<(), TransportError> {
+        if matches!(consequence, Consequence::StreamData) {
+            self.grow_address_token(cx.now);
+            return Ok(());
+        }
+        self.liveness.idle.on_pto_changed();
         match consequence {
-            Consequence::Nothing => {}
-            Consequence::StreamData => self.grow_address_token(cx.now),
+            Consequence::Nothing | Consequence::StreamData => {}
             Consequence::Acked => self.log_figures(cx.now, cx.space.path(), None),
             Consequence::Handshake(progress) => self.on_handshake_progress(cx.now, progress)?,
             Consequence::HandshakeDone => {

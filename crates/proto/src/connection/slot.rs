@@ -8,7 +8,7 @@ use super::write_order::Allowance;
 use crate::config::MTU_MIN;
 use crate::datagram::Ecn;
 use crate::ids::SpaceId;
-use crate::path::Tuple;
+use crate::path::{Path, Tuple};
 
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
 const NARROW_PTOS: u32 = 2;
@@ -58,13 +58,14 @@ pub(super) enum Blocked {
 impl Sender<'_> {
     /// What the next datagram may be used for.
     pub(super) fn next_slot(&mut self) -> Result<Slot, Blocked> {
-        if !self.tuple().may_send_datagram() {
+        let path = self.parts.path();
+        if !path.tuple.may_send_datagram() {
             return self.path_slot().ok_or(Blocked::AmplificationLimit);
         }
-        if self.is_probe_due() {
+        if self.is_probe_due(path) {
             return Ok(Slot::Packets(Allowance::Probe));
         }
-        if self.parts.path().pto.ping && self.can_send_data {
+        if path.pto.ping && self.can_send_data {
             return Ok(Slot::Packets(Allowance::Ping));
         }
         let blocked = match self.data_slot() {
@@ -86,13 +87,13 @@ impl Sender<'_> {
         Err(blocked)
     }
 
-    fn is_probe_due(&self) -> bool {
+    fn is_probe_due(&self, path: &Path) -> bool {
         let handshake = &*self.parts.handshake;
         let is_due = |&space: &SpaceId| {
             handshake.spaces.get(space).is_some_and(|numbers| numbers.probes.is_due())
                 && handshake.can_send(space)
         };
-        (self.can_send_data && self.parts.path().space.probes.is_due())
+        (self.can_send_data && path.space.probes.is_due())
             || (self.sends_handshake() && SpaceId::OF_HANDSHAKE.iter().any(is_due))
     }
 
@@ -148,12 +149,12 @@ impl Sender<'_> {
         let (now, path) = (self.now, self.parts.path_mut());
         // A probe may leave when a packet of the usual size may: it is paid for afterwards.
         let paced = u64::from(size.min(path.tuple.mtu()));
-        let flow = &mut path.tuple.congestion;
-        if flow.window_left() < u64::from(size) {
+        let congestion = &mut path.tuple.congestion;
+        if congestion.window_left() < u64::from(size) {
             return Err(Blocked::Window);
         }
-        if flow.pacing_budget(now) < paced {
-            path.pacing.set(flow.pacing_time(now, paced));
+        if congestion.pacing_budget(now) < paced {
+            path.pacing.set(congestion.pacing_time(now, paced));
             return Err(Blocked::Pacer);
         }
         Ok(())
@@ -179,16 +180,18 @@ impl Sender<'_> {
         if let Slot::MtuProbe(size) = slot {
             return usize::from(size);
         }
-        let credit = usize::try_from(self.tuple().credit.available()).unwrap_or(usize::MAX);
+        let is_ack_late = self.is_ack_late();
+        let path = self.parts.path();
+        let credit = usize::try_from(path.tuple.credit.available()).unwrap_or(usize::MAX);
         // When nothing gets through, the path may have become narrower: of two probes one fits every path, and in
         // the end all packets do. The full one that arrives shows that the path is as wide as ever.
-        let narrow = self.parts.path().pto.backoff.count() >= NARROW_PTOS
+        let narrow = path.pto.backoff.count() >= NARROW_PTOS
             || match slot {
-                Slot::Packets(Allowance::Probe) => self.parts.path().space.probes.is_last(),
+                Slot::Packets(Allowance::Probe) => path.space.probes.is_last(),
                 // An unreliable datagram cannot be cut.
-                _ => !self.parts.datagrams.wants_to_send() && self.is_ack_late(),
+                _ => is_ack_late && !self.parts.datagrams.wants_to_send(),
             };
-        let mtu = if narrow { MTU_MIN } else { self.tuple().mtu() };
+        let mtu = if narrow { MTU_MIN } else { path.tuple.mtu() };
         if slot == Slot::Packets(Allowance::PathOnly) && credit < usize::from(MTU_MIN) {
             // What is left of a small limit is for a repetition.
             return credit.min(self.challenge_len() as usize);

@@ -47,7 +47,7 @@ impl Connection {
         let keys = self.handshake.keys.one_rtt().and_then(|keys| keys.next_timeout());
         let pacing = self.paths.iter().filter_map(|path| path.pacing.deadline()).min();
         let validation = self.paths.iter().filter_map(Path::validation_deadline).min();
-        [
+        let deadlines = [
             (self.loss_deadline(), TimerReason::Loss),
             (self.pto_deadline().map(|(at, ..)| at), TimerReason::Probe),
             (self.ack_deadline(), TimerReason::Ack),
@@ -59,10 +59,17 @@ impl Connection {
             (self.liveness.idle.keep_alive_deadline(), TimerReason::KeepAlive),
             (self.handshake.tls.deadline(), TimerReason::Handshake),
             (self.liveness.idle.deadline(), TimerReason::Idle),
-        ]
-        .into_iter()
-        .filter_map(|(at, reason)| Some((at?, reason)))
-        .min()
+        ];
+        // The reasons stand in their order, so that of two at the same time the first counts.
+        let mut earliest: Option<(Instant, TimerReason)> = None;
+        for (at, reason) in deadlines {
+            if let Some(at) = at
+                && earliest.is_none_or(|(earliest, _)| at < earliest)
+            {
+                earliest = Some((at, reason));
+            }
+        }
+        earliest
     }
 
     /// Does what is due at `now`. Calling it too early or too often does no harm.

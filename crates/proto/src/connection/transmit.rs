@@ -1,5 +1,7 @@
 //! Datagrams out: what may be sent, packet by packet, into one batch (RFC 9000 §12.2, §13, §14).
 
+use std::time::Duration;
+
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{Dialect, PacketKind, PathId, Side};
 
@@ -8,10 +10,11 @@ use super::close::Close;
 use super::datagram_builder::{DatagramOut, SEGMENT_SLACK};
 use super::lifecycle::State;
 use super::liveness::Liveness;
-use super::recovery::{discard_space, pto_base};
+use super::recovery::discard_space;
 use super::slot::{Blocked, Plan, Slot};
 use super::write_order::Writers;
 use crate::config::{MTU_MIN, TransportConfig};
+use crate::crypto::OneRttKeys;
 use crate::datagram::{Ecn, Transmit, TransmitBatch};
 use crate::ids::SpaceId;
 use crate::log::ConnectionLog;
@@ -143,12 +146,9 @@ impl Connection {
 
     /// The next keys are made, old ones discarded, an update is started before the limit of the AEAD.
     fn maintain_keys(&mut self, now: Instant) -> Result<(), crate::TransportError> {
-        let Self { handshake, paths, extensions, .. } = self;
-        if handshake.keys.one_rtt().is_none() {
-            return Ok(());
-        }
-        let pto = pto_base(paths.primary(), handshake, extensions);
-        handshake.keys.one_rtt_mut().map_or(Ok(()), |keys| keys.maintain(now, pto))
+        let has_old_keys = self.handshake.keys.one_rtt().is_some_and(OneRttKeys::has_previous);
+        let pto = if has_old_keys { self.probe_timeout() } else { Duration::ZERO };
+        self.handshake.keys.one_rtt_mut().map_or(Ok(()), |keys| keys.maintain(now, pto))
     }
 
     /// A client that has something to say again after a long silence goes over to another connection ID: an observer

@@ -216,6 +216,12 @@ impl Writers<'_> {
 
     fn write_after_ack(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
         let pending = self.path().pending;
+        if pending == Pending::STREAMS {
+            // Bulk data, and nothing else.
+            self.write_ack_frequency(out);
+            self.streams.write_control(out);
+            return self.streams.write_data(out);
+        }
         for writer in &AFTER_ACK {
             if pending.has(writer.bit) {
                 (writer.write)(self, now, out);

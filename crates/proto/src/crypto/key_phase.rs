@@ -295,6 +295,11 @@ impl OneRttKeys {
         Ok(())
     }
 
+    /// Whether there are old keys, for the discarding of which [`OneRttKeys::maintain`] needs the probe timeout.
+    pub(crate) fn has_previous(&self) -> bool {
+        self.previous.is_some()
+    }
+
     /// When [`OneRttKeys::maintain`] has old keys to discard.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         self.previous.as_ref()?.discard_at

@@ -125,6 +125,9 @@ impl Endpoint {
     /// # Errors
     /// The datagram itself, if it names none.
     pub fn recognize(&mut self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
+        if let Some(destination) = self.connections.find_again(&datagram.payload) {
+            return Ok((destination, datagram));
+        }
         let packet = read_packet(&datagram.payload, self.config.cid_generator.cid_len());
         match packet.ok().and_then(|packet| self.connections.find(&packet.dst, &datagram.addrs.remote)) {
             Some(destination) => Ok((destination, datagram)),
@@ -134,6 +137,9 @@ impl Endpoint {
 
     /// Decides what is to be done with a datagram. An answer is written to `reply`.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
+        if let Some(destination) = self.connections.find_again(&datagram.payload) {
+            return Route::Connection(destination.connection, datagram);
+        }
         match read_packet(&datagram.payload, self.config.cid_generator.cid_len()) {
             Ok(packet) => self.route(now, packet, datagram, reply),
             Err(HeaderError::UnsupportedVersion(cids)) => {

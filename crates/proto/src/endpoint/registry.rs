@@ -9,6 +9,9 @@ use slab::Slab;
 use super::shared::HalfOpen;
 use super::{ConnectionHandle, Destination};
 
+/// The bit of the first byte that only long headers have (RFC 8999 §5.1).
+const LONG_FORM: u8 = 0x80;
+
 /// What the endpoint remembers of a connection, to forget it completely.
 #[derive(Debug, Default)]
 struct Registered {
@@ -66,6 +69,14 @@ impl Registry {
                 Some(found)
             }
         }
+    }
+
+    /// The connection and path of a datagram that begins with a 1-RTT packet to the connection ID that was found last.
+    #[inline]
+    pub(super) fn find_again(&self, datagram: &[u8]) -> Option<Destination> {
+        let (cid, found) = self.recent.as_ref()?;
+        let is_short = datagram.first()? & LONG_FORM == 0;
+        (is_short && datagram.get(1..=cid.len())? == cid.as_bytes()).then_some(*found)
     }
 
     /// The connection that a stateless reset with this token would end.

@@ -95,7 +95,9 @@ impl ShortHeader {
 }
 
 fn write_number(w: &mut Writer<'_>, number: u64, pn_len: usize) {
-    w.put_bytes(&(number as u32).to_be_bytes()[4 - pn_len..]);
+    for byte in (0..pn_len).rev() {
+        w.put_u8((number >> (8 * byte)) as u8);
+    }
 }
 
 fn write_cids(w: &mut Writer<'_>, version: Version, dst: &[u8], src: &[u8]) {
