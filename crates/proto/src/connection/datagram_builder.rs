@@ -222,6 +222,7 @@ impl Sender<'_> {
             mtu_probe,
             repeated: false,
             resends: payload.resends,
+            symbol: payload.symbol,
             ecn: plan.ecn,
             delivered,
             frames: payload.frames,

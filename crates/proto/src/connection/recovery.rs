@@ -248,7 +248,9 @@ impl Recovery<'_> {
             }
         }
         if !packet.repeated {
-            self.owners.deliver(space, &packet.frames, Fate::Lost);
+            // What a symbol may make again is not sent again before the symbol is given up.
+            let fate = if packet.symbol.is_some() { Fate::Held } else { Fate::Lost };
+            self.owners.deliver(space, &packet.frames, fate);
         }
     }
 

@@ -3,7 +3,7 @@
 use fulmar_base::Instant;
 use fulmar_wire::{AckEncoder, AckWritten, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
 
-use super::{SentFrame, SentFrames};
+use super::{SentFrame, SentFrames, SymbolId};
 use crate::log::{ACK_DELAY_EXPONENT, ConnectionLog, LogEvent};
 
 /// Writes frames into the payload of one packet and records a token for each.
@@ -18,6 +18,9 @@ pub(crate) struct FrameWriter<'a> {
     fills_datagram: bool,
     moves_path: bool,
     resends: bool,
+    /// Bytes at the end of the payload that are kept for [`FrameWriter::write_tail`].
+    tail: usize,
+    symbol: Option<SymbolId>,
     log: Option<(Instant, &'a mut ConnectionLog)>,
 }
 
@@ -33,6 +36,8 @@ pub(crate) struct Payload {
     pub(crate) fills_datagram: bool,
     /// See [`SentPacket::resends`](super::SentPacket::resends).
     pub(crate) resends: bool,
+    /// See [`SentPacket::symbol`](super::SentPacket::symbol).
+    pub(crate) symbol: Option<SymbolId>,
 }
 
 impl<'a> FrameWriter<'a> {
@@ -46,6 +51,8 @@ impl<'a> FrameWriter<'a> {
             fills_datagram: false,
             moves_path: false,
             resends: false,
+            tail: 0,
+            symbol: None,
             log: None,
         }
     }
@@ -55,9 +62,34 @@ impl<'a> FrameWriter<'a> {
         Self { log: log.map(|log| (now, log)), ..self }
     }
 
-    /// Bytes that are left in this packet.
+    /// Bytes that are left in this packet, those that are kept for its tail not included.
     pub(crate) fn space(&self) -> usize {
-        self.writer.remaining()
+        self.writer.remaining().saturating_sub(self.tail)
+    }
+
+    /// Keeps `len` bytes at the end of the payload free, for a frame that is made when all others are written: a repair
+    /// symbol, say. As much as is left, if that is less.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "forward erasure correction leaves room for its frames")
+    )]
+    pub(crate) fn keep_tail(&mut self, len: usize) {
+        self.tail = len.min(self.writer.remaining());
+    }
+
+    /// Writes a frame into the bytes that were kept, and what is left beside them. Returns false, and writes nothing, if
+    /// it does not fit.
+    #[cfg_attr(not(test), expect(dead_code, reason = "forward erasure correction writes its frames last"))]
+    pub(crate) fn write_tail(&mut self, frame: &Frame<'_>) -> bool {
+        self.tail = 0;
+        self.write_untracked(frame)
+    }
+
+    /// What follows is protected by forward erasure correction, as this symbol: its loss is held back until the symbol
+    /// is made again or given up.
+    #[cfg_attr(not(test), expect(dead_code, reason = "forward erasure correction names its symbols"))]
+    pub(crate) fn protect(&mut self, symbol: SymbolId) {
+        self.symbol = Some(symbol);
     }
 
     /// Whether nothing was written yet.
@@ -141,7 +173,8 @@ impl<'a> FrameWriter<'a> {
         // A frame that reaches the end of the packet needs no length (RFC 9000 §19.8).
         let bare = header(0, false, false).encoded_len();
         let room = self.space().checked_sub(bare)?;
-        let (len, explicit_len) = if available >= room {
+        // One that something follows needs it.
+        let (len, explicit_len) = if available >= room && self.tail == 0 {
             (room, false)
         } else {
             let with_length = header(available, fin, true).encoded_len();
@@ -199,6 +232,7 @@ impl<'a> FrameWriter<'a> {
             ack_eliciting: self.ack_eliciting,
             fills_datagram: self.fills_datagram,
             resends: self.resends,
+            symbol: self.symbol,
         }
     }
 }
@@ -207,3 +241,6 @@ impl<'a> FrameWriter<'a> {
 fn varint(value: u64) -> VarInt {
     VarInt::try_from(value).unwrap_or(VarInt::MAX)
 }
+
+#[cfg(test)]
+mod tests;

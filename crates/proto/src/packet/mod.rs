@@ -10,4 +10,4 @@ mod sent_packet;
 pub(crate) use acked_frames::AckedFrames;
 pub(crate) use frame_writer::{FrameWriter, Payload};
 pub(crate) use packet_builder::{HeaderFields, OpenPacket, Sealer};
-pub(crate) use sent_packet::{SentFrame, SentFrames, SentPacket};
+pub(crate) use sent_packet::{SentFrame, SentFrames, SentPacket, SymbolId};

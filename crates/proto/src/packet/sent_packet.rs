@@ -69,6 +69,10 @@ pub(crate) enum SentFrame {
     Ping,
 }
 
+/// Names a source symbol of forward erasure correction within a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SymbolId(pub(crate) u32);
+
 /// The tokens of one packet; two fit without an allocation, and most packets carry one or two.
 pub(crate) type SentFrames = SmallVec<[SentFrame; 2]>;
 
@@ -92,6 +96,8 @@ pub(crate) struct SentPacket {
     pub(crate) repeated: bool,
     /// Whether it holds stream data that was lost before, and is the only copy of it in flight.
     pub(crate) resends: bool,
+    /// The symbol that its protected frames are part of, which may make them again after its loss.
+    pub(crate) symbol: Option<SymbolId>,
     /// The ECN mark that it left with.
     pub(crate) ecn: Ecn,
     /// The state of delivery when it was sent, from `congestion::CongestionState::on_sent`.

@@ -1,0 +1,33 @@
+use fulmar_wire::{Dir, Frame, PathChallenge, Side, frames};
+
+use super::*;
+
+fn id() -> StreamId {
+    StreamId::new(Side::Client, Dir::Bi, 0)
+}
+
+#[test]
+fn room_that_is_kept_at_the_tail_is_left_by_all_other_frames() {
+    let tail = Frame::PathChallenge(PathChallenge { data: [7; 8] });
+    let mut payload = [0; 100];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    out.keep_tail(9);
+    assert_eq!(out.space(), 91);
+    let written = out.write_stream(id(), 0, 1_000, false, |room| room.fill(1)).unwrap();
+    assert!(out.space() == 0 && !out.write_untracked(&Frame::Ping), "the rest is kept");
+    assert!(out.write_tail(&tail));
+    assert_eq!(out.finish().len, 100);
+    let read: Vec<_> = frames(&payload, Dialect::SinglePath).map(Result::unwrap).collect();
+    // The stream frame has a length, since it does not reach the end of the packet.
+    assert!(matches!(&read[0], Frame::Stream(stream) if stream.data.len() == written));
+    assert!(matches!(&read[1], Frame::PathChallenge(challenge) if challenge.data == [7; 8]));
+}
+
+#[test]
+fn the_record_names_the_symbol_that_protects_the_packet() {
+    let mut payload = [0; 100];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    out.write_untracked(&Frame::Ping);
+    out.protect(SymbolId(3));
+    assert_eq!(out.finish().symbol, Some(SymbolId(3)));
+}
