@@ -1,6 +1,6 @@
 //! Which tuple a path uses: the peer moves, addresses prove themselves or fail (RFC 9000 §8.2, §9).
 //!
-//! The tuples themselves are kept by [`Path`](crate::path::Path); here it is decided what becomes of them.
+//! The tuples themselves are kept by [`Path`]; here it is decided what becomes of them.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -110,7 +110,7 @@ impl PtoBackoff {
 
     /// How long to wait for an acknowledgement before the next probe.
     ///
-    /// `plain` is the timeout without backoff: [`crate::path::Rtt::pto_base`] plus, in the space of
+    /// `plain` is the timeout without backoff: [`crate::rtt::Rtt::pto_base`] plus, in the space of
     /// application data, the longest delay the peer promised for acknowledgements. `idle_timeout` is the
     /// idle timeout in force, during the handshake the handshake timeout.
     pub(crate) fn delay(&self, plain: Duration, idle_timeout: Option<Duration>) -> Duration {
