@@ -190,7 +190,7 @@ impl Sender<'_> {
             };
         let mtu = if narrow { MTU_MIN } else { self.tuple().mtu() };
         if slot == Slot::Packets(Allowance::PathOnly) && credit < usize::from(MTU_MIN) {
-            // What is left of a small limit is for a repetition.
+            // What is left of a small limit is for a retransmission.
             return credit.min(self.challenge_len() as usize);
         }
         usize::from(mtu).min(credit)
