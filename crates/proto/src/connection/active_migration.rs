@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::Connection;
 use super::migration::leads_to_loopback;
 use crate::datagram::FourTuple;
-use crate::path::{AddressCredit, Leaving, Pending};
+use crate::path::{AddressCredit, MigrationCause, Pending};
 
 /// Why a connection cannot move to another address now.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Connection {
     /// See [`MigrateError`]. Then nothing has changed.
     pub fn migrate(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
         let (path, index) = self.own_tuple(now, local_ip)?;
-        self.switch_to(now, path, index, Leaving::Moved);
+        self.switch_to(now, path, index, MigrationCause::Moved);
         Ok(())
     }
 
@@ -65,7 +65,7 @@ impl Connection {
             }
             found => found?,
         };
-        self.switch_to(now, path, index, Leaving::Moved);
+        self.switch_to(now, path, index, MigrationCause::Moved);
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use crate::error::TransportError;
 use crate::events::PathEvent;
 use crate::ids::SpaceId;
 use crate::log::MigrationState;
-use crate::path::{AddressCredit, Leaving, Path, Pending, Tuple, Validation};
+use crate::path::{AddressCredit, MigrationCause, Path, Pending, Tuple, Validation};
 use crate::rtt::Rtt;
 
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
@@ -147,7 +147,7 @@ impl Connection {
         let Some(index) = self.tuple_of(cx, detour) else { return };
         let Some(path) = self.paths.get_mut(id) else { return };
         path.others_mut()[index].peer_dst = Some(cx.dst);
-        self.switch_to(cx.now, id, index, Leaving::Moved);
+        self.switch_to(cx.now, id, index, MigrationCause::Moved);
         if self.paths.get(id).is_some_and(|path| !path.tuple.validated) {
             // What may be sent before the address has proven itself is little. The peer waits for what was lost on the way to
             // its old address, and can use nothing behind that.
@@ -217,7 +217,7 @@ impl Connection {
         let index = path.others().iter().position(|tuple| tuple.addrs == addrs);
         if let Some(index) = index.filter(|_| path.preferred == Some(addrs.remote)) {
             path.preferred = None;
-            self.switch_to(now, id, index, Leaving::Moved);
+            self.switch_to(now, id, index, MigrationCause::Moved);
         }
     }
 
@@ -233,16 +233,16 @@ impl Connection {
     }
 
     /// Goes over to another tuple of a path.
-    pub(super) fn switch_to(&mut self, now: Instant, id: PathId, index: usize, leaving: Leaving) {
+    pub(super) fn switch_to(&mut self, now: Instant, id: PathId, index: usize, cause: MigrationCause) {
         let events = &mut self.outbox.endpoint_events;
         let Some(path) = self.paths.get_mut(id) else { return };
         let from = path.tuple.addrs;
         let known = path.tuple.rtt.clone();
-        path.switch_to(now, index, self.side, leaving, events);
+        path.switch_to(now, index, self.side, cause, events);
         path.remote_cids.repeat_retirements();
         path.local_cids.repeat_announcements();
         let Tuple { addrs: to, validated, .. } = path.tuple;
-        if leaving == Leaving::Moved {
+        if cause == MigrationCause::Moved {
             self.telemetry.record_migration(now, MigrationState::MigrationStarted, &to);
             if validated {
                 self.telemetry.record_migration(now, MigrationState::MigrationComplete, &to);
@@ -265,7 +265,7 @@ impl Connection {
             // The server follows a packet that is more than a probe.
             path.space.probes.demand_one();
         }
-        if validated && leaving == Leaving::Moved {
+        if validated && cause == MigrationCause::Moved {
             path.forget_idle_others(events);
             self.renew_address_token(now, id);
         }
@@ -324,7 +324,7 @@ impl Connection {
         match path.fallback_index() {
             Some(index) => {
                 self.telemetry.record_migration(now, MigrationState::MigrationAbandoned, &addrs);
-                self.switch_to(now, id, index, Leaving::Failed);
+                self.switch_to(now, id, index, MigrationCause::Failed);
             }
             // Where else should the peer be? It is asked on, ever more patiently.
             None => path.tuple.validation = Some(path.validation_of(now, &path.tuple)),

@@ -36,7 +36,7 @@ pub(crate) use pending::Pending;
 pub(crate) use probe_timer::ProbeTimer;
 pub(crate) use remote_cids::RemoteCids;
 pub(crate) use tuple::Tuple;
-pub(crate) use tuples::{Leaving, Tuples};
+pub(crate) use tuples::{MigrationCause, Tuples};
 pub(crate) use validation::Validation;
 
 use crate::config::EndpointConfig;

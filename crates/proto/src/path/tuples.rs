@@ -18,7 +18,7 @@ const OTHERS_MAX: usize = 3;
 
 /// What becomes of the tuple that was in use when another takes its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leaving {
+pub(crate) enum MigrationCause {
     /// It is kept if it has proven itself, to return to it. Nobody is expected at another one.
     Moved,
     /// It has failed. The peer may still be there, if only the way to it is interrupted: it keeps its connection
@@ -197,7 +197,7 @@ impl Path {
         now: Instant,
         index: usize,
         side: Side,
-        leaving: Leaving,
+        cause: MigrationCause,
         events: &mut Events,
     ) {
         let mut new = self.others.remove(index);
@@ -217,7 +217,7 @@ impl Path {
         self.switched = Some(now);
         // Where the socket was replaced, there is no way back.
         let is_another = old.addrs != self.tuple.addrs;
-        if is_another && (old.validated || leaving == Leaving::Failed) {
+        if is_another && (old.validated || cause == MigrationCause::Failed) {
             self.make_room(events);
             self.fallback = old.validated.then_some(old.id).or(self.fallback);
             self.others.push(old);
