@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::Connection;
 use super::migration::leads_to_loopback;
 use crate::datagram::FourTuple;
-use crate::path::{AddressCredit, MigrationCause, Pending};
+use crate::path::{AntiAmplification, MigrationCause, Pending};
 
 /// Why a connection cannot move to another address now.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Connection {
                 let path = self.paths.primary();
                 let addrs = FourTuple { local_ip: None, ..path.tuple.addrs };
                 let (id, remote_cid) = (path.id, path.remote_cids.active_sequence());
-                let index = self.admit(now, id, addrs, AddressCredit::new(true), remote_cid);
+                let index = self.admit(now, id, addrs, AntiAmplification::new(true), remote_cid);
                 (id, index.ok_or(MigrateError::NoConnectionId)?)
             }
             found => found?,
@@ -119,7 +119,7 @@ impl Connection {
             return None;
         }
         let remote_cid = path.remote_cids.take_spare()?;
-        self.admit(now, id, addrs, AddressCredit::new(true), remote_cid)
+        self.admit(now, id, addrs, AntiAmplification::new(true), remote_cid)
     }
 
     /// A client tries the address that its server prefers (RFC 9000 §9.6). Of two, it takes that of the family

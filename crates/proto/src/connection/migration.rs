@@ -16,7 +16,7 @@ use crate::error::TransportError;
 use crate::events::PathEvent;
 use crate::ids::SpaceId;
 use crate::log::MigrationState;
-use crate::path::{AddressCredit, MigrationCause, Path, Pending, Tuple, Validation};
+use crate::path::{AntiAmplification, MigrationCause, Path, Pending, Tuple, Validation};
 use crate::rtt::Rtt;
 
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
@@ -33,7 +33,7 @@ const PATIENCE_EXPONENT_MAX: u32 = 12;
 pub(super) struct Detour {
     addrs: FourTuple,
     /// What the address sent before it was known.
-    uncredited: u64,
+    received: u64,
 }
 
 impl Detour {
@@ -50,12 +50,12 @@ impl Connection {
         now: Instant,
         id: PathId,
         addrs: FourTuple,
-        credit: AddressCredit,
+        amplification: AntiAmplification,
         remote_cid: u64,
     ) -> Option<usize> {
         let Self { paths, config, outbox, .. } = self;
         let path = paths.get_mut(id)?;
-        path.admit(now, addrs, credit, remote_cid, config, &mut outbox.endpoint_events);
+        path.admit(now, addrs, amplification, remote_cid, config, &mut outbox.endpoint_events);
         Some(path.others().len() - 1)
     }
 
@@ -75,10 +75,10 @@ impl Connection {
         let bytes = datagram.payload.len() as u64;
         if let Some(index) = path.other_at(&datagram.addrs) {
             let tuple = &mut path.others_mut()[index];
-            tuple.credit.on_received(bytes);
-            return Some(Detour { addrs: tuple.addrs, uncredited: 0 });
+            tuple.amplification.on_received(bytes);
+            return Some(Detour { addrs: tuple.addrs, received: 0 });
         }
-        Some(Detour { addrs: datagram.addrs, uncredited: bytes })
+        Some(Detour { addrs: datagram.addrs, received: bytes })
     }
 
     /// The tuple that a packet to `dst` came over, which is added if it is new; `None` if there is no connection
@@ -96,9 +96,9 @@ impl Connection {
         let tuple = &path.tuple;
         // Where only this end's address is another one, the peer's has proven itself already.
         let known = tuple.validated && tuple.addrs.remote == detour.addrs.remote;
-        let mut credit = AddressCredit::new(known || self.side.is_client());
-        credit.on_received(detour.uncredited);
-        let index = self.admit(cx.now, id, detour.addrs, credit, remote_cid)?;
+        let mut amplification = AntiAmplification::new(known || self.side.is_client());
+        amplification.on_received(detour.received);
+        let index = self.admit(cx.now, id, detour.addrs, amplification, remote_cid)?;
         let path = self.paths.get_mut(id)?;
         path.others_mut()[index].peer_dst = Some(cx.dst);
         path.keep_a_spare_cid(&mut self.outbox.endpoint_events);
@@ -178,7 +178,7 @@ impl Connection {
         };
         let first = !tuple.validated;
         tuple.validated = true;
-        tuple.credit.validate();
+        tuple.amplification.validate();
         tuple.validation = None;
         if first && !tuple.rtt.has_sample() {
             // RFC 9002 §6.2.2: the time to the answer may replace the guess.

@@ -19,7 +19,7 @@ use crate::error::TransportError;
 use crate::events::ConnectionError;
 use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
-use crate::path::AddressCredit;
+use crate::path::AntiAmplification;
 use crate::rtt::TimerStyle;
 
 /// After so many probe timeouts in a row, the next packet that arrives is taken for the return of the path.
@@ -72,7 +72,7 @@ impl Connection {
         let mut detour = None;
         let tuple = &mut self.paths.primary_mut().tuple;
         if tuple.addrs.is_taken_by(&datagram.addrs) {
-            tuple.credit.on_received(len as u64);
+            tuple.amplification.on_received(len as u64);
         } else {
             detour = self.detour_of(&datagram);
             if detour.is_none() {
@@ -442,9 +442,9 @@ impl Connection {
             }
             // RFC 9000 §10.2.1: a peer that was moved is told too, and whoever else it is gets little.
             tuple.addrs = datagram.addrs;
-            tuple.credit = AddressCredit::new(false);
+            tuple.amplification = AntiAmplification::new(false);
         }
-        tuple.credit.on_received(datagram.payload.len() as u64);
+        tuple.amplification.on_received(datagram.payload.len() as u64);
         self.lifecycle.on_datagram_while_closing();
     }
 }

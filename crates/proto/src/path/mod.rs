@@ -29,7 +29,7 @@ use std::sync::Arc;
 use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{ConnectionId, PathId};
 
-pub(crate) use amplification::AddressCredit;
+pub(crate) use amplification::AntiAmplification;
 pub(crate) use local_cids::LocalCids;
 pub(crate) use paths::Paths;
 pub(crate) use pending::Pending;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, Side};
 
-use super::amplification::AddressCredit;
+use super::amplification::AntiAmplification;
 use super::{Path, Tuple, TupleId};
 use crate::config::TransportConfig;
 use crate::datagram::FourTuple;
@@ -116,14 +116,14 @@ impl Path {
         &mut self,
         now: Instant,
         addrs: FourTuple,
-        credit: AddressCredit,
+        amplification: AntiAmplification,
         remote_cid: u64,
         config: &TransportConfig,
         events: &mut Events,
     ) -> &mut Tuple {
         self.make_room(events);
         let id = self.next_id();
-        let mut tuple = Tuple::new(id, addrs, credit, config, now, &mut self.rng);
+        let mut tuple = Tuple::new(id, addrs, amplification, config, now, &mut self.rng);
         tuple.remote_cid = remote_cid;
         tuple.mtud.on_peer_limit(self.mtu_limit);
         tuple.on_mtu_changed(now);
