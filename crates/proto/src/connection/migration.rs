@@ -30,13 +30,13 @@ const PATIENCE_EXPONENT_MAX: u32 = 12;
 
 /// Where a datagram came from that did not take the tuple in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Detour {
+pub(super) struct OffPathArrival {
     addrs: FourTuple,
     /// What the address sent before it was known.
     received: u64,
 }
 
-impl Detour {
+impl OffPathArrival {
     /// The addresses that the datagram took.
     pub(super) fn addrs(&self) -> FourTuple {
         self.addrs
@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
-    pub(super) fn detour_of(&mut self, datagram: &Datagram) -> Option<Detour> {
+    pub(super) fn off_path_arrival(&mut self, datagram: &Datagram) -> Option<OffPathArrival> {
         // RFC 9000 §9: both ends stay where they are until the handshake is confirmed, and a client takes packets
         // from addresses only that its server has named.
         let (is_confirmed, is_server) = (self.handshake.is_confirmed(), self.side.is_server());
@@ -76,18 +76,18 @@ impl Connection {
         if let Some(index) = path.other_at(&datagram.addrs) {
             let tuple = &mut path.others_mut()[index];
             tuple.amplification.on_received(bytes);
-            return Some(Detour { addrs: tuple.addrs, received: 0 });
+            return Some(OffPathArrival { addrs: tuple.addrs, received: 0 });
         }
-        Some(Detour { addrs: datagram.addrs, received: bytes })
+        Some(OffPathArrival { addrs: datagram.addrs, received: bytes })
     }
 
     /// The tuple that a packet to `dst` came over, which is added if it is new; `None` if there is no connection
     /// ID to answer it with (RFC 9000 §9.5).
-    fn tuple_of(&mut self, cx: &FrameContext<'_>, detour: &Detour) -> Option<usize> {
+    fn tuple_of(&mut self, cx: &FrameContext<'_>, arrival: &OffPathArrival) -> Option<usize> {
         let id = cx.space.path();
         let events = &mut self.outbox.endpoint_events;
         let path = self.paths.get_mut(id)?;
-        if let Some(index) = path.others().iter().position(|tuple| tuple.addrs == detour.addrs) {
+        if let Some(index) = path.others().iter().position(|tuple| tuple.addrs == arrival.addrs) {
             return Some(index);
         }
         // Connection IDs may be retired for it.
@@ -95,10 +95,10 @@ impl Connection {
         let remote_cid = path.remote_cid_for(cx.dst, events)?;
         let tuple = &path.tuple;
         // Where only this end's address is another one, the peer's has proven itself already.
-        let known = tuple.validated && tuple.addrs.remote == detour.addrs.remote;
+        let known = tuple.validated && tuple.addrs.remote == arrival.addrs.remote;
         let mut amplification = AntiAmplification::new(known || self.side.is_client());
-        amplification.on_received(detour.received);
-        let index = self.admit(cx.now, id, detour.addrs, amplification, remote_cid)?;
+        amplification.on_received(arrival.received);
+        let index = self.admit(cx.now, id, arrival.addrs, amplification, remote_cid)?;
         let path = self.paths.get_mut(id)?;
         path.others_mut()[index].peer_dst = Some(cx.dst);
         path.keep_a_spare_cid(&mut self.outbox.endpoint_events);
@@ -111,13 +111,13 @@ impl Connection {
             return;
         }
         let id = cx.space.path();
-        let Some(detour) = cx.detour else {
+        let Some(arrival) = cx.off_path else {
             if let Some(path) = self.paths.get_mut(id) {
                 path.tuple.responses.on_challenge(data);
             }
             return;
         };
-        if let Some(index) = self.tuple_of(cx, detour)
+        if let Some(index) = self.tuple_of(cx, arrival)
             && let Some(path) = self.paths.get_mut(id)
         {
             path.others_mut()[index].responses.on_challenge(data);
@@ -138,13 +138,13 @@ impl Connection {
 
     /// The newest packet of the peer came from elsewhere, and is no mere probe: the peer has moved, or was moved
     /// (RFC 9000 §9.3).
-    pub(super) fn on_peer_moved(&mut self, cx: &FrameContext<'_>, detour: &Detour) {
+    pub(super) fn on_peer_moved(&mut self, cx: &FrameContext<'_>, arrival: &OffPathArrival) {
         if self.side.is_client() {
             return;
         }
         let id = cx.space.path();
         // Without a connection ID for it the new address cannot be used. The peer's next packet asks again.
-        let Some(index) = self.tuple_of(cx, detour) else { return };
+        let Some(index) = self.tuple_of(cx, arrival) else { return };
         let Some(path) = self.paths.get_mut(id) else { return };
         path.others_mut()[index].peer_dst = Some(cx.dst);
         self.switch_to(cx.now, id, index, MigrationCause::Moved);
