@@ -42,7 +42,7 @@ struct Arrival<'a> {
 pub(super) struct FramesSeen {
     ack_eliciting: bool,
     /// Whether one is more than a probe of a path.
-    moves_path: bool,
+    non_probing: bool,
 }
 
 const UNWANTED: Discard = Discard::Silently(PacketDropReason::Unwanted);
@@ -320,7 +320,7 @@ impl Connection {
                     .with_frame(frame_type));
             }
             seen.ack_eliciting |= frame.is_ack_eliciting();
-            seen.moves_path |= !frame.is_probing();
+            seen.non_probing |= !frame.is_probing();
             if let Some(log) = &mut self.telemetry.log {
                 log.push_frame(cx.now, frame, exponent);
             }
@@ -379,7 +379,7 @@ impl Connection {
         let is_newest = numbers.largest_received().is_none_or(|largest| largest < number);
         numbers.on_received(now, number, seen.ack_eliciting, ecn);
         // RFC 9000 §9.3: a packet that is older than others may have left before the peer moved.
-        if let Some(off_path) = cx.off_path.filter(|_| seen.moves_path && is_newest) {
+        if let Some(off_path) = cx.off_path.filter(|_| seen.non_probing && is_newest) {
             self.on_peer_moved(cx, off_path);
         }
     }
