@@ -77,7 +77,7 @@ impl<'a> FrameWriter<'a> {
     }
 
     /// Notes that what was written last was lost before, and has no other copy in flight.
-    pub(crate) fn note_resent(&mut self) {
+    pub(crate) fn mark_resent(&mut self) {
         self.resends = true;
     }
 
