@@ -99,7 +99,7 @@ impl Connection {
             return Err(MigrateError::Disabled);
         }
         let addrs = FourTuple { remote, local_ip };
-        if let Some(index) = path.others().iter().position(|tuple| tuple.addrs == addrs) {
+        if let Some(index) = path.off_path().iter().position(|tuple| tuple.addrs == addrs) {
             return Ok((id, index));
         }
         let index = self.try_tuple(now, id, addrs).ok_or(MigrateError::NoConnectionId)?;

@@ -56,7 +56,7 @@ impl Connection {
         let Self { paths, config, outbox, .. } = self;
         let path = paths.get_mut(id)?;
         path.admit(now, addrs, amplification, remote_cid, config, &mut outbox.endpoint_events);
-        Some(path.others().len() - 1)
+        Some(path.off_path().len() - 1)
     }
 
     /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
@@ -73,8 +73,8 @@ impl Connection {
             return None;
         }
         let bytes = datagram.payload.len() as u64;
-        if let Some(index) = path.other_at(&datagram.addrs) {
-            let tuple = &mut path.others_mut()[index];
+        if let Some(index) = path.off_path_at(&datagram.addrs) {
+            let tuple = &mut path.off_path_mut()[index];
             tuple.amplification.on_received(bytes);
             return Some(OffPathArrival { addrs: tuple.addrs, received: 0 });
         }
@@ -87,7 +87,7 @@ impl Connection {
         let id = cx.space.path();
         let events = &mut self.outbox.endpoint_events;
         let path = self.paths.get_mut(id)?;
-        if let Some(index) = path.others().iter().position(|tuple| tuple.addrs == arrival.addrs) {
+        if let Some(index) = path.off_path().iter().position(|tuple| tuple.addrs == arrival.addrs) {
             return Some(index);
         }
         // Connection IDs may be retired for it.
@@ -100,9 +100,9 @@ impl Connection {
         amplification.on_received(arrival.received);
         let index = self.admit(cx.now, id, arrival.addrs, amplification, remote_cid)?;
         let path = self.paths.get_mut(id)?;
-        path.others_mut()[index].peer_dst = Some(cx.dst);
+        path.off_path_mut()[index].peer_dst = Some(cx.dst);
         path.keep_a_spare_cid(&mut self.outbox.endpoint_events);
-        Some(path.others().len() - 1)
+        Some(path.off_path().len() - 1)
     }
 
     /// A challenge is answered where it came from (RFC 9000 §8.2.2).
@@ -120,7 +120,7 @@ impl Connection {
         if let Some(index) = self.tuple_of(cx, arrival)
             && let Some(path) = self.paths.get_mut(id)
         {
-            path.others_mut()[index].responses.on_challenge(data);
+            path.off_path_mut()[index].responses.on_challenge(data);
             self.challenge_back(cx.now, id, index);
         }
     }
@@ -130,7 +130,7 @@ impl Connection {
     /// answer.
     fn challenge_back(&mut self, now: Instant, id: PathId, index: usize) {
         let Some(path) = self.paths.get(id) else { return };
-        let tuple = &path.others()[index];
+        let tuple = &path.off_path()[index];
         if self.side.is_server() && !tuple.validated && tuple.validation.is_none() {
             self.probe(now, id, index);
         }
@@ -146,7 +146,7 @@ impl Connection {
         // Without a connection ID for it the new address cannot be used. The peer's next packet asks again.
         let Some(index) = self.tuple_of(cx, arrival) else { return };
         let Some(path) = self.paths.get_mut(id) else { return };
-        path.others_mut()[index].peer_dst = Some(cx.dst);
+        path.off_path_mut()[index].peer_dst = Some(cx.dst);
         self.switch_to(cx.now, id, index, MigrationCause::Moved);
         if self.paths.get(id).is_some_and(|path| !path.tuple.validated) {
             // What may be sent before the address has proven itself is little. The peer waits for what was lost on the way to
@@ -208,13 +208,13 @@ impl Connection {
             self.telemetry.record_migration(now, MigrationState::MigrationComplete, &addrs);
             self.renew_address_token(now, id);
             if let Some(path) = self.paths.get_mut(id) {
-                path.forget_idle_others(&mut self.outbox.endpoint_events);
+                path.forget_idle_off_path(&mut self.outbox.endpoint_events);
             }
             self.repeat_what_left_elsewhere(now, id);
             return;
         }
         self.telemetry.record_migration(now, MigrationState::ProbingSuccessful, &addrs);
-        let index = path.others().iter().position(|tuple| tuple.addrs == addrs);
+        let index = path.off_path().iter().position(|tuple| tuple.addrs == addrs);
         if let Some(index) = index.filter(|_| path.preferred == Some(addrs.remote)) {
             path.preferred = None;
             self.switch_to(now, id, index, MigrationCause::Moved);
@@ -254,8 +254,8 @@ impl Connection {
         if let Some(index) = path.fallback_index().filter(|_| self.side.is_server()) {
             // RFC 9000 §9.3.3: if somebody else has sent the peer's packet on, the peer is still where it was, and
             // its answer brings the connection back.
-            let validation = path.new_validation(now, &known, &path.others()[index]);
-            path.others_mut()[index].validation = Some(validation);
+            let validation = path.new_validation(now, &known, &path.off_path()[index]);
+            path.off_path_mut()[index].validation = Some(validation);
         }
         path.has_challenged = true;
         path.pto.restart(now);
@@ -266,7 +266,7 @@ impl Connection {
             path.space.probes.demand_one();
         }
         if validated && cause == MigrationCause::Moved {
-            path.forget_idle_others(events);
+            path.forget_idle_off_path(events);
             self.renew_address_token(now, id);
         }
         self.telemetry.stats.migrations += 1;
@@ -276,9 +276,9 @@ impl Connection {
     /// Asks whether a tuple beside the one in use carries packets.
     pub(super) fn probe(&mut self, now: Instant, id: PathId, index: usize) {
         let Some(path) = self.paths.get_mut(id) else { return };
-        let validation = path.validation_of(now, &path.others()[index]);
+        let validation = path.validation_of(now, &path.off_path()[index]);
         path.has_challenged = true;
-        let tuple = &mut path.others_mut()[index];
+        let tuple = &mut path.off_path_mut()[index];
         tuple.validation = Some(validation);
         let addrs = tuple.addrs;
         self.telemetry.record_migration(now, MigrationState::ProbingStarted, &addrs);
@@ -289,7 +289,7 @@ impl Connection {
         let is_failed = |tuple: &mut Tuple| tuple.validation.as_mut().is_some_and(|v| v.on_timeout(now));
         let Some(path) = self.paths.get_mut(id) else { return };
         let mut index = 0;
-        while let Some(tuple) = path.others_mut().get_mut(index) {
+        while let Some(tuple) = path.off_path_mut().get_mut(index) {
             if !is_failed(tuple) {
                 index += 1;
                 continue;
@@ -300,7 +300,7 @@ impl Connection {
                 index += 1;
                 continue;
             }
-            path.forget_other(index, &mut self.outbox.endpoint_events);
+            path.forget_off_path(index, &mut self.outbox.endpoint_events);
             // That the peer has left an address is no failure.
             if !was_used {
                 self.telemetry.record_migration(now, MigrationState::ProbingAbandoned, &addrs);
@@ -358,7 +358,7 @@ impl Path {
     fn is_known_remote(&self, remote: SocketAddr) -> bool {
         remote == self.first_remote
             || remote == self.tuple.addrs.remote
-            || self.others().iter().any(|tuple| tuple.addrs.remote == remote)
+            || self.off_path().iter().any(|tuple| tuple.addrs.remote == remote)
     }
 
     /// A validation of a tuple of this path.
@@ -385,7 +385,7 @@ impl Path {
     /// When a validation needs attention.
     pub(super) fn validation_deadline(&self) -> Option<Instant> {
         let active = self.tuple.validation.as_ref();
-        let others = self.others().iter().filter_map(|tuple| tuple.validation.as_ref());
+        let others = self.off_path().iter().filter_map(|tuple| tuple.validation.as_ref());
         active.into_iter().chain(others).map(Validation::next_timeout).min()
     }
 }

@@ -118,7 +118,7 @@ impl Sender<'_> {
     pub(super) fn off_path_plan(&self) -> Option<Plan> {
         let least = self.challenge_len() - ACK_ROOM;
         let ready = |tuple: &Tuple| tuple.wants_to_send() && tuple.amplification.available() >= least;
-        let index = self.parts.path().others().iter().position(ready)?;
+        let index = self.parts.path().off_path().iter().position(ready)?;
         Some(Plan { slot: Slot::Packets(Allowance::PathOnly), off_path: Some(index), ecn: Ecn::NotEct })
     }
 

@@ -257,18 +257,18 @@ impl Sender<'_> {
     /// (RFC 9000 §8.2). It neither waits for an acknowledgement nor is in flight: challenges have timers of their own,
     /// and their loss tells nothing about the tuple in use (RFC 9000 §9.4).
     fn send_off_path(&mut self, batch: &mut TransmitBatch) -> Option<Transmit> {
-        if self.parts.path().others().is_empty() {
+        if self.parts.path().off_path().is_empty() {
             return None;
         }
         let plan = self.off_path_plan()?;
-        let tuple = &self.parts.path().others()[plan.off_path?];
+        let tuple = &self.parts.path().off_path()[plan.off_path?];
         let (addrs, size) = (tuple.addrs, tuple.amplification.available().min(u64::from(MTU_MIN)) as usize);
         let datagram = self.build_datagram(&plan, &mut batch.room()[..size]);
         if datagram.len == 0 {
             return None;
         }
         let len = datagram.len;
-        self.parts.path_mut().others_mut()[plan.off_path?].amplification.on_sent(len as u64);
+        self.parts.path_mut().off_path_mut()[plan.off_path?].amplification.on_sent(len as u64);
         self.count_datagram(len);
         batch.set_len(len);
         Some(Transmit { addrs, ecn: plan.ecn, len, segment_size: None })

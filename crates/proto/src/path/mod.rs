@@ -53,7 +53,7 @@ pub(crate) struct Path {
     pub(crate) remote_cids: RemoteCids,
     /// The tuple in use.
     pub(crate) tuple: Tuple,
-    others: Vec<Tuple>,
+    off_path: Vec<Tuple>,
     /// Which of the others was in use before and is returned to if the one in use fails.
     fallback: Option<TupleId>,
     /// When the tuple in use was last changed.
@@ -98,7 +98,7 @@ impl Path {
             space,
             local_cids: cids,
             remote_cids: RemoteCids::new(id, remote_cid, remote_cids_max),
-            others: Vec::new(),
+            off_path: Vec::new(),
             fallback: None,
             switched: None,
             first_remote: tuple.addrs.remote,
