@@ -51,7 +51,7 @@ impl AddressTokens {
     /// The handshake is complete: the client at `host` gets the tokens with which a connection begins.
     pub(super) fn begin(&mut self, now: Instant, rng: &mut Rng, version: Version, host: IpAddr) {
         let Some(issuer) = self.issuer.clone() else { return };
-        self.note_host(host);
+        self.remember_host(host);
         for _ in 0..issuer.per_connection() {
             self.give(issuer.new_token(rng, now, version, host, &self.credit));
         }
@@ -60,7 +60,7 @@ impl AddressTokens {
     /// The client is at `host` now, and gets a token for it if it has none.
     pub(super) fn on_moved(&mut self, now: Instant, rng: &mut Rng, version: Version, host: IpAddr) {
         let Some(issuer) = self.issuer.clone().filter(|issuer| issuer.per_connection() > 0) else { return };
-        if self.note_host(host) {
+        if self.remember_host(host) {
             self.give(issuer.new_token(rng, now, version, host, &self.credit));
         }
     }
@@ -87,7 +87,7 @@ impl AddressTokens {
     ) {
         let Some(issuer) = self.issuer.clone() else { return };
         self.credit = self.credit.max(credit);
-        self.note_host(host);
+        self.remember_host(host);
         self.give(issuer.new_token(rng, now, version, host, &self.credit));
     }
 
@@ -101,7 +101,7 @@ impl AddressTokens {
     }
 
     /// The client gets a token for `host`. Returns false if it has one.
-    fn note_host(&mut self, host: IpAddr) -> bool {
+    fn remember_host(&mut self, host: IpAddr) -> bool {
         let host = host.to_canonical();
         if self.hosts.contains(&host) {
             return false;

@@ -122,7 +122,7 @@ impl Sender<'_> {
             (Some(index), _) => {
                 let path = self.parts.paths.at_mut(self.parts.index);
                 let mut rng = path.rng.fork();
-                let tuple = &mut path.others_mut()[index];
+                let tuple = &mut path.off_path_mut()[index];
                 tuple.write(now, &mut rng, &mut frames);
                 let extension = self.parts.extensions.address_discovery.as_mut();
                 if let Some(extension) = extension.filter(|_| !frames.is_empty()) {
@@ -151,7 +151,7 @@ impl Sender<'_> {
         let path = self.parts.path_mut();
         match plan.off_path {
             None => &mut path.tuple,
-            Some(index) => &mut path.others_mut()[index],
+            Some(index) => &mut path.off_path_mut()[index],
         }
     }
 
@@ -161,7 +161,7 @@ impl Sender<'_> {
         let (tuple, dst) = match plan.off_path {
             None => (&path.tuple, path.remote_cids.active()),
             Some(index) => {
-                let tuple = &path.others()[index];
+                let tuple = &path.off_path()[index];
                 (tuple, path.remote_cids.get(tuple.remote_cid)?)
             }
         };

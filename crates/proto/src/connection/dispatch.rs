@@ -13,7 +13,7 @@ use fulmar_wire::{
 use super::Connection;
 use super::delivery::Owners;
 use super::handshake::Progress;
-use super::migration::Detour;
+use super::migration::OffPathArrival;
 use super::outbox::Outbox;
 use super::recovery::Recovery;
 use super::telemetry::Telemetry;
@@ -52,7 +52,7 @@ pub(super) struct FrameContext<'a> {
     /// The generation of the 1-RTT keys that opened the packet.
     pub(super) generation: u64,
     /// Where the packet came from, if it has not taken the tuple in use.
-    pub(super) detour: Option<&'a Detour>,
+    pub(super) off_path: Option<&'a OffPathArrival>,
     /// Whether it arrived at a socket that this end sends from no more, where no challenge can be answered.
     pub(super) late: bool,
 }
@@ -233,9 +233,9 @@ impl Receivers<'_> {
         let extension = self.owners.extensions.address_discovery.as_ref().ok_or_else(unrequested_address)?;
         let SpaceId::Data(id) = cx.space else { return Ok(()) };
         let Some(path) = self.owners.paths.get_mut(id) else { return Ok(()) };
-        let tuple = match cx.detour {
+        let tuple = match cx.off_path {
             None => Some(&mut path.tuple),
-            Some(detour) => path.tuples_mut().find(|tuple| tuple.addrs == detour.addrs()),
+            Some(off_path) => path.tuples_mut().find(|tuple| tuple.addrs == off_path.addrs()),
         };
         // What is said of a tuple that is not known yet will be said again when it is.
         let Some(tuple) = tuple else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! Which tuple a path uses: the peer moves, addresses prove themselves or fail (RFC 9000 §8.2, §9).
 //!
-//! The tuples themselves are kept by [`Path`](crate::path::Path); here it is decided what becomes of them.
+//! The tuples themselves are kept by [`Path`]; here it is decided what becomes of them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::error::TransportError;
 use crate::events::PathEvent;
 use crate::ids::SpaceId;
 use crate::log::MigrationState;
-use crate::path::{AddressCredit, Leaving, Path, Pending, Tuple, Validation};
+use crate::path::{AntiAmplification, MigrationCause, Path, Pending, Tuple, Validation};
 use crate::rtt::Rtt;
 
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
@@ -30,13 +30,13 @@ const PATIENCE_EXPONENT_MAX: u32 = 12;
 
 /// Where a datagram came from that did not take the tuple in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Detour {
+pub(super) struct OffPathArrival {
     addrs: FourTuple,
     /// What the address sent before it was known.
-    uncredited: u64,
+    received: u64,
 }
 
-impl Detour {
+impl OffPathArrival {
     /// The addresses that the datagram took.
     pub(super) fn addrs(&self) -> FourTuple {
         self.addrs
@@ -50,17 +50,17 @@ impl Connection {
         now: Instant,
         id: PathId,
         addrs: FourTuple,
-        credit: AddressCredit,
+        amplification: AntiAmplification,
         remote_cid: u64,
     ) -> Option<usize> {
         let Self { paths, config, outbox, .. } = self;
         let path = paths.get_mut(id)?;
-        path.admit(now, addrs, credit, remote_cid, config, &mut outbox.endpoint_events);
-        Some(path.others().len() - 1)
+        path.admit(now, addrs, amplification, remote_cid, config, &mut outbox.endpoint_events);
+        Some(path.off_path().len() - 1)
     }
 
     /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
-    pub(super) fn detour_of(&mut self, datagram: &Datagram) -> Option<Detour> {
+    pub(super) fn off_path_arrival(&mut self, datagram: &Datagram) -> Option<OffPathArrival> {
         // RFC 9000 §9: both ends stay where they are until the handshake is confirmed, and a client takes packets
         // from addresses only that its server has named.
         let (is_confirmed, is_server) = (self.handshake.is_confirmed(), self.side.is_server());
@@ -73,21 +73,21 @@ impl Connection {
             return None;
         }
         let bytes = datagram.payload.len() as u64;
-        if let Some(index) = path.other_at(&datagram.addrs) {
-            let tuple = &mut path.others_mut()[index];
-            tuple.credit.on_received(bytes);
-            return Some(Detour { addrs: tuple.addrs, uncredited: 0 });
+        if let Some(index) = path.off_path_at(&datagram.addrs) {
+            let tuple = &mut path.off_path_mut()[index];
+            tuple.amplification.on_received(bytes);
+            return Some(OffPathArrival { addrs: tuple.addrs, received: 0 });
         }
-        Some(Detour { addrs: datagram.addrs, uncredited: bytes })
+        Some(OffPathArrival { addrs: datagram.addrs, received: bytes })
     }
 
     /// The tuple that a packet to `dst` came over, which is added if it is new; `None` if there is no connection
     /// ID to answer it with (RFC 9000 §9.5).
-    fn tuple_of(&mut self, cx: &FrameContext<'_>, detour: &Detour) -> Option<usize> {
+    fn tuple_of(&mut self, cx: &FrameContext<'_>, arrival: &OffPathArrival) -> Option<usize> {
         let id = cx.space.path();
         let events = &mut self.outbox.endpoint_events;
         let path = self.paths.get_mut(id)?;
-        if let Some(index) = path.others().iter().position(|tuple| tuple.addrs == detour.addrs) {
+        if let Some(index) = path.off_path().iter().position(|tuple| tuple.addrs == arrival.addrs) {
             return Some(index);
         }
         // Connection IDs may be retired for it.
@@ -95,14 +95,14 @@ impl Connection {
         let remote_cid = path.remote_cid_for(cx.dst, events)?;
         let tuple = &path.tuple;
         // Where only this end's address is another one, the peer's has proven itself already.
-        let known = tuple.validated && tuple.addrs.remote == detour.addrs.remote;
-        let mut credit = AddressCredit::new(known || self.side.is_client());
-        credit.on_received(detour.uncredited);
-        let index = self.admit(cx.now, id, detour.addrs, credit, remote_cid)?;
+        let known = tuple.validated && tuple.addrs.remote == arrival.addrs.remote;
+        let mut amplification = AntiAmplification::new(known || self.side.is_client());
+        amplification.on_received(arrival.received);
+        let index = self.admit(cx.now, id, arrival.addrs, amplification, remote_cid)?;
         let path = self.paths.get_mut(id)?;
-        path.others_mut()[index].peer_dst = Some(cx.dst);
+        path.off_path_mut()[index].peer_dst = Some(cx.dst);
         path.keep_a_spare_cid(&mut self.outbox.endpoint_events);
-        Some(path.others().len() - 1)
+        Some(path.off_path().len() - 1)
     }
 
     /// A challenge is answered where it came from (RFC 9000 §8.2.2).
@@ -111,16 +111,16 @@ impl Connection {
             return;
         }
         let id = cx.space.path();
-        let Some(detour) = cx.detour else {
+        let Some(arrival) = cx.off_path else {
             if let Some(path) = self.paths.get_mut(id) {
                 path.tuple.responses.on_challenge(data);
             }
             return;
         };
-        if let Some(index) = self.tuple_of(cx, detour)
+        if let Some(index) = self.tuple_of(cx, arrival)
             && let Some(path) = self.paths.get_mut(id)
         {
-            path.others_mut()[index].responses.on_challenge(data);
+            path.off_path_mut()[index].responses.on_challenge(data);
             self.challenge_back(cx.now, id, index);
         }
     }
@@ -130,7 +130,7 @@ impl Connection {
     /// answer.
     fn challenge_back(&mut self, now: Instant, id: PathId, index: usize) {
         let Some(path) = self.paths.get(id) else { return };
-        let tuple = &path.others()[index];
+        let tuple = &path.off_path()[index];
         if self.side.is_server() && !tuple.validated && tuple.validation.is_none() {
             self.probe(now, id, index);
         }
@@ -138,16 +138,16 @@ impl Connection {
 
     /// The newest packet of the peer came from elsewhere, and is no mere probe: the peer has moved, or was moved
     /// (RFC 9000 §9.3).
-    pub(super) fn on_peer_moved(&mut self, cx: &FrameContext<'_>, detour: &Detour) {
+    pub(super) fn on_peer_moved(&mut self, cx: &FrameContext<'_>, arrival: &OffPathArrival) {
         if self.side.is_client() {
             return;
         }
         let id = cx.space.path();
         // Without a connection ID for it the new address cannot be used. The peer's next packet asks again.
-        let Some(index) = self.tuple_of(cx, detour) else { return };
+        let Some(index) = self.tuple_of(cx, arrival) else { return };
         let Some(path) = self.paths.get_mut(id) else { return };
-        path.others_mut()[index].peer_dst = Some(cx.dst);
-        self.switch_to(cx.now, id, index, Leaving::Moved);
+        path.off_path_mut()[index].peer_dst = Some(cx.dst);
+        self.switch_to(cx.now, id, index, MigrationCause::Moved);
         if self.paths.get(id).is_some_and(|path| !path.tuple.validated) {
             // What may be sent before the address has proven itself is little. The peer waits for what was lost on the way to
             // its old address, and can use nothing behind that.
@@ -178,7 +178,7 @@ impl Connection {
         };
         let first = !tuple.validated;
         tuple.validated = true;
-        tuple.credit.validate();
+        tuple.amplification.validate();
         tuple.validation = None;
         if first && !tuple.rtt.has_sample() {
             // RFC 9002 §6.2.2: the time to the answer may replace the guess.
@@ -208,16 +208,16 @@ impl Connection {
             self.telemetry.record_migration(now, MigrationState::MigrationComplete, &addrs);
             self.renew_address_token(now, id);
             if let Some(path) = self.paths.get_mut(id) {
-                path.forget_idle_others(&mut self.outbox.endpoint_events);
+                path.forget_idle_off_path(&mut self.outbox.endpoint_events);
             }
             self.repeat_what_left_elsewhere(now, id);
             return;
         }
         self.telemetry.record_migration(now, MigrationState::ProbingSuccessful, &addrs);
-        let index = path.others().iter().position(|tuple| tuple.addrs == addrs);
+        let index = path.off_path().iter().position(|tuple| tuple.addrs == addrs);
         if let Some(index) = index.filter(|_| path.preferred == Some(addrs.remote)) {
             path.preferred = None;
-            self.switch_to(now, id, index, Leaving::Moved);
+            self.switch_to(now, id, index, MigrationCause::Moved);
         }
     }
 
@@ -233,16 +233,16 @@ impl Connection {
     }
 
     /// Goes over to another tuple of a path.
-    pub(super) fn switch_to(&mut self, now: Instant, id: PathId, index: usize, leaving: Leaving) {
+    pub(super) fn switch_to(&mut self, now: Instant, id: PathId, index: usize, cause: MigrationCause) {
         let events = &mut self.outbox.endpoint_events;
         let Some(path) = self.paths.get_mut(id) else { return };
         let from = path.tuple.addrs;
         let known = path.tuple.rtt.clone();
-        path.switch_to(now, index, self.side, leaving, events);
+        path.switch_to(now, index, self.side, cause, events);
         path.remote_cids.repeat_retirements();
         path.local_cids.repeat_announcements();
         let Tuple { addrs: to, validated, .. } = path.tuple;
-        if leaving == Leaving::Moved {
+        if cause == MigrationCause::Moved {
             self.telemetry.record_migration(now, MigrationState::MigrationStarted, &to);
             if validated {
                 self.telemetry.record_migration(now, MigrationState::MigrationComplete, &to);
@@ -254,8 +254,8 @@ impl Connection {
         if let Some(index) = path.fallback_index().filter(|_| self.side.is_server()) {
             // RFC 9000 §9.3.3: if somebody else has sent the peer's packet on, the peer is still where it was, and
             // its answer brings the connection back.
-            let validation = path.new_validation(now, &known, &path.others()[index]);
-            path.others_mut()[index].validation = Some(validation);
+            let validation = path.new_validation(now, &known, &path.off_path()[index]);
+            path.off_path_mut()[index].validation = Some(validation);
         }
         path.has_challenged = true;
         path.pto.restart(now);
@@ -265,8 +265,8 @@ impl Connection {
             // The server follows a packet that is more than a probe.
             path.space.probes.demand_one();
         }
-        if validated && leaving == Leaving::Moved {
-            path.forget_idle_others(events);
+        if validated && cause == MigrationCause::Moved {
+            path.forget_idle_off_path(events);
             self.renew_address_token(now, id);
         }
         self.liveness.idle.on_pto_changed();
@@ -277,9 +277,9 @@ impl Connection {
     /// Asks whether a tuple beside the one in use carries packets.
     pub(super) fn probe(&mut self, now: Instant, id: PathId, index: usize) {
         let Some(path) = self.paths.get_mut(id) else { return };
-        let validation = path.validation_of(now, &path.others()[index]);
+        let validation = path.validation_of(now, &path.off_path()[index]);
         path.has_challenged = true;
-        let tuple = &mut path.others_mut()[index];
+        let tuple = &mut path.off_path_mut()[index];
         tuple.validation = Some(validation);
         let addrs = tuple.addrs;
         self.telemetry.record_migration(now, MigrationState::ProbingStarted, &addrs);
@@ -290,7 +290,7 @@ impl Connection {
         let is_failed = |tuple: &mut Tuple| tuple.validation.as_mut().is_some_and(|v| v.on_timeout(now));
         let Some(path) = self.paths.get_mut(id) else { return };
         let mut index = 0;
-        while let Some(tuple) = path.others_mut().get_mut(index) {
+        while let Some(tuple) = path.off_path_mut().get_mut(index) {
             if !is_failed(tuple) {
                 index += 1;
                 continue;
@@ -301,7 +301,7 @@ impl Connection {
                 index += 1;
                 continue;
             }
-            path.forget_other(index, &mut self.outbox.endpoint_events);
+            path.forget_off_path(index, &mut self.outbox.endpoint_events);
             // That the peer has left an address is no failure.
             if !was_used {
                 self.telemetry.record_migration(now, MigrationState::ProbingAbandoned, &addrs);
@@ -325,7 +325,7 @@ impl Connection {
         match path.fallback_index() {
             Some(index) => {
                 self.telemetry.record_migration(now, MigrationState::MigrationAbandoned, &addrs);
-                self.switch_to(now, id, index, Leaving::Failed);
+                self.switch_to(now, id, index, MigrationCause::Failed);
             }
             // Where else should the peer be? It is asked on, ever more patiently.
             None => path.tuple.validation = Some(path.validation_of(now, &path.tuple)),
@@ -359,7 +359,7 @@ impl Path {
     fn is_known_remote(&self, remote: SocketAddr) -> bool {
         remote == self.first_remote
             || remote == self.tuple.addrs.remote
-            || self.others().iter().any(|tuple| tuple.addrs.remote == remote)
+            || self.off_path().iter().any(|tuple| tuple.addrs.remote == remote)
     }
 
     /// A validation of a tuple of this path.
@@ -386,7 +386,7 @@ impl Path {
     /// When a validation needs attention.
     pub(super) fn validation_deadline(&self) -> Option<Instant> {
         let active = self.tuple.validation.as_ref();
-        let others = self.others().iter().filter_map(|tuple| tuple.validation.as_ref());
+        let others = self.off_path().iter().filter_map(|tuple| tuple.validation.as_ref());
         active.into_iter().chain(others).map(Validation::next_timeout).min()
     }
 }

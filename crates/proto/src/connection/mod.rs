@@ -17,7 +17,7 @@
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
 //! | `recovery` | acknowledgements, losses |
 //! | `probing` | the probe timeout, and what is sent then |
-//! | `migration`, `moving` | which addresses are used, and whether they work; this end moves |
+//! | `migration`, `active_migration` | which addresses are used, and whether they work; this end moves |
 //! | `timers` | when to wake, and why |
 //! | `liveness`, `idle`, `watchdog` | silence: the idle timeout, keep-alive, a steady flow that stops |
 //! | `extensions` | the extensions in use |
@@ -28,6 +28,7 @@
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
 //! values back.
 
+mod active_migration;
 mod address_tokens;
 mod close;
 mod datagram_builder;
@@ -39,7 +40,6 @@ mod idle;
 mod lifecycle;
 mod liveness;
 mod migration;
-mod moving;
 mod opening;
 mod outbox;
 mod parameters;
@@ -68,8 +68,8 @@ use fulmar_base::Rng;
 use fulmar_wire::{ConnectionId, Side, TransportParameters, Version};
 use rustls::pki_types::CertificateDer;
 
+pub use self::active_migration::MigrateError;
 pub use self::handshake::EarlyData;
-pub use self::moving::MigrateError;
 pub(crate) use self::setup::{Admission, ConnectionSetup};
 pub use self::stats::ConnectionStats;
 pub use self::timers::TimerReason;

@@ -78,7 +78,7 @@ impl PtoContext<'_> {
         }
         let pto = &self.path.pto;
         let deadline = self.path.space.pto_deadline(self.delay(SpaceId::Data(self.path.id)))?;
-        let ping = pto.backoff.next_reminder(pto.started, self.base());
+        let ping = pto.backoff.next_ping(pto.started, self.base());
         Some(ping.unwrap_or_else(|| self.stall_deadline().map_or(deadline, |stalled| stalled.min(deadline))))
     }
 
@@ -181,10 +181,10 @@ impl Connection {
         let count = path.pto.backoff.count();
         self.telemetry.record(now, LogEvent::ProbeTimeout { space, count });
         // In the handshake the timeouts may come from a guess that is too short, and prove no break of the path.
-        let reminds = self.handshake.is_confirmed() && path.pto.backoff.reminds();
+        let sends_pings = self.handshake.is_confirmed() && path.pto.backoff.sends_pings();
         // Without an RTT sample the timeout is a guess, and may well be too short: one probe is enough. Where
         // PINGs follow, they take the place of the second one.
-        let probes = if reminds || !path.tuple.rtt.has_sample() { 1 } else { PROBES };
+        let probes = if sends_pings || !path.tuple.rtt.has_sample() { 1 } else { PROBES };
         if let Some(path) = self.paths.get(id) {
             let cx = self.pto_context(path);
             let delay = cx.delay(space);
@@ -199,8 +199,8 @@ impl Connection {
                 && self.handshake.is_complete()
                 && path.space.has_ack_eliciting_in_flight();
             let data = (data == space || shares_data).then_some(data);
-            if reminds && let Some(path) = self.paths.get_mut(id) {
-                path.pto.backoff.begin_reminders(now + delay);
+            if sends_pings && let Some(path) = self.paths.get_mut(id) {
+                path.pto.backoff.begin_pings(now + delay);
             }
             for probed in shared.into_iter().chain([data]).flatten() {
                 self.demand_probes(now, probed, probes);

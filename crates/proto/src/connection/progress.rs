@@ -57,9 +57,9 @@ impl Connection {
 
     /// The peer has proven that it receives what is sent to its address.
     pub(super) fn on_address_validated(&mut self) {
-        let credit = &mut self.paths.primary_mut().tuple.credit;
-        if !credit.is_validated() {
-            credit.validate();
+        let amplification = &mut self.paths.primary_mut().tuple.amplification;
+        if !amplification.is_validated() {
+            amplification.validate();
             self.outbox.push_endpoint(EndpointEventInner::AddressValidated);
         }
     }

@@ -8,7 +8,7 @@ use super::Connection;
 use super::dispatch::{Consequence, FrameContext, Origin};
 use super::handshake::{is_zero_rtt, kind_of};
 use super::lifecycle::State;
-use super::migration::Detour;
+use super::migration::OffPathArrival;
 use super::opening::{Discard, OpenedPacket, open};
 use super::recovery::pto_base;
 use super::telemetry::kind_for_log;
@@ -19,7 +19,7 @@ use crate::error::TransportError;
 use crate::events::ConnectionError;
 use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
-use crate::path::AddressCredit;
+use crate::path::AntiAmplification;
 use crate::rtt::TimerStyle;
 
 /// After so many probe timeouts in a row, the next packet that arrives is taken for the return of the path.
@@ -30,7 +30,7 @@ const RETURN_PTOS: u32 = 2;
 struct Arrival<'a> {
     ecn: Ecn,
     /// From where, if it has not taken the tuple in use.
-    detour: Option<&'a Detour>,
+    off_path: Option<&'a OffPathArrival>,
     /// Whether it has waited for its keys.
     waited: bool,
     /// Whether it arrived at a socket that this end sends from no more.
@@ -42,7 +42,7 @@ struct Arrival<'a> {
 pub(super) struct FramesSeen {
     ack_eliciting: bool,
     /// Whether one is more than a probe of a path.
-    moves_path: bool,
+    non_probing: bool,
 }
 
 const UNWANTED: Discard = Discard::Silently(PacketDropReason::Unwanted);
@@ -69,19 +69,19 @@ impl Connection {
         let len = datagram.payload.len();
         self.telemetry.stats.datagrams_received += 1;
         self.telemetry.stats.bytes_received += len as u64;
-        let mut detour = None;
+        let mut off_path = None;
         let tuple = &mut self.paths.primary_mut().tuple;
         if tuple.addrs.is_taken_by(&datagram.addrs) {
-            tuple.credit.on_received(len as u64);
+            tuple.amplification.on_received(len as u64);
         } else {
-            detour = self.detour_of(&datagram);
-            if detour.is_none() {
+            off_path = self.off_path_arrival(&datagram);
+            if off_path.is_none() {
                 self.telemetry.record_dropped(now, PacketDropReason::Unwanted, None, len);
                 return;
             }
         }
         let reset_token = trailing_token(&datagram.payload);
-        let arrival = Arrival { ecn: datagram.ecn, detour: detour.as_ref(), waited: false, late };
+        let arrival = Arrival { ecn: datagram.ecn, off_path: off_path.as_ref(), waited: false, late };
         let authenticated = self.handle_packets(now, datagram.payload, arrival);
         // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
         let is_reset = |token| self.paths.iter().any(|path| path.remote_cids.is_reset_token(&token));
@@ -188,7 +188,7 @@ impl Connection {
         let opened = self.open_packet(now, space, packet, &mut bytes, arrival.ecn)?;
         let zero_rtt = is_zero_rtt(packet);
         let number = opened.number;
-        self.on_authenticated(now, space, packet, &opened, arrival.detour.is_some());
+        self.on_authenticated(now, space, packet, &opened, arrival.off_path.is_some());
         let cx = FrameContext {
             now,
             origin: Origin::Packet,
@@ -197,7 +197,7 @@ impl Connection {
             dst: packet.dst,
             payload: &opened.payload,
             generation: opened.generation,
-            detour: arrival.detour,
+            off_path: arrival.off_path,
             late: arrival.late,
         };
         let newest = self.telemetry.record_generation(now, &self.handshake);
@@ -252,7 +252,7 @@ impl Connection {
         space: SpaceId,
         packet: &ProtectedPacket,
         opened: &OpenedPacket,
-        is_detour: bool,
+        is_off_path: bool,
     ) {
         self.telemetry.stats.packets_received += 1;
         if let Some(scid) = self.handshake.on_authenticated(space, packet) {
@@ -281,7 +281,7 @@ impl Connection {
             liveness.watchdog.on_received(now, path.tuple.rtt.smoothed());
         }
         // Early data goes to the ID of the handshake, and has no spin bit.
-        if space.is_data() && !is_detour && packet.version.is_none() {
+        if space.is_data() && !is_off_path && packet.version.is_none() {
             path.tuple.peer_dst = Some(packet.dst);
             if path.space.largest_received().is_none_or(|largest| largest < opened.number) {
                 path.tuple.spin.on_received(opened.spin, self.side);
@@ -324,7 +324,7 @@ impl Connection {
                     .with_frame(frame.frame_type()));
             }
             seen.ack_eliciting |= frame.is_ack_eliciting();
-            seen.moves_path |= !frame.is_probing();
+            seen.non_probing |= !frame.is_probing();
             if let Some(log) = &mut self.telemetry.log {
                 log.push_frame(cx.now, frame, self.handshake.tls.peer_ack_delay_exponent(cx.space));
             }
@@ -386,8 +386,8 @@ impl Connection {
         let is_newest = numbers.largest_received().is_none_or(|largest| largest < number);
         numbers.on_received(now, number, seen.ack_eliciting, ecn);
         // RFC 9000 §9.3: a packet that is older than others may have left before the peer moved.
-        if let Some(detour) = cx.detour.filter(|_| seen.moves_path && is_newest) {
-            self.on_peer_moved(cx, detour);
+        if let Some(off_path) = cx.off_path.filter(|_| seen.non_probing && is_newest) {
+            self.on_peer_moved(cx, off_path);
         }
     }
 
@@ -418,7 +418,7 @@ impl Connection {
             dst,
             payload: &payload,
             generation: 0,
-            detour: None,
+            off_path: None,
             late: false,
         };
         if self.lifecycle.is_open()
@@ -435,7 +435,7 @@ impl Connection {
             if !self.lifecycle.is_open() {
                 return;
             }
-            let arrival = Arrival { ecn: waiting.ecn, detour: None, waited: true, late: false };
+            let arrival = Arrival { ecn: waiting.ecn, off_path: None, waited: true, late: false };
             self.handle_packet(now, &waiting.packet, waiting.bytes, arrival);
         }
     }
@@ -449,9 +449,9 @@ impl Connection {
             }
             // RFC 9000 §10.2.1: a peer that was moved is told too, and whoever else it is gets little.
             tuple.addrs = datagram.addrs;
-            tuple.credit = AddressCredit::new(false);
+            tuple.amplification = AntiAmplification::new(false);
         }
-        tuple.credit.on_received(datagram.payload.len() as u64);
+        tuple.amplification.on_received(datagram.payload.len() as u64);
         self.lifecycle.on_datagram_while_closing();
     }
 }

@@ -192,13 +192,13 @@ impl Recovery<'_> {
     fn apply(&mut self, space: SpaceId, outcome: &AckOutcome, losses: &Losses) {
         let now = self.now;
         let Some(path) = path_of(self.owners.paths, space) else { return };
-        let (_, Tuples { used: tuple, others }) = path.split();
+        let (_, Tuples { used: tuple, off_path }) = path.split();
         // Whether the path has become narrower must be known before the losses are taken for congestion, and
         // what was too large must be out of flight before the controller looks.
         if !losses.lost.is_empty() && tuple.detect_black_hole(now, &losses.lost) {
             self.stats.black_holes += 1;
         }
-        for tuple in &mut *others {
+        for tuple in &mut *off_path {
             tuple.congestion.end_ack(now, None, 0, &tuple.rtt);
         }
         let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
@@ -223,8 +223,8 @@ impl Recovery<'_> {
             self.on_packet_lost(space, *number, packet);
         }
         let Some(path) = path_of(self.owners.paths, space) else { return };
-        let (_, Tuples { used: tuple, others }) = path.split();
-        for tuple in others {
+        let (_, Tuples { used: tuple, off_path }) = path.split();
+        for tuple in off_path {
             tuple.congestion.end_loss(now, false, &tuple.rtt);
         }
         tuple.congestion.end_loss(now, losses.persistent_congestion, &tuple.rtt);

@@ -22,7 +22,7 @@ use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
 use crate::ids::TupleId;
-use crate::path::{AddressCredit, Path, Paths, ProbeTimer, Tuple};
+use crate::path::{AntiAmplification, Path, Paths, ProbeTimer, Tuple};
 use crate::sessions::SessionView;
 use crate::space::{AckPolicy, NumberSpace};
 use crate::streams::{SendMemory, Streams};
@@ -120,7 +120,7 @@ impl Connection {
         connection.handshake.tls.set_negotiation(versions);
         connection.address_tokens.set_issuer(issuer, credit);
         if validated {
-            connection.paths.primary_mut().tuple.credit.validate();
+            connection.paths.primary_mut().tuple.amplification.validate();
         }
         Ok(connection)
     }
@@ -163,8 +163,8 @@ impl Connection {
 /// The path of the handshake.
 fn first_path(setup: &mut ConnectionSetup, data: NumberSpace) -> Path {
     let mut rng = setup.rng.fork();
-    let credit = AddressCredit::new(setup.side.is_client());
-    let mut tuple = Tuple::new(TupleId(0), setup.addrs, credit, &setup.transport, setup.now, &mut rng);
+    let amplification = AntiAmplification::new(setup.side.is_client());
+    let mut tuple = Tuple::new(TupleId(0), setup.addrs, amplification, &setup.transport, setup.now, &mut rng);
     // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
     tuple.validated = true;
     let (cids_max, endpoint) = (setup.transport.connection_ids, setup.endpoint.clone());

@@ -110,15 +110,16 @@ impl Sender<'_> {
     /// What concerns the tuple itself waits for no window and no pacer, and needs little of the anti-amplification limit.
     fn path_slot(&self) -> Option<Slot> {
         let tuple = self.tuple();
-        let possible = tuple.wants_to_send() && tuple.credit.available() >= self.challenge_len() - ACK_ROOM;
+        let possible =
+            tuple.wants_to_send() && tuple.amplification.available() >= self.challenge_len() - ACK_ROOM;
         (possible && self.can_send_data).then_some(Slot::Packets(Allowance::PathOnly))
     }
 
     /// A datagram for a tuple that is not in use, and has something to say.
     pub(super) fn off_path_plan(&self) -> Option<Plan> {
         let least = self.challenge_len() - ACK_ROOM;
-        let ready = |tuple: &Tuple| tuple.wants_to_send() && tuple.credit.available() >= least;
-        let index = self.parts.path().others().iter().position(ready)?;
+        let ready = |tuple: &Tuple| tuple.wants_to_send() && tuple.amplification.available() >= least;
+        let index = self.parts.path().off_path().iter().position(ready)?;
         Some(Plan { slot: Slot::Packets(Allowance::PathOnly), off_path: Some(index), ecn: Ecn::NotEct })
     }
 
@@ -182,7 +183,7 @@ impl Sender<'_> {
         }
         let is_ack_late = self.is_ack_late();
         let path = self.parts.path();
-        let credit = usize::try_from(path.tuple.credit.available()).unwrap_or(usize::MAX);
+        let limit = usize::try_from(path.tuple.amplification.available()).unwrap_or(usize::MAX);
         // When nothing gets through, the path may have become narrower: of two probes one fits every path, and in
         // the end all packets do. The full one that arrives shows that the path is as wide as ever.
         let narrow = path.pto.backoff.count() >= NARROW_PTOS
@@ -192,11 +193,11 @@ impl Sender<'_> {
                 _ => is_ack_late && !self.parts.datagrams.wants_to_send(),
             };
         let mtu = if narrow { MTU_MIN } else { path.tuple.mtu() };
-        if slot == Slot::Packets(Allowance::PathOnly) && credit < usize::from(MTU_MIN) {
-            // What is left of a small limit is for a repetition.
-            return credit.min(self.challenge_len() as usize);
+        if slot == Slot::Packets(Allowance::PathOnly) && limit < usize::from(MTU_MIN) {
+            // What is left of a small limit is for a retransmission.
+            return limit.min(self.challenge_len() as usize);
         }
-        usize::from(mtu).min(credit)
+        usize::from(mtu).min(limit)
     }
 
     /// Packets that leave now do not make those late that left before.

@@ -175,7 +175,7 @@ impl Connection {
         let pending = self.lifecycle.close().is_some_and(Close::is_pending);
         let least = if self.handshake.is_confirmed() { CLOSE_BYTES } else { u64::from(MTU_MIN) };
         let path = self.paths.primary();
-        if !pending || path.tuple.credit.available() < least {
+        if !pending || path.tuple.amplification.available() < least {
             return None;
         }
         let addrs = path.tuple.addrs;
@@ -257,18 +257,18 @@ impl Sender<'_> {
     /// (RFC 9000 §8.2). It neither waits for an acknowledgement nor is in flight: challenges have timers of their own,
     /// and their loss tells nothing about the tuple in use (RFC 9000 §9.4).
     fn send_off_path(&mut self, batch: &mut TransmitBatch) -> Option<Transmit> {
-        if self.parts.path().others().is_empty() {
+        if self.parts.path().off_path().is_empty() {
             return None;
         }
         let plan = self.off_path_plan()?;
-        let tuple = &self.parts.path().others()[plan.off_path?];
-        let (addrs, size) = (tuple.addrs, tuple.credit.available().min(u64::from(MTU_MIN)) as usize);
+        let tuple = &self.parts.path().off_path()[plan.off_path?];
+        let (addrs, size) = (tuple.addrs, tuple.amplification.available().min(u64::from(MTU_MIN)) as usize);
         let datagram = self.build_datagram(&plan, &mut batch.room()[..size]);
         if datagram.len == 0 {
             return None;
         }
         let len = datagram.len;
-        self.parts.path_mut().others_mut()[plan.off_path?].credit.on_sent(len as u64);
+        self.parts.path_mut().off_path_mut()[plan.off_path?].amplification.on_sent(len as u64);
         self.count_datagram(len);
         batch.set_len(len);
         Some(Transmit { addrs, ecn: plan.ecn, len, segment_size: None })
@@ -292,7 +292,7 @@ impl Sender<'_> {
     }
 
     fn on_datagram_sent(&mut self, datagram: &DatagramOut) {
-        self.tuple_mut().credit.on_sent(datagram.len as u64);
+        self.tuple_mut().amplification.on_sent(datagram.len as u64);
         if datagram.has_handshake_packet && self.side.is_client() {
             // RFC 9001 §4.9.1: a client discards its Initial keys when it first sends a Handshake packet.
             let (now, parts) = (self.now, &mut self.parts);

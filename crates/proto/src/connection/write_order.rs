@@ -196,7 +196,7 @@ impl Writers<'_> {
         }
         // A probe is also to show where this end is. What is protected by forward erasure correction always does, so that
         // a PING never stands behind it.
-        let is_asking = out.is_ack_eliciting() && (out.moves_path() || !must_ask);
+        let is_asking = out.is_ack_eliciting() && (out.is_non_probing() || !must_ask);
         if (must_ask || self.ping_is_useful(space, out)) && !is_asking {
             out.write(&Frame::Ping, SentFrame::Ping);
         }

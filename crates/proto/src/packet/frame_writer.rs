@@ -16,7 +16,7 @@ pub(crate) struct FrameWriter<'a> {
     frames: SentFrames,
     ack_eliciting: bool,
     fills_datagram: bool,
-    moves_path: bool,
+    non_probing: bool,
     resends: bool,
     /// Bytes at the end of the payload that are kept for [`FrameWriter::write_tail`].
     tail: usize,
@@ -49,7 +49,7 @@ impl<'a> FrameWriter<'a> {
             frames: SentFrames::new(),
             ack_eliciting: false,
             fills_datagram: false,
-            moves_path: false,
+            non_probing: false,
             resends: false,
             tail: 0,
             symbol: None,
@@ -104,12 +104,12 @@ impl<'a> FrameWriter<'a> {
 
     /// Whether one of the frames is more than a probe, so that the packet moves a path to the address it comes
     /// from (RFC 9000 §9.1).
-    pub(crate) fn moves_path(&self) -> bool {
-        self.moves_path
+    pub(crate) fn is_non_probing(&self) -> bool {
+        self.non_probing
     }
 
     /// Notes that what was written last was lost before, and has no other copy in flight.
-    pub(crate) fn note_resent(&mut self) {
+    pub(crate) fn mark_resent(&mut self) {
         self.resends = true;
     }
 
@@ -123,7 +123,7 @@ impl<'a> FrameWriter<'a> {
             log.push_frame(*now, frame, ACK_DELAY_EXPONENT);
         }
         self.ack_eliciting |= frame.is_ack_eliciting();
-        self.moves_path |= !frame.is_probing();
+        self.non_probing |= !frame.is_probing();
         // RFC 9000 §8.2.1, §8.2.2: they prove that the path carries such datagrams.
         self.fills_datagram |= matches!(frame, Frame::PathChallenge(_) | Frame::PathResponse(_));
         true
@@ -142,7 +142,7 @@ impl<'a> FrameWriter<'a> {
     /// one does.
     pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> Option<AckWritten> {
         let written = ack.encode_within(self.dialect, &mut self.writer)?;
-        self.moves_path = true;
+        self.non_probing = true;
         self.frames.push(SentFrame::Ack { path: ack.path, largest: written.largest });
         if let Some((now, log)) = &mut self.log {
             log.push_ack(*now, ack, written.ranges);
@@ -187,7 +187,7 @@ impl<'a> FrameWriter<'a> {
         header(len, fin, explicit_len).encode(&mut self.writer);
         fill(self.writer.reserve(len));
         self.ack_eliciting = true;
-        self.moves_path = true;
+        self.non_probing = true;
         self.note(LogEvent::Stream { id, offset, len: len as u16, fin });
         self.frames.push(SentFrame::Stream { id, offset, len: len as u32, fin });
         Some(len)
@@ -212,7 +212,7 @@ impl<'a> FrameWriter<'a> {
         self.writer.put_varint(varint(len as u64));
         fill(self.writer.reserve(len));
         self.ack_eliciting = true;
-        self.moves_path = true;
+        self.non_probing = true;
         self.note(LogEvent::Crypto { offset, len: len as u16 });
         self.frames.push(SentFrame::Crypto { offset, len: len as u32 });
         Some(len)

@@ -3,15 +3,15 @@
 /// An unvalidated address gets at most this many times the bytes that came from it.
 const AMPLIFICATION_FACTOR: u64 = 3;
 
-/// The credit of an address.
+/// The anti-amplification limit of an address.
 #[derive(Debug)]
-pub(crate) struct AddressCredit {
+pub(crate) struct AntiAmplification {
     validated: bool,
     received: u64,
     sent: u64,
 }
 
-impl AddressCredit {
+impl AntiAmplification {
     /// A client has chosen its server's address itself, so it starts `validated`.
     pub(crate) fn new(validated: bool) -> Self {
         Self { validated, received: 0, sent: 0 }
@@ -50,14 +50,14 @@ mod tests {
 
     #[test]
     fn an_unknown_address_gets_three_times_what_it_sent() {
-        let mut credit = AddressCredit::new(false);
-        assert_eq!(credit.available(), 0);
-        credit.on_received(1_200);
-        credit.on_sent(3_000);
-        assert_eq!(credit.available(), 600);
-        credit.on_sent(700);
-        assert_eq!(credit.available(), 0);
-        credit.validate();
-        assert_eq!(credit.available(), u64::MAX);
+        let mut amplification = AntiAmplification::new(false);
+        assert_eq!(amplification.available(), 0);
+        amplification.on_received(1_200);
+        amplification.on_sent(3_000);
+        assert_eq!(amplification.available(), 600);
+        amplification.on_sent(700);
+        assert_eq!(amplification.available(), 0);
+        amplification.validate();
+        assert_eq!(amplification.available(), u64::MAX);
     }
 }

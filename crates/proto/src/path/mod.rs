@@ -29,14 +29,14 @@ use std::sync::Arc;
 use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{ConnectionId, PathId};
 
-pub(crate) use amplification::AddressCredit;
+pub(crate) use amplification::AntiAmplification;
 pub(crate) use local_cids::LocalCids;
 pub(crate) use paths::Paths;
 pub(crate) use pending::Pending;
 pub(crate) use probe_timer::ProbeTimer;
 pub(crate) use remote_cids::RemoteCids;
 pub(crate) use tuple::Tuple;
-pub(crate) use tuples::{Leaving, Tuples};
+pub(crate) use tuples::{MigrationCause, Tuples};
 pub(crate) use validation::Validation;
 
 use crate::config::EndpointConfig;
@@ -53,7 +53,7 @@ pub(crate) struct Path {
     pub(crate) remote_cids: RemoteCids,
     /// The tuple in use.
     pub(crate) tuple: Tuple,
-    others: Vec<Tuple>,
+    off_path: Vec<Tuple>,
     /// Which of the others was in use before and is returned to if the one in use fails.
     fallback: Option<TupleId>,
     /// When the tuple in use was last changed.
@@ -98,7 +98,7 @@ impl Path {
             space,
             local_cids: cids,
             remote_cids: RemoteCids::new(id, remote_cid, remote_cids_max),
-            others: Vec::new(),
+            off_path: Vec::new(),
             fallback: None,
             switched: None,
             first_remote: tuple.addrs.remote,

@@ -112,11 +112,11 @@ impl RemoteCids {
     pub(crate) fn retire(&mut self, sequence: u64, events: &mut VecDeque<EndpointEventInner>) {
         let index = self.ids.iter().position(|id| id.sequence == sequence && sequence != self.active.0);
         if let Some(id) = index.and_then(|index| self.ids.remove(index)) {
-            self.note_retired(&id, events);
+            self.report_retired(&id, events);
         }
     }
 
-    fn note_retired(&mut self, id: &Remote, events: &mut VecDeque<EndpointEventInner>) {
+    fn report_retired(&mut self, id: &Remote, events: &mut VecDeque<EndpointEventInner>) {
         self.retire_pending.push_back(id.sequence);
         if let Some(token) = id.reset_token {
             events.push_back(EndpointEventInner::ResetTokenForgotten(token));
@@ -225,7 +225,7 @@ impl RemoteCids {
                 return Err(TransportError::protocol_violation("all connection IDs were retired"));
             }
             self.ids.pop_front();
-            self.note_retired(&id, events);
+            self.report_retired(&id, events);
         }
         if self.get(self.active.0).is_none() {
             // The tuple in use must have one; it takes that of another tuple if none is spare.

@@ -3,7 +3,7 @@
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::{ConnectionId, Side};
 
-use super::amplification::AddressCredit;
+use super::amplification::AntiAmplification;
 use super::ecn::EcnValidation;
 use super::mtud::MtuDiscovery;
 use super::responses::PathResponses;
@@ -23,7 +23,7 @@ use crate::rtt::Rtt;
 pub(crate) struct Tuple {
     pub(crate) id: TupleId,
     pub(crate) addrs: FourTuple,
-    pub(crate) credit: AddressCredit,
+    pub(crate) amplification: AntiAmplification,
     /// Whether the peer was seen to receive here.
     pub(crate) validated: bool,
     /// The proof that is under way.
@@ -48,7 +48,7 @@ impl Tuple {
     pub(crate) fn new(
         id: TupleId,
         addrs: FourTuple,
-        credit: AddressCredit,
+        amplification: AntiAmplification,
         config: &TransportConfig,
         now: Instant,
         rng: &mut Rng,
@@ -58,7 +58,7 @@ impl Tuple {
         Self {
             id,
             addrs,
-            credit,
+            amplification,
             validated: false,
             validation: None,
             responses: PathResponses::default(),
@@ -82,7 +82,7 @@ impl Tuple {
     /// not, but the client pads its own, so the limit rises in whole datagrams.
     #[inline]
     pub(crate) fn may_send_datagram(&self) -> bool {
-        self.credit.available() >= u64::from(MTU_MIN)
+        self.amplification.available() >= u64::from(MTU_MIN)
     }
 
     /// A packet in flight that left over this tuple was acknowledged.
@@ -136,10 +136,10 @@ impl Tuple {
     }
 
     /// Writes the challenge that is due and the answers to the peer's. Both fill their datagram, as far as the
-    /// credit of the address allows.
+    /// anti-amplification limit allows.
     pub(crate) fn write(&mut self, now: Instant, rng: &mut Rng, out: &mut FrameWriter<'_>) {
         if let Some(validation) = &mut self.validation {
-            let full = self.credit.available() >= u64::from(MTU_MIN);
+            let full = self.amplification.available() >= u64::from(MTU_MIN);
             validation.write(now, full, rng, out);
         }
         self.responses.write(out);

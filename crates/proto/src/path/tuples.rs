@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, Side};
 
-use super::amplification::AddressCredit;
+use super::amplification::AntiAmplification;
 use super::{Path, Tuple, TupleId};
 use crate::config::TransportConfig;
 use crate::datagram::FourTuple;
@@ -14,11 +14,11 @@ use crate::space::NumberSpace;
 
 /// How many tuples a path has beside the one in use; when full, the oldest makes room, but never the one to
 /// return to. What an attacker with many addresses can reach is that the peer has to probe again.
-const OTHERS_MAX: usize = 3;
+const OFF_PATH_MAX: usize = 3;
 
 /// What becomes of the tuple that was in use when another takes its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leaving {
+pub(crate) enum MigrationCause {
     /// It is kept if it has proven itself, to return to it. Nobody is expected at another one.
     Moved,
     /// It has failed. The peer may still be there, if only the way to it is interrupted: it keeps its connection
@@ -32,7 +32,7 @@ type Events = VecDeque<EndpointEventInner>;
 pub(crate) struct Tuples<'p> {
     /// The one in use.
     pub(crate) used: &'p mut Tuple,
-    pub(crate) others: &'p mut [Tuple],
+    pub(crate) off_path: &'p mut [Tuple],
 }
 
 impl Tuples<'_> {
@@ -42,7 +42,7 @@ impl Tuples<'_> {
         if self.used.id == id {
             return Some(self.used);
         }
-        self.others.iter_mut().find(|tuple| tuple.id == id)
+        self.off_path.iter_mut().find(|tuple| tuple.id == id)
     }
 }
 
@@ -52,32 +52,32 @@ impl Path {
         if self.tuple.id == id {
             return Some(&mut self.tuple);
         }
-        self.others.iter_mut().find(|tuple| tuple.id == id)
+        self.off_path.iter_mut().find(|tuple| tuple.id == id)
     }
 
     /// The packet number space and the tuples.
     #[inline]
     pub(crate) fn split(&mut self) -> (&mut NumberSpace, Tuples<'_>) {
-        (&mut self.space, Tuples { used: &mut self.tuple, others: &mut self.others })
+        (&mut self.space, Tuples { used: &mut self.tuple, off_path: &mut self.off_path })
     }
 
     /// All tuples, the one in use first.
     pub(crate) fn tuples_mut(&mut self) -> impl Iterator<Item = &mut Tuple> {
-        std::iter::once(&mut self.tuple).chain(&mut self.others)
+        std::iter::once(&mut self.tuple).chain(&mut self.off_path)
     }
 
     /// The tuples but the one in use.
-    pub(crate) fn others(&self) -> &[Tuple] {
-        &self.others
+    pub(crate) fn off_path(&self) -> &[Tuple] {
+        &self.off_path
     }
 
-    pub(crate) fn others_mut(&mut self) -> &mut [Tuple] {
-        &mut self.others
+    pub(crate) fn off_path_mut(&mut self) -> &mut [Tuple] {
+        &mut self.off_path
     }
 
     /// Where the tuple that a datagram has taken is among the others.
-    pub(crate) fn other_at(&self, arrived: &FourTuple) -> Option<usize> {
-        self.others.iter().position(|tuple| tuple.addrs.is_taken_by(arrived))
+    pub(crate) fn off_path_at(&self, arrived: &FourTuple) -> Option<usize> {
+        self.off_path.iter().position(|tuple| tuple.addrs.is_taken_by(arrived))
     }
 
     /// The sequence number of an ID of the peer for a tuple from which it sends to `peer_dst`. One that was never
@@ -90,7 +90,7 @@ impl Path {
         let shared = self.tuples_mut().find(|tuple| tuple.peer_dst == Some(peer_dst)).map(|t| t.remote_cid);
         let sequence = shared.or_else(|| self.remote_cids.take_spare());
         if sequence.is_none() {
-            self.forget_oldest_tried(self.others.len(), events);
+            self.forget_oldest_tried(self.off_path.len(), events);
         }
         sequence
     }
@@ -99,15 +99,15 @@ impl Path {
     /// the others is the newest, and stays.
     pub(crate) fn keep_a_spare_cid(&mut self, events: &mut Events) {
         if !self.remote_cids.has_spare() {
-            self.forget_oldest_tried(self.others.len().saturating_sub(1), events);
+            self.forget_oldest_tried(self.off_path.len().saturating_sub(1), events);
         }
     }
 
     /// Removes the oldest of the first `among` others, but not the one to return to.
     fn forget_oldest_tried(&mut self, among: usize, events: &mut Events) {
-        let tried = self.others[..among].iter().position(|tuple| Some(tuple.id) != self.fallback);
+        let tried = self.off_path[..among].iter().position(|tuple| Some(tuple.id) != self.fallback);
         if let Some(index) = tried {
-            self.forget_other(index, events);
+            self.forget_off_path(index, events);
         }
     }
 
@@ -116,46 +116,47 @@ impl Path {
         &mut self,
         now: Instant,
         addrs: FourTuple,
-        credit: AddressCredit,
+        amplification: AntiAmplification,
         remote_cid: u64,
         config: &TransportConfig,
         events: &mut Events,
     ) -> &mut Tuple {
         self.make_room(events);
         let id = self.next_id();
-        let mut tuple = Tuple::new(id, addrs, credit, config, now, &mut self.rng);
+        let mut tuple = Tuple::new(id, addrs, amplification, config, now, &mut self.rng);
         tuple.remote_cid = remote_cid;
         tuple.mtud.on_peer_limit(self.mtu_limit);
         tuple.on_mtu_changed(now);
-        let index = self.others.len();
-        self.others.push(tuple);
-        &mut self.others[index]
+        let index = self.off_path.len();
+        self.off_path.push(tuple);
+        &mut self.off_path[index]
     }
 
     fn make_room(&mut self, events: &mut Events) {
-        if self.others.len() >= OTHERS_MAX {
-            self.forget_oldest_tried(self.others.len(), events);
+        if self.off_path.len() >= OFF_PATH_MAX {
+            self.forget_oldest_tried(self.off_path.len(), events);
         }
     }
 
     /// Removes a tuple. Its connection ID is retired, unless another tuple uses it too.
-    pub(crate) fn forget_other(&mut self, index: usize, events: &mut Events) {
-        let gone = self.others.remove(index);
+    pub(crate) fn forget_off_path(&mut self, index: usize, events: &mut Events) {
+        let gone = self.off_path.remove(index);
         self.fallback = self.fallback.filter(|id| *id != gone.id);
         self.release_cid(gone.remote_cid, events);
     }
 
     /// Removes the tuples of which nothing is expected any more, now that the one in use has proven itself.
-    pub(crate) fn forget_idle_others(&mut self, events: &mut Events) {
+    pub(crate) fn forget_idle_off_path(&mut self, events: &mut Events) {
         self.fallback = None;
-        while let Some(index) = self.others.iter().position(|t| t.validation.is_none() && !t.wants_to_send())
+        while let Some(index) =
+            self.off_path.iter().position(|t| t.validation.is_none() && !t.wants_to_send())
         {
-            self.forget_other(index, events);
+            self.forget_off_path(index, events);
         }
     }
 
     fn release_cid(&mut self, sequence: u64, events: &mut Events) {
-        if self.others.iter().all(|tuple| tuple.remote_cid != sequence) {
+        if self.off_path.iter().all(|tuple| tuple.remote_cid != sequence) {
             // The active one is never retired here.
             self.remote_cids.retire(sequence, events);
         }
@@ -170,7 +171,7 @@ impl Path {
         let shared = self.tuple.remote_cid;
         self.tuple.remote_cid = self.remote_cids.active_sequence();
         // A tuple that differs by what a NAT did goes on sharing the ID (RFC 9000 §9.5).
-        for tuple in self.others.iter_mut().filter(|tuple| tuple.remote_cid == shared) {
+        for tuple in self.off_path.iter_mut().filter(|tuple| tuple.remote_cid == shared) {
             tuple.remote_cid = self.tuple.remote_cid;
         }
         self.drop_orphans(events);
@@ -179,14 +180,14 @@ impl Path {
     /// Another ID is taken for a tuple as long as one is left for the next address of the peer.
     fn drop_orphans(&mut self, events: &mut Events) {
         let mut index = 0;
-        while let Some(tuple) = self.others.get_mut(index) {
+        while let Some(tuple) = self.off_path.get_mut(index) {
             if self.remote_cids.get(tuple.remote_cid).is_some() {
                 index += 1;
                 continue;
             }
             match self.remote_cids.take_spare_but_one() {
                 Some(spare) => tuple.remote_cid = spare,
-                None => self.forget_other(index, events),
+                None => self.forget_off_path(index, events),
             }
         }
     }
@@ -197,10 +198,10 @@ impl Path {
         now: Instant,
         index: usize,
         side: Side,
-        leaving: Leaving,
+        cause: MigrationCause,
         events: &mut Events,
     ) {
-        let mut new = self.others.remove(index);
+        let mut new = self.off_path.remove(index);
         if new.is_same_network(&self.tuple, side) {
             let names = [self.next_id(), self.next_id()];
             let was_fallback = self.fallback == Some(new.id);
@@ -217,10 +218,10 @@ impl Path {
         self.switched = Some(now);
         // Where the socket was replaced, there is no way back.
         let is_another = old.addrs != self.tuple.addrs;
-        if is_another && (old.validated || leaving == Leaving::Failed) {
+        if is_another && (old.validated || cause == MigrationCause::Failed) {
             self.make_room(events);
             self.fallback = old.validated.then_some(old.id).or(self.fallback);
-            self.others.push(old);
+            self.off_path.push(old);
         } else {
             self.release_cid(old.remote_cid, events);
         }
@@ -229,7 +230,7 @@ impl Path {
     /// Where the tuple to return to is among the others.
     pub(crate) fn fallback_index(&self) -> Option<usize> {
         let fallback = self.fallback?;
-        self.others.iter().position(|tuple| tuple.id == fallback)
+        self.off_path.iter().position(|tuple| tuple.id == fallback)
     }
 
     fn next_id(&mut self) -> TupleId {

@@ -13,12 +13,12 @@ const PROBES_PER_IDLE_TIMEOUT: u32 = 16;
 const MAX_BACKOFF_EXPONENT: u32 = 16;
 
 /// After so many timeouts in a row, the path is more likely to be broken than to have lost the probes, and
-/// reminders go between the timeouts.
-const REMIND_TIMEOUTS: u32 = 3;
+/// PTO PINGs go between the timeouts.
+const PTO_PING_TIMEOUTS: u32 = 3;
 
-/// Reminders are so many probe timeouts apart at least, and a silence divided by so many.
-const REMINDER_PTOS_MIN: u32 = 2;
-const REMINDERS_PER_SILENCE: u32 = 16;
+/// PTO PINGs are so many probe timeouts apart at least, and a silence divided by so many.
+const PTO_PING_PTOS_MIN: u32 = 2;
+const PTO_PINGS_PER_SILENCE: u32 = 16;
 
 /// So often what arrives is taken for the return of the path while nothing is acknowledged. After that the backoff
 /// holds: on a path that carries packets one way only, or acknowledgements much too late, probes would only add to
@@ -33,14 +33,14 @@ const RETURNS_MAX: u32 = 4;
 /// Three deviations from the RFC, on purpose, and off with [`TimerStyle::Classic`]. The second timeout is as long
 /// as the first: a single lost packet is common, and a second probe at the same distance costs little. The
 /// timeout stops growing at a sixteenth of the idle timeout, though never below one plain timeout. And after
-/// some timeouts, reminders without data go between them.
+/// some timeouts, PTO PINGs (without data) go between them.
 #[derive(Debug, Clone)]
 pub(crate) struct PtoBackoff {
     style: TimerStyle,
     count: u32,
     /// When the first of them passed; of no meaning without one.
     since: Instant,
-    /// When the current timeout passes, while there are reminders in between.
+    /// When the current timeout passes, while there are PTO PINGs in between.
     due: Option<Instant>,
     /// How often the path seemed to be back since something was acknowledged.
     returns: u32,
@@ -66,30 +66,30 @@ impl PtoBackoff {
         self.due = None;
     }
 
-    /// Whether the path seems to be broken, so that reminders go between the timeouts.
-    pub(crate) fn reminds(&self) -> bool {
-        self.style == TimerStyle::OncePerRtt && self.count >= REMIND_TIMEOUTS
+    /// Whether the path seems to be broken, so that PTO PINGs go between the timeouts.
+    pub(crate) fn sends_pings(&self) -> bool {
+        self.style == TimerStyle::OncePerRtt && self.count >= PTO_PING_TIMEOUTS
     }
 
     /// The timeout that has just begun passes at `due`, whatever is sent meanwhile.
-    pub(crate) fn begin_reminders(&mut self, due: Instant) {
+    pub(crate) fn begin_pings(&mut self, due: Instant) {
         self.due = Some(due);
     }
 
-    /// Whether the timeout itself has passed, not only the time of a reminder.
+    /// Whether the timeout itself has passed, not only the time of a PTO PING.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.due.is_none_or(|due| due <= now)
     }
 
-    /// When the next reminder or probe leaves, after one at `last`; `None` without reminders.
+    /// When the next PTO PING or probe leaves, after one at `last`; `None` without PTO PINGs.
     ///
     /// They are a sixteenth of the whole silence apart: so much of its length may pass, at most, from the end of
     /// an outage until a packet finds the path again. They cost a few dozens of bytes each, and their number
     /// grows with the logarithm of the silence.
-    pub(crate) fn next_reminder(&self, last: Instant, plain: Duration) -> Option<Instant> {
+    pub(crate) fn next_ping(&self, last: Instant, plain: Duration) -> Option<Instant> {
         let due = self.due?;
         let silence = last.saturating_since(self.since);
-        Some(due.min(last + (silence / REMINDERS_PER_SILENCE).max(plain * REMINDER_PTOS_MIN)))
+        Some(due.min(last + (silence / PTO_PINGS_PER_SILENCE).max(plain * PTO_PING_PTOS_MIN)))
     }
 
     /// Starts again: an acknowledgement came, or keys were discarded.
@@ -110,7 +110,7 @@ impl PtoBackoff {
 
     /// How long to wait for an acknowledgement before the next probe.
     ///
-    /// `plain` is the timeout without backoff: [`crate::path::Rtt::pto_base`] plus, in the space of
+    /// `plain` is the timeout without backoff: [`crate::rtt::Rtt::pto_base`] plus, in the space of
     /// application data, the longest delay the peer promised for acknowledgements. `idle_timeout` is the
     /// idle timeout in force, during the handshake the handshake timeout.
     pub(crate) fn delay(&self, plain: Duration, idle_timeout: Option<Duration>) -> Duration {

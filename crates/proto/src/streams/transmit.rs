@@ -123,7 +123,7 @@ impl Streams {
             self.stats.frames_sent += 1;
             self.stats.bytes_retransmitted += len as u64;
             if !self.repeating {
-                out.note_resent();
+                out.mark_resent();
             }
             if send.has_lost() {
                 self.lost.charge(len);

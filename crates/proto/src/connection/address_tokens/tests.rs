@@ -25,13 +25,13 @@ fn a_token_is_repeated_until_the_client_has_it() {
 fn each_host_is_served_once_as_long_as_it_is_remembered() {
     let mut tokens = AddressTokens::default();
     let host = |n: u8| IpAddr::from([192, 0, 2, n]);
-    assert!(tokens.note_host(host(1)) && !tokens.note_host(host(1)));
+    assert!(tokens.remember_host(host(1)) && !tokens.remember_host(host(1)));
     let mapped = "::ffff:192.0.2.1".parse().unwrap();
-    assert!(!tokens.note_host(mapped), "the same host");
+    assert!(!tokens.remember_host(mapped), "the same host");
     for n in 2..100 {
-        assert!(tokens.note_host(host(n)));
+        assert!(tokens.remember_host(host(n)));
     }
-    assert!(tokens.note_host(host(1)), "it was forgotten");
+    assert!(tokens.remember_host(host(1)), "it was forgotten");
     assert_eq!(tokens.hosts.len(), HOSTS_MAX);
 }
 

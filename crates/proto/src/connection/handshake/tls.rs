@@ -296,7 +296,7 @@ impl TlsHandshake {
         &self.session
     }
 
-    /// The peer's transport parameters, or the defaults before they are known.
+    /// The peer's transport parameters, once they are known.
     pub(in crate::connection) fn peer_parameters(&self) -> Option<&TransportParameters> {
         self.peer_parameters.as_ref()
     }

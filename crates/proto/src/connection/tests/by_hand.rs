@@ -124,7 +124,7 @@ pub(super) fn take(
         dst,
         payload,
         generation: 0,
-        detour: None,
+        off_path: None,
         late: false,
     };
     let numbers = match space {

@@ -95,7 +95,7 @@ fn packets_from_a_thousand_addresses_leave_a_handful_of_tuples() {
                 payload,
             );
         }
-        assert!(pair.server.conn().paths.primary_mut().others().len() <= 3);
+        assert!(pair.server.conn().paths.primary_mut().off_path().len() <= 3);
         pair.strays.clear();
     }
     pair.client.mute = false;

@@ -54,27 +54,27 @@ fn an_acknowledgement_starts_again() {
 }
 
 #[test]
-fn reminders_lie_a_sixteenth_of_the_silence_apart() {
+fn pto_pings_lie_a_sixteenth_of_the_silence_apart() {
     let at = Instant::from_millis;
     let plain = Duration::from_millis(50);
     let mut backoff = PtoBackoff::new(TimerStyle::OncePerRtt);
     (0..3).for_each(|n| backoff.on_timeout(at(50 * n)));
-    assert!(backoff.reminds() && backoff.is_due(at(100)));
-    assert_eq!(backoff.next_reminder(at(100), plain), None);
-    backoff.begin_reminders(at(300));
+    assert!(backoff.sends_pings() && backoff.is_due(at(100)));
+    assert_eq!(backoff.next_ping(at(100), plain), None);
+    backoff.begin_pings(at(300));
     assert!(!backoff.is_due(at(299)) && backoff.is_due(at(300)));
-    assert_eq!(backoff.next_reminder(at(100), plain), Some(at(200)), "two plain timeouts");
-    assert_eq!(backoff.next_reminder(at(250), plain), Some(at(300)), "the timeout itself");
+    assert_eq!(backoff.next_ping(at(100), plain), Some(at(200)), "two plain timeouts");
+    assert_eq!(backoff.next_ping(at(250), plain), Some(at(300)), "the timeout itself");
     backoff.on_timeout(at(16_000));
-    backoff.begin_reminders(at(18_000));
-    assert_eq!(backoff.next_reminder(at(16_000), plain), Some(at(17_000)));
+    backoff.begin_pings(at(18_000));
+    assert_eq!(backoff.next_ping(at(16_000), plain), Some(at(17_000)));
     backoff.reset();
-    assert!(!backoff.reminds() && backoff.is_due(at(17_000)));
+    assert!(!backoff.sends_pings() && backoff.is_due(at(17_000)));
 }
 
 #[test]
-fn classic_timers_know_no_reminders() {
+fn classic_timers_know_no_pto_pings() {
     let mut backoff = PtoBackoff::new(TimerStyle::Classic);
     (0..9).for_each(|_| backoff.on_timeout(Instant::ZERO));
-    assert!(!backoff.reminds());
+    assert!(!backoff.sends_pings());
 }

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::Connection;
 use super::migration::leads_to_loopback;
 use crate::datagram::FourTuple;
-use crate::path::{AddressCredit, Leaving, Pending};
+use crate::path::{AntiAmplification, MigrationCause, Pending};
 
 /// Why a connection cannot move to another address now.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Connection {
     /// See [`MigrateError`]. Then nothing has changed.
     pub fn migrate(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(), MigrateError> {
         let (path, index) = self.own_tuple(now, local_ip)?;
-        self.switch_to(now, path, index, Leaving::Moved);
+        self.switch_to(now, path, index, MigrationCause::Moved);
         Ok(())
     }
 
@@ -60,12 +60,12 @@ impl Connection {
                 let path = self.paths.primary();
                 let addrs = FourTuple { local_ip: None, ..path.tuple.addrs };
                 let (id, remote_cid) = (path.id, path.remote_cids.active_sequence());
-                let index = self.admit(now, id, addrs, AddressCredit::new(true), remote_cid);
+                let index = self.admit(now, id, addrs, AntiAmplification::new(true), remote_cid);
                 (id, index.ok_or(MigrateError::NoConnectionId)?)
             }
             found => found?,
         };
-        self.switch_to(now, path, index, Leaving::Moved);
+        self.switch_to(now, path, index, MigrationCause::Moved);
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Connection {
             return Err(MigrateError::Disabled);
         }
         let addrs = FourTuple { remote, local_ip };
-        if let Some(index) = path.others().iter().position(|tuple| tuple.addrs == addrs) {
+        if let Some(index) = path.off_path().iter().position(|tuple| tuple.addrs == addrs) {
             return Ok((id, index));
         }
         let index = self.try_tuple(now, id, addrs).ok_or(MigrateError::NoConnectionId)?;
@@ -119,7 +119,7 @@ impl Connection {
             return None;
         }
         let remote_cid = path.remote_cids.take_spare()?;
-        self.admit(now, id, addrs, AddressCredit::new(true), remote_cid)
+        self.admit(now, id, addrs, AntiAmplification::new(true), remote_cid)
     }
 
     /// A client tries the address that its server prefers (RFC 9000 §9.6). Of two, it takes that of the family
