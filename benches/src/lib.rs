@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, FourTuple, Instant,
-    ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
+    ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, FourTuple,
+    Instant, ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
 };
 use rustls::pki_types::PrivatePkcs8KeyDer;
 
@@ -127,9 +127,8 @@ impl Pair {
             server: Side::new("127.0.0.1:443", Some(Arc::new(server_config))),
             chunk: Bytes::from(vec![7; 64 * 1024]),
         };
-        let config = ClientConfig::new(Arc::new(client))
-            .with_transport(transport)
-            .expect("a valid configuration");
+        let config =
+            ClientConfig::new(Arc::new(client)).with_transport(transport).expect("a valid configuration");
         let addrs = FourTuple { remote: pair.server.addr, local_ip: None };
         let connected = pair.client.endpoint.connect(pair.now, &config, addrs, "localhost");
         pair.client.connection = Some(connected.expect("a connection"));

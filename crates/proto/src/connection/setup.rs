@@ -22,7 +22,7 @@ use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
 use crate::ids::TupleId;
-use crate::path::{AntiAmplification, Path, Paths, ProbeTimer, Tuple};
+use crate::path::{AntiAmplification, Path, PathSetup, Paths, ProbeTimer, Tuple};
 use crate::sessions::SessionView;
 use crate::space::{AckPolicy, NumberSpace};
 use crate::streams::{SendMemory, Streams};
@@ -167,9 +167,16 @@ fn first_path(setup: &mut ConnectionSetup, data: NumberSpace) -> Path {
     let mut tuple = Tuple::new(TupleId(0), setup.addrs, amplification, &setup.transport, setup.now, &mut rng);
     // The handshake proves the address (RFC 9000 §8.1), and before its end there is no other.
     tuple.validated = true;
-    let (cids_max, endpoint) = (setup.transport.connection_ids, setup.endpoint.clone());
-    let pto = ProbeTimer::new(setup.now, setup.transport.timers);
-    let mut path = Path::new(data, setup.local_cid, setup.remote_cid, tuple, pto, cids_max, endpoint, rng);
+    let mut path = Path::new(PathSetup {
+        space: data,
+        local_cid: setup.local_cid,
+        remote_cid: setup.remote_cid,
+        remote_cids_max: setup.transport.connection_ids,
+        tuple,
+        pto: ProbeTimer::new(setup.now, setup.transport.timers),
+        config: setup.endpoint.clone(),
+        rng,
+    });
     if let Some(preferred) = setup.preferred_address {
         path.local_cids.add_preferred(preferred.cid);
     }

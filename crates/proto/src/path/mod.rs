@@ -78,18 +78,27 @@ pub(crate) struct Path {
     last_id: u32,
 }
 
+/// What a connection gives to its first path.
+pub(crate) struct PathSetup {
+    pub(crate) space: NumberSpace,
+    /// The connection ID that the peer writes to in the handshake.
+    pub(crate) local_cid: ConnectionId,
+    /// The connection ID that is written to in the handshake.
+    pub(crate) remote_cid: ConnectionId,
+    /// How many connection IDs of the peer are kept at a time (`active_connection_id_limit`).
+    pub(crate) remote_cids_max: u64,
+    /// The tuple of the handshake.
+    pub(crate) tuple: Tuple,
+    pub(crate) pto: ProbeTimer,
+    pub(crate) config: Arc<EndpointConfig>,
+    pub(crate) rng: Rng,
+}
+
 impl Path {
     /// Path 0, on which the handshake takes place.
-    pub(crate) fn new(
-        space: NumberSpace,
-        local_cid: ConnectionId,
-        remote_cid: ConnectionId,
-        mut tuple: Tuple,
-        pto: ProbeTimer,
-        remote_cids_max: u64,
-        config: Arc<EndpointConfig>,
-        mut rng: Rng,
-    ) -> Self {
+    pub(crate) fn new(setup: PathSetup) -> Self {
+        let PathSetup { space, local_cid, remote_cid, remote_cids_max, mut tuple, pto, config, mut rng } =
+            setup;
         let id = PathId::ZERO;
         tuple.peer_dst = Some(local_cid);
         let cids = LocalCids::new(id, local_cid, config, rng.fork());
