@@ -61,7 +61,7 @@ impl Side {
             let segment = transmit.segment_size.unwrap_or(transmit.len);
             while !train.is_empty() {
                 let payload = train.split_to(segment.min(train.len()));
-                let addrs = FourTuple { remote: self.addr, local_ip: None };
+                let addrs = FourTuple::new(self.addr, None);
                 peer.receive(now, Datagram { addrs, ecn: Ecn::NotEct, payload });
             }
         }
@@ -129,7 +129,7 @@ impl Pair {
         };
         let config =
             ClientConfig::new(Arc::new(client)).with_transport(transport).expect("a valid configuration");
-        let addrs = FourTuple { remote: pair.server.addr, local_ip: None };
+        let addrs = FourTuple::new(pair.server.addr, None);
         let connected = pair.client.endpoint.connect(pair.now, &config, addrs, "localhost");
         pair.client.connection = Some(connected.expect("a connection"));
         while pair.client.connection().is_handshaking() || pair.server.connection().is_handshaking() {

@@ -50,7 +50,7 @@ impl Host {
 
     /// Takes a datagram from `remote`.
     pub fn receive(&mut self, now: Instant, remote: SocketAddr, payload: &[u8]) {
-        let addrs = FourTuple { remote, local_ip: None };
+        let addrs = FourTuple::new(remote, None);
         let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) };
         match self.endpoint.handle_datagram(now, datagram, &mut self.batch) {
             Route::Connection(handle, datagram) => {
@@ -124,7 +124,7 @@ impl Pair {
 
     /// Begins a connection of the client.
     fn dial(&mut self, config: &ClientConfig) {
-        let addrs = FourTuple { remote: self.server.addr, local_ip: None };
+        let addrs = FourTuple::new(self.server.addr, None);
         let connection = self.client.endpoint.connect(self.now, config, addrs, crypto::SERVER_NAME);
         self.client.connections.push(connection.expect("a connection"));
     }
@@ -204,7 +204,7 @@ impl TokenServer {
         let Some(first) = self.pair.client.drain(self.pair.now).into_iter().next() else { return };
         let stolen = kind & 2 != 0;
         let remote = if stolen { SocketAddr::from(([10, 0, 0, 9], 1000)) } else { self.pair.client.addr };
-        let addrs = FourTuple { remote, local_ip: None };
+        let addrs = FourTuple::new(remote, None);
         let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(&first[..]) };
         let server = &mut self.pair.server;
         if let Route::Incoming(incoming) =

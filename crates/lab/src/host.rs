@@ -205,7 +205,7 @@ impl Host {
         server: SocketAddr,
         workload: Workload,
     ) -> Result<usize, String> {
-        let addrs = FourTuple { remote: server, local_ip: None };
+        let addrs = FourTuple::new(server, None);
         let (handle, connection) = self
             .endpoint
             .connect(now, config, addrs, crate::crypto::SERVER_NAME)
@@ -249,7 +249,7 @@ impl Host {
         if self.closed.contains(&packet.destination) {
             return Ok(());
         }
-        let addrs = FourTuple { remote: packet.source, local_ip: Some(packet.destination.ip()) };
+        let addrs = FourTuple::new(packet.source, Some(packet.destination.ip()));
         let ecn = Ecn::from_bits(packet.ecn.bits());
         let datagram = Datagram { addrs, ecn, payload: BytesMut::from(packet.payload.as_slice()) };
         match self.endpoint.handle_datagram(outbox.now, datagram, &mut self.batch) {

@@ -4,6 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::BytesMut;
 
+/// Names a socket of this end, for those who have several: one for each network interface, say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct SocketId(pub u16);
+
 /// The addresses of a network path, as far as this end knows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FourTuple {
@@ -11,13 +15,21 @@ pub struct FourTuple {
     pub remote: SocketAddr,
     /// The local address that the datagram was sent to or is to be sent from, where the socket tells.
     pub local_ip: Option<IpAddr>,
+    /// The socket that it arrived at, or is to leave from.
+    pub socket: SocketId,
 }
 
 impl FourTuple {
+    /// Addresses at the only socket of this end, or the first of several.
+    pub fn new(remote: SocketAddr, local_ip: Option<IpAddr>) -> Self {
+        Self { remote, local_ip, socket: SocketId::default() }
+    }
+
     /// Whether a datagram that arrived with the addresses `arrived` has taken this path. Where this end left the
     /// choice of its address to the kernel, every address fits.
     pub(crate) fn is_taken_by(&self, arrived: &Self) -> bool {
         self.remote == arrived.remote
+            && self.socket == arrived.socket
             && (self.local_ip == arrived.local_ip || self.local_ip.is_none() || arrived.local_ip.is_none())
     }
 }
@@ -68,7 +80,7 @@ pub struct Datagram {
 /// A train of datagrams to send: the first `len` bytes of the [`TransmitBatch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where to send it and from where.
+    /// Where to send it, from where and by which socket.
     pub addrs: FourTuple,
     /// The ECN codepoint to send it with.
     pub ecn: Ecn,
@@ -122,5 +134,18 @@ impl TransmitBatch {
     /// The transmission has `len` bytes.
     pub(crate) fn set_len(&mut self, len: usize) {
         self.len = len;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_at_another_socket_has_taken_another_path() {
+        let tuple = FourTuple::new(([10, 0, 0, 1], 443).into(), None);
+        let arrived = FourTuple { local_ip: Some([10, 0, 0, 2].into()), ..tuple };
+        assert!(tuple.is_taken_by(&arrived));
+        assert!(!tuple.is_taken_by(&FourTuple { socket: SocketId(1), ..arrived }));
     }
 }

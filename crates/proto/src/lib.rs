@@ -72,12 +72,12 @@ pub use config::{
     AddressValidation, ClientConfig, ConfigError, EndpointConfig, RetryPolicy, ServerConfig, SpinBit,
     TransportConfig,
 };
-pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, TimerReason};
+pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, PathStats, TimerReason};
 pub use crypto::{
     AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError,
     restrict_suites, sealed_tickets,
 };
-pub use datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
+pub use datagram::{Datagram, Ecn, FourTuple, SocketId, Transmit, TransmitBatch};
 pub use datagrams::{
     DatagramDropReason, DatagramId, DatagramOptions, DatagramStats, DroppedDatagram, SendDatagramError,
 };

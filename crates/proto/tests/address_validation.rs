@@ -169,7 +169,7 @@ impl Server {
     }
 
     fn receive(&mut self, payload: &[u8], port: u16) -> Route {
-        let addrs = FourTuple { remote: ([10, 0, 0, 9], port).into(), local_ip: None };
+        let addrs = FourTuple::new(([10, 0, 0, 9], port).into(), None);
         let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) };
         self.endpoint.handle_datagram(self.now, datagram, &mut self.batch)
     }

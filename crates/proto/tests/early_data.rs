@@ -257,7 +257,7 @@ fn sealed_tickets_resume_at_any_server_with_the_keys_but_take_no_early_data() {
     for key in [1, 1, 2] {
         let mut pair = Setup::default().dial();
         pair.server.endpoint.set_server_config(Some(Arc::new(sealed(key))));
-        let addrs = fulmar_proto::FourTuple { remote: pair.server.addr, local_ip: None };
+        let addrs = fulmar_proto::FourTuple::new(pair.server.addr, None);
         let dialled = pair.client.endpoint.connect(pair.now, &client(), addrs, "localhost").unwrap();
         assert_eq!(dialled.1.early_data(), EarlyData::Unused);
         pair.client.connection = Some(dialled);

@@ -21,7 +21,7 @@ fn first_datagrams(seed: u8) -> Vec<Vec<u8>> {
 }
 
 fn datagram(payload: &[u8], port: u16) -> Datagram {
-    let addrs = FourTuple { remote: ([10, 0, 0, 9], port).into(), local_ip: None };
+    let addrs = FourTuple::new(([10, 0, 0, 9], port).into(), None);
     Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) }
 }
 

@@ -22,7 +22,7 @@ const LEFT_MAX: i64 = 64 << 10;
 fn repeat(setup: Setup, client: &ClientConfig, fill: usize, life: impl Fn(&mut Pair)) {
     let mut pair = setup.dial();
     let mut live = || {
-        let addrs = FourTuple { remote: SERVER.parse().unwrap(), local_ip: None };
+        let addrs = FourTuple::new(SERVER.parse().unwrap(), None);
         life(&mut pair);
         pair.run_for(Duration::from_secs(100));
         for end in [&mut pair.client, &mut pair.server] {

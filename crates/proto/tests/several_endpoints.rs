@@ -38,7 +38,7 @@ impl Server {
     }
 
     fn receive(&mut self, at: usize, payload: &[u8]) -> Route {
-        let addrs = FourTuple { remote: pair::CLIENT.parse().unwrap(), local_ip: None };
+        let addrs = FourTuple::new(pair::CLIENT.parse().unwrap(), None);
         let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) };
         self.endpoints[at].handle_datagram(NOW, datagram, &mut self.batch)
     }

@@ -62,7 +62,7 @@ impl FulmarEnd {
 
     fn connect(&mut self, now: Instant) {
         let Some(config) = self.to_connect.take() else { return };
-        let addrs = FourTuple { remote: server_address(), local_ip: None };
+        let addrs = FourTuple::new(server_address(), None);
         match self.endpoint.connect(now, &config, addrs, fulmar_lab::crypto::SERVER_NAME) {
             Ok((handle, connection)) => {
                 self.handle = Some(handle);
@@ -108,7 +108,7 @@ impl End for FulmarEnd {
     }
 
     fn receive(&mut self, now: Instant, packet: &Packet) {
-        let addrs = FourTuple { remote: packet.source, local_ip: None };
+        let addrs = FourTuple::new(packet.source, None);
         let ecn = Ecn::from_bits(packet.ecn.bits());
         let datagram = Datagram { addrs, ecn, payload: BytesMut::from(packet.payload.as_slice()) };
         match self.endpoint.handle_datagram(now, datagram, &mut self.batch) {

@@ -152,7 +152,7 @@ impl Client {
             ..EndpointConfig::new(ResetKey::new(&rng.bytes::<32>()))
         };
         let mut endpoint = Endpoint::new(Arc::new(config), None, rng.bytes());
-        let addrs = FourTuple { remote: server, local_ip: None };
+        let addrs = FourTuple::new(server, None);
         let (handle, connection) =
             endpoint.connect(fulmar_base::Instant::ZERO, &profile.config()?, addrs, SERVER_NAME)?;
         Ok(Self {
@@ -322,7 +322,7 @@ impl Client {
         let mut buffer = [0; 2048];
         for _ in 0..DATAGRAMS_PER_STEP {
             let Some((len, remote)) = receive_from(&self.socket, &mut buffer)? else { return Ok(()) };
-            let addrs = FourTuple { remote, local_ip: None };
+            let addrs = FourTuple::new(remote, None);
             let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(&buffer[..len]) };
             let now = self.now();
             if let Route::Connection(_, datagram) =

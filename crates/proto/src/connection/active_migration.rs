@@ -98,7 +98,7 @@ impl Connection {
         if disabled && remote == path.first_remote {
             return Err(MigrateError::Disabled);
         }
-        let addrs = FourTuple { remote, local_ip };
+        let addrs = FourTuple { local_ip, ..path.tuple.addrs };
         if let Some(index) = path.off_path().iter().position(|tuple| tuple.addrs == addrs) {
             return Ok((id, index));
         }
@@ -144,7 +144,7 @@ impl Connection {
             return;
         }
         let local_ip = current.local_ip.filter(|ip| ip.is_ipv4() == remote.is_ipv4());
-        if let Some(index) = self.try_tuple(now, id, FourTuple { remote, local_ip }) {
+        if let Some(index) = self.try_tuple(now, id, FourTuple { remote, local_ip, ..current }) {
             self.paths.primary_mut().preferred = Some(remote);
             self.probe(now, id, index);
         }

@@ -71,7 +71,7 @@ use rustls::pki_types::CertificateDer;
 pub use self::active_migration::MigrateError;
 pub use self::handshake::EarlyData;
 pub(crate) use self::setup::{Admission, ConnectionSetup};
-pub use self::stats::ConnectionStats;
+pub use self::stats::{ConnectionStats, PathStats};
 pub use self::timers::TimerReason;
 
 use self::address_tokens::AddressTokens;

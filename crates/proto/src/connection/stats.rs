@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use fulmar_wire::Version;
+use fulmar_wire::{PathId, Version};
 
 use super::Connection;
 use crate::crypto::CipherSuite;
+use crate::datagram::FourTuple;
 use crate::datagrams::DatagramStats;
 use crate::ext::OneWayDelays;
+use crate::path::Path;
 use crate::streams::StreamStats;
 
 /// What is counted while the connection runs.
@@ -127,7 +129,53 @@ pub struct ConnectionStats {
     pub datagrams: DatagramStats,
 }
 
+/// A snapshot of the figures of one path.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct PathStats {
+    /// The path.
+    pub path: PathId,
+    /// The addresses in use.
+    pub addrs: FourTuple,
+    /// Whether the peer was seen to receive there.
+    pub validated: bool,
+    /// The congestion window in bytes.
+    pub cwnd: u64,
+    /// Bytes in flight.
+    pub bytes_in_flight: u64,
+    /// The pacing rate in bytes per second.
+    pub pacing_rate: u64,
+    /// The smoothed round-trip time, or the assumed one before the first measurement.
+    pub rtt: Duration,
+    /// The size of a full datagram, in bytes of UDP payload.
+    pub mtu: u16,
+    /// Probe timeouts in a row.
+    pub pto_count: u32,
+}
+
+impl PathStats {
+    fn of(path: &Path) -> Self {
+        let Path { id, tuple, pto, .. } = path;
+        Self {
+            path: *id,
+            addrs: tuple.addrs,
+            validated: tuple.validated,
+            cwnd: tuple.congestion.controller().window(),
+            bytes_in_flight: tuple.congestion.bytes_in_flight(),
+            pacing_rate: tuple.congestion.pacing_rate(),
+            rtt: tuple.rtt.smoothed(),
+            mtu: tuple.mtu(),
+            pto_count: pto.backoff.count(),
+        }
+    }
+}
+
 impl Connection {
+    /// The figures of each path as they are now, in the order of their IDs.
+    pub fn path_stats(&self) -> impl Iterator<Item = PathStats> {
+        self.paths.iter().map(PathStats::of)
+    }
+
     /// The figures as they are now.
     pub fn stats(&self) -> ConnectionStats {
         let counters = &self.telemetry.stats;

@@ -88,7 +88,7 @@ mod tests {
     use crate::datagram::{Ecn, FourTuple};
 
     fn datagram(len: usize) -> Datagram {
-        let addrs = FourTuple { remote: ([10, 0, 0, 1], 1).into(), local_ip: None };
+        let addrs = FourTuple::new(([10, 0, 0, 1], 1).into(), None);
         Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::zeroed(len) }
     }
 

@@ -133,7 +133,7 @@ impl End {
     /// Takes a datagram; returns what the endpoint answers by itself, and to whom.
     pub(super) fn receive(&mut self, now: Instant, flying: &Flying) -> Option<(SocketAddr, Flying)> {
         self.account_received(flying);
-        let addrs = FourTuple { remote: flying.from, local_ip: flying.to.map(|to| to.ip()) };
+        let addrs = FourTuple::new(flying.from, flying.to.map(|to| to.ip()));
         let payload = BytesMut::from(&flying.payload[..]);
         let datagram = Datagram { addrs, ecn: flying.ecn, payload };
         let reply = match self.endpoint.handle_datagram(now, datagram, &mut self.batch) {

@@ -117,7 +117,7 @@ impl Setup {
         };
         pair.server.answer = self.answer;
         pair.server.more_addrs.extend(self.preferred);
-        let addrs = FourTuple { remote: pair.server.addr, local_ip: None };
+        let addrs = FourTuple::new(pair.server.addr, None);
         let connection = pair.client.endpoint.connect(pair.now, &client, addrs, self.server_name).unwrap();
         pair.client.connection = Some(connection);
         pair

@@ -124,7 +124,7 @@ impl Endpoint {
             return Err(ConnectError::EndpointClosed);
         }
         let now = core.advance(clock::now());
-        let addrs = FourTuple { remote, local_ip: None };
+        let addrs = FourTuple::new(remote, None);
         let (handle, connection) = core.endpoint.connect(now, &config, addrs, server_name)?;
         let inner = worker.insert(&mut core, handle, connection);
         drop(core);

@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn answers_leave_in_order_and_those_that_find_no_room_are_lost() {
-        let addrs = FourTuple { remote: ([127, 0, 0, 1], 1).into(), local_ip: None };
+        let addrs = FourTuple::new(([127, 0, 0, 1], 1).into(), None);
         let transmit = Transmit { addrs, ecn: Ecn::NotEct, len: 4, segment_size: None };
         let mut replies = Replies::default();
         for number in 0..2 * REPLIES_MAX as u32 {

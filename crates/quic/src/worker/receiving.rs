@@ -175,7 +175,7 @@ impl Worker {
 
 fn into_datagram(received: Received) -> Datagram {
     Datagram {
-        addrs: FourTuple { remote: received.remote, local_ip: received.local_ip },
+        addrs: FourTuple::new(received.remote, received.local_ip),
         ecn: Ecn::from_bits(received.ecn),
         payload: received.payload,
     }

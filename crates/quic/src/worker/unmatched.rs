@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn datagram(number: usize) -> Datagram {
-        let addrs = FourTuple { remote: ([127, 0, 0, 1], 1).into(), local_ip: None };
+        let addrs = FourTuple::new(([127, 0, 0, 1], 1).into(), None);
         Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(&number.to_be_bytes()[..]) }
     }
 

@@ -38,7 +38,7 @@ fn setup(side: Side, now: Instant) -> ConnectionSetup {
         local_cid: cid(local),
         remote_cid: cid(remote),
         preferred_address: None,
-        addrs: FourTuple { remote: addr.parse().unwrap(), local_ip: None },
+        addrs: FourTuple::new(addr.parse().unwrap(), None),
         endpoint: Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32]))),
         // With a log, which must take whatever comes as well.
         transport: Arc::new(TransportConfig { log_entries: 1_000, ..TransportConfig::default() }),

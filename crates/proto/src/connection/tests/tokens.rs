@@ -49,7 +49,7 @@ impl Server {
         let keys = Keys::initial(Version::V1, &dst, Side::Client, AeadBackend::default());
         let ids = (dst, cid(CLIENT_CID));
         let first = packet(&keys, (PacketKind::Initial, token), ids, 0, &[Frame::Ping], 1_200);
-        let addrs = FourTuple { remote: from, local_ip: None };
+        let addrs = FourTuple::new(from, None);
         let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(&first[..]) };
         match self.endpoint.handle_datagram(NOW, datagram, &mut self.batch) {
             Route::Incoming(incoming) => {
