@@ -80,7 +80,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A tuple from another address of this end: its path, and where it is among the others of that.
+    /// A tuple from another address of this end: its path, and where it is among those off the path of that.
     fn own_tuple(&mut self, now: Instant, local_ip: Option<IpAddr>) -> Result<(PathId, usize), MigrateError> {
         if !self.lifecycle.is_open() {
             return Err(MigrateError::Closed);

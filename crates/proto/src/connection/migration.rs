@@ -44,7 +44,7 @@ impl OffPathArrival {
 }
 
 impl Connection {
-    /// Adds a tuple to a path; returns where it is among the others.
+    /// Adds a tuple to a path; returns where it is among those off the path.
     pub(super) fn admit(
         &mut self,
         now: Instant,
@@ -386,8 +386,8 @@ impl Path {
     /// When a validation needs attention.
     pub(super) fn validation_deadline(&self) -> Option<Instant> {
         let active = self.tuple.validation.as_ref();
-        let others = self.off_path().iter().filter_map(|tuple| tuple.validation.as_ref());
-        active.into_iter().chain(others).map(Validation::next_timeout).min()
+        let off_path = self.off_path().iter().filter_map(|tuple| tuple.validation.as_ref());
+        active.into_iter().chain(off_path).map(Validation::next_timeout).min()
     }
 }
 

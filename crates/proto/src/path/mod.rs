@@ -54,7 +54,7 @@ pub(crate) struct Path {
     /// The tuple in use.
     pub(crate) tuple: Tuple,
     off_path: Vec<Tuple>,
-    /// Which of the others was in use before and is returned to if the one in use fails.
+    /// Which of those off the path was in use before and is returned to if the one in use fails.
     fallback: Option<TupleId>,
     /// When the tuple in use was last changed.
     pub(crate) switched: Option<Instant>,

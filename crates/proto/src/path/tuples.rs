@@ -75,7 +75,7 @@ impl Path {
         &mut self.off_path
     }
 
-    /// Where the tuple that a datagram has taken is among the others.
+    /// Where the tuple that a datagram has taken is among those off the path.
     pub(crate) fn off_path_at(&self, arrived: &FourTuple) -> Option<usize> {
         self.off_path.iter().position(|tuple| tuple.addrs.is_taken_by(arrived))
     }
@@ -96,14 +96,14 @@ impl Path {
     }
 
     /// Gives up the oldest tuple that was only tried if no ID is left for the next address of the peer. The last of
-    /// the others is the newest, and stays.
+    /// those off the path is the newest, and stays.
     pub(crate) fn keep_a_spare_cid(&mut self, events: &mut Events) {
         if !self.remote_cids.has_spare() {
             self.forget_oldest_tried(self.off_path.len().saturating_sub(1), events);
         }
     }
 
-    /// Removes the oldest of the first `among` others, but not the one to return to.
+    /// Removes the oldest of the first `among` of those off the path, but not the one to return to.
     fn forget_oldest_tried(&mut self, among: usize, events: &mut Events) {
         let tried = self.off_path[..among].iter().position(|tuple| Some(tuple.id) != self.fallback);
         if let Some(index) = tried {
@@ -192,7 +192,7 @@ impl Path {
         }
     }
 
-    /// Makes one of the others the tuple in use.
+    /// Makes one of those off the path the tuple in use.
     pub(crate) fn switch_to(
         &mut self,
         now: Instant,
@@ -227,7 +227,7 @@ impl Path {
         }
     }
 
-    /// Where the tuple to return to is among the others.
+    /// Where the tuple to return to is among those off the path.
     pub(crate) fn fallback_index(&self) -> Option<usize> {
         let fallback = self.fallback?;
         self.off_path.iter().position(|tuple| tuple.id == fallback)
