@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-wire", &["fulmar-base"]),
     ("fulmar-fec", &["fulmar-base"]),
     ("fulmar-sim", &["fulmar-base"]),
-    ("fulmar-udp", &["fulmar-base"]),
+    ("fulmar-udp", &[]),
     ("fulmar-proto", &["fulmar-base", "fulmar-wire", "fulmar-fec"]),
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),
