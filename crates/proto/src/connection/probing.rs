@@ -9,7 +9,7 @@ use fulmar_wire::PathId;
 use super::Connection;
 use super::extensions::Extensions;
 use super::handshake::HandshakeState;
-use super::recovery::{peer_max_ack_delay, pto_base};
+use super::recovery::{peer_max_ack_delay, pto_base, space_and_tuples};
 use crate::config::TransportConfig;
 use crate::ids::SpaceId;
 use crate::log::LogEvent;
@@ -215,11 +215,7 @@ impl Connection {
     }
 
     fn demand_probes(&mut self, now: Instant, space: SpaceId, probes: u8) {
-        let numbers = match space {
-            SpaceId::Data(path) => self.paths.get_mut(path).map(|path| &mut path.space),
-            _ => self.handshake.spaces.get_mut(space),
-        };
-        if let Some(numbers) = numbers {
+        if let Some((numbers, _)) = space_and_tuples(&mut self.paths, &mut self.handshake, space) {
             numbers.probes.demand(probes);
         }
         self.queue_probe_data(now, space);

@@ -10,7 +10,7 @@ use super::handshake::{is_zero_rtt, kind_of};
 use super::lifecycle::State;
 use super::migration::OffPathArrival;
 use super::opening::{Discard, OpenedPacket, open};
-use super::recovery::pto_base;
+use super::recovery::{pto_base, space_and_tuples};
 use super::telemetry::kind_for_log;
 use crate::config::MTU_MIN;
 use crate::crypto::trailing_token;
@@ -265,14 +265,13 @@ impl Connection {
         }
         let Self { paths, handshake, extensions, liveness, .. } = self;
         let Some(path) = paths.get_mut(space.path()) else { return };
-        let pto = || pto_base(path, handshake, extensions);
         // A packet that breaks a silence in which probes went unanswered shows that the path is back, and the probe that
         // the backoff has put off is due now. Where packets keep coming while nothing gets through the other way, the
         // backoff holds. In the handshake the timeouts may come from a guess that is too short, and prove no silence.
         if self.config.timers == TimerStyle::OncePerRtt
             && path.pto.backoff.count() >= RETURN_PTOS
             && handshake.is_confirmed()
-            && liveness.idle.since_received(now) > pto()
+            && liveness.idle.since_received(now) > pto_base(path, handshake, extensions)
         {
             path.pto.backoff.on_return();
         }
@@ -378,11 +377,8 @@ impl Connection {
         {
             self.log_figures(now, id, None);
         }
-        let numbers = match cx.space {
-            SpaceId::Data(path) => self.paths.get_mut(path).map(|path| &mut path.space),
-            _ => self.handshake.spaces.get_mut(cx.space),
-        };
-        let Some(numbers) = numbers else { return };
+        let found = space_and_tuples(&mut self.paths, &mut self.handshake, cx.space);
+        let Some((numbers, _)) = found else { return };
         let is_newest = numbers.largest_received().is_none_or(|largest| largest < number);
         numbers.on_received(now, number, seen.ack_eliciting, ecn);
         // RFC 9000 §9.3: a packet that is older than others may have left before the peer moved.
