@@ -43,10 +43,10 @@ pub struct CubicConfig {
     pub initial_window: Option<u64>,
     /// Whether a flow whose window shrinks makes room for others faster (RFC 9438 §4.7).
     pub fast_convergence: bool,
-    /// Whether losses on a long path (80 ms and more) that are few, less than one in 20, and come without a rise of
-    /// the delay, are taken for chance and not for congestion. RFC 9438 knows no such exception; with `false` it is
-    /// followed strictly. Default true: over a satellite that loses one packet in 64, the strict reaction leaves a
-    /// thousandth of the capacity.
+    /// Whether losses that come without a rise of the delay, and are less than one in 50 or as many after a reaction as before
+    /// it, are taken for chance and not for congestion. RFC 9438 knows no such exception; with `false` it is
+    /// followed strictly. Default true: over a radio link that loses one packet in 64, the strict reaction leaves a
+    /// small part of the capacity, over a satellite a thousandth.
     pub tolerate_random_loss: bool,
 }
 
@@ -211,13 +211,17 @@ impl Cubic {
     fn is_tolerated(&mut self, event: &CongestionEvent) -> bool {
         let lost = event.lost_packets;
         let tolerated =
-            self.random_loss.as_mut().is_some_and(|random_loss| random_loss.tolerates(lost, false));
+            self.random_loss.as_mut().is_some_and(|it| it.tolerates(lost, event.largest_sent_time, false));
         tolerated && event.cause == Cause::Loss && !event.persistent
     }
 
     fn react(&mut self, now: Instant, cause: Cause) {
         self.recovery.enter(now);
         if cause == Cause::Loss {
+            if let Some(random_loss) = &mut self.random_loss {
+                // Half of the step back.
+                random_loss.on_reaction(now, self.state.window * (10 + BETA_TENTHS) / 20);
+            }
             self.loss_round.begin(now, self.state.ssthresh.is_none());
         }
         self.rate.restart(now);
@@ -247,6 +251,15 @@ impl Cubic {
         }
     }
 
+    /// The last reaction had no cause (RFC 9438 §4.9.2): a window that has grown beyond the old one stays.
+    fn undo_reaction(&mut self) {
+        if self.state.window < self.undo.window {
+            self.state = self.undo.clone();
+            self.recovery.release();
+            self.loss_round.end();
+        }
+    }
+
     /// Goes to `window`, from a window that the path never carried: that one is nothing to return to.
     fn retreat(&mut self, window: u64) {
         let state = &mut self.state;
@@ -266,8 +279,9 @@ impl Controller for Cubic {
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
-        if let Some(random_loss) = &mut self.random_loss {
-            random_loss.on_ack(now, ack);
+        let window = self.state.window;
+        if self.random_loss.as_mut().is_some_and(|random_loss| random_loss.on_ack(now, ack, window)) {
+            self.undo_reaction();
         }
         if let Some(retreat) = self.slow_start.check_unvalidated(now, ack, u64::from(self.max_datagram_size))
         {
@@ -330,11 +344,8 @@ impl Controller for Cubic {
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
         let restores = self.recovery.on_spurious(spurious.bytes, spurious.sent_time);
-        // RFC 9438 §4.9.2: a window that has grown beyond the old one stays.
-        if restores && self.state.window < self.undo.window {
-            self.state = self.undo.clone();
-            self.recovery.release();
-            self.loss_round.end();
+        if restores {
+            self.undo_reaction();
         }
     }
 

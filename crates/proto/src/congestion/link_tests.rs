@@ -68,7 +68,10 @@ fn a_policer_behind_a_short_path_costs_one_flight() {
             let mut transfer = Transfer::new(&control, &link.shared(), 800);
             let time = transfer.run();
             let lost = transfer.packets_lost;
-            assert!((20..lost_max).contains(&lost), "{control:?}, {one_way} ms, {bucket} bytes: {lost} lost");
+            // CUBIC tries whether losses without a queue are chance, and loses more while it does.
+            let tried = if matches!(control, CongestionControl::Cubic(_)) { 70 } else { 0 };
+            let range = 20..lost_max + tried;
+            assert!(range.contains(&lost), "{control:?}, {one_way} ms, {bucket} bytes: {lost} lost");
             assert!(time < Duration::from_millis(1_200), "{control:?}, {one_way} ms: {time:?}");
         }
     }

@@ -1,9 +1,13 @@
-//! Losses that are no sign of congestion: few of them, on a long path, without a queue.
+//! Losses that are no sign of congestion: few of them, without a queue, or as many at a smaller window.
 //!
-//! A radio link loses packets at random. On a path over a satellite, a controller that takes each loss for congestion is
-//! left with a thousandth of the capacity, since its window needs many round trips to grow back. That the queue tells the two
-//! kinds apart is the idea of TCP Veno (C. P. Fu and S. C. Liew, 2003). The bounds are our own. No RFC has this exception,
-//! so controllers say where they use it.
+//! A radio link loses packets at random. A controller that takes each loss for congestion is left with a part of the
+//! capacity, the smaller the longer the path, since its window needs many round trips to grow back. Two things tell the
+//! kinds apart. A queue: that is the idea of TCP Veno (C. P. Fu and S. C. Liew, 2003). And what a reaction brings:
+//! a policer, or a queue too short to be seen in the delay, drops what exceeds the capacity, so that a smaller window loses
+//! next to nothing. So a reaction is a trial: if the path loses as much after it, it loses at random, the reaction is undone,
+//! and so much is tolerated from then on. The trial is our own.
+//!
+//! No RFC has this exception, so controllers say where they use it.
 
 use std::time::Duration;
 
@@ -12,46 +16,97 @@ use fulmar_base::Instant;
 use super::AckEvent;
 use super::delay::DelayWatch;
 
-/// On shorter paths the window grows back fast enough, and what looks like chance may be the work of a queue that is
-/// kept short.
-const LONG_RTT: Duration = Duration::from_millis(80);
-
-/// The rate of loss is a mean over the latest packets that forgets with this weight.
-const WEIGHT: u32 = 128;
-
-/// After this many packets nothing is left of the mean before them.
-const MEMORY: u64 = 2048;
-
 /// One, as a rate of loss.
-const ONE: u32 = 1 << 20;
+const ONE: u64 = 1 << 32;
 
-/// From this rate on, losses are congestion whatever the delay says: a policer or a very short queue gives no other
-/// sign.
-const RATE_MAX: u32 = ONE / 20;
+/// What is tolerated beyond twice the rate that trials have shown: BBR.LossThresh of draft-ietf-ccwg-bbr, which a sender may
+/// lose while it probes a path that it shares.
+const TOLERANCE: u64 = ONE / 50;
 
-/// A delay that exceeds the smallest by this part of it, within these bounds, is a queue.
-const QUEUE_DIVISOR: u32 = 16;
-const QUEUE_MIN: Duration = Duration::from_millis(4);
-const QUEUE_MAX: Duration = Duration::from_millis(25);
+/// More is congestion in any case, as BBR version 1 took it for the work of a policer (lt_loss_thresh of Linux, a fifth).
+const RATE_MAX: u64 = ONE / 5;
+
+/// The rate is a mean over the latest packets that forgets with this weight: a burst of ten packets is [`TOLERANCE`] of it.
+const WEIGHT: u64 = 512;
+
+/// A mean over fewer packets sees heavy losses within a round trip. It may exceed what is tolerated by this much, four times
+/// the deviation that a tolerable rate has in it.
+const FAST_WEIGHT: u64 = 64;
+const FAST_TOLERANCE: u64 = ONE / 16;
+
+/// After this many packets nothing is left of the means before them.
+const MEMORY: u64 = 16 * WEIGHT;
+
+/// A trial is long enough to lose this many packets at the rate before it, so that half of them are told from all, within
+/// bounds of one window of the smallest mean and four of the largest.
+const TRIAL_LOSSES: u64 = 8;
+const TRIAL_MIN: u64 = FAST_WEIGHT;
+const TRIAL_MAX: u64 = 4 * WEIGHT;
 
 /// Tells random losses from congestion.
 #[derive(Debug, Clone, Default)]
 pub(in crate::congestion) struct RandomLoss {
-    rate: u32,
+    rate: u64,
+    fast_rate: u64,
+    /// What the path loses whatever is sent, as far as trials have shown it.
+    ambient: u64,
+    trial: Option<Trial>,
     delay: DelayWatch,
     min_rtt: Duration,
 }
 
+/// What a path loses after a reaction to losses.
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    since: Instant,
+    /// The rate of loss before it.
+    before: u64,
+    acked: u64,
+    lost: u64,
+    /// It shows nothing once the window has grown to this.
+    window_max: u64,
+}
+
+impl Trial {
+    fn is_over(&self) -> bool {
+        let length = (TRIAL_LOSSES * ONE / self.before.max(1)).clamp(TRIAL_MIN, TRIAL_MAX);
+        self.acked + self.lost >= length
+    }
+
+    /// The rate of loss since the reaction.
+    fn rate(&self) -> u64 {
+        self.lost * ONE / (self.acked + self.lost).max(1)
+    }
+
+    /// Whether the reaction has brought nothing: most of the losses are still there, and more than are tolerated in any case.
+    fn was_in_vain(&self) -> bool {
+        (TOLERANCE..RATE_MAX).contains(&self.rate()) && self.rate() >= self.before / 2
+    }
+}
+
 impl RandomLoss {
-    /// Takes an ACK frame.
-    pub(in crate::congestion) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
+    /// Takes an ACK frame; `window` is the controller's. Returns whether it ends a trial in which the path has lost as much as
+    /// before: the last reaction had no cause.
+    pub(in crate::congestion) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>, window: u64) -> bool {
         self.min_rtt = ack.rtt.min();
         if let Some(sample) = ack.rtt_sample {
             self.delay.on_sample(now, sample, self.min_rtt);
         }
         for _ in 0..ack.acked_packets.min(MEMORY) {
             self.rate -= self.rate / WEIGHT;
+            self.fast_rate -= self.fast_rate / FAST_WEIGHT;
         }
+        self.trial.take_if(|trial| window >= trial.window_max);
+        if let Some(trial) = self.trial.as_mut().filter(|trial| ack.largest_sent_time > trial.since) {
+            trial.acked += ack.acked_packets;
+        }
+        self.trial.take_if(|trial| trial.is_over()).is_some_and(|trial| self.judge(trial))
+    }
+
+    fn judge(&mut self, trial: Trial) -> bool {
+        let random = trial.was_in_vain() && self.is_empty();
+        self.ambient = if random { self.ambient.max(trial.rate()) } else { self.ambient / 2 };
+        random
     }
 
     /// The smallest round-trip time of the path so far.
@@ -59,15 +114,42 @@ impl RandomLoss {
         self.min_rtt
     }
 
-    /// Counts the loss of `packets`, and returns whether they may be random and need no reaction. A queue says that they are
-    /// not, unless the sender has just made it itself, to probe the path (`own_queue`).
-    pub(in crate::congestion) fn tolerates(&mut self, packets: u64, own_queue: bool) -> bool {
+    /// The controller reacts to losses: what is lost from now on, until the window grows to `window_max`, shows whether that
+    /// helps.
+    pub(in crate::congestion) fn on_reaction(&mut self, now: Instant, window_max: u64) {
+        if self.trial.is_none() && self.is_empty() {
+            // Heavy losses are recent: the longer mean is still far below them.
+            let is_heavy = self.fast_rate > self.rate + FAST_TOLERANCE;
+            let before = if is_heavy { self.fast_rate } else { self.rate };
+            self.trial = Some(Trial { since: now, before, acked: 0, lost: 0, window_max });
+        }
+    }
+
+    /// Counts the loss of `packets`, the newest of them sent at `sent`, and returns whether they may be random and need no
+    /// reaction. A queue says that they are not, unless the sender has just made it itself, to probe the path (`own_queue`).
+    pub(in crate::congestion) fn tolerates(&mut self, packets: u64, sent: Instant, own_queue: bool) -> bool {
         for _ in 0..packets.min(MEMORY) {
             self.rate += (ONE - self.rate) / WEIGHT;
+            self.fast_rate += (ONE - self.fast_rate) / FAST_WEIGHT;
         }
-        let queue = (self.min_rtt / QUEUE_DIVISOR).clamp(QUEUE_MIN, QUEUE_MAX);
-        let is_empty = self.delay.recent_min().is_none_or(|recent| recent <= self.min_rtt + queue);
-        self.min_rtt >= LONG_RTT && self.rate <= RATE_MAX && (own_queue || is_empty)
+        if let Some(trial) = self.trial.as_mut().filter(|trial| sent > trial.since) {
+            trial.lost += packets;
+        }
+        // One reaction to a trial: what it brings is not known yet.
+        let usual = self.tolerated();
+        let tolerated = self.trial.map_or(usual, |trial| (2 * trial.before).clamp(usual, RATE_MAX));
+        let is_heavy = self.rate > tolerated || self.fast_rate > tolerated + FAST_TOLERANCE;
+        !is_heavy && (own_queue || self.is_empty())
+    }
+
+    /// The rate of loss that is tolerated.
+    fn tolerated(&self) -> u64 {
+        (TOLERANCE + 2 * self.ambient).min(RATE_MAX)
+    }
+
+    /// Whether the delay shows no queue.
+    fn is_empty(&self) -> bool {
+        !self.delay.shows_queue(self.min_rtt)
     }
 }
 

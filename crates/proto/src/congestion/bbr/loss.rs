@@ -133,7 +133,7 @@ impl Bbr {
         // A departure from the draft: bounds follow what was delivered, and a sender that is held back by them delivers no
         // more. A loss by chance in PROBE_DOWN would keep its slow pace until the next probe.
         let own_queue = self.phase == Phase::ProbeDown && !self.cycle.takes_from_others;
-        let by_chance = self.losses.random.tolerates(1, own_queue);
+        let by_chance = self.losses.random.tolerates(1, lost.sent_time, own_queue);
         self.on_loss_in_round(!by_chance);
         if !by_chance {
             self.check_overflow(now, lost);

@@ -22,7 +22,7 @@
 //!   of the delay ends it, heavy losses end it at once and the bandwidth is measured anew, and marks end it as losses do.
 //! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
 //! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
-//! - Losses: on long paths few losses without a queue lower no bound. Nowhere do they lower that of a probe below what the path
+//! - Losses: few losses without a queue lower no bound. Nowhere do they lower that of a probe below what the path
 //!   holds, but a probe that takes from others lowers it as they do. A queue that overflows without a probe is not fed further.
 //! - PROBE_RTT is rarer on long paths, and spared where the queue is empty.
 //! - The pace has a lower bound, and no margin where there is no queue.
@@ -289,7 +289,7 @@ impl Controller for Bbr {
         self.delivered = ack.total_delivered;
         self.newest_acked = self.newest_acked.max(ack.largest_sent_time);
         self.check_unvalidated_flight(now, ack);
-        self.losses.random.on_ack(now, ack);
+        self.losses.random.on_ack(now, ack, self.control.window);
         let rs = self.sample(now, ack);
         if let Some(rtt) = rs.rtt {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));

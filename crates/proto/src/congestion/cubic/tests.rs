@@ -106,7 +106,7 @@ fn a_flow_that_shrinks_aims_lower() {
     cubic.on_congestion(at(100), &loss(at(60)));
     assert_eq!(cubic.state.plateau, Some(59_500), "17/20 of 70,000");
     let config =
-        CubicConfig { initial_window: Some(100_000), fast_convergence: false, ..CubicConfig::default() };
+        CubicConfig { initial_window: Some(100_000), fast_convergence: false, tolerate_random_loss: false };
     let mut alone = Cubic::new(&config, SIZE);
     alone.on_congestion(at(50), &loss(at(0)));
     alone.on_congestion(at(100), &loss(at(60)));

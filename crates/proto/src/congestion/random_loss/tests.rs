@@ -1,58 +1,167 @@
 use super::super::test_path::{SIZE, ack, rtt};
 use super::*;
 
-const RTT: Duration = Duration::from_millis(600);
+const RTT: Duration = Duration::from_millis(20);
+const STEP: Duration = Duration::from_millis(5);
+const WINDOW: u64 = 100_000;
 
-/// Acknowledges so many packets, one by one and 5 ms apart, with a round-trip time longer than the smallest by `extra`.
-fn acknowledge(random: &mut RandomLoss, min_rtt: Duration, extra: Duration, packets: u32) {
-    let rtt = rtt(min_rtt);
-    for packet in 0..packets {
-        let now = Instant::ZERO + Duration::from_millis(5) * packet;
-        let ack = AckEvent { rtt_sample: Some(min_rtt + extra), ..ack(u64::from(SIZE), now, &rtt) };
-        random.on_ack(now, &ack);
+/// A path whose packets are acknowledged one by one and some time apart.
+struct Path {
+    random: RandomLoss,
+    now: Instant,
+    /// What the round-trip time exceeds the smallest by.
+    extra: Duration,
+    window: u64,
+}
+
+impl Path {
+    fn new() -> Self {
+        Self {
+            random: RandomLoss::default(),
+            now: Instant::from_millis(1),
+            extra: Duration::ZERO,
+            window: WINDOW,
+        }
+    }
+
+    /// Acknowledges so many packets; returns whether one of them ended a trial that was in vain.
+    fn acknowledge(&mut self, packets: u32) -> bool {
+        let rtt = rtt(RTT);
+        let mut in_vain = false;
+        for _ in 0..packets {
+            self.now += STEP;
+            let ack = ack(u64::from(SIZE), self.now, &rtt);
+            let ack = AckEvent { rtt_sample: Some(RTT + self.extra), ..ack };
+            in_vain |= self.random.on_ack(self.now, &ack, self.window);
+        }
+        in_vain
+    }
+
+    fn lose(&mut self, packets: u64) -> bool {
+        self.random.tolerates(packets, self.now, false)
+    }
+
+    /// Loses one packet in `period`, `count` times. Returns whether all of that was tolerated.
+    fn lose_one_in(&mut self, period: u32, count: u32) -> bool {
+        (0..count).fold(true, |all, _| {
+            self.acknowledge(period - 1);
+            self.lose(1) && all
+        })
+    }
+
+    /// Loses one packet in `period` until that is not tolerated, and reacts.
+    fn lose_until_reaction(&mut self, period: u32) {
+        let reaction = (0..1_000).find(|_| !self.lose_one_in(period, 1));
+        assert!(reaction.is_some(), "one packet in {period} is too many");
+        self.random.on_reaction(self.now, WINDOW + 1);
     }
 }
 
 #[test]
-fn a_loss_now_and_then_is_chance() {
-    let mut random = RandomLoss::default();
-    for _ in 0..50 {
-        acknowledge(&mut random, RTT, Duration::ZERO, 63);
-        assert!(random.tolerates(1, false));
-    }
-    for _ in 0..50 {
-        acknowledge(&mut random, RTT, Duration::ZERO, 62);
-        assert!(random.tolerates(2, false));
-    }
+fn a_loss_now_and_then_is_chance_on_any_path() {
+    assert!(Path::new().lose_one_in(64, 200));
 }
 
 #[test]
-fn many_losses_are_congestion() {
-    let mut random = RandomLoss::default();
-    acknowledge(&mut random, RTT, Duration::ZERO, 200);
-    assert!(random.tolerates(6, false) && !random.tolerates(1, false));
-    // The past is forgotten.
-    acknowledge(&mut random, RTT, Duration::ZERO, 200);
-    assert!(random.tolerates(1, false));
+fn a_short_burst_of_losses_is_chance() {
+    let mut path = Path::new();
+    path.acknowledge(500);
+    assert!(path.lose(3));
+}
+
+#[test]
+fn heavy_losses_are_congestion_at_once() {
+    let mut path = Path::new();
+    path.acknowledge(500);
+    assert!(!path.lose(8));
+}
+
+#[test]
+fn losses_of_one_in_twenty_are_congestion_until_a_trial_has_shown_something_else() {
+    let mut path = Path::new();
+    path.lose_until_reaction(20);
+    // As many are lost after the reaction: it was in vain, and so many losses are tolerated from then on.
+    let mut in_vain = false;
+    for _ in 0..40 {
+        in_vain |= path.acknowledge(19);
+        assert!(path.lose(1));
+    }
+    assert!(in_vain);
+    assert!(path.lose_one_in(20, 200));
+}
+
+#[test]
+fn losses_that_a_reaction_ends_are_congestion() {
+    let mut path = Path::new();
+    path.lose_until_reaction(20);
+    assert!(!path.acknowledge(2_000));
+    path.lose_until_reaction(20);
+}
+
+#[test]
+fn losses_that_a_reaction_makes_fewer_are_congestion() {
+    let mut path = Path::new();
+    path.lose_until_reaction(10);
+    let in_vain = (0..40).fold(false, |any, _| {
+        let ended = path.acknowledge(79);
+        path.lose(1);
+        any || ended
+    });
+    assert!(!in_vain);
+    path.lose_until_reaction(10);
+}
+
+#[test]
+fn a_trial_is_not_in_vain_where_a_queue_stands() {
+    let mut path = Path::new();
+    path.lose_until_reaction(20);
+    path.extra = Duration::from_millis(20);
+    let in_vain = (0..40).fold(false, |any, _| {
+        let ended = path.acknowledge(19);
+        path.lose(1);
+        any || ended
+    });
+    assert!(!in_vain);
+}
+
+#[test]
+fn one_packet_in_four_is_congestion_however_often_it_is_tried() {
+    let mut path = Path::new();
+    for _ in 0..5 {
+        path.lose_until_reaction(4);
+        path.lose_one_in(4, 100);
+    }
+    assert!(!path.lose_one_in(4, 20));
+}
+
+#[test]
+fn a_trial_shows_nothing_once_the_window_has_grown_back() {
+    let mut path = Path::new();
+    path.lose_until_reaction(20);
+    path.window = WINDOW + 1;
+    let in_vain = (0..40).fold(false, |any, _| {
+        let ended = path.acknowledge(19);
+        path.lose(1);
+        any || ended
+    });
+    assert!(!in_vain);
 }
 
 #[test]
 fn a_loss_with_a_queue_is_congestion() {
-    let mut random = RandomLoss::default();
-    acknowledge(&mut random, RTT, Duration::from_millis(26), 200);
-    assert!(!random.tolerates(1, false));
+    let mut path = Path::new();
+    path.acknowledge(100);
+    path.extra = Duration::from_millis(20);
+    path.acknowledge(100);
+    assert!(!path.lose(1));
 }
 
 #[test]
 fn a_loss_with_a_queue_of_the_senders_own_is_not() {
-    let mut random = RandomLoss::default();
-    acknowledge(&mut random, RTT, Duration::from_millis(26), 200);
-    assert!(random.tolerates(6, true) && !random.tolerates(1, true));
-}
-
-#[test]
-fn a_loss_on_a_usual_path_is_congestion() {
-    let mut random = RandomLoss::default();
-    acknowledge(&mut random, Duration::from_millis(79), Duration::ZERO, 200);
-    assert!(!random.tolerates(1, false));
+    let mut path = Path::new();
+    path.acknowledge(100);
+    path.extra = Duration::from_millis(20);
+    path.acknowledge(500);
+    assert!(path.random.tolerates(3, path.now, true));
+    assert!(!path.random.tolerates(8, path.now, true));
 }
