@@ -168,3 +168,28 @@ fn handles_survive_their_runtime() {
         assert!(endpoints.server.accept().await.is_none());
     });
 }
+
+#[test]
+fn an_upload_that_was_read_to_the_end_was_delivered_though_the_server_hangs_up() {
+    run_threaded(async {
+        const CLIENTS: usize = 50;
+        let endpoints = Endpoints::new();
+        let server = endpoints.server.clone();
+        let serving = tokio::spawn(async move {
+            for _ in 0..CLIENTS {
+                let connection = server.accept().await.expect("an open endpoint").await.expect("a handshake");
+                let mut recv = connection.accept_uni().await.expect("an open connection");
+                assert_eq!(recv.read_to_end(100).await.expect("all of it"), b"an upload");
+            }
+        });
+        for client in 0..CLIENTS {
+            let connecting = endpoints.client.connect(endpoints.addr, "localhost").expect("a valid address");
+            let connection = connecting.await.expect("a handshake");
+            let mut send = connection.open_uni().await.expect("an open connection");
+            send.write_all(b"an upload").await.expect("an open stream");
+            send.finish().expect("an open stream");
+            assert_eq!(send.stopped().await, Ok(None), "client {client}");
+        }
+        serving.await.expect("no panic");
+    });
+}

@@ -138,7 +138,11 @@ impl Sender<'_> {
             (None, Slot::Close) if !space.is_data() && self.parts.handshake.is_confirmed() => {}
             (None, Slot::Close) => {
                 if let Some(close) = self.close {
-                    close.write(!space.is_data(), &mut frames);
+                    let frame = close.frame(!space.is_data());
+                    // What was received is received: the peer shall not take for lost what was read to its end.
+                    frames.keep_tail(frame.encoded_len(dialect));
+                    self.parts.write_ack(now, space, &mut frames);
+                    frames.write_tail(&frame);
                 }
             }
         }
