@@ -351,7 +351,12 @@ impl Connection {
         self.liveness.idle.on_pto_changed();
         match consequence {
             Consequence::Nothing | Consequence::StreamData => {}
-            Consequence::Acked => self.log_figures(cx.now, cx.space.path(), None),
+            Consequence::Acked => {
+                let window = self.paths.primary().tuple.congestion.controller().window();
+                let stats = &mut self.telemetry.stats;
+                stats.cwnd_max = stats.cwnd_max.max(window);
+                self.log_figures(cx.now, cx.space.path(), None);
+            }
             Consequence::Handshake(progress) => self.on_handshake_progress(cx.now, progress)?,
             Consequence::HandshakeDone => {
                 let handshake = &mut self.handshake;
