@@ -215,3 +215,35 @@ fn what_was_received_is_acknowledged_beside_the_close() {
         assert_eq!(lost, events.len() - 1, "it is the last event");
     }
 }
+
+#[test]
+fn a_refusal_that_the_network_reports_ends_an_attempt_of_which_nothing_was_answered() {
+    let server = pair::SERVER.parse().unwrap();
+    let mut pair = Setup::default().dial();
+    pair.server.mute = true;
+    pair.run_for(Duration::from_millis(50));
+    let now = pair.now;
+    pair.client.conn().on_refused(now, "10.0.0.2:444".parse().unwrap());
+    pair.server.conn().on_refused(now, pair::CLIENT.parse().unwrap());
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!((pair.lost(Side::Client), pair.lost(Side::Server)), (None, None));
+    let now = pair.now;
+    pair.client.conn().on_refused(now, server);
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!(pair.lost(Side::Client), Some(ConnectionError::Refused));
+    assert_eq!(pair.client.endpoint.open_connections(), 0);
+}
+
+#[test]
+fn a_refusal_ends_nothing_once_the_server_was_heard() {
+    let server = pair::SERVER.parse().unwrap();
+    for millis in [12, 30, 200] {
+        let mut pair = Setup::default().dial();
+        pair.run_for(Duration::from_millis(millis));
+        let now = pair.now;
+        pair.client.conn().on_refused(now, server);
+        pair.run_for(Duration::from_millis(100));
+        assert_eq!(pair.lost(Side::Client), None, "after {millis} ms");
+        pair.transfer(Side::Client, 1_000, Duration::from_secs(1));
+    }
+}

@@ -1,5 +1,7 @@
 //! The ways in which a connection ends, and what is said when this end closes it (RFC 9000 §10).
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCode, VarInt};
@@ -74,6 +76,17 @@ impl Connection {
         if self.lifecycle.is_open() {
             self.start_closing(now, CloseCode::Application(code), reason);
             self.push_lost(ConnectionError::LocallyClosed);
+        }
+    }
+
+    /// The network says that nobody listens at `remote`, to which this end has sent. Anyone can say so who knows the ports, so
+    /// it is a hint: it ends a client's attempt to connect there of which nothing was ever answered, with
+    /// [`ConnectionError::Refused`], and nothing else. An address that the client has left does not count.
+    pub fn on_refused(&mut self, now: Instant, remote: SocketAddr) {
+        let is_unanswered =
+            self.side.is_client() && self.lifecycle.is_open() && self.telemetry.stats.datagrams_received == 0;
+        if is_unanswered && self.paths.primary().tuple.addrs.remote == remote {
+            self.abandon(now, ConnectionError::Refused);
         }
     }
 
