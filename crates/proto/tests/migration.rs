@@ -335,7 +335,9 @@ fn download_behind_a_nat(mut passes: impl FnMut(&[u8]) -> bool + 'static) -> Dur
         while let Ok(Some(chunk)) = pair.client.conn().streams().recv(id).read(usize::MAX, true) {
             read += chunk.bytes.len();
         }
-        if read > 300_000 && let Some(mut passes) = passes.take() {
+        if read > 300_000
+            && let Some(mut passes) = passes.take()
+        {
             moved = Some(pair.now);
             appear_at(pair, Side::Client, "10.0.0.1:2000");
             pair.client.wire =
@@ -366,4 +368,23 @@ fn a_download_goes_on_at_a_server_that_knows_each_connection_id_at_one_address_o
         *first.get_or_insert_with(|| dst.clone()) != dst
     });
     assert!(time < Duration::from_secs(3), "{time:?}");
+}
+
+#[test]
+fn data_with_pauses_goes_on_behind_a_nat_though_the_client_sends_nothing() {
+    let mut pair = Pair::connected();
+    let id = pair.server.conn().streams().open(fulmar_proto::Dir::Uni).unwrap();
+    let mut read = 0;
+    for tick in 0..100 {
+        if tick == 50 {
+            appear_at(&mut pair, Side::Client, "10.0.0.1:2000");
+        }
+        pair.server.conn().streams().send(id).write(&[7; 1_000]).unwrap();
+        pair.run_for(30 * MS);
+        while pair.client.conn().streams().accept(fulmar_proto::Dir::Uni).is_some() {}
+        while let Ok(Some(chunk)) = pair.client.conn().streams().recv(id).read(usize::MAX, true) {
+            read += chunk.bytes.len();
+        }
+    }
+    assert_eq!(read, 100_000, "the client asks within a few pauses, and the rest follows");
 }

@@ -345,6 +345,10 @@ impl Connection {
     /// Does what a frame means beyond its owner.
     fn follow(&mut self, cx: &FrameContext<'_>, consequence: Consequence) -> Result<(), TransportError> {
         if matches!(consequence, Consequence::StreamData) {
+            if self.side.is_client() {
+                let rtt = self.paths.primary().tuple.rtt.smoothed();
+                self.liveness.watchdog.on_data(cx.now, rtt);
+            }
             self.grow_address_token(cx.now);
             return Ok(());
         }
