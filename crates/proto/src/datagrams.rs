@@ -93,6 +93,7 @@ pub(crate) enum DatagramEvent {
 
 /// Counts of what happened to datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DatagramStats {
     /// Datagrams written into packets.
     pub sent: u64,

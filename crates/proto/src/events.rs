@@ -75,6 +75,7 @@ pub enum PathEvent {
 
 /// Why a connection ended.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectionError {
     /// The peer supports none of our QUIC versions.
     #[error("the peer speaks no QUIC version that this end speaks")]
@@ -112,6 +113,10 @@ pub enum ConnectionError {
     /// The handshake did not complete in time.
     #[error("handshake timeout: no usable answer from the peer")]
     HandshakeTimedOut,
+    /// Nobody listens at the server's address, says the network, before anything was heard of the server. That is a hint, which
+    /// nothing proves: see [`Connection::on_refused`](crate::Connection::on_refused).
+    #[error("connection refused: nobody listens at the address")]
+    Refused,
     /// The application of this end closed the connection.
     #[error("closed by this end")]
     LocallyClosed,
@@ -123,6 +128,7 @@ impl ConnectionError {
         match self {
             Self::TimedOut | Self::HandshakeTimedOut => io::ErrorKind::TimedOut,
             Self::Reset => io::ErrorKind::ConnectionReset,
+            Self::Refused => io::ErrorKind::ConnectionRefused,
             Self::LocallyClosed => io::ErrorKind::NotConnected,
             Self::VersionMismatch
             | Self::Transport(_)

@@ -267,3 +267,30 @@ fn sealed_tickets_resume_at_any_server_with_the_keys_but_take_no_early_data() {
     }
     assert_eq!(resumed, [false, true, false]);
 }
+
+#[test]
+fn early_data_that_a_server_accepts_and_drops_is_sent_again() {
+    for len in [1, 5_000, 100_000] {
+        let friends = Friends::new();
+        let mut pair = friends.setup().dial();
+        // The server cannot open any packet of early data.
+        pair.client.wire = Box::new(|mut flying| {
+            let mut at = 0;
+            while let Ok(packet) = read_packet(&flying.payload[at..], 8) {
+                at += packet.len;
+                if matches!(packet.kind, ProtectedKind::ZeroRtt { .. }) {
+                    flying.payload[at - 1] ^= 1;
+                }
+            }
+            vec![flying]
+        });
+        let start = pair.now;
+        let id = send_early(&mut pair, len);
+        assert!(!receive(&mut pair, id, len));
+        let time = pair.now - start;
+        assert!(time < Duration::from_millis(500), "{len} bytes took {time:?}");
+        pair.run_for(Duration::from_millis(100));
+        assert!(early_packets(&pair) > 0);
+        assert_eq!(pair.client.conn().early_data(), EarlyData::Accepted);
+    }
+}

@@ -5,8 +5,8 @@ mod pair;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar_proto::{ConnectionError, Side, TransportConfig, TransportErrorCode};
-use pair::{Answer, Pair, Setup};
+use fulmar_proto::{ConnectionError, Dir, Event, Side, StreamEvent, TransportConfig, TransportErrorCode};
+use pair::{Answer, Pair, Setup, read_available};
 
 fn idle_after(timeout: Duration) -> TransportConfig {
     TransportConfig { max_idle_timeout: Some(timeout), ..TransportConfig::default() }
@@ -175,4 +175,75 @@ fn a_flood_at_a_closed_connection_is_answered_ever_more_rarely() {
     }
     let answers = pair.client.sent.len() - before;
     assert!((2..20).contains(&answers), "{answers} answers");
+}
+
+/// The client sends a stream; the server reads it to its end and closes at once. So many of its datagrams are lost then.
+fn upload_to_a_server_that_hangs_up(lost: u32) -> Pair {
+    let mut pair = Pair::connected();
+    let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
+    pair.client.conn().streams().send(id).write(b"an upload").unwrap();
+    pair.client.conn().streams().send(id).finish().unwrap();
+    let (mut read, mut lost) = (Vec::new(), lost);
+    let done = pair.run_while_waiting(Duration::from_secs(1), |pair| {
+        let is_over = read_available(&mut pair.server, id, &mut read);
+        if is_over {
+            let now = pair.now;
+            pair.server.conn().close(now, 7u32.into(), Bytes::new());
+            pair.server.wire = Box::new(move |flying| {
+                let is_lost = lost > 0;
+                lost = lost.saturating_sub(1);
+                if is_lost { Vec::new() } else { vec![flying] }
+            });
+        }
+        is_over
+    });
+    assert!(done && read == b"an upload");
+    pair.run_for(Duration::from_secs(2));
+    pair
+}
+
+#[test]
+fn what_was_received_is_acknowledged_beside_the_close() {
+    // Also where the first close is lost: what the client sends again is answered by another one.
+    for lost in [0, 1] {
+        let mut pair = upload_to_a_server_that_hangs_up(lost);
+        let events = std::mem::take(&mut pair.client.events);
+        let place = |wanted: fn(&Event) -> bool| events.iter().position(wanted);
+        let finished = place(|event| matches!(event, Event::Stream(StreamEvent::Finished(_))));
+        let lost = place(|event| matches!(event, Event::ConnectionLost { .. })).expect("the close arrives");
+        assert!(finished.is_some_and(|finished| finished < lost), "{events:?}");
+        assert_eq!(lost, events.len() - 1, "it is the last event");
+    }
+}
+
+#[test]
+fn a_refusal_that_the_network_reports_ends_an_attempt_of_which_nothing_was_answered() {
+    let server = pair::SERVER.parse().unwrap();
+    let mut pair = Setup::default().dial();
+    pair.server.mute = true;
+    pair.run_for(Duration::from_millis(50));
+    let now = pair.now;
+    pair.client.conn().on_refused(now, "10.0.0.2:444".parse().unwrap());
+    pair.server.conn().on_refused(now, pair::CLIENT.parse().unwrap());
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!((pair.lost(Side::Client), pair.lost(Side::Server)), (None, None));
+    let now = pair.now;
+    pair.client.conn().on_refused(now, server);
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!(pair.lost(Side::Client), Some(ConnectionError::Refused));
+    assert_eq!(pair.client.endpoint.open_connections(), 0);
+}
+
+#[test]
+fn a_refusal_ends_nothing_once_the_server_was_heard() {
+    let server = pair::SERVER.parse().unwrap();
+    for millis in [12, 30, 200] {
+        let mut pair = Setup::default().dial();
+        pair.run_for(Duration::from_millis(millis));
+        let now = pair.now;
+        pair.client.conn().on_refused(now, server);
+        pair.run_for(Duration::from_millis(100));
+        assert_eq!(pair.lost(Side::Client), None, "after {millis} ms");
+        pair.transfer(Side::Client, 1_000, Duration::from_secs(1));
+    }
 }

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 /// Why dialling failed before anything was sent.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// The endpoint was closed.
     #[error("the endpoint is closed")]
@@ -26,6 +27,7 @@ pub enum ConnectError {
 
 /// Why an incoming connection could not be accepted.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AcceptError {
     /// The endpoint was closed.
     #[error("the endpoint is closed")]
@@ -40,6 +42,7 @@ pub enum AcceptError {
 
 /// Why reading from a stream failed.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The peer abandoned the stream with this code (RESET_STREAM, RFC 9000 §19.4). Bytes that were not read are gone.
     #[error("stream reset by the peer with code {0}")]
@@ -54,6 +57,7 @@ pub enum ReadError {
 
 /// Why [`RecvStream::read_exact`](crate::RecvStream::read_exact) failed.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadExactError {
     /// The stream ended after this many bytes. They can still be read.
     #[error("the stream ended after {0} bytes")]
@@ -65,6 +69,7 @@ pub enum ReadExactError {
 
 /// Why [`RecvStream::read_to_end`](crate::RecvStream::read_to_end) failed.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadToEndError {
     /// The stream is longer than the limit. What was received so far can still be read.
     #[error("the stream is longer than {0} bytes")]
@@ -76,6 +81,7 @@ pub enum ReadToEndError {
 
 /// Why writing to a stream failed.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The peer wants no more of this stream and gave this code (STOP_SENDING, RFC 9000 §19.5).
     #[error("sending stopped by the peer with code {0}")]
@@ -90,7 +96,11 @@ pub enum WriteError {
 
 /// Why waiting for the end of a sent stream failed.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StoppedError {
+    /// This end has reset the stream itself, so that it was neither delivered nor stopped.
+    #[error("the stream was reset by this end")]
+    Reset,
     /// The connection ended first: the peer may or may not have received everything.
     #[error("connection lost: {0}")]
     ConnectionLost(#[from] ConnectionError),
@@ -103,6 +113,7 @@ pub struct ClosedStream;
 
 /// Why an unreliable datagram was not sent.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SendDatagramError {
     /// The peer takes no datagrams (RFC 9221 §3).
     #[error("the peer does not support datagrams")]
@@ -167,8 +178,11 @@ impl From<WriteError> for io::Error {
 
 impl From<StoppedError> for io::Error {
     fn from(error: StoppedError) -> Self {
-        let StoppedError::ConnectionLost(lost) = &error;
-        Self::new(lost.io_kind(), error)
+        let kind = match &error {
+            StoppedError::Reset => io::ErrorKind::NotConnected,
+            StoppedError::ConnectionLost(lost) => lost.io_kind(),
+        };
+        Self::new(kind, error)
     }
 }
 

@@ -115,7 +115,7 @@ pub use fulmar_proto::{
     TokenKeys, TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
     WorkerCids, restrict_suites,
 };
-pub use fulmar_udp::{BufferSizes, Dscp, SocketStats};
+pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/migration.md")]

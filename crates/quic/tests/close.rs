@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Endpoints, Pair, run, run_threaded, within};
-use fulmar::{ConnectionError, TransportConfig, VarInt};
+use fulmar::{ConnectError, ConnectionError, Endpoint, TransportConfig, TransportErrorCode, VarInt};
 
 #[test]
 fn the_peer_is_told_code_and_reason() {
@@ -122,7 +122,9 @@ fn closing_an_endpoint_closes_everything() {
         }
         assert!(send.write(b"x").await.is_err());
         assert!(server.accept().await.is_none());
-        assert!(server.connect(*addr, "localhost").is_err());
+        client.close(VarInt::ZERO, b"");
+        let refused = client.connect(*addr, "localhost").expect_err("the endpoint is closed");
+        assert_eq!(refused, ConnectError::EndpointClosed);
         within(Duration::from_secs(10), async { tokio::join!(server.wait_idle(), client.wait_idle()) }).await;
         assert_eq!((server.stats().open_connections, client.stats().open_connections), (0, 0));
     });
@@ -166,5 +168,121 @@ fn handles_survive_their_runtime() {
         assert_eq!(client.open_bi().await.expect_err("no worker"), ConnectionError::LocallyClosed);
         endpoints.server.wait_idle().await;
         assert!(endpoints.server.accept().await.is_none());
+    });
+}
+
+#[test]
+fn an_upload_that_was_read_to_the_end_was_delivered_though_the_server_hangs_up() {
+    run_threaded(async {
+        const CLIENTS: usize = 50;
+        let endpoints = Endpoints::new();
+        let server = endpoints.server.clone();
+        let serving = tokio::spawn(async move {
+            for _ in 0..CLIENTS {
+                let connection = server.accept().await.expect("an open endpoint").await.expect("a handshake");
+                let mut recv = connection.accept_uni().await.expect("an open connection");
+                assert_eq!(recv.read_to_end(100).await.expect("all of it"), b"an upload");
+            }
+        });
+        for client in 0..CLIENTS {
+            let connecting = endpoints.client.connect(endpoints.addr, "localhost").expect("a valid address");
+            let connection = connecting.await.expect("a handshake");
+            let mut send = connection.open_uni().await.expect("an open connection");
+            send.write_all(b"an upload").await.expect("an open stream");
+            send.finish().expect("an open stream");
+            assert_eq!(send.stopped().await, Ok(None), "client {client}");
+        }
+        serving.await.expect("no panic");
+    });
+}
+
+/// Whether a connection was refused by the server's endpoint.
+fn is_refusal(error: &ConnectionError) -> bool {
+    matches!(error, ConnectionError::ConnectionClosed { code, .. } if *code == TransportErrorCode::CONNECTION_REFUSED)
+}
+
+#[test]
+fn who_connects_to_a_closed_endpoint_is_refused_at_once() {
+    run(async {
+        let Endpoints { server, client, addr } = Endpoints::new();
+        // One attempt waits already, the other comes later.
+        let waiting = client.connect(addr, "localhost").expect("a valid address");
+        while server.stats().waiting_incoming == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        server.close(VarInt::ZERO, b"");
+        let later = client.connect(addr, "localhost").expect("a valid address");
+        for connecting in [waiting, later] {
+            let error = within(Duration::from_secs(2), connecting).await.expect_err("nobody accepts");
+            assert!(is_refusal(&error), "{error}");
+        }
+        assert!(server.accept().await.is_none());
+    });
+}
+
+#[test]
+fn who_connects_when_nobody_can_accept_any_more_is_refused() {
+    run(async {
+        let Pair { server, client, endpoints } = Pair::new().await;
+        let Endpoints { server: acceptor, client: dialler, addr } = endpoints;
+        drop(acceptor);
+        let connecting = dialler.connect(addr, "localhost").expect("a valid address");
+        let error = within(Duration::from_secs(2), connecting).await.expect_err("nobody accepts");
+        assert!(is_refusal(&error), "{error}");
+        // The connection that there was lives on.
+        drop(client.open_uni().await.expect("an open connection"));
+        server.accept_uni().await.expect("an open connection");
+    });
+}
+
+/// An address of the loopback interface at which nobody listens.
+#[cfg(target_os = "linux")]
+fn nobody() -> std::net::SocketAddr {
+    std::net::UdpSocket::bind(common::loopback()).and_then(|socket| socket.local_addr()).expect("a free port")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_port_at_which_nobody_listens_refuses_at_once() {
+    run(async {
+        let Endpoints { client, server, addr } = Endpoints::new();
+        for _ in 0..3 {
+            let connecting = client.connect(nobody(), "localhost").expect("a valid address");
+            let error = within(Duration::from_secs(2), connecting).await.expect_err("nobody listens");
+            assert_eq!(error, ConnectionError::Refused);
+        }
+        // The socket is as good as before.
+        let pair = Endpoints { client, server, addr }.connect().await;
+        pair.client.close(VarInt::ZERO, b"");
+    });
+}
+
+#[test]
+fn a_refusal_ends_no_connection_that_was_established() {
+    run(async {
+        let other = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let other = other.expect("a runtime");
+        let identity = common::Identity::new();
+        let config = identity.server_config(TransportConfig::default(), common::ALPN);
+        let guard = other.enter();
+        let server = Endpoint::server(config, common::loopback()).expect("a server endpoint");
+        drop(guard);
+        let addr = server.local_addr().expect("a bound socket");
+        let client = Endpoint::client(common::loopback()).expect("a client endpoint");
+        client.set_default_client_config(identity.client_config(TransportConfig::default(), common::ALPN));
+        other.spawn(async move {
+            let incoming = server.accept().await.expect("an open endpoint");
+            incoming.await.expect("a handshake").closed().await
+        });
+        let connection =
+            client.connect(addr, "localhost").expect("a valid address").await.expect("a handshake");
+        // The server vanishes, and with it its socket.
+        other.shutdown_background();
+        let mut send = connection.open_uni().await.expect("an open connection");
+        for _ in 0..20 {
+            send.write_all(b"anybody there?").await.expect("an open connection");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(connection.close_reason(), None);
     });
 }

@@ -2,9 +2,12 @@
 
 mod common;
 
-use common::{ALPN, Identity, loopback, run};
+use std::time::Duration;
+
+use common::{ALPN, Identity, loopback, run, within};
 use fulmar::{
-    AddressValidation, EarlyData, Endpoint, RetryPolicy, ServerConfig, SessionStore, TransportConfig, VarInt,
+    AddressValidation, ConnectionError, EarlyData, Endpoint, ReadError, ReadToEndError, RetryPolicy,
+    ServerConfig, SessionStore, TransportConfig, VarInt,
 };
 
 /// A server that answers each stream with what it received, and whether that was early data.
@@ -103,5 +106,45 @@ fn a_retry_on_demand_and_a_token_that_spares_it() {
             retries.push(count > 0);
         }
         assert_eq!(retries, [true, false]);
+    });
+}
+
+#[test]
+fn early_data_to_a_server_that_is_gone_ends_with_the_handshake() {
+    run(async {
+        let identity = Identity::new();
+        let server = echo(&identity, |config| config.with_early_data(true));
+        let addr = server.local_addr().expect("a bound socket");
+        let transport =
+            TransportConfig { handshake_timeout: Duration::from_millis(500), ..TransportConfig::default() };
+        let config = identity.client_config(transport, ALPN);
+        let config = config.with_sessions(SessionStore::new(8)).with_early_data(true);
+        let client = Endpoint::client(loopback()).expect("a client endpoint");
+        let connecting = client.connect_with(config.clone(), addr, "localhost").expect("a valid address");
+        let first = connecting.await.expect("a handshake");
+        assert_eq!(ask(&first).await, [0, b'?']);
+        first.close(VarInt::ZERO, b"");
+
+        // A socket that answers nothing takes the place of the server's.
+        server.rebind(std::net::UdpSocket::bind(loopback()).expect("a free port")).expect("a socket");
+        drop(server);
+        let mute = async {
+            loop {
+                match std::net::UdpSocket::bind(addr) {
+                    Ok(socket) => return socket,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                }
+            }
+        };
+        let _mute = within(Duration::from_secs(10), mute).await;
+        let connecting = client.connect_with(config, addr, "localhost").expect("a valid address");
+        let second = connecting.into_0rtt().expect("a session is resumed");
+        let (mut send, mut recv) = second.open_bi().await.expect("an open connection");
+        send.write_all(b"?").await.expect("room");
+        send.finish().expect("it is open");
+        let lost = ConnectionError::HandshakeTimedOut;
+        let answer = within(Duration::from_secs(5), recv.read_to_end(1_000)).await;
+        assert_eq!(answer, Err(ReadToEndError::Read(ReadError::ConnectionLost(lost.clone()))));
+        assert_eq!(second.connected().await, Err(lost));
     });
 }

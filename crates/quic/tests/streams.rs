@@ -347,3 +347,42 @@ fn a_peer_without_partial_resets_is_sent_none() {
         assert_eq!(recv.read_to_end(10).await.expect("it is whole"), b"whole");
     });
 }
+
+#[test]
+fn who_waits_for_the_end_of_a_stream_that_is_reset_here_is_told() {
+    run(async {
+        let pair = Pair::new().await;
+        for by_dropping in [false, true] {
+            let mut send = pair.client.open_uni().await.expect("an open connection");
+            send.write_all(b"the beginning").await.expect("an open stream");
+            send.set_drop_code(Some(VarInt::from_u32(9)));
+            let before = tokio::spawn(send.stopped());
+            tokio::task::yield_now().await;
+            if by_dropping {
+                drop(send);
+            } else {
+                send.reset(VarInt::from_u32(9)).expect("an open stream");
+                assert_eq!(send.stopped().await, Err(StoppedError::Reset));
+            }
+            let before = within(Duration::from_secs(5), before).await.expect("no panic");
+            assert_eq!(before, Err(StoppedError::Reset));
+            let mut recv = pair.server.accept_uni().await.expect("an open connection");
+            let error = recv.read_to_end(100).await.expect_err("a reset");
+            assert_eq!(error, ReadToEndError::Read(ReadError::Reset(VarInt::from_u32(9))));
+        }
+    });
+}
+
+#[test]
+fn a_reset_after_the_delivery_changes_nothing() {
+    run(async {
+        let pair = Pair::new().await;
+        let mut send = pair.client.open_uni().await.expect("an open connection");
+        send.finish_with(Bytes::from_static(b"all")).await.expect("an open stream");
+        let mut recv = pair.server.accept_uni().await.expect("an open connection");
+        assert_eq!(recv.read_to_end(9).await.expect("a finished stream"), b"all");
+        assert_eq!(send.stopped().await, Ok(None));
+        assert_eq!(send.reset(VarInt::ZERO), Err(ClosedStream));
+        assert_eq!(send.stopped().await, Ok(None));
+    });
+}

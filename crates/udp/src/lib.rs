@@ -15,13 +15,15 @@
 //! **Invariant.** Addresses that leave or enter this crate are canonical: an IPv4 peer of a dual-stack socket is
 //! a plain IPv4 address, never an IPv4-mapped IPv6 one.
 //!
-//! This is the only crate of the transport that may contain `unsafe`; it has a single use of it, in [`RecvBatch`].
+//! This is the only crate of the transport that may contain `unsafe`; it has two uses of it, in [`RecvBatch`] and for the reports
+//! of refusals.
 
 #![deny(unsafe_code)]
 
 mod address;
 mod dscp;
 mod recv;
+mod refusals;
 mod socket;
 mod stats;
 

@@ -63,12 +63,16 @@ pub struct BufferSizes {
 /// It is not connected: one socket serves all peers. All methods take `&self`; the readiness methods remember one task only.
 #[derive(Debug)]
 pub struct UdpSocket {
-    io: tokio::net::UdpSocket,
-    state: UdpSocketState,
+    pub(crate) io: tokio::net::UdpSocket,
+    pub(crate) state: UdpSocketState,
     is_ipv6: bool,
     dscp: Dscp,
     /// The kernel has refused to segment what carries a code point.
     marked_gso_refused: AtomicBool,
+    /// The kernel keeps reports of the network about what was sent.
+    pub(crate) reports_refusals: AtomicBool,
+    /// There was such a report.
+    pub(crate) has_failed: AtomicBool,
     counters: Counters,
 }
 
@@ -119,6 +123,8 @@ impl UdpSocket {
             is_ipv6,
             dscp: Dscp::default(),
             marked_gso_refused: AtomicBool::new(false),
+            reports_refusals: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
             counters,
         })
     }
@@ -298,7 +304,15 @@ impl UdpSocket {
         SendOutcome::Done
     }
 
+    /// Sends once. A report about an earlier datagram, which the kernel gives to the next call instead of doing it, loses nothing.
     fn send_once(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        match self.hand_over(transmit) {
+            Err(error) if self.reports_refusals() && is_network_report(&error) => self.hand_over(transmit),
+            result => result,
+        }
+    }
+
+    fn hand_over(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         if self.dscp != Dscp::default() {
             return self.io.try_io(Interest::WRITABLE, || self.send_marked(transmit));

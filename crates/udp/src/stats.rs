@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of a socket since it was bound.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SocketStats {
     /// Receive calls that returned at least one message.
     pub recv_calls: u64,

@@ -14,6 +14,7 @@ use crate::path::{AntiAmplification, MigrationCause, Pending};
 
 /// Why a connection cannot move to another address now.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MigrateError {
     /// Only clients move (RFC 9000 §9).
     #[error("only a client moves to another address")]

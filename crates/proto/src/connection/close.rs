@@ -1,14 +1,15 @@
 //! The ways in which a connection ends, and what is said when this end closes it (RFC 9000 §10).
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCode, VarInt};
 
 use super::Connection;
 use crate::error::TransportError;
-use crate::events::{ConnectionError, EndpointEventInner};
+use crate::events::{ConnectionError, EndpointEventInner, Event};
 use crate::log::{ConnectionState, LogEvent};
-use crate::packet::FrameWriter;
 
 /// The longest reason that is sent, in bytes, so that the frame fits any packet.
 const REASON_MAX: usize = 256;
@@ -54,8 +55,8 @@ impl Close {
         self.pending = false;
     }
 
-    /// Writes the frame for an Initial or Handshake packet (`of_handshake`) or a 1-RTT packet.
-    pub(super) fn write(&self, of_handshake: bool, out: &mut FrameWriter<'_>) {
+    /// The frame for an Initial or Handshake packet (`of_handshake`) or a 1-RTT packet.
+    pub(super) fn frame(&self, of_handshake: bool) -> Frame<'_> {
         let hidden =
             CloseCode::Transport { code: TransportErrorCode::APPLICATION_ERROR, frame: FrameType::PADDING };
         // RFC 9000 §10.2.3: an application's code and words could reveal its state before the handshake has
@@ -64,7 +65,7 @@ impl Close {
             CloseCode::Application(_) if of_handshake => (hidden, &[]),
             code => (code, &self.reason),
         };
-        out.write_untracked(&Frame::ConnectionClose(ConnectionClose { code, reason }));
+        Frame::ConnectionClose(ConnectionClose { code, reason })
     }
 }
 
@@ -74,7 +75,18 @@ impl Connection {
     pub fn close(&mut self, now: Instant, code: VarInt, reason: Bytes) {
         if self.lifecycle.is_open() {
             self.start_closing(now, CloseCode::Application(code), reason);
-            self.outbox.push_lost(ConnectionError::LocallyClosed);
+            self.push_lost(ConnectionError::LocallyClosed);
+        }
+    }
+
+    /// The network says that nobody listens at `remote`, to which this end has sent. Anyone can say so who knows the ports, so
+    /// it is a hint: it ends a client's attempt to connect there of which nothing was ever answered, with
+    /// [`ConnectionError::Refused`], and nothing else. An address that the client has left does not count.
+    pub fn on_refused(&mut self, now: Instant, remote: SocketAddr) {
+        let is_unanswered =
+            self.side.is_client() && self.lifecycle.is_open() && self.telemetry.stats.datagrams_received == 0;
+        if is_unanswered && self.paths.primary().tuple.addrs.remote == remote {
+            self.abandon(now, ConnectionError::Refused);
         }
     }
 
@@ -90,7 +102,7 @@ impl Connection {
             Some(tls) => ConnectionError::Tls(tls.clone()),
             None => ConnectionError::Transport(error),
         };
-        self.outbox.push_lost(reason);
+        self.push_lost(reason);
     }
 
     fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
@@ -109,7 +121,7 @@ impl Connection {
         self.stop_components(now);
         if was_open {
             self.telemetry.record_lost(now, &reason);
-            self.outbox.push_lost(reason);
+            self.push_lost(reason);
         }
     }
 
@@ -119,8 +131,17 @@ impl Connection {
         self.telemetry.record_lost(now, &reason);
         self.lifecycle.move_to_drained();
         self.stop_components(now);
-        self.outbox.push_lost(reason);
+        self.push_lost(reason);
         self.on_drained();
+    }
+
+    /// Tells the application that the connection is over, after what has become of the streams until then: one whose
+    /// delivery was acknowledged beside the peer's CONNECTION_CLOSE was delivered.
+    fn push_lost(&mut self, reason: ConnectionError) {
+        while let Some(event) = self.streams.poll_event() {
+            self.outbox.push(Event::Stream(event));
+        }
+        self.outbox.push_lost(reason);
     }
 
     fn stop_components(&mut self, now: Instant) {

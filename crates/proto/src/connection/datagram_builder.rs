@@ -46,8 +46,10 @@ impl Sender<'_> {
                 }
                 let start = pending.as_ref().map_or(0, |p| p.packet.end());
                 let Some(next) = self.build_packet(space, plan, buffer, start) else { continue };
-                // RFC 9000 §14.1: datagrams with Initial packets that must be answered are full.
-                pad |= space == SpaceId::Initial && (self.side == Side::Client || next.payload.ack_eliciting);
+                // RFC 9000 §14.1: datagrams with Initial packets that must be answered are full. So are those that close: a
+                // peer that ignores small ones is to hear why.
+                let must_arrive = next.payload.ack_eliciting || plan.slot == Slot::Close;
+                pad |= space == SpaceId::Initial && (self.side == Side::Client || must_arrive);
                 out.has_handshake_packet |= space == SpaceId::Handshake;
                 if let Some(previous) = pending.replace(next) {
                     self.seal(previous, plan, false, buffer);
@@ -138,7 +140,11 @@ impl Sender<'_> {
             (None, Slot::Close) if !space.is_data() && self.parts.handshake.is_confirmed() => {}
             (None, Slot::Close) => {
                 if let Some(close) = self.close {
-                    close.write(!space.is_data(), &mut frames);
+                    let frame = close.frame(!space.is_data());
+                    // What was received is received: the peer shall not take for lost what was read to its end.
+                    frames.keep_tail(frame.encoded_len(dialect));
+                    self.parts.write_ack(now, space, &mut frames);
+                    frames.write_tail(&frame);
                 }
             }
         }

@@ -345,13 +345,22 @@ impl Connection {
     /// Does what a frame means beyond its owner.
     fn follow(&mut self, cx: &FrameContext<'_>, consequence: Consequence) -> Result<(), TransportError> {
         if matches!(consequence, Consequence::StreamData) {
+            if self.side.is_client() {
+                let rtt = self.paths.primary().tuple.rtt.smoothed();
+                self.liveness.watchdog.on_data(cx.now, rtt);
+            }
             self.grow_address_token(cx.now);
             return Ok(());
         }
         self.liveness.idle.on_pto_changed();
         match consequence {
             Consequence::Nothing | Consequence::StreamData => {}
-            Consequence::Acked => self.log_figures(cx.now, cx.space.path(), None),
+            Consequence::Acked => {
+                let window = self.paths.primary().tuple.congestion.controller().window();
+                let stats = &mut self.telemetry.stats;
+                stats.cwnd_max = stats.cwnd_max.max(window);
+                self.log_figures(cx.now, cx.space.path(), None);
+            }
             Consequence::Handshake(progress) => self.on_handshake_progress(cx.now, progress)?,
             Consequence::HandshakeDone => {
                 let handshake = &mut self.handshake;

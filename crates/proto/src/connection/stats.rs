@@ -181,6 +181,7 @@ impl Connection {
         let counters = &self.telemetry.stats;
         let tuple = &self.paths.primary().tuple;
         let session = self.handshake.session();
+        let window = tuple.congestion.controller().window();
         ConnectionStats {
             datagrams_sent: counters.datagrams_sent,
             datagrams_received: counters.datagrams_received,
@@ -204,8 +205,9 @@ impl Connection {
             paths_failed: counters.paths_failed,
             controller: tuple.congestion.controller().name(),
             controller_state: tuple.congestion.controller().state(),
-            cwnd: tuple.congestion.controller().window(),
-            cwnd_max: counters.cwnd_max,
+            cwnd: window,
+            // The window has grown since it was last used, or was never.
+            cwnd_max: counters.cwnd_max.max(window),
             bytes_in_flight: tuple.congestion.bytes_in_flight(),
             pacing_rate: tuple.congestion.pacing_rate(),
             rtt: tuple.rtt.smoothed(),

@@ -30,6 +30,7 @@ mod key_update;
 mod lies;
 mod log;
 mod memory;
+mod misplaced;
 mod mutations;
 mod orders;
 mod packets;

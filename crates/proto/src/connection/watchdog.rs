@@ -1,4 +1,4 @@
-//! A client that only receives notices when a steady flow stops.
+//! A client that only receives notices when a flow stops: a steady one soon, another one after a few of its pauses.
 //!
 //! A NAT that forgets its mapping drops what the server sends, and the server learns the new address from the
 //! client's next packet only. A client that has nothing to send would wait for data for ever, and the server for
@@ -20,11 +20,23 @@ const STEADY_PACKETS: u32 = 16;
 /// A third of a datagram that every path carries.
 const QUESTION_LEN: u16 = MTU_MIN.div_ceil(3);
 
+/// Data that is not steady is missed after so many times its longest pause of late, so many round trips, and this time: that is
+/// one question where it ends, and none while it goes on as it did.
+const PAUSES: u32 = 4;
+const PAUSE_RTTS: u32 = 10;
+const PAUSE_MIN: Duration = Duration::from_millis(250);
+
+/// Each pause that is shorter takes this part of the longest one.
+const PAUSE_DECAY: u32 = 8;
+
 /// Watches what arrives.
 #[derive(Debug, Default)]
 pub(super) struct Watchdog {
     packets: u32,
     last: Option<Instant>,
+    /// When data of a stream came, and the longest pause between some and more.
+    last_data: Option<Instant>,
+    pause: Duration,
     alarm: Timer,
     /// Whether a question is to be sent.
     asks: bool,
@@ -40,6 +52,17 @@ impl Watchdog {
         self.asks = false;
         if self.packets >= STEADY_PACKETS {
             self.alarm.set(now + rtt);
+        }
+    }
+
+    /// The packet has data of a stream.
+    pub(super) fn on_data(&mut self, now: Instant, rtt: Duration) {
+        let gap = self.last_data.replace(now).map_or(Duration::ZERO, |last| now.saturating_since(last));
+        if gap > rtt {
+            self.pause = gap.max(self.pause - self.pause / PAUSE_DECAY);
+        }
+        if self.packets < STEADY_PACKETS {
+            self.alarm.set(now + (self.pause * PAUSES).max(rtt * PAUSE_RTTS).max(PAUSE_MIN));
         }
     }
 
@@ -88,6 +111,27 @@ mod tests {
         assert!(watchdog.on_timeout(at(2_109)) && !watchdog.on_timeout(at(2_109)));
         watchdog.on_received(at(2_130), rtt);
         assert_eq!(watchdog.deadline(), None, "the answer is no flow");
+    }
+
+    #[test]
+    fn the_end_of_data_with_pauses_is_noticed_after_some_of_them() {
+        let (rtt, at) = (Duration::from_millis(10), Instant::from_millis);
+        let mut watchdog = Watchdog::default();
+        let mut arrive = |millis: u64| {
+            watchdog.on_received(at(millis), rtt);
+            watchdog.on_data(at(millis), rtt);
+            watchdog.deadline()
+        };
+        assert_eq!(arrive(1_000), Some(at(1_250)));
+        assert_eq!(arrive(1_200), Some(at(2_000)));
+        for millis in (1_300..5_000).step_by(100) {
+            assert!(arrive(millis) > Some(at(millis + 100)), "the pauses are as they were");
+        }
+        assert_eq!(arrive(5_000), Some(at(5_400)), "the long one is forgotten");
+        // What is not data is no reason to ask again.
+        assert!(watchdog.on_timeout(at(5_400)));
+        watchdog.on_received(at(5_410), rtt);
+        assert_eq!(watchdog.deadline(), None);
     }
 
     #[test]

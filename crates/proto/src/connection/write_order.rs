@@ -174,7 +174,9 @@ impl Writers<'_> {
         if space.is_data() {
             self.write_before_ack(now, allowance, out);
         }
-        self.write_ack(now, space, allowance, out);
+        if self.wants_ack(now, space, allowance) {
+            self.write_ack(now, space, out);
+        }
         if matches!(allowance, Allowance::AcksOnly | Allowance::PathOnly) {
             return;
         }
@@ -229,22 +231,23 @@ impl Writers<'_> {
         }
     }
 
-    /// An acknowledgement that is due, or one that can ride along.
-    fn write_ack(&mut self, now: Instant, space: SpaceId, allowance: Allowance, out: &mut FrameWriter<'_>) {
+    /// Whether an acknowledgement is due, or can ride along.
+    fn wants_ack(&self, now: Instant, space: SpaceId, allowance: Allowance) -> bool {
         let rides_along = allowance != Allowance::AcksOnly;
+        self.space(space)
+            .is_some_and(|numbers| numbers.needs_ack(now) || (rides_along && numbers.has_ack_news()))
+    }
+
+    /// Writes an acknowledgement of what was received, if anything was.
+    pub(super) fn write_ack(&mut self, now: Instant, space: SpaceId, out: &mut FrameWriter<'_>) {
         let room = out.space();
         let is_stamped = space.is_data() && !self.handshake.sends_zero_rtt();
         let path = self.path().id;
         let numbers = match space {
-            SpaceId::Data(_) => &mut self.paths.at_mut(self.index).space,
-            _ => match self.handshake.spaces.get_mut(space) {
-                Some(numbers) => numbers,
-                None => return,
-            },
+            SpaceId::Data(_) => Some(&mut self.paths.at_mut(self.index).space),
+            _ => self.handshake.spaces.get_mut(space),
         };
-        if (numbers.needs_ack(now) || (rides_along && numbers.has_ack_news()))
-            && numbers.write_ack(now, path, ACK_DELAY_EXPONENT, out)
-        {
+        if numbers.is_some_and(|numbers| numbers.write_ack(now, path, ACK_DELAY_EXPONENT, out)) {
             self.stats.acks_sent += 1;
             if let Some(extension) = self.extensions.timestamps.as_ref().filter(|_| is_stamped) {
                 extension.write(now, ACK_DELAY_EXPONENT, out);

@@ -7,6 +7,7 @@ use crate::crypto::TlsError;
 
 /// Why a connection could not be started.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// The server's name is not a DNS name or an IP address.
     #[error("{0:?} is not a valid server name")]
@@ -21,6 +22,7 @@ pub enum ConnectError {
 
 /// Why a connection could not be accepted.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AcceptError {
     /// The endpoint has no server configuration any more.
     #[error("this endpoint is no server")]

@@ -102,6 +102,8 @@ impl FirstPacket {
             frames.write_untracked(&close);
             let payload = frames.finish();
             packet.end_payload(buffer, &payload);
+            // As long as the datagram that it answers is at least, so that a client that ignores small ones hears of it.
+            packet.pad_until(buffer, limit);
             len = packet.seal(buffer, Sealer::Fixed(&keys.local));
         }
         reply.set_len(len);

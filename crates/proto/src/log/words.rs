@@ -104,6 +104,8 @@ pub enum CloseCause {
     StatelessReset,
     /// The ends have no version in common.
     VersionMismatch,
+    /// The network says that nobody listens at the server's address.
+    Refused,
 }
 
 /// What a [`LogText`] is.

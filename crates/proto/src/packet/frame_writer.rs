@@ -68,18 +68,13 @@ impl<'a> FrameWriter<'a> {
     }
 
     /// Keeps `len` bytes at the end of the payload free, for a frame that is made when all others are written: a repair
-    /// symbol, say. As much as is left, if that is less.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "forward erasure correction leaves room for its frames")
-    )]
+    /// symbol, or the end of the connection. As much as is left, if that is less.
     pub(crate) fn keep_tail(&mut self, len: usize) {
         self.tail = len.min(self.writer.remaining());
     }
 
     /// Writes a frame into the bytes that were kept, and what is left beside them. Returns false, and writes nothing, if
     /// it does not fit.
-    #[cfg_attr(not(test), expect(dead_code, reason = "forward erasure correction writes its frames last"))]
     pub(crate) fn write_tail(&mut self, frame: &Frame<'_>) -> bool {
         self.tail = 0;
         self.write_untracked(frame)
@@ -141,7 +136,7 @@ impl<'a> FrameWriter<'a> {
     /// Writes an ACK with as many of the newest ranges as fit. Returns `None`, and writes nothing, if not even
     /// one does.
     pub(crate) fn write_ack(&mut self, ack: &AckEncoder<'_>) -> Option<AckWritten> {
-        let written = ack.encode_within(self.dialect, &mut self.writer)?;
+        let written = ack.encode_within(self.dialect, self.tail, &mut self.writer)?;
         self.non_probing = true;
         self.frames.push(SentFrame::Ack { path: ack.path, largest: written.largest });
         if let Some((now, log)) = &mut self.log {

@@ -112,7 +112,7 @@ fn encode(numbers: &[u64], delay: u32, ecn: Option<EcnCounts>) -> Vec<u8> {
     let ack = AckEncoder { path: PathId::ZERO, delay, ranges: &ranges, ecn, max_ranges: usize::MAX };
     let mut buffer = vec![0; 100_000];
     let mut writer = Writer::new(&mut buffer);
-    ack.encode_within(Dialect::SinglePath, &mut writer).expect("it fits");
+    ack.encode_within(Dialect::SinglePath, 0, &mut writer).expect("it fits");
     let len = writer.len();
     buffer.truncate(len);
     buffer

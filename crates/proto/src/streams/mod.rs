@@ -104,6 +104,7 @@ pub(crate) struct RecvContext {
 
 /// Counts of what happened on the streams of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StreamStats {
     /// STREAM frames sent.
     pub frames_sent: u64,

@@ -216,6 +216,10 @@ impl<W: io::Write> Writer<W> {
             }
             CloseCause::StatelessReset => "stateless_reset",
             CloseCause::VersionMismatch => "version_mismatch",
+            CloseCause::Refused => {
+                "nobody listens at the address".clone_into(&mut reason);
+                "aborted"
+            }
         };
         let error = match (cause, transport_error(code)) {
             (CloseCause::Application, _) => {

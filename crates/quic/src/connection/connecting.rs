@@ -34,6 +34,27 @@ impl Connecting {
     /// the handshake, without further ado. The server has not proven yet who it is, but only the one the session was made
     /// with can read what is sent.
     ///
+    /// Nothing is known of the server yet: it may be gone. Then what is sent waits, and the streams fail with
+    /// [`ConnectionError::HandshakeTimedOut`] after `TransportConfig::handshake_timeout`, or with
+    /// [`ConnectionError::Refused`] as soon as the network says that nobody listens. Who wants to know sooner, or to be sure
+    /// that nothing is replayed, awaits [`Connection::connected`]:
+    ///
+    /// ```no_run
+    /// # async fn example(connecting: fulmar::Connecting) -> Result<(), Box<dyn std::error::Error>> {
+    /// let connection = match connecting.into_0rtt() {
+    ///     Ok(connection) => connection,
+    ///     Err(connecting) => connecting.await?,
+    /// };
+    /// let (mut send, mut recv) = connection.open_bi().await?;
+    /// send.write_all(b"a question that may be asked twice").await?;
+    /// send.finish()?;
+    /// // Fails at the end of the handshake, not of the request, if the server is not there.
+    /// tokio::time::timeout(std::time::Duration::from_secs(2), connection.connected()).await??;
+    /// let answer = recv.read_to_end(1_024).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// On a server it is always possible. [`RecvStream::is_early_data`](crate::RecvStream::is_early_data) tells which
     /// data may have been replayed.
     ///

@@ -11,6 +11,7 @@ use crate::sync::lock;
 
 /// The figures of an endpoint.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct EndpointMetrics {
     /// Those of the endpoint itself.
     pub endpoint: EndpointStats,
@@ -22,6 +23,7 @@ pub struct EndpointMetrics {
 
 /// The figures of a connection and of its path.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ConnectionMetrics {
     /// Its number, which no other of the endpoint has.
     pub id: u64,

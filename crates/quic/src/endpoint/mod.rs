@@ -37,6 +37,7 @@ pub struct Endpoint {
 
 /// Figures of an endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EndpointStats {
     /// Connections that exist, those that are closing included.
     pub open_connections: usize,
@@ -98,7 +99,9 @@ impl Endpoint {
     /// The handshake proceeds even while the returned future is not polled; dropping it closes the connection.
     ///
     /// # Errors
-    /// If nothing can be sent at all. What happens on the network is reported by the returned future.
+    /// If nothing can be sent at all, or the endpoint was closed. What happens on the network is reported by the returned future:
+    /// [`ConnectionError::Refused`](crate::ConnectionError::Refused) within a round trip if nobody listens at the address and the
+    /// network says so (on Linux), [`HandshakeTimedOut`](crate::ConnectionError::HandshakeTimedOut) if nothing answers.
     pub fn connect(&self, addr: SocketAddr, server_name: &str) -> Result<Connecting, ConnectError> {
         let config = lock(&self.shared.client_config).clone().ok_or(ConnectError::NoClientConfig)?;
         self.connect_with(config, addr, server_name)
@@ -119,6 +122,7 @@ impl Endpoint {
             return Err(ConnectError::UnreachableAddress(addr));
         }
         let worker = self.shared.dialling_worker();
+        worker.report_refusals();
         let mut core = lock(&worker.core);
         if core.is_closed() {
             return Err(ConnectError::EndpointClosed);
@@ -128,6 +132,7 @@ impl Endpoint {
         let (handle, connection) = core.endpoint.connect(now, &config, addrs, server_name)?;
         let inner = worker.insert(&mut core, handle, connection);
         drop(core);
+        lock(&worker.attempts).add(&inner);
         let connection = ConnectionRef::new(inner);
         connection.mark_ready();
         Ok(Connecting::new(connection))
@@ -176,13 +181,14 @@ impl Endpoint {
         *lock(&self.shared.client_config) = Some(config);
     }
 
-    /// Closes all connections with an application error code and a reason, and accepts and dials no more.
+    /// Closes all connections with an application error code and a reason, and accepts and dials no more: clients that try to
+    /// connect are refused (CONNECTION_REFUSED) as long as there is a handle, and [`connect`](Self::connect) fails.
     ///
     /// The peers are told in the background: await [`wait_idle`](Self::wait_idle) before the program exits.
     pub fn close(&self, code: VarInt, reason: &[u8]) {
         let reason = Bytes::copy_from_slice(reason);
         for worker in self.shared.workers() {
-            lock(&worker.core).close(code, &reason);
+            worker.close(code, &reason);
         }
         self.shared.common.incoming.notify_waiters();
     }

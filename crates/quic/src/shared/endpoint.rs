@@ -8,7 +8,6 @@ use fulmar_udp::UdpSocket;
 
 use super::{Common, WorkerShared};
 use crate::log::Logging;
-use crate::sync::lock;
 
 /// What the handles of an endpoint hold.
 pub(crate) struct Shared {
@@ -56,7 +55,7 @@ impl Shared {
     pub(crate) fn remove_handle(&self) {
         if self.common.remove_handle() {
             for worker in &self.workers {
-                lock(&worker.core).stop_accepting();
+                worker.stop_accepting();
                 worker.ready.wake();
             }
         }

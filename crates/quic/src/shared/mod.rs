@@ -2,6 +2,7 @@
 //!
 //! It must not know who uses it: neither the handles (`endpoint`, `connection`, `stream`) nor the `worker`.
 
+mod attempts;
 mod common;
 mod connection;
 mod drop_codes;

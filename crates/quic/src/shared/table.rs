@@ -25,6 +25,8 @@ pub(crate) struct Core {
     /// How many attempts are being accepted: TLS works on them, without the lock.
     accepting: usize,
     phase: Phase,
+    /// Whether somebody may take attempts.
+    is_accepting: bool,
     pub(crate) dropped_datagrams: u64,
     /// The counters of connections that are gone.
     pub(crate) past: Totals,
@@ -59,6 +61,7 @@ impl Core {
             waiting: VecDeque::new(),
             accepting: 0,
             phase: Phase::Open,
+            is_accepting: true,
             dropped_datagrams: 0,
             past: Totals::default(),
             now: Instant::ZERO,
@@ -118,14 +121,17 @@ impl Core {
         self.waiting.len()
     }
 
-    /// Keeps an attempt until somebody takes it. Returns false if nobody will.
-    pub(super) fn offer(&mut self, incoming: fulmar_proto::Incoming) -> bool {
-        let is_open = !self.is_closed();
-        match is_open {
-            true => self.waiting.push_back(incoming),
-            false => self.endpoint.ignore(incoming),
+    /// Keeps an attempt until somebody takes it.
+    ///
+    /// # Errors
+    /// The attempt, if nobody will.
+    #[expect(clippy::result_large_err, reason = "it is the attempt itself, and moved once")]
+    pub(super) fn offer(&mut self, incoming: fulmar_proto::Incoming) -> Result<(), fulmar_proto::Incoming> {
+        if !self.is_accepting {
+            return Err(incoming);
         }
-        is_open
+        self.waiting.push_back(incoming);
+        Ok(())
     }
 
     /// Takes the oldest attempt that waits.
@@ -204,30 +210,32 @@ impl Core {
         }
     }
 
-    /// Lets no more connections in. Attempts that wait are forgotten.
-    pub(crate) fn stop_accepting(&mut self) {
-        self.endpoint.set_server_config(None);
-        for incoming in mem::take(&mut self.waiting) {
-            self.endpoint.ignore(incoming);
-        }
+    /// Lets no more connections in. Returns the attempts that wait, which are to be refused, as those that are still to come.
+    pub(super) fn stop_accepting(&mut self) -> VecDeque<fulmar_proto::Incoming> {
+        self.is_accepting = false;
+        mem::take(&mut self.waiting)
     }
 
     /// Closes the endpoint for good and empties the table.
     pub(crate) fn abandon(&mut self) -> Vec<Arc<Inner>> {
         self.phase = Phase::Abandoned;
-        self.stop_accepting();
+        self.endpoint.set_server_config(None);
+        for incoming in self.stop_accepting() {
+            self.endpoint.ignore(incoming);
+        }
         self.connection_count = 0;
         mem::take(&mut self.connections).into_iter().flatten().collect()
     }
 
-    /// Closes all connections of the table, and those that are being accepted. See [`Inner::close`].
-    pub(crate) fn close(&mut self, code: VarInt, reason: &Bytes) {
+    /// Closes all connections of the table, and those that are being accepted. See [`Inner::close`]. Returns the attempts
+    /// that wait, which are to be refused.
+    pub(super) fn close(&mut self, code: VarInt, reason: &Bytes) -> VecDeque<fulmar_proto::Incoming> {
         if let Phase::Open = self.phase {
             self.phase = Phase::Closed(code, reason.clone());
         }
-        self.stop_accepting();
         for connection in self.connections() {
             connection.close(code, reason.clone());
         }
+        self.stop_accepting()
     }
 }

@@ -6,6 +6,7 @@ use fulmar_proto::ConnectionStats;
 
 /// Counters of many connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Totals {
     /// Connections.
     pub connections: u64,

@@ -151,6 +151,8 @@ pub(crate) enum Completion {
     Received,
     /// The peer has asked to stop, with this code.
     Stopped(VarInt),
+    /// This end has reset the stream.
+    Reset,
 }
 
 impl StreamSlots {
@@ -233,11 +235,14 @@ impl StreamSlots {
 
     /// The sending of the stream has ended.
     pub(crate) fn on_completed(&mut self, id: StreamId, completion: Completion, wakers: &mut Vec<Waker>) {
-        let Some(slot) = self.find(id) else { return };
-        wakers.extend(slot.writer.take());
-        // A stream that was stopped may be reported as received later; what came first counts.
-        slot.completion.get_or_insert(completion);
-        slot.completing.wake_all(wakers);
+        if let Some(slot) = self.find(id) {
+            slot.complete(completion, wakers);
+        }
+    }
+
+    /// A handle has reset the stream.
+    pub(crate) fn on_reset(&mut self, key: SlotKey, wakers: &mut Vec<Waker>) {
+        self.slot(key).complete(Completion::Reset, wakers);
     }
 
     /// Wakes everybody: the connection is over.
@@ -261,6 +266,15 @@ impl StreamSlots {
             self.guess = *self.by_id.get(&id)?;
         }
         self.slots.get_mut(self.guess)
+    }
+}
+
+impl Slot {
+    fn complete(&mut self, completion: Completion, wakers: &mut Vec<Waker>) {
+        wakers.extend(self.writer.take());
+        // A stream that was stopped may be reported as received or reset later; what came first counts.
+        self.completion.get_or_insert(completion);
+        self.completing.wake_all(wakers);
     }
 }
 

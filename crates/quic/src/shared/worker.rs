@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use fulmar_proto::{ConnectionHandle, Transmit, TransmitBatch};
+use bytes::Bytes;
+use fulmar_proto::{ConnectionHandle, Transmit, TransmitBatch, VarInt};
 use fulmar_udp::UdpSocket;
 
+use super::attempts::Attempts;
 use super::replies::Replies;
 use super::{Common, Core, Inner, ReadyQueue};
 use crate::sync::lock;
@@ -20,6 +22,8 @@ pub(crate) struct WorkerShared {
     /// The socket was replaced, and the worker does not know it yet.
     rebound: AtomicBool,
     pub(crate) core: Mutex<Core>,
+    /// Those that were dialled. To be locked before any connection.
+    pub(crate) attempts: Mutex<Attempts>,
     pub(crate) replies: Mutex<Replies>,
     pub(crate) ready: Arc<ReadyQueue<Arc<Inner>>>,
 }
@@ -31,6 +35,7 @@ impl WorkerShared {
             socket: RwLock::new(Arc::new(socket)),
             rebound: AtomicBool::new(false),
             core: Mutex::new(Core::new(core)),
+            attempts: Mutex::default(),
             replies: Mutex::default(),
             ready: Arc::new(ReadyQueue::new()),
         }
@@ -41,9 +46,21 @@ impl WorkerShared {
         self.socket.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Has attempts to connect told where nobody listens.
+    pub(crate) fn report_refusals(&self) {
+        // Without reports an attempt takes until its timeout.
+        if let Err(error) = self.socket().report_refusals() {
+            tracing::debug!(%error, "the socket does not report where nobody listens");
+        }
+    }
+
     /// Uses another socket from now on.
     pub(crate) fn replace_socket(&self, socket: UdpSocket) {
+        let reports = self.socket().reports_refusals();
         *self.socket.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(socket);
+        if reports {
+            self.report_refusals();
+        }
         self.rebound.store(true, Ordering::Release);
         self.ready.wake();
     }
@@ -66,11 +83,32 @@ impl WorkerShared {
         inner
     }
 
-    /// Offers a connection attempt to the application.
+    /// Offers a connection attempt to the application. If it accepts none any more, the client is told so.
     pub(crate) fn offer(&self, core: &mut Core, incoming: fulmar_proto::Incoming) {
-        if core.offer(incoming) {
-            self.common.incoming.notify_one();
+        match core.offer(incoming) {
+            Ok(()) => self.common.incoming.notify_one(),
+            Err(incoming) => self.refuse(core, incoming),
         }
+    }
+
+    /// Closes the endpoint. See [`Core::close`].
+    pub(crate) fn close(&self, code: VarInt, reason: &Bytes) {
+        let mut core = lock(&self.core);
+        let waiting = core.close(code, reason);
+        waiting.into_iter().for_each(|incoming| self.refuse(&mut core, incoming));
+    }
+
+    /// Lets no more connections in.
+    pub(crate) fn stop_accepting(&self) {
+        let mut core = lock(&self.core);
+        let waiting = core.stop_accepting();
+        waiting.into_iter().for_each(|incoming| self.refuse(&mut core, incoming));
+    }
+
+    fn refuse(&self, core: &mut Core, incoming: fulmar_proto::Incoming) {
+        let mut reply = TransmitBatch::new(1);
+        let transmit = core.endpoint.refuse(incoming, &mut reply);
+        self.reply(transmit, &reply);
     }
 
     /// Wakes who waits for the end of all connections, if this worker has none.

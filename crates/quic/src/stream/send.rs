@@ -4,6 +4,7 @@ mod stopped;
 mod write;
 
 use std::fmt;
+use std::task::Waker;
 
 use fulmar_proto::{Priority, ResetAtError, StreamId, VarInt};
 
@@ -67,15 +68,19 @@ impl SendStream {
     }
 
     /// Abandons the stream: what was not delivered yet never will be, and the peer is told `code` (RESET_STREAM, RFC 9000 §19.4).
-    /// A stream that was finished can still be reset.
+    /// A stream that was finished can still be reset. Who waits for its end ([`stopped`](Self::stopped)) waits no longer.
     ///
     /// # Errors
     /// If the stream was already reset, or delivered completely.
     pub fn reset(&mut self, code: VarInt) -> Result<(), ClosedStream> {
-        let mut state = self.connection.lock();
+        let (mut state, mut wakers) = (self.connection.lock(), Vec::new());
         let result = state.proto.streams().send(self.key.id).reset(code);
+        if result.is_ok() {
+            state.streams.on_reset(self.key, &mut wakers);
+        }
         self.connection.release(state);
         self.is_closed = true;
+        wakers.into_iter().for_each(Waker::wake);
         result.map_err(|_| ClosedStream)
     }
 
@@ -128,18 +133,19 @@ impl Drop for SendStream {
     fn drop(&mut self) {
         let mut state = self.connection.lock();
         state.streams.completing(self.key).leave(&mut self.stopping);
-        state.streams.release_writer(self.key);
-        if self.is_closed || state.error.is_some() {
-            return;
+        let mut wakers = Vec::new();
+        if !self.is_closed && state.error.is_none() {
+            let code = self.drop_code.unwrap_or(state.drop_codes.reset_stream);
+            let mut stream = state.proto.streams().send(self.key.id);
+            match code {
+                Some(code) if stream.reset(code).is_ok() => state.streams.on_reset(self.key, &mut wakers),
+                Some(_) => {}
+                None => drop(stream.finish()),
+            }
         }
-        let code = self.drop_code.unwrap_or(state.drop_codes.reset_stream);
-        let streams = state.proto.streams();
-        let mut stream = streams.send(self.key.id);
-        let _ = match code {
-            Some(code) => stream.reset(code).ok(),
-            None => stream.finish().ok(),
-        };
+        state.streams.release_writer(self.key);
         self.connection.release(state);
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 

@@ -9,6 +9,7 @@
 //! What it must not know: streams. It moves datagrams between the socket and the connections, and wakes who waits for them.
 
 mod receiving;
+mod refusals;
 mod retired;
 mod timers;
 mod unmatched;
@@ -20,6 +21,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_proto::{ConnectionError, ConnectionHandle, Datagram, EndpointEvent, Transmit, TransmitBatch};
@@ -30,12 +32,15 @@ use crate::log::LogBatch;
 use crate::shared::{Inner, State, WorkerShared};
 use crate::sync::lock;
 
+use refusals::Refusals;
 use retired::RetiredSockets;
 use timers::{Alarm, Timers};
 use unmatched::UnmatchedDatagrams;
 
 /// Batches that one connection sends before it is the turn of the next.
 const BATCHES_PER_CONNECTION: usize = 8;
+/// How long a full socket is left alone that cannot tell when it has room again: see [`UdpSocket::has_failed`].
+const SEND_PAUSE: Duration = Duration::from_millis(1);
 /// Batches of all connections in one turn, so that acknowledgements are not left waiting in the socket.
 const BATCHES_PER_TURN: usize = 32;
 
@@ -45,6 +50,7 @@ pub(crate) struct Worker {
     socket: Arc<UdpSocket>,
     /// Those that were in use before.
     retired: RetiredSockets,
+    refusals: Refusals,
     received: RecvBatch,
     /// Datagrams of the current run, each with the time at which it came; empty between runs.
     datagrams: Vec<(Instant, Datagram)>,
@@ -83,6 +89,7 @@ impl Worker {
             shared,
             socket,
             retired: RetiredSockets::default(),
+            refusals: Refusals::default(),
             received: RecvBatch::new(),
             datagrams: Vec::new(),
             carried: None,
@@ -108,6 +115,7 @@ impl Worker {
             self.recv_paused_until = None;
         }
         self.receive_some();
+        self.take_refusals();
         self.expire_timers(clock::now());
         self.flush();
         self.batch.set_max_segments(self.socket.max_gso_segments());
@@ -123,6 +131,7 @@ impl Worker {
         let timeout = timeouts.max().unwrap_or_default();
         let before = mem::replace(&mut self.socket, self.shared.socket());
         self.retired.add(before, clock::now(), timeout);
+        self.refusals.reset();
     }
 
     /// Queues the connections that the application has touched. Their `queued` flag is set already.
@@ -266,9 +275,13 @@ impl Worker {
         let mut due = !self.queue.is_empty() && self.pending.is_none();
         due |= !self.unmatched.is_empty();
         let paused = self.recv_paused_until;
-        let deadline = [self.timers.next(), paused, self.retired.deadline()].into_iter().flatten().min();
+        let blind = self.pending.is_some() && self.socket.has_failed();
+        let retry = blind.then(|| clock::now() + SEND_PAUSE);
+        let deadline =
+            [self.timers.next(), paused, self.retired.deadline(), retry].into_iter().flatten().min();
         due |= self.alarm.is_due(deadline, cx);
         due |= paused.is_none() && self.retired.is_ready(cx);
+        due |= self.refusals.is_ready(&self.socket, cx);
         if paused.is_none()
             && let Poll::Ready(ready) = self.socket.poll_recv_ready(cx)
         {
@@ -276,6 +289,7 @@ impl Worker {
             due = true;
         }
         if self.pending.is_some()
+            && !blind
             && let Poll::Ready(ready) = self.socket.poll_send_ready(cx)
         {
             ready?;

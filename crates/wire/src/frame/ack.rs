@@ -182,7 +182,7 @@ impl fmt::Debug for AckRanges<'_> {
 ///
 /// let mut buffer = [0; 64];
 /// let mut writer = Writer::new(&mut buffer);
-/// let written = ack.encode_within(Dialect::SinglePath, &mut writer).ok_or("no room")?;
+/// let written = ack.encode_within(Dialect::SinglePath, 0, &mut writer).ok_or("no room")?;
 /// assert_eq!((written.largest, written.ranges), (7, 2));
 /// let len = writer.len();
 ///
@@ -214,16 +214,21 @@ pub struct AckWritten {
 }
 
 impl AckEncoder<'_> {
-    /// Writes the newest ranges that fit and tells which.
+    /// Writes the newest ranges that fit and tells which. The last `kept` bytes of the writer stay free.
     ///
     /// Returns `None`, and writes nothing, if not even one range fits, or if there is none.
-    pub fn encode_within(&self, dialect: Dialect, writer: &mut Writer<'_>) -> Option<AckWritten> {
+    pub fn encode_within(
+        &self,
+        dialect: Dialect,
+        kept: usize,
+        writer: &mut Writer<'_>,
+    ) -> Option<AckWritten> {
         let newest = self.ranges.iter().next_back().filter(|_| self.max_ranges > 0)?;
         let largest = VarInt::saturating(newest.end - 1);
         let first_range = VarInt::saturating(newest.end - 1 - newest.start);
         let fixed_len =
             prefix_len(dialect, self.path, largest, self.delay) + first_range.size() + ecn_len(self.ecn);
-        let pair_count = self.pairs_that_fit(writer.remaining().checked_sub(fixed_len)?)?;
+        let pair_count = self.pairs_that_fit(writer.remaining().checked_sub(fixed_len + kept)?)?;
 
         put_prefix(dialect, self.path, largest, self.delay, self.ecn, writer);
         writer.put_varint(VarInt::saturating(pair_count as u64));

@@ -10,6 +10,9 @@ use crate::packet::FrameWriter;
 /// of large certificates with post-quantum keys needs more.
 pub(in crate::connection) const CRYPTO_BUFFER_MAX: u64 = 64 * 1024;
 
+/// The type and the length of a message (RFC 8446 §4).
+const MESSAGE_HEADER_LEN: usize = 4;
+
 /// How many gaps there may be in what was received: a handshake that is lost and reordered has a few dozen, and
 /// each costs time.
 const CRYPTO_GAPS_MAX: usize = 256;
@@ -68,6 +71,31 @@ impl CryptoStream {
         Some(std::mem::replace(&mut self.incoming, rest))
     }
 
+    /// Takes the next message of TLS out, once all of it is there (RFC 8446 §4). Of one that is longer than may be kept, TLS gets
+    /// what has come.
+    pub(in crate::connection) fn take_message(&mut self) -> Option<Vec<u8>> {
+        let bytes = self.in_order();
+        let [_, a, b, c, ..] = *bytes else { return None };
+        let len = MESSAGE_HEADER_LEN + u32::from_be_bytes([0, a, b, c]) as usize;
+        if len as u64 > CRYPTO_BUFFER_MAX {
+            return self.take_in_order();
+        }
+        if bytes.len() < len {
+            return None;
+        }
+        let rest = self.incoming.split_off(len);
+        self.received.remove(self.read..self.read + len as u64);
+        self.read += len as u64;
+        Some(std::mem::replace(&mut self.incoming, rest))
+    }
+
+    /// Takes back what is still to be sent.
+    #[cfg(test)]
+    pub(in crate::connection) fn take_outgoing(&mut self) -> Vec<u8> {
+        assert_eq!(self.sent, 0, "some of it has left");
+        std::mem::take(&mut self.outgoing)
+    }
+
     /// The bytes that are next in order, which stay.
     pub(in crate::connection) fn in_order(&self) -> &[u8] {
         match self.received.first() {
@@ -85,6 +113,12 @@ impl CryptoStream {
     /// Whether bytes wait that TLS has not taken.
     pub(in crate::connection) fn has_unread(&self) -> bool {
         !self.received.is_empty()
+    }
+
+    /// The bytes that wait and have the lowest offset; there may be a gap before them.
+    pub(in crate::connection) fn first_unread(&self) -> &[u8] {
+        let at = |offset: u64| (offset - self.read) as usize;
+        self.received.first().map_or(&[], |first| &self.incoming[at(first.start)..at(first.end)])
     }
 
     /// Adds bytes to send.
@@ -166,6 +200,25 @@ mod tests {
         stream.on_frame(&frame(6, b"6789")).unwrap();
         assert_eq!(stream.take_in_order().unwrap(), b"89");
         assert!(!stream.has_unread());
+    }
+
+    #[test]
+    fn messages_come_out_one_by_one_and_whole() {
+        let mut stream = CryptoStream::default();
+        stream.on_frame(&frame(0, &[2, 0, 0])).unwrap();
+        assert_eq!(stream.take_message(), None);
+        stream.on_frame(&frame(3, &[1, 7, 8, 0, 0, 0, 9, 0])).unwrap();
+        assert_eq!(stream.take_message().unwrap(), [2, 0, 0, 1, 7]);
+        assert_eq!(stream.take_message().unwrap(), [8, 0, 0, 0]);
+        assert!(stream.take_message().is_none() && stream.has_unread());
+        stream.on_frame(&frame(11, &[0, 1])).unwrap();
+        assert_eq!(stream.take_message(), None);
+        stream.on_frame(&frame(13, &[5])).unwrap();
+        assert_eq!(stream.take_message().unwrap(), [9, 0, 0, 1, 5]);
+        assert!(!stream.has_unread());
+        // Longer than may be kept.
+        stream.on_frame(&frame(14, &[2, 1, 0, 0, 3])).unwrap();
+        assert_eq!(stream.take_message().unwrap(), [2, 1, 0, 0, 3]);
     }
 
     #[test]

@@ -18,6 +18,12 @@ use crate::reliable::Once;
 /// The alert of a message that lacks what must be in it (RFC 8446 §6).
 const MISSING_EXTENSION: u8 = 109;
 
+/// The alert of a message that has no place where it is (RFC 8446 §6).
+const UNEXPECTED_MESSAGE: u8 = 10;
+
+/// The header of a KeyUpdate message (RFC 8446 §4.6.3).
+const KEY_UPDATE: [u8; 4] = [24, 0, 0, 1];
+
 /// What a step of the handshake has brought.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(in crate::connection) struct Progress {
@@ -144,14 +150,49 @@ impl TlsHandshake {
             Negotiated::Later => return Ok(Progress::default()),
             Negotiated::Version(version) => version,
         };
+        let is_excused = self.is_excused(level, keys);
         // Bytes of a level that TLS has left have nothing new in them, or are a violation that TLS tells.
         while level <= self.session.read_level() {
-            let Some(bytes) = self.streams[level as usize].take_in_order() else { break };
-            self.session.read_handshake(level, &bytes)?;
+            let Some(bytes) = self.next_bytes(level, is_excused) else { break };
+            match is_excused {
+                true => {
+                    self.session.read_handshake(self.session.read_level(), &bytes)?;
+                    self.drive(keys);
+                }
+                false => {
+                    self.refuse_key_update(level, &bytes)?;
+                    self.session.read_handshake(level, &bytes)?;
+                }
+            }
         }
         let progress = Progress { version, ..self.drive(keys) };
-        self.check_level_is_finished(level)?;
+        if !is_excused {
+            self.check_level_is_finished(level)?;
+        }
         Ok(progress)
+    }
+
+    /// Whether a peer may say at this level what belongs to the next one.
+    ///
+    /// Nobody may (RFC 9001 §4.1.3). But servers with one of the common TLS libraries put everything that they say into
+    /// Initial packets if they take early data, as the library tells them late that the level has changed. Nothing is lost by
+    /// taking it, as Finished proves the whole handshake, wherever its messages came.
+    fn is_excused(&self, level: Level, keys: &PacketKeys) -> bool {
+        self.side.is_client() && level == Level::Initial && keys.zero_rtt().is_some()
+    }
+
+    /// The next bytes for TLS. Of those that may belong to two levels it gets one message after the other, as it takes none
+    /// that begins at one and ends at another.
+    fn next_bytes(&mut self, level: Level, is_excused: bool) -> Option<Vec<u8>> {
+        let stream = &mut self.streams[level as usize];
+        if is_excused { stream.take_message() } else { stream.take_in_order() }
+    }
+
+    /// Makes a server say in Initial packets what belongs into Handshake packets.
+    #[cfg(test)]
+    pub(in crate::connection) fn misplace_flight(&mut self) {
+        let bytes = self.streams[Level::Handshake as usize].take_outgoing();
+        self.streams[Level::Initial as usize].send(&bytes);
     }
 
     /// How many 1-RTT handshake bytes of the peer TLS has taken.
@@ -224,8 +265,20 @@ impl TlsHandshake {
 
     /// RFC 9001 §4.1.3: bytes must not be left over at a level when TLS moves to the next.
     fn check_level_is_finished(&self, level: Level) -> Result<(), TransportError> {
-        if level < self.session.read_level() && self.streams[level as usize].has_unread() {
+        let stream = &self.streams[level as usize];
+        if level < self.session.read_level() && stream.has_unread() {
+            // That it is a message is a guess, for something before it is missing.
+            self.refuse_key_update(level, stream.first_unread())?;
             return Err(TransportError::protocol_violation("handshake data beyond a change of keys"));
+        }
+        Ok(())
+    }
+
+    /// RFC 9001 §6: of what comes at a level that TLS has left, a KeyUpdate message has an error code of its own.
+    fn refuse_key_update(&self, level: Level, bytes: &[u8]) -> Result<(), TransportError> {
+        if level < self.session.read_level() && bytes.starts_with(&KEY_UPDATE) {
+            let code = TransportErrorCode::crypto(UNEXPECTED_MESSAGE);
+            return Err(TransportError::new(code, "a KeyUpdate message of TLS"));
         }
         Ok(())
     }

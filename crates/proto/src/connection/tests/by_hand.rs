@@ -62,10 +62,19 @@ pub(super) fn client_that_tells(
     now: Instant,
     encode: impl FnOnce(TransportParameters) -> Vec<u8>,
 ) -> Connection {
+    client_with(now, &client_tls(), encode)
+}
+
+/// The same with another configuration of TLS.
+pub(super) fn client_with(
+    now: Instant,
+    tls: &rustls::ClientConfig,
+    encode: impl FnOnce(TransportParameters) -> Vec<u8>,
+) -> Connection {
     let setup = setup(Side::Client, now);
     let bytes = encode(local_parameters(&setup, None));
     let name = "localhost".try_into().unwrap();
-    let session = Session::client(&client_tls(), Version::V1, name, bytes, setup.aead).unwrap();
+    let session = Session::client(tls, Version::V1, name, bytes, setup.aead).unwrap();
     let mut connection = Connection::new(setup, session, cid(ORIGINAL_DCID));
     connection.handshake.drive();
     connection
@@ -90,11 +99,20 @@ pub(super) fn server_that_tells(
     dcid: ConnectionId,
     encode: impl FnOnce(TransportParameters) -> Vec<u8>,
 ) -> Connection {
+    // The server's flight is so large that the client has keys before it has everything.
+    server_with(now, dcid, &server_tls_with(large_chain(4_000)), encode)
+}
+
+/// The same with another configuration of TLS.
+pub(super) fn server_with(
+    now: Instant,
+    dcid: ConnectionId,
+    tls: &rustls::ServerConfig,
+    encode: impl FnOnce(TransportParameters) -> Vec<u8>,
+) -> Connection {
     let setup = setup(Side::Server, now);
     let bytes = encode(local_parameters(&setup, Some(OfServer { original_dcid: dcid, retry_scid: None })));
-    // The server's flight is so large that the client has keys before it has everything.
-    let tls = server_tls_with(large_chain(4_000));
-    let session = Session::server(&tls, Version::V1, bytes, Circumstances::default(), setup.aead).unwrap();
+    let session = Session::server(tls, Version::V1, bytes, Circumstances::default(), setup.aead).unwrap();
     Connection::new(setup, session, dcid)
 }
 

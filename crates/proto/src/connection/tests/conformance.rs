@@ -10,13 +10,14 @@ use fulmar_wire::{
 use super::super::Connection;
 use super::DATA;
 use super::by_hand::{
-    CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, deliver, exchange, lost, sent, server,
+    CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, client_that_tells, deliver, exchange, lost, sent,
+    server,
 };
 use super::packets::packet;
 use super::pair::{CLIENT, Pair};
 use super::violations::{encode, receive_as, refused_by_server};
 use crate::ConnectionError;
-use crate::crypto::{AeadBackend, Keys, TAG_LEN};
+use crate::crypto::{AeadBackend, Keys, Level, TAG_LEN};
 
 /// The bits of the first byte that must be zero: of a long header and of a short one (RFC 9000 §17.2, §17.3.1).
 const RESERVED_LONG: u8 = 0x0c;
@@ -138,6 +139,78 @@ fn tls_messages_that_have_no_place_in_the_handshake() {
         };
         assert_eq!(code, Code::crypto(10));
     }
+}
+
+/// The code with which a server closes, as its client hears it.
+#[track_caller]
+fn told_code(client: &mut Connection, server: &mut Connection, now: Instant) -> Code {
+    sent(server, now).iter().for_each(|datagram| deliver(client, now, datagram));
+    match lost(client) {
+        Some(ConnectionError::ConnectionClosed { code, .. }) => code,
+        other => panic!("the client was not told: {other:?}"),
+    }
+}
+
+#[test]
+fn a_key_update_of_tls_behind_a_gap_in_the_handshake() {
+    let now = Instant::from_millis(1);
+    let (mut client, mut server) = in_the_handshake(now);
+    let crypto = Crypto { offset: VarInt::from_u32(1_000), data: &[24, 0, 0, 1, 0] };
+    let handshake = &mut server.handshake;
+    let taken = handshake.tls.on_crypto(Level::Handshake, &crypto, &mut handshake.keys);
+    assert!(taken.is_ok(), "TLS may still wait for what is before");
+    // With the client's last flight TLS goes on to the next keys.
+    exchange(&mut client, &mut server, now);
+    match lost(&mut server) {
+        Some(ConnectionError::Transport(error)) => assert_eq!(error.code, Code::crypto(10)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_key_update_of_tls_in_a_handshake_packet_behind_the_handshake() {
+    let now = Instant::from_millis(1);
+    let (mut client, mut server) = in_the_handshake(now);
+    exchange(&mut client, &mut server, now);
+    let handshake = &mut server.handshake;
+    // Behind Finished, which has 4 bytes and a hash of the suite's length.
+    let mut codes = Vec::new();
+    for offset in [4 + 32, 4 + 48] {
+        let crypto = Crypto { offset: VarInt::from_u32(offset), data: &[24, 0, 0, 1, 0] };
+        let taken = handshake.tls.on_crypto(Level::Handshake, &crypto, &mut handshake.keys);
+        codes.extend(taken.err().map(|error| error.code));
+    }
+    assert!(!codes.is_empty() && codes.iter().all(|code| *code == Code::crypto(10)), "{codes:?}");
+}
+
+#[test]
+fn a_key_update_of_tls_behind_the_handshake() {
+    let now = Instant::from_millis(1);
+    let mut client = client(now, |_| {}, &[]);
+    let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
+    let now = exchange(&mut client, &mut server, now);
+    let crypto = encode(&Frame::Crypto(Crypto { offset: VarInt::ZERO, data: &[24, 0, 0, 1, 0] }));
+    let packet = short_packet(&mut client, 0, &crypto);
+    deliver(&mut server, now, &packet);
+    assert!(lost(&mut server).is_some());
+    assert_eq!(told_code(&mut client, &mut server, now), Code::crypto(10));
+}
+
+#[test]
+fn a_close_in_an_initial_packet_fills_its_datagram() {
+    // A client without transport parameters is closed before there are other keys.
+    let now = Instant::from_millis(1);
+    let mut client = client_that_tells(now, |_| Vec::new());
+    let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
+    for datagram in sent(&mut client, now) {
+        deliver(&mut server, now, &datagram);
+    }
+    assert!(lost(&mut server).is_some());
+    let told = sent(&mut server, now);
+    let [close] = &told[..] else { panic!("{} datagrams", told.len()) };
+    assert_eq!(close.len(), usize::from(crate::config::MTU_MIN));
+    deliver(&mut client, now, close);
+    assert!(matches!(lost(&mut client), Some(ConnectionError::ConnectionClosed { .. })));
 }
 
 #[test]

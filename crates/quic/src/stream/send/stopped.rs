@@ -18,7 +18,8 @@ impl SendStream {
     /// The future does not borrow the stream and may outlive it. Cancellation safe.
     ///
     /// # Errors
-    /// If the connection ends first. The future is no handle: it does not keep the connection open.
+    /// If this end has reset the stream, or the connection ends first. What was acknowledged until then, be it with the peer's
+    /// last packet, counts as received. The future is no handle: it does not keep the connection open.
     pub fn stopped(&self) -> impl Future<Output = Result<Option<VarInt>, StoppedError>> + Send + 'static {
         self.connection.lock().streams.share(self.key);
         Stopped { connection: self.connection.inner().clone(), key: self.key, ticket: None }
@@ -27,7 +28,7 @@ impl SendStream {
     /// Whether the stream has ended: see [`stopped`](Self::stopped).
     ///
     /// # Errors
-    /// If the connection ends first.
+    /// If this end has reset the stream, or the connection ends first.
     pub fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<VarInt>, StoppedError>> {
         poll_completion(self.connection.inner(), self.key, &mut self.stopping, cx)
     }
@@ -67,6 +68,7 @@ fn poll_completion(
     match state.streams.completion(key) {
         Some(Completion::Received) => Poll::Ready(Ok(None)),
         Some(Completion::Stopped(code)) => Poll::Ready(Ok(Some(code))),
+        Some(Completion::Reset) => Poll::Ready(Err(StoppedError::Reset)),
         None => {
             state.check()?;
             state.streams.completing(key).wait(ticket, cx);

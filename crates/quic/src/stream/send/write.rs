@@ -206,7 +206,9 @@ impl SendStream {
             // A stream that the core has forgotten without this handle's doing was stopped by the peer.
             Err(fulmar_proto::WriteError::ClosedStream) => match state.streams.completion(self.key) {
                 Some(Completion::Stopped(code)) => Poll::Ready(Err(WriteError::Stopped(code))),
-                Some(Completion::Received) | None => Poll::Ready(Err(WriteError::ClosedStream)),
+                Some(Completion::Received | Completion::Reset) | None => {
+                    Poll::Ready(Err(WriteError::ClosedStream))
+                }
             },
         }
     }

@@ -15,7 +15,7 @@ fn read(bytes: &[u8], dialect: Dialect) -> Ack<'_> {
 fn write(encoder: &AckEncoder<'_>, dialect: Dialect, room: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0xff; room];
     let mut writer = Writer::new(&mut bytes);
-    let written = encoder.encode_within(dialect, &mut writer);
+    let written = encoder.encode_within(dialect, 0, &mut writer);
     let len = writer.len();
     assert_eq!(written.map(|w| w.largest), encoder.ranges.max().filter(|_| len > 0));
     assert_eq!(written.is_some(), len > 0, "all or nothing is written");

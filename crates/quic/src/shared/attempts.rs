@@ -1,0 +1,42 @@
+//! The attempts to connect that an endpoint makes, so that a report that nobody listens finds them.
+
+use std::sync::{Arc, Weak};
+
+use super::Inner;
+
+/// Below this number nobody looks which attempts are over.
+const ATTEMPTS_MIN: usize = 16;
+
+/// Attempts to connect. Those that are over leave when there are twice as many as were left the last time, and when somebody asks.
+///
+/// Limit: the connections that the application has dialled and holds.
+#[derive(Default)]
+pub(crate) struct Attempts {
+    list: Vec<Weak<Inner>>,
+    limit: usize,
+}
+
+impl Attempts {
+    /// Adds an attempt.
+    pub(crate) fn add(&mut self, connection: &Arc<Inner>) {
+        if self.list.len() >= self.limit.max(ATTEMPTS_MIN) {
+            self.limit = 2 * self.current().len();
+        }
+        self.list.push(Arc::downgrade(connection));
+    }
+
+    /// Those that are not over.
+    pub(crate) fn current(&mut self) -> Vec<Arc<Inner>> {
+        let mut current = Vec::new();
+        self.list.retain(|attempt| {
+            let attempt = attempt.upgrade().filter(|connection| {
+                let state = connection.lock();
+                !state.is_connected && state.error.is_none()
+            });
+            let is_current = attempt.is_some();
+            current.extend(attempt);
+            is_current
+        });
+        current
+    }
+}
