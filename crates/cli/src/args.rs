@@ -45,7 +45,8 @@ Examples:
 
 Files are served over HTTP/0.9 (ALPN hq-interop). Only regular files inside of DIR are served. A request that
 cannot be answered is told by a reset of its stream: code 0x404 for no such file, 0x400 for a malformed request,
-0x500 when the file cannot be read.";
+0x500 when the file cannot be read, 0x409 when it is changed while it is sent. A file that is replaced by another one
+meanwhile (renamed over) is sent to its end as it was, and one that is appended to as far as it went at first.";
 
 const PERF_EXAMPLES: &str = "\
 Examples:

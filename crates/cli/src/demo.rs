@@ -21,7 +21,7 @@ use crate::duration::Span;
 use crate::failure::Failure;
 use crate::net::{Figures, Transport};
 use crate::progress::Bars;
-use crate::report::{self, Output, Transfer, gbit_per_s};
+use crate::report::{self, Output, Transfer, Verified, gbit_per_s};
 use crate::size::Size;
 use crate::tls::Identity;
 
@@ -128,7 +128,8 @@ fn show(bar: &ProgressBar, progress: &Progress, before: u64) -> u64 {
 
 /// Compares what was sent with what arrived, and prints the summary.
 fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -> Result<(), Failure> {
-    let verified = received.bytes == args.size && sent.checksum == received.checksum;
+    let is_same = received.bytes == args.size && sent.checksum == received.checksum;
+    let verified = is_same.then_some(Verified::Crc32);
     let moved = (received.bytes, received.duration);
     let transfer = Transfer {
         // Both ends are in this process, in a thread each.
@@ -136,10 +137,10 @@ fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -
         packets_lost: sent.figures.packets_lost,
         cpu_s_client: received.cpu.map(|cpu| cpu.as_secs_f64()),
         cpu_s_server: sent.cpu.map(|cpu| cpu.as_secs_f64()),
-        ..Transfer::of("demo", moved, received.handshake, &received.figures, Some(verified))
+        ..Transfer::of("demo", moved, received.handshake, &received.figures, verified)
     };
     output.print(&transfer, || summary(&args.transport, &transfer, sent, received));
-    if verified {
+    if is_same {
         return Ok(());
     }
     Err(Failure::NotVerified(format!(
@@ -153,7 +154,7 @@ fn summary(transport: &TransportArgs, transfer: &Transfer, sent: &Sent, received
         Some(cpu) => format!("{:.2} s per GB", report::cpu_s_per_gb(cpu, transfer.bytes)),
         None => "unknown".to_owned(),
     };
-    let verdict = if transfer.verified == Some(true) { "verified" } else { "NOT VERIFIED" };
+    let verdict = if transfer.verified.is_some() { "verified" } else { "NOT VERIFIED" };
     [
         format!(
             "{} in {}: {:.2} Gbit/s, {verdict} (crc32 {:08x})",

@@ -20,6 +20,8 @@ pub(crate) const BAD_REQUEST: VarInt = VarInt::from_u32(0x400);
 pub(crate) const NOT_FOUND: VarInt = VarInt::from_u32(0x404);
 /// The file cannot be read.
 pub(crate) const READ_FAILED: VarInt = VarInt::from_u32(0x500);
+/// The file was changed while it was sent: what was sent of it is worth nothing.
+pub(crate) const CHANGED: VarInt = VarInt::from_u32(0x409);
 /// The client does not want the rest.
 pub(crate) const CANCELLED: VarInt = VarInt::from_u32(0x499);
 

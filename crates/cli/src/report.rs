@@ -70,6 +70,16 @@ impl Listening {
     }
 }
 
+/// How it was made sure that what was asked for has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verified {
+    /// The checksum of all bytes is that of the sender.
+    Crc32,
+    /// As many bytes came as were asked for.
+    Length,
+}
+
 /// One transfer of bytes. What is not known is null.
 #[derive(Debug, Serialize)]
 pub(crate) struct Transfer {
@@ -89,9 +99,10 @@ pub(crate) struct Transfer {
     pub(crate) cipher_suite: Option<&'static str>,
     pub(crate) cpu_s_client: Option<f64>,
     pub(crate) cpu_s_server: Option<f64>,
-    /// Whether what was asked for arrived: every byte by checksum in `demo`, the whole length elsewhere. Null
-    /// when a time limit ended the transfer, since then there is nothing to compare with.
-    pub(crate) verified: Option<bool>,
+    /// What was compared, if something was: all bytes or the length. It is left out where there is nothing to compare with: when
+    /// a time limit has ended the transfer, and for files, whose length HTTP/0.9 does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) verified: Option<Verified>,
 }
 
 impl Transfer {
@@ -101,7 +112,7 @@ impl Transfer {
         (bytes, duration): (u64, Duration),
         handshake: Duration,
         figures: &Figures,
-        verified: Option<bool>,
+        verified: Option<Verified>,
     ) -> Self {
         Self {
             kind,
@@ -174,10 +185,11 @@ mod tests {
             cipher_suite: None,
             cpu_s_client: None,
             cpu_s_server: Some(0.5),
-            verified: Some(true),
+            verified: None,
         };
         let json = serde_json::to_value(&transfer).expect("serialises");
         assert!(json["cpu_s_client"].is_null());
         assert_eq!(json["cpu_s_server"], 0.5);
+        assert!(json.get("verified").is_none(), "nothing was verified");
     }
 }

@@ -22,17 +22,21 @@ use crate::report::Output;
 use crate::signal::interrupted;
 use crate::tls::Identity;
 
-use self::files::Source;
 pub(crate) use self::files::root as served_directory;
+use self::files::{Source, SourceError};
 use self::validation::Validation;
 
 /// The port where none is given.
 const DEFAULT_PORT: u16 = 4433;
 /// How many connections are served at once; further ones are refused.
 const CONNECTIONS_MAX: usize = 4096;
-/// How many files are open at once, each with a block of it in memory; further requests wait for their turn. Then a turn lasts for
+/// How many files are read at once, each with a block of it in memory; further requests wait for their turn. Then a turn lasts for
 /// a block, or for [`PATIENCE`] if the peer does not take it, so that turns come soon, whatever some peers do.
 const FILES_MAX: usize = 16;
+/// How many files stay open between their turns, so that a file that is replaced is sent to its end as it was. Beyond these a file
+/// is closed between its turns, and the request is reset if it is another one when it is opened again. Half of the
+/// descriptors that systems commonly grant a process.
+const KEPT_OPEN_MAX: usize = 512;
 /// How much of a file is read at once for a peer that takes it, in bytes: enough that the way to another thread and back does
 /// not count.
 const BLOCK_BYTES: u64 = 128 << 10;
@@ -50,8 +54,10 @@ const READ_MAX: usize = hq::REQUEST_MAX;
 struct Site {
     /// The directory, canonical.
     root: PathBuf,
-    /// One permit per file that may be open.
+    /// One permit per file that may be read.
     files: Semaphore,
+    /// One permit per file that may stay open between its turns.
+    kept_open: Semaphore,
 }
 
 /// Serves until the user ends it.
@@ -103,7 +109,8 @@ pub(crate) async fn serve_until_interrupted(
     root: PathBuf,
     mut look_again: impl FnMut() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let site = Arc::new(Site { root, files: Semaphore::new(FILES_MAX) });
+    let site =
+        Arc::new(Site { root, files: Semaphore::new(FILES_MAX), kept_open: Semaphore::new(KEPT_OPEN_MAX) });
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut end = std::pin::pin!(interrupted());
     let mut interval = tokio::time::interval(KEYS_INTERVAL);
@@ -177,7 +184,7 @@ enum Refusal {
     #[error("{0}")]
     Request(#[from] BadRequest),
     #[error("{path}: {error}")]
-    File { path: String, error: std::io::Error },
+    File { path: String, error: SourceError },
     #[error("{0}")]
     Read(#[from] ReadError),
     #[error("{0}")]
@@ -190,7 +197,8 @@ impl Refusal {
         use std::io::ErrorKind;
         match self {
             Self::Request(_) => hq::BAD_REQUEST,
-            Self::File { error, .. } => match error.kind() {
+            Self::File { error: SourceError::Changed, .. } => hq::CHANGED,
+            Self::File { error: SourceError::Io(error), .. } => match error.kind() {
                 ErrorKind::NotFound
                 | ErrorKind::PermissionDenied
                 | ErrorKind::NotADirectory
@@ -207,6 +215,7 @@ async fn answer(send: &mut SendStream, recv: &mut RecvStream, site: &Arc<Site>) 
     info!(path = %path.display(), "request");
     let failed = |error| Refusal::File { path: path.display().to_string(), error };
     let mut source = Source::new(site.root.clone(), path.clone());
+    let kept_open = site.kept_open.try_acquire().ok();
     let (mut permit, mut max) = (None, CRUMB_BYTES);
     loop {
         if permit.is_none() {
@@ -216,10 +225,15 @@ async fn answer(send: &mut SendStream, recv: &mut RecvStream, site: &Arc<Site>) 
         let start = send.bytes_written();
         let (back, block) = source.read(start, max).await.map_err(failed)?;
         source = back;
+        let mut end_turn = |permit: &mut Option<_>| {
+            *permit = None;
+            if kept_open.is_none() {
+                source.close();
+            }
+        };
         let is_crumb = max == CRUMB_BYTES;
         if is_crumb {
-            source.close();
-            permit = None;
+            end_turn(&mut permit);
         }
         // What is written is copied, so that a piece of a block does not keep all of it in memory.
         match timeout(PATIENCE, send.write_all(&block.bytes)).await {
@@ -228,8 +242,7 @@ async fn answer(send: &mut SendStream, recv: &mut RecvStream, site: &Arc<Site>) 
                 max = BLOCK_BYTES;
                 // Where others wait, it is their turn: a long file shall not keep short ones waiting.
                 if site.files.available_permits() == 0 {
-                    source.close();
-                    permit = None;
+                    end_turn(&mut permit);
                 }
             }
             Err(_) if is_crumb => {
@@ -238,8 +251,7 @@ async fn answer(send: &mut SendStream, recv: &mut RecvStream, site: &Arc<Site>) 
             }
             // Nobody else shall wait for this peer. What it has not taken is read again.
             Err(_) => {
-                source.close();
-                permit = None;
+                end_turn(&mut permit);
                 max = CRUMB_BYTES;
                 continue;
             }

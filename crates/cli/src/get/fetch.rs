@@ -131,6 +131,7 @@ fn reset_in_words(code: VarInt) -> String {
         hq::NOT_FOUND => "the server has no such file".to_owned(),
         hq::BAD_REQUEST => "the server refuses the request".to_owned(),
         hq::READ_FAILED => "the server cannot read the file".to_owned(),
+        hq::CHANGED => "the file was changed while the server sent it, so nothing of it is kept".to_owned(),
         code => format!("the server reset the stream with code {code}"),
     }
 }

@@ -259,8 +259,7 @@ impl Job {
         }
         let figures = Figures::of(connection);
         let Summary { files, bytes, duration, .. } = *summary;
-        let verified = Some(summary.failures.is_empty());
-        let transfer = Transfer::of("get", (bytes, duration), handshake, &figures, verified);
+        let transfer = Transfer::of("get", (bytes, duration), handshake, &figures, None);
         let rate = transfer.gbit_per_s;
         let print = || {
             self.output.print(&transfer, || {

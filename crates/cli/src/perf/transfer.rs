@@ -9,7 +9,7 @@ use crate::duration::Span;
 use crate::failure::Failure;
 use crate::net::Figures;
 use crate::progress::Bars;
-use crate::report::{Output, Transfer};
+use crate::report::{Output, Transfer, Verified};
 use crate::size::Size;
 
 /// How often the bar is brought up to date.
@@ -20,7 +20,7 @@ struct Outcome {
     bytes: u64,
     duration: Duration,
     /// Whether all that was asked for has arrived; unknown if the time was over before.
-    verified: Option<bool>,
+    is_whole: Option<bool>,
 }
 
 /// Receives `size` bytes, or what comes in the time given.
@@ -47,8 +47,8 @@ pub(super) async fn download(
     if !complete {
         let _ = recv.stop(TIME_OVER);
     }
-    let verified = complete.then_some(bytes.get() == size);
-    let outcome = Outcome { bytes: bytes.get(), duration, verified };
+    let is_whole = complete.then_some(bytes.get() == size);
+    let outcome = Outcome { bytes: bytes.get(), duration, is_whole };
     conclude("download", dialed, &outcome, output)
 }
 
@@ -83,8 +83,8 @@ pub(super) async fn upload(
         let _ = send.reset(TIME_OVER);
     }
     // The server was asked for an empty response, which is its receipt.
-    let verified = complete.then_some(bytes.get() == size && answered.get() == 0);
-    conclude("upload", dialed, &Outcome { bytes: bytes.get(), duration, verified }, output)
+    let is_whole = complete.then_some(bytes.get() == size && answered.get() == 0);
+    conclude("upload", dialed, &Outcome { bytes: bytes.get(), duration, is_whole }, output)
 }
 
 /// Shows how much has been transferred, as long as it is asked.
@@ -103,7 +103,8 @@ fn conclude(
     output: Output,
 ) -> Result<(), Failure> {
     let figures = Figures::of(&dialed.connection);
-    let Outcome { bytes, duration, verified } = *outcome;
+    let Outcome { bytes, duration, is_whole } = *outcome;
+    let verified = (is_whole == Some(true)).then_some(Verified::Length);
     let transfer = Transfer::of(kind, (bytes, duration), dialed.handshake, &figures, verified);
     output.print(&transfer, || {
         format!(
@@ -115,7 +116,7 @@ fn conclude(
             Span(figures.rtt_min),
         )
     });
-    match verified {
+    match is_whole {
         Some(false) => {
             Err(Failure::NotVerified(format!("{}: {bytes} bytes are not what was asked for", dialed.peer)))
         }
