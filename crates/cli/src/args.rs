@@ -141,8 +141,8 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) identity: IdentityArgs,
 
-    /// The key of the stateless reset tokens, 64 hexadecimal digits. With the same key a restarted server can end
-    /// the connections of its predecessor; without it the key is random
+    /// The key of the stateless reset tokens, 64 hexadecimal digits, where several machines take turns: a server with the same key
+    /// can end the connections of another one. Without it the key is that of --identity and of the address
     #[arg(long, value_name = "HEX64", value_parser = parse_key)]
     pub(crate) reset_key: Option<[u8; 32]>,
 
@@ -288,13 +288,19 @@ pub(crate) struct MeasurementArgs {
 /// How a server proves who it is.
 #[derive(Debug, Args)]
 pub(crate) struct IdentityArgs {
-    /// The certificate chain, PEM. Without it a self-signed certificate for localhost is made
+    /// The certificate chain, PEM. Without it a self-signed certificate for localhost is made and kept
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
 
     /// The private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
+
+    /// Where the self-signed certificate, its key and the secret of stateless resets are kept from one start to the next,
+    /// so that a pinned fingerprint holds and clients of a server that was killed learn of it when it is back
+    /// [default: $XDG_STATE_HOME/fulmar or ~/.local/state/fulmar]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) identity: Option<PathBuf>,
 }
 
 /// Which certificates a client takes. Without an option: those the system trusts.
@@ -305,7 +311,7 @@ pub(crate) struct TrustArgs {
     #[arg(long)]
     pub(crate) insecure: bool,
 
-    /// Trust the certificate authorities in this file, PEM, instead of the system's
+    /// Trust the certificates in this file, PEM, instead of the system's: authorities, or that of the server itself
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 
@@ -329,7 +335,8 @@ pub(crate) struct TransportArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     pub(crate) handshake_timeout: Duration,
 
-    /// Send something after this much silence, so that the connection stays. Without it nothing is sent
+    /// Send something after this much silence, so that the connection stays, and one learns of a peer that has forgotten it
+    /// [default: 1s for `get` without --hold, else never]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) keep_alive: Option<Duration>,
 

@@ -51,6 +51,7 @@ pub(crate) struct Listen<'a> {
     pub(crate) identity: &'a Identity,
     pub(crate) protocol: &'static str,
     pub(crate) transport: &'a Transport,
+    /// The key of stateless resets, if it is given; else it comes from the identity.
     pub(crate) reset_key: Option<[u8; 32]>,
     pub(crate) validation: AddressValidation,
     /// Keys with which TLS sessions are sealed, instead of being kept.
@@ -75,13 +76,23 @@ impl Listen<'_> {
         .map_err(unusable)
     }
 
+    /// The key of stateless resets for the server at `addr`, the same after a restart. Servers that run side by side have keys of
+    /// their own: with the same one each would give away the reset tokens of the others (RFC 9000 §21.11).
+    fn kept_reset_key(&self, addr: SocketAddr) -> Option<[u8; 32]> {
+        let secret = self.identity.reset_secret?;
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
+        let tag = ring::hmac::sign(&key, format!("stateless reset {addr}").as_bytes());
+        // A port that the system picks is another one next time.
+        tag.as_ref().try_into().ok().filter(|_| addr.port() != 0)
+    }
+
     /// Binds the socket, and tells the address it really has. Needs a runtime.
     pub(crate) fn bind(&self) -> Result<(Endpoint, Listening), Failure> {
         let config = self.config()?;
         let bind = |addr: SocketAddr| {
             let builder = self.transport.endpoint().server_config(config.clone());
-            match &self.reset_key {
-                Some(key) => builder.config(EndpointConfig::new(ResetKey::new(key))).bind(addr),
+            match self.reset_key.or_else(|| self.kept_reset_key(addr)) {
+                Some(key) => builder.config(EndpointConfig::new(ResetKey::new(&key))).bind(addr),
                 None => builder.bind(addr),
             }
         };

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     let root = files::root(&args.dir)?;
     let logs = args.qlog.start()?;
     let transport = Transport::from_args(&args.transport)?.with_logs(logs.clone());
-    let identity = Identity::from_args(&args.identity)?;
+    let identity = Identity::from_args(&args.identity, output)?;
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
         let mut validation = Validation::from_args(args)?;

@@ -33,6 +33,8 @@ pub(crate) use self::url::Url;
 
 /// How many files of one connection are fetched at once. The server may allow fewer streams; then the others wait.
 const PARALLEL_MAX: usize = 64;
+/// After which silence in a download the server is asked for a sign of life, if the command line says nothing else.
+const ASK_AFTER: Duration = Duration::from_secs(1);
 /// How long the end of the program may be put off by writes under way, so that no part of a file is left behind.
 const CLEANUP_MAX: Duration = Duration::from_secs(2);
 
@@ -138,7 +140,10 @@ async fn fetch_all(job: &Job, groups: BTreeMap<Authority, Vec<Item>>) -> Result<
 async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Result<Vec<Failure>, Failure> {
     let args = &job.args;
     let start = Instant::now();
-    let transport = Transport::from_args(&args.transport)?.with_logs(job.logs.clone());
+    let mut transport = args.transport.clone();
+    // Who only receives would have nothing to send, and nothing could tell it that the server has forgotten it.
+    transport.keep_alive = transport.keep_alive.or(args.hold.is_none().then_some(ASK_AFTER));
+    let transport = Transport::from_args(&transport)?.with_logs(job.logs.clone());
     let mut dialer = Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &transport).await?;
     dialer.remember(job.sessions.clone());
     let connection = dialer.dial().await?;

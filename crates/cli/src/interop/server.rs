@@ -6,7 +6,6 @@ use fulmar::{AddressValidation, RetryPolicy};
 
 use super::args::InteropServerArgs;
 use super::case::Case;
-use crate::args::IdentityArgs;
 use crate::failure::Failure;
 use crate::hq;
 use crate::net::{self, Listen, Transport};
@@ -23,8 +22,7 @@ const ELSEWHERE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failure> {
     let case = Case::named(&args.testcase)?;
     let root = served_directory(&args.www)?;
-    let identity = IdentityArgs { cert: Some(args.cert.clone()), key: Some(args.key.clone()) };
-    let identity = Identity::from_args(&identity)?;
+    let identity = Identity::from_files(&args.cert, &args.key)?;
     let logs = qlog::from_environment()?;
     let transport = Transport::default().with_logs(logs.clone());
     let retry = if case.retry { RetryPolicy::Always } else { RetryPolicy::default() };

@@ -61,7 +61,7 @@ impl Counters {
 /// Answers until the user ends it.
 pub(crate) fn run(args: &PerfServerArgs, output: Output) -> Result<(), Failure> {
     let transport = Transport::from_args(&args.transport)?;
-    let identity = Identity::from_args(&args.identity)?;
+    let identity = Identity::from_args(&args.identity, output)?;
     let runtime = net::runtime()?;
     runtime.block_on(async {
         let listen = Listen {

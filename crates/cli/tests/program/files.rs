@@ -153,6 +153,20 @@ fn a_restarted_server_resets_old_connections() {
 }
 
 #[test]
+fn a_restarted_server_with_default_options_resets_old_connections() {
+    let (www, out) = (TestDir::new("restart-www"), TestDir::new("restart-out"));
+    let first = Server::serve(www.path(), &[]);
+    // The port of a server that has ended is free for the next one.
+    let address = first.crash().to_string();
+    let server = Server::serve(www.path(), &["--listen", &address]);
+    let get = fetch_huge(&www, &out, &server, &[]);
+    server.crash();
+    let _successor = Server::serve(www.path(), &["--listen", &address]);
+    let finished = get.join().expect("ended").failed(1, &["stateless reset"]);
+    assert!(finished.took < Duration::from_secs(10), "not the idle timeout: {:?}", finished.took);
+}
+
+#[test]
 fn a_server_that_dies_leaves_no_part_of_a_file() {
     let (www, out) = (TestDir::new("death-www"), TestDir::new("death-out"));
     let server = Server::serve(www.path(), &[]);

@@ -8,6 +8,7 @@
 mod demo;
 mod files;
 mod get_failures;
+mod identity;
 mod lab;
 mod perf;
 mod run;

@@ -19,6 +19,7 @@ pub(crate) fn fulmar(arguments: &[&str]) -> Command {
         .env_remove("SSLKEYLOGFILE")
         .env_remove("QLOGDIR")
         .env_remove("RUST_LOG")
+        .env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"))
         .stdin(Stdio::null());
     command
 }
@@ -121,7 +122,7 @@ impl Server {
         Self::start(fulmar(&["perf", "server", "--json"]))
     }
 
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         if !command.get_args().any(|argument| argument == "--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
