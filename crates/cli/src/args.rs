@@ -46,7 +46,10 @@ Examples:
 Files are served over HTTP/0.9 (ALPN hq-interop). Only regular files inside of DIR are served. A request that
 cannot be answered is told by a reset of its stream: code 0x404 for no such file, 0x400 for a malformed request,
 0x500 when the file cannot be read, 0x409 when it is changed while it is sent. A file that is replaced by another one
-meanwhile (renamed over) is sent to its end as it was, and one that is appended to as far as it went at first.";
+meanwhile (renamed over) is sent to its end as it was, and one that is appended to as far as it went at first.
+
+Each request is told on standard output when it is over: peer, status, path, bytes and time. The status is 200 when the
+client has acknowledged all of the file, else the digits of the code; 499 stands for a client that wanted no more.";
 
 const PERF_EXAMPLES: &str = "\
 Examples:
@@ -155,6 +158,10 @@ pub(crate) struct ServeArgs {
     /// with the same keys accept each other's tokens. The file is read again when it changes
     #[arg(long, value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
+
+    /// When told to stop (by SIGINT or SIGTERM), let transfers under way take this long; a second signal ends at once
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    pub(crate) grace: Duration,
 
     /// Tell figures in the text format of Prometheus at http://ADDR/metrics, over TCP
     #[arg(long, value_name = "ADDR")]

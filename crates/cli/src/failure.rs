@@ -120,6 +120,9 @@ fn sentence(peer: &str, error: &ConnectionError) -> String {
         ConnectionError::VersionMismatch => {
             format!("{peer} speaks no version of QUIC that this program speaks")
         }
+        ConnectionError::ConnectionClosed { code: TransportErrorCode::CONNECTION_REFUSED, .. } => {
+            format!("{peer} refused the connection: it is too busy, or is stopping")
+        }
         ConnectionError::LocallyClosed => format!("the connection to {peer} was closed here"),
         ConnectionError::ApplicationClosed { code, reason } => {
             let reason = in_words(reason);

@@ -64,6 +64,12 @@ impl RequestLine {
         Ok(end.is_some())
     }
 
+    /// What was asked for, as far as the request has come, for people.
+    pub(crate) fn target(&self) -> String {
+        let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
+        String::from_utf8_lossy(line.strip_prefix(b"GET ").unwrap_or(line)).into_owned()
+    }
+
     /// The file that a complete request names, relative to the directory that is served. It has no `..` and
     /// nothing else that could lead out, but symbolic links are the file system's matter.
     pub(crate) fn path(&self) -> Result<PathBuf, BadRequest> {

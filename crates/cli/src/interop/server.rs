@@ -1,6 +1,7 @@
 //! The server of a test case.
 
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::time::Duration;
 
 use fulmar::{AddressValidation, RetryPolicy};
 
@@ -11,7 +12,7 @@ use crate::hq;
 use crate::net::{self, Listen, Transport};
 use crate::qlog;
 use crate::report::Output;
-use crate::serve::{serve_until_interrupted, served_directory};
+use crate::serve::{Serving, serve_until_interrupted, served_directory};
 use crate::tls::Identity;
 
 /// The port of the runner's servers.
@@ -46,7 +47,9 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
             endpoint.set_server_config(Some(listen.config()?.with_preferred_address(v4, v6)));
         }
         output.print(&listening, || listening.text());
-        serve_until_interrupted(&endpoint, root, || Ok(())).await
+        // The runner stops a server when its test is over, and waits for it.
+        let serving = Serving { root, grace: Duration::ZERO, access_log: None };
+        serve_until_interrupted(&endpoint, serving, output, || Ok(())).await
     });
     runtime.shutdown_background();
     qlog::finish(logs, output);

@@ -12,6 +12,7 @@ mod identity;
 mod lab;
 mod perf;
 mod run;
+mod stopping;
 #[path = "../../src/test_dir.rs"]
 mod test_dir;
 mod watch;

@@ -156,8 +156,18 @@ impl Server {
     }
 
     /// Ends it as a user would, and tells its exit code.
-    pub(crate) fn interrupt(mut self) -> Option<i32> {
+    pub(crate) fn interrupt(self) -> Option<i32> {
+        self.ask_to_stop();
+        self.ended()
+    }
+
+    /// Tells it to stop.
+    pub(crate) fn ask_to_stop(&self) {
         interrupt(&self.child);
+    }
+
+    /// Waits for its end, and tells its exit code.
+    pub(crate) fn ended(mut self) -> Option<i32> {
         self.child.wait().expect("ended").code()
     }
 }
