@@ -21,8 +21,8 @@ use crate::duration::Span;
 use crate::failure::Failure;
 use crate::net::{Figures, Transport};
 use crate::progress::Bars;
-use crate::report::{self, Output, Transfer, Verified, gbit_per_s};
-use crate::size::Size;
+use crate::report::{self, Output, Transfer, Verified};
+use crate::size::{Rate, Size};
 use crate::tls::Identity;
 
 use self::side::{Client, Received, Sent, Server};
@@ -53,6 +53,7 @@ pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
         size: args.size,
         transport: args.transport.clone(),
         progress: progress.clone(),
+        output,
     })?;
 
     watch(&client, args.size, &progress, &Bars::new(output.wants_bars()));
@@ -117,8 +118,8 @@ fn show(bar: &ProgressBar, progress: &Progress, before: u64) -> u64 {
     if let Some(connection) = progress.connection.get() {
         let Figures { rtt, window_bytes, packets_lost, .. } = Figures::of(connection);
         bar.set_message(format!(
-            "{:.2} Gbit/s  rtt {}  cwnd {}  lost {packets_lost}",
-            gbit_per_s(received - before, TICK),
+            "{}  rtt {}  cwnd {}  lost {packets_lost}",
+            Rate { bytes: received - before, duration: TICK },
             Span(rtt),
             Size(window_bytes),
         ));
@@ -157,10 +158,10 @@ fn summary(transport: &TransportArgs, transfer: &Transfer, sent: &Sent, received
     let verdict = if transfer.verified.is_some() { "verified" } else { "NOT VERIFIED" };
     [
         format!(
-            "{} in {}: {:.2} Gbit/s, {verdict} (crc32 {:08x})",
+            "{} in {}: {}, {verdict} (crc32 {:08x})",
             Size(transfer.bytes),
             Span(received.duration),
-            transfer.gbit_per_s,
+            Rate { bytes: transfer.bytes, duration: received.duration },
             received.checksum,
         ),
         format!("  processor   server {}, client {}", cpu(sent.cpu), cpu(received.cpu)),

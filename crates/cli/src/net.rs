@@ -1,6 +1,7 @@
 //! How the program sets up the crate `fulmar`: what listens, what dials, and the figures of a connection.
 
 mod dialer;
+mod narration;
 mod transport;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 pub(crate) use self::dialer::{Dialer, resolve};
 pub(crate) use self::transport::Transport;
 use crate::args::{Cipher, TrustArgs};
+use crate::authority::ListenAddr;
 use crate::failure::Failure;
 use crate::report::Listening;
 use crate::tls::{self, Identity, Refusal};
@@ -45,9 +47,7 @@ fn unusable(error: ConfigError) -> Failure {
 
 /// What a server needs to listen.
 pub(crate) struct Listen<'a> {
-    /// Where; `None` for all addresses of the machine at `default_port`.
-    pub(crate) addr: Option<SocketAddr>,
-    pub(crate) default_port: u16,
+    pub(crate) addr: ListenAddr,
     pub(crate) identity: &'a Identity,
     pub(crate) protocol: &'static str,
     pub(crate) transport: &'a Transport,
@@ -97,11 +97,11 @@ impl Listen<'_> {
             }
         };
         let endpoint = match self.addr {
-            Some(addr) => bind(addr).map_err(Failure::io(format!("cannot listen on {addr}")))?,
+            ListenAddr::One(addr) => bind(addr).map_err(Failure::io(format!("cannot listen on {addr}")))?,
             // Without IPv6 on the machine, IPv4 has to do.
-            None => bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, self.default_port)))
-                .or_else(|_| bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, self.default_port))))
-                .map_err(Failure::io(format!("cannot listen on port {}", self.default_port)))?,
+            ListenAddr::All(port) => bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))
+                .or_else(|_| bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))))
+                .map_err(Failure::io(format!("cannot listen on port {port}")))?,
         };
         let listening =
             endpoint.local_addr().map_err(Failure::io("cannot tell the address of the socket"))?;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::clock::process_cpu;
 use crate::failure::Failure;
 use crate::net::Figures;
+use crate::progress::Stderr;
 
 /// The two streams of the program and how to write on them.
 ///
@@ -21,7 +22,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// `json`: objects instead of text. `verbose`: a log goes to standard error, which leaves no place for bars.
+    /// `json`: objects instead of text. `verbose`: connections are told about on standard error.
     pub(crate) fn new(json: bool, verbose: bool) -> Self {
         Self { json, verbose }
     }
@@ -32,7 +33,7 @@ impl Output {
 
     /// Whether progress bars may be drawn, if standard error is a terminal.
     pub(crate) fn wants_bars(self) -> bool {
-        !self.json && !self.verbose
+        !self.json
     }
 
     /// Prints `object` with `--json`, else the lines of `text`.
@@ -48,13 +49,42 @@ impl Output {
 
     /// Tells of something that is no failure, in one sentence.
     pub(crate) fn note(self, sentence: &str) {
-        let _ = writeln!(io::stderr(), "fulmar: {sentence}");
+        let _ = Stderr.write_all(format!("fulmar: {sentence}\n").as_bytes());
     }
 
-    /// Tells of a failure in one sentence.
-    pub(crate) fn complain(self, failure: &Failure) {
-        let _ = writeln!(io::stderr(), "fulmar: {failure}");
+    /// With `-v`, tells of what goes on, in lines of their own.
+    pub(crate) fn narrate(self, lines: impl FnOnce() -> String) {
+        if self.verbose {
+            let lines: String = lines().lines().map(|line| format!("* {line}\n")).collect();
+            let _ = Stderr.write_all(lines.as_bytes());
+        }
     }
+
+    /// Tells of a failure in one sentence and, with `--json`, in an object on standard output as well.
+    pub(crate) fn complain(self, failure: &Failure) {
+        self.complain_of(failure, None);
+    }
+
+    /// The same of a failure that concerns one file.
+    pub(crate) fn complain_of(self, failure: &Failure, url: Option<String>) {
+        if !failure.is_told() {
+            self.note(&failure.to_string());
+        }
+        if self.json && failure.is_object() {
+            self.print(&Failed { kind: "failure", url, error: failure.to_string() }, String::new);
+        }
+    }
+}
+
+/// A failure, for `--json`.
+#[derive(Debug, Serialize)]
+struct Failed {
+    kind: &'static str,
+    /// The file that it concerns, if it is not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    /// The sentence of standard error.
+    error: String,
 }
 
 /// Where a server listens and by what it is known.

@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
 use crate::args::ServeArgs;
+use crate::authority::ListenAddr;
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::hq::{self, BadRequest, RequestLine};
@@ -79,8 +80,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     let result = runtime.block_on(async {
         let mut validation = Validation::from_args(args)?;
         let mut listen = Listen {
-            addr: args.listen,
-            default_port: DEFAULT_PORT,
+            addr: args.listen.unwrap_or(ListenAddr::All(DEFAULT_PORT)),
             identity: &identity,
             protocol: hq::PROTOCOL,
             transport: &transport,

@@ -24,6 +24,7 @@ use crate::failure::Failure;
 
 pub(crate) use self::identity::Identity;
 pub(crate) use self::verify::Refusal;
+pub(crate) use self::x509::Contents;
 
 /// The SHA-256 digest of a certificate's DER encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use fulmar::{AddressValidation, RetryPolicy};
 
 use super::args::InteropServerArgs;
 use super::case::Case;
+use crate::authority::ListenAddr;
 use crate::failure::Failure;
 use crate::hq;
 use crate::net::{self, Listen, Transport};
@@ -31,8 +32,7 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
         let listen = Listen {
-            addr: args.listen,
-            default_port: PORT,
+            addr: args.listen.map_or(ListenAddr::All(PORT), ListenAddr::One),
             identity: &identity,
             protocol: hq::PROTOCOL,
             transport: &transport,

@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::client::{Dialed, time_over};
+use super::client::{Dialed, End};
 use super::{TIME_OVER, drain, read_failure, send_zeros, write_failure};
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::net::Figures;
 use crate::progress::Bars;
 use crate::report::{Output, Transfer, Verified};
-use crate::size::Size;
+use crate::size::{Rate, Size};
 
 /// How often the bar is brought up to date.
 const TICK: Duration = Duration::from_millis(200);
@@ -23,11 +23,11 @@ struct Outcome {
     is_whole: Option<bool>,
 }
 
-/// Receives `size` bytes, or what comes in the time given.
+/// Receives `size` bytes, or what comes until the end.
 pub(super) async fn download(
     dialed: &Dialed<'_>,
     size: u64,
-    limit: Option<Duration>,
+    end: End,
     output: Output,
 ) -> Result<(), Failure> {
     let start = Instant::now();
@@ -40,7 +40,7 @@ pub(super) async fn download(
         result = drain(&mut recv, |more| bytes.set(bytes.get() + more)) => {
             result.map(|()| true).map_err(|error| read_failure(peer, error))?
         }
-        () = time_over(limit) => false,
+        () = end.come() => false,
         never = watch(&bytes, output) => match never {},
     };
     let duration = start.elapsed();
@@ -52,14 +52,9 @@ pub(super) async fn download(
     conclude("download", dialed, &outcome, output)
 }
 
-/// Sends `size` bytes, or what goes in the time given. It is complete when the server has answered that it has
+/// Sends `size` bytes, or what goes until the end. It is complete when the server has answered that it has
 /// everything; without that, what the stream has taken is counted.
-pub(super) async fn upload(
-    dialed: &Dialed<'_>,
-    size: u64,
-    limit: Option<Duration>,
-    output: Output,
-) -> Result<(), Failure> {
+pub(super) async fn upload(dialed: &Dialed<'_>, size: u64, end: End, output: Output) -> Result<(), Failure> {
     let start = Instant::now();
     let peer = dialed.peer;
     let (mut send, mut recv) = dialed.connection.open_bi().await.map_err(Failure::connection(peer))?;
@@ -75,7 +70,7 @@ pub(super) async fn upload(
     };
     let complete = tokio::select! {
         result = transfer => result.map(|()| true)?,
-        () = time_over(limit) => false,
+        () = end.come() => false,
         never = watch(&bytes, output) => match never {},
     };
     let duration = start.elapsed();
@@ -108,10 +103,10 @@ fn conclude(
     let transfer = Transfer::of(kind, (bytes, duration), dialed.handshake, &figures, verified);
     output.print(&transfer, || {
         format!(
-            "{kind} of {} in {}: {:.2} Gbit/s (handshake {}, round trip {} at least)",
+            "{kind} of {} in {}: {} (handshake {}, round trip {} at least)",
             Size(bytes),
             Span(duration),
-            transfer.gbit_per_s,
+            Rate { bytes, duration },
             Span(dialed.handshake),
             Span(figures.rtt_min),
         )

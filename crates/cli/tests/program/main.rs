@@ -10,6 +10,7 @@ mod files;
 mod get_failures;
 mod identity;
 mod lab;
+mod log;
 mod perf;
 mod run;
 mod stopping;

@@ -1,8 +1,11 @@
 //! Measurements, as other programs read them.
 
+use std::process::Stdio;
+use std::time::Duration;
+
 use serde_json::Value;
 
-use crate::run::{Server, finish, fulmar};
+use crate::run::{Server, finish, fulmar, interrupt};
 
 /// The one object that a perf client prints.
 #[track_caller]
@@ -81,12 +84,30 @@ fn the_text_is_for_people() {
     let address = server.address.to_string();
     let text =
         finish(fulmar(&["perf", "client", &address, "--insecure", "--download", "1MB"])).succeeded().stdout();
-    assert!(text.starts_with("download of 1.00 MB in ") && text.contains("Gbit/s"), "{text}");
+    assert!(text.starts_with("download of 1.00 MB in ") && text.contains("bit/s"), "{text}");
+}
+
+#[test]
+fn an_interrupted_measurement_tells_what_it_has() {
+    let server = Server::perf();
+    let address = server.address.to_string();
+    for arguments in [&["--download", "1TB"][..], &["--upload", "1TB"], &["--requests", "100000000"]] {
+        let mut command = fulmar(&["perf", "client", &address, "--insecure", "--json"]);
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_millis(500));
+        interrupt(&child);
+        let output = child.wait_with_output().expect("ended");
+        assert_eq!(output.status.code(), Some(130), "{arguments:?}");
+        let line = output.stdout.split(|byte| *byte == b'\n').next().expect("a line");
+        let object: Value = serde_json::from_slice(line).expect("an object");
+        let done = object["bytes"].as_u64().or(object["requests"].as_u64()).expect("a count");
+        assert!(done > 0 && object["verified"].is_null(), "{object}");
+    }
 }
 
 #[test]
 fn wrong_addresses_are_one_sentence() {
     let client = |server: &str| finish(fulmar(&["perf", "client", server, "--insecure", "--download", "1"]));
-    client("localhost").failed(2, &["lacks a port"]);
     client("::1:4433").failed(2, &["brackets"]);
 }

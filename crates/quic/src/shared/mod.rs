@@ -6,6 +6,7 @@ mod common;
 mod connection;
 mod drop_codes;
 mod endpoint;
+mod life;
 mod ready;
 mod replies;
 mod table;

@@ -202,6 +202,7 @@ impl Worker {
             logging.collect(proto, connection.id(), *is_drained, error.as_ref())
         });
         if state.is_drained {
+            connection.life.forgotten(&state.proto);
             if let Some(armed) = state.timer.take() {
                 self.timers.disarm(connection, armed);
             }
