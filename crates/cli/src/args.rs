@@ -145,6 +145,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = parse_listen)]
     pub(crate) listen: Option<ListenAddr>,
 
+    /// When told to stop (by SIGINT or SIGTERM), let transfers under way take this long; a second signal ends at once
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    pub(crate) grace: Duration,
+
     #[command(flatten)]
     pub(crate) identity: IdentityArgs,
 
@@ -169,12 +173,8 @@ pub(crate) struct ServeArgs {
     #[arg(help_heading = "Address validation and resets", hide_short_help = true, long, value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
 
-    /// When told to stop (by SIGINT or SIGTERM), let transfers under way take this long; a second signal ends at once
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
-    pub(crate) grace: Duration,
-
     /// Tell figures in the text format of Prometheus at http://ADDR/metrics, over TCP
-    #[arg(long, value_name = "ADDR")]
+    #[arg(help_heading = "Logs and figures", long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
 
     #[command(flatten)]
@@ -204,6 +204,14 @@ pub(crate) struct GetArgs {
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
 
+    /// Keep the connection open this long after the last file, or until it ends
+    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) hold: Option<Duration>,
+
+    /// No progress bars and no summary
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
     #[command(flatten)]
     pub(crate) trust: TrustArgs,
 
@@ -225,16 +233,8 @@ pub(crate) struct GetArgs {
     #[arg(help_heading = "Sessions", hide_short_help = true, long = "0rtt")]
     pub(crate) early: bool,
 
-    /// Keep the connection open this long after the last file, or until it ends
-    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_duration)]
-    pub(crate) hold: Option<Duration>,
-
     #[command(flatten)]
     pub(crate) qlog: QlogArgs,
-
-    /// No progress bars and no summary
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
@@ -329,7 +329,7 @@ pub(crate) struct IdentityArgs {
 
 /// Which certificates a client takes. Without an option: those the system trusts.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Trust")]
+#[command(next_help_heading = "Trust and TLS")]
 #[group(multiple = false)]
 pub(crate) struct TrustArgs {
     /// Take any certificate: the connection is encrypted, but not proven to reach the right server
