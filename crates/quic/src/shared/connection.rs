@@ -46,6 +46,8 @@ pub(crate) struct State {
     pub(crate) error: Option<ConnectionError>,
     /// The connection is in the ready queue or in the worker's own.
     pub(crate) queued: bool,
+    /// What it has learned of its path was kept for later connections.
+    pub(crate) is_path_kept: bool,
     /// The worker has forgotten the connection.
     pub(crate) is_drained: bool,
     /// The worker's entry in its timers.
@@ -104,6 +106,7 @@ impl Inner {
             is_connected: false,
             error: None,
             queued: false,
+            is_path_kept: false,
             is_drained: false,
             timer: None,
             now,
