@@ -208,9 +208,7 @@ fn a_file_that_is_replaced_on_the_way_arrives_as_it_was() {
     let mut get = fulmar(&["get", "-q", "--insecure", "-o", out.path().to_str().expect("a path")]);
     get.arg(server.url("/a"));
     let get = std::thread::spawn(move || finish(get));
-    while out.names().is_empty() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_for_bytes(&out);
     let other = www.path().join("other");
     fs::write(&other, [1; 1_000]).expect("a file");
     fs::rename(other, &file).expect("renamed");
@@ -238,6 +236,14 @@ fn fetch_huge(www: &TestDir, out: &TestDir, server: &Server, options: &[&str]) -
     let get = std::thread::spawn(move || finish(get));
     wait_for_part(out);
     get
+}
+
+/// The part of a file is made before the file is asked for: only its bytes show that it is being served.
+fn wait_for_bytes(out: &TestDir) {
+    let has_bytes = |name: &String| fs::metadata(out.path().join(name)).is_ok_and(|part| part.len() > 0);
+    while !out.names().iter().any(has_bytes) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn wait_for_part(out: &TestDir) {

@@ -21,7 +21,12 @@ fn begin(name: &str, size: u64, options: &[&str]) -> (TestDir, Server, JoinHandl
     let out = dir.path().join("out");
     fs::create_dir(&out).expect("a directory");
     let get = get(&server, &out);
-    while fs::read_dir(&out).expect("the directory").next().is_none() {
+    // The part of the file is made before the file is asked for: only its bytes show that it is being served.
+    let is_served = || {
+        let mut parts = fs::read_dir(&out).expect("the directory");
+        parts.any(|part| part.and_then(|part| part.metadata()).is_ok_and(|part| part.len() > 0))
+    };
+    while !is_served() {
         sleep(Duration::from_millis(1));
     }
     (dir, server, get)
