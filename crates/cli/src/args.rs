@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::authority::{ListenAddr, parse_listen};
 use crate::duration::parse_duration;
 use crate::interop::args::{INTEROP_EXAMPLES, InteropCommand};
 use crate::lab::args::{LAB_EXAMPLES, LabCommand};
@@ -34,7 +35,7 @@ Examples:
 
 Files are fetched over HTTP/0.9 (ALPN hq-interop), in parallel over one connection per server. Each is written to
 a temporary name and gets its own name when it is complete; a file of that name is replaced. Where two URLs end
-in the same name, the second file becomes NAME.2.";
+in the same name, the second file becomes NAME.2. HTTP/0.9 has no ranges, so a download that was cut cannot be continued.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -45,7 +46,11 @@ Examples:
 
 Files are served over HTTP/0.9 (ALPN hq-interop). Only regular files inside of DIR are served. A request that
 cannot be answered is told by a reset of its stream: code 0x404 for no such file, 0x400 for a malformed request,
-0x500 when the file cannot be read.";
+0x500 when the file cannot be read, 0x409 when it is changed while it is sent. A file that is replaced by another one
+meanwhile (renamed over) is sent to its end as it was, and one that is appended to as far as it went at first.
+
+Each request is told on standard output when it is over: peer, status, path, bytes and time. The status is 200 when the
+client has acknowledged all of the file, else the digits of the code; 499 stands for a client that wanted no more.";
 
 const PERF_EXAMPLES: &str = "\
 Examples:
@@ -56,13 +61,15 @@ Examples:
   fulmar perf client localhost:4434 --insecure --duration 10s
 
 Speaks the protocol `perf` (draft-banks-quic-performance): the first 8 bytes of a stream ask for that many bytes.
-`--duration` ends any of these after that time; alone it downloads until then.";
+`--duration` ends any of these after that time; alone it downloads until then. An interrupt (Ctrl-C) ends them as well, and what
+was measured until then is printed.";
 
 /// Serve, fetch and measure over QUIC.
 #[derive(Debug, Parser)]
 #[command(name = "fulmar", version, about, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub(crate) struct Cli {
-    /// Log to standard error; twice for more. RUST_LOG, where set, decides in detail
+    /// Tell on standard error what happens (clients: addresses, versions, certificates, timings); twice for a log in
+    /// more detail. RUST_LOG, where set, decides what is logged: fulmar=debug shows the life of each connection
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
 
@@ -133,30 +140,41 @@ pub(crate) struct ServeArgs {
     #[arg(value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
 
-    /// The UDP address to listen on; port 0 picks a free one. Default: all addresses, port 4433
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) listen: Option<SocketAddr>,
+    /// The UDP address to listen on: `4433` or `:4433` for all addresses of the machine, `127.0.0.1:4433`, `[::1]:4433`, or a name as in
+    /// `localhost:4433`; port 0 picks a free one. Default: 4433
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = parse_listen)]
+    pub(crate) listen: Option<ListenAddr>,
+
+    /// When told to stop (by SIGINT or SIGTERM), let transfers under way take this long; a second signal ends at once
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    pub(crate) grace: Duration,
 
     #[command(flatten)]
     pub(crate) identity: IdentityArgs,
 
-    /// The key of the stateless reset tokens, 64 hexadecimal digits. With the same key a restarted server can end
-    /// the connections of its predecessor; without it the key is random
-    #[arg(long, value_name = "HEX64", value_parser = parse_key)]
+    /// The key of the stateless reset tokens, 64 hexadecimal digits, where several machines take turns: a server with the same key
+    /// can end the connections of another one. Without it the key is that of --identity and of the address
+    #[arg(help_heading = "Address validation and resets", hide_short_help = true, long, value_name = "HEX64", value_parser = parse_key)]
     pub(crate) reset_key: Option<[u8; 32]>,
 
     /// Whether clients must prove their address before they are served (a Retry, one more round trip): `auto` asks
     /// while more than 256 handshakes are under way
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(
+        help_heading = "Address validation and resets",
+        hide_short_help = true,
+        long,
+        value_name = "WHEN",
+        default_value = "auto"
+    )]
     pub(crate) retry: RetryWhen,
 
     /// The keys that seal address tokens, one on each line as 64 hexadecimal digits, the current one first. Servers
     /// with the same keys accept each other's tokens. The file is read again when it changes
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Address validation and resets", hide_short_help = true, long, value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
 
     /// Tell figures in the text format of Prometheus at http://ADDR/metrics, over TCP
-    #[arg(long, value_name = "ADDR")]
+    #[arg(help_heading = "Logs and figures", long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
 
     #[command(flatten)]
@@ -164,7 +182,12 @@ pub(crate) struct ServeArgs {
 
     /// Keep no TLS sessions but give them to the clients, sealed with the keys of --token-keys: every server with these
     /// keys resumes them. Early data (0-RTT), which is taken otherwise, is not taken then
-    #[arg(long, requires = "token_keys")]
+    #[arg(
+        help_heading = "Address validation and resets",
+        hide_short_help = true,
+        long,
+        requires = "token_keys"
+    )]
     pub(crate) sealed_tickets: bool,
 
     #[command(flatten)]
@@ -181,37 +204,37 @@ pub(crate) struct GetArgs {
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
 
-    #[command(flatten)]
-    pub(crate) trust: TrustArgs,
-
-    /// Offer this cipher suite only
-    #[arg(long, value_name = "SUITE")]
-    pub(crate) cipher: Option<Cipher>,
-
-    /// Keep what servers give away for later connections (address tokens) in this file, and use what is in it. TLS
-    /// sessions are not written: they last as long as the program
-    #[arg(long, value_name = "FILE")]
-    pub(crate) session: Option<PathBuf>,
-
-    /// Fetch the first file of a server over a first connection and the others over a second one, which resumes it
-    #[arg(long)]
-    pub(crate) resume: bool,
-
-    /// As --resume, and send the requests of the second connection before its handshake (0-RTT): whoever records them
-    /// can repeat them, which does no harm to files
-    #[arg(long = "0rtt")]
-    pub(crate) early: bool,
-
     /// Keep the connection open this long after the last file, or until it ends
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) hold: Option<Duration>,
-
-    #[command(flatten)]
-    pub(crate) qlog: QlogArgs,
 
     /// No progress bars and no summary
     #[arg(short, long)]
     pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+
+    /// Offer this cipher suite only
+    #[arg(hide_short_help = true, long, value_name = "SUITE")]
+    pub(crate) cipher: Option<Cipher>,
+
+    /// Keep what servers give away for later connections (address tokens) in this file, and use what is in it. TLS
+    /// sessions are not written: they last as long as the program
+    #[arg(help_heading = "Sessions", long, value_name = "FILE")]
+    pub(crate) session: Option<PathBuf>,
+
+    /// Fetch the first file of a server over a first connection and the others over a second one, which resumes its TLS session
+    #[arg(help_heading = "Sessions", hide_short_help = true, long)]
+    pub(crate) reconnect: bool,
+
+    /// As --reconnect, and send the requests of the second connection before its handshake (0-RTT): whoever records them
+    /// can repeat them, which does no harm to files
+    #[arg(help_heading = "Sessions", hide_short_help = true, long = "0rtt")]
+    pub(crate) early: bool,
+
+    #[command(flatten)]
+    pub(crate) qlog: QlogArgs,
 
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
@@ -219,9 +242,9 @@ pub(crate) struct GetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PerfServerArgs {
-    /// The UDP address to listen on; port 0 picks a free one. Default: all addresses, port 4434
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) listen: Option<SocketAddr>,
+    /// The UDP address to listen on, as for `fulmar serve`. Default: 4434
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = parse_listen)]
+    pub(crate) listen: Option<ListenAddr>,
 
     #[command(flatten)]
     pub(crate) identity: IdentityArgs,
@@ -232,8 +255,8 @@ pub(crate) struct PerfServerArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PerfClientArgs {
-    /// The server
-    #[arg(value_name = "HOST:PORT")]
+    /// The server. Default: port 4434
+    #[arg(value_name = "HOST[:PORT]")]
     pub(crate) server: String,
 
     #[command(flatten)]
@@ -251,7 +274,7 @@ pub(crate) struct PerfClientArgs {
     pub(crate) trust: TrustArgs,
 
     /// Offer this cipher suite only
-    #[arg(long, value_name = "SUITE")]
+    #[arg(hide_short_help = true, long, value_name = "SUITE")]
     pub(crate) cipher: Option<Cipher>,
 
     #[command(flatten)]
@@ -260,6 +283,7 @@ pub(crate) struct PerfClientArgs {
 
 /// What a perf client measures: one of these, or a download for `duration`.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "What to measure")]
 #[group(required = true, multiple = true)]
 pub(crate) struct MeasurementArgs {
     /// Receive this much
@@ -286,25 +310,33 @@ pub(crate) struct MeasurementArgs {
 
 /// How a server proves who it is.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Identity of the server")]
 pub(crate) struct IdentityArgs {
-    /// The certificate chain, PEM. Without it a self-signed certificate for localhost is made
+    /// The certificate chain, PEM. Without it a self-signed certificate for localhost is made and kept
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
 
     /// The private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
+
+    /// Where the self-signed certificate, its key and the secret of stateless resets are kept from one start to the next,
+    /// so that a pinned fingerprint holds and clients of a server that was killed learn of it when it is back
+    /// [default: $XDG_STATE_HOME/fulmar or ~/.local/state/fulmar]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) identity: Option<PathBuf>,
 }
 
 /// Which certificates a client takes. Without an option: those the system trusts.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Trust and TLS")]
 #[group(multiple = false)]
 pub(crate) struct TrustArgs {
     /// Take any certificate: the connection is encrypted, but not proven to reach the right server
     #[arg(long)]
     pub(crate) insecure: bool,
 
-    /// Trust the certificate authorities in this file, PEM, instead of the system's
+    /// Trust the certificates in this file, PEM, instead of the system's: authorities, or that of the server itself
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 
@@ -313,8 +345,9 @@ pub(crate) struct TrustArgs {
     pub(crate) pin: Option<Fingerprint>,
 }
 
-/// The options of the transport, for either side.
+/// The options of the transport, for either side. The rare ones are told by `--help` alone.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Transport")]
 pub(crate) struct TransportArgs {
     /// The congestion controller
     #[arg(long, value_name = "NAME", default_value = "bbr")]
@@ -325,44 +358,45 @@ pub(crate) struct TransportArgs {
     pub(crate) idle_timeout: Duration,
 
     /// Give up a handshake after this time
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(hide_short_help = true, long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     pub(crate) handshake_timeout: Duration,
 
-    /// Send something after this much silence, so that the connection stays. Without it nothing is sent
+    /// Send something after this much silence, so that the connection stays, and one learns of a peer that has forgotten it
+    /// [default: 1s for `get` without --hold, else never]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) keep_alive: Option<Duration>,
 
     /// The implementation that protects packets; `auto` takes the faster one for this processor
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    #[arg(hide_short_help = true, long, value_name = "NAME", default_value = "auto")]
     pub(crate) aead: AeadName,
 
     /// The versions of QUIC to speak, the preferred one first: `v1`, `v2` or both
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "v1,v2")]
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_delimiter = ',', default_value = "v1,v2")]
     pub(crate) versions: Vec<VersionName>,
 
     /// The version in which a client begins, if that is not the preferred one: the server may go over to that
-    #[arg(long, value_name = "VERSION")]
+    #[arg(hide_short_help = true, long, value_name = "VERSION")]
     pub(crate) initial_version: Option<VersionName>,
 
     /// Change the keys after this many packets. Without it they are changed before the limit of the cipher
-    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(hide_short_help = true, long, value_name = "PACKETS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) key_update: Option<u64>,
 
     /// The largest UDP payload to try, in bytes
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_000))]
+    #[arg(hide_short_help = true, long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_000))]
     pub(crate) mtu_max: Option<u16>,
 
     /// Send timestamps to peers that want them, and want theirs (draft-huitema-quic-ts)
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub(crate) time_stamps: bool,
 
     /// Tell peers their addresses, or be told one's own (draft-ietf-quic-address-discovery)
-    #[arg(long, value_name = "ROLE")]
+    #[arg(hide_short_help = true, long, value_name = "ROLE")]
     pub(crate) address_discovery: Option<DiscoveryRole>,
 
     /// Mark packets with this differentiated services code point, for routers that treat them accordingly (46: expedited
     /// forwarding, 1: lower effort)
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
     pub(crate) dscp: u8,
 }
 

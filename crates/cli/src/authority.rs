@@ -1,7 +1,7 @@
 //! The `HOST:PORT` by which a server is named.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 /// The longest name that DNS can hold, in characters (RFC 1035 §3.1, without the root's dot).
 const NAME_MAX: usize = 253;
@@ -43,6 +43,33 @@ impl fmt::Display for Authority {
         let Self { host, port } = self;
         if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
     }
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListenAddr {
+    /// All addresses of the machine, at this port.
+    All(u16),
+    One(SocketAddr),
+}
+
+/// Parses `4433`, `:4433`, `192.0.2.1:4433`, `[::]:4433` or `localhost:4433`. A name is looked up, and its first address taken.
+pub(crate) fn parse_listen(text: &str) -> Result<ListenAddr, String> {
+    if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse() {
+        return Ok(ListenAddr::All(port));
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(ListenAddr::One(address));
+    }
+    let malformed =
+        || format!("`{text}` is no address to listen on: write PORT, :PORT, HOST:PORT or [IPV6]:PORT");
+    let (host, port) = text.rsplit_once(':').ok_or_else(malformed)?;
+    let host = check_name(host).map_err(|_| malformed())?;
+    let port: u16 = port.parse().map_err(|_| malformed())?;
+    let mut found = (host.as_str(), port)
+        .to_socket_addrs()
+        .map_err(|error| format!("`{host}` has no address: {error}"))?;
+    found.next().map(ListenAddr::One).ok_or_else(|| format!("`{host}` has no address"))
 }
 
 fn parse_port(text: &str, rest: &str, default_port: Option<u16>) -> Result<u16, String> {

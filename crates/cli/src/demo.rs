@@ -21,8 +21,8 @@ use crate::duration::Span;
 use crate::failure::Failure;
 use crate::net::{Figures, Transport};
 use crate::progress::Bars;
-use crate::report::{self, Output, Transfer, gbit_per_s};
-use crate::size::Size;
+use crate::report::{self, Output, Transfer, Verified};
+use crate::size::{Rate, Size};
 use crate::tls::Identity;
 
 use self::side::{Client, Received, Sent, Server};
@@ -53,6 +53,7 @@ pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
         size: args.size,
         transport: args.transport.clone(),
         progress: progress.clone(),
+        output,
     })?;
 
     watch(&client, args.size, &progress, &Bars::new(output.wants_bars()));
@@ -117,8 +118,8 @@ fn show(bar: &ProgressBar, progress: &Progress, before: u64) -> u64 {
     if let Some(connection) = progress.connection.get() {
         let Figures { rtt, window_bytes, packets_lost, .. } = Figures::of(connection);
         bar.set_message(format!(
-            "{:.2} Gbit/s  rtt {}  cwnd {}  lost {packets_lost}",
-            gbit_per_s(received - before, TICK),
+            "{}  rtt {}  cwnd {}  lost {packets_lost}",
+            Rate { bytes: received - before, duration: TICK },
             Span(rtt),
             Size(window_bytes),
         ));
@@ -128,7 +129,8 @@ fn show(bar: &ProgressBar, progress: &Progress, before: u64) -> u64 {
 
 /// Compares what was sent with what arrived, and prints the summary.
 fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -> Result<(), Failure> {
-    let verified = received.bytes == args.size && sent.checksum == received.checksum;
+    let is_same = received.bytes == args.size && sent.checksum == received.checksum;
+    let verified = is_same.then_some(Verified::Crc32);
     let moved = (received.bytes, received.duration);
     let transfer = Transfer {
         // Both ends are in this process, in a thread each.
@@ -136,10 +138,10 @@ fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -
         packets_lost: sent.figures.packets_lost,
         cpu_s_client: received.cpu.map(|cpu| cpu.as_secs_f64()),
         cpu_s_server: sent.cpu.map(|cpu| cpu.as_secs_f64()),
-        ..Transfer::of("demo", moved, received.handshake, &received.figures, Some(verified))
+        ..Transfer::of("demo", moved, received.handshake, &received.figures, verified)
     };
     output.print(&transfer, || summary(&args.transport, &transfer, sent, received));
-    if verified {
+    if is_same {
         return Ok(());
     }
     Err(Failure::NotVerified(format!(
@@ -153,13 +155,13 @@ fn summary(transport: &TransportArgs, transfer: &Transfer, sent: &Sent, received
         Some(cpu) => format!("{:.2} s per GB", report::cpu_s_per_gb(cpu, transfer.bytes)),
         None => "unknown".to_owned(),
     };
-    let verdict = if transfer.verified == Some(true) { "verified" } else { "NOT VERIFIED" };
+    let verdict = if transfer.verified.is_some() { "verified" } else { "NOT VERIFIED" };
     [
         format!(
-            "{} in {}: {:.2} Gbit/s, {verdict} (crc32 {:08x})",
+            "{} in {}: {}, {verdict} (crc32 {:08x})",
             Size(transfer.bytes),
             Span(received.duration),
-            transfer.gbit_per_s,
+            Rate { bytes: transfer.bytes, duration: received.duration },
             received.checksum,
         ),
         format!("  processor   server {}, client {}", cpu(sent.cpu), cpu(received.cpu)),

@@ -9,7 +9,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor = match unit.trim() {
-        "us" => 1e-6,
+        "us" | "µs" => 1e-6,
         "ms" => 1e-3,
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
@@ -28,7 +28,7 @@ impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = self.0.as_secs_f64() * 1e6;
         match micros {
-            ..1e3 => write!(f, "{micros:.0} us"),
+            ..1e3 => write!(f, "{micros:.0} µs"),
             ..1e6 => write!(f, "{:.2} ms", micros / 1e3),
             _ => write!(f, "{:.2} s", micros / 1e6),
         }
@@ -45,6 +45,7 @@ mod tests {
             ("10s", 10_000_000),
             ("500ms", 500_000),
             ("20us", 20),
+            ("20µs", 20),
             ("2m", 120_000_000),
             ("1.5s", 1_500_000),
             ("3", 3_000_000),
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn spans_choose_their_unit() {
-        for (micros, text) in [(12, "12 us"), (1_234, "1.23 ms"), (2_500_000, "2.50 s")] {
+        for (micros, text) in [(12, "12 µs"), (1_234, "1.23 ms"), (2_500_000, "2.50 s")] {
             assert_eq!(Span(Duration::from_micros(micros)).to_string(), text);
         }
     }

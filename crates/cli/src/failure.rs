@@ -74,9 +74,9 @@ pub(crate) enum Failure {
     /// A test case of the QUIC interop runner that this program does not know.
     #[error("the test case {0:?} is not supported")]
     UnsupportedCase(String),
-    /// Sentences about each part of the work have been printed already.
-    #[error("{0} of the files could not be fetched")]
-    AlreadyTold(usize),
+    /// This many sentences about files have been printed already, and how many files are missing.
+    #[error("{missing} of the files could not be fetched")]
+    AlreadyTold { sentences: usize, missing: usize },
 }
 
 impl Failure {
@@ -88,6 +88,24 @@ impl Failure {
     /// What maps the end of the connection to `peer` to a failure.
     pub(crate) fn connection(peer: &str) -> impl Fn(ConnectionError) -> Self + '_ {
         |error| Self::Connection { peer: peer.to_owned(), error }
+    }
+
+    /// Whether the sentence would only repeat what was printed.
+    pub(crate) fn is_told(&self) -> bool {
+        matches!(self, Self::AlreadyTold { sentences: 1, .. })
+    }
+
+    /// Whether it is told as an object as well. The lab's results have objects of their own.
+    pub(crate) fn is_object(&self) -> bool {
+        !matches!(
+            self,
+            Self::AlreadyTold { .. }
+                | Self::Scenario(_)
+                | Self::Run(_)
+                | Self::RunsFailed(_)
+                | Self::GoalsMissed(_)
+                | Self::UnsupportedCase(_)
+        )
     }
 
     /// The exit code of the program.
@@ -119,6 +137,9 @@ fn sentence(peer: &str, error: &ConnectionError) -> String {
         ConnectionError::Reset => format!("{peer} has forgotten the connection: stateless reset"),
         ConnectionError::VersionMismatch => {
             format!("{peer} speaks no version of QUIC that this program speaks")
+        }
+        ConnectionError::ConnectionClosed { code: TransportErrorCode::CONNECTION_REFUSED, .. } => {
+            format!("{peer} refused the connection: it is too busy, or is stopping")
         }
         ConnectionError::LocallyClosed => format!("the connection to {peer} was closed here"),
         ConnectionError::ApplicationClosed { code, reason } => {

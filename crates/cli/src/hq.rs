@@ -20,6 +20,8 @@ pub(crate) const BAD_REQUEST: VarInt = VarInt::from_u32(0x400);
 pub(crate) const NOT_FOUND: VarInt = VarInt::from_u32(0x404);
 /// The file cannot be read.
 pub(crate) const READ_FAILED: VarInt = VarInt::from_u32(0x500);
+/// The file was changed while it was sent: what was sent of it is worth nothing.
+pub(crate) const CHANGED: VarInt = VarInt::from_u32(0x409);
 /// The client does not want the rest.
 pub(crate) const CANCELLED: VarInt = VarInt::from_u32(0x499);
 
@@ -60,6 +62,12 @@ impl RequestLine {
         }
         self.line.extend_from_slice(part);
         Ok(end.is_some())
+    }
+
+    /// What was asked for, as far as the request has come, for people.
+    pub(crate) fn target(&self) -> String {
+        let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
+        String::from_utf8_lossy(line.strip_prefix(b"GET ").unwrap_or(line)).into_owned()
     }
 
     /// The file that a complete request names, relative to the directory that is served. It has no `..` and

@@ -1,6 +1,7 @@
 //! How the program sets up the crate `fulmar`: what listens, what dials, and the figures of a connection.
 
 mod dialer;
+mod narration;
 mod transport;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 pub(crate) use self::dialer::{Dialer, resolve};
 pub(crate) use self::transport::Transport;
 use crate::args::{Cipher, TrustArgs};
+use crate::authority::ListenAddr;
 use crate::failure::Failure;
 use crate::report::Listening;
 use crate::tls::{self, Identity, Refusal};
@@ -45,12 +47,11 @@ fn unusable(error: ConfigError) -> Failure {
 
 /// What a server needs to listen.
 pub(crate) struct Listen<'a> {
-    /// Where; `None` for all addresses of the machine at `default_port`.
-    pub(crate) addr: Option<SocketAddr>,
-    pub(crate) default_port: u16,
+    pub(crate) addr: ListenAddr,
     pub(crate) identity: &'a Identity,
     pub(crate) protocol: &'static str,
     pub(crate) transport: &'a Transport,
+    /// The key of stateless resets, if it is given; else it comes from the identity.
     pub(crate) reset_key: Option<[u8; 32]>,
     pub(crate) validation: AddressValidation,
     /// Keys with which TLS sessions are sealed, instead of being kept.
@@ -75,22 +76,32 @@ impl Listen<'_> {
         .map_err(unusable)
     }
 
+    /// The key of stateless resets for the server at `addr`, the same after a restart. Servers that run side by side have keys of
+    /// their own: with the same one each would give away the reset tokens of the others (RFC 9000 §21.11).
+    fn kept_reset_key(&self, addr: SocketAddr) -> Option<[u8; 32]> {
+        let secret = self.identity.reset_secret?;
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
+        let tag = ring::hmac::sign(&key, format!("stateless reset {addr}").as_bytes());
+        // A port that the system picks is another one next time.
+        tag.as_ref().try_into().ok().filter(|_| addr.port() != 0)
+    }
+
     /// Binds the socket, and tells the address it really has. Needs a runtime.
     pub(crate) fn bind(&self) -> Result<(Endpoint, Listening), Failure> {
         let config = self.config()?;
         let bind = |addr: SocketAddr| {
             let builder = self.transport.endpoint().server_config(config.clone());
-            match &self.reset_key {
-                Some(key) => builder.config(EndpointConfig::new(ResetKey::new(key))).bind(addr),
+            match self.reset_key.or_else(|| self.kept_reset_key(addr)) {
+                Some(key) => builder.config(EndpointConfig::new(ResetKey::new(&key))).bind(addr),
                 None => builder.bind(addr),
             }
         };
         let endpoint = match self.addr {
-            Some(addr) => bind(addr).map_err(Failure::io(format!("cannot listen on {addr}")))?,
+            ListenAddr::One(addr) => bind(addr).map_err(Failure::io(format!("cannot listen on {addr}")))?,
             // Without IPv6 on the machine, IPv4 has to do.
-            None => bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, self.default_port)))
-                .or_else(|_| bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, self.default_port))))
-                .map_err(Failure::io(format!("cannot listen on port {}", self.default_port)))?,
+            ListenAddr::All(port) => bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))
+                .or_else(|_| bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))))
+                .map_err(Failure::io(format!("cannot listen on port {port}")))?,
         };
         let listening =
             endpoint.local_addr().map_err(Failure::io("cannot tell the address of the socket"))?;

@@ -1,11 +1,32 @@
 //! Progress bars, on standard error and only if that is a terminal.
 
+use std::io::{self, Write};
+use std::sync::LazyLock;
+
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::size::Size;
 
 /// How often a bar is drawn again, per second.
 const DRAWS_PER_SECOND: u8 = 10;
+
+/// All bars of the program: whatever else writes to standard error has to know of them.
+static ALL: LazyLock<MultiProgress> =
+    LazyLock::new(|| MultiProgress::with_draw_target(ProgressDrawTarget::hidden()));
+
+/// Standard error, beside the bars that may be there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        ALL.suspend(|| io::stderr().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
 
 /// The bars of a command.
 #[derive(Debug, Clone)]
@@ -19,7 +40,8 @@ impl Bars {
         } else {
             ProgressDrawTarget::hidden()
         };
-        Self(MultiProgress::with_draw_target(target))
+        ALL.set_draw_target(target);
+        Self(ALL.clone())
     }
 
     /// A bar for `size` bytes.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::clock::process_cpu;
 use crate::failure::Failure;
 use crate::net::Figures;
+use crate::progress::Stderr;
 
 /// The two streams of the program and how to write on them.
 ///
@@ -21,7 +22,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// `json`: objects instead of text. `verbose`: a log goes to standard error, which leaves no place for bars.
+    /// `json`: objects instead of text. `verbose`: connections are told about on standard error.
     pub(crate) fn new(json: bool, verbose: bool) -> Self {
         Self { json, verbose }
     }
@@ -32,7 +33,7 @@ impl Output {
 
     /// Whether progress bars may be drawn, if standard error is a terminal.
     pub(crate) fn wants_bars(self) -> bool {
-        !self.json && !self.verbose
+        !self.json
     }
 
     /// Prints `object` with `--json`, else the lines of `text`.
@@ -48,13 +49,42 @@ impl Output {
 
     /// Tells of something that is no failure, in one sentence.
     pub(crate) fn note(self, sentence: &str) {
-        let _ = writeln!(io::stderr(), "fulmar: {sentence}");
+        let _ = Stderr.write_all(format!("fulmar: {sentence}\n").as_bytes());
     }
 
-    /// Tells of a failure in one sentence.
-    pub(crate) fn complain(self, failure: &Failure) {
-        let _ = writeln!(io::stderr(), "fulmar: {failure}");
+    /// With `-v`, tells of what goes on, in lines of their own.
+    pub(crate) fn narrate(self, lines: impl FnOnce() -> String) {
+        if self.verbose {
+            let lines: String = lines().lines().map(|line| format!("* {line}\n")).collect();
+            let _ = Stderr.write_all(lines.as_bytes());
+        }
     }
+
+    /// Tells of a failure in one sentence and, with `--json`, in an object on standard output as well.
+    pub(crate) fn complain(self, failure: &Failure) {
+        self.complain_of(failure, None);
+    }
+
+    /// The same of a failure that concerns one file.
+    pub(crate) fn complain_of(self, failure: &Failure, url: Option<String>) {
+        if !failure.is_told() {
+            self.note(&failure.to_string());
+        }
+        if self.json && failure.is_object() {
+            self.print(&Failed { kind: "failure", url, error: failure.to_string() }, String::new);
+        }
+    }
+}
+
+/// A failure, for `--json`.
+#[derive(Debug, Serialize)]
+struct Failed {
+    kind: &'static str,
+    /// The file that it concerns, if it is not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    /// The sentence of standard error.
+    error: String,
 }
 
 /// Where a server listens and by what it is known.
@@ -68,6 +98,16 @@ impl Listening {
     pub(crate) fn text(&self) -> String {
         format!("listening on {}\nfingerprint {}", self.listening, self.fingerprint)
     }
+}
+
+/// How it was made sure that what was asked for has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verified {
+    /// The checksum of all bytes is that of the sender.
+    Crc32,
+    /// As many bytes came as were asked for.
+    Length,
 }
 
 /// One transfer of bytes. What is not known is null.
@@ -89,9 +129,10 @@ pub(crate) struct Transfer {
     pub(crate) cipher_suite: Option<&'static str>,
     pub(crate) cpu_s_client: Option<f64>,
     pub(crate) cpu_s_server: Option<f64>,
-    /// Whether what was asked for arrived: every byte by checksum in `demo`, the whole length elsewhere. Null
-    /// when a time limit ended the transfer, since then there is nothing to compare with.
-    pub(crate) verified: Option<bool>,
+    /// What was compared, if something was: all bytes or the length. It is left out where there is nothing to compare with: when
+    /// a time limit has ended the transfer, and for files, whose length HTTP/0.9 does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) verified: Option<Verified>,
 }
 
 impl Transfer {
@@ -101,7 +142,7 @@ impl Transfer {
         (bytes, duration): (u64, Duration),
         handshake: Duration,
         figures: &Figures,
-        verified: Option<bool>,
+        verified: Option<Verified>,
     ) -> Self {
         Self {
             kind,
@@ -174,10 +215,11 @@ mod tests {
             cipher_suite: None,
             cpu_s_client: None,
             cpu_s_server: Some(0.5),
-            verified: Some(true),
+            verified: None,
         };
         let json = serde_json::to_value(&transfer).expect("serialises");
         assert!(json["cpu_s_client"].is_null());
         assert_eq!(json["cpu_s_server"], 0.5);
+        assert!(json.get("verified").is_none(), "nothing was verified");
     }
 }

@@ -2,19 +2,49 @@
 
 use std::io;
 
-/// Waits for an interrupt (Ctrl-C) or, on Unix, a termination signal.
-#[cfg(unix)]
-pub(crate) async fn interrupted() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        result = tokio::signal::ctrl_c() => result,
-        _ = terminate.recv() => Ok(()),
+/// Interrupts (Ctrl-C) and, on Unix, termination signals. None that comes after [`listen`](Self::listen) is missed.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// Takes the signals over from the system, which would end the program. Needs a runtime.
+    #[cfg(unix)]
+    pub(crate) fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Takes the signals over from the system, which would end the program. Needs a runtime.
+    #[cfg(not(unix))]
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Waits for the next one.
+    #[cfg(unix)]
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    /// Waits for the next one.
+    #[cfg(not(unix))]
+    pub(crate) async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
     }
 }
 
-/// Waits for an interrupt (Ctrl-C) or, on Unix, a termination signal.
-#[cfg(not(unix))]
+/// Waits for the first one.
 pub(crate) async fn interrupted() -> io::Result<()> {
-    tokio::signal::ctrl_c().await
+    Signals::listen()?.next().await;
+    Ok(())
 }

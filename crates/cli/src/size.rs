@@ -1,6 +1,7 @@
 //! Amounts of bytes, as people write and read them.
 
 use std::fmt;
+use std::time::Duration;
 
 /// Units by name, in bytes. The decimal ones are powers of ten, as in the figures that are printed.
 const UNITS: [(&str, u64); 9] = [
@@ -52,6 +53,31 @@ impl fmt::Display for Size {
         };
         let value = self.0 as f64 / factor;
         let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+        write!(f, "{value:.decimals$} {unit}")
+    }
+}
+
+/// Bits per second to print: three digits and a decimal unit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rate {
+    pub(crate) bytes: u64,
+    pub(crate) duration: Duration,
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.duration.is_zero() {
+            return f.write_str("0 bit/s");
+        }
+        let bits = self.bytes as f64 * 8.0 / self.duration.as_secs_f64();
+        // The unit of what will be printed: 999.9 of one are rounded to 1 of the next.
+        let (value, unit) = match bits {
+            ..999.5 => return write!(f, "{bits:.0} bit/s"),
+            ..999.5e3 => (bits / 1e3, "kbit/s"),
+            ..999.5e6 => (bits / 1e6, "Mbit/s"),
+            _ => (bits / 1e9, "Gbit/s"),
+        };
+        let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
         write!(f, "{value:.decimals$} {unit}")
     }
 }

@@ -1,7 +1,9 @@
 //! Certificates: who we are as a server, and whom we trust as a client.
 
 mod identity;
+mod kept;
 mod verify;
+mod x509;
 
 use std::fmt;
 use std::path::Path;
@@ -22,6 +24,7 @@ use crate::failure::Failure;
 
 pub(crate) use self::identity::Identity;
 pub(crate) use self::verify::Refusal;
+pub(crate) use self::x509::Contents;
 
 /// The SHA-256 digest of a certificate's DER encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,23 +124,27 @@ fn verifier(
     if let Some(pin) = trust.pin {
         return Ok(Arc::new(verify::Unvouched::pinned(pin, provider)));
     }
-    let roots = match &trust.ca {
+    let (roots, given) = match &trust.ca {
         Some(file) => roots_from(file)?,
-        None => system_roots()?,
+        None => (system_roots()?, Vec::new()),
     };
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
-    Ok(verifier.map_err(|error| Failure::Tls(format!("the trusted certificates cannot be used: {error}")))?)
+    let verifier = verifier
+        .map_err(|error| Failure::Tls(format!("the trusted certificates cannot be used: {error}")))?;
+    Ok(Arc::new(verify::Given::new(verifier, given)))
 }
 
-fn roots_from(file: &Path) -> Result<RootCertStore, Failure> {
+/// The certificates in a file, as authorities and as they are.
+fn roots_from(file: &Path) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Failure> {
     let unusable =
         |why: String| Failure::Tls(format!("no certificates can be read from {}: {why}", file.display()));
-    let mut roots = RootCertStore::empty();
+    let (mut roots, mut given) = (RootCertStore::empty(), Vec::new());
     for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(error.to_string()))? {
         let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
-        roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+        roots.add(certificate.clone()).map_err(|error| unusable(error.to_string()))?;
+        given.push(certificate);
     }
-    if roots.is_empty() { Err(unusable("it holds none".to_owned())) } else { Ok(roots) }
+    if given.is_empty() { Err(unusable("it holds none".to_owned())) } else { Ok((roots, given)) }
 }
 
 fn system_roots() -> Result<RootCertStore, Failure> {

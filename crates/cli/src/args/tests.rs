@@ -82,3 +82,28 @@ fn contradictions_are_refused() {
         assert!(error.exit_code() == 2, "{line}: {error}");
     }
 }
+
+#[test]
+fn options_stand_in_groups_and_the_rare_ones_are_told_on_demand() {
+    let help = |line: &str| parse(line).expect_err("the help").to_string();
+    let (short, long) = (help("fulmar get -h"), help("fulmar get --help"));
+    let group = |text: &str, option: &str| {
+        let before =
+            &text[..text.find(&format!(" {option}")).unwrap_or_else(|| panic!("{option} in {text}"))];
+        let heading = before.lines().rev().find(|line| line.ends_with(':') && !line.starts_with(' '));
+        heading.expect("a heading").to_owned()
+    };
+    for (option, heading) in [
+        ("--out", "Options:"),
+        ("--quiet", "Options:"),
+        ("--pin", "Trust and TLS:"),
+        ("--qlog", "Logs and figures:"),
+        ("--session", "Sessions:"),
+        ("--cc", "Transport:"),
+    ] {
+        assert_eq!(group(&short, option), heading, "{option}");
+    }
+    for rare in ["--dscp", "--key-update", "--initial-version"] {
+        assert!(!short.contains(rare) && long.contains(rare), "{rare}");
+    }
+}

@@ -54,3 +54,21 @@ fn a_port_is_needed_where_there_is_no_default() {
     let error = Authority::parse("localhost", None).expect_err("no port");
     assert!(error.contains("lacks a port"), "{error}");
 }
+
+#[test]
+fn a_port_alone_means_all_addresses_to_listen_on() {
+    for text in ["4433", ":4433"] {
+        assert_eq!(parse_listen(text), Ok(ListenAddr::All(4433)), "{text}");
+    }
+    for text in ["127.0.0.1:0", "[::]:4433", "0.0.0.0:4433"] {
+        assert_eq!(parse_listen(text), Ok(ListenAddr::One(text.parse().expect("an address"))), "{text}");
+    }
+    let Ok(ListenAddr::One(address)) = parse_listen("localhost:4433") else {
+        panic!("localhost has an address")
+    };
+    assert!(address.ip().is_loopback() && address.port() == 4433, "{address}");
+    for text in ["", ":", "localhost", "[::]", "::", "70000", ":-1", "localhost:", "local host:1", "*:4433"] {
+        let error = parse_listen(text).expect_err(text);
+        assert!(error.contains("to listen on"), "{text}: {error}");
+    }
+}

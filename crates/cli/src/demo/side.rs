@@ -14,11 +14,12 @@ use tokio::sync::oneshot;
 
 use super::Progress;
 use crate::args::{TransportArgs, TrustArgs};
-use crate::authority::Authority;
+use crate::authority::{Authority, ListenAddr};
 use crate::clock::thread_cpu;
 use crate::content::Content;
 use crate::failure::Failure;
 use crate::net::{self, CLOSE_DONE, Dialer, Figures, Inbox, Listen, Transport};
+use crate::report::Output;
 use crate::tls::{Fingerprint, Identity};
 
 const PROTOCOL: &str = "fulmar-demo";
@@ -63,8 +64,7 @@ impl Server {
         let runtime = net::runtime()?;
         runtime.block_on(async {
             let listen = Listen {
-                addr: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
-                default_port: 0,
+                addr: ListenAddr::One(SocketAddr::from(([127, 0, 0, 1], 0))),
                 identity: &self.identity,
                 protocol: PROTOCOL,
                 transport: &self.transport,
@@ -135,6 +135,7 @@ pub(super) struct Client {
     pub(super) size: u64,
     pub(super) transport: TransportArgs,
     pub(super) progress: Arc<Progress>,
+    pub(super) output: Output,
 }
 
 impl Client {
@@ -145,14 +146,13 @@ impl Client {
             let server = Authority { host: self.address.ip().to_string(), port: self.address.port() };
             let trust = TrustArgs { insecure: false, ca: None, pin: Some(self.pin) };
             let transport = Transport::from_args(&self.transport)?;
-            let dialer = Dialer::new(&server, &trust, None, PROTOCOL, &transport).await?;
+            let dialer = Dialer::new(&server, &trust, None, PROTOCOL, &transport, self.output).await?;
             let start = Instant::now();
             let connection = dialer.dial().await?;
             let handshake = start.elapsed();
             let received = self.receive(&connection).await;
             let figures = Figures::of(&connection);
-            connection.close(CLOSE_DONE, b"");
-            dialer.farewell().await;
+            dialer.hang_up(&connection).await;
             received.map(|received| Received { handshake, figures, cpu: thread_cpu(), ..received })
         })
     }

@@ -1,6 +1,6 @@
 //! One file: a request, its response, and a file on disk.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fulmar::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
 use indicatif::ProgressBar;
@@ -9,9 +9,11 @@ use tracing::debug;
 
 use super::part::PartFile;
 use super::{Item, Job};
+use crate::duration::Span;
 use crate::failure::Failure;
 use crate::hq;
 use crate::net::Inbox;
+use crate::size::Size;
 
 /// How much is collected before it is written, in bytes: enough that the way to another thread and back does not
 /// count. Twice as much may be in memory for each file, one half being written.
@@ -40,10 +42,19 @@ impl Fetcher {
             self.connection.open_bi().await.map_err(Failure::connection(&self.peer))?;
         self.ask(&mut send, item).await?;
         let bar = self.job.bars.open_ended(&item.name);
-        let result = self.receive(item, &mut recv, part, &bar).await;
+        let output = self.job.output;
+        output.narrate(|| format!("stream {}: GET {}", recv.id(), item.url.target));
+        let mut arrival = Arrival { start, first: None };
+        let result = self.receive(item, &mut recv, part, &bar, &mut arrival).await;
         bar.finish_and_clear();
         match &result {
-            Ok(bytes) => self.job.fetched(item, *bytes, start.elapsed()),
+            Ok(bytes) => {
+                output.narrate(|| {
+                    let (whole, first) = (Span(start.elapsed()), Span(arrival.first.unwrap_or_default()));
+                    format!("stream {}: {} in {whole}, the first after {first}", recv.id(), Size(*bytes))
+                });
+                self.job.fetched(item, *bytes, start.elapsed());
+            }
             // The stream may have ended on its own, and then there is nothing to stop.
             Err(_) => drop(recv.stop(hq::CANCELLED)),
         }
@@ -68,15 +79,16 @@ impl Fetcher {
         recv: &mut RecvStream,
         mut part: PartFile,
         bar: &ProgressBar,
+        arrival: &mut Arrival,
     ) -> Result<u64, Failure> {
         let mut bytes = 0;
         let mut spare = Vec::new();
-        let mut batch = self.read_batch(item, recv, bar, Vec::new()).await?;
+        let mut batch = self.read_batch(item, recv, bar, Vec::new(), arrival).await?;
         while !batch.last {
             bytes += batch.bytes.len() as u64;
             let writing = blocking(move || part.write(&batch.bytes).map(|()| (part, batch.bytes)));
             // When reading fails, the write goes on without us, and its end removes the part.
-            batch = self.read_batch(item, recv, bar, spare).await?;
+            batch = self.read_batch(item, recv, bar, spare, arrival).await?;
             (part, spare) = writing.finish().await?;
         }
         bytes += batch.bytes.len() as u64;
@@ -94,6 +106,7 @@ impl Fetcher {
         recv: &mut RecvStream,
         bar: &ProgressBar,
         mut bytes: Vec<u8>,
+        arrival: &mut Arrival,
     ) -> Result<Batch, Failure> {
         bytes.clear();
         let mut inbox = Inbox::new();
@@ -103,6 +116,7 @@ impl Fetcher {
             if !more.map_err(|error| self.not_answered(item, error))? {
                 return Ok(Batch { bytes, last: true });
             }
+            arrival.first.get_or_insert_with(|| arrival.start.elapsed());
             bar.inc((bytes.len() - before) as u64);
         }
         Ok(Batch { bytes, last: false })
@@ -126,11 +140,21 @@ struct Batch {
     last: bool,
 }
 
+/// When a response came.
+#[derive(Debug)]
+struct Arrival {
+    /// When it was asked for.
+    start: Instant,
+    /// How long the first bytes took.
+    first: Option<Duration>,
+}
+
 fn reset_in_words(code: VarInt) -> String {
     match code {
         hq::NOT_FOUND => "the server has no such file".to_owned(),
         hq::BAD_REQUEST => "the server refuses the request".to_owned(),
         hq::READ_FAILED => "the server cannot read the file".to_owned(),
+        hq::CHANGED => "the file was changed while the server sent it, so nothing of it is kept".to_owned(),
         code => format!("the server reset the stream with code {code}"),
     }
 }

@@ -20,12 +20,12 @@ use crate::authority::Authority;
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::hq;
-use crate::net::{self, CLOSE_DONE, Dialer, Figures, Transport};
+use crate::net::{self, Dialer, Figures, Transport};
 use crate::progress::Bars;
 use crate::qlog::{self, QlogDir};
 use crate::report::{self, Output, Transfer};
 use crate::signal::interrupted;
-use crate::size::Size;
+use crate::size::{Rate, Size};
 
 use self::fetch::Fetcher;
 pub(crate) use self::name::local_names;
@@ -33,6 +33,8 @@ pub(crate) use self::url::Url;
 
 /// How many files of one connection are fetched at once. The server may allow fewer streams; then the others wait.
 const PARALLEL_MAX: usize = 64;
+/// After which silence in a download the server is asked for a sign of life, if the command line says nothing else.
+const ASK_AFTER: Duration = Duration::from_secs(1);
 /// How long the end of the program may be put off by writes under way, so that no part of a file is left behind.
 const CLEANUP_MAX: Duration = Duration::from_secs(2);
 
@@ -99,64 +101,59 @@ fn plan(urls: &[String]) -> Result<BTreeMap<Authority, Vec<Item>>, Failure> {
     Ok(groups)
 }
 
-/// Fetches each server's files over a connection of its own. Failures are told as they happen.
+/// Fetches each server's files over a connection of its own. Failures are told as they happen, one for a connection and all the
+/// files that it concerns.
 async fn fetch_all(job: &Job, groups: BTreeMap<Authority, Vec<Item>>) -> Result<(), Failure> {
     let mut servers = JoinSet::new();
     for (authority, items) in groups {
         let job = job.clone();
         servers.spawn(async move {
             let count = items.len();
-            let failures = fetch_group(&job, &authority, items).await;
-            failures.map_or_else(
-                |failure| (vec![failure], count),
-                |failures| {
-                    let count = failures.len();
-                    (failures, count)
-                },
-            )
+            match fetch_group(&job, &authority, items).await {
+                Ok(missing) => (missing, missing),
+                Err(failure) => {
+                    job.output.complain(&failure);
+                    (1, count)
+                }
+            }
         });
     }
-    let mut failures = Vec::new();
-    let mut missing = 0;
+    let (mut sentences, mut missing) = (0, 0);
     while let Some(result) = servers.join_next().await {
-        let (of_server, count) = result.unwrap_or_else(|_| (vec![Failure::Thread("connection")], 1));
-        failures.extend(of_server);
+        let (told, count) = result.map_err(|_| Failure::Thread("connection"))?;
+        sentences += told;
         missing += count;
     }
     job.bars.clear();
-    match failures.len() {
-        0 => Ok(()),
-        1 => Err(failures.remove(0)),
-        _ => {
-            failures.iter().for_each(|failure| job.output.complain(failure));
-            Err(Failure::AlreadyTold(missing))
-        }
-    }
+    if sentences > 0 { Err(Failure::AlreadyTold { sentences, missing }) } else { Ok(()) }
 }
 
-/// Fetches the files of one server. An error concerns all of them; in the list, each failure concerns one.
-async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Result<Vec<Failure>, Failure> {
+/// Fetches the files of one server, and returns how many could not be fetched, each of which was told. An error concerns all of them.
+async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Result<usize, Failure> {
     let args = &job.args;
     let start = Instant::now();
-    let transport = Transport::from_args(&args.transport)?.with_logs(job.logs.clone());
-    let mut dialer = Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &transport).await?;
+    let mut transport = args.transport.clone();
+    // Who only receives would have nothing to send, and nothing could tell it that the server has forgotten it.
+    transport.keep_alive = transport.keep_alive.or(args.hold.is_none().then_some(ASK_AFTER));
+    let transport = Transport::from_args(&transport)?.with_logs(job.logs.clone());
+    let mut dialer =
+        Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &transport, job.output).await?;
     dialer.remember(job.sessions.clone());
     let connection = dialer.dial().await?;
     let (first, others) = sessions::split(args, items);
     let handshake = start.elapsed();
     let mut result = fetch_over(job, &dialer, &connection, handshake, first).await;
-    if let Ok(failures) = &mut result
+    if let Ok(missing) = &mut result
         && !others.is_empty()
     {
         // The first connection ends before the second begins.
-        connection.close(CLOSE_DONE, b"");
+        dialer.hang_up(&connection).await;
         let start = Instant::now();
         let second = if args.early { dialer.dial_early().await } else { dialer.dial().await }?;
-        failures.extend(fetch_over(job, &dialer, &second, start.elapsed(), others).await?);
-        second.close(CLOSE_DONE, b"");
+        *missing += fetch_over(job, &dialer, &second, start.elapsed(), others).await?;
+        dialer.hang_up(&second).await;
     }
-    connection.close(CLOSE_DONE, b"");
-    dialer.farewell().await;
+    dialer.hang_up(&connection).await;
     result
 }
 
@@ -167,10 +164,10 @@ async fn fetch_over(
     connection: &Connection,
     handshake: Duration,
     items: Vec<Item>,
-) -> Result<Vec<Failure>, Failure> {
+) -> Result<usize, Failure> {
     let summary = fetch_items(job, &dialer.peer, connection, items).await?;
     job.summarise(connection, handshake, &summary);
-    hold(&dialer.peer, connection, job.args.hold).await.map(|()| summary.failures)
+    hold(&dialer.peer, connection, job.args.hold).await.map(|()| summary.missing)
 }
 
 /// What came of the files of one server.
@@ -179,7 +176,8 @@ struct Summary {
     files: u64,
     bytes: u64,
     duration: Duration,
-    failures: Vec<Failure>,
+    /// How many files could not be fetched.
+    missing: usize,
 }
 
 /// Fetches files by a fixed number of workers. The end of the connection is one failure, however many files it
@@ -195,7 +193,7 @@ async fn fetch_items(
     let queue = Arc::new(Mutex::new(items.into_iter()));
     let mut workers = JoinSet::new();
     for _ in 0..workers_max {
-        let fetcher = Fetcher::new(job, peer, connection);
+        let (fetcher, job) = (Fetcher::new(job, peer, connection), job.clone());
         let queue = queue.clone();
         workers.spawn(async move {
             let mut summary = Summary::default();
@@ -208,7 +206,10 @@ async fn fetch_items(
                         summary.bytes += bytes;
                     }
                     Err(failure @ Failure::Connection { .. }) => return Err(failure),
-                    Err(failure) => summary.failures.push(failure),
+                    Err(failure) => {
+                        job.output.complain_of(&failure, Some(item.url.to_string()));
+                        summary.missing += 1;
+                    }
                 }
             }
         });
@@ -219,7 +220,7 @@ async fn fetch_items(
         let summary = result.unwrap_or(Err(Failure::Thread("download")))?;
         total.files += summary.files;
         total.bytes += summary.bytes;
-        total.failures.extend(summary.failures);
+        total.missing += summary.missing;
     }
     total.duration = start.elapsed();
     Ok(total)
@@ -259,13 +260,12 @@ impl Job {
         }
         let figures = Figures::of(connection);
         let Summary { files, bytes, duration, .. } = *summary;
-        let verified = Some(summary.failures.is_empty());
-        let transfer = Transfer::of("get", (bytes, duration), handshake, &figures, verified);
-        let rate = transfer.gbit_per_s;
+        let transfer = Transfer::of("get", (bytes, duration), handshake, &figures, None);
+        let rate = Rate { bytes, duration };
         let print = || {
             self.output.print(&transfer, || {
                 let files = report::counted(files, "file");
-                format!("{files}, {} in {} ({rate:.2} Gbit/s)", Size(bytes), Span(duration))
+                format!("{files}, {} in {} ({rate})", Size(bytes), Span(duration))
             });
         };
         self.bars.suspend(print);

@@ -39,6 +39,6 @@ pub(super) fn save(file: Option<&Path>, store: &SessionStore) -> Result<(), Fail
 
 /// The files for the first connection to a server and, if a session is to be resumed, those for the second.
 pub(super) fn split(args: &GetArgs, mut items: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
-    let others = if args.resume || args.early { items.split_off(items.len().min(1)) } else { Vec::new() };
+    let others = if args.reconnect || args.early { items.split_off(items.len().min(1)) } else { Vec::new() };
     (items, others)
 }

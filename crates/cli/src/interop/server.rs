@@ -1,18 +1,19 @@
 //! The server of a test case.
 
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::time::Duration;
 
 use fulmar::{AddressValidation, RetryPolicy};
 
 use super::args::InteropServerArgs;
 use super::case::Case;
-use crate::args::IdentityArgs;
+use crate::authority::ListenAddr;
 use crate::failure::Failure;
 use crate::hq;
 use crate::net::{self, Listen, Transport};
 use crate::qlog;
 use crate::report::Output;
-use crate::serve::{serve_until_interrupted, served_directory};
+use crate::serve::{Serving, serve_until_interrupted, served_directory};
 use crate::tls::Identity;
 
 /// The port of the runner's servers.
@@ -23,8 +24,7 @@ const ELSEWHERE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failure> {
     let case = Case::named(&args.testcase)?;
     let root = served_directory(&args.www)?;
-    let identity = IdentityArgs { cert: Some(args.cert.clone()), key: Some(args.key.clone()) };
-    let identity = Identity::from_args(&identity)?;
+    let identity = Identity::from_files(&args.cert, &args.key)?;
     let logs = qlog::from_environment()?;
     let transport = Transport::default().with_logs(logs.clone());
     let retry = if case.retry { RetryPolicy::Always } else { RetryPolicy::default() };
@@ -32,8 +32,7 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
         let listen = Listen {
-            addr: args.listen,
-            default_port: PORT,
+            addr: args.listen.map_or(ListenAddr::All(PORT), ListenAddr::One),
             identity: &identity,
             protocol: hq::PROTOCOL,
             transport: &transport,
@@ -48,7 +47,9 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
             endpoint.set_server_config(Some(listen.config()?.with_preferred_address(v4, v6)));
         }
         output.print(&listening, || listening.text());
-        serve_until_interrupted(&endpoint, root, || Ok(())).await
+        // The runner stops a server when its test is over, and waits for it.
+        let serving = Serving { root, grace: Duration::ZERO, access_log: None };
+        serve_until_interrupted(&endpoint, serving, output, || Ok(())).await
     });
     runtime.shutdown_background();
     qlog::finish(logs, output);

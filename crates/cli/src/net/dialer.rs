@@ -2,22 +2,28 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fulmar::{ClientConfig, Connecting, Connection, ConnectionError, Endpoint, SessionStore};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use super::{Transport, client_config, farewell};
+use super::narration::Narrator;
+use super::{CLOSE_DONE, Transport, client_config, farewell};
 use crate::args::{Cipher, TrustArgs};
 use crate::authority::Authority;
+use crate::duration::Span;
 use crate::failure::{Failure, is_protocol_refusal};
+use crate::report::Output;
 use crate::tls::Refusal;
 
 /// How long one address of a server may stay silent before the next one is tried as well (RFC 8305 §5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// How many addresses of a server are tried.
 const ADDRESSES_MAX: usize = 8;
+/// How long the socket may take to send that a connection is closed, and how often that is looked at.
+const HANG_UP_MAX: Duration = Duration::from_millis(100);
+const HANG_UP_STEP: Duration = Duration::from_millis(1);
 
 /// Connects to one server, over any of its addresses.
 pub(crate) struct Dialer {
@@ -29,6 +35,7 @@ pub(crate) struct Dialer {
     config: ClientConfig,
     protocol: &'static str,
     refusal: Refusal,
+    narrator: Narrator,
 }
 
 impl Dialer {
@@ -39,9 +46,15 @@ impl Dialer {
         cipher: Option<Cipher>,
         protocol: &'static str,
         transport: &Transport,
+        output: Output,
     ) -> Result<Self, Failure> {
         let (config, refusal) = client_config(trust, cipher, protocol, transport.clone())?;
+        let start = Instant::now();
         let addresses = resolve(server).await?;
+        output.narrate(|| {
+            let list: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+            format!("{server} is {} (found in {})", list.join(", "), Span(start.elapsed()))
+        });
         let mut endpoints = Vec::new();
         for any in
             [SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))]
@@ -52,12 +65,19 @@ impl Dialer {
             }
         }
         let (peer, host) = (server.to_string(), server.host.clone());
-        Ok(Self { peer, host, addresses, endpoints, config, protocol, refusal })
+        let narrator = Narrator {
+            output,
+            peer: peer.clone(),
+            first_version: transport.first_version(),
+            trust: trust.clone(),
+        };
+        Ok(Self { peer, host, addresses, endpoints, config, protocol, refusal, narrator })
     }
 
     /// Connects over the address that answers first. Each one gets a head start over the next, so that a silent
     /// one costs a moment and not the whole handshake timeout.
     pub(crate) async fn dial(&self) -> Result<Connection, Failure> {
+        let start = Instant::now();
         let mut waiting = self.addresses.iter();
         let mut attempts = JoinSet::new();
         let mut first_failure = None;
@@ -70,7 +90,10 @@ impl Dialer {
             }
             tokio::select! {
                 Some(result) = attempts.join_next() => match result {
-                    Ok(Ok(connection)) => return Ok(connection),
+                    Ok(Ok(connection)) => {
+                        self.narrator.connected(&connection, start.elapsed());
+                        return Ok(connection);
+                    }
                     Ok(Err(error)) => drop(first_failure.get_or_insert(self.judge(error))),
                     Err(_) => drop(first_failure.get_or_insert(Failure::Thread("handshake"))),
                 },
@@ -95,10 +118,41 @@ impl Dialer {
         };
         let Some(&address) = self.addresses.iter().find(resumable) else { return self.dial().await };
         let config = self.config.clone().with_early_data(true);
+        let start = Instant::now();
         match self.connect(config, address)?.into_0rtt() {
-            Ok(connection) => Ok(connection),
-            Err(connecting) => connecting.await.map_err(|error| self.judge(error)),
+            Ok(connection) => {
+                let narrator = self.narrator.clone();
+                let early = connection.clone();
+                tokio::spawn(async move {
+                    if early.connected().await.is_ok() {
+                        narrator.connected(&early, start.elapsed());
+                    }
+                });
+                Ok(connection)
+            }
+            Err(connecting) => {
+                let connection = connecting.await.map_err(|error| self.judge(error))?;
+                self.narrator.connected(&connection, start.elapsed());
+                Ok(connection)
+            }
         }
+    }
+
+    /// Closes a connection because all is done, and waits until the peer was told: once, for a program that has nothing more to do
+    /// shall not wait for what may have been lost. A peer that was told in vain gives up in its own time.
+    pub(crate) async fn hang_up(&self, connection: &Connection) {
+        if connection.close_reason().is_some() {
+            return;
+        }
+        self.narrator.closing(connection);
+        let before = connection.stats().packets_sent;
+        connection.close(CLOSE_DONE, b"");
+        let told = async {
+            while connection.stats().packets_sent == before {
+                sleep(HANG_UP_STEP).await;
+            }
+        };
+        let _ = timeout(HANG_UP_MAX, told).await;
     }
 
     fn connect(&self, config: ClientConfig, address: SocketAddr) -> Result<Connecting, Failure> {
@@ -106,12 +160,13 @@ impl Dialer {
             endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
         };
         let endpoint = self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0]);
+        self.narrator.output.narrate(|| format!("trying {address}"));
         endpoint
             .connect_with(config, address, &self.host)
             .map_err(|error| Failure::Connect { peer: self.peer.clone(), error })
     }
 
-    /// Gives the sockets a moment to tell the peers that their connections are closed.
+    /// Gives the sockets a moment to tell the peers surely that their connections are closed.
     pub(crate) async fn farewell(&self) {
         for endpoint in &self.endpoints {
             farewell(endpoint).await;

@@ -93,6 +93,11 @@ impl Transport {
         Self { logs, ..self }
     }
 
+    /// The version in which connections begin.
+    pub(super) fn first_version(&self) -> Version {
+        self.initial_version.or(self.versions.first().copied()).unwrap_or(Version::V1)
+    }
+
     /// The beginnings of an endpoint.
     pub(crate) fn endpoint(&self) -> EndpointBuilder {
         let mut builder = Endpoint::builder().versions(self.versions.clone()).dscp(self.dscp);

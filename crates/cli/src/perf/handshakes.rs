@@ -29,6 +29,7 @@ struct Report {
 /// Makes full handshakes and prints the figures.
 pub(super) async fn run(dialer: Dialer, load: Load, output: Output) -> Result<(), Failure> {
     let dialer = Arc::new(dialer);
+    let concurrent = load.concurrent;
     let done = load.run({
         let dialer = dialer.clone();
         move || open_and_close(dialer.clone())
@@ -38,7 +39,7 @@ pub(super) async fn run(dialer: Dialer, load: Load, output: Output) -> Result<()
         kind: "handshakes",
         handshakes_per_s: done.per_second(),
         handshakes: done.latencies.count(),
-        concurrent: load.concurrent,
+        concurrent,
         duration_s: done.duration.as_secs_f64(),
         latency_us: done.latencies.percentiles(),
         cpu_s_client: process_cpu().map(|cpu| cpu.as_secs_f64()),

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use super::client::time_over;
+use super::client::End;
 use super::latency::Histogram;
 use crate::failure::Failure;
 
 /// How much is to be done.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Load {
     pub(super) count: u64,
     /// How many are under way at once.
     pub(super) concurrent: u32,
     /// When to end, even if less than `count` are done.
-    pub(super) limit: Option<Duration>,
+    pub(super) end: End,
 }
 
 /// What was done.
@@ -42,7 +42,7 @@ impl Load {
             workers.spawn(work(once.clone(), left.clone()));
         }
         let mut latencies = Histogram::default();
-        let mut time_over = std::pin::pin!(time_over(self.limit));
+        let mut time_over = std::pin::pin!(self.end.come());
         let mut in_time = true;
         loop {
             tokio::select! {
@@ -87,6 +87,10 @@ where
 mod tests {
     use super::*;
 
+    fn end(limit: Option<Duration>) -> End {
+        End { limit, interrupted: tokio::sync::watch::channel(false).1 }
+    }
+
     fn run(
         load: Load,
         once: impl Fn() -> Result<(), Failure> + Clone + Send + 'static,
@@ -106,7 +110,7 @@ mod tests {
         for (count, concurrent) in [(0, 1), (1, 10), (100, 7)] {
             let made = Arc::new(AtomicU64::new(0));
             let counter = made.clone();
-            let load = Load { count, concurrent, limit: None };
+            let load = Load { count, concurrent, end: end(None) };
             let done = run(load, move || {
                 counter.fetch_add(1, Ordering::Relaxed);
                 Ok(())
@@ -118,7 +122,7 @@ mod tests {
 
     #[test]
     fn time_ends_what_has_no_end() {
-        let load = Load { count: u64::MAX, concurrent: 3, limit: Some(Duration::from_millis(20)) };
+        let load = Load { count: u64::MAX, concurrent: 3, end: end(Some(Duration::from_millis(20))) };
         let done = run(load, || Ok(())).expect("done");
         assert!(done.duration >= Duration::from_millis(20) && done.latencies.count() > 0);
         assert!(done.per_second() > 0.0);
@@ -126,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_failure_ends_all() {
-        let load = Load { count: 1000, concurrent: 3, limit: None };
+        let load = Load { count: 1000, concurrent: 3, end: end(None) };
         let failure = run(load, || Err(Failure::Interrupted)).expect_err("a failure");
         assert!(matches!(failure, Failure::Interrupted));
     }

@@ -21,6 +21,8 @@ use crate::net::Inbox;
 /// The name of the protocol in ALPN.
 pub(crate) const PROTOCOL: &str = "perf";
 
+/// The port where none is given.
+const DEFAULT_PORT: u16 = 4434;
 /// A stream ended before its 8 bytes were complete.
 const MALFORMED_REQUEST: VarInt = VarInt::from_u32(1);
 /// The time of a measurement is over.

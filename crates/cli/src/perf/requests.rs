@@ -36,12 +36,13 @@ pub(super) async fn run(
     output: Output,
 ) -> Result<(), Failure> {
     let (connection, peer) = (dialed.connection.clone(), dialed.peer.to_owned());
+    let concurrent = load.concurrent;
     let done = load.run(move || request(connection.clone(), peer.clone(), response_size)).await?;
     let report = Report {
         kind: "requests",
         requests_per_s: done.per_second(),
         requests: done.latencies.count(),
-        concurrent: load.concurrent,
+        concurrent,
         response_size,
         duration_s: done.duration.as_secs_f64(),
         handshake_ms: report::millis(dialed.handshake),

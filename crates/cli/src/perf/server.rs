@@ -9,8 +9,9 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
 
-use super::{MALFORMED_REQUEST, PROTOCOL, TIME_OVER, drain, send_zeros};
+use super::{DEFAULT_PORT, MALFORMED_REQUEST, PROTOCOL, TIME_OVER, drain, send_zeros};
 use crate::args::PerfServerArgs;
+use crate::authority::ListenAddr;
 use crate::clock::process_cpu;
 use crate::duration::Span;
 use crate::failure::Failure;
@@ -20,8 +21,6 @@ use crate::signal::interrupted;
 use crate::size::Size;
 use crate::tls::Identity;
 
-/// The port where none is given.
-const DEFAULT_PORT: u16 = 4434;
 /// How many connections are served at once; further ones are refused.
 const CONNECTIONS_MAX: usize = 16_384;
 
@@ -61,12 +60,11 @@ impl Counters {
 /// Answers until the user ends it.
 pub(crate) fn run(args: &PerfServerArgs, output: Output) -> Result<(), Failure> {
     let transport = Transport::from_args(&args.transport)?;
-    let identity = Identity::from_args(&args.identity)?;
+    let identity = Identity::from_args(&args.identity, output)?;
     let runtime = net::runtime()?;
     runtime.block_on(async {
         let listen = Listen {
-            addr: args.listen,
-            default_port: DEFAULT_PORT,
+            addr: args.listen.unwrap_or(ListenAddr::All(DEFAULT_PORT)),
             identity: &identity,
             protocol: PROTOCOL,
             transport: &transport,

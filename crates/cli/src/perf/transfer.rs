@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::client::{Dialed, time_over};
+use super::client::{Dialed, End};
 use super::{TIME_OVER, drain, read_failure, send_zeros, write_failure};
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::net::Figures;
 use crate::progress::Bars;
-use crate::report::{Output, Transfer};
-use crate::size::Size;
+use crate::report::{Output, Transfer, Verified};
+use crate::size::{Rate, Size};
 
 /// How often the bar is brought up to date.
 const TICK: Duration = Duration::from_millis(200);
@@ -20,14 +20,14 @@ struct Outcome {
     bytes: u64,
     duration: Duration,
     /// Whether all that was asked for has arrived; unknown if the time was over before.
-    verified: Option<bool>,
+    is_whole: Option<bool>,
 }
 
-/// Receives `size` bytes, or what comes in the time given.
+/// Receives `size` bytes, or what comes until the end.
 pub(super) async fn download(
     dialed: &Dialed<'_>,
     size: u64,
-    limit: Option<Duration>,
+    end: End,
     output: Output,
 ) -> Result<(), Failure> {
     let start = Instant::now();
@@ -40,26 +40,21 @@ pub(super) async fn download(
         result = drain(&mut recv, |more| bytes.set(bytes.get() + more)) => {
             result.map(|()| true).map_err(|error| read_failure(peer, error))?
         }
-        () = time_over(limit) => false,
+        () = end.come() => false,
         never = watch(&bytes, output) => match never {},
     };
     let duration = start.elapsed();
     if !complete {
         let _ = recv.stop(TIME_OVER);
     }
-    let verified = complete.then_some(bytes.get() == size);
-    let outcome = Outcome { bytes: bytes.get(), duration, verified };
+    let is_whole = complete.then_some(bytes.get() == size);
+    let outcome = Outcome { bytes: bytes.get(), duration, is_whole };
     conclude("download", dialed, &outcome, output)
 }
 
-/// Sends `size` bytes, or what goes in the time given. It is complete when the server has answered that it has
+/// Sends `size` bytes, or what goes until the end. It is complete when the server has answered that it has
 /// everything; without that, what the stream has taken is counted.
-pub(super) async fn upload(
-    dialed: &Dialed<'_>,
-    size: u64,
-    limit: Option<Duration>,
-    output: Output,
-) -> Result<(), Failure> {
+pub(super) async fn upload(dialed: &Dialed<'_>, size: u64, end: End, output: Output) -> Result<(), Failure> {
     let start = Instant::now();
     let peer = dialed.peer;
     let (mut send, mut recv) = dialed.connection.open_bi().await.map_err(Failure::connection(peer))?;
@@ -75,7 +70,7 @@ pub(super) async fn upload(
     };
     let complete = tokio::select! {
         result = transfer => result.map(|()| true)?,
-        () = time_over(limit) => false,
+        () = end.come() => false,
         never = watch(&bytes, output) => match never {},
     };
     let duration = start.elapsed();
@@ -83,8 +78,8 @@ pub(super) async fn upload(
         let _ = send.reset(TIME_OVER);
     }
     // The server was asked for an empty response, which is its receipt.
-    let verified = complete.then_some(bytes.get() == size && answered.get() == 0);
-    conclude("upload", dialed, &Outcome { bytes: bytes.get(), duration, verified }, output)
+    let is_whole = complete.then_some(bytes.get() == size && answered.get() == 0);
+    conclude("upload", dialed, &Outcome { bytes: bytes.get(), duration, is_whole }, output)
 }
 
 /// Shows how much has been transferred, as long as it is asked.
@@ -103,19 +98,20 @@ fn conclude(
     output: Output,
 ) -> Result<(), Failure> {
     let figures = Figures::of(&dialed.connection);
-    let Outcome { bytes, duration, verified } = *outcome;
+    let Outcome { bytes, duration, is_whole } = *outcome;
+    let verified = (is_whole == Some(true)).then_some(Verified::Length);
     let transfer = Transfer::of(kind, (bytes, duration), dialed.handshake, &figures, verified);
     output.print(&transfer, || {
         format!(
-            "{kind} of {} in {}: {:.2} Gbit/s (handshake {}, round trip {} at least)",
+            "{kind} of {} in {}: {} (handshake {}, round trip {} at least)",
             Size(bytes),
             Span(duration),
-            transfer.gbit_per_s,
+            Rate { bytes, duration },
             Span(dialed.handshake),
             Span(figures.rtt_min),
         )
     });
-    match verified {
+    match is_whole {
         Some(false) => {
             Err(Failure::NotVerified(format!("{}: {bytes} bytes are not what was asked for", dialed.peer)))
         }

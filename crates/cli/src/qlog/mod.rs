@@ -50,6 +50,7 @@ pub(crate) struct QlogViewArgs {
 
 /// Which logs of connections are written, and where to.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Logs and figures")]
 pub(crate) struct QlogArgs {
     /// Write a qlog file of each connection into this directory. Default: the environment's QLOGDIR, if set
     #[arg(long, value_name = "DIR")]

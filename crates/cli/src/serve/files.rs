@@ -16,7 +16,8 @@ pub(crate) fn root(dir: &Path) -> Result<PathBuf, Failure> {
     if root.is_dir() { Ok(root) } else { Err(Failure::Usage(format!("{}: it is no directory", cannot()))) }
 }
 
-/// A file that is being sent. It is open from a read until it is closed.
+/// A file that is being sent, with the length that it had when it was opened first. It is open from a read until it is
+/// closed; while it is open it may be replaced by another one of its name, and is sent to its end nevertheless.
 #[derive(Debug)]
 pub(super) struct Source {
     /// The directory, canonical, and the path below it.
@@ -27,11 +28,24 @@ pub(super) struct Source {
     stamp: Option<Stamp>,
 }
 
-/// What changes when a file is written to.
+/// What tells whether a file is still the one that it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     len: u64,
     modified: Option<SystemTime>,
+    /// The device and the inode, where there are such.
+    id: Option<(u64, u64)>,
+}
+
+/// Why a file cannot be sent, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SourceError {
+    /// The file system refuses.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// What was sent already does not belong to what the file is now.
+    #[error("the file was changed while it was sent")]
+    Changed,
 }
 
 /// What was read.
@@ -48,11 +62,13 @@ impl Source {
         Self { root, path, file: None, stamp: None }
     }
 
-    /// Reads at most `max` bytes from `offset` on, off the runtime's thread.
+    /// Reads at most `max` bytes from `offset` on, off the runtime's thread, and nothing beyond the length that the file had at
+    /// first: what is appended meanwhile is for the next request.
     ///
     /// # Errors
-    /// Those of the file system. A file that was closed must not have changed.
-    pub(super) async fn read(mut self, offset: u64, max: u64) -> io::Result<(Self, Block)> {
+    /// Those of the file system, and [`SourceError::Changed`] for a file that has shrunk or was written to. A file that was closed
+    /// must not even have been replaced.
+    pub(super) async fn read(mut self, offset: u64, max: u64) -> Result<(Self, Block), SourceError> {
         let read = spawn_blocking(move || {
             let block = self.read_now(offset, max)?;
             Ok((self, block))
@@ -65,30 +81,48 @@ impl Source {
         self.file = None;
     }
 
-    fn read_now(&mut self, offset: u64, max: u64) -> io::Result<Block> {
+    fn read_now(&mut self, offset: u64, max: u64) -> Result<Block, SourceError> {
         let (mut file, stamp) = match (self.file.take(), self.stamp) {
             (Some(file), Some(stamp)) => (file, stamp),
             _ => self.open()?,
         };
         file.seek(SeekFrom::Start(offset))?;
-        // One byte more than expected, so that the end is seen without another read. A hint: the file may grow.
-        let expected = stamp.len.saturating_sub(offset).saturating_add(1).min(max);
-        let mut bytes = Vec::with_capacity(expected as usize);
-        let read = (&file).take(max).read_to_end(&mut bytes)? as u64;
+        let wanted = stamp.len.saturating_sub(offset).min(max);
+        let mut bytes = Vec::with_capacity(wanted as usize);
+        let read = (&file).take(wanted).read_to_end(&mut bytes)? as u64;
+        // Looked at after the read, so that what was read is of the file as it was.
+        if read < wanted || !stamp.allows(Stamp::of(&file)?) {
+            return Err(SourceError::Changed);
+        }
         self.file = Some(file);
-        Ok(Block { bytes, is_last: read < max })
+        Ok(Block { bytes, is_last: offset + read >= stamp.len })
     }
 
-    fn open(&mut self) -> io::Result<(File, Stamp)> {
+    fn open(&mut self) -> Result<(File, Stamp), SourceError> {
         let file = open_inside(&self.root, &self.path)?;
+        let found = Stamp::of(&file)?;
+        let stamp = *self.stamp.get_or_insert(found);
+        if stamp.allows(found) { Ok((file, stamp)) } else { Err(SourceError::Changed) }
+    }
+}
+
+impl Stamp {
+    fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        let stamp = Stamp { len: metadata.len(), modified: metadata.modified().ok() };
-        match self.stamp.replace(stamp) {
-            Some(before) if before != stamp => {
-                Err(io::Error::other("the file was changed while it was sent"))
-            }
-            _ => Ok((file, stamp)),
-        }
+        #[cfg(unix)]
+        let id = {
+            use std::os::unix::fs::MetadataExt;
+            Some((metadata.dev(), metadata.ino()))
+        };
+        #[cfg(not(unix))]
+        let id = None;
+        Ok(Self { len: metadata.len(), modified: metadata.modified().ok(), id })
+    }
+
+    /// Whether a file that was like this and is now like `now` still begins with the same bytes, as far as can be seen: it is the
+    /// same, or the same and longer, as files are that are appended to.
+    fn allows(self, now: Self) -> bool {
+        self.id == now.id && (self.len < now.len || (self.len == now.len && self.modified == now.modified))
     }
 }
 

@@ -54,3 +54,21 @@ fn sizes_are_printed_with_three_digits() {
         assert_eq!(Size(bytes).to_string(), text);
     }
 }
+
+#[test]
+fn rates_choose_their_unit() {
+    for (bytes, millis, text) in [
+        (0, 0, "0 bit/s"),
+        (0, 1_000, "0 bit/s"),
+        (5, 1_000, "40 bit/s"),
+        (1_234, 1_000, "9.87 kbit/s"),
+        (124_990, 1_000, "1.00 Mbit/s"),
+        (5_000_000, 1_000, "40.0 Mbit/s"),
+        (62_500_000, 1_000, "500 Mbit/s"),
+        (1_000_000_000, 4_000, "2.00 Gbit/s"),
+        (1_550_000_000, 1_000, "12.4 Gbit/s"),
+    ] {
+        let rate = Rate { bytes, duration: Duration::from_millis(millis) };
+        assert_eq!(rate.to_string(), text, "{bytes} in {millis} ms");
+    }
+}

@@ -1,3 +1,4 @@
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::pki_types::{ServerName, UnixTime};
 
 use super::*;
@@ -66,6 +67,44 @@ fn a_self_signed_certificate_is_good_for_this_machine_if_trusted() {
         let name = ServerName::try_from(name).expect("a name");
         let verdict = verifier.verify_server_cert(&identity.chain[0], &[], &name, &[], UnixTime::now());
         assert_eq!(verdict.is_ok(), good, "{name:?}: {verdict:?}");
+    }
+}
+
+/// A certificate as `openssl req -x509` makes it: self-signed, for a server, and an authority.
+fn authority_for_localhost(change: impl Fn(&mut CertificateParams)) -> rcgen::CertifiedKey<KeyPair> {
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    change(&mut params);
+    let signing_key = KeyPair::generate().expect("a key");
+    rcgen::CertifiedKey { cert: params.self_signed(&signing_key).expect("a certificate"), signing_key }
+}
+
+#[test]
+fn a_self_signed_authority_that_was_given_may_be_the_server_itself() {
+    let dir = crate::test_dir::TestDir::new("tls-authority");
+    let file = dir.path().join("ca.pem");
+    let check = |given: &rcgen::CertifiedKey<KeyPair>, shown: &rcgen::CertifiedKey<KeyPair>, name| {
+        std::fs::write(&file, given.cert.pem()).expect("written");
+        let key = rustls::pki_types::PrivatePkcs8KeyDer::from(shown.signing_key.serialize_der());
+        let identity =
+            Identity { chain: vec![shown.cert.der().clone()], key: key.into(), reset_secret: None };
+        judge(&trust(None, Some(file.clone())), &identity, name)
+    };
+    let ours = authority_for_localhost(|_| {});
+    assert_eq!(check(&ours, &ours, "localhost"), Ok(()));
+    let wrong_name = check(&ours, &ours, "example.org").expect_err("another name");
+    assert!(wrong_name.contains("example.org"), "{wrong_name}");
+    let other = authority_for_localhost(|_| {});
+    assert!(check(&other, &ours, "localhost").is_err(), "another certificate of the same names was given");
+    let (past, future) = (rcgen::date_time_ymd(2020, 1, 1), rcgen::date_time_ymd(4000, 1, 1));
+    let expired = authority_for_localhost(|params| params.not_after = past);
+    let early = authority_for_localhost(|params| params.not_before = future);
+    let for_clients = authority_for_localhost(|params| {
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    });
+    for (certificate, why) in [(expired, "expired"), (early, "not valid yet"), (for_clients, "purpose")] {
+        let refusal = check(&certificate, &certificate, "localhost").expect_err(why);
+        assert!(refusal.contains(why), "{why}: {refusal}");
     }
 }
 

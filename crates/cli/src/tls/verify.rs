@@ -3,13 +3,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
 };
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 use crate::tls::Fingerprint;
+use crate::tls::x509::Contents;
 
 /// Why a certificate was refused, if one was. The connection itself only knows that TLS failed.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +79,84 @@ impl ServerCertVerifier for Recording {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.inner.supported_verify_schemes()
     }
+}
+
+/// Judges like another verifier, and takes a certificate that was itself given as trusted where that one has no rule for it.
+///
+/// A certificate of `openssl req -x509` is of this kind: it vouches for itself and says that it is an authority (CA:TRUE), which
+/// the certificate of a server must not be by the common rules. Whoever names exactly this one trusts it nevertheless; its name, its
+/// time and its purpose count as always.
+#[derive(Debug)]
+pub(crate) struct Given {
+    inner: Arc<dyn ServerCertVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl Given {
+    pub(crate) fn new(inner: Arc<dyn ServerCertVerifier>, given: Vec<CertificateDer<'static>>) -> Self {
+        Self { inner, given }
+    }
+}
+
+impl ServerCertVerifier for Given {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            // rustls has a name for each of the common faults, and this for what is none of them.
+            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.given.contains(end_entity) => {
+                verify_itself(end_entity, server_name, now)
+            }
+            verdict => verdict,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+/// What is left to check of a certificate that needs nobody to vouch for it.
+fn verify_itself(
+    certificate: &CertificateDer<'_>,
+    server_name: &ServerName<'_>,
+    now: UnixTime,
+) -> Result<ServerCertVerified, Error> {
+    let contents = Contents::of(certificate).ok_or(CertificateError::BadEncoding)?;
+    if contents.is_too_early(now) {
+        return Err(CertificateError::NotValidYet.into());
+    }
+    if contents.is_too_late(now) {
+        return Err(CertificateError::Expired.into());
+    }
+    if !contents.is_for_servers {
+        return Err(CertificateError::InvalidPurpose.into());
+    }
+    verify_server_name(&ParsedCertificate::try_from(certificate)?, server_name)?;
+    Ok(ServerCertVerified::assertion())
 }
 
 /// Judges without certificate authorities: takes the one certificate with a given fingerprint, or any.
@@ -147,6 +228,9 @@ fn in_words(error: &Error) -> String {
         Error::General(reason) => reason.clone(),
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
             "nobody trusted vouches for it (--ca names an authority to trust, --pin a certificate)".to_owned()
+        }
+        Error::InvalidCertificate(CertificateError::InvalidPurpose) => {
+            "its purpose is not that of a server (extended key usage)".to_owned()
         }
         Error::InvalidCertificate(CertificateError::BadSignature) => "its signature is wrong".to_owned(),
         Error::InvalidCertificate(error) => error.to_string(),

@@ -8,9 +8,12 @@
 mod demo;
 mod files;
 mod get_failures;
+mod identity;
 mod lab;
+mod log;
 mod perf;
 mod run;
+mod stopping;
 #[path = "../../src/test_dir.rs"]
 mod test_dir;
 mod watch;

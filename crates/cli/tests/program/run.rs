@@ -19,6 +19,7 @@ pub(crate) fn fulmar(arguments: &[&str]) -> Command {
         .env_remove("SSLKEYLOGFILE")
         .env_remove("QLOGDIR")
         .env_remove("RUST_LOG")
+        .env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"))
         .stdin(Stdio::null());
     command
 }
@@ -121,7 +122,7 @@ impl Server {
         Self::start(fulmar(&["perf", "server", "--json"]))
     }
 
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         if !command.get_args().any(|argument| argument == "--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
@@ -155,8 +156,18 @@ impl Server {
     }
 
     /// Ends it as a user would, and tells its exit code.
-    pub(crate) fn interrupt(mut self) -> Option<i32> {
+    pub(crate) fn interrupt(self) -> Option<i32> {
+        self.ask_to_stop();
+        self.ended()
+    }
+
+    /// Tells it to stop.
+    pub(crate) fn ask_to_stop(&self) {
         interrupt(&self.child);
+    }
+
+    /// Waits for its end, and tells its exit code.
+    pub(crate) fn ended(mut self) -> Option<i32> {
         self.child.wait().expect("ended").code()
     }
 }

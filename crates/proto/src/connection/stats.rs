@@ -121,6 +121,9 @@ pub struct ConnectionStats {
     pub key_updates: u64,
     /// Whether TLS has resumed an earlier session.
     pub resumed: bool,
+    /// Whether the handshake was begun again with a token, because the server had asked for proof of the client's address (a Retry,
+    /// RFC 9000 §8.1.2).
+    pub retried: bool,
     /// The QUIC version.
     pub version: Version,
     /// Figures of the streams.
@@ -223,6 +226,7 @@ impl Connection {
             key_exchange: session.key_exchange().map(|group| format!("{group:?}")),
             key_updates: self.handshake.keys.generation(),
             resumed: session.is_resumed(),
+            retried: self.handshake.tls.cids.retry_scid.is_some(),
             version: self.handshake.versions.current,
             streams: self.streams.stats(),
             datagrams: self.datagrams.stats(),

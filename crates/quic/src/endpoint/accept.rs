@@ -22,6 +22,11 @@ pub(super) fn accept(
 ) -> Result<ConnectionRef, AcceptError> {
     let (mut place, work) = Place::begin(worker, attempt)?;
     let mut connection = work.run(clock::now())?;
+    // Before anything is sent, so that the handshake counts as reconnaissance (RFC 9959).
+    let remote = connection.remote_address().ip();
+    if let Some(path) = worker.common.known_paths.take(clock::now(), remote) {
+        connection.resume_congestion(path);
+    }
     loop {
         let Some(accepting) = place.accepting.take() else { return Err(AcceptError::EndpointClosed) };
         let mut core = lock(&worker.core);

@@ -15,8 +15,10 @@ use crate::shared::Shared;
 use crate::tls;
 use crate::worker::Worker;
 
+/// How many clients a server remembers the paths to, each with some hundred bytes.
+const KNOWN_PATHS_MAX: usize = 1_024;
+
 /// Collects what an endpoint needs; everything but the socket has a default.
-#[derive(Default)]
 pub struct EndpointBuilder {
     config: Option<EndpointConfig>,
     server: Option<ServerConfig>,
@@ -25,6 +27,22 @@ pub struct EndpointBuilder {
     versions: Option<Vec<Version>>,
     initial_version: Option<Version>,
     dscp: Dscp,
+    known_paths_max: usize,
+}
+
+impl Default for EndpointBuilder {
+    fn default() -> Self {
+        Self {
+            config: None,
+            server: None,
+            client: None,
+            logging: None,
+            versions: None,
+            initial_version: None,
+            dscp: Dscp::default(),
+            known_paths_max: KNOWN_PATHS_MAX,
+        }
+    }
 }
 
 impl EndpointBuilder {
@@ -79,6 +97,15 @@ impl EndpointBuilder {
         self
     }
 
+    /// Of how many clients a server remembers, by their IP addresses, what the path to them has carried: the next connection from
+    /// there begins with that, as carefully as RFC 9959 asks. It is good for an hour; when there are more, the oldest is forgotten.
+    /// Default 1,024; 0 remembers none. A client remembers with a [`SessionStore`](crate::SessionStore).
+    #[must_use]
+    pub fn known_paths(mut self, max: usize) -> Self {
+        self.known_paths_max = max;
+        self
+    }
+
     /// Binds a socket to `addr`, with large kernel buffers and, for `[::]`, for IPv4 as well, and starts the endpoint.
     ///
     /// # Errors
@@ -115,7 +142,7 @@ impl EndpointBuilder {
             workers.push((socket.with_dscp(self.dscp)?, core));
         }
         let runtime = runtime()?;
-        let shared = Arc::new(Shared::new(workers, self.client, self.logging));
+        let shared = Arc::new(Shared::new(workers, self.client, self.logging, self.known_paths_max));
         // A worker ends when there is no handle, so the first one comes before it.
         let endpoint = Endpoint::from_shared(shared.clone());
         for worker in shared.workers() {
@@ -127,7 +154,7 @@ impl EndpointBuilder {
 
 impl fmt::Debug for EndpointBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { config, server, client, logging, versions, initial_version, dscp } = self;
+        let Self { config, server, client, logging, versions, initial_version, dscp, known_paths_max } = self;
         f.debug_struct("EndpointBuilder")
             .field("config", config)
             .field("server", server)
@@ -135,6 +162,7 @@ impl fmt::Debug for EndpointBuilder {
             .field("versions", versions)
             .field("initial_version", initial_version)
             .field("dscp", dscp)
+            .field("known_paths_max", known_paths_max)
             .field("logging", &logging.as_ref().map(|logging| logging.delivery))
             .finish()
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
+use super::known_paths::KnownPaths;
 use crate::log::Logging;
 
 /// What concerns the whole endpoint, however many workers serve it.
@@ -13,17 +14,20 @@ pub(crate) struct Common {
     /// A worker has no connections left.
     pub(crate) idle: Notify,
     pub(crate) logging: Option<Logging>,
+    /// Of the clients of a server.
+    pub(crate) known_paths: KnownPaths,
     /// How many handles of the endpoint exist.
     handles: AtomicUsize,
     next_id: AtomicU64,
 }
 
 impl Common {
-    pub(super) fn new(logging: Option<Logging>) -> Self {
+    pub(super) fn new(logging: Option<Logging>, known_paths_max: usize) -> Self {
         Self {
             incoming: Notify::new(),
             idle: Notify::new(),
             logging,
+            known_paths: KnownPaths::new(known_paths_max),
             handles: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
         }

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 
 use super::ReadyQueue;
 use super::drop_codes::DropCodes;
+use super::life::Life;
 use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
 use crate::clock;
 use crate::sync::lock;
@@ -26,6 +27,7 @@ pub(crate) struct Inner {
     handles: AtomicUsize,
     state: Mutex<State>,
     pub(crate) changed: Changed,
+    pub(crate) life: Life,
 }
 
 /// The part that needs the lock.
@@ -44,6 +46,8 @@ pub(crate) struct State {
     pub(crate) error: Option<ConnectionError>,
     /// The connection is in the ready queue or in the worker's own.
     pub(crate) queued: bool,
+    /// What it has learned of its path was kept for later connections.
+    pub(crate) is_path_kept: bool,
     /// The worker has forgotten the connection.
     pub(crate) is_drained: bool,
     /// The worker's entry in its timers.
@@ -92,6 +96,7 @@ impl Inner {
         proto: fulmar_proto::Connection,
         now: Instant,
     ) -> Self {
+        let life = Life::begin(id, &proto);
         let state = State {
             proto,
             streams: StreamSlots::default(),
@@ -101,6 +106,7 @@ impl Inner {
             is_connected: false,
             error: None,
             queued: false,
+            is_path_kept: false,
             is_drained: false,
             timer: None,
             now,
@@ -112,6 +118,7 @@ impl Inner {
             handles: AtomicUsize::new(0),
             state: Mutex::new(state),
             changed: Changed::default(),
+            life,
         }
     }
 
@@ -171,6 +178,9 @@ impl Inner {
 
     /// Notes why the connection is over, if that is new, and wakes everybody who waits for it.
     pub(crate) fn terminate(&self, state: &mut State, reason: ConnectionError, wakers: &mut Vec<Waker>) {
+        if state.error.is_none() {
+            self.life.over(&reason);
+        }
         state.error.get_or_insert(reason);
         wakers.extend(state.connecting.take());
         state.streams.wake_all(wakers);
@@ -184,6 +194,7 @@ impl Inner {
             match event {
                 Event::Connected => {
                     state.is_connected = true;
+                    self.life.connected(&state.proto);
                     self.changed.connected.notify_waiters();
                     wakers.extend(state.connecting.take());
                 }
@@ -192,11 +203,13 @@ impl Inner {
                 Event::DatagramReceived => self.changed.datagram_received.notify_waiters(),
                 Event::DatagramsUnblocked => self.changed.datagrams_unblocked.notify_waiters(),
                 Event::DatagramsDropped => self.changed.datagrams_dropped.notify_waiters(),
-                Event::Path(PathEvent::Observed { .. } | PathEvent::Moved { .. }) => {
-                    self.changed.observed_address.notify_waiters();
+                Event::Path(event) => {
+                    self.life.path(&event);
+                    if matches!(event, PathEvent::Observed { .. } | PathEvent::Moved { .. }) {
+                        self.changed.observed_address.notify_waiters();
+                    }
                 }
-                Event::Path(_) => {}
-                Event::HandshakeConfirmed => {}
+                Event::HandshakeConfirmed => self.life.confirmed(),
             }
         }
     }

@@ -25,8 +25,9 @@ impl Shared {
         workers: impl IntoIterator<Item = (UdpSocket, fulmar_proto::Endpoint)>,
         client_config: Option<ClientConfig>,
         logging: Option<Logging>,
+        known_paths_max: usize,
     ) -> Self {
-        let common = Arc::new(Common::new(logging));
+        let common = Arc::new(Common::new(logging, known_paths_max));
         let worker = |(socket, core)| Arc::new(WorkerShared::new(common.clone(), socket, core));
         let workers = workers.into_iter().map(worker).collect();
         Self { common, workers, client_config: Mutex::new(client_config), dialled: AtomicUsize::new(0) }

@@ -7,6 +7,8 @@ mod common;
 mod connection;
 mod drop_codes;
 mod endpoint;
+mod known_paths;
+mod life;
 mod ready;
 mod replies;
 mod table;

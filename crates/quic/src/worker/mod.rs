@@ -24,7 +24,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{ConnectionError, ConnectionHandle, Datagram, EndpointEvent, Transmit, TransmitBatch};
+use fulmar_proto::{
+    ConnectionError, ConnectionHandle, Datagram, EndpointEvent, Side, Transmit, TransmitBatch,
+};
 use fulmar_udp::{RecvBatch, SendOutcome, UdpSocket};
 
 use crate::clock;
@@ -206,11 +208,13 @@ impl Worker {
             state.is_drained |= event.is_drained();
             self.endpoint_events.push((connection.handle(), event));
         }
+        self.keep_path(&mut state);
         let batch = self.shared.common.logging.as_ref().and_then(|logging| {
             let State { proto, error, is_drained, .. } = &mut *state;
             logging.collect(proto, connection.id(), *is_drained, error.as_ref())
         });
         if state.is_drained {
+            connection.life.forgotten(&state.proto);
             if let Some(armed) = state.timer.take() {
                 self.timers.disarm(connection, armed);
             }
@@ -221,6 +225,17 @@ impl Worker {
         drop(state);
         self.hand_over(batch);
         self.wakers.drain(..).for_each(Waker::wake);
+    }
+
+    /// Keeps what a connection of a server has learned of its path, when it is over: the client may well come again.
+    fn keep_path(&self, state: &mut State) {
+        let is_over = state.error.is_some() && state.proto.side() == Side::Server;
+        if !is_over || mem::replace(&mut state.is_path_kept, true) {
+            return;
+        }
+        if let Some(path) = state.proto.congestion_parameters() {
+            self.shared.common.known_paths.keep(clock::now(), path);
+        }
     }
 
     /// Hands entries of a log to the sink, without any lock.

@@ -1,11 +1,12 @@
 use std::fs;
+use std::io::Write;
 
 use super::*;
 use crate::test_dir::TestDir;
 
 const BLOCK: u64 = 10_000;
 
-fn read_all(root: &Path, path: &str) -> io::Result<Vec<u8>> {
+fn read_all(root: &Path, path: &str) -> Result<Vec<u8>, SourceError> {
     let runtime = crate::net::runtime().expect("a runtime");
     runtime.block_on(async {
         let (mut source, mut all) = (Source::new(root.to_owned(), path.into()), Vec::new());
@@ -24,6 +25,15 @@ fn read_all(root: &Path, path: &str) -> io::Result<Vec<u8>> {
     })
 }
 
+impl SourceError {
+    fn kind(&self) -> Option<ErrorKind> {
+        match self {
+            Self::Io(error) => Some(error.kind()),
+            Self::Changed => None,
+        }
+    }
+}
+
 #[test]
 fn files_of_all_sizes_are_read_whole() {
     let dir = TestDir::new("files-sizes");
@@ -36,22 +46,71 @@ fn files_of_all_sizes_are_read_whole() {
     }
 }
 
-#[test]
-fn a_file_that_was_closed_must_not_have_changed() {
-    let dir = TestDir::new("files-changed");
+/// Reads the beginning of a file of 2,000 bytes, changes something and reads the rest.
+fn read_around(name: &str, is_closed: bool, change: impl Fn(&Path)) -> Result<Block, SourceError> {
+    let dir = TestDir::new(name);
     let root = root(dir.path()).expect("a directory");
+    let file = root.join("file");
+    fs::write(&file, [7; 2_000]).expect("a file");
     let runtime = crate::net::runtime().expect("a runtime");
-    for change in [false, true] {
-        fs::write(root.join("file"), [7; 2_000]).expect("a file");
-        let (mut source, block) =
-            runtime.block_on(Source::new(root.clone(), "file".into()).read(0, 1_000)).expect("readable");
-        assert_eq!((block.bytes.len(), block.is_last), (1_000, false));
+    let first = runtime.block_on(Source::new(root, "file".into()).read(0, 1_000));
+    let (mut source, block) = first.expect("readable");
+    assert_eq!((block.bytes.len(), block.is_last), (1_000, false));
+    if is_closed {
         source.close();
-        if change {
-            fs::write(root.join("file"), [8; 2_001]).expect("a file");
-        }
-        assert_eq!(runtime.block_on(source.read(1_000, 5_000)).is_err(), change);
     }
+    // The clock of a file system may be as coarse as that of its timer.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    change(&file);
+    runtime.block_on(source.read(1_000, 5_000)).map(|(_, block)| block)
+}
+
+fn replace(file: &Path) {
+    let other = file.with_extension("new");
+    fs::write(&other, [8; 2_000]).expect("a file");
+    fs::rename(other, file).expect("renamed");
+}
+
+#[test]
+fn a_file_stays_what_it_was_when_it_was_opened() {
+    for is_closed in [false, true] {
+        let block = read_around("files-same", is_closed, |_| {}).expect("nothing has changed");
+        assert_eq!((block.bytes, block.is_last), (vec![7; 1_000], true));
+        // What is appended is not sent: the length was known before.
+        let append = |file: &Path| {
+            fs::OpenOptions::new()
+                .append(true)
+                .open(file)
+                .and_then(|mut f| f.write_all(&[9; 500]))
+                .expect("appended");
+        };
+        let block = read_around("files-appended", is_closed, append).expect("it begins as before");
+        assert_eq!((block.bytes, block.is_last), (vec![7; 1_000], true));
+    }
+    let block = read_around("files-replaced", false, replace).expect("the old one is still open");
+    assert_eq!((block.bytes, block.is_last), (vec![7; 1_000], true));
+}
+
+#[test]
+fn a_file_that_is_changed_is_not_sent_to_its_end() {
+    let truncate = |len| {
+        move |file: &Path| {
+            fs::OpenOptions::new().write(true).open(file).and_then(|f| f.set_len(len)).expect("truncated");
+        }
+    };
+    let overwrite = |file: &Path| fs::write(file, [8; 2_000]).expect("written");
+    for is_closed in [false, true] {
+        let results = [
+            read_around("files-emptied", is_closed, truncate(0)),
+            read_around("files-truncated", is_closed, truncate(1_999)),
+            read_around("files-overwritten", is_closed, overwrite),
+        ];
+        for result in results {
+            assert!(matches!(result, Err(SourceError::Changed)), "{result:?}");
+        }
+    }
+    let replaced = read_around("files-replaced-closed", true, replace);
+    assert!(matches!(replaced, Err(SourceError::Changed)), "{replaced:?}");
 }
 
 #[test]
@@ -60,7 +119,7 @@ fn only_regular_files_are_opened() {
     let root = root(dir.path()).expect("a directory");
     fs::create_dir(root.join("sub")).expect("a directory");
     for path in ["", "sub", "missing", "sub/missing"] {
-        assert_eq!(read_all(&root, path).expect_err(path).kind(), ErrorKind::NotFound, "{path}");
+        assert_eq!(read_all(&root, path).expect_err(path).kind(), Some(ErrorKind::NotFound), "{path}");
     }
 }
 
@@ -86,7 +145,7 @@ fn links_may_not_leave_the_directory() {
     let root = root(&inside).expect("a directory");
     assert_eq!(read_all(&root, "good").expect("stays inside"), b"public");
     for path in ["up", "parent/secret", "sibling", "absolute"] {
-        assert_eq!(read_all(&root, path).expect_err(path).kind(), ErrorKind::NotFound, "{path}");
+        assert_eq!(read_all(&root, path).expect_err(path).kind(), Some(ErrorKind::NotFound), "{path}");
     }
     assert!(read_all(&root, "loop").is_err());
 }
