@@ -35,7 +35,7 @@ use self::rows::Row;
 use crate::{Result, programs};
 
 /// By how much the server's memory may grow under an attack, at any time.
-const GROWTH_MAX: u64 = 64 << 20;
+const GROWTH_MAX: u64 = 32 << 20;
 /// How many times as long as in quiet the slow answers may take.
 const RATIO_MAX: f64 = 2.0;
 
@@ -44,8 +44,8 @@ const RATIO_MAX: f64 = 2.0;
 /// Each row starts a server, times requests of a client of good faith in quiet and under attack, in turn, and prints what was done to
 /// the server, by how much its memory grew at most, the 99th percentiles in quiet and under attack with their ratio, what the
 /// attacker saw, and the verdict. The exit status is 1 if one row is lost. With two cores the server has one for itself; the attacker
-/// shares the other one with the client of good faith and runs when that one waits. As root, all of them run before what else
-/// the machine does, and without root the machine should have nothing else to do.
+/// shares the other one with the client of good faith and runs when that one waits. The server has the priority of any other
+/// program, so the machine should have nothing else to do.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only these rows.
@@ -54,9 +54,9 @@ pub(crate) struct Options {
     /// Fewer and shorter rounds, 10,000 handshakes, streams and datagrams where it is more otherwise.
     #[arg(long)]
     quick: bool,
-    /// Datagrams of a flood per second, while latencies are measured.
-    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
-    rate: u32,
+    /// Blows per second while latencies are measured [default: 5,000 tickets, of anything else what one core can send]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
     /// Use this program `fulmar` instead of building one.
     #[arg(long, value_name = "FILE")]
     fulmar: Option<PathBuf>,

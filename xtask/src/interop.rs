@@ -71,26 +71,49 @@ enum NetworkChoice {
     Emulated,
 }
 
-/// Runs the chosen cases. Only real failures are errors, a skipped case is none.
+/// How the cases went.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Tally {
+    total: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
+    /// What the run comes to. One in which nothing was played proves nothing, and is no success.
+    fn judge(self) -> Result<()> {
+        let Self { total, failed, skipped } = self;
+        if failed > 0 {
+            return Err(format!("{failed} of {total} cases failed, and {skipped} were skipped").into());
+        }
+        if skipped == total {
+            return Err(format!("all {total} cases were skipped").into());
+        }
+        Ok(())
+    }
+}
+
+/// Runs the chosen cases. A case that fails is an error, and so is a run in which all were skipped.
 pub(crate) fn run(options: &Options) -> Result<()> {
     options.check_case_names()?;
     let dir = programs::scratch_dir("interop")?;
-    let mut failures = 0;
-    let mut total = 0;
+    let mut tally = Tally::default();
     if options.network != Some(NetworkChoice::Emulated) {
-        let (failed, of) = run_loopback(options, &dir)?;
-        failures += failed;
-        total += of;
+        tally.add(run_loopback(options, &dir)?);
     }
     if options.network != Some(NetworkChoice::Loopback) {
-        let (failed, of) = run_emulated(options, &dir)?;
-        failures += failed;
-        total += of;
+        tally.add(run_emulated(options, &dir)?);
     }
-    match failures {
-        0 => Ok(()),
-        failures => Err(format!("{failures} of {total} cases failed").into()),
+    if tally.skipped > 0 {
+        eprintln!("skipped: {} of {} interop cases", tally.skipped, tally.total);
     }
+    tally.judge()
 }
 
 impl Options {
@@ -114,12 +137,11 @@ impl Options {
     }
 }
 
-/// Gives how many cases failed, of how many.
-fn run_loopback(options: &Options, dir: &Path) -> Result<(usize, usize)> {
+fn run_loopback(options: &Options, dir: &Path) -> Result<Tally> {
     let pairs = loopback_pairs(&options.peers);
     let cases: Vec<Case> = options.choose();
     if pairs.is_empty() || cases.is_empty() {
-        return Ok((0, 0));
+        return Ok(Tally::default());
     }
     let extensions = cases.iter().any(|case| case.is_about_extensions());
     let programs = Programs::build(&pairs, options.fulmar.as_deref(), extensions)?;
@@ -139,7 +161,11 @@ fn run_loopback(options: &Options, dir: &Path) -> Result<(usize, usize)> {
     if !options.json {
         println!("{}", table::render(&cases, &pairs, &outcomes));
     }
-    Ok((outcomes.iter().filter(|outcome| outcome.is_failure()).count(), outcomes.len()))
+    Ok(Tally {
+        total: outcomes.len(),
+        failed: outcomes.iter().filter(|outcome| outcome.is_failure()).count(),
+        skipped: outcomes.iter().filter(|outcome| outcome.is_skipped()).count(),
+    })
 }
 
 fn run_case(stage: &Stage, case: Case, pair: Pair) -> Outcome {
@@ -172,8 +198,7 @@ fn loopback_pairs(choices: &[PeerChoice]) -> Vec<Pair> {
         .collect()
 }
 
-/// Gives how many cases failed, of how many.
-fn run_emulated(options: &Options, dir: &Path) -> Result<(usize, usize)> {
+fn run_emulated(options: &Options, dir: &Path) -> Result<Tally> {
     let strangers = emulated_strangers(options);
     let pairs = match options.peers.contains(&PeerChoice::SelfCheck) {
         true => strangers.iter().map(|&peer| emulated::Pair { server: peer, client: peer }).collect(),
@@ -184,11 +209,12 @@ fn run_emulated(options: &Options, dir: &Path) -> Result<(usize, usize)> {
         cases = emulated::Case::QUICK.to_vec();
     }
     if pairs.is_empty() || cases.is_empty() {
-        return Ok((0, 0));
+        return Ok(Tally::default());
     }
     if let Some(reason) = network::obstacle() {
         eprintln!("the cases on the emulated network are skipped: {reason}");
-        return Ok((0, 0));
+        let total = cases.len() * pairs.len();
+        return Ok(Tally { total, failed: 0, skipped: total });
     }
     let programs = emulated::Programs::prepare(&strangers, &dir.join("peers"), options.fulmar.as_deref())?;
     let stage = emulated::Stage::prepare(dir, programs)?;
@@ -196,7 +222,11 @@ fn run_emulated(options: &Options, dir: &Path) -> Result<(usize, usize)> {
     if !options.json {
         println!("{}", emulated::render(&cases, &pairs, &outcomes));
     }
-    Ok((outcomes.iter().filter(|outcome| outcome.is_failure()).count(), outcomes.len()))
+    Ok(Tally {
+        total: outcomes.len(),
+        failed: outcomes.iter().filter(|outcome| outcome.is_failure()).count(),
+        skipped: outcomes.iter().filter(|outcome| outcome.is_skipped()).count(),
+    })
 }
 
 /// Runs each case for each pair, several at a time.
@@ -281,4 +311,18 @@ fn emulated_pairs(strangers: &[emulated::Peer]) -> Vec<emulated::Pair> {
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_in_which_nothing_was_played_is_no_success() {
+        let tally = |total, failed, skipped| Tally { total, failed, skipped };
+        assert!(tally(3, 0, 3).judge().is_err());
+        assert!(tally(0, 0, 0).judge().is_err());
+        assert!(tally(3, 1, 1).judge().is_err());
+        assert!(tally(3, 0, 2).judge().is_ok());
+    }
 }

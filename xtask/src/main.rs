@@ -11,9 +11,11 @@
 
 mod attack;
 mod bench;
+mod coverage;
 mod determinism;
 mod interop;
 mod layers;
+mod mutants;
 mod pictures;
 mod process;
 mod programs;
@@ -42,6 +44,10 @@ enum Task {
     Interop(interop::Options),
     /// Measure a download side by side with quinn's.
     Bench(bench::Options),
+    /// Show which lines no test runs.
+    Coverage(coverage::Options),
+    /// Find changes of the core that no test sees.
+    Mutants(mutants::Options),
     /// Check that the same seed gives the same packets in every process and every build.
     Determinism(determinism::Options),
     /// Join real sockets by a link in user space.
@@ -66,6 +72,8 @@ fn main() -> ExitCode {
         Task::Interop(options) => interop::run(&options),
         Task::Attack(options) => attack::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Coverage(options) => coverage::run(&options),
+        Task::Mutants(options) => mutants::run(&options),
         Task::Determinism(options) => determinism::run(&options),
         Task::Pictures(options) => pictures::run(&options),
         Task::Relay(options) => relay::run(&options),

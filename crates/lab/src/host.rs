@@ -13,7 +13,7 @@ use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{
     ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, Ecn, Endpoint, EndpointConfig,
-    FourTuple, Route, ServerConfig, Side, Transmit, TransmitBatch,
+    FourTuple, Route, ServerConfig, Side, TimerReason, Transmit, TransmitBatch,
 };
 use fulmar_sim::{NodeId, Packet, World};
 
@@ -340,6 +340,12 @@ impl Host {
                 self.endpoint.handle_event(session.handle, event);
             }
             match session.connection.poll_timeout() {
+                // Whoever set it should have acted at once. Only a probe may be overdue: an acknowledgement ends the backoff and
+                // shortens the timeout, which began when the last packet was sent (RFC 9002 §6.2.1).
+                Some((at, reason)) if at < outbox.now && reason != TimerReason::Probe => {
+                    let late = outbox.now.saturating_since(at);
+                    return Err(format!("the timer {reason:?} lies {late:?} in the past"));
+                }
                 Some((at, _)) if at <= outbox.now && ring < RINGS_MAX => {
                     session.connection.handle_timeout(outbox.now);
                 }

@@ -4,7 +4,7 @@ mod pair;
 
 use std::time::Duration;
 
-use fulmar_proto::{Dir, Event, TransportConfig};
+use fulmar_proto::{Dir, Event, Side, TimerStyle, TransportConfig};
 use pair::{Pair, read_available};
 
 #[test]
@@ -44,4 +44,27 @@ fn the_probes_of_a_client_whose_handshake_is_not_confirmed_carry_its_data_as_wel
     let mut read = Vec::new();
     read_available(&mut pair.server, id, &mut read);
     assert_eq!(read, b"request");
+}
+
+#[test]
+fn a_probe_timeout_asks_with_two_packets() {
+    // RFC 9002 §6.2.4: one of them may be lost as well.
+    for timers in [TimerStyle::OncePerRtt, TimerStyle::Classic] {
+        let config = TransportConfig { timers, ..TransportConfig::default() };
+        let mut pair = Pair::new(config, TransportConfig::default());
+        pair.run_for(Duration::from_millis(500));
+        pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
+        pair.run_for(Duration::from_millis(500));
+        pair.server.mute = true;
+        let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
+        pair.client.conn().streams().send(id).write(b"request").unwrap();
+        pair.run_for(Duration::from_millis(1));
+        let (mut before, mut probes) = (0, 0);
+        pair.run_while_waiting(Duration::from_secs(1), |pair| {
+            let now = pair.client.sent.len();
+            probes = now - std::mem::replace(&mut before, now);
+            pair.client.conn().stats().pto_count == 1
+        });
+        assert_eq!(probes, 2, "{timers:?}");
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_proto::{ConnectionError, Dir, Event, Side, StreamEvent, TransportConfig, TransportErrorCode};
-use pair::{Answer, Pair, Setup, read_available};
+use pair::{Answer, Flying, Pair, Setup, read_available};
 
 fn idle_after(timeout: Duration) -> TransportConfig {
     TransportConfig { max_idle_timeout: Some(timeout), ..TransportConfig::default() }
@@ -246,4 +246,28 @@ fn a_refusal_ends_nothing_once_the_server_was_heard() {
         assert_eq!(pair.lost(Side::Client), None, "after {millis} ms");
         pair.transfer(Side::Client, 1_000, Duration::from_secs(1));
     }
+
+#[test]
+fn an_idle_timeout_lasts_three_probe_timeouts_however_short_it_was_agreed() {
+    // RFC 9000 §10.1: otherwise one lost packet would end the connection.
+    let far = Duration::from_millis(500);
+    let mut pair = Pair::new(idle_after(Duration::from_millis(100)), TransportConfig::default());
+    for side in [Side::Client, Side::Server] {
+        pair.end(side).wire = Box::new(move |mut flying: Flying| {
+            flying.at += far;
+            vec![flying]
+        });
+    }
+    pair.run_for(Duration::from_secs(4));
+    pair.transfer(Side::Client, 1_000, Duration::from_secs(3));
+    let start = pair.now;
+    let least = pair.client.conn().probe_timeout() * 3;
+    assert!(least > Duration::from_secs(3));
+    assert!(pair.run_while_waiting(Duration::from_secs(60), |pair| pair.client.lost().is_some()));
+    assert_eq!(pair.lost(Side::Client), Some(ConnectionError::TimedOut));
+    let silence = pair.now.saturating_since(start);
+    assert!(
+        silence >= least - far && silence < least + 2 * far,
+        "{silence:?}, and three timeouts are {least:?}"
+    );
 }

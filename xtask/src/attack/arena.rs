@@ -2,8 +2,9 @@
 //!
 //! The server has a core for itself where there are two. The attacker is another machine in truth, so it must not take the
 //! processor from the client of good faith, with which it shares the other core: it runs when that one waits. What slows the
-//! requests down is then the work of the server, and what the kernel does in its name. As root, all three go before what else
-//! the machine does while latencies are measured.
+//! requests down is then the work of the server, and what the kernel does in its name. The server has the priority of any other
+//! program. As root, the client of good faith goes before everything else while latencies are measured, so that they are not
+//! those of its own waiting for a core.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -27,7 +28,7 @@ const SERVER_CORE: usize = 0;
 const CLIENT_CORE: usize = 1;
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The attacker as root, before what else the machine does, but behind the real-time priority of the others.
+/// The attacker as root, before what else the machine does, but behind the real-time priority of the client of good faith.
 const ATTACKER_NICE: i32 = -15;
 /// The attacker while nothing is measured.
 const UNMEASURED_NICE: i32 = 10;
@@ -49,8 +50,8 @@ pub(super) struct Effort {
     pub(super) rounds: u32,
     /// How long requests are made in each.
     pub(super) duration: Duration,
-    /// Blows of a flood per second.
-    pub(super) rate: u32,
+    /// Blows per second, where the row's own rate is not wanted.
+    pub(super) rate: Option<u32>,
     pub(super) is_quick: bool,
 }
 
@@ -96,21 +97,22 @@ impl Arena {
         // From here on the peak is counted anew (proc_pid_clear_refs(5)).
         fs::write(format!("/proc/{}/clear_refs", server.id()), "5")?;
 
-        self.hurry(&server, true);
+        hurry(true);
         let mut outcome = Outcome { unit: row.unit(), ..Outcome::default() };
-        let rate = row.rate().unwrap_or(self.effort.rate);
+        let rate = self.effort.rate.or(row.rate());
         for _ in 0..self.effort.rounds {
             let idle = processor_time(&server)?;
             outcome.quiet_p99_us.push(round.requests(self.effort.duration)?);
             let quiet = processor_time(&server)?;
             let duration = self.effort.duration;
-            let (p99, count) = self.attack(&mut *attacker, Some(rate), |_| round.requests(duration))?;
+            let (p99, count) =
+                self.attack(&mut *attacker, Pace::Measured(rate), |_| round.requests(duration))?;
             outcome.attacked_p99_us.push(p99?);
             outcome.count += count;
             outcome.cpu_quiet += quiet.saturating_sub(idle);
             outcome.cpu_attacked += processor_time(&server)?.saturating_sub(quiet);
         }
-        self.hurry(&server, false);
+        hurry(false);
         outcome.measured = outcome.count;
         outcome.count += self.complete(&mut *attacker, &mut round, row, outcome.count)?;
         outcome.complaints.extend(attacker.finish()?);
@@ -134,7 +136,7 @@ impl Arena {
         if missing == 0 {
             return Ok(0);
         }
-        let (result, count) = self.attack(attacker, None, |progress| {
+        let (result, count) = self.attack(attacker, Pace::Rest, |progress| {
             while progress.count() < missing && !progress.is_over() {
                 round.requests(WARM_UP)?;
             }
@@ -147,14 +149,14 @@ impl Arena {
     fn attack<T>(
         &self,
         attacker: &mut dyn Attacker,
-        rate: Option<u32>,
+        pace: Pace,
         meanwhile: impl FnOnce(&Progress) -> Result<T>,
     ) -> Result<(Result<T>, u64)> {
         let progress = Progress::default();
         let (result, attack) = std::thread::scope(|scope| {
             let attack = scope.spawn(|| {
-                step_back(rate.is_some());
-                let result = fight(attacker, rate, &progress);
+                step_back(matches!(pace, Pace::Measured(_)));
+                let result = fight(attacker, pace, &progress);
                 progress.stop.store(true, Ordering::Relaxed);
                 result
             });
@@ -166,16 +168,6 @@ impl Arena {
             .map_err(|_| "the attacker panicked")?
             .map_err(|error| format!("the attacker failed: {error}"))?;
         Ok((result, progress.count()))
-    }
-
-    /// Puts the server and the client of good faith, which is this thread, before everything else, or no more.
-    fn hurry(&self, server: &Process, is_urgent: bool) {
-        if !is_root() {
-            return;
-        }
-        let policy = if is_urgent { ["--rr", "1"] } else { ["--other", "0"] };
-        chrt(&["--all-tasks", policy[0], "--pid", policy[1]], &server.id().to_string());
-        chrt(&[policy[0], "--pid", policy[1]], &gettid().as_raw_nonzero().to_string());
     }
 
     fn start(&self, service: Service) -> Result<(Process, SocketAddr)> {
@@ -214,6 +206,15 @@ impl Round<'_> {
     }
 }
 
+/// How fast an attacker strikes.
+#[derive(Debug, Clone, Copy)]
+enum Pace {
+    /// So many times in a second, or as often as one core can, while latencies are measured.
+    Measured(Option<u32>),
+    /// As often as can be, while nothing is measured.
+    Rest,
+}
+
 /// How far an attack is.
 #[derive(Default)]
 struct Progress {
@@ -231,8 +232,9 @@ impl Progress {
     }
 }
 
-/// Strikes until it is stopped, so many times in a second or without a pause.
-fn fight(attacker: &mut dyn Attacker, rate: Option<u32>, progress: &Progress) -> Result<()> {
+/// Strikes until it is stopped.
+fn fight(attacker: &mut dyn Attacker, pace: Pace, progress: &Progress) -> Result<()> {
+    let rate = if let Pace::Measured(rate) = pace { rate } else { None };
     let interval = rate.map_or(Duration::ZERO, |rate| Duration::from_secs(1) / rate);
     let mut due = Instant::now();
     while !progress.is_over() {
@@ -263,7 +265,15 @@ fn step_back(is_measured: bool) {
     let _ = rustix::process::setpriority_process(None, nice);
 }
 
-/// Changes how a thread or a process is scheduled. Without the program `chrt`, it stays as it is.
+/// Puts the client of good faith, which is this thread, before everything else, or no more.
+fn hurry(is_urgent: bool) {
+    if is_root() {
+        let policy = if is_urgent { ["--rr", "1"] } else { ["--other", "0"] };
+        chrt(&[policy[0], "--pid", policy[1]], &gettid().as_raw_nonzero().to_string());
+    }
+}
+
+/// Changes how a thread is scheduled. Without the program `chrt`, it stays as it is.
 fn chrt(options: &[&str], id: &str) {
     let mut command = Command::new("chrt");
     command.args(options).arg(id).stdout(Stdio::null()).stderr(Stdio::null());

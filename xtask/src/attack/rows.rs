@@ -20,6 +20,8 @@ use crate::Result;
 const STALLED_MAX: usize = 200;
 const SLOW_READERS_MAX: usize = 200;
 const LORIS_MAX: usize = 500;
+/// Each begins a handshake, and where no Retry is asked for that is work.
+const TICKETS_PER_SECOND: u32 = 5_000;
 const SEED: u64 = 4711;
 /// The names of the files that `fulmar serve` has.
 pub(super) const SMALL_FILE: &str = "small";
@@ -129,18 +131,9 @@ impl Row {
         }
     }
 
-    /// Blows per second while latencies are measured; `None` for that of a flood, which the command line gives.
+    /// Blows per second while latencies are measured; `None` for as many as one core can send.
     pub(super) fn rate(self) -> Option<u32> {
-        Some(match self {
-            Self::Initials | Self::Garbage | Self::Versions | Self::Strays | Self::Empty | Self::Spoiled => {
-                return None;
-            }
-            Self::Crypto | Self::RetryTokens | Self::EarlierTokens => 500,
-            Self::Violations | Self::SlowReaders | Self::EarlyData => 50,
-            Self::Frames => 1_000,
-            Self::Resets | Self::Tickets => 200,
-            Self::Stalled | Self::Loris | Self::Handshakes => 100,
-        })
+        (self == Self::Tickets).then_some(TICKETS_PER_SECOND)
     }
 
     /// Blows in all; what the measurement leaves is done as fast as can be.
@@ -153,9 +146,6 @@ impl Row {
             (Self::Violations, _) => 50,
             // Every bit and every byte of a token at least once.
             (Self::RetryTokens | Self::EarlierTokens, _) => 1_500,
-            // Every bit, and not much faster than that: where no Retry is asked for, what a server remembers of connections that
-            // were closed grows with their rate.
-            (Self::Tickets, false) => 2_100,
             (Self::EarlyData, _) => 80,
             _ => 0,
         }

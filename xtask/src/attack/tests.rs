@@ -21,7 +21,7 @@ fn whatever_is_beyond_a_limit_is_named() {
     let slow = Outcome { attacked_p99_us: vec![201.0; 3], ..outcome() };
     assert_eq!(slow.judge(), ["slow requests took 2.01 times as long as in quiet"]);
     let large = Outcome { growth: (GROWTH_MAX) + 1, ..outcome() };
-    assert_eq!(large.judge(), ["the memory grew by 64 MiB"]);
+    assert_eq!(large.judge(), ["the memory grew by 32 MiB"]);
     let wrong = Outcome { complaints: vec!["wrong".to_owned()], ..outcome() };
     assert_eq!(wrong.judge(), ["wrong"]);
     let silent = Outcome { attacked_p99_us: vec![f64::INFINITY; 3], ..outcome() };

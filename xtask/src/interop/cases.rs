@@ -171,9 +171,6 @@ impl Stage {
 
     /// Why a case cannot run for a pair, if it cannot.
     pub(super) fn obstacle(&self, case: Case, pair: Pair) -> Option<&'static str> {
-        if case == Case::Retry && pair.server == Peer::Fulmar {
-            return Some("`fulmar serve` cannot be told to demand a Retry");
-        }
         if case == Case::ResetAt && [pair.server, pair.client].contains(&Peer::Quinn) {
             return Some("quinn does not know RESET_STREAM_AT");
         }

@@ -48,7 +48,7 @@ pub(super) struct ServerRun<'a> {
     pub(super) identity: &'a Identity,
     pub(super) idle: Duration,
     pub(super) reset_key: Option<&'a str>,
-    /// Only the strangers can be told to send Retry packets.
+    /// Whether every client is asked for a proof of its address.
     pub(super) retry: bool,
 }
 
@@ -121,6 +121,9 @@ impl Programs {
         }
         if run.retry {
             command.arg("--retry");
+            if is_fulmar {
+                command.arg("always");
+            }
         }
         Ok(command)
     }

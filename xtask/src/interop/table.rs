@@ -31,6 +31,10 @@ impl Outcome {
         matches!(self.verdict, Verdict::Fail(_))
     }
 
+    pub(super) fn is_skipped(&self) -> bool {
+        matches!(self.verdict, Verdict::Skip(_))
+    }
+
     /// One object for programs to read.
     pub(super) fn to_json(&self) -> String {
         let (result, detail) = match &self.verdict {

@@ -9,6 +9,8 @@
 //! | `orders` | the datagrams of a handshake in every order, and every frame in every kind of packet |
 //! | `lies` | false acknowledgements and counts |
 //! | `tokens` | everything that a first packet can carry as a token |
+//! | `before_confirmation` | what is not yet done, or not yet believed, while the handshake lasts |
+//! | `small_credit` | what an address that has sent little is sent |
 //! | `memory` | how much memory something takes |
 //! | `retry`, `key_update` | what only shows from within |
 //! | `ack_frequency` | what is agreed about acknowledgements |
@@ -20,6 +22,7 @@
 mod pair;
 
 mod ack_frequency;
+mod before_confirmation;
 mod by_hand;
 mod chatter;
 mod conformance;
@@ -37,6 +40,7 @@ mod packets;
 mod parameters;
 mod quic_bit;
 mod retry;
+mod small_credit;
 mod starvation;
 mod tokens;
 mod violations;

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::*;
@@ -421,11 +422,13 @@ fn a_reserved_parameter_is_mixed_in() {
     for side in SIDES {
         let plain = split(&all().write(side, None));
         let (mut places, mut lengths) = (vec![0; plain.len() + 1], vec![0; 17]);
+        let mut ids = BTreeSet::new();
         for _ in 0..2_000 {
             let bytes = all().write(side, Some(&mut rng));
             let mut greased = split(&bytes);
             let place = greased.iter().position(|(id, _)| id % 31 == 27).unwrap();
-            let (_, value) = greased.remove(place);
+            let (id, value) = greased.remove(place);
+            ids.insert(id);
             assert_eq!(greased, plain);
             assert_eq!(
                 TransportParameters::read(side, &bytes),
@@ -435,6 +438,7 @@ fn a_reserved_parameter_is_mixed_in() {
             lengths[value.len()] += 1;
         }
         assert!(!places.contains(&0) && !lengths.contains(&0), "{places:?} {lengths:?}");
+        assert!(ids.len() > 1_900, "any of them is taken: {}", ids.len());
     }
 }
 

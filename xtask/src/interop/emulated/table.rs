@@ -32,6 +32,10 @@ impl Outcome {
         matches!(self.verdict, Verdict::Fail(_))
     }
 
+    pub(crate) fn is_skipped(&self) -> bool {
+        matches!(self.verdict, Verdict::Skip(_))
+    }
+
     /// One object for programs to read.
     pub(crate) fn to_json(&self) -> String {
         let (result, detail, kbit_per_s) = match &self.verdict {

@@ -1,5 +1,6 @@
 //! Packets that are authentic and yet not taken.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::Instant;
@@ -8,13 +9,14 @@ use fulmar_wire::{
     TransportErrorCode, Version,
 };
 
+use super::super::Connection;
 use super::by_hand::{
     CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, deliver, exchange, lost, sent, server,
 };
 use super::conformance::in_the_handshake;
-use crate::ConnectionError;
 use crate::crypto::{AeadBackend, Keys};
 use crate::packet::{HeaderFields, OpenPacket, Sealer};
+use crate::{ConnectionError, TransportConfig};
 
 /// A packet with these frames and padding, `len` bytes long.
 pub(super) fn packet(
@@ -38,6 +40,33 @@ pub(super) fn packet(
     packet.end_payload(&mut buffer, &payload);
     packet.pad_until(&mut buffer, len);
     let len = packet.seal(&mut buffer, Sealer::Fixed(&keys.local));
+    buffer.truncate(len);
+    buffer
+}
+
+/// A 1-RTT packet of `from` with these frames and nothing else; `quic_bit` is the bit of its header.
+pub(super) fn short_packet(
+    from: &mut Connection,
+    number: u64,
+    frames: &[Frame<'_>],
+    quic_bit: bool,
+) -> Vec<u8> {
+    let dst = from.paths.primary().remote_cids.active();
+    let keys = from.handshake.keys.one_rtt_mut().unwrap();
+    let header = HeaderFields::Short { dst, spin: false, key_phase: keys.key_phase() };
+    let mut buffer = vec![0; 1_500];
+    let limit = buffer.len();
+    let mut packet = OpenPacket::begin(&mut buffer, 0, limit, &header, (PathId::ZERO, number), None).unwrap();
+    if !quic_bit {
+        packet.clear_quic_bit(&mut buffer);
+    }
+    let mut writer = packet.frames(&mut buffer, limit, Dialect::SinglePath);
+    for frame in frames {
+        assert!(writer.write_untracked(frame));
+    }
+    let payload = writer.finish();
+    packet.end_payload(&mut buffer, &payload);
+    let len = packet.seal(&mut buffer, Sealer::OneRtt(keys));
     buffer.truncate(len);
     buffer
 }
@@ -153,4 +182,22 @@ fn the_answer_to_a_handshake_packet_without_data_ends_the_probes_for_credit() {
     let answers = sent(&mut server, at);
     deliver(&mut client, at, &answers[0]);
     assert!(client.handshake.peer_validated_address());
+}
+
+#[test]
+fn a_packet_without_the_quic_bit_for_who_does_not_take_it() {
+    // RFC 9287 §3: it is taken by who has said so. RFC 9000 §17.3.1: and by nobody else, authentic as it may be.
+    for taken in [false, true] {
+        let now = Instant::from_millis(1);
+        let mut client = client(now, |_| {}, &[]);
+        let mut server = server(now, cid(ORIGINAL_DCID), |_| {}, &[]);
+        let config = TransportConfig { grease_quic_bit: taken, ..TransportConfig::default() };
+        server.config = Arc::new(config);
+        let now = exchange(&mut client, &mut server, now);
+        let received = server.stats().packets_received;
+        deliver(&mut server, now, &short_packet(&mut client, 1_000, &[Frame::Ping], false));
+        assert_eq!(server.stats().packets_received - received, u64::from(taken));
+        deliver(&mut server, now, &short_packet(&mut client, 1_001, &[Frame::Ping], true));
+        assert_eq!(server.stats().packets_received - received, 1 + u64::from(taken));
+    }
 }

@@ -260,3 +260,80 @@ fn packets_that_elicit_nothing_do_not_bound_the_period() {
     let (lost, persistent) = sender.detect_persistent(2_000, n[2]);
     assert_eq!((lost.len(), persistent), (3, false));
 }
+
+#[test]
+fn a_packet_is_not_lost_before_timers_can_tell() {
+    // RFC 9002 §6.1.2: kGranularity.
+    let mut sender = Sender::new();
+    sender.rtt = Rtt::default();
+    sender.rtt.update(at(0), Duration::from_micros(100), Duration::ZERO, None);
+    let n = sender.send(&[10, 10]);
+    sender.acknowledge(&n[1..]);
+    let half = at(10) + Duration::from_micros(500);
+    let Sender { loss, sent, numbers, rtt, .. } = &mut sender;
+    let cx = LossContext { rtt, max_ack_delay: Duration::ZERO };
+    loss.detect(half, n[1], sent, numbers, &cx, |number, _| panic!("{number} is lost"));
+    assert_eq!(sender.loss.deadline(), Some(at(11)));
+    assert_eq!(sender.detect(11, n[1]), [n[0]]);
+}
+
+#[test]
+fn the_period_of_persistent_congestion_has_the_granularity_of_timers() {
+    // RFC 9002 §7.6.1: (80 + 1 + 25 ms) * 3, where the round trips do not vary.
+    for (span, expected) in [(318, false), (319, true)] {
+        let mut sender = Sender::new();
+        (0..100).for_each(|n| sender.rtt.update(at(1_000 * n), ms(80), Duration::ZERO, None));
+        assert!(sender.rtt.variance() * 4 < ms(1));
+        let n = sender.send(&[200_000, 200_000 + span, 200_400]);
+        sender.acknowledge(&n[2..]);
+        assert_eq!(sender.detect_persistent(201_000, n[2]).1, expected, "over {span} ms");
+    }
+}
+
+#[test]
+fn probes_for_larger_datagrams_do_not_bound_the_period() {
+    // RFC 9000 §14.4.
+    let probe = |time| SentPacket { mtu_probe: true, ..packet(time) };
+    for probe_first in [true, false] {
+        let mut sender = Sender::new();
+        let mut all = [packet(10), packet(10 + 2 * PERSISTENT)];
+        all[usize::from(!probe_first)].mtu_probe = true;
+        for packet in all {
+            sender.send_packet(packet);
+        }
+        let n = sender.send(&[3_000]);
+        sender.acknowledge(&n);
+        let (lost, persistent) = sender.detect_persistent(4_000, n[0]);
+        assert_eq!((lost.len(), persistent), (2, false), "{probe_first}");
+    }
+    // Between others that were lost, one interrupts nothing.
+    let mut sender = Sender::new();
+    for packet in [packet(10), probe(300), packet(10 + 2 * PERSISTENT)] {
+        sender.send_packet(packet);
+    }
+    let n = sender.send(&[3_000]);
+    sender.acknowledge(&n);
+    assert!(sender.detect_persistent(4_000, n[0]).1);
+}
+
+#[test]
+fn losses_on_two_tuples_are_no_persistent_congestion_of_one() {
+    // RFC 9000 §9.4: what was lost on the way to the old address says nothing of the new one.
+    let elsewhere = |time| SentPacket { tuple: TupleId(1), ..packet(time) };
+    let mut sender = Sender::new();
+    for packet in [packet(10), packet(500), elsewhere(600), elsewhere(10 + PERSISTENT + 10)] {
+        sender.send_packet(packet);
+    }
+    let n = sender.send(&[3_000]);
+    sender.acknowledge(&n);
+    let (lost, persistent) = sender.detect_persistent(4_000, n[0]);
+    assert_eq!((lost.len(), persistent), (4, false));
+    // The whole period on one of them is.
+    let mut sender = Sender::new();
+    for packet in [packet(10), elsewhere(600), elsewhere(600 + PERSISTENT + 1)] {
+        sender.send_packet(packet);
+    }
+    let n = sender.send(&[3_000]);
+    sender.acknowledge(&n);
+    assert!(sender.detect_persistent(4_000, n[0]).1);
+}
