@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use fulmar_lab::scenario::ControllerName;
 
@@ -14,6 +15,7 @@ Examples:
   fulmar lab run satellite/basic --controller cubic,bbr --plot out.html
   fulmar lab check satellite
   fulmar lab grid campaign.toml -o results.jsonl --shard 1/4
+  fulmar lab explore --links 300 --controller bbr,cubic --out explored/
   fulmar lab report results.jsonl -o report.html
 
 A scenario is a TOML file: a link, two ends, a workload and goals (see scenarios/README.md). A run has the whole
@@ -29,6 +31,8 @@ pub(crate) enum LabCommand {
     Check(LabCheckArgs),
     /// Run a scenario with every combination of some settings, controllers and seeds
     Grid(LabGridArgs),
+    /// Draw random links from a space, and tell how far from the ideal transfers over them are
+    Explore(LabExploreArgs),
     /// Make a page of the results of many runs: box plots, distributions, tables
     Report(LabReportArgs),
 }
@@ -103,7 +107,8 @@ pub(crate) struct LabReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabCheckArgs {
-    /// A section (S, D, W, R, C or its name), a scenario or a file. Without any: all that are part of the program
+    /// A section (S, D, W, R, C or its name), a scenario, a file, or `explore`, a fixed set of 300 random links. Without
+    /// any: all that are part of the program
     #[arg(value_name = "SECTION|NAME|FILE.toml")]
     pub(crate) what: Vec<String>,
 
@@ -129,6 +134,38 @@ pub(crate) struct LabGridArgs {
     /// Do every n-th run only, from the i-th on: 1/4, 2/4, 3/4 and 4/4 are the whole
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     pub(crate) shard: Shard,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabExploreArgs {
+    /// How many links; the first ones of a seed are the same however many there are
+    #[arg(long, value_name = "N", default_value_t = 140, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) links: u64,
+
+    /// What the links are drawn with
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// The congestion controllers of both ends
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic")]
+    pub(crate) controller: Vec<ControllerArg>,
+
+    /// The space that links are drawn from, as docs/lab.md describes it. Default: rates of 1 to 1,000 Mbit/s, round-trip
+    /// times of 2 to 1,200 ms, queues of 0.15 to 3 BDP, loss of up to 8 %, jitter, slow return paths, 30 kB to 30 MB down
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) space: Option<PathBuf>,
+
+    /// Write `explore.html`, a page of scatter plots, and the worst links as `worst-*.toml`, ready to be run
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// So many of the worst links of each controller are told
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) worst: usize,
+
+    /// Runs at the same time. Default: one on each core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
+    pub(crate) jobs: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

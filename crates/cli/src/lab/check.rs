@@ -1,17 +1,32 @@
 //! `fulmar lab check`.
 
 use fulmar_lab::Failure as LabFailure;
+use fulmar_lab::explore::{Exploration, check_rows};
 use fulmar_lab::scenario::{Check, Figures, Row, RunError, Verdict};
 
 use super::args::LabCheckArgs;
-use super::{load, pool};
+use super::{explore, load, pool};
 use crate::failure::Failure;
 use crate::progress::Bars;
 use crate::report::Output;
 
+/// The word that stands for the fixed set of random links.
+const EXPLORE: &str = "explore";
+
 pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
-    let check = Check::new(load::scenarios(&args.what)?, args.controller.map(Into::into))?;
-    let rows = check.rows(&run_all(&check, output));
+    let only = args.controller.map(Into::into);
+    let (explored, words) = split(&args.what);
+    let scenarios = if explored && words.is_empty() && !args.what.is_empty() {
+        Vec::new()
+    } else {
+        load::scenarios(&words)?
+    };
+    let check = Check::new(scenarios, only)?;
+    let mut rows = check.rows(&run_all(&check, output));
+    if explored {
+        let fixed = Exploration::fixed(only);
+        rows.extend(check_rows(&fixed, &explore::run_all(&fixed, None, output)?));
+    }
     let table = Table::of(&rows);
     if !output.is_json() && !rows.is_empty() {
         output.print(&(), || table.header());
@@ -23,6 +38,12 @@ pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
         0 => Ok(()),
         missed => Err(Failure::GoalsMissed(missed)),
     }
+}
+
+/// Whether the random links are wanted, and the words that stand for scenarios. Without a word everything is wanted.
+fn split(what: &[String]) -> (bool, Vec<String>) {
+    let (explored, words): (Vec<_>, Vec<_>) = what.iter().cloned().partition(|word| word == EXPLORE);
+    (!explored.is_empty() || what.is_empty(), words)
 }
 
 fn run_all(check: &Check, output: Output) -> Vec<Result<Figures, RunError>> {
@@ -101,11 +122,15 @@ fn cells(row: &Row) -> [String; COLUMNS] {
         Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
         Some(value) => format!("{value:.3}"),
     };
-    let verdict = if row.verdict == Verdict::Met { "met" } else { "missed" };
+    let verdict = match row.verdict {
+        Verdict::Met => "met",
+        Verdict::Missed => "missed",
+        Verdict::Told => "told",
+    };
     [
         row.scenario.clone(),
         row.controller.to_string(),
-        row.metric.as_str().to_owned(),
+        row.metric.to_owned(),
         figure(row.reference),
         figure(row.goal),
         figure(row.measured),

@@ -5,6 +5,7 @@
 //! | `args` | the command line |
 //! | `load` | scenarios by name and from files |
 //! | `list`, `run`, `check`, `grid`, `report` | one command each |
+//! | `explore` | random links |
 //! | `plot` | the page of runs |
 //! | `capture` | a run as a file for Wireshark |
 //! | `results` | where a campaign writes, and what it finds there |
@@ -13,6 +14,7 @@
 pub(crate) mod args;
 mod capture;
 mod check;
+mod explore;
 mod grid;
 mod list;
 mod load;
@@ -37,6 +39,7 @@ pub(crate) fn run(command: LabCommand, output: Output) -> Result<(), Failure> {
         },
         LabCommand::Check(args) => check::run(&args, output),
         LabCommand::Grid(args) => grid::run(&args, output),
+        LabCommand::Explore(args) => explore::run(&args, output),
         LabCommand::Report(args) => report::run(&args),
     }
 }

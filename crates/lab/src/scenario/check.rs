@@ -85,7 +85,7 @@ pub struct Row {
     /// The controller.
     pub controller: ControllerName,
     /// The figure that the goal is about.
-    pub metric: Metric,
+    pub metric: &'static str,
     /// The reference figure.
     pub reference: Option<f64>,
     /// What is to be reached.
@@ -107,6 +107,8 @@ pub enum Verdict {
     Met,
     /// It is not.
     Missed,
+    /// There is no goal: the figure is told only.
+    Told,
 }
 
 impl Check {
@@ -228,7 +230,7 @@ fn row(
     Row {
         scenario: scenario.name().to_owned(),
         controller,
-        metric: goal.metric,
+        metric: goal.metric.as_str(),
         reference: goal.reference,
         goal: goal.limit(),
         measured,
