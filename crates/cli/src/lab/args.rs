@@ -115,6 +115,18 @@ pub(crate) struct LabCheckArgs {
     /// Check the goals of this controller only
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<ControllerArg>,
+
+    /// Judge each row over so many seeds. Default: what a scenario says, else 20
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) seeds: Option<u32>,
+
+    /// Fail only if a goal is missed that is not in this list; its number of seeds is the default then
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) expected: Option<PathBuf>,
+
+    /// Write the list of the goals that are missed
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "expected")]
+    pub(crate) write_expected: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,12 @@
 //! `fulmar lab check`.
 
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
 use fulmar_lab::Failure as LabFailure;
 use fulmar_lab::explore::{Exploration, check_rows};
-use fulmar_lab::scenario::{Check, Figures, Row, RunError, Verdict};
+use fulmar_lab::scenario::{Check, Expected, Figures, Row, RunError, Surprises, Verdict};
 
 use super::args::LabCheckArgs;
 use super::{explore, load, pool};
@@ -10,23 +14,17 @@ use crate::failure::Failure;
 use crate::progress::Bars;
 use crate::report::Output;
 
+/// The seeds of most rows.
+const SEEDS: u32 = 20;
+
 /// The word that stands for the fixed set of random links.
 const EXPLORE: &str = "explore";
 
 pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
-    let only = args.controller.map(Into::into);
-    let (explored, words) = split(&args.what);
-    let scenarios = if explored && words.is_empty() && !args.what.is_empty() {
-        Vec::new()
-    } else {
-        load::scenarios(&words)?
-    };
-    let check = Check::new(scenarios, only)?;
-    let mut rows = check.rows(&run_all(&check, output));
-    if explored {
-        let fixed = Exploration::fixed(only);
-        rows.extend(check_rows(&fixed, &explore::run_all(&fixed, None, output)?));
-    }
+    let started = Instant::now();
+    let expected = args.expected.as_deref().map(read_expected).transpose()?;
+    let seeds = args.seeds.or(expected.as_ref().map(|expected| expected.seeds));
+    let rows = rows(args, seeds, output)?;
     let table = Table::of(&rows);
     if !output.is_json() && !rows.is_empty() {
         output.print(&(), || table.header());
@@ -34,10 +32,51 @@ pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
     for (number, row) in rows.iter().enumerate() {
         output.print(row, || table.line(number));
     }
-    match rows.iter().filter(|row| row.verdict == Verdict::Missed).count() {
-        0 => Ok(()),
-        missed => Err(Failure::GoalsMissed(missed)),
+    let missed = rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
+    let took = started.elapsed().as_secs();
+    output.note(&format!("{missed} of {} rows missed, in {} min {} s", rows.len(), took / 60, took % 60));
+    if let Some(path) = &args.write_expected {
+        let text = Expected::of(&rows, seeds.unwrap_or(SEEDS)).to_toml();
+        return fs::write(path, text).map_err(Failure::io(format!("cannot write {}", path.display())));
     }
+    let missed = match expected {
+        None => missed,
+        Some(expected) => surprises(&expected.compare(&rows), output),
+    };
+    if missed == 0 { Ok(()) } else { Err(Failure::GoalsMissed(missed)) }
+}
+
+fn read_expected(path: &Path) -> Result<Expected, Failure> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(Failure::io(format!("cannot read {name}")))?;
+    Ok(Expected::parse(&name, &text)?)
+}
+
+/// Tells what is not as expected, and counts the goals that were met before.
+fn surprises(surprises: &Surprises, output: Output) -> usize {
+    for row in &surprises.newly_missed {
+        output.note(&format!("{row}: missed, and was met"));
+    }
+    for row in &surprises.newly_met {
+        output.note(&format!("{row}: met, and was missed; please write the list anew"));
+    }
+    surprises.newly_missed.len()
+}
+
+fn rows(args: &LabCheckArgs, seeds: Option<u32>, output: Output) -> Result<Vec<Row>, Failure> {
+    let only = args.controller.map(Into::into);
+    let (explored, words) = split(&args.what);
+    let scenarios = match words.is_empty() && !args.what.is_empty() {
+        true => Vec::new(),
+        false => load::scenarios(&words)?,
+    };
+    let check = Check::new(scenarios, only, seeds)?;
+    let mut rows = check.rows(&run_all(&check, output));
+    if explored {
+        let fixed = Exploration::fixed(only);
+        rows.extend(check_rows(&fixed, &explore::run_all(&fixed, None, output)?));
+    }
+    Ok(rows)
 }
 
 /// Whether the random links are wanted, and the words that stand for scenarios. Without a word everything is wanted.

@@ -154,6 +154,28 @@ fn a_check_has_a_row_for_each_goal_and_tells_of_a_missed_one() {
 }
 
 #[test]
+fn a_check_against_a_list_fails_only_for_what_the_list_does_not_have() {
+    let dir = TestDir::new("lab-expected");
+    let file = |name: &str| dir.path().join(name).to_str().expect("a path").to_owned();
+    let (path, list) = (file("small.toml"), file("expected.toml"));
+    fs::write(&path, SMALL).expect("a file");
+    let check = |arguments: &[&str]| {
+        let all: Vec<&str> =
+            ["lab", "check", path.as_str()].into_iter().chain(arguments.iter().copied()).collect();
+        finish(fulmar(&all))
+    };
+    check(&["--seeds", "3", "--write-expected", &list]).succeeded();
+    let text = fs::read_to_string(&list).expect("a list");
+    assert!(text.contains("seeds = 3") && text.contains("small.toml cubic packets_sent\""), "{text}");
+    check(&["--expected", &list]).succeeded();
+    fs::write(&list, "seeds = 2\nmissed = []\n").expect("a file");
+    check(&["--expected", &list]).failed(1, &["packets_sent: missed, and was met", "1 goals were missed"]);
+    fs::write(&list, text.replace("packets_sent", "completion_s")).expect("a file");
+    check(&["--expected", &list])
+        .failed(1, &["completion_s: met, and was missed; please write the list anew"]);
+}
+
+#[test]
 fn a_campaign_goes_on_where_it_was_interrupted_and_can_be_split() {
     let dir = TestDir::new("lab-grid");
     let file = |name: &str| dir.path().join(name).to_str().expect("a path").to_owned();
