@@ -14,6 +14,7 @@
 //! | `report` | what came out of a run |
 //! | `scenario` | scenario files: reading, running, checking against goals |
 //! | `explore` | random links, and how far from the ideal transfers over them are |
+//! | `sweep` | a scenario at many values of a setting, and where its time leaps |
 //! | `swarm` | a random scenario for each seed |
 //! | `crypto` | TLS with seeded randomness, a fixed certificate and a fixed time |
 //! | `trace`, `capture` | the fingerprint of a run; its packets for Wireshark |
@@ -34,6 +35,7 @@ mod report;
 pub mod scenario;
 mod simulation;
 pub mod swarm;
+pub mod sweep;
 mod trace;
 mod workload;
 

@@ -6,16 +6,22 @@ use std::time::Instant;
 
 use fulmar_lab::Failure as LabFailure;
 use fulmar_lab::explore::{Exploration, check_rows};
-use fulmar_lab::scenario::{Check, Expected, Figures, Row, RunError, Surprises, Verdict};
+use fulmar_lab::scenario::{Check, ControllerName, Expected, Figures, Row, RunError, Surprises, Verdict};
+use fulmar_lab::sweep::{Curve, SEEDS as SEEDS_SWEPT, Sweep};
 
 use super::args::LabCheckArgs;
-use super::{explore, load, pool};
+use super::print::print;
+use super::{explore, load, pool, sweep};
 use crate::failure::Failure;
 use crate::progress::Bars;
 use crate::report::Output;
 
 /// The seeds of most rows.
 const SEEDS: u32 = 20;
+
+/// The word that stands for the fixed sweeps, and their controllers.
+const SWEEP: &str = "sweep";
+const SWEPT: [ControllerName; 2] = [ControllerName::Bbr, ControllerName::Cubic];
 
 /// The word that stands for the fixed set of random links.
 const EXPLORE: &str = "explore";
@@ -27,21 +33,24 @@ pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
     let rows = rows(args, seeds, output)?;
     let table = Table::of(&rows);
     if !output.is_json() && !rows.is_empty() {
-        output.print(&(), || table.header());
+        print(output, &(), || table.header())?;
     }
     for (number, row) in rows.iter().enumerate() {
-        output.print(row, || table.line(number));
+        print(output, row, || table.line(number))?;
     }
     let missed = rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
-    let took = started.elapsed().as_secs();
-    output.note(&format!("{missed} of {} rows missed, in {} min {} s", rows.len(), took / 60, took % 60));
+    if !output.is_json() {
+        let took = started.elapsed().as_secs();
+        let line = format!("{missed} of {} rows missed, in {} min {} s", rows.len(), took / 60, took % 60);
+        print(output, &(), || line)?;
+    }
     if let Some(path) = &args.write_expected {
         let text = Expected::of(&rows, seeds.unwrap_or(SEEDS)).to_toml();
         return fs::write(path, text).map_err(Failure::io(format!("cannot write {}", path.display())));
     }
     let missed = match expected {
         None => missed,
-        Some(expected) => surprises(&expected.compare(&rows), output),
+        Some(expected) => surprises(&expected.compare(&rows), output)?,
     };
     if missed == 0 { Ok(()) } else { Err(Failure::GoalsMissed(missed)) }
 }
@@ -53,36 +62,38 @@ fn read_expected(path: &Path) -> Result<Expected, Failure> {
 }
 
 /// Tells what is not as expected, and counts the goals that were met before.
-fn surprises(surprises: &Surprises, output: Output) -> usize {
-    for row in &surprises.newly_missed {
-        output.note(&format!("{row}: missed, and was met"));
+fn surprises(surprises: &Surprises, output: Output) -> Result<usize, Failure> {
+    let missed = surprises.newly_missed.iter().map(|row| format!("{row}: missed, and was met"));
+    let met =
+        surprises.newly_met.iter().map(|row| format!("{row}: met, and was missed; write the list anew"));
+    let lines: Vec<String> = missed.chain(met).collect();
+    if !lines.is_empty() || output.is_json() {
+        print(output, surprises, || lines.join("\n"))?;
     }
-    for row in &surprises.newly_met {
-        output.note(&format!("{row}: met, and was missed; please write the list anew"));
-    }
-    surprises.newly_missed.len()
+    Ok(surprises.newly_missed.len())
 }
 
 fn rows(args: &LabCheckArgs, seeds: Option<u32>, output: Output) -> Result<Vec<Row>, Failure> {
     let only = args.controller.map(Into::into);
-    let (explored, words) = split(&args.what);
+    let wants = |study: &str| args.what.is_empty() || args.what.iter().any(|word| word == study);
+    let words: Vec<String> =
+        args.what.iter().filter(|word| ![EXPLORE, SWEEP].contains(&word.as_str())).cloned().collect();
     let scenarios = match words.is_empty() && !args.what.is_empty() {
         true => Vec::new(),
         false => load::scenarios(&words)?,
     };
     let check = Check::new(scenarios, only, seeds)?;
     let mut rows = check.rows(&run_all(&check, output));
-    if explored {
+    if wants(EXPLORE) {
         let fixed = Exploration::fixed(only);
         rows.extend(check_rows(&fixed, &explore::run_all(&fixed, None, output)?));
     }
+    if wants(SWEEP) {
+        let controllers = SWEPT.into_iter().filter(|name| only.is_none_or(|only| only == *name));
+        let curves = sweep::curves(&Sweep::fixed()?, &controllers.collect::<Vec<_>>(), SEEDS_SWEPT, output)?;
+        rows.extend(curves.iter().map(Curve::row));
+    }
     Ok(rows)
-}
-
-/// Whether the random links are wanted, and the words that stand for scenarios. Without a word everything is wanted.
-fn split(what: &[String]) -> (bool, Vec<String>) {
-    let (explored, words): (Vec<_>, Vec<_>) = what.iter().cloned().partition(|word| word == EXPLORE);
-    (!explored.is_empty() || what.is_empty(), words)
 }
 
 fn run_all(check: &Check, output: Output) -> Vec<Result<Figures, RunError>> {

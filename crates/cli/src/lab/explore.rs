@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::args::LabExploreArgs;
 use super::pool;
+use super::print::print;
 use crate::failure::Failure;
 use crate::progress::Bars;
 use crate::report::Output;
@@ -41,7 +42,7 @@ pub(super) fn run(args: &LabExploreArgs, output: Output) -> Result<(), Failure> 
     }
     let outcomes = run_all(&exploration, args.jobs, output)?;
     let all = summaries(&exploration, &outcomes);
-    print(args, &exploration, &outcomes, &all, output);
+    tell(args, &exploration, &outcomes, &all, output)?;
     if let Some(dir) = &args.out {
         write_all(dir, args, &exploration, &outcomes, &all)?;
     }
@@ -89,21 +90,21 @@ pub(super) fn run_all(
     Ok(outcomes)
 }
 
-fn print(
+fn tell(
     args: &LabExploreArgs,
     exploration: &Exploration,
     outcomes: &[Outcome],
     all: &[ClassSummary],
     output: Output,
-) {
+) -> Result<(), Failure> {
     if output.is_json() {
         let per_link = outcomes.chunks(exploration.controllers().len().max(1));
         for (link, outcomes) in exploration.links().iter().zip(per_link) {
-            output.print(&LinkLine { link, outcomes }, String::new);
+            print(output, &LinkLine { link, outcomes }, String::new)?;
         }
     }
     let summary = SummaryLine { seed: args.seed, links: exploration.links().len(), summary: all };
-    output.print(&summary, || {
+    print(output, &summary, || {
         let mut lines = vec![format!(
             "{} links of seed {}: the time by the ideal (two round trips, and the bytes at the full rate)",
             summary.links, args.seed
@@ -118,7 +119,7 @@ fn print(
             lines.extend(worst.iter().map(|&number| worst_line(exploration, outcomes, number)));
         }
         lines.join("\n")
-    });
+    })
 }
 
 const HEAD: [&str; 8] = ["links", "median", "90 %", "95 %", "99 %", "worst", "given up", "failed"];

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Row, ScenarioError, Verdict};
 
@@ -18,7 +18,7 @@ pub struct Expected {
 }
 
 /// What is not as expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Surprises {
     /// Rows that are missed and were met.
     pub newly_missed: Vec<String>,

@@ -35,6 +35,7 @@ use std::collections::BTreeMap;
 
 use fulmar_proto::Side;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 pub use self::check::{Check, Row, Task, Verdict};
 pub use self::controller::ControllerName;
@@ -192,6 +193,10 @@ impl Scenario {
         &self,
         settings: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, ScenarioError> {
+        let mut settings = settings.into_iter().peekable();
+        if settings.peek().is_none() {
+            return Ok(self.clone());
+        }
         let mut table = self.table()?;
         for setting in settings {
             let (key, value) = setting
@@ -242,6 +247,16 @@ impl Scenario {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its file.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The SHA-256 of its file, which tells whether two runs had the same scenario.
+    pub fn sha256(&self) -> String {
+        Sha256::digest(self.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// What it is about, in a sentence.
