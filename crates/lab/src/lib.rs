@@ -13,6 +13,8 @@
 //! | `checkers` | what must hold in every run |
 //! | `report` | what came out of a run |
 //! | `scenario` | scenario files: reading, running, checking against goals |
+//! | `explore` | random links, and how far from the ideal transfers over them are |
+//! | `sweep` | a scenario at many values of a setting, and where its time leaps |
 //! | `swarm` | a random scenario for each seed |
 //! | `crypto` | TLS with seeded randomness, a fixed certificate and a fixed time |
 //! | `trace`, `capture` | the fingerprint of a run; its packets for Wireshark |
@@ -26,12 +28,14 @@ mod capture;
 mod checkers;
 mod content;
 pub mod crypto;
+pub mod explore;
 mod host;
 mod lab;
 mod report;
 pub mod scenario;
 mod simulation;
 pub mod swarm;
+pub mod sweep;
 mod trace;
 mod workload;
 

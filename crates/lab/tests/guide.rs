@@ -1,5 +1,6 @@
 //! The examples of `docs/lab.md` work.
 
+use fulmar_lab::explore::Space;
 use fulmar_lab::scenario::{Grid, Scenario};
 
 const GUIDE: &str = include_str!("../../../docs/lab.md");
@@ -12,7 +13,9 @@ fn files() -> Vec<&'static str> {
 
 #[test]
 fn the_scenario_and_the_campaign_of_the_guide_run() {
-    let [ship, campaign] = files()[..] else { panic!("the guide shows a scenario and a campaign") };
+    let [ship, campaign, _] = files()[..] else {
+        panic!("the guide shows a scenario, a campaign and a space")
+    };
     let scenario = Scenario::parse("ship.toml", ship).unwrap_or_else(|error| panic!("{error}"));
     let figures = scenario.run(None, 1).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(figures.bytes, 20_000_100);
@@ -25,4 +28,10 @@ fn the_scenario_and_the_campaign_of_the_guide_run() {
             .with_settings(assignments.iter().map(String::as_str))
             .unwrap_or_else(|error| panic!("{error}"));
     }
+}
+
+#[test]
+fn the_space_of_the_guide_is_the_default() {
+    let space = Space::parse("lte.toml", files()[2]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(space, Space::default());
 }

@@ -12,6 +12,7 @@
 //! | `page` | the page of courses in time |
 //! | `stats` | medians and other quantiles |
 //! | `results`, `report` | results of many runs: how they are read, and the page of their distributions |
+//! | `scatter` | the page of runs as points, a figure against each parameter |
 //! | `html` | what both pages have in common |
 //!
 //! The charts are drawn by uPlot (`assets/uplot`, MIT licence), which is part of each page.
@@ -22,6 +23,7 @@ mod html;
 mod page;
 mod report;
 mod results;
+mod scatter;
 mod series;
 mod stats;
 mod timeline;
@@ -29,6 +31,7 @@ mod timeline;
 pub use page::{Lane, Page, Run};
 pub use report::report_page;
 pub use results::{ResultRow, Results, ResultsError};
+pub use scatter::{Parameter, PointGroup, Scatter, ScatterPoint};
 pub use series::{Point, Points};
 pub use stats::Summary;
 pub use timeline::{SentFrameInfo, SpaceKey, Timeline};

@@ -3,17 +3,21 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use fulmar_lab::scenario::ControllerName;
 
 pub(crate) const LAB_EXAMPLES: &str = "\
 Examples:
   fulmar lab list
+  fulmar lab show satellite/basic > mine.toml
   fulmar lab run satellite/basic --controller cubic --json
   fulmar lab run my.toml --set up.delay_ms=100 --set link.rate_mbps=50 --runs 20
   fulmar lab run satellite/basic --controller cubic,bbr --plot out.html
   fulmar lab check satellite
   fulmar lab grid campaign.toml -o results.jsonl --shard 1/4
+  fulmar lab explore --links 300 --controller bbr,cubic --out explored/
+  fulmar lab sweep satellite/loss --set 'link.delay_ms={x*0.5}' --from 5 --to 600 --controller cubic
   fulmar lab report results.jsonl -o report.html
 
 A scenario is a TOML file: a link, two ends, a workload and goals (see scenarios/README.md). A run has the whole
@@ -23,20 +27,37 @@ stack at both ends, with real TLS and real packets, in virtual time; the same se
 pub(crate) enum LabCommand {
     /// Name all scenarios that are part of the program
     List,
+    /// Print the file of a scenario, to begin one of your own with
+    Show(LabShowArgs),
     /// Run scenarios and print their figures
     Run(LabRunArgs),
     /// Run scenarios against their goals; exit status 1 if one is missed
     Check(LabCheckArgs),
     /// Run a scenario with every combination of some settings, controllers and seeds
     Grid(LabGridArgs),
+    /// Draw random links from a space, and tell how far from the ideal transfers over them are
+    Explore(LabExploreArgs),
+    /// Run a scenario at many values of a setting, and tell where its time leaps
+    Sweep(LabSweepArgs),
     /// Make a page of the results of many runs: box plots, distributions, tables
     Report(LabReportArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct LabRunArgs {
+pub(crate) struct LabShowArgs {
     /// Names of scenarios, or files
     #[arg(value_name = "NAME|FILE.toml", required = true)]
+    pub(crate) scenarios: Vec<String>,
+
+    /// Change a setting, named by its path in the file: `up.delay_ms=100`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabRunArgs {
+    /// Sections (S, D, W, R, C or their names), names of scenarios, or files
+    #[arg(value_name = "SECTION|NAME|FILE.toml", required = true)]
     pub(crate) scenarios: Vec<String>,
 
     /// The congestion controller of both ends; with several, a run with each. Default: the scenario's, or that of the
@@ -103,13 +124,26 @@ pub(crate) struct LabReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabCheckArgs {
-    /// A section (S, D, W, R, C or its name), a scenario or a file. Without any: all that are part of the program
+    /// A section (S, D, W, R, C or its name), a scenario, a file, `explore` (a fixed set of 300 random links) or
+    /// `sweep` (the fixed sweeps). Without any: all that are part of the program
     #[arg(value_name = "SECTION|NAME|FILE.toml")]
     pub(crate) what: Vec<String>,
 
     /// Check the goals of this controller only
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<ControllerArg>,
+
+    /// Judge each row over so many seeds. Default: what a scenario says, else 20
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) seeds: Option<u32>,
+
+    /// Fail only if a goal is missed that is not in this list; its number of seeds is the default then
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) expected: Option<PathBuf>,
+
+    /// Write the list of the goals that are missed
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "expected")]
+    pub(crate) write_expected: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -129,6 +163,74 @@ pub(crate) struct LabGridArgs {
     /// Do every n-th run only, from the i-th on: 1/4, 2/4, 3/4 and 4/4 are the whole
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     pub(crate) shard: Shard,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabSweepArgs {
+    /// The scenario. Without one, the fixed sweeps: the round-trip time without and with loss, loss one by one and in
+    /// bursts, the queue
+    #[arg(value_name = "NAME|FILE.toml")]
+    pub(crate) scenario: Option<String>,
+
+    /// The setting that changes, named by its path in the file: `{x}` stands for the value, `{x*0.5}` for a multiple
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// The first value
+    #[arg(long, value_name = "X")]
+    pub(crate) from: Option<f64>,
+
+    /// The last value
+    #[arg(long, value_name = "X")]
+    pub(crate) to: Option<f64>,
+
+    /// From each value to the next one
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.05)]
+    pub(crate) ratio: f64,
+
+    /// The congestion controllers of both ends, a curve with each
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic")]
+    pub(crate) controller: Vec<ControllerArg>,
+
+    /// A point is the median over so many seeds; those at a step over 15
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) seeds: u32,
+
+    /// Write the curves as pages into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabExploreArgs {
+    /// How many links; the first ones of a seed are the same however many there are
+    #[arg(long, value_name = "N", default_value_t = 140, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) links: u64,
+
+    /// What the links are drawn with
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// The congestion controllers of both ends
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic")]
+    pub(crate) controller: Vec<ControllerArg>,
+
+    /// The space that links are drawn from, as docs/lab.md describes it. Default: rates of 1 to 1,000 Mbit/s, round-trip
+    /// times of 2 to 1,200 ms, queues of 0.15 to 3 BDP, loss of up to 8 %, jitter, slow return paths, 30 kB to 30 MB down
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) space: Option<PathBuf>,
+
+    /// Write `explore.html`, a page of scatter plots, and the worst links as `worst-*.toml`, ready to be run
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// So many of the worst links of each controller are told
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) worst: usize,
+
+    /// Runs at the same time. Default: one on each core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
+    pub(crate) jobs: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

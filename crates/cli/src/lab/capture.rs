@@ -7,6 +7,7 @@ use fulmar_lab::scenario::ControllerName;
 
 use super::args::LabRunArgs;
 use super::load;
+use super::print::{RunLine, print};
 use super::run::text;
 use crate::failure::Failure;
 use crate::report::Output;
@@ -15,13 +16,14 @@ pub(super) fn run(args: &LabRunArgs, path: &Path, output: Output) -> Result<(), 
     let ([word], 1) = (args.scenarios.as_slice(), args.runs) else {
         return Err(Failure::Usage("--pcap writes one run: name one scenario, and no --runs".to_owned()));
     };
-    let scenario = load::scenario(word)?.with_settings(args.set.iter().map(String::as_str))?;
+    let base = load::scenario(word)?;
+    let scenario = base.with_settings(args.set.iter().map(String::as_str))?;
     let controller = args.controller.first().map(|&controller| ControllerName::from(controller));
     // A controller that does not exist is wrong usage, told before anything runs.
     scenario.lab(scenario.controller_or_default(controller)?, args.seed)?;
     let result = scenario.run_with_capture(controller, args.seed, args.pcap_at.into());
     let (figures, packets) = result.map_err(|error| Failure::Run(error.to_string().trim_end().to_owned()))?;
     fs::write(path, packets).map_err(Failure::io(format!("cannot write {}", path.display())))?;
-    output.print(&figures, || text(&figures));
-    Ok(())
+    let line = RunLine::new(figures, &base, &args.set);
+    print(output, &line, || text(&line))
 }

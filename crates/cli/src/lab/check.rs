@@ -1,28 +1,99 @@
 //! `fulmar lab check`.
 
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
 use fulmar_lab::Failure as LabFailure;
-use fulmar_lab::scenario::{Check, Figures, Row, RunError, Verdict};
+use fulmar_lab::explore::{Exploration, check_rows};
+use fulmar_lab::scenario::{Check, ControllerName, Expected, Figures, Row, RunError, Surprises, Verdict};
+use fulmar_lab::sweep::{Curve, SEEDS as SEEDS_SWEPT, Sweep};
 
 use super::args::LabCheckArgs;
-use super::{load, pool};
+use super::print::print;
+use super::{explore, load, pool, sweep};
 use crate::failure::Failure;
 use crate::progress::Bars;
 use crate::report::Output;
 
+/// The seeds of most rows.
+const SEEDS: u32 = 20;
+
+/// The word that stands for the fixed sweeps, and their controllers.
+const SWEEP: &str = "sweep";
+const SWEPT: [ControllerName; 2] = [ControllerName::Bbr, ControllerName::Cubic];
+
+/// The word that stands for the fixed set of random links.
+const EXPLORE: &str = "explore";
+
 pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
-    let check = Check::new(load::scenarios(&args.what)?, args.controller.map(Into::into))?;
-    let rows = check.rows(&run_all(&check, output));
+    let started = Instant::now();
+    let expected = args.expected.as_deref().map(read_expected).transpose()?;
+    let seeds = args.seeds.or(expected.as_ref().map(|expected| expected.seeds));
+    let rows = rows(args, seeds, output)?;
     let table = Table::of(&rows);
     if !output.is_json() && !rows.is_empty() {
-        output.print(&(), || table.header());
+        print(output, &(), || table.header())?;
     }
     for (number, row) in rows.iter().enumerate() {
-        output.print(row, || table.line(number));
+        print(output, row, || table.line(number))?;
     }
-    match rows.iter().filter(|row| row.verdict == Verdict::Missed).count() {
-        0 => Ok(()),
-        missed => Err(Failure::GoalsMissed(missed)),
+    let missed = rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
+    if !output.is_json() {
+        let took = started.elapsed().as_secs();
+        let line = format!("{missed} of {} rows missed, in {} min {} s", rows.len(), took / 60, took % 60);
+        print(output, &(), || line)?;
     }
+    if let Some(path) = &args.write_expected {
+        let text = Expected::of(&rows, seeds.unwrap_or(SEEDS)).to_toml();
+        return fs::write(path, text).map_err(Failure::io(format!("cannot write {}", path.display())));
+    }
+    let missed = match expected {
+        None => missed,
+        Some(expected) => surprises(&expected.compare(&rows), output)?,
+    };
+    if missed == 0 { Ok(()) } else { Err(Failure::GoalsMissed(missed)) }
+}
+
+fn read_expected(path: &Path) -> Result<Expected, Failure> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(Failure::io(format!("cannot read {name}")))?;
+    Ok(Expected::parse(&name, &text)?)
+}
+
+/// Tells what is not as expected, and counts the goals that were met before.
+fn surprises(surprises: &Surprises, output: Output) -> Result<usize, Failure> {
+    let missed = surprises.newly_missed.iter().map(|row| format!("{row}: missed, and was met"));
+    let met =
+        surprises.newly_met.iter().map(|row| format!("{row}: met, and was missed; write the list anew"));
+    let lines: Vec<String> = missed.chain(met).collect();
+    if !lines.is_empty() || output.is_json() {
+        print(output, surprises, || lines.join("\n"))?;
+    }
+    Ok(surprises.newly_missed.len())
+}
+
+fn rows(args: &LabCheckArgs, seeds: Option<u32>, output: Output) -> Result<Vec<Row>, Failure> {
+    let only = args.controller.map(Into::into);
+    let wants = |study: &str| args.what.is_empty() || args.what.iter().any(|word| word == study);
+    let words: Vec<String> =
+        args.what.iter().filter(|word| ![EXPLORE, SWEEP].contains(&word.as_str())).cloned().collect();
+    let scenarios = match words.is_empty() && !args.what.is_empty() {
+        true => Vec::new(),
+        false => load::scenarios(&words)?,
+    };
+    let check = Check::new(scenarios, only, seeds)?;
+    let mut rows = check.rows(&run_all(&check, output));
+    if wants(EXPLORE) {
+        let fixed = Exploration::fixed(only);
+        rows.extend(check_rows(&fixed, &explore::run_all(&fixed, None, output)?));
+    }
+    if wants(SWEEP) {
+        let controllers = SWEPT.into_iter().filter(|name| only.is_none_or(|only| only == *name));
+        let curves = sweep::curves(&Sweep::fixed()?, &controllers.collect::<Vec<_>>(), SEEDS_SWEPT, output)?;
+        rows.extend(curves.iter().map(Curve::row));
+    }
+    Ok(rows)
 }
 
 fn run_all(check: &Check, output: Output) -> Vec<Result<Figures, RunError>> {
@@ -101,11 +172,15 @@ fn cells(row: &Row) -> [String; COLUMNS] {
         Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
         Some(value) => format!("{value:.3}"),
     };
-    let verdict = if row.verdict == Verdict::Met { "met" } else { "missed" };
+    let verdict = match row.verdict {
+        Verdict::Met => "met",
+        Verdict::Missed => "missed",
+        Verdict::Told => "told",
+    };
     [
         row.scenario.clone(),
         row.controller.to_string(),
-        row.metric.as_str().to_owned(),
+        row.metric.to_owned(),
         figure(row.reference),
         figure(row.goal),
         figure(row.measured),

@@ -5,7 +5,7 @@ use std::fs;
 use fulmar_lab::scenario::{Grid, Point, Scenario};
 
 use super::args::LabGridArgs;
-use super::results::{GridLine, Results};
+use super::results::{GridLine, Results, Stamp};
 use super::{load, pool};
 use crate::failure::Failure;
 use crate::progress::Bars;
@@ -21,18 +21,26 @@ pub(super) fn run(args: &LabGridArgs, output: Output) -> Result<(), Failure> {
     for point in &all {
         prepared(&scenario, point)?;
     }
+    let stamp = Stamp::of(&scenario);
     let format = args.format.unwrap_or_else(|| Results::format_of(args.out.as_deref()));
     let mut results = match &args.out {
-        Some(path) => Results::to_file(path, format)?,
-        None => Results::to_stdout(format),
+        Some(path) => Results::to_file(path, format, stamp.clone())?,
+        None => Results::to_stdout(format, stamp.clone()),
     };
+    if results.dropped() > 0 {
+        let dropped = results.dropped();
+        output.note(&format!(
+            "{dropped} results of another text of the scenario, or another version, were dropped"
+        ));
+    }
     let mine = all.iter().enumerate().filter(|(number, _)| args.shard.contains(*number));
     let points: Vec<&Point> = mine.map(|(_, point)| point).filter(|point| !results.has(point)).collect();
-    run_all(&scenario, &points, &mut results, output)
+    run_all(&scenario, &stamp, &points, &mut results, output)
 }
 
 fn run_all(
     scenario: &Scenario,
+    stamp: &Stamp,
     points: &[&Point],
     results: &mut Results,
     output: Output,
@@ -49,7 +57,7 @@ fn run_all(
         let result = result.unwrap_or_else(|panicked| Err(format!("panicked: {}", panicked.0)));
         failed += usize::from(result.is_err());
         bar.inc(1);
-        written = results.add(&GridLine::new(points[number], result));
+        written = results.add(&GridLine::new(points[number], stamp, result));
         written.is_ok()
     });
     bars.clear();

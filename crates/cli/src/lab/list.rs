@@ -4,6 +4,7 @@ use fulmar_lab::scenario::{ControllerName, Goal, Scenario, Section};
 use serde::Serialize;
 
 use super::load;
+use super::print::print;
 use crate::failure::Failure;
 use crate::report::Output;
 
@@ -26,7 +27,7 @@ pub(super) fn run(output: Output) -> Result<(), Failure> {
     let scenarios = load::scenarios(&[])?;
     let width = scenarios.iter().map(|scenario| scenario.name().len()).max().unwrap_or(0);
     for scenario in &scenarios {
-        output.print(&Listed::of(scenario), || format!("{:width$}  {}", scenario.name(), scenario.title()));
+        print(output, &Listed::of(scenario), || format!("{:width$}  {}", scenario.name(), scenario.title()))?;
     }
     Ok(())
 }

@@ -4,23 +4,30 @@
 //! |---|---|
 //! | `args` | the command line |
 //! | `load` | scenarios by name and from files |
-//! | `list`, `run`, `check`, `grid`, `report` | one command each |
+//! | `list`, `show`, `run`, `check`, `grid`, `report` | one command each |
+//! | `explore` | random links |
+//! | `sweep` | a scenario at many values of a setting |
 //! | `plot` | the page of runs |
 //! | `capture` | a run as a file for Wireshark |
 //! | `results` | where a campaign writes, and what it finds there |
+//! | `print` | what is printed |
 //! | `pool` | runs on all cores |
 
 pub(crate) mod args;
 mod capture;
 mod check;
+mod explore;
 mod grid;
 mod list;
 mod load;
 mod plot;
 mod pool;
+mod print;
 mod report;
 mod results;
 mod run;
+mod show;
+mod sweep;
 
 use crate::failure::Failure;
 use crate::report::Output;
@@ -31,12 +38,15 @@ use self::args::LabCommand;
 pub(crate) fn run(command: LabCommand, output: Output) -> Result<(), Failure> {
     match command {
         LabCommand::List => list::run(output),
+        LabCommand::Show(args) => show::run(&args, output),
         LabCommand::Run(args) => match &args.pcap {
             Some(path) => capture::run(&args, path, output),
             None => run::run(&args, output),
         },
         LabCommand::Check(args) => check::run(&args, output),
         LabCommand::Grid(args) => grid::run(&args, output),
+        LabCommand::Explore(args) => explore::run(&args, output),
+        LabCommand::Sweep(args) => sweep::run(&args, output),
         LabCommand::Report(args) => report::run(&args),
     }
 }

@@ -9,14 +9,24 @@ use std::thread;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Panicked(pub(super) String);
 
-/// Does each of `count` tasks on some thread and hands its number and result to `done`, in the order in which
-/// they end. Stops early when `done` says so.
+/// As [`for_each_on`], on all cores.
 pub(super) fn for_each<R: Send>(
+    count: usize,
+    task: impl Fn(usize) -> R + Sync,
+    done: impl FnMut(usize, Result<R, Panicked>) -> bool,
+) {
+    for_each_on(None, count, task, done);
+}
+
+/// Does each of `count` tasks on one of `jobs` threads (`None`: one for each core) and hands its number and result to `done`, in the order in which
+/// they end. Stops early when `done` says so.
+pub(super) fn for_each_on<R: Send>(
+    jobs: Option<usize>,
     count: usize,
     task: impl Fn(usize) -> R + Sync,
     mut done: impl FnMut(usize, Result<R, Panicked>) -> bool,
 ) {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(count);
+    let threads = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).min(count);
     let next = AtomicUsize::new(0);
     let (results, inbox) = mpsc::channel();
     thread::scope(|scope| {

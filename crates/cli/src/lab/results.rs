@@ -1,15 +1,16 @@
 //! Where a campaign writes, and what it finds there.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use fulmar_lab::scenario::{Figures, Point};
+use fulmar_lab::scenario::{Figures, Point, Scenario};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::args::GridFormat;
+use super::print::VERSION;
 use crate::failure::Failure;
 
 /// The results of a campaign, on their way to a file or to standard output.
@@ -19,13 +20,34 @@ pub(super) struct Results {
     format: GridFormat,
     /// The runs whose results were there before.
     known: BTreeSet<String>,
+    /// What else tells a run from one of another time.
+    stamp: Stamp,
     wants_header: bool,
+    dropped: usize,
+}
+
+/// What is in a file of results.
+struct Kept {
+    /// The runs whose results it has.
+    known: BTreeSet<String>,
+    /// Its lines that stay.
+    text: Vec<u8>,
+    /// How many results do not.
+    dropped: usize,
+}
+
+/// The scenario of a campaign and the version that runs it: results of others are none of it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stamp {
+    scenario_sha256: String,
 }
 
 /// A run of a campaign and what came out of it.
 #[derive(Debug, Serialize)]
 pub(super) struct GridLine {
     id: String,
+    scenario_sha256: String,
+    version: &'static str,
     settings: serde_json::Map<String, Value>,
     #[serde(flatten)]
     figures: Option<Figures>,
@@ -33,38 +55,69 @@ pub(super) struct GridLine {
 }
 
 impl GridLine {
-    pub(super) fn new(point: &Point, result: Result<Figures, String>) -> Self {
+    pub(super) fn new(point: &Point, stamp: &Stamp, result: Result<Figures, String>) -> Self {
         let value = |value: &_| serde_json::to_value(value).unwrap_or(Value::Null);
         let settings = point.settings.iter().map(|(key, setting)| (key.clone(), value(setting))).collect();
         let (figures, error) = match result {
             Ok(figures) => (Some(figures), None),
             Err(error) => (None, Some(error)),
         };
-        Self { id: point.id(), settings, figures, error }
+        let scenario_sha256 = stamp.scenario_sha256.clone();
+        Self { id: stamp.id(point), scenario_sha256, version: VERSION, settings, figures, error }
+    }
+}
+
+/// So much of a hash is in the name of a run.
+const HASH_DIGITS: usize = 16;
+
+impl Stamp {
+    pub(super) fn of(scenario: &Scenario) -> Self {
+        Self { scenario_sha256: scenario.sha256() }
+    }
+
+    /// The end of the names of all runs.
+    fn end(&self) -> String {
+        let hash = self.scenario_sha256.get(..HASH_DIGITS).unwrap_or_default();
+        format!(" scenario={hash} version={VERSION}")
+    }
+
+    fn id(&self, point: &Point) -> String {
+        point.id() + &self.end()
     }
 }
 
 impl Results {
     /// Standard output.
-    pub(super) fn to_stdout(format: GridFormat) -> Self {
-        let to = Box::new(io::stdout());
-        Self { place: "standard output".to_owned(), to, format, known: BTreeSet::new(), wants_header: true }
+    pub(super) fn to_stdout(format: GridFormat, stamp: Stamp) -> Self {
+        let (place, to) = ("standard output".to_owned(), Box::new(io::stdout()));
+        Self { place, to, format, known: BTreeSet::new(), stamp, wants_header: true, dropped: 0 }
     }
 
-    /// A file. What an interrupted campaign left in it stays, but for a line that was not finished.
-    pub(super) fn to_file(path: &PathBuf, format: GridFormat) -> Result<Self, Failure> {
+    /// A file. What an interrupted campaign left in it stays, but for a line that was not finished, and for results of
+    /// another text of the scenario or another version.
+    pub(super) fn to_file(path: &PathBuf, format: GridFormat, stamp: Stamp) -> Result<Self, Failure> {
         let place = path.display().to_string();
-        let open = || -> io::Result<(File, BTreeSet<String>, bool)> {
+        let open = || -> io::Result<(File, Kept)> {
             let mut file =
                 OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-            let (known, end) = read_known(&file, format)?;
-            file.set_len(end)?;
+            let kept = read_known(&file, format, &stamp.end())?;
+            if kept.dropped > 0 {
+                drop(file);
+                fs::write(path, &kept.text)?;
+                file = OpenOptions::new().write(true).open(path)?;
+            }
+            file.set_len(kept.text.len() as u64)?;
             file.seek(SeekFrom::End(0))?;
-            Ok((file, known, end == 0))
+            Ok((file, kept))
         };
-        let (file, known, wants_header) =
-            open().map_err(Failure::io(format!("cannot open the results {place}")))?;
-        Ok(Self { place, to: Box::new(file), format, known, wants_header })
+        let (file, kept) = open().map_err(Failure::io(format!("cannot open the results {place}")))?;
+        let Kept { known, text, dropped } = kept;
+        Ok(Self { place, to: Box::new(file), format, known, stamp, wants_header: text.is_empty(), dropped })
+    }
+
+    /// How many results were dropped because they are of another scenario or version.
+    pub(super) fn dropped(&self) -> usize {
+        self.dropped
     }
 
     /// The form that a file's name asks for.
@@ -77,7 +130,7 @@ impl Results {
 
     /// Whether the result of a run is there already.
     pub(super) fn has(&self, point: &Point) -> bool {
-        self.known.contains(&point.id())
+        self.known.contains(&self.stamp.id(point))
     }
 
     /// Adds a result.
@@ -148,6 +201,8 @@ const COLUMNS: &[&str] = &[
     "server.rtt_max_ms",
     "server.cwnd_max",
     "server.connections_accepted",
+    "scenario_sha256",
+    "version",
     "trace_sha256",
     "error",
 ];
@@ -161,9 +216,9 @@ fn csv_line(fields: impl Iterator<Item = String>) -> String {
     quoted.collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// The runs whose results a file has, and where its last complete line ends.
-fn read_known(file: &File, format: GridFormat) -> io::Result<(BTreeSet<String>, u64)> {
-    let (mut known, mut end) = (BTreeSet::new(), 0);
+/// The complete lines of a file whose runs have names with this end, and the header of a CSV file.
+fn read_known(file: &File, format: GridFormat, end: &str) -> io::Result<Kept> {
+    let mut kept = Kept { known: BTreeSet::new(), text: Vec::new(), dropped: 0 };
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
@@ -172,13 +227,22 @@ fn read_known(file: &File, format: GridFormat) -> io::Result<(BTreeSet<String>, 
             GridFormat::Jsonl => serde_json::from_str::<Value>(&text)
                 .ok()
                 .and_then(|value| value["id"].as_str().map(str::to_owned)),
-            GridFormat::Csv => Some(first_field(&text)),
+            GridFormat::Csv => Some(first_field(&text)).filter(|id| id != "id"),
         };
-        known.extend(id);
-        end += line.len() as u64;
+        match id {
+            Some(id) if !id.ends_with(end) => kept.dropped += 1,
+            id => {
+                kept.text.extend_from_slice(&line);
+                kept.known.extend(id);
+            }
+        }
         line.clear();
     }
-    Ok((known, end))
+    // A header alone is written anew: another version may have other columns.
+    if kept.known.is_empty() {
+        kept.text.clear();
+    }
+    Ok(kept)
 }
 
 /// The first field of a CSV line.

@@ -1,11 +1,13 @@
 //! `fulmar lab run`.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use fulmar_lab::scenario::{ControllerName, Figures, RunError, Scenario, SideFigures};
 use fulmar_plot::Run;
 
 use super::args::LabRunArgs;
+use super::print::{RunLine, print};
 use super::{load, plot, pool};
 use crate::failure::Failure;
 use crate::report::Output;
@@ -15,17 +17,21 @@ struct Job {
     scenario: Scenario,
     controller: Option<ControllerName>,
     seed: u64,
+    /// The scenario without changes, and the changes.
+    base: Arc<Scenario>,
+    settings: Arc<Vec<String>>,
     /// What tells it from the others of its page.
     name: String,
 }
 
 /// What came out of it: its figures, and what is drawn of it.
-type Outcome = (Figures, Option<Run>);
+type Outcome = (RunLine, Option<Run>);
 
 pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
     let jobs = jobs(args)?;
     let mut printer = Printer::new(jobs.len(), output);
     let mut drawn: Vec<Option<Run>> = jobs.iter().map(|_| None).collect();
+    let mut written = Ok(());
     pool::for_each(
         jobs.len(),
         |number| jobs[number].run(args.plot.is_some()),
@@ -37,14 +43,15 @@ pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
                     Err(format!("{}, seed {seed}: panicked: {}", scenario.name(), panicked.0))
                 }
             };
-            let result = result.map(|(figures, run)| {
+            let result = result.map(|(line, run)| {
                 drawn[number] = run;
-                figures
+                line
             });
-            printer.on_result(number, result);
-            true
+            written = printer.on_result(number, result);
+            written.is_ok()
         },
     );
+    written?;
     if let Some(path) = &args.plot {
         plot::write(path, drawn.into_iter().flatten().collect())?;
     }
@@ -61,14 +68,14 @@ fn jobs(args: &LabRunArgs) -> Result<Vec<Job>, Failure> {
         some => some.iter().map(|&controller| Some(ControllerName::from(controller))).collect(),
     };
     let mut jobs = Vec::new();
-    for word in &args.scenarios {
-        let scenario = load::scenario(word)?.with_settings(args.set.iter().map(String::as_str))?;
-        let mut variants = vec![(scenario.clone(), String::new())];
+    for base in load::scenarios(&args.scenarios)?.into_iter().map(Arc::new) {
+        let mut variants = vec![args.set.clone()];
         if !args.compare.is_empty() {
-            let other = scenario.with_settings(args.compare.iter().map(String::as_str))?;
-            variants.push((other, format!(" {}", args.compare.join(" "))));
+            variants.push(args.set.iter().chain(&args.compare).cloned().collect());
         }
-        for (scenario, change) in variants {
+        for settings in variants.into_iter().map(Arc::new) {
+            let scenario = base.with_settings(settings.iter().map(String::as_str))?;
+            let change: String = settings.iter().map(|setting| format!(" {setting}")).collect();
             for &controller in &controllers {
                 // A controller that does not exist is wrong usage, told before anything runs.
                 let named = scenario.controller_or_default(controller)?;
@@ -78,6 +85,8 @@ fn jobs(args: &LabRunArgs) -> Result<Vec<Job>, Failure> {
                     scenario: scenario.clone(),
                     controller,
                     seed,
+                    base: base.clone(),
+                    settings: settings.clone(),
                     name: format!("{} {named} seed {seed}{change}", scenario.name()),
                 }));
             }
@@ -88,19 +97,20 @@ fn jobs(args: &LabRunArgs) -> Result<Vec<Job>, Failure> {
 
 impl Job {
     fn run(&self, with_plot: bool) -> Result<Outcome, RunError> {
+        let line = |figures| RunLine::new(figures, &self.base, &self.settings);
         if !with_plot {
-            return Ok((self.scenario.run(self.controller, self.seed)?, None));
+            return Ok((line(self.scenario.run(self.controller, self.seed)?), None));
         }
         let (figures, recording) = self.scenario.run_recorded(self.controller, self.seed)?;
         let run = plot::run(self.name.clone(), &figures, &recording);
-        Ok((figures, Some(run)))
+        Ok((line(figures), Some(run)))
     }
 }
 
 /// Prints results in the order of their numbers, whichever comes first.
 struct Printer {
     output: Output,
-    waiting: Vec<Option<Result<Figures, String>>>,
+    waiting: Vec<Option<Result<RunLine, String>>>,
     next: usize,
     failed: usize,
 }
@@ -110,27 +120,30 @@ impl Printer {
         Self { output, waiting: (0..count).map(|_| None).collect(), next: 0, failed: 0 }
     }
 
-    fn on_result(&mut self, number: usize, result: Result<Figures, String>) {
+    fn on_result(&mut self, number: usize, result: Result<RunLine, String>) -> Result<(), Failure> {
         self.waiting[number] = Some(result);
         while let Some(result) = self.waiting.get_mut(self.next).and_then(Option::take) {
             self.next += 1;
             match result {
-                Ok(figures) => self.output.print(&figures, || text(&figures)),
+                Ok(line) => print(self.output, &line, || text(&line))?,
                 Err(error) => {
                     self.failed += 1;
                     let _ = writeln!(io::stderr(), "fulmar: {}", error.trim_end());
                 }
             }
         }
+        Ok(())
     }
 }
 
 /// A run for people.
-pub(super) fn text(figures: &Figures) -> String {
+pub(super) fn text(line: &RunLine) -> String {
+    let figures = &line.figures;
+    let change = line.change();
     let completion = figures.completion_s.map_or("nothing arrived".to_owned(), |time| format!("{time:.3} s"));
     let Figures { scenario, controller, seed, bytes, trace_sha256, .. } = figures;
     format!(
-        "{scenario} {controller} seed {seed}: {completion}, {bytes} bytes\n  client {}\n  server {}\n  trace {trace_sha256}",
+        "{scenario} {controller} seed {seed}{change}: {completion}, {bytes} bytes\n  client {}\n  server {}\n  trace {trace_sha256}",
         side(&figures.client),
         side(&figures.server),
     )

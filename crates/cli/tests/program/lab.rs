@@ -9,7 +9,7 @@ use crate::run::{finish, fulmar};
 use crate::test_dir::TestDir;
 
 /// What an object of `lab run --json` has.
-const RUN: [&str; 11] = [
+const RUN: [&str; 14] = [
     "scenario",
     "controller",
     "seed",
@@ -21,6 +21,9 @@ const RUN: [&str; 11] = [
     "down",
     "metrics",
     "trace_sha256",
+    "settings",
+    "scenario_sha256",
+    "version",
 ];
 /// What each side of it has.
 const SIDE: [&str; 11] = [
@@ -154,6 +157,30 @@ fn a_check_has_a_row_for_each_goal_and_tells_of_a_missed_one() {
 }
 
 #[test]
+fn a_check_against_a_list_fails_only_for_what_the_list_does_not_have() {
+    let dir = TestDir::new("lab-expected");
+    let file = |name: &str| dir.path().join(name).to_str().expect("a path").to_owned();
+    let (path, list) = (file("small.toml"), file("expected.toml"));
+    fs::write(&path, SMALL).expect("a file");
+    let check = |arguments: &[&str]| {
+        let all: Vec<&str> =
+            ["lab", "check", path.as_str()].into_iter().chain(arguments.iter().copied()).collect();
+        finish(fulmar(&all))
+    };
+    check(&["--seeds", "3", "--write-expected", &list]).succeeded();
+    let text = fs::read_to_string(&list).expect("a list");
+    assert!(text.contains("seeds = 3") && text.contains("small.toml cubic packets_sent\""), "{text}");
+    check(&["--expected", &list]).succeeded();
+    fs::write(&list, "seeds = 2\nmissed = []\n").expect("a file");
+    let worse = check(&["--expected", &list]).failed(1, &["1 goals were missed"]).stdout();
+    assert!(worse.contains("cubic packets_sent: missed, and was met"), "{worse}");
+    // The one that is listed is met, and the other one is not listed.
+    fs::write(&list, text.replace("packets_sent", "completion_s")).expect("a file");
+    let other = check(&["--expected", &list, "--json"]).failed(1, &["1 goals were missed"]).objects();
+    assert_eq!(other[2]["newly_met"].as_array().map(Vec::len), Some(1), "{other:?}");
+}
+
+#[test]
 fn a_campaign_goes_on_where_it_was_interrupted_and_can_be_split() {
     let dir = TestDir::new("lab-grid");
     let file = |name: &str| dir.path().join(name).to_str().expect("a path").to_owned();
@@ -191,6 +218,53 @@ fn several_scenarios_run_with_one_command() {
         objects.iter().map(|object| object["scenario"].as_str().expect("a name")).collect();
     assert_eq!(names, ["deep-space/minute", path]);
     assert!(objects.iter().all(|object| object["controller"] == "cubic"));
+}
+
+#[test]
+fn a_run_tells_its_settings_and_its_scenario() {
+    let dir = TestDir::new("lab-settings");
+    let path = dir.path().join("small.toml");
+    fs::write(&path, SMALL).expect("a file");
+    let path = path.to_str().expect("a path");
+    let run = |json: &[&str]| {
+        let settings = ["--set", "link.delay_ms=20", "--compare", "link.rate_mbps=5"];
+        let arguments: Vec<&str> =
+            ["lab", "run", path].into_iter().chain(settings).chain(json.iter().copied()).collect();
+        finish(fulmar(&arguments)).succeeded()
+    };
+    let objects = run(&["--json"]).objects();
+    let settings: Vec<String> = objects.iter().map(|object| object["settings"].to_string()).collect();
+    let both = r#"{"link.delay_ms":"20","link.rate_mbps":"5"}"#;
+    assert_eq!(settings, [r#"{"link.delay_ms":"20"}"#, both]);
+    assert_eq!(objects[0]["scenario_sha256"], objects[1]["scenario_sha256"]);
+    assert!(run(&[]).stdout().contains("seed 1 link.delay_ms=20 link.rate_mbps=5: "));
+    let shown = finish(fulmar(&["lab", "show", path, "--json"])).succeeded().objects();
+    assert_eq!(
+        (shown[0]["text"].as_str(), &shown[0]["sha256"]),
+        (Some(SMALL), &objects[0]["scenario_sha256"])
+    );
+}
+
+#[test]
+fn a_section_runs_as_a_whole_and_a_scenario_can_be_shown() {
+    // Nine scenarios, none of which gets through.
+    let nothing = ["--set", "link.loss=\"everything\"", "--set", "endpoints.handshake_timeout_s=1"];
+    let arguments: Vec<&str> = ["lab", "run", "D"].into_iter().chain(nothing).collect();
+    assert!(finish(fulmar(&arguments)).stderr().ends_with("fulmar: 9 runs failed\n"));
+    let text = finish(fulmar(&["lab", "show", "wifi/fade"])).succeeded().stdout();
+    let shown = Scenario::parse("shown", &text).expect("a scenario");
+    assert_eq!(shown.title(), Scenario::builtin("wifi/fade").expect("a scenario").title());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_written_are_a_failure() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    let mut command = fulmar(&["lab", "run", "deep-space/long-rtt", "--json"]);
+    let output = command.stdout(full).output().expect("the program ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("cannot write to standard output"), "{told}");
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 )]
 
 mod demo;
+mod explore;
 mod files;
 mod get_failures;
 mod identity;

@@ -1,6 +1,6 @@
 //! Scenarios against their goals.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::iter;
 
 use serde::Serialize;
@@ -17,6 +17,8 @@ use super::{ControllerName, Figures, Goal, Metric, RunError, Scenario, ScenarioE
 pub struct Check {
     subjects: Vec<Subject>,
     tasks: Vec<Task>,
+    /// The number of seeds of all goals, if it is not that of each scenario.
+    seeds: Option<u32>,
 }
 
 /// A scenario and what its goals compare it with.
@@ -85,7 +87,7 @@ pub struct Row {
     /// The controller.
     pub controller: ControllerName,
     /// The figure that the goal is about.
-    pub metric: Metric,
+    pub metric: &'static str,
     /// The reference figure.
     pub reference: Option<f64>,
     /// What is to be reached.
@@ -107,15 +109,22 @@ pub enum Verdict {
     Met,
     /// It is not.
     Missed,
+    /// There is no goal: the figure is told only.
+    Told,
 }
 
 impl Check {
-    /// A check of these scenarios, of all controllers that their goals name or of `only` one.
+    /// A check of these scenarios, of all controllers that their goals name or of `only` one, with so many seeds or each
+    /// with its own number.
     ///
     /// # Errors
     /// The default controller of a scenario has no name.
-    pub fn new(scenarios: Vec<Scenario>, only: Option<ControllerName>) -> Result<Self, ScenarioError> {
-        let mut check = Self { subjects: Vec::new(), tasks: Vec::new() };
+    pub fn new(
+        scenarios: Vec<Scenario>,
+        only: Option<ControllerName>,
+        seeds: Option<u32>,
+    ) -> Result<Self, ScenarioError> {
+        let mut check = Self { subjects: Vec::new(), tasks: Vec::new(), seeds };
         for scenario in scenarios {
             check.add(Subject::new(scenario)?, only)?;
         }
@@ -124,19 +133,18 @@ impl Check {
 
     fn add(&mut self, subject: Subject, only: Option<ControllerName>) -> Result<(), ScenarioError> {
         let number = self.subjects.len();
-        let mut runs: BTreeMap<(ControllerName, Variant), u32> = BTreeMap::new();
+        let mut runs: BTreeSet<(ControllerName, Variant)> = BTreeSet::new();
         for goal in subject.scenario.goals() {
             let controller = subject.scenario.controller_or_default(goal.controller)?;
             for variant in iter::once(Variant::Own).chain(Variant::compared_by(goal.metric)) {
-                let seeds = runs.entry((controller, variant)).or_default();
-                *seeds = subject.scenario.runs_for(goal.metric).max(*seeds);
+                runs.insert((controller, variant));
             }
         }
-        for ((controller, variant), seeds) in
-            runs.into_iter().filter(|((name, _), _)| only.is_none_or(|only| only == *name))
+        let seeds = u64::from(self.seeds.unwrap_or(subject.scenario.runs()));
+        for (controller, variant) in
+            runs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name))
         {
-            let seeds = 1..=u64::from(seeds);
-            self.tasks.extend(seeds.map(|seed| Task { subject: number, variant, controller, seed }));
+            self.tasks.extend((1..=seeds).map(|seed| Task { subject: number, variant, controller, seed }));
         }
         self.subjects.push(subject);
         Ok(())
@@ -175,11 +183,10 @@ impl Check {
                 let Ok(controller) = subject.scenario.controller_or_default(goal.controller) else {
                     continue;
                 };
-                let seeds = u64::from(subject.scenario.runs_for(goal.metric));
                 let of = |variant: Variant| {
                     let wanted = move |task: &Task| {
                         let subject = (task.subject, task.variant, task.controller);
-                        subject == (number, variant, controller) && task.seed <= seeds
+                        subject == (number, variant, controller)
                     };
                     let all = self.tasks.iter().zip(results);
                     all.filter(move |(task, _)| wanted(task)).map(|(_, result)| result)
@@ -228,7 +235,7 @@ fn row(
     Row {
         scenario: scenario.name().to_owned(),
         controller,
-        metric: goal.metric,
+        metric: goal.metric.as_str(),
         reference: goal.reference,
         goal: goal.limit(),
         measured,

@@ -1,5 +1,6 @@
 //! The elements of a link as they are written in a scenario file, and what they are in the simulation.
 
+use fulmar_base::Rng;
 use fulmar_sim::{
     Aqm, CoDel, Corrupt, DualQ, EcnPath, Jitter, Loss, Policer, Red, Reorder, SuspendedSide, Suspension,
 };
@@ -48,6 +49,8 @@ pub(super) enum AqmSpec {
         weight: Option<Probability>,
         #[serde(default)]
         ecn: bool,
+        #[serde(default)]
+        exact_share: bool,
     },
     CoDel,
     DualQ,
@@ -57,12 +60,13 @@ impl AqmSpec {
     pub(super) fn model(self) -> Aqm {
         match self {
             Self::DropTail => Aqm::DropTail,
-            Self::Red { min_bytes, max_bytes, probability_max, weight, ecn } => {
+            Self::Red { min_bytes, max_bytes, probability_max, weight, ecn, exact_share } => {
                 let red = Red::between(min_bytes, max_bytes);
                 Aqm::Red(Red {
                     probability_max: probability_max.map_or(red.probability_max, |p| p.0),
                     weight: weight.map_or(red.weight, |weight| weight.0),
                     ecn,
+                    exact_share,
                     ..red
                 })
             }
@@ -162,7 +166,8 @@ pub(super) enum LossSpec {
     },
     Pattern {
         period: Count,
-        offset: u32,
+        /// Without it, the seed decides where in the pattern the first packet is.
+        offset: Option<u32>,
         lost: u32,
     },
     Listed {
@@ -171,7 +176,8 @@ pub(super) enum LossSpec {
 }
 
 impl LossSpec {
-    pub(super) fn model(&self) -> Loss {
+    /// `rng` draws what the file leaves to the seed.
+    pub(super) fn model(&self, rng: &mut Rng) -> Loss {
         match self {
             Self::None => Loss::None,
             Self::Everything => Loss::Everything,
@@ -190,15 +196,12 @@ impl LossSpec {
             },
             Self::Pattern { period, offset, lost } => Loss::Pattern {
                 period: u64::from(period.0),
-                offset: u64::from(*offset),
+                offset: offset
+                    .map_or_else(|| rng.below(u64::from(period.0.saturating_sub(*lost)) + 1), u64::from),
                 lost: u64::from(*lost),
             },
             Self::Listed { packets } => Loss::Listed(packets.iter().copied().collect()),
         }
-    }
-
-    pub(super) fn is_random(&self) -> bool {
-        !matches!(self, Self::None | Self::Everything | Self::Pattern { .. } | Self::Listed { .. })
     }
 }
 

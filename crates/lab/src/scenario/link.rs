@@ -1,6 +1,6 @@
 //! The link of a scenario file: `[link]` for both directions, `[up]` and `[down]` for one, `[[schedule]]`.
 
-use fulmar_base::Instant;
+use fulmar_base::{Instant, Rng};
 use fulmar_proto::Side;
 use fulmar_sim::{Aqm, Change, EcnPath, Jitter, LinkConfig, Loss, QueueLimit, Reorder, Scheduled};
 use serde::Deserialize;
@@ -9,6 +9,9 @@ use super::elements::{
     AqmSpec, EcnPathSpec, JitterSpec, LossSpec, PolicerSpec, ReorderSpec, SuspendSpec, corrupt,
 };
 use super::values::{Count, Mbps, Millis, Probability, Seconds};
+
+/// Keeps what is drawn here apart from what is drawn in the run.
+const SALT: u64 = 0x11e4_0ff5_0000_0000;
 
 /// Settings of one direction of a link, or of both. What is not given keeps its value.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -110,7 +113,7 @@ impl LinkSpec {
         QueueLimit { bytes: self.queue_bytes, time: self.queue_ms.map(|time| time.0) }
     }
 
-    fn config(&self) -> LinkConfig {
+    fn config(&self, rng: &mut Rng) -> LinkConfig {
         LinkConfig {
             rate_bps: self.rate_mbps.map(|rate| rate.0),
             queue: self.queue(),
@@ -119,7 +122,7 @@ impl LinkSpec {
             delay: self.delay_ms.unwrap_or_default().0,
             jitter: self.jitter.map_or(Jitter::None, JitterSpec::model),
             jitter_reorders: self.jitter_reorders.unwrap_or(false),
-            loss: self.loss.as_ref().map_or(Loss::None, LossSpec::model),
+            loss: self.loss.as_ref().map_or(Loss::None, |loss| loss.model(rng)),
             duplicate: self.duplicate.unwrap_or_default().0,
             corrupt: corrupt(self.corrupt.unwrap_or_default()),
             reorder: self.reorder.map_or(Reorder::None, ReorderSpec::model),
@@ -130,7 +133,7 @@ impl LinkSpec {
     }
 
     /// A change for each setting that is given.
-    fn changes(&self) -> Vec<Change> {
+    fn changes(&self, rng: &mut Rng) -> Vec<Change> {
         let queue = (self.queue_ms.is_some() || self.queue_bytes.is_some()).then(|| self.queue());
         let changes = [
             self.rate_mbps.map(|rate| Change::Rate(Some(rate.0))),
@@ -139,7 +142,7 @@ impl LinkSpec {
             self.aqm.map(|aqm| Change::Aqm(aqm.model())),
             self.policer.map(|policer| Change::Policer(Some(policer.model()))),
             self.jitter.map(|jitter| Change::Jitter(jitter.model())),
-            self.loss.as_ref().map(|loss| Change::Loss(loss.model())),
+            self.loss.as_ref().map(|loss| Change::Loss(loss.model(rng))),
             self.duplicate.map(|probability| Change::Duplicate(probability.0)),
             self.corrupt.map(|probability| Change::Corrupt(corrupt(probability))),
             self.reorder.map(|reorder| Change::Reorder(reorder.model())),
@@ -147,16 +150,6 @@ impl LinkSpec {
             self.mtu.map(|mtu| Change::Mtu(Some(usize::from(mtu)))),
         ];
         changes.into_iter().flatten().collect()
-    }
-
-    /// Whether a run depends on the seed because of these settings.
-    fn is_random(&self) -> bool {
-        let positive = |probability: Option<Probability>| probability.is_some_and(|p| p.0 > 0.0);
-        let loss = self.loss.as_ref().is_some_and(LossSpec::is_random);
-        let jitter = self.jitter.is_some_and(|jitter| jitter != JitterSpec::None);
-        let reorder = self.reorder.is_some_and(|reorder| reorder != ReorderSpec::None);
-        let marks = matches!(self.aqm, Some(AqmSpec::Red { .. } | AqmSpec::DualQ));
-        loss || jitter || reorder || marks || positive(self.duplicate) || positive(self.corrupt)
     }
 
     /// Why these settings cannot be changed by a schedule, if so.
@@ -175,16 +168,17 @@ pub(crate) struct LinkSpecs<'a> {
 }
 
 impl LinkSpecs<'_> {
-    /// The directions from the client and to it.
-    pub(crate) fn build(self) -> (LinkConfig, LinkConfig) {
-        let mut up = self.up.over(self.both).config();
-        let mut down = self.down.over(self.both).config();
+    /// The directions from the client and to it. The seed draws where patterns of loss begin.
+    pub(crate) fn build(self, seed: u64) -> (LinkConfig, LinkConfig) {
+        let mut rng = Rng::from_u64(seed ^ SALT);
+        let mut up = self.up.over(self.both).config(&mut rng);
+        let mut down = self.down.over(self.both).config(&mut rng);
         for entry in self.schedule {
             if entry.direction != Direction::Down {
-                up.schedule.extend(entry.scheduled());
+                up.schedule.extend(entry.scheduled(&mut rng));
             }
             if entry.direction != Direction::Up {
-                down.schedule.extend(entry.scheduled());
+                down.schedule.extend(entry.scheduled(&mut rng));
             }
         }
         (up, down)
@@ -197,12 +191,6 @@ impl LinkSpecs<'_> {
         events
     }
 
-    /// Whether a run depends on the seed because of the link.
-    pub(crate) fn is_random(self) -> bool {
-        let scheduled = self.schedule.iter().map(|entry| &entry.set);
-        [self.both, self.up, self.down].into_iter().chain(scheduled).any(LinkSpec::is_random)
-    }
-
     /// The first entry of the schedule that makes no sense, by its number, and why.
     pub(crate) fn problem(self) -> Option<(usize, &'static str)> {
         self.schedule.iter().enumerate().find_map(|(number, entry)| Some((number, entry.problem()?)))
@@ -210,11 +198,11 @@ impl LinkSpecs<'_> {
 }
 
 impl ScheduleSpec {
-    fn scheduled(&self) -> Vec<Scheduled> {
+    fn scheduled(&self, rng: &mut Rng) -> Vec<Scheduled> {
         let repeat = self.repeat.unwrap_or(RepeatSpec { count: Count(1), every_ms: Millis::default() });
         let times = (0..repeat.count.0).map(|turn| self.at_s.0 + repeat.every_ms.0 * turn);
         let suspension = self.suspend.map(|suspend| Change::Suspend(suspend.model()));
-        let changes: Vec<Change> = self.set.changes().into_iter().chain(suspension).collect();
+        let changes: Vec<Change> = self.set.changes(rng).into_iter().chain(suspension).collect();
         let at = |time, change: &Change| Scheduled { at: Instant::ZERO + time, change: change.clone() };
         times.flat_map(|time| changes.iter().map(move |change| at(time, change))).collect()
     }
@@ -229,7 +217,7 @@ impl ScheduleSpec {
     }
 
     fn problem(&self) -> Option<&'static str> {
-        let nothing = self.suspend.is_none() && self.set.changes().is_empty();
+        let nothing = self.suspend.is_none() && self.set == LinkSpec::default();
         let nothing = nothing.then_some("an entry needs `suspend`, or `set` with something in it");
         self.set.not_scheduled().or(nothing)
     }

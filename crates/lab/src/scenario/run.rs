@@ -112,7 +112,7 @@ impl Scenario {
         }
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
-        let (up, down) = self.link().build();
+        let (up, down) = self.link().build(report.seed);
         let measuring = Measuring {
             scenario: &self.name,
             controller: controller.as_str(),
@@ -132,7 +132,7 @@ impl Scenario {
     /// # Errors
     /// This version does not have the controller.
     pub fn lab(&self, controller: ControllerName, seed: u64) -> Result<Lab, ScenarioError> {
-        let (up, down) = self.link().build();
+        let (up, down) = self.link().build(seed);
         let congestion = self.congestion(controller)?;
         let client = TransportConfig { congestion: congestion.clone(), ..self.client_config() };
         let server = TransportConfig { congestion, ..self.server_config() };

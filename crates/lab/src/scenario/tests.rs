@@ -67,7 +67,7 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
 
 #[test]
 fn one_direction_goes_before_both() {
-    let (up, down) = Scenario::parse("s", SCENARIO).unwrap().link().build();
+    let (up, down) = Scenario::parse("s", SCENARIO).unwrap().link().build(1);
     assert_eq!((up.rate_bps, down.rate_bps), (Some(10_000_000), Some(2_500_000)));
     assert_eq!(up.delay, down.delay);
 }
@@ -75,7 +75,7 @@ fn one_direction_goes_before_both() {
 #[test]
 fn a_schedule_can_repeat_a_change_in_one_direction() {
     let schedule = "[[schedule]]\nat_s = 1\ndirection = \"up\"\nset = { delay_ms = 5 }\nrepeat = { count = 3, every_ms = 250 }\n";
-    let (up, down) = Scenario::parse("s", &format!("{SCENARIO}{schedule}")).unwrap().link().build();
+    let (up, down) = Scenario::parse("s", &format!("{SCENARIO}{schedule}")).unwrap().link().build(1);
     let times: Vec<u64> = up.schedule.iter().map(|entry| entry.at.as_nanos() / 1_000_000).collect();
     assert_eq!(times, [1_000, 1_250, 1_500]);
     assert!(down.schedule.is_empty());
@@ -92,14 +92,23 @@ fn a_schedule_can_suspend_the_link() {
 }
 
 #[test]
-fn links_with_chance_and_ratios_are_checked_with_many_seeds() {
-    let scenario = Scenario::parse("s", SCENARIO).unwrap();
-    assert_eq!((scenario.runs(), scenario.runs_for(Metric::CompletionS)), (1, 1));
-    assert_eq!(scenario.runs_for(Metric::TimersRatio), 20);
-    let schedule = "[[schedule]]\nat_s = 1\nset = { loss = { uniform = { probability = 0.1 } } }\n";
-    assert_eq!(Scenario::parse("s", &format!("{SCENARIO}{schedule}")).unwrap().runs(), 20);
-    let named = Scenario::parse("s", &format!("runs = 7\n{SCENARIO}{schedule}")).unwrap();
-    assert_eq!((named.runs(), named.runs_for(Metric::TimersRatio)), (7, 7));
+fn every_scenario_is_judged_over_many_seeds() {
+    assert_eq!(Scenario::parse("s", SCENARIO).unwrap().runs(), 20);
+    assert_eq!(Scenario::parse("s", &format!("runs = 7\n{SCENARIO}")).unwrap().runs(), 7);
+}
+
+#[test]
+fn the_seed_decides_where_a_pattern_of_loss_begins() {
+    let losses = |pattern: &str| {
+        let text = SCENARIO.replace("[link]", &format!("[link]\nloss = {{ pattern = {{ {pattern} }} }}"));
+        let scenario = Scenario::parse("s", &text).unwrap();
+        let of = |seed| scenario.link().build(seed).0.loss;
+        let all: Vec<_> = (1..=20).map(|seed| format!("{:?}", of(seed))).collect();
+        assert_eq!(of(3), of(3));
+        all.into_iter().collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert!(losses("period = 64, lost = 2") > 10);
+    assert_eq!(losses("period = 64, offset = 32, lost = 2"), 1);
 }
 
 #[test]
@@ -108,7 +117,7 @@ fn settings_change_by_their_path() {
     let settings =
         ["up.rate_mbps=1", "connection.0.streams=3", "controller=newreno", "link.loss=\"everything\""];
     let changed = scenario.with_settings(settings).unwrap();
-    assert_eq!(changed.link().build().0.rate_bps, Some(1_000_000));
+    assert_eq!(changed.link().build(1).0.rate_bps, Some(1_000_000));
     assert_eq!(changed.file.connection[0].client_workload().streams, 3);
     assert_eq!(changed.default_controller(), Some(ControllerName::Newreno));
     assert_eq!(changed.name(), "s");

@@ -28,6 +28,10 @@ pub struct Red {
     /// Whether chosen packets that are ECN-capable are marked rather than dropped (RFC 3168 §5). Above `max_bytes`
     /// they are dropped all the same.
     pub ecn: bool,
+    /// Whether the probability is the very share of packets that are chosen: it adds up from packet to packet, and
+    /// whenever it exceeds 1 a packet is chosen. Else the choices are spread as the paper has it, which makes them up
+    /// to twice as many as the probability says.
+    pub exact_share: bool,
 }
 
 const IDLE_PACKET_BITS: u64 = 1_500 * 8;
@@ -36,7 +40,7 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 impl Red {
     /// The thresholds, with a probability of at most 0.1, the classic weight of 0.002, and drops only.
     pub const fn between(min_bytes: u64, max_bytes: u64) -> Self {
-        Self { min_bytes, max_bytes, probability_max: 0.1, weight: 0.002, ecn: false }
+        Self { min_bytes, max_bytes, probability_max: 0.1, weight: 0.002, ecn: false, exact_share: false }
     }
 }
 
@@ -49,6 +53,8 @@ pub(super) struct RedQueue {
     average: f64,
     /// Packets since the last one that was chosen.
     spared: u32,
+    /// [`Red::exact_share`]: what has added up since the last choice.
+    due: f64,
     /// When the queue was last found empty by the transmitter.
     idle_since: Option<Instant>,
 }
@@ -63,7 +69,7 @@ enum Verdict {
 
 impl RedQueue {
     pub(super) fn new(setting: Red, limit: QueueLimit) -> Self {
-        Self { setting, limit, fifo: Fifo::default(), average: 0.0, spared: 0, idle_since: None }
+        Self { setting, limit, fifo: Fifo::default(), average: 0.0, spared: 0, due: 0.0, idle_since: None }
     }
 
     fn update_average(&mut self, transmitter: Transmitter, now: Instant) {
@@ -90,6 +96,14 @@ impl RedQueue {
             return Verdict::Keep;
         }
         let base = probability_max * (self.average - min) / (max - min);
+        if self.setting.exact_share {
+            self.due += base;
+            if self.due <= 1.0 {
+                return Verdict::Keep;
+            }
+            self.due -= 1.0;
+            return Verdict::Signal;
+        }
         let left = 1.0 - f64::from(self.spared) * base;
         // Without anything left the packet is due.
         let probability = if left > 0.0 { base / left } else { 1.0 };

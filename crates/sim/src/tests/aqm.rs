@@ -71,6 +71,21 @@ fn the_limit_holds_for_every_discipline() {
 }
 
 #[test]
+fn red_drops_the_exact_share_if_it_is_told_to() {
+    // The average follows at once, and halfway between the thresholds half of the packets are due: a load of twice the
+    // rate settles there.
+    let exact = Red { weight: 1.0, probability_max: 1.0, exact_share: true, ..Red::between(12_500, 320_000) };
+    let mut line = Line::new(1, managed(Aqm::Red(exact)));
+    line.world.record(line.link, line.a, millis(10));
+    run(&mut line, &[stream(Ecn::NotEct, 20_000)], Duration::from_secs(30));
+    let trace = line.world.link_trace(line.link, line.a).expect("it is recorded");
+    let later = trace.queue.iter().filter(|sample| sample.at > Instant::from_millis(5_000));
+    let (sum, count) = later.fold((0, 0), |(sum, count), sample| (sum + sample.bytes, count + 1));
+    let average = sum / count;
+    assert!((22_500..220_000).contains(&average), "{average}");
+}
+
+#[test]
 fn red_keeps_the_average_between_the_thresholds() {
     let red = Red { weight: 0.02, probability_max: 0.5, ..Red::between(12_500, 37_500) };
     let mut line = Line::new(1, managed(Aqm::Red(red)));

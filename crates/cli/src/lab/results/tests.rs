@@ -11,7 +11,7 @@ fn points() -> Vec<Point> {
 }
 
 fn add(results: &mut Results, point: &Point) {
-    results.add(&GridLine::new(point, Err("did not run, \"really\"".to_owned()))).unwrap();
+    results.add(&GridLine::new(point, &Stamp::default(), Err("did not run, \"really\"".to_owned()))).unwrap();
 }
 
 #[test]
@@ -20,14 +20,14 @@ fn what_is_in_the_file_is_known_and_a_line_that_was_cut_is_not() {
         let dir = TestDir::new("results");
         let path = dir.path().join("results");
         let points = points();
-        let mut results = Results::to_file(&path, format).unwrap();
+        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
         add(&mut results, &points[0]);
         add(&mut results, &points[1]);
         drop(results);
         let complete = fs::read_to_string(&path).unwrap();
         fs::write(&path, &complete[..complete.len() - 5]).unwrap();
 
-        let mut results = Results::to_file(&path, format).unwrap();
+        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
         let known: Vec<bool> = points.iter().map(|point| results.has(point)).collect();
         assert_eq!(known, [true, false, false], "{format:?}");
         add(&mut results, &points[1]);
@@ -40,7 +40,7 @@ fn what_is_in_the_file_is_known_and_a_line_that_was_cut_is_not() {
 fn a_csv_file_has_one_header_and_as_many_fields_in_each_line() {
     let dir = TestDir::new("results");
     let path = dir.path().join("results.csv");
-    let mut results = Results::to_file(&path, Results::format_of(Some(&path))).unwrap();
+    let mut results = Results::to_file(&path, Results::format_of(Some(&path)), Stamp::default()).unwrap();
     points().iter().for_each(|point| add(&mut results, point));
     drop(results);
     let text = fs::read_to_string(&path).unwrap();
@@ -48,5 +48,21 @@ fn a_csv_file_has_one_header_and_as_many_fields_in_each_line() {
     assert_eq!(lines.len(), 1 + 3);
     assert!(lines[0].starts_with("id,link.loss,scenario,controller,seed,"), "{}", lines[0]);
     assert!(lines[1].ends_with(",\"did not run, \"\"really\"\"\""), "{}", lines[1]);
-    assert_eq!(first_field(lines[1]), points()[0].id());
+    assert_eq!(first_field(lines[1]), Stamp::default().id(&points()[0]));
+}
+
+#[test]
+fn results_of_a_scenario_that_has_changed_are_dropped() {
+    for format in [GridFormat::Jsonl, GridFormat::Csv] {
+        let dir = TestDir::new("results");
+        let path = dir.path().join("results");
+        let points = points();
+        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        points.iter().for_each(|point| add(&mut results, point));
+        drop(results);
+        let changed = Stamp { scenario_sha256: "0123456789abcdef0123".to_owned() };
+        let results = Results::to_file(&path, format, changed).unwrap();
+        assert_eq!((results.dropped(), results.has(&points[0])), (3, false), "{format:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "", "{format:?}");
+    }
 }

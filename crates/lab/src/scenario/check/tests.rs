@@ -25,7 +25,7 @@ goal = 0.9
 
 fn rows(only: Option<ControllerName>) -> Vec<Row> {
     let scenario = Scenario::parse("small", SCENARIO).unwrap();
-    let check = Check::new(vec![scenario], only).unwrap();
+    let check = Check::new(vec![scenario], only, None).unwrap();
     let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
     check.rows(&results)
 }
@@ -51,7 +51,7 @@ fn a_check_of_one_controller_leaves_the_others_out() {
 fn a_run_that_fails_misses_its_goal_and_says_why() {
     let text = SCENARIO.replace("[link]", "[link]\nloss = \"everything\"");
     let scenario = Scenario::parse("dead", &text).unwrap();
-    let check = Check::new(vec![scenario], Some(ControllerName::Cubic)).unwrap();
+    let check = Check::new(vec![scenario], Some(ControllerName::Cubic), None).unwrap();
     let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
     let rows = check.rows(&results);
     assert_eq!((rows[0].measured, rows[0].verdict), (None, Verdict::Missed));
@@ -66,7 +66,8 @@ fn whatever_hangs_is_later_than_whatever_does_not() {
     let with = |baseline: &str, loss: &str| {
         let text = SCENARIO.replace("[baseline]", &format!("[baseline]\n{baseline}")).replace("[link]", loss);
         let check =
-            Check::new(vec![Scenario::parse("s", &text).unwrap()], Some(ControllerName::Newreno)).unwrap();
+            Check::new(vec![Scenario::parse("s", &text).unwrap()], Some(ControllerName::Newreno), None)
+                .unwrap();
         let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
         check.rows(&results).remove(0)
     };
@@ -76,4 +77,13 @@ fn whatever_hangs_is_later_than_whatever_does_not() {
         assert_eq!((row.measured, row.verdict), (None, Verdict::Missed));
         assert!(row.note.is_some(), "{row:?}");
     }
+}
+
+#[test]
+fn the_number_of_seeds_can_be_chosen_for_all_rows() {
+    let tasks = |seeds| {
+        let scenario = Scenario::parse("small", SCENARIO).unwrap();
+        Check::new(vec![scenario], Some(ControllerName::Cubic), seeds).unwrap().tasks().len()
+    };
+    assert_eq!((tasks(None), tasks(Some(5))), (2, 5));
 }

@@ -1,0 +1,61 @@
+//! What the lab prints: results must not be lost without a word.
+
+use std::io::{self, ErrorKind, Write};
+
+use fulmar_lab::scenario::{Figures, Scenario};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::report::Output;
+
+/// The version that makes the figures.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A run as `--json` prints it: the figures, and what repeats them.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct RunLine {
+    #[serde(flatten)]
+    pub(super) figures: Figures,
+    /// What was changed of the scenario, by its path in the file.
+    settings: serde_json::Map<String, Value>,
+    /// The SHA-256 of the scenario's file.
+    scenario_sha256: String,
+    /// The version of Fulmar.
+    version: &'static str,
+}
+
+impl RunLine {
+    /// The figures of a run of `scenario` with these settings, each as `key=value`.
+    pub(super) fn new(figures: Figures, scenario: &Scenario, settings: &[String]) -> Self {
+        let pairs = settings.iter().filter_map(|setting| setting.split_once('='));
+        let settings = pairs.map(|(key, value)| (key.trim().to_owned(), Value::from(value.trim()))).collect();
+        Self { figures, settings, scenario_sha256: scenario.sha256(), version: VERSION }
+    }
+
+    /// The settings in words, each behind a space.
+    pub(super) fn change(&self) -> String {
+        let told = |(key, value): (&String, &Value)| format!(" {key}={}", value.as_str().unwrap_or_default());
+        self.settings.iter().map(told).collect()
+    }
+}
+
+/// Prints `object` with `--json`, else the lines of `text`. Whoever reads may have gone; everything else that keeps
+/// results from being written is a failure.
+pub(super) fn print<T: Serialize>(
+    output: Output,
+    object: &T,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let line = match output.is_json() {
+        true => serde_json::to_string(object).map_err(io::Error::other),
+        false => Ok(text()),
+    };
+    let mut stdout = io::stdout().lock();
+    match line.and_then(|line| writeln!(stdout, "{line}")).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::io("cannot write to standard output")(error))
+        }
+        _ => Ok(()),
+    }
+}

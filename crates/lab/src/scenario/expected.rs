@@ -1,0 +1,102 @@
+//! Verdicts that are expected of a version: which goals it does not reach.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Row, ScenarioError, Verdict};
+
+/// The rows that are missed, as a file lists them; all others are met.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// The number of seeds of each row, by which the list was made.
+    pub seeds: u32,
+    /// `SCENARIO CONTROLLER FIGURE` of each.
+    missed: BTreeSet<String>,
+}
+
+/// What is not as expected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Surprises {
+    /// Rows that are missed and were met.
+    pub newly_missed: Vec<String>,
+    /// Rows that are met and were missed.
+    pub newly_met: Vec<String>,
+}
+
+/// What stands before the list.
+const HEAD: &str = "\
+# The goals that this version misses: `fulmar lab check --expected FILE` fails if another one is missed, and asks to
+# write this file anew (`--write-expected FILE`) if one of these is met. Goals are never changed to shorten the list.
+";
+
+impl Expected {
+    /// Reads a list. `name` is its name in complaints.
+    ///
+    /// # Errors
+    /// The first thing in the text that makes no sense, with its place.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        toml::from_str(text).map_err(|error| ScenarioError::parsing(name, text, &error))
+    }
+
+    /// The list that these rows make.
+    pub fn of(rows: &[Row], seeds: u32) -> Self {
+        let missed = rows.iter().filter(|row| row.verdict == Verdict::Missed);
+        Self { seeds, missed: missed.map(key).collect() }
+    }
+
+    /// The list as a file.
+    pub fn to_toml(&self) -> String {
+        let mut text = format!("{HEAD}seeds = {}\nmissed = [\n", self.seeds);
+        for row in &self.missed {
+            let _ = writeln!(text, "  \"{row}\",");
+        }
+        text + "]\n"
+    }
+
+    /// What is not as expected of these rows. What is listed and was not measured is no surprise.
+    pub fn compare(&self, rows: &[Row]) -> Surprises {
+        let of = |verdict: Verdict, listed: bool| {
+            let rows = rows.iter().filter(move |row| row.verdict == verdict);
+            rows.map(key).filter(|key| self.missed.contains(key) == listed).collect()
+        };
+        Surprises { newly_missed: of(Verdict::Missed, false), newly_met: of(Verdict::Met, true) }
+    }
+}
+
+fn key(row: &Row) -> String {
+    format!("{} {} {}", row.scenario, row.controller, row.metric)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::ControllerName;
+
+    fn row(scenario: &str, verdict: Verdict) -> Row {
+        Row {
+            scenario: scenario.to_owned(),
+            controller: ControllerName::Bbr,
+            metric: "completion_s",
+            reference: None,
+            goal: Some(1.0),
+            measured: None,
+            verdict,
+            note: None,
+        }
+    }
+
+    #[test]
+    fn what_was_met_must_stay_so_and_what_was_missed_may_become_better() {
+        let before = [row("a", Verdict::Met), row("b", Verdict::Missed), row("c", Verdict::Told)];
+        let expected = Expected::of(&before, 5);
+        assert_eq!(Expected::parse("expected.toml", &expected.to_toml()).unwrap(), expected);
+        let nothing = Surprises { newly_missed: Vec::new(), newly_met: Vec::new() };
+        assert_eq!(expected.compare(&before), nothing);
+        let surprises = expected.compare(&[row("a", Verdict::Missed), row("b", Verdict::Met)]);
+        assert_eq!(surprises.newly_missed, ["a bbr completion_s"]);
+        assert_eq!(surprises.newly_met, ["b bbr completion_s"]);
+    }
+}
