@@ -246,6 +246,7 @@ fn a_refusal_ends_nothing_once_the_server_was_heard() {
         assert_eq!(pair.lost(Side::Client), None, "after {millis} ms");
         pair.transfer(Side::Client, 1_000, Duration::from_secs(1));
     }
+}
 
 #[test]
 fn an_idle_timeout_lasts_three_probe_timeouts_however_short_it_was_agreed() {
