@@ -24,11 +24,6 @@ const PROBES: u8 = 2;
 const STALL_PATIENCE: u32 = 4;
 const LATE_PATIENCE: u32 = 16;
 
-/// After so many probe timeouts in a row a client goes over to another connection ID. A NAT may have given it another port,
-/// and there are servers that know a connection ID at one address only: what comes from another one under the same ID is
-/// nothing to them.
-const STRANGER_PTOS: u32 = 2;
-
 /// After so many probe timeouts in a row, ECN marks are suspected of being the reason (RFC 9000 §13.4.2).
 const ECN_PATIENCE_PTOS: u32 = 2;
 
@@ -210,9 +205,6 @@ impl Connection {
             for probed in shared.into_iter().chain([data]).flatten() {
                 self.demand_probes(now, probed, probes);
             }
-        }
-        if count == STRANGER_PTOS && self.side.is_client() && self.handshake.is_confirmed() {
-            self.change_cid(id);
         }
         let Some(path) = self.paths.get_mut(id) else { return };
         // Suspicion of marks that used to arrive ends nothing, and packets of the peer may end the silence next.

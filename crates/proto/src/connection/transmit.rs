@@ -161,14 +161,7 @@ impl Connection {
             && self.handshake.is_confirmed()
             && !path.space.has_ack_eliciting_in_flight()
             && self.sender(now, id).is_some_and(|mut sender| sender.wants_any());
-        if resumes {
-            self.change_cid(id);
-        }
-    }
-
-    /// Goes over to another connection ID of the peer, if there is one.
-    pub(super) fn change_cid(&mut self, id: PathId) {
-        let Some(path) = self.paths.get_mut(id) else { return };
+        let Some(path) = self.paths.get_mut(id).filter(|_| resumes) else { return };
         if path.remote_cids.rotate(&mut self.outbox.endpoint_events) {
             path.on_cids_changed(&mut self.outbox.endpoint_events);
             path.pending.raise(Pending::ALL);
