@@ -217,6 +217,7 @@ impl Cubic {
 
     fn react(&mut self, now: Instant, cause: Cause) {
         self.recovery.enter(now);
+        self.end_trial();
         if cause == Cause::Loss {
             if let Some(random_loss) = &mut self.random_loss {
                 // Half of the step back.
@@ -260,8 +261,16 @@ impl Cubic {
         }
     }
 
+    /// What losses show from now on says nothing about the last reaction, and must not undo it.
+    fn end_trial(&mut self) {
+        if let Some(random_loss) = &mut self.random_loss {
+            random_loss.end_trial();
+        }
+    }
+
     /// Goes to `window`, from a window that the path never carried: that one is nothing to return to.
     fn retreat(&mut self, window: u64) {
+        self.end_trial();
         let state = &mut self.state;
         state.window = window.max(minimum_window(self.max_datagram_size));
         state.ssthresh = Some(state.window);
@@ -279,9 +288,11 @@ impl Controller for Cubic {
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
-        let window = self.state.window;
-        if self.random_loss.as_mut().is_some_and(|random_loss| random_loss.on_ack(now, ack, window)) {
-            self.undo_reaction();
+        if let Some(random_loss) = &mut self.random_loss {
+            random_loss.on_ack(now, ack);
+            if random_loss.trial_was_in_vain(self.state.window) {
+                self.undo_reaction();
+            }
         }
         if let Some(retreat) = self.slow_start.check_unvalidated(now, ack, u64::from(self.max_datagram_size))
         {
@@ -334,6 +345,7 @@ impl Controller for Cubic {
         if event.persistent {
             // RFC 9002 §7.6.2 and RFC 9438 §4.8: slow start from the minimum; the next stage begins at its
             // plateau.
+            self.end_trial();
             self.state.window = minimum_window(self.max_datagram_size);
             self.state.plateau = None;
             self.state.stage = None;

@@ -29,7 +29,7 @@ const RATE_MAX: u64 = ONE / 5;
 /// The rate is a mean over the latest packets that forgets with this weight: a burst of ten packets is [`TOLERANCE`] of it.
 const WEIGHT: u64 = 512;
 
-/// A mean over fewer packets sees heavy losses within a round trip. It may exceed what is tolerated by this much, four times
+/// A mean over fewer packets sees heavy losses within a round trip. It may exceed what is tolerated by this much, five times
 /// the deviation that a tolerable rate has in it.
 const FAST_WEIGHT: u64 = 64;
 const FAST_TOLERANCE: u64 = ONE / 16;
@@ -85,9 +85,8 @@ impl Trial {
 }
 
 impl RandomLoss {
-    /// Takes an ACK frame; `window` is the controller's. Returns whether it ends a trial in which the path has lost as much as
-    /// before: the last reaction had no cause.
-    pub(in crate::congestion) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>, window: u64) -> bool {
+    /// Takes an ACK frame.
+    pub(in crate::congestion) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.min_rtt = ack.rtt.min();
         if let Some(sample) = ack.rtt_sample {
             self.delay.on_sample(now, sample, self.min_rtt);
@@ -96,10 +95,15 @@ impl RandomLoss {
             self.rate -= self.rate / WEIGHT;
             self.fast_rate -= self.fast_rate / FAST_WEIGHT;
         }
-        self.trial.take_if(|trial| window >= trial.window_max);
         if let Some(trial) = self.trial.as_mut().filter(|trial| ack.largest_sent_time > trial.since) {
             trial.acked += ack.acked_packets;
         }
+    }
+
+    /// Looks at the trial after an ACK frame; `window` is the controller's. Returns whether it has ended and the path has lost as
+    /// much as before: the last reaction had no cause.
+    pub(in crate::congestion) fn trial_was_in_vain(&mut self, window: u64) -> bool {
+        self.trial.take_if(|trial| window >= trial.window_max);
         self.trial.take_if(|trial| trial.is_over()).is_some_and(|trial| self.judge(trial))
     }
 
@@ -115,14 +119,18 @@ impl RandomLoss {
     }
 
     /// The controller reacts to losses: what is lost from now on, until the window grows to `window_max`, shows whether that
-    /// helps.
+    /// helps. A trial that was under way shows nothing any more.
     pub(in crate::congestion) fn on_reaction(&mut self, now: Instant, window_max: u64) {
-        if self.trial.is_none() && self.is_empty() {
-            // Heavy losses are recent: the longer mean is still far below them.
-            let is_heavy = self.fast_rate > self.rate + FAST_TOLERANCE;
-            let before = if is_heavy { self.fast_rate } else { self.rate };
-            self.trial = Some(Trial { since: now, before, acked: 0, lost: 0, window_max });
-        }
+        // Heavy losses are recent: the longer mean is still far below them.
+        let is_heavy = self.fast_rate > self.rate + FAST_TOLERANCE;
+        let before = if is_heavy { self.fast_rate } else { self.rate };
+        let trial = Trial { since: now, before, acked: 0, lost: 0, window_max };
+        self.trial = self.is_empty().then_some(trial);
+    }
+
+    /// The window changes for another reason than losses: what is lost from now on shows nothing about the last reaction.
+    pub(in crate::congestion) fn end_trial(&mut self) {
+        self.trial = None;
     }
 
     /// Counts the loss of `packets`, the newest of them sent at `sent`, and returns whether they may be random and need no

@@ -289,7 +289,7 @@ impl Controller for Bbr {
         self.delivered = ack.total_delivered;
         self.newest_acked = self.newest_acked.max(ack.largest_sent_time);
         self.check_unvalidated_flight(now, ack);
-        self.losses.random.on_ack(now, ack, self.control.window);
+        self.losses.random.on_ack(now, ack);
         let rs = self.sample(now, ack);
         if let Some(rtt) = rs.rtt {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));

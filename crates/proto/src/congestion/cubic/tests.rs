@@ -284,3 +284,73 @@ fn losses_that_were_none_undo_what_the_flight_seemed_to_show() {
     cubic.on_spurious_loss(at(1_070), &SpuriousLoss { bytes: 12_000, ..spurious(at(999)) });
     assert_eq!((cubic.window(), cubic.ssthresh()), (100_000, None));
 }
+
+/// A path without a queue that loses one packet in 20, right after the reaction to that; one packet arrives in a millisecond.
+fn in_a_trial() -> (Cubic, Lossy) {
+    let config = CubicConfig { initial_window: Some(1_000_000), ..CubicConfig::default() };
+    let mut cubic = Cubic::new(&config, SIZE);
+    cubic.state.ssthresh = Some(1_000_000);
+    let mut path = Lossy { now: at(1_000), rtt: rtt(Duration::from_millis(20)) };
+    let reaction = (0..200).find(|_| path.lose_one_in_20(&mut cubic) < 1_000_000);
+    assert!(reaction.is_some_and(|n| n > 0), "some losses are tolerated before the reaction");
+    (cubic, path)
+}
+
+struct Lossy {
+    now: Instant,
+    rtt: Rtt,
+}
+
+impl Lossy {
+    /// Returns the window then.
+    fn lose_one_in_20(&mut self, cubic: &mut Cubic) -> u64 {
+        for _ in 1..20 {
+            self.now += Duration::from_millis(1);
+            let rtt_sample = Some(self.rtt.min());
+            // A sender that does not use its window, so that it does not grow.
+            let ack = AckEvent { app_limited: true, rtt_sample, ..ack(1_200, self.now, &self.rtt) };
+            cubic.on_ack(self.now, &ack);
+        }
+        self.now += Duration::from_millis(1);
+        cubic.on_congestion(self.now, &loss(self.now));
+        cubic.window()
+    }
+
+    /// The window when a trial would have ended long ago.
+    fn lose_for_long(&mut self, cubic: &mut Cubic) -> u64 {
+        (0..60).map(|_| self.lose_one_in_20(cubic)).last().unwrap_or_default()
+    }
+}
+
+#[test]
+fn a_reaction_that_was_in_vain_is_undone() {
+    let (mut cubic, mut path) = in_a_trial();
+    assert_eq!(cubic.window(), 700_000);
+    assert_eq!(path.lose_for_long(&mut cubic), 1_000_000);
+}
+
+#[test]
+fn a_reaction_to_marks_is_not_undone_by_what_losses_show() {
+    let (mut cubic, mut path) = in_a_trial();
+    path.now += Duration::from_millis(1);
+    cubic.on_congestion(path.now, &CongestionEvent { cause: Cause::Ecn { ce: 1 }, ..loss(path.now) });
+    assert_eq!(cubic.window(), 490_000);
+    assert!(path.lose_for_long(&mut cubic) <= 490_000);
+}
+
+#[test]
+fn persistent_congestion_is_not_undone_by_what_losses_show() {
+    let (mut cubic, mut path) = in_a_trial();
+    path.now += Duration::from_millis(1);
+    cubic.on_congestion(path.now, &CongestionEvent { persistent: true, ..loss(path.now) });
+    assert_eq!(cubic.window(), minimum_window(SIZE));
+    assert_eq!(path.lose_for_long(&mut cubic), minimum_window(SIZE));
+}
+
+#[test]
+fn a_retreat_is_not_undone_by_what_losses_show() {
+    let (mut cubic, mut path) = in_a_trial();
+    cubic.on_resume(path.now, ResumeStep::Retreat { window: 100_000 });
+    assert_eq!(cubic.window(), 100_000);
+    assert!(path.lose_for_long(&mut cubic) <= 100_000);
+}

@@ -32,7 +32,8 @@ impl Path {
             self.now += STEP;
             let ack = ack(u64::from(SIZE), self.now, &rtt);
             let ack = AckEvent { rtt_sample: Some(RTT + self.extra), ..ack };
-            in_vain |= self.random.on_ack(self.now, &ack, self.window);
+            self.random.on_ack(self.now, &ack);
+            in_vain |= self.random.trial_was_in_vain(self.window);
         }
         in_vain
     }
@@ -46,6 +47,15 @@ impl Path {
         (0..count).fold(true, |all, _| {
             self.acknowledge(period - 1);
             self.lose(1) && all
+        })
+    }
+
+    /// Loses one packet in `period`, long enough for a trial. Returns whether one has ended in vain.
+    fn is_trial_in_vain(&mut self, period: u32) -> bool {
+        (0..40).fold(false, |any, _| {
+            let ended = self.acknowledge(period - 1);
+            self.lose(1);
+            any || ended
         })
     }
 
@@ -81,12 +91,7 @@ fn losses_of_one_in_twenty_are_congestion_until_a_trial_has_shown_something_else
     let mut path = Path::new();
     path.lose_until_reaction(20);
     // As many are lost after the reaction: it was in vain, and so many losses are tolerated from then on.
-    let mut in_vain = false;
-    for _ in 0..40 {
-        in_vain |= path.acknowledge(19);
-        assert!(path.lose(1));
-    }
-    assert!(in_vain);
+    assert!(path.is_trial_in_vain(20));
     assert!(path.lose_one_in(20, 200));
 }
 
@@ -102,12 +107,7 @@ fn losses_that_a_reaction_ends_are_congestion() {
 fn losses_that_a_reaction_makes_fewer_are_congestion() {
     let mut path = Path::new();
     path.lose_until_reaction(10);
-    let in_vain = (0..40).fold(false, |any, _| {
-        let ended = path.acknowledge(79);
-        path.lose(1);
-        any || ended
-    });
-    assert!(!in_vain);
+    assert!(!path.is_trial_in_vain(80));
     path.lose_until_reaction(10);
 }
 
@@ -116,12 +116,7 @@ fn a_trial_is_not_in_vain_where_a_queue_stands() {
     let mut path = Path::new();
     path.lose_until_reaction(20);
     path.extra = Duration::from_millis(20);
-    let in_vain = (0..40).fold(false, |any, _| {
-        let ended = path.acknowledge(19);
-        path.lose(1);
-        any || ended
-    });
-    assert!(!in_vain);
+    assert!(!path.is_trial_in_vain(20));
 }
 
 #[test]
@@ -139,12 +134,7 @@ fn a_trial_shows_nothing_once_the_window_has_grown_back() {
     let mut path = Path::new();
     path.lose_until_reaction(20);
     path.window = WINDOW + 1;
-    let in_vain = (0..40).fold(false, |any, _| {
-        let ended = path.acknowledge(19);
-        path.lose(1);
-        any || ended
-    });
-    assert!(!in_vain);
+    assert!(!path.is_trial_in_vain(20));
 }
 
 #[test]
@@ -164,4 +154,33 @@ fn a_loss_with_a_queue_of_the_senders_own_is_not() {
     path.acknowledge(500);
     assert!(path.random.tolerates(3, path.now, true));
     assert!(!path.random.tolerates(8, path.now, true));
+}
+
+#[test]
+fn a_later_reaction_begins_the_trial_anew() {
+    let mut path = Path::new();
+    path.lose_until_reaction(20);
+    path.lose_one_in(20, 7);
+    path.random.on_reaction(path.now, WINDOW + 1);
+    assert!(!path.acknowledge(20), "the trial of the first reaction would be over");
+    assert!(path.is_trial_in_vain(20));
+}
+
+#[test]
+fn a_later_reaction_to_a_queue_ends_the_trial() {
+    let mut path = Path::new();
+    path.lose_until_reaction(20);
+    path.extra = Duration::from_millis(20);
+    path.acknowledge(60);
+    path.random.on_reaction(path.now, WINDOW + 1);
+    path.extra = Duration::ZERO;
+    assert!(!path.is_trial_in_vain(20));
+}
+
+#[test]
+fn a_trial_that_was_ended_shows_nothing() {
+    let mut path = Path::new();
+    path.lose_until_reaction(20);
+    path.random.end_trial();
+    assert!(!path.is_trial_in_vain(20));
 }
