@@ -135,7 +135,7 @@ impl Bbr1 {
         percent(volume(bandwidth, rtt), gain).max(quanta).max(MIN_PIPE_PACKETS * self.packet)
     }
 
-    /// The pace on a long path before anything is known of it; zero elsewhere.
+    /// The pace before anything is known of the path; zero later.
     fn first_pace(&self) -> u64 {
         if self.phase == Phase::Startup { self.trains.first_pace() } else { 0 }
     }
@@ -297,9 +297,7 @@ impl Bbr1 {
 
 impl Controller for Bbr1 {
     fn on_sent(&mut self, now: Instant, sent: &Sent) {
-        if self.phase == Phase::Startup {
-            self.trains.on_sent(now, sent);
-        }
+        self.trains.on_sent(now, sent);
         if sent.bytes_in_flight == sent.bytes && sent.app_limited {
             self.idle_restart = true;
             self.aggregation.restart(now);

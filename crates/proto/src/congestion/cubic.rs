@@ -282,9 +282,7 @@ impl Cubic {
 
 impl Controller for Cubic {
     fn on_sent(&mut self, now: Instant, sent: &Sent) {
-        if self.state.ssthresh.is_none() {
-            self.slow_start.on_sent(now, sent);
-        }
+        self.slow_start.on_sent(now, sent);
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {

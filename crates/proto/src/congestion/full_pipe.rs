@@ -1,5 +1,5 @@
-//! Whether the pipe is full: the rate of delivery has stopped growing (draft-ietf-ccwg-bbr, BBR.full_bw_reached). The start on
-//! long paths and BBR version 1 use it as well.
+//! Whether the pipe is full: the rate of delivery has stopped growing (draft-ietf-ccwg-bbr, BBR.full_bw_reached). The start with
+//! packet trains and BBR version 1 use it as well.
 
 use super::units::percent;
 

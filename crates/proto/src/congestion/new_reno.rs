@@ -56,9 +56,7 @@ impl NewReno {
 
 impl Controller for NewReno {
     fn on_sent(&mut self, now: Instant, sent: &Sent) {
-        if self.window.ssthresh.is_none() {
-            self.slow_start.on_sent(now, sent);
-        }
+        self.slow_start.on_sent(now, sent);
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {

@@ -30,6 +30,8 @@ pub(super) struct PacketTrain {
     acked: u64,
     first_ack: Option<FirstAck>,
     rate: Option<u64>,
+    /// Whether its acknowledgements came within [`MIN_TIME`]: the path may be faster than it shows.
+    is_too_short: bool,
 }
 
 /// The first acknowledgement of a train.
@@ -44,7 +46,15 @@ struct FirstAck {
 impl PacketTrain {
     /// The train that begins with a packet of `bytes`.
     pub(super) fn new(now: Instant, bytes: u64) -> Self {
-        Self { first_sent: now, last_sent: now, bytes, acked: 0, first_ack: None, rate: None }
+        Self {
+            first_sent: now,
+            last_sent: now,
+            bytes,
+            acked: 0,
+            first_ack: None,
+            rate: None,
+            is_too_short: false,
+        }
     }
 
     /// Takes a packet that leaves. Returns false if that is too late to belong to the train.
@@ -90,6 +100,7 @@ impl PacketTrain {
         if later == 0 && delay < MIN_TIME {
             return;
         }
+        self.is_too_short |= delay < MIN_TIME;
         let by_delay = rate(self.acked, delay.max(MIN_TIME));
         let spacing = now.saturating_since(first.came).max(MIN_TIME / 2);
         let by_spacing = if later > 0 { rate(later, spacing) } else { u64::MAX };
@@ -99,6 +110,11 @@ impl PacketTrain {
     /// What the train has shown, in bytes per second, if it has.
     pub(super) fn rate(&self) -> Option<u64> {
         self.rate
+    }
+
+    /// Whether the path may be faster than the train could show.
+    pub(super) fn is_too_short(&self) -> bool {
+        self.is_too_short
     }
 
     /// Whether the train is too short to show anything.

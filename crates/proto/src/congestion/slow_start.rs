@@ -1,5 +1,5 @@
-//! The first slow start of NewReno and CUBIC: HyStart++ (RFC 9406) on short paths, packet trains on long ones, and a bound
-//! that follows the rate of delivery.
+//! The first slow start of NewReno and CUBIC: packet trains that find the capacity, HyStart++ (RFC 9406) where they find none,
+//! and a bound that follows the rate of delivery.
 
 use fulmar_base::Instant;
 
@@ -50,7 +50,7 @@ impl SlowStart {
         self.hystart.is_conservative() || self.trains.has_found()
     }
 
-    /// Takes a packet that leaves in the first slow start.
+    /// Takes a packet that leaves, at any time.
     pub(super) fn on_sent(&mut self, now: Instant, sent: &Sent) {
         self.trains.on_sent(now, sent);
     }

@@ -1,8 +1,8 @@
-//! The start on long paths: packet trains find the capacity, where slow start would double the rate many times.
+//! The start of a path: packet trains find the capacity, where slow start would double the rate many times.
 //!
-//! The first flight leaves as a train (see `packet_train`). The rate that it shows is the pace of the next round trip. That
-//! one begins with another train, followed by a pause that pays for it. This goes on until a train shows no more than the one
-//! before it. All controllers but Prague start like this on paths of 80 ms and more.
+//! The first flight leaves as a train (see `packet_train`). The rate that it shows is the pace of the next round trip, as far as
+//! the path is long enough for the rate to grow there. That one begins with another train, followed by a pause that pays for it.
+//! This goes on until a train shows no more than the one before it. All controllers but Prague start like this.
 //!
 //! The method is our own, from two that are known: packet dispersion for the estimate, and for the flight that follows
 //! it the steps of careful resume (RFC 9959), see `unvalidated_flight`.
@@ -12,18 +12,22 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::full_pipe::FullPipe;
+use super::hystart::MEANINGLESS_RTT;
 use super::packet_train::PacketTrain;
 use super::units::{percent, rate, volume};
 use super::unvalidated_flight::{SafeRetreat, UnvalidatedFlight};
 use super::{AckEvent, CongestionEvent, Sent};
 
-/// Shorter paths find their capacity soon enough, and their acknowledgements are spaced by too much else.
-const LONG_RTT: Duration = Duration::from_millis(80);
-
 /// The initial window of RFC 9002 is meant for a round-trip time of this order. On a longer path as much may leave
 /// in each such time, evenly spaced, until acknowledgements tell more: nobody on the path sees more load from it than
 /// from a flow with the shorter round-trip time.
 const USUAL_RTT: Duration = Duration::from_millis(100);
+
+/// A rate that trains have shown is not validated, so it grows as fast as slow start grows on a path of this round-trip time, a
+/// usual one within a continent, and by a factor of two in any round trip. A path of 20 ms gains nothing then, where slow start
+/// takes a few tenths of a second at most; the longer a path is, the more doublings a round trip replaces. A policer that lets
+/// the first packets pass at any rate costs a short path no more than slow start does.
+const DOUBLING_TIME: Duration = Duration::from_millis(20);
 
 /// The most that leaves before anything is acknowledged.
 const MAX_FIRST_FLIGHT: u64 = 16 << 20;
@@ -69,7 +73,7 @@ pub(super) struct TrainProbing {
 /// Where the search stands.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// The path is not known to be long. What leaves may be a train all the same.
+    /// Nothing is known of the path. What leaves may be a train all the same.
     Unknown(Option<Probe>),
     /// The next packet that leaves begins a train; this many bytes of it are to come.
     Waiting(u64),
@@ -113,6 +117,8 @@ struct Estimate {
     /// Until then the rate of delivery does not show it better.
     valid_until: Instant,
     valid: bool,
+    /// Whether a train has shown more, which the rate may not grow to at once.
+    is_bounded: bool,
 }
 
 impl TrainProbing {
@@ -146,7 +152,7 @@ impl TrainProbing {
         matches!(self.phase, Phase::Found)
     }
 
-    /// Whether trains look for nothing, since the path is short or something else has ended the search.
+    /// Whether trains look for nothing, since delay says nothing on the path or something else has ended the search.
     pub(super) fn has_stopped(&self) -> bool {
         matches!(self.phase, Phase::Stopped)
     }
@@ -161,9 +167,11 @@ impl TrainProbing {
     pub(super) fn gain(&self, gain: u64, max_bandwidth: u64) -> u64 {
         match self.cautious_excess {
             Some(excess) => (100 + excess).min(gain),
+            None if self.has_stopped() || self.bandwidth() <= max_bandwidth / 2 => gain,
+            // A bounded estimate is what the rate may double to, as the gain is.
+            None if self.is_bounded() => (gain / 2).max(100),
             // The pace of the estimate, however much of it was delivered as yet.
-            None if self.bandwidth() > max_bandwidth / 2 => 100,
-            None => gain,
+            None => 100,
         }
     }
 
@@ -178,7 +186,8 @@ impl TrainProbing {
         std::mem::take(&mut self.due)
     }
 
-    /// Takes a packet that leaves.
+    /// Takes a packet that leaves, at any time: the flight that follows an estimate may still be on its way out when the start
+    /// is over.
     pub(super) fn on_sent(&mut self, now: Instant, sent: &Sent) {
         if let Some(unvalidated) = &mut self.unvalidated {
             unvalidated.on_sent(now);
@@ -212,7 +221,7 @@ impl TrainProbing {
         packet: u64,
     ) -> Option<u64> {
         let rtt = min_rtt?;
-        if rtt < LONG_RTT {
+        if rtt <= MEANINGLESS_RTT {
             self.stop();
             return None;
         }
@@ -221,9 +230,10 @@ impl TrainProbing {
         probe.train.on_ack(now, ack, rtt, packet);
         let (shown, known) = (probe.train.rate(), probe.known);
         let over = probe.train.is_over(ack.largest_sent_time);
-        let window = shown.and_then(|shown| self.raise(now, shown, rtt));
+        let judged = shown.filter(|_| !probe.train.is_too_short());
+        let window = shown.and_then(|shown| self.raise(now, shown, known, rtt));
         if over {
-            self.end_train(shown, known, rtt, packet);
+            self.end_train(judged, known, rtt, packet);
         }
         window.max(first)
     }
@@ -270,7 +280,7 @@ impl TrainProbing {
         self.unvalidated.as_ref().is_some_and(UnvalidatedFlight::is_refuted)
     }
 
-    /// The path has turned out to be long. What has left by now is the first train, if enough packets left together.
+    /// The round-trip time is known. What has left by now is the first train, if enough packets left together.
     /// Returns the window of the first flight.
     fn begin(&mut self, rtt: Duration, packet: u64) -> Option<u64> {
         let Phase::Unknown(probe) = &mut self.phase else { return None };
@@ -284,23 +294,36 @@ impl TrainProbing {
         flight.clamp(self.initial_window, MAX_FIRST_FLIGHT.max(self.initial_window))
     }
 
-    /// Raises the estimate, and returns the window that it asks for.
-    fn raise(&mut self, now: Instant, shown: u64, rtt: Duration) -> Option<u64> {
+    /// Raises the estimate to what a train shows, which left when `before` was known, and returns the window that it asks for.
+    fn raise(&mut self, now: Instant, shown: u64, before: u64, rtt: Duration) -> Option<u64> {
+        let most = after_doubling(self.known_or_first(before, rtt), rtt);
         let known = self.estimate.map_or(0, |estimate| estimate.rate);
-        if shown <= known {
+        let raised = shown.min(most);
+        if raised <= known {
             return None;
         }
         // Packets leave at the rate for a round trip, their acknowledgements take another one, and the last of them
         // shows the rate.
-        self.estimate = Some(Estimate { rate: shown, valid_until: now + rtt * 2 + rtt / 8, valid: true });
+        let valid_until = now + rtt * 2 + rtt / 8;
+        self.estimate = Some(Estimate { rate: raised, valid_until, valid: true, is_bounded: shown > most });
         self.unvalidated.get_or_insert_with(|| UnvalidatedFlight::new(now));
-        Some(volume(shown, rtt))
+        Some(volume(raised, rtt))
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.estimate.is_some_and(|estimate| estimate.is_bounded)
+    }
+
+    /// What is known of the rate: at first, that of the initial window.
+    fn known_or_first(&self, known: u64, rtt: Duration) -> u64 {
+        if known > 0 { known } else { rate(self.initial_window, rtt) }
     }
 
     /// Judges a train that was acknowledged, and plans the next one.
     fn end_train(&mut self, shown: Option<u64>, known: u64, rtt: Duration, packet: u64) {
-        if known > 0 && shown.is_some_and(|shown| shown < percent(known, GROWTH_PERCENT)) {
-            self.phase = Phase::Found;
+        if let Some(shown) = shown
+            && self.judge_train(shown, known, rtt)
+        {
             return;
         }
         if shown.is_none() {
@@ -313,13 +336,32 @@ impl TrainProbing {
         self.phase = Phase::Waiting(train);
     }
 
+    /// Whether a train was the last one, by what it has shown.
+    ///
+    /// Trains end where one confirms the estimate. They also end where the first one shows no more than slow start reaches in
+    /// a round trip, and where one shows less than what a bounded estimate was sure of: then their spacing is that of something
+    /// else than the bottleneck, a radio link that pauses for example, and slow start finds more.
+    fn judge_train(&mut self, shown: u64, known: u64, rtt: Duration) -> bool {
+        let first = self.known_or_first(0, rtt);
+        if known == 0 && shown < 2 * first
+            || known > 0 && self.is_bounded() && shown < percent(known, REACHED_PERCENT)
+        {
+            self.stop();
+        } else if known > 0 && shown < percent(known, GROWTH_PERCENT) {
+            self.phase = Phase::Found;
+        } else {
+            return false;
+        }
+        true
+    }
+
     /// Takes a sample of the rate of delivery in STARTUP.
     ///
     /// When it reaches the estimate, doubling it once more would only fill the queue: on a long path by
     /// thousands of packets before the first of them is missed. If the rate still grows, the estimate was too
     /// low, and the gain rises again.
     pub(super) fn on_rate(&mut self, rate: u64, round_started: bool, full: &mut FullPipe) {
-        let Some(estimate) = self.estimate else { return };
+        let Some(estimate) = self.estimate.filter(|_| !self.has_stopped()) else { return };
         match &mut self.cautious_excess {
             None if rate >= percent(estimate.rate, REACHED_PERCENT) => {
                 self.cautious_excess = Some(CAUTIOUS_EXCESS);
@@ -330,6 +372,16 @@ impl TrainProbing {
             _ => {}
         }
     }
+}
+
+/// The most that a rate grows to in a round trip of this time.
+fn after_doubling(rate: u64, rtt: Duration) -> u64 {
+    let time = rtt.max(DOUBLING_TIME).as_micros();
+    let whole = time / DOUBLING_TIME.as_micros();
+    let part = time % DOUBLING_TIME.as_micros();
+    // Between powers of two the straight line will do.
+    let rate = u128::from(rate) << whole.min(64);
+    u64::try_from(rate + rate * part / DOUBLING_TIME.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl UnvalidatedFlight {
 
     /// Takes losses, after the acknowledgement that showed them.
     pub(super) fn on_lost(&mut self, now: Instant, event: &CongestionEvent, packet: u64) {
-        if event.largest_sent_time < self.since {
+        if event.largest_sent_time < self.since || event.largest_sent_time > self.last_sent {
             return;
         }
         self.lost += event.lost_bytes;

@@ -18,7 +18,7 @@
 //!
 //! Where this departs from the draft, the place says so and why. The departures are:
 //!
-//! - STARTUP: on long paths packet trains show the capacity, and the flight that follows shows it if they were wrong. A rise
+//! - STARTUP: packet trains show the capacity, and the flight that follows shows it if they were wrong. A rise
 //!   of the delay ends it, heavy losses end it at once and the bandwidth is measured anew, and marks end it as losses do.
 //! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
 //! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
@@ -282,7 +282,7 @@ impl Controller for Bbr {
             self.restart_from_idle(now);
         }
         self.control.on_sent(sent.bytes_in_flight);
-        self.on_sent_in_startup(now, sent);
+        self.startup.trains.on_sent(now, sent);
     }
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {

@@ -5,9 +5,9 @@ use fulmar_base::Instant;
 use super::super::full_pipe::FullPipe;
 use super::super::units::percent;
 use super::{Bbr, Phase, Sample};
+use crate::congestion::AckEvent;
 use crate::congestion::train_probing::TrainProbing;
 use crate::congestion::unvalidated_flight::SafeRetreat;
-use crate::congestion::{AckEvent, Sent};
 
 /// The gain that doubles the rate in a round, 4 ln 2 (BBR.StartupPacingGain), in hundredths.
 pub(super) const STARTUP_GAIN: u64 = 277;
@@ -18,7 +18,7 @@ const FULL_LOSS_EVENTS: u32 = 6;
 /// With this many of them, and a share of the flight lost that is larger than this many hundredths and than this many packets,
 /// STARTUP does not wait for the end of the round. Less says little: three packets of the first flight are lost by
 /// chance, too.
-const HEAVY_LOSS_EVENTS: u32 = 3;
+pub(super) const HEAVY_LOSS_EVENTS: u32 = 3;
 const HEAVY_LOSS_PERCENT: u64 = 10;
 const HEAVY_LOSS_PACKETS: u64 = 6;
 
@@ -71,7 +71,7 @@ impl Bbr {
         }
     }
 
-    /// The pace on a long path before anything is known of it; zero elsewhere.
+    /// The pace before anything is known of the path; zero later.
     pub(super) fn first_pace(&self) -> u64 {
         if self.phase == Phase::Startup { self.startup.trains.first_pace() } else { 0 }
     }
@@ -91,13 +91,7 @@ impl Bbr {
         }
     }
 
-    pub(super) fn on_sent_in_startup(&mut self, now: Instant, sent: &Sent) {
-        if self.phase == Phase::Startup {
-            self.startup.trains.on_sent(now, sent);
-        }
-    }
-
-    /// A departure from the draft for long paths, see `train_probing`.
+    /// A departure from the draft, see `train_probing`.
     pub(super) fn probe_with_trains(&mut self, now: Instant, ack: &AckEvent<'_>) {
         if self.phase != Phase::Startup {
             return;

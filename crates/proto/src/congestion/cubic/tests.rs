@@ -285,6 +285,36 @@ fn losses_that_were_none_undo_what_the_flight_seemed_to_show() {
     assert_eq!((cubic.window(), cubic.ssthresh()), (100_000, None));
 }
 
+/// Sends so many packets at `now`.
+fn send(cubic: &mut Cubic, now: Instant, packets: u64) {
+    for packet_number in 0..packets {
+        let sent = Sent { packet_number, bytes: 1_200, bytes_in_flight: 0, app_limited: false };
+        cubic.on_sent(now, &sent);
+    }
+}
+
+#[test]
+fn losses_long_after_the_first_slow_start_do_not_refute_its_flight() {
+    let (mut cubic, rtt) = (cubic(12_000), rtt(Duration::from_millis(100)));
+    send(&mut cubic, at(0), 10);
+    for n in 1..=10 {
+        let rtt_sample = Some(Duration::from_millis(100));
+        cubic.on_ack(at(100 + n), &AckEvent { rtt_sample, ..ack(1_200, at(0), &rtt) });
+    }
+    assert!(cubic.window() > 100_000, "the train shows 1.2 MB/s: {}", cubic.window());
+    // A loss ends the start before the flight has begun, and what leaves then arrives.
+    cubic.on_congestion(at(111), &loss(at(0)));
+    for second in 1..10 {
+        send(&mut cubic, at(second * 1_000), 50);
+        cubic.on_ack(at(second * 1_000 + 100), &ack(60_000, at(second * 1_000), &rtt));
+    }
+    let before = cubic.window();
+    send(&mut cubic, at(10_000), 50);
+    let losses = CongestionEvent { lost_bytes: 60_000, lost_packets: 50, ..loss(at(10_000)) };
+    cubic.on_congestion(at(10_200), &losses);
+    assert_eq!(cubic.window(), before * 7 / 10);
+}
+
 /// A path without a queue that loses one packet in 20, right after the reaction to that; one packet arrives in a millisecond.
 fn in_a_trial() -> (Cubic, Lossy) {
     let config = CubicConfig { initial_window: Some(1_000_000), ..CubicConfig::default() };

@@ -66,6 +66,8 @@ fn grow_at(rate: u64, window: u64) -> u64 {
     };
     let now = Instant::from_millis(100);
     let ack = AckEvent { rate: Some(sample), ..ack(window, now, &rtt) };
+    // Trains have found nothing.
+    start.stop();
     start.probe_with_trains(now, &ack, PACKET, &mut grown);
     start.grow(now, &ack, &mut grown, &mut ssthresh);
     grown

@@ -24,13 +24,30 @@ fn acknowledge(
     packets: u64,
     bytes_per_second: u64,
 ) -> Option<u64> {
-    let rtt = rtt(RTT);
+    acknowledge_after(RTT, probing, sent, packets, bytes_per_second)
+}
+
+fn acknowledge_after(
+    time: Duration,
+    probing: &mut TrainProbing,
+    sent: Instant,
+    packets: u64,
+    bytes_per_second: u64,
+) -> Option<u64> {
+    let rtt = rtt(time);
     (1..=packets / 2)
         .filter_map(|pair| {
             let spacing = Duration::from_nanos(pair * 2 * PACKET * 1_000_000_000 / bytes_per_second);
-            probing.on_ack(sent + RTT + spacing, &ack(2 * PACKET, sent, &rtt), Some(RTT), PACKET)
+            probing.on_ack(sent + time + spacing, &ack(2 * PACKET, sent, &rtt), Some(time), PACKET)
         })
         .last()
+}
+
+/// The window after a first train that shows so many bytes per second.
+fn window_after_a_train(probing: &mut TrainProbing, time: Duration, bytes_per_second: u64) -> Option<u64> {
+    handshake(probing, time);
+    send(probing, at(0) + time, 10);
+    acknowledge_after(time, probing, at(0) + time, 10, bytes_per_second)
 }
 
 /// The acknowledgement of a packet of the handshake.
@@ -55,9 +72,9 @@ fn the_first_flight_is_bounded_however_long_the_path_is() {
 }
 
 #[test]
-fn short_paths_are_left_alone() {
+fn paths_on_which_delay_says_nothing_are_left_alone() {
     let mut probing = TrainProbing::new(WINDOW);
-    let round_trip = Duration::from_millis(79);
+    let round_trip = Duration::from_micros(128);
     assert_eq!(handshake(&mut probing, round_trip), None);
     send(&mut probing, at(0) + round_trip, 10);
     assert_eq!(acknowledge(&mut probing, at(0) + round_trip, 10, 1_000_000), None);
@@ -141,4 +158,41 @@ fn a_train_that_shows_nothing_is_followed_by_a_longer_one() {
         probing.on_ack(now + RTT, &ack(packets * PACKET, now, &rtt), Some(RTT), PACKET);
     }
     assert_eq!(trains, [10, 20, 40, 80, 160, 320, 320, 320, 320]);
+}
+
+#[test]
+fn the_longer_a_path_is_the_more_a_train_raises_the_rate() {
+    // Up to 20 ms it doubles, as slow start does, and on longer paths as often as there are 20 ms in a round trip.
+    for (millis, factor) in [(5, 2.0), (20, 2.0), (30, 3.0), (40, 4.0), (60, 8.0), (80, 16.0)] {
+        let mut probing = TrainProbing::new(WINDOW);
+        let window = window_after_a_train(&mut probing, Duration::from_millis(millis), 1_000_000_000);
+        let grown = window.map_or(0.0, |window| window as f64 / WINDOW as f64);
+        assert!((factor * 0.99..=factor * 1.01).contains(&grown), "{millis} ms: {grown}");
+        assert!(probing.take_packet_train() > 0, "another train follows");
+    }
+}
+
+#[test]
+fn a_bounded_estimate_is_confirmed_by_a_train_that_shows_about_as_much() {
+    let time = Duration::from_millis(40);
+    for (rate, found, stopped) in
+        [(800_000, false, true), (1_200_000, true, false), (5_000_000, false, false)]
+    {
+        let mut probing = TrainProbing::new(WINDOW);
+        let window = window_after_a_train(&mut probing, time, 1_000_000_000);
+        assert_eq!(window, Some(4 * WINDOW), "1.2 MB/s");
+        send(&mut probing, at(100_000), 10);
+        acknowledge_after(time, &mut probing, at(100_000), 10, rate);
+        assert_eq!((probing.has_found(), probing.has_stopped()), (found, stopped), "{rate}");
+    }
+}
+
+#[test]
+fn a_first_train_that_shows_no_more_than_slow_start_reaches_ends_the_search() {
+    let time = Duration::from_millis(20);
+    let mut probing = TrainProbing::new(WINDOW);
+    // 600 kB/s are the initial window in a round trip.
+    window_after_a_train(&mut probing, time, 1_100_000);
+    assert!(probing.has_stopped());
+    assert_eq!(probing.gain(277, 0), 277, "slow start goes on");
 }

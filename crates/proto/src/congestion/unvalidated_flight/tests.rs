@@ -92,3 +92,12 @@ fn without_an_arrival_after_the_losses_what_arrived_is_all_that_is_known() {
     flight.on_lost(at(100), &CongestionEvent { lost_bytes: 100 * PACKET, ..loss(at(9)) }, PACKET);
     assert_eq!(flight.retreat(true, PACKET), Some(SafeRetreat::Arrived(10 * PACKET)));
 }
+
+#[test]
+fn what_is_lost_of_later_packets_refutes_nothing() {
+    let mut flight = flight();
+    judge(&mut flight, 2, 0);
+    let losses = CongestionEvent { lost_bytes: 100 * PACKET, ..loss(at(150)) };
+    flight.on_lost(at(300), &losses, PACKET);
+    assert!(!flight.is_refuted());
+}

@@ -42,19 +42,16 @@ fn startup_ends_on_loss_when_application_limited() {
     });
 }
 
-/// A policer of 10 Mbit/s with a bucket of 20 kB on a link of 100 Mbit/s and 20 ms.
-fn policed() -> Link {
-    Link { policer: Some(20_000), ..Link::new(10, 10, 20) }
-}
-
 #[test]
 fn heavy_losses_end_startup_before_the_round_does() {
-    let mut path = Path::new(policed());
-    path.until(seconds(1), |bbr| bbr.losses.in_round);
-    let round = path.look(|bbr| bbr.rounds.count());
-    path.until_phase(Phase::Drain);
-    assert_eq!(path.look(|bbr| bbr.rounds.count()), round);
-    assert_eq!(path.look(|bbr| bbr.losses.undo_phase), Some(Phase::Startup));
+    for (one_way, bucket) in [(10, 40_000), (20, 40_000), (25, 125_000)] {
+        let mut path = Path::new(Link { policer: Some(bucket), ..Link::new(10, one_way, 20) });
+        path.until(seconds(1), |bbr| bbr.losses.in_round);
+        let round = path.look(|bbr| bbr.rounds.count());
+        path.until_phase(Phase::Drain);
+        assert_eq!(path.look(|bbr| bbr.rounds.count()), round, "{one_way} ms");
+        assert_eq!(path.look(|bbr| bbr.losses.undo_phase), Some(Phase::Startup), "{one_way} ms");
+    }
 }
 
 #[test]
