@@ -345,9 +345,10 @@ impl Connection {
     /// Does what a frame means beyond its owner.
     fn follow(&mut self, cx: &FrameContext<'_>, consequence: Consequence) -> Result<(), TransportError> {
         if matches!(consequence, Consequence::StreamData) {
-            if self.side.is_client() {
-                let rtt = self.paths.primary().tuple.rtt.smoothed();
-                self.liveness.watchdog.on_data(cx.now, rtt);
+            if self.side.is_client()
+                && let Some(path) = self.paths.get(cx.space.path())
+            {
+                self.liveness.watchdog.on_data(cx.now, path.tuple.rtt.smoothed());
             }
             self.grow_address_token(cx.now);
             return Ok(());
@@ -355,12 +356,7 @@ impl Connection {
         self.liveness.idle.on_pto_changed();
         match consequence {
             Consequence::Nothing | Consequence::StreamData => {}
-            Consequence::Acked => {
-                let window = self.paths.primary().tuple.congestion.controller().window();
-                let stats = &mut self.telemetry.stats;
-                stats.cwnd_max = stats.cwnd_max.max(window);
-                self.log_figures(cx.now, cx.space.path(), None);
-            }
+            Consequence::Acked => self.log_figures(cx.now, cx.space.path(), None),
             Consequence::Handshake(progress) => self.on_handshake_progress(cx.now, progress)?,
             Consequence::HandshakeDone => {
                 let handshake = &mut self.handshake;
