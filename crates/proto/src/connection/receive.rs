@@ -70,11 +70,11 @@ impl Connection {
         self.telemetry.stats.datagrams_received += 1;
         self.telemetry.stats.bytes_received += len as u64;
         let mut off_path = None;
-        let tuple = &mut self.paths.primary_mut().tuple;
-        if tuple.addrs.is_taken_by(&datagram.addrs) {
-            tuple.amplification.on_received(len as u64);
+        let path = self.paths.primary_mut();
+        if path.tuple.addrs.is_taken_by(&datagram.addrs) {
+            path.tuple.amplification.on_received(len as u64);
         } else {
-            off_path = self.off_path_arrival(&datagram);
+            off_path = OffPathArrival::of(&datagram, path, self.side, &self.handshake);
             if off_path.is_none() {
                 self.telemetry.record_dropped(now, PacketDropReason::Unwanted, None, len);
                 return;
