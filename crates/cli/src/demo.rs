@@ -39,7 +39,8 @@ struct Progress {
     connection: OnceLock<Connection>,
 }
 
-/// Moves the bytes and tells how it went. Fails unless all of them arrived as they were sent.
+/// Moves the bytes and tells how it went. Fails unless all of them arrived as they were sent. An interrupt ends the transfer, and
+/// what it came to until then is printed.
 pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
     let transport = Transport::from_args(&args.transport)?;
@@ -129,7 +130,7 @@ fn show(bar: &ProgressBar, progress: &Progress, before: u64) -> u64 {
 
 /// Compares what was sent with what arrived, and prints the summary.
 fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -> Result<(), Failure> {
-    let is_same = received.bytes == args.size && sent.checksum == received.checksum;
+    let is_same = received.bytes == args.size && sent.checksum == Some(received.checksum);
     let verified = is_same.then_some(Verified::Crc32);
     let moved = (received.bytes, received.duration);
     let transfer = Transfer {
@@ -144,9 +145,13 @@ fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -
     if is_same {
         return Ok(());
     }
+    if received.interrupted {
+        return Err(Failure::Interrupted);
+    }
+    let expected = sent.checksum.map_or("an unknown one".to_owned(), |checksum| format!("{checksum:08x}"));
     Err(Failure::NotVerified(format!(
-        "the bytes that arrived are not those that were sent: {} of {}, checksum {:08x} instead of {:08x}",
-        received.bytes, args.size, received.checksum, sent.checksum
+        "the bytes that arrived are not those that were sent: {} of {}, checksum {:08x} instead of {expected}",
+        received.bytes, args.size, received.checksum
     )))
 }
 
@@ -155,14 +160,18 @@ fn summary(transport: &TransportArgs, transfer: &Transfer, sent: &Sent, received
         Some(cpu) => format!("{:.2} s per GB", report::cpu_s_per_gb(cpu, transfer.bytes)),
         None => "unknown".to_owned(),
     };
-    let verdict = if transfer.verified.is_some() { "verified" } else { "NOT VERIFIED" };
+    let verdict = match transfer.verified {
+        Some(_) => format!("verified (crc32 {:08x})", received.checksum),
+        // Only the whole has a checksum to compare with.
+        None if received.interrupted => "interrupted".to_owned(),
+        None => format!("NOT VERIFIED (crc32 {:08x})", received.checksum),
+    };
     [
         format!(
-            "{} in {}: {}, {verdict} (crc32 {:08x})",
+            "{} in {}: {}, {verdict}",
             Size(transfer.bytes),
             Span(received.duration),
             Rate { bytes: transfer.bytes, duration: received.duration },
-            received.checksum,
         ),
         format!("  processor   server {}, client {}", cpu(sent.cpu), cpu(received.cpu)),
         format!("  handshake   {}", Span(received.handshake)),

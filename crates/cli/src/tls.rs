@@ -101,7 +101,8 @@ pub(crate) fn client_config(
 ) -> Result<(Arc<rustls::ClientConfig>, Refusal), Failure> {
     let provider = provider(cipher);
     let refusal = Refusal::default();
-    let verifier = verify::Recording::new(verifier(trust, &provider)?, refusal.clone());
+    let (verifier, given) = verifier(trust, &provider)?;
+    let verifier = verify::Recording::new(verifier, given, refusal.clone());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| Failure::Tls(format!("TLS cannot be set up: {error}")))?
@@ -114,15 +115,16 @@ pub(crate) fn client_config(
     Ok((Arc::new(config), refusal))
 }
 
+/// Who judges the server's certificate, and the certificates that count as given themselves.
 fn verifier(
     trust: &TrustArgs,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, Failure> {
+) -> Result<(Arc<dyn ServerCertVerifier>, Vec<CertificateDer<'static>>), Failure> {
     if trust.insecure {
-        return Ok(Arc::new(verify::Unvouched::anyone(provider)));
+        return Ok((Arc::new(verify::Unvouched::anyone(provider)), Vec::new()));
     }
     if let Some(pin) = trust.pin {
-        return Ok(Arc::new(verify::Unvouched::pinned(pin, provider)));
+        return Ok((Arc::new(verify::Unvouched::pinned(pin, provider)), Vec::new()));
     }
     let (roots, given) = match &trust.ca {
         Some(file) => roots_from(file)?,
@@ -131,7 +133,7 @@ fn verifier(
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
     let verifier = verifier
         .map_err(|error| Failure::Tls(format!("the trusted certificates cannot be used: {error}")))?;
-    Ok(Arc::new(verify::Given::new(verifier, given)))
+    Ok((verifier, given))
 }
 
 /// The certificates in a file, as authorities and as they are.

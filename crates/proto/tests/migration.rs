@@ -69,6 +69,7 @@ fn what_was_learned_holds_for_another_port_and_not_for_another_address() {
         let after = pair.server.conn().stats();
         assert_eq!(after.migrations, 1);
         assert_eq!(after.cwnd == before.cwnd && after.mtu == before.mtu && after.rtt == before.rtt, holds);
+        assert!(after.cwnd_max >= before.cwnd_max, "the largest window of the connection is forgotten");
         // What lies between them is searched for anew, once there is something to send.
         pair.transfer(Side::Server, 1_000_000, Duration::from_secs(10));
         assert_eq!(pair.server.conn().stats().mtu, before.mtu);

@@ -9,7 +9,9 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fulmar::{AddressValidation, Connection, Endpoint, ReadError, RecvStream, SendStream, WriteError};
+use fulmar::{
+    AddressValidation, Connection, ConnectionError, Endpoint, ReadError, RecvStream, SendStream, WriteError,
+};
 use tokio::sync::oneshot;
 
 use super::Progress;
@@ -20,6 +22,7 @@ use crate::content::Content;
 use crate::failure::Failure;
 use crate::net::{self, CLOSE_DONE, Dialer, Figures, Inbox, Listen, Transport};
 use crate::report::Output;
+use crate::signal::Signals;
 use crate::tls::{Fingerprint, Identity};
 
 const PROTOCOL: &str = "fulmar-demo";
@@ -27,7 +30,8 @@ const PROTOCOL: &str = "fulmar-demo";
 /// What the server has to tell.
 #[derive(Debug)]
 pub(super) struct Sent {
-    pub(super) checksum: u32,
+    /// Of everything; `None` if the client left before.
+    pub(super) checksum: Option<u32>,
     /// The processor time of its thread.
     pub(super) cpu: Option<Duration>,
     pub(super) figures: Figures,
@@ -38,6 +42,8 @@ pub(super) struct Sent {
 pub(super) struct Received {
     pub(super) checksum: u32,
     pub(super) bytes: u64,
+    /// Whether the user had enough before everything was there.
+    pub(super) interrupted: bool,
     /// From the request to the last byte.
     pub(super) duration: Duration,
     pub(super) handshake: Duration,
@@ -69,16 +75,18 @@ impl Server {
                 protocol: PROTOCOL,
                 transport: &self.transport,
                 reset_key: None,
-            validation: AddressValidation::default(),
-            sealed_tickets: None,
-            early_data: false,
+                validation: AddressValidation::default(),
+                sealed_tickets: None,
+                early_data: false,
             };
             let (endpoint, listening) = listen.bind()?;
             // If the watcher is gone, so is the client, and that is seen below.
             let _ = self.listening.send(listening.listening);
             let result = tokio::select! {
                 result = serve(&endpoint, &self.progress) => result,
-                _ = &mut self.stopped => Err(Failure::NotVerified("the client ended before the server".to_owned())),
+                _ = &mut self.stopped => {
+                    Err(Failure::NotVerified("the client ended before the server".to_owned()))
+                }
             };
             endpoint.close(CLOSE_DONE, b"");
             net::farewell(&endpoint).await;
@@ -115,15 +123,20 @@ async fn read_size(recv: &mut RecvStream) -> Result<u64, Failure> {
     Ok(u64::from_be_bytes(size))
 }
 
-async fn send_content(send: &mut SendStream, size: u64) -> Result<u32, Failure> {
+/// Sends everything and returns its checksum; `None` if the client hangs up before.
+async fn send_content(send: &mut SendStream, size: u64) -> Result<Option<u32>, Failure> {
     let content = Content::new();
     let mut hasher = crc32fast::Hasher::new();
     for chunk in content.chunks(size) {
         hasher.update(&chunk);
-        send.write_chunk(chunk).await.map_err(|error| write_failure("the client", error))?;
+        match send.write_chunk(chunk).await {
+            Ok(()) => {}
+            Err(WriteError::ConnectionLost(ConnectionError::ApplicationClosed { .. })) => return Ok(None),
+            Err(error) => return Err(write_failure("the client", error)),
+        }
     }
     let _ = send.finish();
-    Ok(hasher.finalize())
+    Ok(Some(hasher.finalize()))
 }
 
 /// The side that receives.
@@ -143,6 +156,7 @@ impl Client {
     pub(super) fn run(self) -> Result<Received, Failure> {
         let runtime = net::runtime()?;
         runtime.block_on(async {
+            let signals = Signals::listen().map_err(Failure::io("cannot wait for signals"))?;
             let server = Authority { host: self.address.ip().to_string(), port: self.address.port() };
             let trust = TrustArgs { insecure: false, ca: None, pin: Some(self.pin) };
             let transport = Transport::from_args(&self.transport)?;
@@ -150,14 +164,15 @@ impl Client {
             let start = Instant::now();
             let connection = dialer.dial().await?;
             let handshake = start.elapsed();
-            let received = self.receive(&connection).await;
+            let received = self.receive(&connection, signals).await;
             let figures = Figures::of(&connection);
             dialer.hang_up(&connection).await;
             received.map(|received| Received { handshake, figures, cpu: thread_cpu(), ..received })
         })
     }
 
-    async fn receive(&self, connection: &Connection) -> Result<Received, Failure> {
+    /// Takes the response to its end, or until the user interrupts.
+    async fn receive(&self, connection: &Connection, mut signals: Signals) -> Result<Received, Failure> {
         let peer = "the server";
         let start = Instant::now();
         let (mut send, mut recv) = connection.open_bi().await.map_err(Failure::connection(peer))?;
@@ -171,11 +186,21 @@ impl Client {
             bytes += chunk.len() as u64;
             self.progress.received.store(bytes, Ordering::Relaxed);
         };
-        while inbox.take(&mut recv, &mut take).await.map_err(|error| read_failure(peer, error))? {}
+        let mut interrupted = false;
+        while !interrupted {
+            tokio::select! {
+                more = inbox.take(&mut recv, &mut take) => {
+                    if !more.map_err(|error| read_failure(peer, error))? {
+                        break;
+                    }
+                }
+                () = signals.next() => interrupted = true,
+            }
+        }
         let duration = start.elapsed();
         let checksum = hasher.finalize();
         let (handshake, cpu, figures) = (Duration::ZERO, None, Figures::default());
-        Ok(Received { checksum, bytes, duration, handshake, cpu, figures })
+        Ok(Received { checksum, bytes, interrupted, duration, handshake, cpu, figures })
     }
 }
 

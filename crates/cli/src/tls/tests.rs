@@ -11,8 +11,8 @@ fn trust(pin: Option<Fingerprint>, ca: Option<std::path::PathBuf>) -> TrustArgs 
 
 fn judge(trust: &TrustArgs, identity: &Identity, name: &'static str) -> Result<(), String> {
     let refusal = Refusal::default();
-    let verifier =
-        verify::Recording::new(verifier(trust, &provider(None)).expect("a verifier"), refusal.clone());
+    let (verifier, given) = verifier(trust, &provider(None)).expect("a verifier");
+    let verifier = verify::Recording::new(verifier, given, refusal.clone());
     let name = ServerName::try_from(name).expect("a name");
     let verdict = verifier.verify_server_cert(&identity.chain[0], &[], &name, &[], UnixTime::now());
     match verdict {

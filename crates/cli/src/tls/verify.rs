@@ -29,16 +29,26 @@ impl Refusal {
     }
 }
 
-/// Judges like another verifier and notes its refusals.
+/// Judges like another verifier, takes a certificate that was itself given as trusted where that one has no rule for it, and notes
+/// its refusals.
+///
+/// A certificate of `openssl req -x509` is of this kind: it vouches for itself and says that it is an authority (CA:TRUE), which
+/// the certificate of a server must not be by the common rules. Whoever names exactly this one trusts it nevertheless; its name, its
+/// time and its purpose count as always.
 #[derive(Debug)]
 pub(crate) struct Recording {
     inner: Arc<dyn ServerCertVerifier>,
+    given: Vec<CertificateDer<'static>>,
     refusal: Refusal,
 }
 
 impl Recording {
-    pub(crate) fn new(inner: Arc<dyn ServerCertVerifier>, refusal: Refusal) -> Self {
-        Self { inner, refusal }
+    pub(crate) fn new(
+        inner: Arc<dyn ServerCertVerifier>,
+        given: Vec<CertificateDer<'static>>,
+        refusal: Refusal,
+    ) -> Self {
+        Self { inner, given, refusal }
     }
 
     fn record<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
@@ -55,7 +65,15 @@ impl ServerCertVerifier for Recording {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.record(self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now))
+        let verdict =
+            self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        self.record(match verdict {
+            // rustls has a name for each of the common faults, and this for what is none of them.
+            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.given.contains(end_entity) => {
+                verify_itself(end_entity, server_name, now)
+            }
+            verdict => verdict,
+        })
     }
 
     fn verify_tls12_signature(
@@ -74,64 +92,6 @@ impl ServerCertVerifier for Recording {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         self.record(self.inner.verify_tls13_signature(message, cert, dss))
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-}
-
-/// Judges like another verifier, and takes a certificate that was itself given as trusted where that one has no rule for it.
-///
-/// A certificate of `openssl req -x509` is of this kind: it vouches for itself and says that it is an authority (CA:TRUE), which
-/// the certificate of a server must not be by the common rules. Whoever names exactly this one trusts it nevertheless; its name, its
-/// time and its purpose count as always.
-#[derive(Debug)]
-pub(crate) struct Given {
-    inner: Arc<dyn ServerCertVerifier>,
-    given: Vec<CertificateDer<'static>>,
-}
-
-impl Given {
-    pub(crate) fn new(inner: Arc<dyn ServerCertVerifier>, given: Vec<CertificateDer<'static>>) -> Self {
-        Self { inner, given }
-    }
-}
-
-impl ServerCertVerifier for Given {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        match self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // rustls has a name for each of the common faults, and this for what is none of them.
-            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.given.contains(end_entity) => {
-                verify_itself(end_entity, server_name, now)
-            }
-            verdict => verdict,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls13_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

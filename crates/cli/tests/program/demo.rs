@@ -2,8 +2,11 @@
 
 use std::io::Read;
 use std::process::Stdio;
+use std::time::Duration;
 
-use crate::run::{finish, fulmar};
+use serde_json::Value;
+
+use crate::run::{finish, fulmar, interrupt};
 
 #[test]
 fn the_demo_verifies_every_byte() {
@@ -28,6 +31,26 @@ fn the_summary_has_all_figures() {
     for word in ["2.00 MB", "bit/s", "verified", "s per GB", "handshake", "packets", "lost", "bbr"] {
         assert!(text.contains(word), "{word}: {text}");
     }
+}
+
+#[test]
+fn an_interrupted_demo_tells_what_it_has() {
+    let run = |arguments: &[&str]| {
+        let mut command = fulmar(&["demo", "--size", "1TB"]);
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_millis(700));
+        interrupt(&child);
+        let output = child.wait_with_output().expect("ended");
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let text = run(&[]);
+    assert!(text.contains("interrupted") && text.contains("packets") && !text.contains("VERIFIED"), "{text}");
+    let text = run(&["--json"]);
+    let object: Value = serde_json::from_str(text.lines().next().expect("a line")).expect("an object");
+    assert!(object["bytes"].as_u64() > Some(0) && object["packets_sent"].as_u64() > Some(0), "{object}");
+    assert!(object["verified"].is_null(), "{object}");
 }
 
 #[test]

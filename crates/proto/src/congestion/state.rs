@@ -27,6 +27,8 @@ pub(crate) struct CongestionState {
     /// What an earlier connection knew, until that is used or known to be of no use.
     resume: Option<CarefulResume>,
     bytes_in_flight: u64,
+    /// The largest window so far, as it was after acknowledgements and losses and when packets left.
+    window_max: u64,
     /// What may leave while the controller conserves what is under way.
     conserved: Option<u64>,
     /// Bytes that the ACK frame which was ended last acknowledged, until its losses are known, too.
@@ -93,6 +95,7 @@ impl CongestionState {
             capacity: Capacity::new(now),
             resume: None,
             bytes_in_flight: 0,
+            window_max: 0,
             conserved: None,
             arrived: 0,
             app_limited: false,
@@ -156,6 +159,7 @@ impl CongestionState {
         if step.is_some() {
             self.refresh_rate(now, rtt);
         }
+        self.window_max = self.window_max();
         step.is_some()
     }
 
@@ -286,6 +290,7 @@ impl CongestionState {
         if let Some(sum) = self.lost.take() {
             self.report_losses(now, &sum, persistent, rtt);
         }
+        self.window_max = self.window_max();
         self.conserve();
         let train = self.controller.take_packet_train();
         if train > 0 {
@@ -372,6 +377,11 @@ impl CongestionState {
     /// The controller, for its figures.
     pub(crate) fn controller(&self) -> &dyn Controller {
         &*self.controller
+    }
+
+    /// The largest window so far.
+    pub(crate) fn window_max(&self) -> u64 {
+        self.window_max.max(self.controller.window())
     }
 
     /// The pacing rate in bytes per second.

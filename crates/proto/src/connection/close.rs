@@ -8,7 +8,7 @@ use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCo
 
 use super::Connection;
 use crate::error::TransportError;
-use crate::events::{ConnectionError, EndpointEventInner, Event};
+use crate::events::{ConnectionError, EndpointEventInner};
 use crate::log::{ConnectionState, LogEvent};
 
 /// The longest reason that is sent, in bytes, so that the frame fits any packet.
@@ -75,7 +75,7 @@ impl Connection {
     pub fn close(&mut self, now: Instant, code: VarInt, reason: Bytes) {
         if self.lifecycle.is_open() {
             self.start_closing(now, CloseCode::Application(code), reason);
-            self.push_lost(ConnectionError::LocallyClosed);
+            self.outbox.end(&mut self.streams, ConnectionError::LocallyClosed);
         }
     }
 
@@ -102,7 +102,7 @@ impl Connection {
             Some(tls) => ConnectionError::Tls(tls.clone()),
             None => ConnectionError::Transport(error),
         };
-        self.push_lost(reason);
+        self.outbox.end(&mut self.streams, reason);
     }
 
     fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
@@ -121,7 +121,7 @@ impl Connection {
         self.stop_components(now);
         if was_open {
             self.telemetry.record_lost(now, &reason);
-            self.push_lost(reason);
+            self.outbox.end(&mut self.streams, reason);
         }
     }
 
@@ -131,17 +131,8 @@ impl Connection {
         self.telemetry.record_lost(now, &reason);
         self.lifecycle.move_to_drained();
         self.stop_components(now);
-        self.push_lost(reason);
-        self.on_drained();
-    }
-
-    /// Tells the application that the connection is over, after what has become of the streams until then: one whose
-    /// delivery was acknowledged beside the peer's CONNECTION_CLOSE was delivered.
-    fn push_lost(&mut self, reason: ConnectionError) {
-        while let Some(event) = self.streams.poll_event() {
-            self.outbox.push(Event::Stream(event));
-        }
-        self.outbox.push_lost(reason);
+        self.outbox.end(&mut self.streams, reason);
+        self.outbox.push_endpoint(EndpointEventInner::Drained);
     }
 
     fn stop_components(&mut self, now: Instant) {
@@ -149,9 +140,5 @@ impl Connection {
         self.liveness.stop();
         self.handshake.stop();
         self.paths.iter_mut().for_each(|path| path.pacing.cancel());
-    }
-
-    pub(super) fn on_drained(&mut self) {
-        self.outbox.push_endpoint(EndpointEventInner::Drained);
     }
 }

@@ -6,11 +6,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::PathId;
+use fulmar_wire::{PathId, Side};
 
 use super::Connection;
 use super::delivery::Fate;
 use super::dispatch::FrameContext;
+use super::handshake::HandshakeState;
+use super::recovery::Recovery;
 use crate::datagram::{Datagram, FourTuple};
 use crate::error::TransportError;
 use crate::events::PathEvent;
@@ -41,6 +43,31 @@ impl OffPathArrival {
     pub(super) fn addrs(&self) -> FourTuple {
         self.addrs
     }
+
+    /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
+    pub(super) fn of(
+        datagram: &Datagram,
+        path: &mut Path,
+        side: Side,
+        handshake: &HandshakeState,
+    ) -> Option<Self> {
+        // RFC 9000 §9: both ends stay where they are until the handshake is confirmed, and a client takes packets
+        // from addresses only that its server has named.
+        let remote = datagram.addrs.remote;
+        if !handshake.is_confirmed() || !(side.is_server() || path.is_known_remote(remote)) {
+            return None;
+        }
+        if leads_to_loopback(path.tuple.addrs.remote, remote) {
+            return None;
+        }
+        let bytes = datagram.payload.len() as u64;
+        if let Some(index) = path.off_path_at(&datagram.addrs) {
+            let tuple = &mut path.off_path_mut()[index];
+            tuple.amplification.on_received(bytes);
+            return Some(Self { addrs: tuple.addrs, received: 0 });
+        }
+        Some(Self { addrs: datagram.addrs, received: bytes })
+    }
 }
 
 impl Connection {
@@ -57,28 +84,6 @@ impl Connection {
         let path = paths.get_mut(id)?;
         path.admit(now, addrs, amplification, remote_cid, config, &mut outbox.endpoint_events);
         Some(path.off_path().len() - 1)
-    }
-
-    /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
-    pub(super) fn off_path_arrival(&mut self, datagram: &Datagram) -> Option<OffPathArrival> {
-        // RFC 9000 §9: both ends stay where they are until the handshake is confirmed, and a client takes packets
-        // from addresses only that its server has named.
-        let (is_confirmed, is_server) = (self.handshake.is_confirmed(), self.side.is_server());
-        let path = self.paths.primary_mut();
-        let remote = datagram.addrs.remote;
-        if !is_confirmed || !(is_server || path.is_known_remote(remote)) {
-            return None;
-        }
-        if leads_to_loopback(path.tuple.addrs.remote, remote) {
-            return None;
-        }
-        let bytes = datagram.payload.len() as u64;
-        if let Some(index) = path.off_path_at(&datagram.addrs) {
-            let tuple = &mut path.off_path_mut()[index];
-            tuple.amplification.on_received(bytes);
-            return Some(OffPathArrival { addrs: tuple.addrs, received: 0 });
-        }
-        Some(OffPathArrival { addrs: datagram.addrs, received: bytes })
     }
 
     /// The tuple that a packet to `dst` came over, which is added if it is new; `None` if there is no connection
@@ -210,7 +215,7 @@ impl Connection {
             if let Some(path) = self.paths.get_mut(id) {
                 path.forget_idle_off_path(&mut self.outbox.endpoint_events);
             }
-            self.repeat_what_left_elsewhere(now, id);
+            self.recovery(now).repeat_what_left_elsewhere(id);
             return;
         }
         self.telemetry.record_migration(now, MigrationState::ProbingSuccessful, &addrs);
@@ -219,17 +224,6 @@ impl Connection {
             path.preferred = None;
             self.switch_to(now, id, index, MigrationCause::Moved);
         }
-    }
-
-    /// What left over another tuple and is not acknowledged by now was probably lost with it. It is repeated
-    /// without waiting for the timers, and without taking it for congestion.
-    fn repeat_what_left_elsewhere(&mut self, now: Instant, id: PathId) {
-        let Some(path) = self.paths.get_mut(id) else { return };
-        let mut frames = Vec::new();
-        for packet in path.space.take_for_move(path.tuple.id) {
-            frames.extend(packet.frames.iter().cloned());
-        }
-        self.recovery(now).owners.deliver(SpaceId::Data(id), &frames, Fate::Probed);
     }
 
     /// Goes over to another tuple of a path.
@@ -352,6 +346,19 @@ impl Connection {
             let (host, version) = (tuple.addrs.remote.ip(), self.handshake.versions.current);
             self.address_tokens.outgrow(now, &mut self.rng, version, host, credit);
         }
+    }
+}
+
+impl Recovery<'_> {
+    /// What left over another tuple and is not acknowledged by now was probably lost with it. It is repeated
+    /// without waiting for the timers, and without taking it for congestion.
+    fn repeat_what_left_elsewhere(&mut self, id: PathId) {
+        let Some(path) = self.owners.paths.get_mut(id) else { return };
+        let mut frames = Vec::new();
+        for packet in path.space.take_for_move(path.tuple.id) {
+            frames.extend(packet.frames.iter().cloned());
+        }
+        self.owners.deliver(SpaceId::Data(id), &frames, Fate::Probed);
     }
 }
 

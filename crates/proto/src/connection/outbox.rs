@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::events::{ConnectionError, EndpointEventInner, Event, PathEvent};
+use crate::streams::Streams;
 
 /// Events that wait to be polled.
 ///
@@ -24,8 +25,12 @@ impl Outbox {
         self.push(Event::Path(event));
     }
 
-    /// The connection is over.
-    pub(super) fn push_lost(&mut self, reason: ConnectionError) {
+    /// The connection is over. That is told after what has become of the streams until then: one whose delivery was
+    /// acknowledged beside the peer's CONNECTION_CLOSE was delivered.
+    pub(super) fn end(&mut self, streams: &mut Streams, reason: ConnectionError) {
+        while let Some(event) = streams.poll_event() {
+            self.push(Event::Stream(event));
+        }
         self.push(Event::ConnectionLost { reason });
     }
 

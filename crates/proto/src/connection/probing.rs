@@ -7,9 +7,10 @@ use fulmar_base::Instant;
 use fulmar_wire::PathId;
 
 use super::Connection;
+use super::delivery::Owners;
 use super::extensions::Extensions;
 use super::handshake::HandshakeState;
-use super::recovery::{peer_max_ack_delay, pto_base, space_and_tuples};
+use super::recovery::{Recovery, peer_max_ack_delay, pto_base, space_and_tuples};
 use crate::config::TransportConfig;
 use crate::ids::SpaceId;
 use crate::log::LogEvent;
@@ -203,7 +204,7 @@ impl Connection {
                 path.pto.backoff.begin_pings(now + delay);
             }
             for probed in shared.into_iter().chain([data]).flatten() {
-                self.demand_probes(now, probed, probes);
+                self.recovery(now).probe(probed, probes);
             }
         }
         let Some(path) = self.paths.get_mut(id) else { return };
@@ -213,28 +214,27 @@ impl Connection {
             path.tuple.ecn.on_persistent_loss();
         }
     }
+}
 
-    fn demand_probes(&mut self, now: Instant, space: SpaceId, probes: u8) {
-        if let Some((numbers, _)) = space_and_tuples(&mut self.paths, &mut self.handshake, space) {
-            numbers.probes.demand(probes);
-        }
-        self.queue_probe_data(now, space);
-    }
-
-    /// Gives the next probe something useful to say (RFC 9002 §6.2.4): data that waits for room in the window, or what
-    /// the oldest packets said.
+impl Recovery<'_> {
+    /// Sends so many probes, and gives the next one something useful to say (RFC 9002 §6.2.4): data that waits for room in
+    /// the window, or what the oldest packets said.
     ///
     /// What waits is of use whatever became of the packets in flight. What they said is not, if they have arrived: a
     /// radio may only have stopped. If they are lost, the acknowledgement of the probe tells that.
-    fn queue_probe_data(&mut self, now: Instant, space: SpaceId) {
+    fn probe(&mut self, space: SpaceId, probes: u8) {
+        let Owners { handshake, paths, streams, .. } = &mut self.owners;
+        if let Some((numbers, _)) = space_and_tuples(paths, handshake, space) {
+            numbers.probes.demand(probes);
+        }
         if space.is_data() {
             // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
-            self.handshake.tls.on_done_lost();
-            self.paths.raise(Pending::HANDSHAKE);
-            if self.streams.has_data_to_send() {
+            handshake.tls.on_done_lost();
+            paths.raise(Pending::HANDSHAKE);
+            if streams.has_data_to_send() {
                 return;
             }
         }
-        self.recovery(now).repeat_oldest(space);
+        self.repeat_oldest(space);
     }
 }

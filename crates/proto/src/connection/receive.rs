@@ -70,11 +70,11 @@ impl Connection {
         self.telemetry.stats.datagrams_received += 1;
         self.telemetry.stats.bytes_received += len as u64;
         let mut off_path = None;
-        let tuple = &mut self.paths.primary_mut().tuple;
-        if tuple.addrs.is_taken_by(&datagram.addrs) {
-            tuple.amplification.on_received(len as u64);
+        let path = self.paths.primary_mut();
+        if path.tuple.addrs.is_taken_by(&datagram.addrs) {
+            path.tuple.amplification.on_received(len as u64);
         } else {
-            off_path = self.off_path_arrival(&datagram);
+            off_path = OffPathArrival::of(&datagram, path, self.side, &self.handshake);
             if off_path.is_none() {
                 self.telemetry.record_dropped(now, PacketDropReason::Unwanted, None, len);
                 return;
@@ -345,9 +345,10 @@ impl Connection {
     /// Does what a frame means beyond its owner.
     fn follow(&mut self, cx: &FrameContext<'_>, consequence: Consequence) -> Result<(), TransportError> {
         if matches!(consequence, Consequence::StreamData) {
-            if self.side.is_client() {
-                let rtt = self.paths.primary().tuple.rtt.smoothed();
-                self.liveness.watchdog.on_data(cx.now, rtt);
+            if self.side.is_client()
+                && let Some(path) = self.paths.get(cx.space.path())
+            {
+                self.liveness.watchdog.on_data(cx.now, path.tuple.rtt.smoothed());
             }
             self.grow_address_token(cx.now);
             return Ok(());
@@ -355,12 +356,7 @@ impl Connection {
         self.liveness.idle.on_pto_changed();
         match consequence {
             Consequence::Nothing | Consequence::StreamData => {}
-            Consequence::Acked => {
-                let window = self.paths.primary().tuple.congestion.controller().window();
-                let stats = &mut self.telemetry.stats;
-                stats.cwnd_max = stats.cwnd_max.max(window);
-                self.log_figures(cx.now, cx.space.path(), None);
-            }
+            Consequence::Acked => self.log_figures(cx.now, cx.space.path(), None),
             Consequence::Handshake(progress) => self.on_handshake_progress(cx.now, progress)?,
             Consequence::HandshakeDone => {
                 let handshake = &mut self.handshake;

@@ -35,7 +35,6 @@ pub(super) struct Counters {
     pub(super) migrations: u64,
     pub(super) paths_validated: u64,
     pub(super) paths_failed: u64,
-    pub(super) cwnd_max: u64,
 }
 
 /// A snapshot of the figures of a connection.
@@ -88,7 +87,7 @@ pub struct ConnectionStats {
     pub controller_state: &'static str,
     /// The congestion window in bytes.
     pub cwnd: u64,
-    /// The largest congestion window so far in bytes.
+    /// The largest congestion window so far in bytes, of all addresses that were in use.
     pub cwnd_max: u64,
     /// Bytes in flight.
     pub bytes_in_flight: u64,
@@ -184,7 +183,6 @@ impl Connection {
         let counters = &self.telemetry.stats;
         let tuple = &self.paths.primary().tuple;
         let session = self.handshake.session();
-        let window = tuple.congestion.controller().window();
         ConnectionStats {
             datagrams_sent: counters.datagrams_sent,
             datagrams_received: counters.datagrams_received,
@@ -208,9 +206,8 @@ impl Connection {
             paths_failed: counters.paths_failed,
             controller: tuple.congestion.controller().name(),
             controller_state: tuple.congestion.controller().state(),
-            cwnd: window,
-            // The window has grown since it was last used, or was never.
-            cwnd_max: counters.cwnd_max.max(window),
+            cwnd: tuple.congestion.controller().window(),
+            cwnd_max: self.paths.primary().window_max(),
             bytes_in_flight: tuple.congestion.bytes_in_flight(),
             pacing_rate: tuple.congestion.pacing_rate(),
             rtt: tuple.rtt.smoothed(),

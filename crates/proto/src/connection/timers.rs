@@ -3,10 +3,11 @@
 use fulmar_base::Instant;
 
 use super::Connection;
-use crate::events::ConnectionError;
+use super::handshake::HandshakeSpaces;
+use crate::events::{ConnectionError, EndpointEventInner};
 use crate::ids::SpaceId;
 use crate::log::{ConnectionState, LogEvent};
-use crate::path::{Path, Pending};
+use crate::path::{Path, Paths, Pending};
 
 /// Why a connection wants to be woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,9 +49,9 @@ impl Connection {
         let pacing = self.paths.iter().filter_map(|path| path.pacing.deadline()).min();
         let validation = self.paths.iter().filter_map(Path::validation_deadline).min();
         let deadlines = [
-            (self.loss_deadline(), TimerReason::Loss),
+            (loss_deadline(&self.paths, &self.handshake.spaces), TimerReason::Loss),
             (self.pto_deadline().map(|(at, ..)| at), TimerReason::Probe),
-            (self.ack_deadline(), TimerReason::Ack),
+            (ack_deadline(&self.paths, &self.handshake.spaces), TimerReason::Ack),
             (self.datagrams.next_timeout(), TimerReason::Datagram),
             (pacing, TimerReason::Pacing),
             (keys, TimerReason::Keys),
@@ -77,7 +78,7 @@ impl Connection {
         if !self.lifecycle.is_open() {
             if self.lifecycle.on_timeout(now) {
                 self.telemetry.record(now, LogEvent::State(ConnectionState::Drained));
-                self.on_drained();
+                self.outbox.push_endpoint(EndpointEventInner::Drained);
             }
             return;
         }
@@ -100,7 +101,7 @@ impl Connection {
                 self.on_validation_timeout(now, path);
             }
         }
-        if self.loss_deadline().is_some_and(|at| at <= now) {
+        if loss_deadline(&self.paths, &self.handshake.spaces).is_some_and(|at| at <= now) {
             self.telemetry.record(now, LogEvent::LossTimeout);
             self.on_loss_timeout(now);
         } else if let Some((_, path, space)) = self.pto_deadline().filter(|(at, ..)| *at <= now) {
@@ -127,23 +128,6 @@ impl Connection {
         }
     }
 
-    fn ack_deadline(&self) -> Option<Instant> {
-        // Where nothing may be sent, the peer's next datagram brings the occasion.
-        let may_send = |path: &&Path| path.tuple.may_send_datagram();
-        let of_data = self.paths.iter().filter(may_send).filter_map(|path| path.space.ack_deadline());
-        if self.handshake.spaces.are_discarded() {
-            return of_data.min();
-        }
-        let of_handshake = self.handshake.spaces.iter().filter_map(|(_, numbers)| numbers.ack_deadline());
-        of_handshake.filter(|_| may_send(&self.paths.primary())).chain(of_data).min()
-    }
-
-    /// When a packet will be lost by the time threshold.
-    fn loss_deadline(&self) -> Option<Instant> {
-        let of_handshake = self.handshake.spaces.iter().filter_map(|(_, numbers)| numbers.loss_deadline());
-        of_handshake.chain(self.paths.iter().filter_map(|path| path.space.loss_deadline())).min()
-    }
-
     /// The loss timer of a space has rung.
     fn on_loss_timeout(&mut self, now: Instant) {
         for space in SpaceId::OF_HANDSHAKE {
@@ -163,4 +147,22 @@ impl Connection {
             }
         }
     }
+}
+
+/// When an acknowledgement of this end is due.
+fn ack_deadline(paths: &Paths, of_handshake: &HandshakeSpaces) -> Option<Instant> {
+    // Where nothing may be sent, the peer's next datagram brings the occasion.
+    let may_send = |path: &&Path| path.tuple.may_send_datagram();
+    let of_data = paths.iter().filter(may_send).filter_map(|path| path.space.ack_deadline());
+    if of_handshake.are_discarded() {
+        return of_data.min();
+    }
+    let of_handshake = of_handshake.iter().filter_map(|(_, numbers)| numbers.ack_deadline());
+    of_handshake.filter(|_| may_send(&paths.primary())).chain(of_data).min()
+}
+
+/// When a packet will be lost by the time threshold.
+fn loss_deadline(paths: &Paths, of_handshake: &HandshakeSpaces) -> Option<Instant> {
+    let of_handshake = of_handshake.iter().filter_map(|(_, numbers)| numbers.loss_deadline());
+    of_handshake.chain(paths.iter().filter_map(|path| path.space.loss_deadline())).min()
 }

@@ -212,9 +212,7 @@ impl Sender<'_> {
             return (None, blocked);
         }
         self.tuple_mut().ecn.on_sent(ecn, segments.count as u64);
-        let window = self.tuple().congestion.controller().window();
         let stats = &mut self.parts.stats;
-        stats.cwnd_max = stats.cwnd_max.max(window);
         stats.datagrams_sent += segments.count as u64;
         stats.bytes_sent += segments.len as u64;
         batch.set_len(segments.len);

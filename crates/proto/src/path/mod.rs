@@ -54,6 +54,8 @@ pub(crate) struct Path {
     /// The tuple in use.
     pub(crate) tuple: Tuple,
     off_path: Vec<Tuple>,
+    /// The largest congestion window of the tuples that were in use before.
+    window_max: u64,
     /// Which of those off the path was in use before and is returned to if the one in use fails.
     fallback: Option<TupleId>,
     /// When the tuple in use was last changed.
@@ -108,6 +110,7 @@ impl Path {
             local_cids: cids,
             remote_cids: RemoteCids::new(id, remote_cid, remote_cids_max),
             off_path: Vec::new(),
+            window_max: 0,
             fallback: None,
             switched: None,
             first_remote: tuple.addrs.remote,
@@ -122,6 +125,11 @@ impl Path {
             tuple,
             rng,
         }
+    }
+
+    /// The largest congestion window so far, of all tuples that were in use.
+    pub(crate) fn window_max(&self) -> u64 {
+        self.window_max.max(self.tuple.congestion.window_max())
     }
 
     /// The payload of the largest 1-RTT packet.

@@ -201,6 +201,7 @@ impl Path {
         cause: MigrationCause,
         events: &mut Events,
     ) {
+        self.window_max = self.window_max();
         let mut new = self.off_path.remove(index);
         if new.is_same_network(&self.tuple, side) {
             let names = [self.next_id(), self.next_id()];

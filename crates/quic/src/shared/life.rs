@@ -1,7 +1,7 @@
 //! The life of a connection as `tracing` shows it: a span for each connection and events at the level of debugging, with the target
 //! `fulmar::connection`. Nothing is told of packets and streams: that is what the log of the connection and qlog are for.
 
-use fulmar_proto::{Connection, ConnectionError, PathEvent};
+use fulmar_proto::{Connection, ConnectionError, ConnectionStats, PathEvent};
 use tracing::{Level, Span, debug, debug_span, enabled};
 
 const TARGET: &str = "fulmar::connection";
@@ -26,10 +26,7 @@ impl Life {
 
     /// The handshake is complete.
     pub(crate) fn connected(&self, connection: &Connection) {
-        if !enabled!(target: TARGET, Level::DEBUG) {
-            return;
-        }
-        let stats = connection.stats();
+        let Some(stats) = figures(connection) else { return };
         debug!(
             target: TARGET,
             parent: &self.0,
@@ -61,10 +58,7 @@ impl Life {
 
     /// The endpoint has forgotten it.
     pub(crate) fn forgotten(&self, connection: &Connection) {
-        if !enabled!(target: TARGET, Level::DEBUG) {
-            return;
-        }
-        let stats = connection.stats();
+        let Some(stats) = figures(connection) else { return };
         debug!(
             target: TARGET,
             parent: &self.0,
@@ -78,4 +72,9 @@ impl Life {
             "forgotten"
         );
     }
+}
+
+/// The figures of a connection, if anybody listens: they are not gathered in vain.
+fn figures(connection: &Connection) -> Option<ConnectionStats> {
+    enabled!(target: TARGET, Level::DEBUG).then(|| connection.stats())
 }
