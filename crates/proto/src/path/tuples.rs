@@ -238,3 +238,6 @@ impl Path {
         TupleId(self.last_id)
     }
 }
+
+#[cfg(test)]
+mod tests;
