@@ -106,3 +106,23 @@ fn marks_can_be_switched_off() {
     pair.run_for(Duration::from_millis(100));
     pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
 }
+
+#[test]
+fn marks_come_back_after_an_interruption_of_the_path() {
+    let mut pair = Setup::default().connect();
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    // The client asks in vain for a while, at last without marks; what arrives first has none.
+    pair.client.mute = true;
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_secs(2));
+    pair.client.mute = false;
+    pair.run_for(Duration::from_secs(5));
+    let marks = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let seen = marks.clone();
+    remark(&mut pair, move |mark| {
+        seen.borrow_mut().push(mark);
+        mark
+    });
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    assert!(marks.borrow().len() > 50 && marks.borrow().iter().all(|mark| *mark == Ecn::Ect0));
+}

@@ -379,3 +379,78 @@ fn data_with_pauses_goes_on_behind_a_nat_though_the_client_sends_nothing() {
     }
     assert_eq!(read, 100_000, "the client asks within a few pauses, and the rest follows");
 }
+
+#[test]
+fn a_second_path_is_probed_beside_one_that_has_proven_itself() {
+    let mut pair = Pair::connected();
+    for (n, ip) in ["10.0.0.5", "10.0.0.6"].into_iter().enumerate() {
+        let ip: std::net::IpAddr = ip.parse().unwrap();
+        pair.client.more_addrs.push(SocketAddr::new(ip, 1_000));
+        let now = pair.now;
+        pair.client.conn().probe_path(now, Some(ip)).unwrap();
+        pair.run_for(50 * MS);
+        let validated = path_events(&mut pair, Side::Client);
+        assert_eq!(validated.len(), n + 1, "{validated:?}");
+        assert!(matches!(validated[n], PathEvent::Validated { addrs, .. } if addrs.local_ip == Some(ip)));
+    }
+}
+
+#[test]
+fn an_address_that_the_peer_has_left_is_no_failure_and_one_that_never_answered_is() {
+    let mut pair = Pair::connected();
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+    // The server asks at the old address, too, in case that somebody else has sent the packet on.
+    appear_at(&mut pair, Side::Client, "10.0.0.1:2000");
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_secs(10));
+    let events = path_events(&mut pair, Side::Server);
+    assert!(matches!(events[..], [PathEvent::Moved { .. }, PathEvent::Validated { .. }]), "{events:?}");
+    assert_eq!(pair.server.conn().stats().paths_failed, 0);
+
+    pair.client.wire = Box::new(|flying: Flying| {
+        let away = flying.from.ip() == addr("10.0.0.66:1").ip();
+        if away { vec![] } else { vec![flying] }
+    });
+    let now = pair.now;
+    pair.client.conn().probe_path(now, Some(addr("10.0.0.66:1").ip())).unwrap();
+    pair.run_for(Duration::from_secs(10));
+    let events = path_events(&mut pair, Side::Client);
+    assert!(matches!(events[..], [PathEvent::Failed { .. }]), "{events:?}");
+    assert_eq!(pair.client.conn().stats().paths_failed, 1);
+}
+
+/// Loses the first datagram that leaves from this address.
+fn lose_first_at(address: std::net::IpAddr) -> pair::Wire {
+    let mut is_lost = false;
+    Box::new(move |flying: Flying| {
+        let loses = !is_lost && flying.from.ip() == address;
+        is_lost |= loses;
+        if loses { vec![] } else { vec![flying] }
+    })
+}
+
+#[test]
+fn a_probe_whose_first_challenge_is_lost_is_repeated() {
+    let mut pair = Pair::connected();
+    let second = addr("10.0.0.5:1000");
+    pair.client.more_addrs.push(second);
+    pair.client.wire = lose_first_at(second.ip());
+    let now = pair.now;
+    pair.client.conn().probe_path(now, Some(second.ip())).unwrap();
+    pair.run_for(Duration::from_secs(3));
+    let events = path_events(&mut pair, Side::Client);
+    assert!(matches!(events[..], [PathEvent::Validated { .. }]), "{events:?}");
+    assert_eq!(pair.client.conn().stats().paths_failed, 0);
+}
+
+#[test]
+fn a_server_whose_first_challenge_is_lost_asks_again_where_its_client_is_now() {
+    let mut pair = Pair::connected();
+    pair.server.wire = lose_first_at(pair.server.addr.ip());
+    appear_at(&mut pair, Side::Client, "10.0.0.77:1000");
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_secs(3));
+    let events = path_events(&mut pair, Side::Server);
+    assert!(matches!(events[..], [PathEvent::Moved { .. }, PathEvent::Validated { .. }]), "{events:?}");
+    assert_eq!(pair.server.conn().remote_address(), addr("10.0.0.77:1000"));
+}

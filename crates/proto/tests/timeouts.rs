@@ -272,3 +272,23 @@ fn an_idle_timeout_lasts_three_probe_timeouts_however_short_it_was_agreed() {
         "{silence:?}, and three timeouts are {least:?}"
     );
 }
+
+#[test]
+fn a_connection_that_is_over_is_forgotten_on_demand_and_an_open_one_is_not() {
+    let mut pair = Pair::connected();
+    let now = pair.now;
+    pair.client.conn().forget(now);
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
+    let now = pair.now;
+    pair.client.conn().close(now, 7u32.into(), Bytes::new());
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!((pair.client.conn().is_drained(), pair.client.endpoint.open_connections()), (false, 1));
+    let now = pair.now;
+    pair.client.conn().forget(now);
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!((pair.client.conn().is_drained(), pair.client.endpoint.open_connections()), (true, 0));
+    // The peer was told before.
+    pair.run_for(Duration::from_millis(20));
+    let reason = pair.server.lost();
+    assert!(matches!(reason, Some(ConnectionError::ApplicationClosed { .. })), "{reason:?}");
+}

@@ -286,3 +286,24 @@ fn a_refusal_ends_no_connection_that_was_established() {
         assert_eq!(connection.close_reason(), None);
     });
 }
+
+#[test]
+fn of_the_connections_that_are_over_only_the_latest_are_remembered() {
+    run(async {
+        // The clients may keep acknowledgements back for so long that each connection would be remembered for half a minute.
+        let slow = TransportConfig { max_ack_delay: Duration::from_secs(10), ..TransportConfig::default() };
+        let Endpoints { server, client, addr } = Endpoints::with(TransportConfig::default(), slow);
+        let mut over = 0;
+        while over < 600 {
+            let connecting = client.connect(addr, "localhost").expect("a valid address");
+            let incoming = async { server.accept().await.expect("an open endpoint").await };
+            let (accepted, connected) = tokio::join!(incoming, connecting);
+            connected.expect("a handshake").close(VarInt::ZERO, b"");
+            accepted.expect("a handshake").closed().await;
+            over += 1;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let remembered = server.stats().open_connections;
+        assert!((450..=500).contains(&remembered), "{remembered} of 600");
+    });
+}

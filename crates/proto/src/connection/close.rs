@@ -125,6 +125,16 @@ impl Connection {
         }
     }
 
+    /// Forgets a connection that is over before its time has passed: for those who would have to remember too many. What still
+    /// comes for it is treated as what comes for an unknown connection then (RFC 9000 §10.2). Without effect on one that is open.
+    pub fn forget(&mut self, now: Instant) {
+        if !self.lifecycle.is_open() && !self.lifecycle.is_drained() {
+            self.lifecycle.move_to_drained();
+            self.telemetry.record(now, LogEvent::State(ConnectionState::Drained));
+            self.on_drained();
+        }
+    }
+
     /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).
     pub(super) fn abandon(&mut self, now: Instant, reason: ConnectionError) {
         self.telemetry.record(now, LogEvent::State(ConnectionState::TimedOut));

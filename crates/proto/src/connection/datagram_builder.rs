@@ -132,10 +132,10 @@ impl Sender<'_> {
                 }
             }
             (None, Slot::Packets(allowance)) => self.parts.write_frames(now, space, allowance, &mut frames),
-            (None, Slot::MtuProbe(_)) if space.is_data() => {
+            // Only a confirmed handshake is followed by such probes: there is no other packet in the datagram.
+            (None, Slot::MtuProbe(_)) => {
                 frames.write(&Frame::Ping, SentFrame::Ping);
             }
-            (None, Slot::MtuProbe(_)) => {}
             // A handshake that is confirmed needs no more of its packets.
             (None, Slot::Close) if !space.is_data() && self.parts.handshake.is_confirmed() => {}
             (None, Slot::Close) => {

@@ -151,3 +151,6 @@ impl Idle {
         self.keep_alive_timer.cancel();
     }
 }
+
+#[cfg(test)]
+mod tests;

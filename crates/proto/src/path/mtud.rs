@@ -306,4 +306,30 @@ mod tests {
         assert_eq!(mtud.on_probe_acked(1_452), 1_452);
         assert_eq!(mtud.poll_probe(Instant::ZERO), None);
     }
+
+    #[test]
+    fn the_largest_size_gets_three_probes_and_each_other_one_two() {
+        let mut mtud = MtuDiscovery::new(1_200, 1_452, true);
+        let mut probe = || {
+            mtud.want();
+            let size = mtud.poll_probe(Instant::ZERO);
+            mtud.on_probe_sent();
+            mtud.on_probe_lost();
+            size
+        };
+        let sizes: Vec<_> = std::iter::repeat_with(&mut probe).take(7).map(Option::unwrap).collect();
+        assert_eq!(sizes, [1_452, 1_452, 1_452, 1_325, 1_325, 1_262, 1_262]);
+    }
+
+    #[test]
+    fn data_waits_for_a_probe_that_has_let_ten_datagrams_go_first() {
+        let mut mtud = MtuDiscovery::new(1_200, 1_452, true);
+        for _ in 0..PATIENCE {
+            assert!(!mtud.is_impatient());
+            mtud.on_passed_over();
+        }
+        assert!(mtud.is_impatient());
+        mtud.on_probe_sent();
+        assert!(!mtud.is_impatient());
+    }
 }

@@ -239,3 +239,6 @@ impl Path {
         TupleId(self.last_id)
     }
 }
+
+#[cfg(test)]
+mod tests;

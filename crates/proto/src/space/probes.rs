@@ -34,3 +34,20 @@ impl Probes {
         self.0 = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_several_probes_is_known() {
+        let mut probes = Probes::default();
+        assert!(!probes.is_due() && !probes.is_last());
+        probes.demand(2);
+        assert!(probes.is_due() && !probes.is_last());
+        probes.on_sent();
+        assert!(probes.is_due() && probes.is_last());
+        probes.on_sent();
+        assert!(!probes.is_due() && !probes.is_last());
+    }
+}

@@ -343,3 +343,51 @@ fn duplicates_are_neither_acknowledged_nor_counted() {
     assert_eq!(ack.ecn.map(|ecn| ecn.ect0), Some(1));
     assert_eq!(ack.delay.get(), 8_000, "since the first arrival");
 }
+
+#[test]
+fn the_largest_acknowledged_number_never_falls() {
+    let mut f = Fixture::new();
+    assert_eq!(f.space.largest_acked(), None);
+    let n = f.send(6, 0);
+    f.receive(50, &n[..5]).unwrap();
+    assert_eq!(f.space.largest_acked(), Some(n[4]));
+    f.receive(51, &n[..2]).unwrap();
+    assert_eq!(f.space.largest_acked(), Some(n[4]));
+}
+
+#[test]
+fn the_first_packet_of_all_may_have_been_taken_for_lost_wrongly() {
+    let mut f = Fixture::new();
+    let n = f.send(5, 0);
+    assert_eq!((n[0], f.space.packet_threshold()), (0, 3));
+    f.receive(50, &n[4..]).unwrap();
+    assert_eq!(numbers(&f.out.lost), n[..2]);
+    f.receive(51, &[n[0], n[4]]).unwrap();
+    assert_eq!(numbers(&f.out.spurious), [0]);
+    assert_eq!(f.space.packet_threshold(), n[4] + 1, "so far one was overtaken");
+}
+
+#[test]
+fn what_was_sent_again_is_repeated_once_and_nothing_else_is() {
+    let mut f = Fixture::new();
+    f.send(2, 0);
+    let again = f.send_packet(SentPacket { resends: true, ..packet(0) });
+    f.send_packet(SentPacket { resends: true, repeated: true, ..packet(0) });
+    assert_eq!(f.space.take_resent().count(), 1);
+    let repeated: Vec<_> = f.space.unacked().filter(|(_, packet)| packet.repeated).map(|(n, _)| n).collect();
+    assert_eq!(repeated, [again, again + 1]);
+    f.send_packet(SentPacket { resends: true, ..packet(1) });
+    assert_eq!(f.space.take_resent().count(), 1, "the new one alone");
+}
+
+#[test]
+fn a_move_repeats_what_left_over_other_tuples() {
+    let mut f = Fixture::new();
+    f.send(2, 0);
+    let elsewhere = f.send_packet(SentPacket { tuple: TupleId(5), ..packet(0) });
+    f.send_packet(quiet_packet(0));
+    assert_eq!(f.space.take_for_move(TupleId(5)).count(), 2);
+    assert_eq!(f.space.take_for_move(TupleId(5)).count(), 0, "once");
+    let rest: Vec<_> = f.space.unacked().filter(|(_, packet)| !packet.repeated).map(|(n, _)| n).collect();
+    assert_eq!(rest[0], elsewhere);
+}

@@ -48,6 +48,8 @@ pub(crate) struct State {
     pub(crate) queued: bool,
     /// What it has learned of its path was kept for later connections.
     pub(crate) is_path_kept: bool,
+    /// The connection is over, and the worker counts it among those that it remembers.
+    pub(crate) is_remembered: bool,
     /// The worker has forgotten the connection.
     pub(crate) is_drained: bool,
     /// The worker's entry in its timers.
@@ -107,6 +109,7 @@ impl Inner {
             error: None,
             queued: false,
             is_path_kept: false,
+            is_remembered: false,
             is_drained: false,
             timer: None,
             now,

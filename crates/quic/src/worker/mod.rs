@@ -10,6 +10,7 @@
 
 mod receiving;
 mod refusals;
+mod remembered;
 mod retired;
 mod timers;
 mod unmatched;
@@ -35,6 +36,7 @@ use crate::shared::{Inner, State, WorkerShared};
 use crate::sync::lock;
 
 use refusals::Refusals;
+use remembered::Remembered;
 use retired::RetiredSockets;
 use timers::{Alarm, Timers};
 use unmatched::UnmatchedDatagrams;
@@ -71,6 +73,8 @@ pub(crate) struct Worker {
     queue: VecDeque<Arc<Inner>>,
     touched: Vec<Arc<Inner>>,
     timers: Timers,
+    /// Connections that are over.
+    remembered: Remembered,
     alarm: Alarm,
     recv_paused_until: Option<Instant>,
     endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
@@ -100,6 +104,7 @@ impl Worker {
             queue: VecDeque::new(),
             touched: Vec::new(),
             timers: Timers::default(),
+            remembered: Remembered::default(),
             alarm: Alarm::new(),
             recv_paused_until: None,
             endpoint_events: Vec::new(),
@@ -209,6 +214,9 @@ impl Worker {
             self.endpoint_events.push((connection.handle(), event));
         }
         self.keep_path(&mut state);
+        let has_ended = state.error.is_some() && !mem::replace(&mut state.is_remembered, true);
+        let surplus =
+            if has_ended { self.remembered.add(connection.handle(), connection.id()) } else { None };
         let batch = self.shared.common.logging.as_ref().and_then(|logging| {
             let State { proto, error, is_drained, .. } = &mut *state;
             logging.collect(proto, connection.id(), *is_drained, error.as_ref())
@@ -225,6 +233,20 @@ impl Worker {
         drop(state);
         self.hand_over(batch);
         self.wakers.drain(..).for_each(Waker::wake);
+        if let Some((handle, id)) = surplus {
+            self.forget(handle, id);
+        }
+    }
+
+    /// Forgets a connection that is over, if it is still remembered.
+    fn forget(&mut self, handle: ConnectionHandle, id: u64) {
+        let connection = lock(&self.shared.core).connection(handle);
+        // A handle is used again.
+        let Some(connection) = connection.filter(|connection| connection.id() == id) else { return };
+        let mut state = connection.lock();
+        let now = state.advance(clock::now());
+        state.proto.forget(now);
+        self.after_change(&connection, state);
     }
 
     /// Keeps what a connection of a server has learned of its path, when it is over: the client may well come again.

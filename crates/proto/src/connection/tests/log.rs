@@ -138,3 +138,45 @@ fn an_update_of_the_keys_is_noted_before_the_first_packet_with_them() {
     assert!(next(&client).is_some());
     assert_eq!(next(&client), next(&server), "the packet that brought the new keys");
 }
+
+#[test]
+fn the_keys_of_the_handshake_are_discarded_one_after_the_other() {
+    let mut pair = transfer(1 << 16);
+    for side in [Side::Client, Side::Server] {
+        let entries = entries(&mut pair, side);
+        let kinds = entries.iter().filter_map(|entry| match entry.event {
+            LogEvent::KeysDiscarded(kind) => Some(kind),
+            _ => None,
+        });
+        assert_eq!(kinds.collect::<Vec<_>>(), [PacketKind::Initial, PacketKind::Handshake], "{side:?}");
+    }
+}
+
+#[test]
+fn the_frames_of_packets_that_share_a_datagram_are_told_apart() {
+    let mut pair = transfer(1 << 16);
+    for side in [Side::Client, Side::Server] {
+        let ends = count(&entries(&mut pair, side), |event| matches!(event, LogEvent::FramesEnd));
+        // Only datagrams of the handshake have more than one packet.
+        assert!((1..=10).contains(&ends), "{ends} at the {side:?}");
+    }
+}
+
+#[test]
+fn a_packet_under_the_keys_before_is_marked() {
+    let config = || TransportConfig { log_entries: 1 << 12, ..TransportConfig::default() };
+    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
+    // One packet is held back, and comes when both ends have other keys.
+    pair.client.conn().ping();
+    pair.client.mute = true;
+    pair.run_for(Duration::from_millis(1));
+    let held_back = pair.client.sent.last().unwrap().clone();
+    pair.client.mute = false;
+    pair.client.conn().update_keys();
+    pair.run_for(Duration::from_millis(12));
+    pair.inject(Side::Server, super::pair::CLIENT.parse().unwrap(), held_back);
+    let entries = entries(&mut pair, Side::Server);
+    let old = count(&entries, |event| matches!(event, LogEvent::PacketReceived { old_keys: true, .. }));
+    assert_eq!((pair.server.conn().stats().key_updates, old), (1, 1));
+}

@@ -60,3 +60,23 @@ fn the_largest_counts_overflow_nothing() {
     let max = (1 << 62) - 1;
     assert_eq!(monitor.on_ack(counts(max, max, max), acked(3)), Some(EcnFeedback::Invalid));
 }
+
+#[test]
+fn every_mark_may_have_become_one_of_congestion() {
+    assert_eq!(
+        monitor(3).on_ack(counts(0, 0, 3), acked(3)),
+        Some(EcnFeedback::Valid { ce: 3, validated: 3 })
+    );
+    assert_eq!(monitor(3).on_ack(counts(0, 0, 4), acked(3)), Some(EcnFeedback::Invalid));
+}
+
+#[test]
+fn either_mark_is_counted() {
+    let mut monitor = EcnMonitor::default();
+    let mut marks = AckedMarks::default();
+    for mark in [Ecn::Ect1, Ecn::Ect1, Ecn::Ect0, Ecn::NotEct] {
+        monitor.on_sent(mark);
+        marks.add(mark);
+    }
+    assert_eq!(monitor.on_ack(counts(1, 2, 0), marks), Some(EcnFeedback::Valid { ce: 0, validated: 3 }));
+}

@@ -78,3 +78,21 @@ fn classic_timers_know_no_pto_pings() {
     (0..9).for_each(|_| backoff.on_timeout(Instant::ZERO));
     assert!(!backoff.sends_pings());
 }
+
+#[test]
+fn packets_of_the_peer_alone_end_the_backoff_a_few_times_only() {
+    // Otherwise a path on which nothing gets through the other way would be probed for ever as if it were new.
+    let mut backoff = PtoBackoff::new(TimerStyle::OncePerRtt);
+    for _ in 0..RETURNS_MAX {
+        backoff.on_timeout(Instant::ZERO);
+        backoff.on_return();
+        assert_eq!(backoff.count(), 0);
+    }
+    backoff.on_timeout(Instant::ZERO);
+    backoff.on_return();
+    assert_eq!(backoff.count(), 1);
+    backoff.reset();
+    backoff.on_timeout(Instant::ZERO);
+    backoff.on_return();
+    assert_eq!(backoff.count(), 0, "after an acknowledgement they count anew");
+}
