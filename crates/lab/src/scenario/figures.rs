@@ -90,6 +90,8 @@ pub struct LinkFigures {
     /// The share of its capacity, until completion, that was asked for. Where the rate changes, that of the beginning
     /// counts; `None` without a rate.
     pub load: Option<f64>,
+    /// The same of what came out at the far end.
+    pub utilisation: Option<f64>,
 }
 
 impl LinkFigures {
@@ -104,6 +106,7 @@ impl LinkFigures {
             queue_bytes_max: stats.queue_bytes_max,
             ack_share: share_of(stats.bytes_sent as f64, ack_bytes),
             load: capacity.and_then(|capacity| share_of(capacity, stats.bytes_sent)),
+            utilisation: capacity.and_then(|capacity| share_of(capacity, stats.bytes_delivered)),
         }
     }
 }

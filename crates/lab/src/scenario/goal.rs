@@ -52,6 +52,10 @@ pub enum Metric {
     DatagramsInTime,
     /// From the `repaired_at_s` of the scenario to the next packet that reaches its end.
     ResumedAfterS,
+    /// Bytes of streams that were read, by the completion time, in Mbit/s.
+    GoodputMbps,
+    /// The share of the capacity of the busier direction, until completion, whose bytes came out of the link.
+    Utilisation,
 }
 
 /// How figures of several seeds become one.
@@ -79,7 +83,7 @@ pub struct Goal {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::CompletionS,
         Self::CompletionRatio,
         Self::TimersRatio,
@@ -100,6 +104,8 @@ impl Metric {
         Self::BackAtRateRtts,
         Self::DatagramsInTime,
         Self::ResumedAfterS,
+        Self::GoodputMbps,
+        Self::Utilisation,
     ];
 
     /// Whether the figure compares runs of two variants of a scenario.
@@ -136,6 +142,14 @@ impl Metric {
             Self::BackAtRateRtts => more.back_at_rate_rtts,
             Self::DatagramsInTime => more.datagrams_in_time,
             Self::ResumedAfterS => more.resumed_after_s,
+            Self::GoodputMbps => {
+                let time = figures.completion_s.filter(|time| *time > 0.0)?;
+                Some(figures.bytes as f64 * 8.0 / 1e6 / time)
+            }
+            Self::Utilisation => {
+                let both = [&figures.up, &figures.down];
+                both.into_iter().filter_map(|link| link.utilisation).max_by(f64::total_cmp)
+            }
         }
     }
 
@@ -154,7 +168,11 @@ impl Metric {
     fn over(self) -> Over {
         match self {
             Self::CompletionS | Self::CompletionRatio | Self::TimersRatio => Over::Median,
-            Self::JainIndex | Self::ShareMin | Self::DatagramsInTime => Over::Minimum,
+            Self::JainIndex
+            | Self::ShareMin
+            | Self::DatagramsInTime
+            | Self::GoodputMbps
+            | Self::Utilisation => Over::Minimum,
             _ => Over::Maximum,
         }
     }
@@ -182,6 +200,8 @@ impl Metric {
             Self::BackAtRateRtts => "back_at_rate_rtts",
             Self::DatagramsInTime => "datagrams_in_time",
             Self::ResumedAfterS => "resumed_after_s",
+            Self::GoodputMbps => "goodput_mbps",
+            Self::Utilisation => "utilisation",
         }
     }
 }

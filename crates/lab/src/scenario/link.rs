@@ -6,7 +6,8 @@ use fulmar_sim::{Aqm, Change, EcnPath, Jitter, LinkConfig, Loss, QueueLimit, Reo
 use serde::Deserialize;
 
 use super::elements::{
-    AqmSpec, EcnPathSpec, JitterSpec, LossSpec, PolicerSpec, ReorderSpec, SuspendSpec, corrupt,
+    AqmSpec, CrossTrafficSpec, EcnPathSpec, JitterSpec, LossSpec, PolicerSpec, ReorderSpec, SuspendSpec,
+    corrupt,
 };
 use super::values::{Count, Mbps, Millis, Probability, Seconds};
 
@@ -23,6 +24,7 @@ pub(crate) struct LinkSpec {
     queue_bytes: Option<u64>,
     aqm: Option<AqmSpec>,
     policer: Option<PolicerSpec>,
+    cross_traffic: Option<CrossTrafficSpec>,
     jitter: Option<JitterSpec>,
     jitter_reorders: Option<bool>,
     loss: Option<LossSpec>,
@@ -98,6 +100,7 @@ impl LinkSpec {
             queue_bytes: own.queue_bytes.or(base.queue_bytes),
             aqm: own.aqm.or(base.aqm),
             policer: own.policer.or(base.policer),
+            cross_traffic: own.cross_traffic.or(base.cross_traffic),
             jitter: own.jitter.or(base.jitter),
             jitter_reorders: own.jitter_reorders.or(base.jitter_reorders),
             loss: own.loss.or(base.loss),
@@ -119,6 +122,7 @@ impl LinkSpec {
             queue: self.queue(),
             aqm: self.aqm.map_or(Aqm::DropTail, AqmSpec::model),
             policer: self.policer.map(PolicerSpec::model),
+            cross_traffic: self.cross_traffic.map(CrossTrafficSpec::model),
             delay: self.delay_ms.unwrap_or_default().0,
             jitter: self.jitter.map_or(Jitter::None, JitterSpec::model),
             jitter_reorders: self.jitter_reorders.unwrap_or(false),
@@ -141,6 +145,7 @@ impl LinkSpec {
             queue.map(Change::Queue),
             self.aqm.map(|aqm| Change::Aqm(aqm.model())),
             self.policer.map(|policer| Change::Policer(Some(policer.model()))),
+            self.cross_traffic.map(|traffic| Change::CrossTraffic(Some(traffic.model()))),
             self.jitter.map(|jitter| Change::Jitter(jitter.model())),
             self.loss.as_ref().map(|loss| Change::Loss(loss.model(rng))),
             self.duplicate.map(|probability| Change::Duplicate(probability.0)),

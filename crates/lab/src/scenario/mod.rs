@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `mod` | [`Scenario`]: reading, validating, changing settings |
 //! | `link`, `endpoints`, `connection`, `goal` | the parts of a file, and what they become |
+//! | `nat` | what changes the client's address |
 //! | `values` | numbers with a unit or a range |
 //! | `error` | complaints that name file, line and field |
 //! | `controller` | controllers by name |
@@ -27,6 +28,7 @@ mod figures;
 mod goal;
 mod grid;
 mod link;
+mod nat;
 mod rate;
 mod run;
 mod values;
@@ -49,6 +51,7 @@ pub use self::run::RunError;
 use self::connection::ConnectionSpec;
 use self::endpoints::EndpointSpec;
 use self::link::{LinkSpec, LinkSpecs, ScheduleSpec};
+use self::nat::{NatSpec, ShiftSpec};
 use self::values::{Count, Seconds};
 use crate::Workload;
 
@@ -104,6 +107,9 @@ struct File {
     down: LinkSpec,
     #[serde(default)]
     schedule: Vec<ScheduleSpec>,
+    nat: Option<NatSpec>,
+    #[serde(default)]
+    shift: Vec<ShiftSpec>,
     #[serde(default)]
     endpoints: EndpointSpec,
     #[serde(default)]
@@ -315,6 +321,9 @@ impl Scenario {
         }
         if let Some((number, problem)) = self.link().problem() {
             return Err(in_table("[[schedule]]", number, problem));
+        }
+        if let Some((number, problem)) = nat::problem(self.file.nat, &self.file.shift) {
+            return Err(in_table("[[shift]]", number, problem));
         }
         for (number, goal) in self.file.goal.iter().enumerate() {
             let needs_rate = self.file.watch.is_none() && goal.metric.is_about_rate();

@@ -155,7 +155,7 @@ impl Scenario {
             let waits = self.file.seeded && number == 0;
             lab = lab.connection(if waits { connecting.after_previous() } else { connecting });
         }
-        Ok(lab.client(client))
+        Ok(super::nat::apply(lab, self.file.nat, &self.file.shift).client(client))
     }
 
     fn connecting(

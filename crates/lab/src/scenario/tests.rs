@@ -192,3 +192,44 @@ fn datagrams_keep_their_pace_and_their_deadline() {
     let delay = figures[1].datagram_delay_ms(0.5).unwrap();
     assert!((10.0..12.0).contains(&delay), "{delay}");
 }
+
+#[test]
+fn cross_traffic_takes_its_share_of_the_link() {
+    let times = [
+        "",
+        "cross_traffic = { rate_mbps = 5 }",
+        "cross_traffic = { rate_mbps = 5, on_ms = 1, off_ms = 1000000 }",
+    ];
+    let times = times.map(|traffic| {
+        let text = SCENARIO.replace("20_000", "2_000_000").replace("[link]", &format!("[link]\n{traffic}"));
+        let text = text.replace("rate_mbps = 2.5", "rate_mbps = 10");
+        Scenario::parse("s", &text).unwrap().run(None, 1).unwrap().completion_s.unwrap()
+    });
+    // Half of 10 Mbit/s is left, and all of it where the others are off.
+    assert!(times[1] > 1.6 * times[0] && times[2] < 1.1 * times[0], "{times:?}");
+}
+
+#[test]
+fn a_download_survives_what_changes_the_clients_address() {
+    let base = SCENARIO.replace("20_000", "2_000_000");
+    for kind in ["rebinding", "move", "leap"] {
+        let text = format!(
+            "{base}[nat]\nkind = \"port-restricted-cone\"\n[[shift]]\nat_s = 0.5\nkind = \"{kind}\"\n"
+        );
+        let figures = Scenario::parse("s", &text).unwrap().run(None, 1).unwrap();
+        assert_eq!(figures.bytes, 2_000_100, "{kind}");
+    }
+    let alone = format!("{base}[[shift]]\nat_s = 0.5\nkind = \"rebinding\"\n");
+    let complaint = Scenario::parse("file.toml", &alone).unwrap_err().to_string();
+    assert!(complaint.contains("[[shift]]: a rebinding needs a `[nat]`"), "{complaint}");
+}
+
+#[test]
+fn goodput_and_utilisation_are_told() {
+    let figures =
+        Scenario::parse("s", &SCENARIO.replace("20_000", "2_000_000")).unwrap().run(None, 1).unwrap();
+    let (goodput, utilisation) = (figures.metrics["goodput_mbps"], figures.metrics["utilisation"]);
+    // 2.5 Mbit/s, less headers and the start.
+    assert!((2.0..2.5).contains(&goodput) && (0.85..1.0).contains(&utilisation), "{goodput} {utilisation}");
+    assert!(utilisation * 2.5 > goodput);
+}
