@@ -72,6 +72,21 @@ function ticks(unit) {
   };
 }
 
+// A button that saves a chart as a picture, as it is drawn now.
+function pictureButton(plotOf, name) {
+  return element("button", { class: "picture", title: "Save this chart as a picture", onclick: () => {
+    const drawn = plotOf().ctx.canvas, canvas = document.createElement("canvas"), link = document.createElement("a");
+    canvas.width = drawn.width; canvas.height = drawn.height;
+    const context = canvas.getContext("2d");
+    context.fillStyle = theme.variable("--card");
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(drawn, 0, 0);
+    link.download = (data.title + " " + name).replace(/[^A-Za-z0-9]+/g, "-") + ".png";
+    link.href = canvas.toDataURL("image/png");
+    link.click();
+  } }, "PNG");
+}
+
 function axis(unit, extra) {
   return {
     stroke: () => theme.variable("--soft"),

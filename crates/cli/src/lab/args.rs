@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use fulmar_lab::scenario::ControllerName;
 
@@ -62,8 +62,8 @@ pub(crate) struct LabRunArgs {
 
     /// The congestion controller of both ends; with several, a run with each. Default: the scenario's, or that of the
     /// default configuration
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) controller: Vec<ControllerArg>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = controllers())]
+    pub(crate) controller: Vec<ControllerName>,
 
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -130,8 +130,8 @@ pub(crate) struct LabCheckArgs {
     pub(crate) what: Vec<String>,
 
     /// Check the goals of this controller only
-    #[arg(long, value_name = "NAME")]
-    pub(crate) controller: Option<ControllerArg>,
+    #[arg(long, value_name = "NAME", value_parser = controllers())]
+    pub(crate) controller: Option<ControllerName>,
 
     /// Judge each row over so many seeds. Default: what a scenario says, else 20
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -189,8 +189,8 @@ pub(crate) struct LabSweepArgs {
     pub(crate) ratio: f64,
 
     /// The congestion controllers of both ends, a curve with each
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic")]
-    pub(crate) controller: Vec<ControllerArg>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic", value_parser = controllers())]
+    pub(crate) controller: Vec<ControllerName>,
 
     /// A point is the median over so many seeds; those at a step over 15
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
@@ -212,8 +212,8 @@ pub(crate) struct LabExploreArgs {
     pub(crate) seed: u64,
 
     /// The congestion controllers of both ends
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic")]
-    pub(crate) controller: Vec<ControllerArg>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic", value_parser = controllers())]
+    pub(crate) controller: Vec<ControllerName>,
 
     /// The space that links are drawn from, as docs/lab.md describes it. Default: rates of 1 to 1,000 Mbit/s, round-trip
     /// times of 2 to 1,200 ms, queues of 0.15 to 3 BDP, loss of up to 8 %, jitter, slow return paths, 30 kB to 30 MB down
@@ -241,30 +241,11 @@ pub(crate) enum GridFormat {
     Csv,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ControllerArg {
-    /// BBR version 3
-    Bbr,
-    /// CUBIC (RFC 9438)
-    Cubic,
-    /// NewReno (RFC 9002)
-    Newreno,
-    /// BBR version 1
-    Bbr1,
-    /// Prague, for L4S networks
-    Prague,
-}
-
-impl From<ControllerArg> for ControllerName {
-    fn from(argument: ControllerArg) -> Self {
-        match argument {
-            ControllerArg::Bbr => Self::Bbr,
-            ControllerArg::Cubic => Self::Cubic,
-            ControllerArg::Newreno => Self::Newreno,
-            ControllerArg::Bbr1 => Self::Bbr1,
-            ControllerArg::Prague => Self::Prague,
-        }
-    }
+/// The controllers of the stack, and those that the program was given.
+fn controllers() -> impl TypedValueParser<Value = ControllerName> {
+    let values = ControllerName::all().into_iter();
+    let values = values.map(|name| PossibleValue::new(name.as_str()).help(name.about()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse())
 }
 
 /// A part of a campaign.

@@ -111,6 +111,16 @@ fn runs_are_printed_in_the_order_of_their_seeds() {
 }
 
 #[test]
+fn several_seeds_are_summed_up_for_people() {
+    let arguments = ["lab", "run", "deep-space/long-rtt", "--runs", "3"];
+    let text = finish(fulmar(&arguments)).succeeded().stdout();
+    assert!(
+        text.lines().last().expect("a line").contains(": median ") && text.contains("of 3 runs"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_setting_changes_the_run() {
     let time = |setting: &str| {
         let arguments = ["lab", "run", "deep-space/long-rtt", "--set", setting, "--json"];

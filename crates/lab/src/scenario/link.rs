@@ -221,6 +221,17 @@ impl ScheduleSpec {
         Some(LinkEvent { start, end: start + series + suspend.duration_ms.0, direction: self.direction })
     }
 
+    /// From when until when the change holds, each time; to the same time if it is for good.
+    pub(super) fn times(&self) -> impl Iterator<Item = (Instant, Instant)> {
+        let repeat = self.repeat.unwrap_or(RepeatSpec { count: Count(1), every_ms: Millis::default() });
+        let (first, lasts) =
+            (self.at_s.0, self.suspend.map(|suspend| suspend.duration_ms.0).unwrap_or_default());
+        (0..repeat.count.0).map(move |turn| {
+            let start = Instant::ZERO + (first + repeat.every_ms.0 * turn);
+            (start, start + lasts)
+        })
+    }
+
     fn problem(&self) -> Option<&'static str> {
         let nothing = self.suspend.is_none() && self.set == LinkSpec::default();
         let nothing = nothing.then_some("an entry needs `suspend`, or `set` with something in it");

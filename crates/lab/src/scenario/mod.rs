@@ -9,6 +9,7 @@
 //! | `error` | complaints that name file, line and field |
 //! | `controller` | controllers by name |
 //! | `builtin` | the scenarios that are part of the program |
+//! | `event` | what a schedule does, in words |
 //! | `run`, `figures`, `rate` | a run and what came out of it |
 //! | `check` | scenarios against their goals |
 //! | `expected` | the goals that a version is known to miss |
@@ -23,6 +24,7 @@ mod controller;
 mod elements;
 mod endpoints;
 mod error;
+mod event;
 mod expected;
 mod figures;
 mod goal;
@@ -40,8 +42,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use self::check::{Check, Row, Task, Verdict};
-pub use self::controller::ControllerName;
+pub use self::controller::{ControllerName, OwnController, Parameters};
 pub use self::error::{Place, ScenarioError};
+pub use self::event::ScenarioEvent;
 pub use self::expected::{Expected, Surprises};
 pub use self::figures::{Figures, LinkFigures, MoreFigures, SideFigures};
 pub use self::goal::{Goal, Metric};
@@ -92,6 +95,9 @@ struct File {
     title: String,
     section: Option<Section>,
     controller: Option<ControllerName>,
+    /// Parameters of controllers by their names.
+    #[serde(default)]
+    controllers: BTreeMap<ControllerName, Parameters>,
     runs: Option<Count>,
     limit_s: Option<Seconds>,
     repaired_at_s: Option<Seconds>,
@@ -324,6 +330,10 @@ impl Scenario {
         }
         if let Some((number, problem)) = nat::problem(self.file.nat, &self.file.shift) {
             return Err(in_table("[[shift]]", number, problem));
+        }
+        for (name, parameters) in &self.file.controllers {
+            name.configure(parameters)
+                .map_err(|problem| in_table(&format!("[controllers.{name}]"), 0, &problem))?;
         }
         for (number, goal) in self.file.goal.iter().enumerate() {
             let needs_rate = self.file.watch.is_none() && goal.metric.is_about_rate();

@@ -48,6 +48,13 @@ enum ShiftKind {
     Leap,
 }
 
+impl ShiftSpec {
+    /// How long after the beginning of the run.
+    pub(crate) fn at(self) -> std::time::Duration {
+        self.at_s.0
+    }
+}
+
 impl NatSpec {
     fn model(self) -> NatConfig {
         let [first, second] = OUTSIDE.map(IpAddr::from);

@@ -216,12 +216,8 @@ impl Scenario {
         &self,
         name: ControllerName,
     ) -> Result<fulmar_proto::congestion::CongestionControl, ScenarioError> {
-        name.build().ok_or_else(|| {
-            ScenarioError::new(
-                &self.name,
-                format!("this version of Fulmar does not have the controller {name}"),
-            )
-        })
+        let parameters = self.file.controllers.get(&name).cloned().unwrap_or_default();
+        name.configure(&parameters).map_err(|problem| ScenarioError::new(&self.name, problem))
     }
 }
 

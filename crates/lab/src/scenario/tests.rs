@@ -136,17 +136,6 @@ fn settings_change_by_their_path() {
 }
 
 #[test]
-fn a_controller_that_does_not_exist_is_named() {
-    let missing = ControllerName::ALL.into_iter().find(|name| name.build().is_none());
-    let Some(missing) = missing else { return };
-    let error = Scenario::parse("s", SCENARIO).unwrap().run(Some(missing), 1).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        format!("s: this version of Fulmar does not have the controller {missing}")
-    );
-}
-
-#[test]
 fn a_run_has_the_figures_of_both_sides() {
     let figures = Scenario::parse("s", SCENARIO).unwrap().run(None, 1).unwrap();
     // 2.5 Mbit/s take 64 ms for the data alone, and two round trips come before the last byte.
@@ -232,4 +221,16 @@ fn goodput_and_utilisation_are_told() {
     // 2.5 Mbit/s, less headers and the start.
     assert!((2.0..2.5).contains(&goodput) && (0.85..1.0).contains(&utilisation), "{goodput} {utilisation}");
     assert!(utilisation * 2.5 > goodput);
+}
+
+#[test]
+fn what_the_schedule_does_is_told() {
+    let schedule = "[[schedule]]\nat_s = 1\ndirection = \"up\"\nset = { delay_ms = 5 }\n\
+                    [[schedule]]\nat_s = 0.5\nsuspend = { duration_ms = 100, side = \"send\" }\nrepeat = { count = 2, every_ms = 1000 }\n";
+    let events = Scenario::parse("s", &format!("{SCENARIO}{schedule}")).unwrap().events();
+    let millis = |at: fulmar_base::Instant| at.as_nanos() / 1_000_000;
+    let told: Vec<_> =
+        events.iter().map(|event| (millis(event.start), millis(event.end), event.what.as_str())).collect();
+    let stop = "suspend = { duration_ms = 100, side = \"send\" }";
+    assert_eq!(told, [(500, 600, stop), (1_000, 1_000, "up, set = { delay_ms = 5 }"), (1_500, 1_600, stop)]);
 }
