@@ -26,7 +26,7 @@ const RUN: [&str; 14] = [
     "version",
 ];
 /// What each side of it has.
-const SIDE: [&str; 11] = [
+const SIDE: [&str; 14] = [
     "packets_sent",
     "packets_lost",
     "packets_spurious",

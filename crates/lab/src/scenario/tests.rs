@@ -234,3 +234,16 @@ fn what_the_schedule_does_is_told() {
     let stop = "suspend = { duration_ms = 100, side = \"send\" }";
     assert_eq!(told, [(500, 600, stop), (1_000, 1_000, "up, set = { delay_ms = 5 }"), (1_500, 1_600, stop)]);
 }
+
+#[test]
+fn waiting_in_the_queue_and_round_trips_are_told() {
+    let text = SCENARIO.replace("20_000", "2_000_000").replace("[link]", "[link]\nqueue_ms = 100");
+    let figures = Scenario::parse("s", &text).unwrap().run(Some(ControllerName::Cubic), 1).unwrap();
+    let metric = |name: &str| figures.metrics[name];
+    let (queue, queue_most) = (metric("queue_delay_p50_ms"), metric("queue_delay_p99_ms"));
+    // CUBIC fills the queue, and no packet waits longer than that is.
+    assert!(queue > 5.0 && queue < queue_most && queue_most < 104.0, "{queue} {queue_most}");
+    let (rtt, rtt_most) = (metric("rtt_p50_ms"), metric("rtt_p99_ms"));
+    assert!(rtt > 20.0 + queue / 2.0 && rtt <= rtt_most && rtt_most < 150.0, "{rtt} {rtt_most}");
+    assert_eq!(figures.server.rtt_p50_ms, Some(rtt));
+}
