@@ -18,6 +18,7 @@ Examples:
   fulmar lab grid campaign.toml -o results.jsonl --shard 1/4
   fulmar lab explore --links 300 --controller bbr,cubic --out explored/
   fulmar lab sweep satellite/loss --set 'link.delay_ms={x*0.5}' --from 5 --to 600 --controller cubic
+  fulmar lab trace cellular.down --duration-s 120 >> mine.toml
   fulmar lab report results.jsonl -o report.html
 
 A scenario is a TOML file: a link, two ends, a workload and goals (see scenarios/README.md). A run has the whole
@@ -39,6 +40,8 @@ pub(crate) enum LabCommand {
     Explore(LabExploreArgs),
     /// Run a scenario at many values of a setting, and tell where its time leaps
     Sweep(LabSweepArgs),
+    /// Print the schedule of a link that Mahimahi has recorded, to be put at the end of a scenario file
+    Trace(LabTraceArgs),
     /// Make a page of the results of many runs: box plots, distributions, tables
     Report(LabReportArgs),
 }
@@ -107,6 +110,46 @@ impl From<SideArg> for fulmar_lab::Side {
         match argument {
             SideArg::Client => Self::Client,
             SideArg::Server => Self::Server,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabTraceArgs {
+    /// The trace: a line for each packet of 1,500 bytes that the link lets through, its time in milliseconds
+    #[arg(value_name = "FILE")]
+    pub(crate) trace: PathBuf,
+
+    /// The direction of the link that has these rates
+    #[arg(long, value_name = "DIRECTION", default_value = "down")]
+    pub(crate) direction: DirectionArg,
+
+    /// The rate is the mean over steps of this length
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub(crate) step_ms: u64,
+
+    /// How long the schedule is; a shorter trace begins again
+    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    pub(crate) duration_s: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DirectionArg {
+    /// From the client
+    Up,
+    /// To the client
+    Down,
+    /// Both directions
+    Both,
+}
+
+impl DirectionArg {
+    /// As scenario files write it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Both => "both",
         }
     }
 }

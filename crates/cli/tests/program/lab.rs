@@ -312,3 +312,16 @@ fn a_campaign_as_csv_has_a_column_for_each_setting() {
     let hashes: Vec<&str> = lines.map(|line| line.split(',').nth(hash).expect("a field")).collect();
     assert!(hashes.len() == 2 && hashes[0] != hashes[1] && hashes[0].len() == 64, "{hashes:?}");
 }
+
+#[test]
+fn a_recorded_link_becomes_a_schedule() {
+    let dir = TestDir::new("trace");
+    let trace = dir.path().join("cell.down");
+    fs::write(&trace, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n30\n").expect("a file");
+    let arguments = ["lab", "trace", trace.to_str().expect("a path"), "--step-ms", "10", "--duration-s", "1"];
+    let schedule = finish(fulmar(&arguments)).succeeded().stdout();
+    assert!(schedule.starts_with("[[schedule]]\nat_s = 0\ndirection = \"down\"\n"), "{schedule}");
+    let scenario = dir.path().join("cell.toml");
+    fs::write(&scenario, format!("{SMALL}{schedule}")).expect("a file");
+    finish(fulmar(&["lab", "run", scenario.to_str().expect("a path")])).succeeded();
+}

@@ -5,6 +5,7 @@
 //! | `mod` | [`Scenario`]: reading, validating, changing settings |
 //! | `link`, `endpoints`, `connection`, `goal` | the parts of a file, and what they become |
 //! | `nat` | what changes the client's address |
+//! | `mahimahi` | recorded links as schedules |
 //! | `values` | numbers with a unit or a range |
 //! | `error` | complaints that name file, line and field |
 //! | `controller` | controllers by name |
@@ -30,6 +31,7 @@ mod figures;
 mod goal;
 mod grid;
 mod link;
+mod mahimahi;
 mod nat;
 mod rate;
 mod run;
@@ -49,6 +51,7 @@ pub use self::expected::{Expected, Surprises};
 pub use self::figures::{Figures, LinkFigures, MoreFigures, SideFigures};
 pub use self::goal::{Goal, Metric};
 pub use self::grid::{Grid, Point};
+pub use self::mahimahi::schedule_of_trace;
 pub use self::run::RunError;
 
 use self::connection::ConnectionSpec;
