@@ -182,7 +182,11 @@ function against(groups, width) {
       x: { time: false, distr: logarithmic.x ? 3 : 1, range: () => spread(xs, logarithmic.x) },
       y: { distr: logarithmic.y ? 3 : 1, range: () => spread(ys, logarithmic.y) },
     },
-    axes: [axis("plain", { size: 34, space: 60 }), axis(unit, { size: 86 })],
+    axes: [
+      logarithmic.x ? logAxis({ size: 34 }) : axis("plain", { size: 34, space: 60 }),
+      // The ticks of a logarithmic axis differ too much for one unit.
+      logarithmic.y ? logAxis({ size: 86, values: (chart, splits) => splits.map(UNITS[unit]) }) : axis(unit, { size: 86 }),
+    ],
     series: [{}, ...lines.map((line) => ({ stroke: line.color, width: 2, dash: line.dash, spanGaps: true, points: { show: false } }))],
     hooks: { draw: [drawIntervals(lines)] },
   }, lines.length ? uPlot.join(lines.map((line) => [line.points.map(({ x }) => x), line.points.map(({ y }) => y)])) : [[]], holder);
