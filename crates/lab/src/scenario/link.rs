@@ -35,6 +35,21 @@ pub(crate) struct LinkSpec {
     mtu: Option<u16>,
 }
 
+/// One more link, behind a router.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HopSpec {
+    link: LinkSpec,
+    up: LinkSpec,
+    down: LinkSpec,
+}
+
+impl HopSpec {
+    pub(crate) fn specs(&self) -> LinkSpecs<'_> {
+        LinkSpecs { both: &self.link, up: &self.up, down: &self.down, schedule: &[] }
+    }
+}
+
 /// A change of settings in the course of a run.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -56,7 +56,7 @@ pub use self::run::RunError;
 
 use self::connection::ConnectionSpec;
 use self::endpoints::EndpointSpec;
-use self::link::{LinkSpec, LinkSpecs, ScheduleSpec};
+use self::link::{HopSpec, LinkSpec, LinkSpecs, ScheduleSpec};
 use self::nat::{NatSpec, ShiftSpec};
 use self::values::{Count, Seconds};
 use crate::Workload;
@@ -67,6 +67,9 @@ const RUNS: u32 = 20;
 
 /// The most connections that a scenario can have.
 const CONNECTIONS_MAX: u32 = 10_000;
+
+/// The most links behind the first.
+const HOPS_MAX: usize = 16;
 
 /// A scenario that makes sense.
 #[derive(Debug, Clone)]
@@ -116,6 +119,9 @@ struct File {
     down: LinkSpec,
     #[serde(default)]
     schedule: Vec<ScheduleSpec>,
+    /// Links behind the first, each with a router before it.
+    #[serde(default)]
+    hop: Vec<HopSpec>,
     nat: Option<NatSpec>,
     #[serde(default)]
     shift: Vec<ShiftSpec>,
@@ -355,6 +361,9 @@ impl Scenario {
         if !(1..=CONNECTIONS_MAX).contains(&connections) {
             let message = format!("a scenario has 1 to {CONNECTIONS_MAX} connections, not {connections}");
             return Err(ScenarioError::new(&self.name, message));
+        }
+        if self.file.hop.len() > HOPS_MAX {
+            return Err(ScenarioError::new(&self.name, format!("a scenario has at most {HOPS_MAX} hops")));
         }
         self.validate_configurations()
     }

@@ -247,3 +247,16 @@ fn waiting_in_the_queue_and_round_trips_are_told() {
     assert!(rtt > 20.0 + queue / 2.0 && rtt <= rtt_most && rtt_most < 150.0, "{rtt} {rtt_most}");
     assert_eq!(figures.server.rtt_p50_ms, Some(rtt));
 }
+
+#[test]
+fn packets_pass_one_router_after_another() {
+    let base = SCENARIO.replace("20_000", "500_000");
+    let hops = "[[hop]]\nlink = { rate_mbps = 100, delay_ms = 20 }\n[[hop]]\ndown = { rate_mbps = 1, queue_ms = 100 }\n";
+    let nat = "[nat]\nkind = \"symmetric\"\n[[shift]]\nat_s = 1\nkind = \"rebinding\"\n";
+    let run = |more: &str| Scenario::parse("s", &format!("{base}{more}")).unwrap().run(None, 1).unwrap();
+    let (plain, far, behind_nat) = (run(""), run(hops), run(&format!("{hops}{nat}")));
+    // The slowest link decides: 500,000 bytes take 4 s at 1 Mbit/s, and 1.6 s at 2.5.
+    let times = [&plain, &far, &behind_nat].map(|figures| figures.completion_s.unwrap());
+    assert!(times[0] < 2.0 && (4.1..5.0).contains(&times[1]) && (4.1..6.0).contains(&times[2]), "{times:?}");
+    assert!(far.client.rtt_min_ms.unwrap() >= plain.client.rtt_min_ms.unwrap() + 40.0);
+}
