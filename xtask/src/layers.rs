@@ -27,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-plot", &["fulmar-base", "fulmar-proto"]),
     ("fulmar-qlog", &["fulmar-base", "fulmar-proto", "fulmar-plot", "fulmar-lab"]),
     ("fulmar-cli", &["fulmar", "fulmar-lab", "fulmar-plot", "fulmar-qlog"]),
+    ("own-controller", &["fulmar-cli"]),
     ("xtask", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim", "fulmar-lab"]),
 ];
 

@@ -13,6 +13,7 @@ mod attack;
 mod bench;
 mod coverage;
 mod determinism;
+mod figures;
 mod interop;
 mod layers;
 mod mutants;
@@ -56,6 +57,8 @@ enum Task {
     Sockets(sockets::Options),
     /// Play the rows of an attack battery against a server while a client of good faith is served.
     Attack(attack::Options),
+    /// Compute the figures of the documents anew, or check them.
+    Figures(figures::Options),
     /// Draw the pictures of the documents anew.
     Pictures(pictures::Options),
     /// Run random scenarios in the lab.
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::Coverage(options) => coverage::run(&options),
         Task::Mutants(options) => mutants::run(&options),
         Task::Determinism(options) => determinism::run(&options),
+        Task::Figures(options) => figures::run(&options),
         Task::Pictures(options) => pictures::run(&options),
         Task::Relay(options) => relay::run(&options),
         Task::Sockets(options) => sockets::run(&options),

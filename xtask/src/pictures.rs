@@ -1,15 +1,21 @@
 //! `cargo xtask pictures`: draws the pictures of `docs/` anew.
 //!
 //! Each is the top of the page that `fulmar lab run --plot` writes, as Chromium shows it without a window. The runs are in virtual
-//! time, so the curves are the same on every machine.
+//! time, so the curves are the same on every machine. What they came to stands in a list beside the pictures, so that `--check`
+//! can tell without a browser which pictures are stale.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::{Result, programs};
 
 /// Where the pictures are, seen from the root of the repository.
 const PLACE: &str = "docs/pictures";
+/// What the runs of the pictures came to, a line for each.
+const LIST: &str = "runs.txt";
 const WIDTH: u32 = 1100;
 /// The figures of the runs and their first chart.
 const FIRST_CHART: u32 = 785;
@@ -72,6 +78,9 @@ const PICTURES: &[Picture] = &[
 pub(crate) struct Options {
     /// Only these pictures.
     names: Vec<String>,
+    /// Draw nothing, and fail if the runs of a picture came to something else than when it was drawn.
+    #[arg(long)]
+    check: bool,
     /// Use this program `fulmar` instead of building one.
     #[arg(long)]
     fulmar: Option<PathBuf>,
@@ -91,17 +100,91 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let place = programs::repository().canonicalize()?.join(PLACE);
     std::fs::create_dir_all(&place)?;
     let page = programs::scratch_dir("pictures")?.join("page.html");
+    let list = place.join(LIST);
+    let mut lines = List::parse(&std::fs::read_to_string(&list).unwrap_or_default());
+    let mut stale = 0;
     let is_wanted = |picture: &&Picture| {
         options.names.is_empty() || options.names.iter().any(|name| name == picture.name)
     };
     for picture in PICTURES.iter().filter(is_wanted) {
         let file = place.join(picture.name).with_extension("png");
-        let runs = Command::new(&fulmar).args(picture.arguments()).arg("--plot").arg(&page).output()?;
+        let mut runs = Command::new(&fulmar);
+        runs.args(picture.arguments()).arg("--json");
+        if !options.check {
+            runs.arg("--plot").arg(&page);
+        }
+        let runs = runs.output()?;
         succeeds("the lab", &runs)?;
+        let told = told(&String::from_utf8(runs.stdout)?)?;
+        if options.check {
+            let drawn = lines.of(picture.name);
+            if drawn != told {
+                eprintln!(
+                    "{} was drawn of\n  {}\nand now is\n  {}",
+                    picture.name,
+                    drawn.join("\n  "),
+                    told.join("\n  ")
+                );
+                stale += 1;
+            }
+            continue;
+        }
         draw(&options.browser, &page, picture.height, &file)?;
+        lines.set(picture.name, told);
+        std::fs::write(&list, lines.text())?;
         println!("{}", file.display());
     }
-    Ok(())
+    match stale {
+        0 => Ok(()),
+        stale => Err(format!("{stale} stale pictures: run `cargo xtask pictures`").into()),
+    }
+}
+
+/// What each run came to, as far as a picture shows it: a line for each object of `fulmar lab run --json`.
+fn told(objects: &str) -> Result<Vec<String>> {
+    let told = |line: &str| -> Result<String> {
+        let run: Value = serde_json::from_str(line)?;
+        let count =
+            |name: &str| ["client", "server"].iter().filter_map(|side| run[side][name].as_u64()).sum::<u64>();
+        let settings = run["settings"].as_object().into_iter().flatten();
+        let settings: String =
+            settings.map(|(key, value)| format!(" {key}={}", value.as_str().unwrap_or_default())).collect();
+        Ok(format!(
+            "{}{settings}: {:.2} s, {} packets lost, {} probe timeouts",
+            run["controller"].as_str().unwrap_or_default(),
+            run["completion_s"].as_f64().ok_or("a run has no time")?,
+            count("packets_lost"),
+            count("pto_count"),
+        ))
+    };
+    objects.lines().map(told).collect()
+}
+
+/// The lines of the list, by picture.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct List(BTreeMap<String, Vec<String>>);
+
+impl List {
+    fn parse(text: &str) -> Self {
+        let mut list = Self::default();
+        for (name, line) in text.lines().filter_map(|line| line.split_once(" | ")) {
+            list.0.entry(name.to_owned()).or_default().push(line.to_owned());
+        }
+        list
+    }
+
+    fn of(&self, name: &str) -> Vec<String> {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+
+    fn set(&mut self, name: &str, lines: Vec<String>) {
+        self.0.insert(name.to_owned(), lines);
+    }
+
+    fn text(&self) -> String {
+        let lines = self.0.iter().flat_map(|(name, lines)| lines.iter().map(move |line| (name, line)));
+        lines.map(|(name, line)| format!("{name} | {line}\n")).collect()
+    }
 }
 
 fn draw(browser: &Path, page: &Path, height: u32, picture: &Path) -> Result<()> {
@@ -120,5 +203,22 @@ fn succeeds(who: &str, output: &std::process::Output) -> Result<()> {
     match output.status.success() {
         true => Ok(()),
         false => Err(format!("{who} failed: {}", String::from_utf8_lossy(&output.stderr).trim()).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_tells_what_a_picture_was_drawn_of() {
+        let object = r#"{"controller":"bbr","completion_s":1.236,"settings":{"a.b":"2"},"client":{"packets_lost":1,"pto_count":0},"server":{"packets_lost":2,"pto_count":4}}"#;
+        let lines = told(&format!("{object}\n")).expect("a run");
+        assert_eq!(lines, ["bbr a.b=2: 1.24 s, 3 packets lost, 4 probe timeouts"]);
+        let mut list = List::default();
+        list.set("timers", lines.clone());
+        list.set("pacing", vec!["x".to_owned()]);
+        let again = List::parse(&list.text());
+        assert_eq!((again.of("timers"), again.of("nothing"), &again), (lines, Vec::new(), &list));
     }
 }

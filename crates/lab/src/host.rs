@@ -15,7 +15,7 @@ use fulmar_proto::{
     ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, Ecn, Endpoint, EndpointConfig,
     FourTuple, Route, ServerConfig, Side, TimerReason, Transmit, TransmitBatch,
 };
-use fulmar_sim::{NodeId, Packet, World};
+use fulmar_sim::{Distribution, NodeId, Packet, World};
 
 use crate::capture::Capture;
 use crate::checkers::{Amplification, Flight, Kept};
@@ -238,6 +238,7 @@ impl Host {
             amplification: self.side.is_server().then(Amplification::default),
             flight: Flight::default(),
             peaks: Peaks::default(),
+            rtts: Distribution::default(),
             started: now,
             wake: None,
         });

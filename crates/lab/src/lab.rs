@@ -34,6 +34,7 @@ pub struct Lab {
     pub(crate) seed: u64,
     pub(crate) up: LinkConfig,
     pub(crate) down: LinkConfig,
+    pub(crate) hops: Vec<(LinkConfig, LinkConfig)>,
     pub(crate) client: TransportConfig,
     pub(crate) server: TransportConfig,
     pub(crate) client_versions: Vec<Version>,
@@ -155,6 +156,7 @@ impl Lab {
             seed,
             up: LinkConfig::default(),
             down: LinkConfig::default(),
+            hops: Vec::new(),
             client: TransportConfig::default(),
             server: TransportConfig::default(),
             client_versions: vec![Version::V1],
@@ -181,6 +183,13 @@ impl Lab {
     #[must_use]
     pub fn link(self, up: LinkConfig, down: LinkConfig) -> Self {
         Self { up, down, ..self }
+    }
+
+    /// One more link between that and the server, behind a router: from the client to the server, and back.
+    #[must_use]
+    pub fn hop(mut self, up: LinkConfig, down: LinkConfig) -> Self {
+        self.hops.push((up, down));
+        self
     }
 
     /// The client's configuration.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 use fulmar_proto::ConnectionStats;
 use fulmar_proto::log::LogEntry;
-use fulmar_sim::{LinkStats, LinkTrace};
+use fulmar_sim::{Distribution, LinkStats, LinkTrace};
 
 use crate::application::ReceivingEnd;
 use crate::{Peaks, Session, TraceHash};
@@ -104,6 +104,8 @@ pub struct SideReport {
     pub frame_delays: Vec<Vec<Duration>>,
     /// The largest values of some figures.
     pub peaks: Peaks,
+    /// The latest round-trip time, each time that something was sent.
+    pub rtts: Distribution,
     /// Why the connection ended.
     pub end: String,
     /// The connection's own figures, at its end.
@@ -160,6 +162,7 @@ impl SideReport {
             datagram_times_received: application.messages().times_received().to_vec(),
             frame_delays: Vec::new(),
             peaks: session.peaks(),
+            rtts: session.rtts().clone(),
             end: application.lost().map(ToString::to_string).unwrap_or_default(),
             stats: Some(session.connection().stats()),
         }

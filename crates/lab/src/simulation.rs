@@ -103,8 +103,12 @@ impl Simulation {
             let inside = world.add_link(ends[0].node, nat, LinkConfig::default(), LinkConfig::default());
             world.add_default_route(ends[0].node, inside);
         }
-        let link_ends = [nat.unwrap_or(ends[0].node), ends[1].node];
+        let far_end = join_routers(&mut world, &ends[1], &mut lab.hops);
+        let link_ends = [nat.unwrap_or(ends[0].node), far_end];
         let link = world.add_link(link_ends[0], link_ends[1], lab.up, lab.down);
+        if far_end != ends[1].node {
+            link_ends.iter().for_each(|end| world.add_default_route(*end, link));
+        }
         if lab.log_entries > 0 {
             link_ends.iter().for_each(|end| world.record(link, *end, QUEUE_INTERVAL));
         }
@@ -385,6 +389,19 @@ impl Simulation {
         let state = self.ends.iter().map(|end| end.host.describe()).collect::<Vec<_>>().join("\n");
         Failure::new(self.seed, self.now(), what, state)
     }
+}
+
+/// Puts a router in front of each of these links, which lead to the server one after another. The first node of the row.
+fn join_routers(world: &mut World, server: &End, hops: &mut Vec<(LinkConfig, LinkConfig)>) -> NodeId {
+    let mut first = server.node;
+    while let Some((up, down)) = hops.pop() {
+        let router = world.add_router();
+        let link = world.add_link(router, first, up, down);
+        world.add_route(router, None, server.host.address().ip(), link);
+        world.add_default_route(first, link);
+        first = router;
+    }
+    first
 }
 
 /// The sides by the index of their ends.

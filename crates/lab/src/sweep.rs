@@ -1,7 +1,8 @@
 //! Sweeps: a scenario at many values of one setting, and where its time leaps.
 //!
 //! A rule with a threshold shows as a step in such a curve. Chance must not: a point is the median over some seeds, and
-//! where two neighbours differ by more than [`STEP_MAX`] both are run with [`SEEDS_SURE`] seeds before that counts.
+//! where two neighbours differ by more than [`STEP_MAX`] both are run with [`SEEDS_SURE`] seeds before that counts, and with
+//! [`SEEDS_DOUBT`] where the difference is not large.
 
 use serde::Serialize;
 
@@ -15,6 +16,10 @@ pub const RATIO: f64 = 1.05;
 pub const SEEDS: u32 = 3;
 /// Seeds of a point at a step.
 pub const SEEDS_SURE: u32 = 15;
+/// Seeds of a point at a step that is still there and not large: chance could have made it.
+pub const SEEDS_DOUBT: u32 = 45;
+/// From this change on a step is large.
+const LARGE: f64 = 0.3;
 /// The most points of a sweep.
 const POINTS_MAX: usize = 10_000;
 
@@ -183,9 +188,19 @@ impl Curve {
         if !first.is_empty() {
             return first;
         }
-        let mut at_steps: Vec<usize> = self.steps.iter().flat_map(|&step| [step, step + 1]).collect();
-        at_steps.dedup();
-        at_steps.into_iter().flat_map(|point| lacking(point, sure)).collect()
+        let at_steps = |steps: &mut dyn Iterator<Item = &usize>, wanted: usize| -> Vec<SweepTask> {
+            let mut points: Vec<usize> = steps.flat_map(|&step| [step, step + 1]).collect();
+            points.dedup();
+            points.into_iter().flat_map(|point| lacking(point, wanted)).collect()
+        };
+        let next = at_steps(&mut self.steps.iter(), sure);
+        if !next.is_empty() {
+            return next;
+        }
+        let mut doubtful = self.steps.iter().filter(|&&step| {
+            change(&self.points[step], &self.points[step + 1]).is_some_and(|change| change < LARGE)
+        });
+        at_steps(&mut doubtful, sure.max(SEEDS_DOUBT as usize))
     }
 
     /// Takes the times of runs that were asked for, in their order.

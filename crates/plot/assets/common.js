@@ -72,6 +72,21 @@ function ticks(unit) {
   };
 }
 
+// A button that saves a chart as a picture, as it is drawn now.
+function pictureButton(plotOf, name) {
+  return element("button", { class: "picture", title: "Save this chart as a picture", onclick: () => {
+    const drawn = plotOf().ctx.canvas, canvas = document.createElement("canvas"), link = document.createElement("a");
+    canvas.width = drawn.width; canvas.height = drawn.height;
+    const context = canvas.getContext("2d");
+    context.fillStyle = theme.variable("--card");
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(drawn, 0, 0);
+    link.download = (data.title + " " + name).replace(/[^A-Za-z0-9]+/g, "-") + ".png";
+    link.href = canvas.toDataURL("image/png");
+    link.click();
+  } }, "PNG");
+}
+
 function axis(unit, extra) {
   return {
     stroke: () => theme.variable("--soft"),
@@ -82,6 +97,20 @@ function axis(unit, extra) {
     ...extra,
   };
 }
+
+// Ticks of a logarithmic axis: each power of ten, and more of them the narrower its range is.
+function logSplits(chart, place, min, max) {
+  const ratio = max / min, splits = [];
+  const digits = ratio > 1000 ? [1] : ratio > 6 ? [1, 2, 5] : [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
+  for (let power = Math.floor(Math.log10(min)); power <= Math.ceil(Math.log10(max)); power++) {
+    for (const digit of digits) {
+      const value = digit * 10 ** power;
+      if (value >= min * 0.999 && value <= max * 1.001) splits.push(value);
+    }
+  }
+  return splits;
+}
+const logAxis = (extra) => axis("plain", { splits: logSplits, filter: (chart, splits) => splits, values: (chart, splits) => splits.map((v) => (v >= 1e4 ? v.toExponential(0).replace("e+", "e") : String(Number(v.toPrecision(3))))), ...extra });
 
 function heading(...buttons) {
   document.title = data.title;

@@ -128,6 +128,29 @@ function drawPhases(shown) {
     ctx.restore();
   };
 }
+// What the schedule of the link did: a band for what lasts, a dashed line for what is for good, behind everything else.
+function eventsOf(shown) {
+  const events = shown.flatMap((lane) => data.runs[lane.run].events);
+  return [...new Map(events.map((event) => [event.join(), event])).values()];
+}
+function drawEvents(shown) {
+  return (plot) => {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath(); ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height); ctx.clip();
+    eventsOf(shown).forEach(([from, to]) => {
+      const x0 = plot.valToPos(from / 1e6, "x", true), x1 = plot.valToPos(to / 1e6, "x", true);
+      if (to > from) {
+        ctx.fillStyle = theme.variable("--band");
+        ctx.fillRect(x0, bbox.top, Math.max(x1 - x0, 1), bbox.height);
+        return;
+      }
+      ctx.strokeStyle = theme.variable("--soft"); ctx.lineWidth = devicePixelRatio; ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+      ctx.beginPath(); ctx.moveTo(x0, bbox.top); ctx.lineTo(x0, bbox.top + bbox.height); ctx.stroke();
+    });
+    ctx.restore();
+  };
+}
 function phaseAt(lane, x) {
   let found = "";
   for (const [at, name] of lane.phases) { if (at / 1e6 > x) break; found = name; }
@@ -149,7 +172,7 @@ function build(spec, shown) {
   if (!parts.length) return null;
   const keys = element("div", { class: "keys" });
   const holder = element("div", {});
-  const card = element("section", { class: "card", "data-chart": spec.title }, element("div", { class: "head" }, element("h2", {}, spec.title), element("span", { class: "unit" }, spec.text)), keys, holder);
+  const card = element("section", { class: "card", "data-chart": spec.title }, element("div", { class: "head" }, element("h2", {}, spec.title), element("span", { class: "unit" }, spec.text), pictureButton(() => plot, spec.title)), keys, holder);
   const plot = new uPlot({
     width: Math.max(320, page.clientWidth - 74), height: spec.height, padding: [10, 26, 0, 0],
     scales: { x: { time: false, range: (chart, min, max) => (min === null ? [0, end] : [min, max]) }, y: { range: (chart, min, max) => (max === null ? [0, 1] : spec.unit === "bytes" || min < max * 0.6 ? [spec.title === "Time and sequence" && min > 0 ? min - (max - min) * 0.05 : 0, max + (max - (spec.title === "Time and sequence" ? min : 0)) * 0.08 || 1] : [Math.max(0, min - (max - min || max) * 0.2), max + (max - min || max) * 0.2])} },
@@ -166,6 +189,7 @@ function build(spec, shown) {
         const x = chart.cursor.left >= 0 ? chart.posToVal(chart.cursor.left, "x") : null;
         labels.forEach((label) => label(x));
       }],
+      drawClear: [drawEvents(shown)],
       draw: spec.phases ? [drawPhases(shown)] : [],
     },
   }, uPlot.join(parts.map(({ points }) => points)), holder);
@@ -213,6 +237,15 @@ function build(spec, shown) {
       };
       label(null);
       labels.push(Object.assign(label, { paint: () => label(null), id: "", button: keys.lastChild }));
+    });
+    // Which colour of the strip is which state.
+    const names = phaseNames.filter((name) => shown.some((lane) => lane.phases.some(([, own]) => own === name)));
+    names.forEach((name) => {
+      const i = element("i", {});
+      keys.append(element("span", { class: "key", "data-state": name }, i, element("span", {}, name)));
+      const paint = () => i.style.setProperty("--c", phaseColor(name));
+      paint();
+      labels.push(Object.assign(() => {}, { paint, id: "", button: keys.lastChild }));
     });
   }
   // Zooming by the wheel with Ctrl, so that the page still scrolls; sideways by Shift.
@@ -262,10 +295,24 @@ function facts() {
   return element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, element("th", {}, "run"), ...names.map((name) => element("th", {}, name)))), element("tbody", {}, ...rows)));
 }
 
+// What the runs are of: the text of each scenario with the changes of its runs, and what its schedule did.
+function scenarios() {
+  const texts = [...new Set(data.runs.map((run) => run.scenario))].filter((text) => text);
+  const seconds = (micros) => (micros / 1e6).toFixed(3) + " s";
+  return texts.map((text) => {
+    const runs = data.runs.filter((run) => run.scenario === text);
+    const changes = runs.filter((run) => run.settings.length).map((run) => "# " + run.name + ": --set " + run.settings.join(" --set "));
+    const events = [...new Map(runs.flatMap((run) => run.events).map((event) => [event.join(), event])).values()];
+    const rows = events.map(([from, to, what]) => element("tr", {}, element("td", {}, seconds(from) + (to > from ? " to " + seconds(to) : "")), element("td", {}, what)));
+    return element("details", { class: "scenario" }, element("summary", {}, "Scenario" + (changes.length ? ", settings" : "") + (rows.length ? ", events" : "")),
+      element("pre", {}, [...changes, text].join("\n")), rows.length ? element("div", { class: "scroll" }, element("table", {}, element("tbody", {}, ...rows))) : null);
+  });
+}
+
 const reset = element("button", { id: "reset", title: "Show the whole time (double click, 0)", onclick: () => zoom(0, end) }, "Whole time");
 page.append(heading(reset));
 page.append(element("section", { class: "card" }, facts(), element("div", { style: "height: 8px" }), chips(),
-  element("p", { class: "hint" }, "Drag to zoom, double click for the whole time, Ctrl and wheel to zoom at the cursor, Shift and wheel or the arrow keys to move. Click a name in a legend to hide it, with Shift to see it alone.")));
+  element("p", { class: "hint" }, "Drag to zoom, double click for the whole time, Ctrl and wheel to zoom at the cursor, Shift and wheel or the arrow keys to move. Click a name in a legend to hide it, with Shift to see it alone."), ...scenarios()));
 page.append(area);
 rebuild();
 

@@ -24,7 +24,20 @@ function unitOf(figure) {
 
 const hidden = new Set();
 let figure = data.figures[0], charts = [];
-const colorOf = (index) => theme.color(index);
+// Colours tell controllers, or each group from the others.
+const controllers = [...new Set(data.groups.map((group) => group.controller))];
+let byController = controllers.length > 1;
+const colorOf = (index) => theme.color(byController ? controllers.indexOf(data.groups[index].controller) : index);
+
+// The settings that are numbers and differ between groups: what a figure can be drawn against.
+function valueOf(group, key) {
+  const own = group.settings.find(([name]) => name === key);
+  const value = own === undefined || own[1].trim() === "" ? NaN : Number(own[1]);
+  return Number.isFinite(value) ? value : null;
+}
+const numeric = [...new Set(data.groups.flatMap((group) => group.settings.map(([key]) => key)))].filter((key) =>
+  new Set(data.groups.map((group) => valueOf(group, key)).filter((value) => value !== null)).size > 1);
+let setting = numeric[0], logarithmic = { x: false, y: false };
 const narrow = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
 // A setting in so many characters: the tables before its name go first, then the end of the name, its value last.
 const narrowSetting = (text, length) => {
@@ -38,8 +51,8 @@ function shownGroups() {
   return data.groups.map((group, index) => ({ group, index, summary: group.figures[figure] })).filter(({ index, summary }) => summary && !hidden.has(index));
 }
 
-function card(title, text, ...content) {
-  return element("section", { class: "card", "data-chart": title }, element("div", { class: "head" }, element("h2", {}, title), element("span", { class: "unit" }, text)), ...content);
+function card(title, text, plot, ...content) {
+  return element("section", { class: "card", "data-chart": title }, element("div", { class: "head" }, element("h2", {}, title), element("span", { class: "unit" }, text), plot && pictureButton(() => plot, title)), ...content);
 }
 
 // Whiskers from the 10th to the 90th percentile, a box between the quartiles, dots for the extremes.
@@ -113,6 +126,82 @@ function table() {
   return element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, element("th", {}, "group"), ...names.map((name) => element("th", {}, name)))), element("tbody", {}, ...rows)));
 }
 
+// The lines of the chart against a setting: groups that differ in nothing else.
+function linesOf(groups, factor) {
+  const lines = new Map();
+  groups.forEach(({ group, summary }) => {
+    const x = valueOf(group, setting);
+    if (x === null || (logarithmic.x && x <= 0) || (logarithmic.y && summary.median_low * factor <= 0)) return;
+    const others = group.settings.filter(([key]) => key !== setting).map(([key, value]) => key.split(".").pop() + "=" + value);
+    const scenario = new Set(data.groups.map((one) => one.scenario)).size > 1 ? [group.scenario] : [];
+    const name = [...scenario, group.controller, ...others].filter((part) => part).join(" · ");
+    if (!lines.has(name)) lines.set(name, { name, controller: group.controller, points: [] });
+    lines.get(name).points.push({ x, y: summary.median * factor, low: summary.median_low * factor, high: summary.median_high * factor });
+  });
+  const all = [...lines.values()];
+  const DASHES = [[], [9, 5], [2, 4], [9, 4, 2, 4]];
+  all.forEach((line, place) => {
+    line.points.sort((a, b) => a.x - b.x);
+    const twins = all.slice(0, place).filter((other) => other.controller === line.controller).length;
+    line.color = () => theme.color(byController ? controllers.indexOf(line.controller) : place);
+    line.dash = byController ? DASHES[twins % DASHES.length] : [];
+  });
+  return all;
+}
+
+function drawIntervals(lines) {
+  return (plot) => {
+    const { ctx } = plot, ratio = devicePixelRatio, half = 4 * ratio;
+    ctx.save();
+    lines.forEach((line) => line.points.forEach(({ x, y, low, high }) => {
+      const left = plot.valToPos(x, "x", true), at = (value) => plot.valToPos(value, "y", true);
+      ctx.strokeStyle = ctx.fillStyle = line.color(); ctx.lineWidth = 1.5 * ratio;
+      ctx.beginPath();
+      ctx.moveTo(left, at(low)); ctx.lineTo(left, at(high));
+      [low, high].forEach((value) => { ctx.moveTo(left - half, at(value)); ctx.lineTo(left + half, at(value)); });
+      ctx.stroke();
+      ctx.beginPath(); ctx.arc(left, at(y), 3 * ratio, 0, 7); ctx.fill();
+    }));
+    ctx.restore();
+  };
+}
+
+function against(groups, width) {
+  const [unit, factor] = unitOf(figure), holder = element("div", {}), lines = linesOf(groups, factor);
+  const points = lines.flatMap((line) => line.points);
+  const spread = (values, log) => {
+    if (!values.length) return log ? [1, 10] : [0, 1];
+    const low = Math.min(...values), high = Math.max(...values);
+    if (log) return [low / 1.15, high * 1.15];
+    return low >= 0 && low < 0.5 * high ? [0, high * 1.06] : [low - (high - low || 1) * 0.1, high + (high - low || 1) * 0.1];
+  };
+  const xs = points.map(({ x }) => x), ys = points.flatMap(({ low, high }) => [low, high]);
+  const plot = new uPlot({
+    width, height: 360, padding: [12, 24, 0, 0], legend: { show: false }, cursor: { show: false },
+    scales: {
+      x: { time: false, distr: logarithmic.x ? 3 : 1, range: () => spread(xs, logarithmic.x) },
+      y: { distr: logarithmic.y ? 3 : 1, range: () => spread(ys, logarithmic.y) },
+    },
+    axes: [
+      logarithmic.x ? logAxis({ size: 34 }) : axis("plain", { size: 34, space: 60 }),
+      // The ticks of a logarithmic axis differ too much for one unit.
+      logarithmic.y ? logAxis({ size: 86, values: (chart, splits) => splits.map(UNITS[unit]) }) : axis(unit, { size: 86 }),
+    ],
+    series: [{}, ...lines.map((line) => ({ stroke: line.color, width: 2, dash: line.dash, spanGaps: true, points: { show: false } }))],
+    hooks: { draw: [drawIntervals(lines)] },
+  }, lines.length ? uPlot.join(lines.map((line) => [line.points.map(({ x }) => x), line.points.map(({ y }) => y)])) : [[]], holder);
+  const key = (line) => element("span", { class: "key" }, element("i", { color: line.color() }), element("span", {}, line.name));
+  const box = (axisName) => {
+    const input = element("input", { type: "checkbox", onchange: () => { logarithmic[axisName] = input.checked; rebuild(); } });
+    input.checked = logarithmic[axisName];
+    return element("label", {}, input, " log " + axisName);
+  };
+  const choice = element("select", { id: "setting", "aria-label": "Setting", onchange: () => { setting = choice.value; rebuild(); } }, ...numeric.map((name) => element("option", { value: name }, name)));
+  choice.value = setting;
+  const tools = element("div", { class: "keys" }, choice, box("x"), box("y"), ...lines.map(key));
+  return { plot, holder: element("div", {}, tools, holder) };
+}
+
 const area = element("div", {});
 function rebuild() {
   charts.forEach((plot) => plot.destroy());
@@ -120,17 +209,20 @@ function rebuild() {
   const width = Math.max(320, (two ? (page.clientWidth - 44 - 14) / 2 : page.clientWidth - 44) - 30);
   if (!figure) { area.replaceChildren(element("p", { class: "card empty" }, "No run has a figure to show.")); charts = []; return; }
   const box = boxes(groups, width), curve = curves(groups, width);
-  charts = [box.plot, curve.plot];
+  const line = numeric.length ? against(groups, Math.max(320, page.clientWidth - 74)) : null;
+  charts = [box.plot, curve.plot, ...(line ? [line.plot] : [])];
   window.charts = charts;
   area.replaceChildren(
-    card(titleOf(figure), "by group", table()),
+    card(titleOf(figure), "by group", null, table()),
+    ...(line ? [card(titleOf(figure) + " against a setting", "medians with their confidence intervals of 95 %", line.plot, line.holder)] : []),
     element("div", { class: two ? "grid2" : "" },
-      card("Boxes", "quartiles and median; whiskers from 10 % to 90 %, dots at the extremes", box.holder),
-      card("Share of runs", "at or below a value; drag to zoom, double click for all", curve.holder)));
+      card("Boxes", "quartiles and median; whiskers from 10 % to 90 %, dots at the extremes", box.plot, box.holder),
+      card("Share of runs", "at or below a value; drag to zoom, double click for all", curve.plot, curve.holder)));
 }
 
 const choice = element("select", { id: "figure", "aria-label": "Figure", onchange: () => { figure = choice.value; rebuild(); } }, ...data.figures.map((name) => element("option", { value: name }, titleOf(name))));
-page.append(heading(choice), area);
+const colours = element("button", { id: "colours", title: "What colours tell", onclick: () => { byController = !byController; rebuild(); } }, "Colours: controllers or groups");
+page.append(heading(...(controllers.length > 1 ? [colours] : []), choice), area);
 rebuild();
 theme.listeners.push(rebuild);
 let resizing = 0;

@@ -11,19 +11,6 @@ function card(title, text, ...content) {
 
 const shown = () => data.groups.map((group, index) => ({ ...group, index })).filter(({ index }) => !hidden.has(index));
 
-// Ticks of a logarithmic axis: each power of ten, and 2 and 5 where there is room.
-function logSplits(chart, place, min, max) {
-  const wide = Math.log10(max / min) > 3, splits = [];
-  for (let power = Math.floor(Math.log10(min)); power <= Math.ceil(Math.log10(max)); power++) {
-    for (const digit of wide ? [1] : [1, 2, 5]) {
-      const value = digit * 10 ** power;
-      if (value >= min * 0.999 && value <= max * 1.001) splits.push(value);
-    }
-  }
-  return splits;
-}
-const logAxis = (extra) => axis("plain", { splits: logSplits, filter: (chart, splits) => splits, values: (chart, splits) => splits.map((v) => (v >= 1e4 ? v.toExponential(0).replace("e+", "e") : String(Number(v.toPrecision(3))))), ...extra });
-
 function rangeOf(values, logarithmic) {
   const min = Math.min(...values), max = Math.max(...values);
   if (!values.length) return [1, 10];

@@ -1,5 +1,6 @@
 //! The page of courses in time.
 
+use fulmar_base::Instant;
 use serde::Serialize;
 
 use crate::html;
@@ -33,6 +34,23 @@ pub struct Run {
     pub facts: Vec<(String, String)>,
     /// Its ends of connections.
     pub lanes: Vec<Lane>,
+    /// What the schedule of its link did, and when.
+    pub events: Vec<Event>,
+    /// The text of its scenario; empty if there is none.
+    pub scenario: String,
+    /// What was changed of that, each as `key=value`.
+    pub settings: Vec<String>,
+}
+
+/// A change of the link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// When it begins.
+    pub start: Instant,
+    /// When it ends; `start` if it is for good.
+    pub end: Instant,
+    /// What it is.
+    pub what: String,
 }
 
 /// One end of a connection.
@@ -62,6 +80,10 @@ struct RunData<'a> {
     name: &'a str,
     facts: &'a [(String, String)],
     lanes: Vec<LaneData<'a>>,
+    /// Microseconds of the beginning and the end, and what it is.
+    events: Vec<(u64, u64, &'a str)>,
+    scenario: &'a str,
+    settings: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -130,7 +152,17 @@ impl Run {
             series: lane.series_data(columns, end),
             phases: lane.phases(),
         });
-        RunData { name: &self.name, facts: &self.facts, lanes: lanes.collect() }
+        let micros = |at: Instant| at.as_nanos() / 1_000;
+        let events = self.events.iter();
+        let events = events.map(|event| (micros(event.start), micros(event.end), event.what.as_str()));
+        RunData {
+            name: &self.name,
+            facts: &self.facts,
+            lanes: lanes.collect(),
+            events: events.collect(),
+            scenario: &self.scenario,
+            settings: &self.settings,
+        }
     }
 }
 

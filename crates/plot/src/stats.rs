@@ -18,6 +18,11 @@ pub struct Summary {
     pub p25: f64,
     /// The middle one.
     pub median: f64,
+    /// Where the median of all such runs begins, with a confidence of 95 %: by the order of the numbers, whatever their
+    /// distribution. Of fewer than six it is the smallest.
+    pub median_low: f64,
+    /// Where it ends.
+    pub median_high: f64,
     /// The upper quartile.
     pub p75: f64,
     /// The value that nine tenths do not exceed.
@@ -41,8 +46,11 @@ impl Summary {
             0..=STEPS_MAX => sorted.clone(),
             _ => (0..STEPS_MAX).map(|step| at(step as f64 / (STEPS_MAX - 1) as f64)).collect(),
         };
+        let (low, high) = median_interval(sorted.len());
         Some(Self {
             n: sorted.len(),
+            median_low: sorted[low],
+            median_high: sorted[high],
             min,
             p10: at(0.1),
             p25: at(0.25),
@@ -54,6 +62,13 @@ impl Summary {
             steps,
         })
     }
+}
+
+/// The places in `n` sorted numbers between which the median of the whole lies with a confidence of 95 %. How many numbers lie
+/// below that median is distributed binomially: its mean is `n / 2`, its deviation half the root of `n`.
+fn median_interval(n: usize) -> (usize, usize) {
+    let below = (n as f64 / 2.0 - 1.96 * (n as f64).sqrt() / 2.0).round().max(1.0) as usize - 1;
+    (below, n - 1 - below)
 }
 
 /// The value that this share of the sorted numbers does not exceed; between two of them by their distance.
@@ -75,6 +90,15 @@ mod tests {
         assert_eq!((summary.p75, summary.p90), (76.0, 91.0));
         assert!((summary.mean - 51.0).abs() < 1e-9);
         assert_eq!(Summary::of([3.0, 1.0]).unwrap().median, 2.0);
+    }
+
+    #[test]
+    fn the_median_of_all_lies_between_two_of_the_numbers() {
+        let interval =
+            |n: u32| Summary::of((1..=n).map(f64::from)).map(|s| (s.median_low, s.median_high)).unwrap();
+        // The tables of the sign test have 6 and 15 for 20, and 40 and 61 for 100.
+        assert_eq!((interval(20), interval(100)), ((6.0, 15.0), (40.0, 61.0)));
+        assert_eq!((interval(1), interval(5)), ((1.0, 1.0), (1.0, 5.0)));
     }
 
     #[test]

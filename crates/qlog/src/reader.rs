@@ -72,7 +72,7 @@ pub fn page(title: &str, files: Vec<(String, Vec<Trace>)>) -> Page {
         let several = traces.len() > 1;
         for trace in traces {
             let name = if several { format!("{name}: {}", trace.title) } else { name.clone() };
-            runs.push(Run { name, facts: trace.facts, lanes: vec![trace.lane] });
+            runs.push(Run { name, facts: trace.facts, lanes: vec![trace.lane], ..Run::default() });
         }
     }
     Page { title: title.to_owned(), subtitle: "from qlog".to_owned(), runs }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
-use crate::aqm::{Discipline, Transmitter};
+use crate::aqm::{Discipline, Queued, Transmitter};
 use crate::{Aqm, Change, Context, Element, Packet, QueueLimit};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -65,10 +65,14 @@ impl Bottleneck {
             self.send_everything(cx);
             return;
         };
-        let Some(packet) = self.queue.dequeue(rate_bps, cx) else {
+        let Some(Queued { since, packet }) = self.queue.dequeue(rate_bps, cx) else {
             self.carry = 0;
             return;
         };
+        if packet.filler == 0 {
+            let waited = cx.now().saturating_since(since);
+            cx.stats().queue_delays.note(waited);
+        }
         let bits_left = packet.size() * 8;
         let ends = cx.now() + self.transmission_time(bits_left, rate_bps);
         self.sending = Some(Sending { packet, bits_left, since: cx.now(), ends });
@@ -114,8 +118,8 @@ impl Bottleneck {
         if let Some(sending) = self.sending.take() {
             cx.pass(sending.packet);
         }
-        while let Some(packet) = self.queue.dequeue(u64::MAX, cx) {
-            cx.pass(packet);
+        while let Some(queued) = self.queue.dequeue(u64::MAX, cx) {
+            cx.pass(queued.packet);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What happened to the packets of one direction of a link.
 
+use crate::Distribution;
 use crate::element::DropReason;
 
 /// Counters of one direction of a link, since the world began. Cross traffic has its own, but for
@@ -31,6 +32,8 @@ pub struct LinkStats {
     pub cross_packets_dropped: u64,
     /// The most payload bytes that ever waited for the transmitter.
     pub queue_bytes_max: u64,
+    /// How long packets waited for the transmitter, those that found it idle included. Of links without a rate it is empty.
+    pub queue_delays: Distribution,
     dropped: [u64; DropReason::ALL.len()],
     index_max: Option<u64>,
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use fulmar_lab::scenario::ControllerName;
 
@@ -18,6 +18,7 @@ Examples:
   fulmar lab grid campaign.toml -o results.jsonl --shard 1/4
   fulmar lab explore --links 300 --controller bbr,cubic --out explored/
   fulmar lab sweep satellite/loss --set 'link.delay_ms={x*0.5}' --from 5 --to 600 --controller cubic
+  fulmar lab trace cellular.down --duration-s 120 >> mine.toml
   fulmar lab report results.jsonl -o report.html
 
 A scenario is a TOML file: a link, two ends, a workload and goals (see scenarios/README.md). A run has the whole
@@ -39,6 +40,8 @@ pub(crate) enum LabCommand {
     Explore(LabExploreArgs),
     /// Run a scenario at many values of a setting, and tell where its time leaps
     Sweep(LabSweepArgs),
+    /// Print the schedule of a link that Mahimahi has recorded, to be put at the end of a scenario file
+    Trace(LabTraceArgs),
     /// Make a page of the results of many runs: box plots, distributions, tables
     Report(LabReportArgs),
 }
@@ -62,8 +65,8 @@ pub(crate) struct LabRunArgs {
 
     /// The congestion controller of both ends; with several, a run with each. Default: the scenario's, or that of the
     /// default configuration
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) controller: Vec<ControllerArg>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = controllers())]
+    pub(crate) controller: Vec<ControllerName>,
 
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -112,6 +115,46 @@ impl From<SideArg> for fulmar_lab::Side {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct LabTraceArgs {
+    /// The trace: a line for each packet of 1,500 bytes that the link lets through, its time in milliseconds
+    #[arg(value_name = "FILE")]
+    pub(crate) trace: PathBuf,
+
+    /// The direction of the link that has these rates
+    #[arg(long, value_name = "DIRECTION", default_value = "down")]
+    pub(crate) direction: DirectionArg,
+
+    /// The rate is the mean over steps of this length
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub(crate) step_ms: u64,
+
+    /// How long the schedule is; a shorter trace begins again
+    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    pub(crate) duration_s: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DirectionArg {
+    /// From the client
+    Up,
+    /// To the client
+    Down,
+    /// Both directions
+    Both,
+}
+
+impl DirectionArg {
+    /// As scenario files write it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Both => "both",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LabReportArgs {
     /// What `fulmar lab grid` has written (JSON lines or CSV), or `fulmar lab run --json`; `-`: standard input
     #[arg(value_name = "RESULTS")]
@@ -130,8 +173,8 @@ pub(crate) struct LabCheckArgs {
     pub(crate) what: Vec<String>,
 
     /// Check the goals of this controller only
-    #[arg(long, value_name = "NAME")]
-    pub(crate) controller: Option<ControllerArg>,
+    #[arg(long, value_name = "NAME", value_parser = controllers())]
+    pub(crate) controller: Option<ControllerName>,
 
     /// Judge each row over so many seeds. Default: what a scenario says, else 20
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -189,8 +232,8 @@ pub(crate) struct LabSweepArgs {
     pub(crate) ratio: f64,
 
     /// The congestion controllers of both ends, a curve with each
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic")]
-    pub(crate) controller: Vec<ControllerArg>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic", value_parser = controllers())]
+    pub(crate) controller: Vec<ControllerName>,
 
     /// A point is the median over so many seeds; those at a step over 15
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
@@ -212,8 +255,8 @@ pub(crate) struct LabExploreArgs {
     pub(crate) seed: u64,
 
     /// The congestion controllers of both ends
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic")]
-    pub(crate) controller: Vec<ControllerArg>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "bbr,cubic", value_parser = controllers())]
+    pub(crate) controller: Vec<ControllerName>,
 
     /// The space that links are drawn from, as docs/lab.md describes it. Default: rates of 1 to 1,000 Mbit/s, round-trip
     /// times of 2 to 1,200 ms, queues of 0.15 to 3 BDP, loss of up to 8 %, jitter, slow return paths, 30 kB to 30 MB down
@@ -241,30 +284,11 @@ pub(crate) enum GridFormat {
     Csv,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ControllerArg {
-    /// BBR version 3
-    Bbr,
-    /// CUBIC (RFC 9438)
-    Cubic,
-    /// NewReno (RFC 9002)
-    Newreno,
-    /// BBR version 1
-    Bbr1,
-    /// Prague, for L4S networks
-    Prague,
-}
-
-impl From<ControllerArg> for ControllerName {
-    fn from(argument: ControllerArg) -> Self {
-        match argument {
-            ControllerArg::Bbr => Self::Bbr,
-            ControllerArg::Cubic => Self::Cubic,
-            ControllerArg::Newreno => Self::Newreno,
-            ControllerArg::Bbr1 => Self::Bbr1,
-            ControllerArg::Prague => Self::Prague,
-        }
-    }
+/// The controllers of the stack, and those that the program was given.
+fn controllers() -> impl TypedValueParser<Value = ControllerName> {
+    let values = ControllerName::all().into_iter();
+    let values = values.map(|name| PossibleValue::new(name.as_str()).help(name.about()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse())
 }
 
 /// A part of a campaign.

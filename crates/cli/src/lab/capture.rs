@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use fulmar_lab::scenario::ControllerName;
-
 use super::args::LabRunArgs;
 use super::load;
 use super::print::{RunLine, print};
@@ -18,7 +16,7 @@ pub(super) fn run(args: &LabRunArgs, path: &Path, output: Output) -> Result<(), 
     };
     let base = load::scenario(word)?;
     let scenario = base.with_settings(args.set.iter().map(String::as_str))?;
-    let controller = args.controller.first().map(|&controller| ControllerName::from(controller));
+    let controller = args.controller.first().copied();
     // A controller that does not exist is wrong usage, told before anything runs.
     scenario.lab(scenario.controller_or_default(controller)?, args.seed)?;
     let result = scenario.run_with_capture(controller, args.seed, args.pcap_at.into());

@@ -74,7 +74,7 @@ fn surprises(surprises: &Surprises, output: Output) -> Result<usize, Failure> {
 }
 
 fn rows(args: &LabCheckArgs, seeds: Option<u32>, output: Output) -> Result<Vec<Row>, Failure> {
-    let only = args.controller.map(Into::into);
+    let only = args.controller;
     let wants = |study: &str| args.what.is_empty() || args.what.iter().any(|word| word == study);
     let words: Vec<String> =
         args.what.iter().filter(|word| ![EXPLORE, SWEEP].contains(&word.as_str())).cloned().collect();

@@ -35,8 +35,7 @@ struct SummaryLine<'a> {
 
 pub(super) fn run(args: &LabExploreArgs, output: Output) -> Result<(), Failure> {
     let space = space(args.space.as_deref())?;
-    let controllers = args.controller.iter().map(|&controller| controller.into()).collect();
-    let exploration = Exploration::new(&space, args.seed, args.links, controllers);
+    let exploration = Exploration::new(&space, args.seed, args.links, args.controller.clone());
     if let Some(dir) = &args.out {
         fs::create_dir_all(dir).map_err(Failure::io(format!("cannot make {}", dir.display())))?;
     }

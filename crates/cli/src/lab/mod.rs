@@ -7,6 +7,7 @@
 //! | `list`, `show`, `run`, `check`, `grid`, `report` | one command each |
 //! | `explore` | random links |
 //! | `sweep` | a scenario at many values of a setting |
+//! | `trace` | recorded links as schedules |
 //! | `plot` | the page of runs |
 //! | `capture` | a run as a file for Wireshark |
 //! | `results` | where a campaign writes, and what it finds there |
@@ -28,6 +29,7 @@ mod results;
 mod run;
 mod show;
 mod sweep;
+mod trace;
 
 use crate::failure::Failure;
 use crate::report::Output;
@@ -47,6 +49,7 @@ pub(crate) fn run(command: LabCommand, output: Output) -> Result<(), Failure> {
         LabCommand::Grid(args) => grid::run(&args, output),
         LabCommand::Explore(args) => explore::run(&args, output),
         LabCommand::Sweep(args) => sweep::run(&args, output),
+        LabCommand::Trace(args) => trace::run(&args, output),
         LabCommand::Report(args) => report::run(&args),
     }
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use fulmar_lab::Recording;
-use fulmar_lab::scenario::{Figures, SideFigures};
-use fulmar_plot::{Lane, Page, Points, Run, Timeline};
+use fulmar_lab::scenario::{Figures, Scenario, SideFigures};
+use fulmar_plot::{Event, Lane, Page, Points, Run, Timeline};
 
 use crate::failure::Failure;
 
@@ -45,7 +45,13 @@ fn shorten_names(runs: &mut [Run]) {
 }
 
 /// What is drawn of a run.
-pub(super) fn run(name: String, figures: &Figures, recording: &Recording) -> Run {
+pub(super) fn run(
+    name: String,
+    scenario: &Scenario,
+    base: &Scenario,
+    settings: &[String],
+    (figures, recording): (&Figures, &Recording),
+) -> Run {
     let several = recording.connections.len() > 1;
     let mut lanes: Vec<Lane> = Vec::new();
     for (number, logs) in recording.connections.iter().enumerate() {
@@ -63,7 +69,16 @@ pub(super) fn run(name: String, figures: &Figures, recording: &Recording) -> Run
         place += 1;
         kept.contains(&(place - 1))
     });
-    Run { name, facts: facts(figures, recording), lanes }
+    let events = scenario.events().into_iter();
+    let events = events.map(|event| Event { start: event.start, end: event.end, what: event.what });
+    Run {
+        name,
+        facts: facts(figures, recording),
+        lanes,
+        events: events.collect(),
+        scenario: base.text().to_owned(),
+        settings: settings.to_vec(),
+    }
 }
 
 fn lane(name: String, timeline: Timeline, link: &fulmar_lab::LinkTrace) -> Lane {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use fulmar_lab::scenario::{ControllerName, Figures, RunError, Scenario, SideFigures};
-use fulmar_plot::Run;
+use fulmar_plot::{Run, Summary};
 
 use super::args::LabRunArgs;
 use super::print::{RunLine, print};
@@ -52,6 +52,7 @@ pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
         },
     );
     written?;
+    printer.sum_up()?;
     if let Some(path) = &args.plot {
         plot::write(path, drawn.into_iter().flatten().collect())?;
     }
@@ -65,7 +66,7 @@ pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
 fn jobs(args: &LabRunArgs) -> Result<Vec<Job>, Failure> {
     let controllers: Vec<_> = match args.controller.as_slice() {
         [] => vec![None],
-        some => some.iter().map(|&controller| Some(ControllerName::from(controller))).collect(),
+        some => some.iter().copied().map(Some).collect(),
     };
     let mut jobs = Vec::new();
     for base in load::scenarios(&args.scenarios)?.into_iter().map(Arc::new) {
@@ -102,7 +103,8 @@ impl Job {
             return Ok((line(self.scenario.run(self.controller, self.seed)?), None));
         }
         let (figures, recording) = self.scenario.run_recorded(self.controller, self.seed)?;
-        let run = plot::run(self.name.clone(), &figures, &recording);
+        let run =
+            plot::run(self.name.clone(), &self.scenario, &self.base, &self.settings, (&figures, &recording));
         Ok((line(figures), Some(run)))
     }
 }
@@ -113,11 +115,13 @@ struct Printer {
     waiting: Vec<Option<Result<RunLine, String>>>,
     next: usize,
     failed: usize,
+    /// The completion times of runs that differ in their seeds only, by what they have in common.
+    groups: Vec<(String, Vec<f64>)>,
 }
 
 impl Printer {
     fn new(count: usize, output: Output) -> Self {
-        Self { output, waiting: (0..count).map(|_| None).collect(), next: 0, failed: 0 }
+        Self { output, waiting: (0..count).map(|_| None).collect(), next: 0, failed: 0, groups: Vec::new() }
     }
 
     fn on_result(&mut self, number: usize, result: Result<RunLine, String>) -> Result<(), Failure> {
@@ -125,12 +129,37 @@ impl Printer {
         while let Some(result) = self.waiting.get_mut(self.next).and_then(Option::take) {
             self.next += 1;
             match result {
-                Ok(line) => print(self.output, &line, || text(&line))?,
+                Ok(line) => {
+                    print(self.output, &line, || text(&line))?;
+                    self.count(&line);
+                }
                 Err(error) => {
                     self.failed += 1;
                     let _ = writeln!(io::stderr(), "fulmar: {}", error.trim_end());
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, line: &RunLine) {
+        let Some(time) = line.figures.completion_s else { return };
+        let name = format!("{} {}{}", line.figures.scenario, line.figures.controller, line.change());
+        match self.groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, times)) => times.push(time),
+            None => self.groups.push((name, vec![time])),
+        }
+    }
+
+    /// For people: what several seeds come to.
+    fn sum_up(&self) -> Result<(), Failure> {
+        let several = self.groups.iter().filter(|(_, times)| times.len() > 1 && !self.output.is_json());
+        for (name, times) in several {
+            let Some(summary) = Summary::of(times.iter().copied()) else { continue };
+            let Summary { n, min, median, max, .. } = summary;
+            print(self.output, &(), || {
+                format!("{name}: median {median:.3} s of {n} runs, {min:.3} to {max:.3} s")
+            })?;
         }
         Ok(())
     }

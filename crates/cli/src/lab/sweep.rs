@@ -26,8 +26,7 @@ pub(super) fn run(args: &LabSweepArgs, output: Output) -> Result<(), Failure> {
             return Err(Failure::Usage(usage.to_owned()));
         }
     };
-    let controllers: Vec<ControllerName> = args.controller.iter().map(|&name| name.into()).collect();
-    let curves = curves(&sweeps, &controllers, args.seeds, output)?;
+    let curves = curves(&sweeps, &args.controller, args.seeds, output)?;
     for curve in &curves {
         print(output, curve, || text(curve, args.seeds))?;
     }

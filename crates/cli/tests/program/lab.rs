@@ -26,7 +26,7 @@ const RUN: [&str; 14] = [
     "version",
 ];
 /// What each side of it has.
-const SIDE: [&str; 11] = [
+const SIDE: [&str; 14] = [
     "packets_sent",
     "packets_lost",
     "packets_spurious",
@@ -35,6 +35,9 @@ const SIDE: [&str; 11] = [
     "acks_sent",
     "pto_count",
     "rtt_min_ms",
+    "rtt_p50_ms",
+    "rtt_p90_ms",
+    "rtt_p99_ms",
     "rtt_max_ms",
     "cwnd_max",
     "connections_accepted",
@@ -108,6 +111,16 @@ fn runs_are_printed_in_the_order_of_their_seeds() {
     let objects = finish(fulmar(&arguments)).succeeded().objects();
     let seeds: Vec<u64> = objects.iter().map(|object| object["seed"].as_u64().expect("a seed")).collect();
     assert_eq!(seeds, [5, 6, 7, 8, 9, 10]);
+}
+
+#[test]
+fn several_seeds_are_summed_up_for_people() {
+    let arguments = ["lab", "run", "deep-space/long-rtt", "--runs", "3"];
+    let text = finish(fulmar(&arguments)).succeeded().stdout();
+    assert!(
+        text.lines().last().expect("a line").contains(": median ") && text.contains("of 3 runs"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -301,4 +314,17 @@ fn a_campaign_as_csv_has_a_column_for_each_setting() {
     let hash = header.iter().position(|name| *name == "trace_sha256").expect("a column");
     let hashes: Vec<&str> = lines.map(|line| line.split(',').nth(hash).expect("a field")).collect();
     assert!(hashes.len() == 2 && hashes[0] != hashes[1] && hashes[0].len() == 64, "{hashes:?}");
+}
+
+#[test]
+fn a_recorded_link_becomes_a_schedule() {
+    let dir = TestDir::new("trace");
+    let trace = dir.path().join("cell.down");
+    fs::write(&trace, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n30\n").expect("a file");
+    let arguments = ["lab", "trace", trace.to_str().expect("a path"), "--step-ms", "10", "--duration-s", "1"];
+    let schedule = finish(fulmar(&arguments)).succeeded().stdout();
+    assert!(schedule.starts_with("[[schedule]]\nat_s = 0\ndirection = \"down\"\n"), "{schedule}");
+    let scenario = dir.path().join("cell.toml");
+    fs::write(&scenario, format!("{SMALL}{schedule}")).expect("a file");
+    finish(fulmar(&["lab", "run", scenario.to_str().expect("a path")])).succeeded();
 }

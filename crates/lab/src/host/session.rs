@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_proto::{Connection, ConnectionHandle, ConnectionStats, Side, Transmit, TransmitBatch};
+use fulmar_sim::Distribution;
 
 use super::Outbox;
 use crate::Application;
@@ -28,6 +29,7 @@ pub struct Session {
     pub(super) amplification: Option<Amplification>,
     pub(super) flight: Flight,
     pub(super) peaks: Peaks,
+    pub(super) rtts: Distribution,
     pub(super) started: Instant,
     pub(super) wake: Option<Instant>,
 }
@@ -65,6 +67,11 @@ impl Session {
     /// The largest values so far.
     pub fn peaks(&self) -> Peaks {
         self.peaks
+    }
+
+    /// The latest round-trip time, each time that something was sent.
+    pub fn rtts(&self) -> &Distribution {
+        &self.rtts
     }
 
     /// When the connection began on this host.
@@ -118,6 +125,10 @@ impl Session {
             let stats = self.connection.stats();
             self.flight.after_sending(&stats)?;
             self.peaks.note(&stats);
+            // Before the first measurement the latest value is an assumption.
+            if stats.rtt_min.is_some() {
+                self.rtts.note(stats.rtt_latest);
+            }
             self.send_train(&transmit, batch.bytes(), from, outbox)?;
         }
         Ok(())

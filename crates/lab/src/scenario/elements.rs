@@ -2,7 +2,8 @@
 
 use fulmar_base::Rng;
 use fulmar_sim::{
-    Aqm, CoDel, Corrupt, DualQ, EcnPath, Jitter, Loss, Policer, Red, Reorder, SuspendedSide, Suspension,
+    Aqm, CoDel, Corrupt, CrossTraffic, DualQ, EcnPath, Jitter, Loss, Policer, Red, Reorder, SuspendedSide,
+    Suspension, TrafficPattern,
 };
 use serde::Deserialize;
 
@@ -99,6 +100,37 @@ impl EcnPathSpec {
             Self::Downgrade => EcnPath::Downgrade,
             Self::MarkAll => EcnPath::MarkAll,
             Self::HideCongestion => EcnPath::HideCongestion,
+        }
+    }
+}
+
+/// Traffic of others in one direction, which does not react to anything.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CrossTrafficSpec {
+    rate_mbps: Mbps,
+    packet_bytes: Option<Count>,
+    /// How long it is on; without it, always.
+    on_ms: Option<Millis>,
+    #[serde(default)]
+    off_ms: Millis,
+    /// Whether these times are means of exponential distributions.
+    #[serde(default)]
+    random: bool,
+}
+
+impl CrossTrafficSpec {
+    pub(super) fn model(self) -> CrossTraffic {
+        let base = CrossTraffic::steady(self.rate_mbps.0);
+        let pattern = match (self.on_ms, self.off_ms.0) {
+            (None, _) => TrafficPattern::Steady,
+            (Some(on), off) if self.random => TrafficPattern::RandomOnOff { on_mean: on.0, off_mean: off },
+            (Some(on), off) => TrafficPattern::OnOff { on: on.0, off },
+        };
+        CrossTraffic {
+            packet_size: self.packet_bytes.map_or(base.packet_size, |bytes| bytes.0),
+            pattern,
+            ..base
         }
     }
 }

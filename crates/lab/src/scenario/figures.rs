@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use fulmar_base::Instant;
 use fulmar_proto::Side;
-use fulmar_sim::{LinkConfig, LinkStats};
+use fulmar_sim::{Distribution, LinkConfig, LinkStats};
 use serde::Serialize;
 
 use super::Metric;
@@ -66,6 +66,12 @@ pub struct SideFigures {
     pub rtt_min_ms: Option<f64>,
     /// The largest round-trip time in milliseconds.
     pub rtt_max_ms: Option<f64>,
+    /// The latest round-trip time, whenever something was sent: what half of these do not exceed, right to some 3 %.
+    pub rtt_p50_ms: Option<f64>,
+    /// The same of 90 %.
+    pub rtt_p90_ms: Option<f64>,
+    /// The same of 99 %.
+    pub rtt_p99_ms: Option<f64>,
     /// The largest congestion window in bytes.
     pub cwnd_max: u64,
     /// Connections that this side accepted; 0 at the client.
@@ -85,11 +91,17 @@ pub struct LinkFigures {
     pub packets_marked: u64,
     /// The most bytes that waited in its queue.
     pub queue_bytes_max: u64,
+    /// How long packets waited in it: what half of them do not exceed, right to some 3 %. `None` without a rate.
+    pub queue_delay_p50_ms: Option<f64>,
+    /// The same of 99 %.
+    pub queue_delay_p99_ms: Option<f64>,
     /// The share of the bytes that were ACK frames.
     pub ack_share: Option<f64>,
     /// The share of its capacity, until completion, that was asked for. Where the rate changes, that of the beginning
     /// counts; `None` without a rate.
     pub load: Option<f64>,
+    /// The same of what came out at the far end.
+    pub utilisation: Option<f64>,
 }
 
 impl LinkFigures {
@@ -102,8 +114,11 @@ impl LinkFigures {
             packets_dropped: stats.packets_dropped_in_all(),
             packets_marked: stats.packets_marked,
             queue_bytes_max: stats.queue_bytes_max,
+            queue_delay_p50_ms: stats.queue_delays.quantile(0.5).map(millis),
+            queue_delay_p99_ms: stats.queue_delays.quantile(0.99).map(millis),
             ack_share: share_of(stats.bytes_sent as f64, ack_bytes),
             load: capacity.and_then(|capacity| share_of(capacity, stats.bytes_sent)),
+            utilisation: capacity.and_then(|capacity| share_of(capacity, stats.bytes_delivered)),
         }
     }
 }
@@ -195,7 +210,9 @@ fn bytes_read(connection: &ConnectionReport) -> u64 {
 impl SideFigures {
     fn of<'a>(connections: impl Iterator<Item = &'a SideReport>, connections_accepted: u64) -> Self {
         let mut figures = Self { connections_accepted, ..Self::default() };
+        let mut rtts = Distribution::default();
         for side in connections {
+            rtts.merge(&side.rtts);
             if let Some(stats) = &side.stats {
                 figures.packets_sent += stats.packets_sent;
                 figures.packets_lost += stats.packets_lost;
@@ -212,7 +229,8 @@ impl SideFigures {
                 }
             }
         }
-        figures
+        let rtt = |share| rtts.quantile(share).map(millis);
+        Self { rtt_p50_ms: rtt(0.5), rtt_p90_ms: rtt(0.9), rtt_p99_ms: rtt(0.99), ..figures }
     }
 }
 

@@ -52,6 +52,18 @@ pub enum Metric {
     DatagramsInTime,
     /// From the `repaired_at_s` of the scenario to the next packet that reaches its end.
     ResumedAfterS,
+    /// Bytes of streams that were read, by the completion time, in Mbit/s.
+    GoodputMbps,
+    /// The share of the capacity of the busier direction, until completion, whose bytes came out of the link.
+    Utilisation,
+    /// How long half of the packets of the side that sent more waited for the bottleneck at most.
+    QueueDelayP50Ms,
+    /// The same for 99 %.
+    QueueDelayP99Ms,
+    /// The round-trip time of the side that sent more, at the median.
+    RttP50Ms,
+    /// The same for 99 %.
+    RttP99Ms,
 }
 
 /// How figures of several seeds become one.
@@ -79,7 +91,7 @@ pub struct Goal {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 26] = [
         Self::CompletionS,
         Self::CompletionRatio,
         Self::TimersRatio,
@@ -100,6 +112,12 @@ impl Metric {
         Self::BackAtRateRtts,
         Self::DatagramsInTime,
         Self::ResumedAfterS,
+        Self::GoodputMbps,
+        Self::Utilisation,
+        Self::QueueDelayP50Ms,
+        Self::QueueDelayP99Ms,
+        Self::RttP50Ms,
+        Self::RttP99Ms,
     ];
 
     /// Whether the figure compares runs of two variants of a scenario.
@@ -117,6 +135,10 @@ impl Metric {
         let sides = [&figures.client, &figures.server];
         let sum = |figure: fn(&super::SideFigures) -> u64| sides.map(figure).iter().sum::<u64>() as f64;
         let more = &figures.more;
+        let (sender, link) = match figures.client.bytes_sent > figures.server.bytes_sent {
+            true => (&figures.client, &figures.up),
+            false => (&figures.server, &figures.down),
+        };
         match self {
             Self::CompletionS | Self::CompletionRatio | Self::TimersRatio => figures.completion_s,
             Self::PacketsLost => Some(sum(|side| side.packets_lost)),
@@ -136,6 +158,18 @@ impl Metric {
             Self::BackAtRateRtts => more.back_at_rate_rtts,
             Self::DatagramsInTime => more.datagrams_in_time,
             Self::ResumedAfterS => more.resumed_after_s,
+            Self::GoodputMbps => {
+                let time = figures.completion_s.filter(|time| *time > 0.0)?;
+                Some(figures.bytes as f64 * 8.0 / 1e6 / time)
+            }
+            Self::Utilisation => {
+                let both = [&figures.up, &figures.down];
+                both.into_iter().filter_map(|link| link.utilisation).max_by(f64::total_cmp)
+            }
+            Self::QueueDelayP50Ms => link.queue_delay_p50_ms,
+            Self::QueueDelayP99Ms => link.queue_delay_p99_ms,
+            Self::RttP50Ms => sender.rtt_p50_ms,
+            Self::RttP99Ms => sender.rtt_p99_ms,
         }
     }
 
@@ -154,7 +188,11 @@ impl Metric {
     fn over(self) -> Over {
         match self {
             Self::CompletionS | Self::CompletionRatio | Self::TimersRatio => Over::Median,
-            Self::JainIndex | Self::ShareMin | Self::DatagramsInTime => Over::Minimum,
+            Self::JainIndex
+            | Self::ShareMin
+            | Self::DatagramsInTime
+            | Self::GoodputMbps
+            | Self::Utilisation => Over::Minimum,
             _ => Over::Maximum,
         }
     }
@@ -182,6 +220,12 @@ impl Metric {
             Self::BackAtRateRtts => "back_at_rate_rtts",
             Self::DatagramsInTime => "datagrams_in_time",
             Self::ResumedAfterS => "resumed_after_s",
+            Self::GoodputMbps => "goodput_mbps",
+            Self::Utilisation => "utilisation",
+            Self::QueueDelayP50Ms => "queue_delay_p50_ms",
+            Self::QueueDelayP99Ms => "queue_delay_p99_ms",
+            Self::RttP50Ms => "rtt_p50_ms",
+            Self::RttP99Ms => "rtt_p99_ms",
         }
     }
 }

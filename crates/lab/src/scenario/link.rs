@@ -6,7 +6,8 @@ use fulmar_sim::{Aqm, Change, EcnPath, Jitter, LinkConfig, Loss, QueueLimit, Reo
 use serde::Deserialize;
 
 use super::elements::{
-    AqmSpec, EcnPathSpec, JitterSpec, LossSpec, PolicerSpec, ReorderSpec, SuspendSpec, corrupt,
+    AqmSpec, CrossTrafficSpec, EcnPathSpec, JitterSpec, LossSpec, PolicerSpec, ReorderSpec, SuspendSpec,
+    corrupt,
 };
 use super::values::{Count, Mbps, Millis, Probability, Seconds};
 
@@ -23,6 +24,7 @@ pub(crate) struct LinkSpec {
     queue_bytes: Option<u64>,
     aqm: Option<AqmSpec>,
     policer: Option<PolicerSpec>,
+    cross_traffic: Option<CrossTrafficSpec>,
     jitter: Option<JitterSpec>,
     jitter_reorders: Option<bool>,
     loss: Option<LossSpec>,
@@ -31,6 +33,21 @@ pub(crate) struct LinkSpec {
     reorder: Option<ReorderSpec>,
     ecn_path: Option<EcnPathSpec>,
     mtu: Option<u16>,
+}
+
+/// One more link, behind a router.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HopSpec {
+    link: LinkSpec,
+    up: LinkSpec,
+    down: LinkSpec,
+}
+
+impl HopSpec {
+    pub(crate) fn specs(&self) -> LinkSpecs<'_> {
+        LinkSpecs { both: &self.link, up: &self.up, down: &self.down, schedule: &[] }
+    }
 }
 
 /// A change of settings in the course of a run.
@@ -98,6 +115,7 @@ impl LinkSpec {
             queue_bytes: own.queue_bytes.or(base.queue_bytes),
             aqm: own.aqm.or(base.aqm),
             policer: own.policer.or(base.policer),
+            cross_traffic: own.cross_traffic.or(base.cross_traffic),
             jitter: own.jitter.or(base.jitter),
             jitter_reorders: own.jitter_reorders.or(base.jitter_reorders),
             loss: own.loss.or(base.loss),
@@ -119,6 +137,7 @@ impl LinkSpec {
             queue: self.queue(),
             aqm: self.aqm.map_or(Aqm::DropTail, AqmSpec::model),
             policer: self.policer.map(PolicerSpec::model),
+            cross_traffic: self.cross_traffic.map(CrossTrafficSpec::model),
             delay: self.delay_ms.unwrap_or_default().0,
             jitter: self.jitter.map_or(Jitter::None, JitterSpec::model),
             jitter_reorders: self.jitter_reorders.unwrap_or(false),
@@ -141,6 +160,7 @@ impl LinkSpec {
             queue.map(Change::Queue),
             self.aqm.map(|aqm| Change::Aqm(aqm.model())),
             self.policer.map(|policer| Change::Policer(Some(policer.model()))),
+            self.cross_traffic.map(|traffic| Change::CrossTraffic(Some(traffic.model()))),
             self.jitter.map(|jitter| Change::Jitter(jitter.model())),
             self.loss.as_ref().map(|loss| Change::Loss(loss.model(rng))),
             self.duplicate.map(|probability| Change::Duplicate(probability.0)),
@@ -214,6 +234,17 @@ impl ScheduleSpec {
         let series =
             self.repeat.map_or(std::time::Duration::ZERO, |repeat| repeat.every_ms.0 * (repeat.count.0 - 1));
         Some(LinkEvent { start, end: start + series + suspend.duration_ms.0, direction: self.direction })
+    }
+
+    /// From when until when the change holds, each time; to the same time if it is for good.
+    pub(super) fn times(&self) -> impl Iterator<Item = (Instant, Instant)> {
+        let repeat = self.repeat.unwrap_or(RepeatSpec { count: Count(1), every_ms: Millis::default() });
+        let (first, lasts) =
+            (self.at_s.0, self.suspend.map(|suspend| suspend.duration_ms.0).unwrap_or_default());
+        (0..repeat.count.0).map(move |turn| {
+            let start = Instant::ZERO + (first + repeat.every_ms.0 * turn);
+            (start, start + lasts)
+        })
     }
 
     fn problem(&self) -> Option<&'static str> {

@@ -4,10 +4,13 @@
 //! |---|---|
 //! | `mod` | [`Scenario`]: reading, validating, changing settings |
 //! | `link`, `endpoints`, `connection`, `goal` | the parts of a file, and what they become |
+//! | `nat` | what changes the client's address |
+//! | `mahimahi` | recorded links as schedules |
 //! | `values` | numbers with a unit or a range |
 //! | `error` | complaints that name file, line and field |
 //! | `controller` | controllers by name |
 //! | `builtin` | the scenarios that are part of the program |
+//! | `event` | what a schedule does, in words |
 //! | `run`, `figures`, `rate` | a run and what came out of it |
 //! | `check` | scenarios against their goals |
 //! | `expected` | the goals that a version is known to miss |
@@ -22,11 +25,14 @@ mod controller;
 mod elements;
 mod endpoints;
 mod error;
+mod event;
 mod expected;
 mod figures;
 mod goal;
 mod grid;
 mod link;
+mod mahimahi;
+mod nat;
 mod rate;
 mod run;
 mod values;
@@ -38,17 +44,20 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use self::check::{Check, Row, Task, Verdict};
-pub use self::controller::ControllerName;
+pub use self::controller::{ControllerName, OwnController, Parameters};
 pub use self::error::{Place, ScenarioError};
+pub use self::event::ScenarioEvent;
 pub use self::expected::{Expected, Surprises};
 pub use self::figures::{Figures, LinkFigures, MoreFigures, SideFigures};
 pub use self::goal::{Goal, Metric};
 pub use self::grid::{Grid, Point};
+pub use self::mahimahi::schedule_of_trace;
 pub use self::run::RunError;
 
 use self::connection::ConnectionSpec;
 use self::endpoints::EndpointSpec;
-use self::link::{LinkSpec, LinkSpecs, ScheduleSpec};
+use self::link::{HopSpec, LinkSpec, LinkSpecs, ScheduleSpec};
+use self::nat::{NatSpec, ShiftSpec};
 use self::values::{Count, Seconds};
 use crate::Workload;
 
@@ -58,6 +67,9 @@ const RUNS: u32 = 20;
 
 /// The most connections that a scenario can have.
 const CONNECTIONS_MAX: u32 = 10_000;
+
+/// The most links behind the first.
+const HOPS_MAX: usize = 16;
 
 /// A scenario that makes sense.
 #[derive(Debug, Clone)]
@@ -89,6 +101,9 @@ struct File {
     title: String,
     section: Option<Section>,
     controller: Option<ControllerName>,
+    /// Parameters of controllers by their names.
+    #[serde(default)]
+    controllers: BTreeMap<ControllerName, Parameters>,
     runs: Option<Count>,
     limit_s: Option<Seconds>,
     repaired_at_s: Option<Seconds>,
@@ -104,6 +119,12 @@ struct File {
     down: LinkSpec,
     #[serde(default)]
     schedule: Vec<ScheduleSpec>,
+    /// Links behind the first, each with a router before it.
+    #[serde(default)]
+    hop: Vec<HopSpec>,
+    nat: Option<NatSpec>,
+    #[serde(default)]
+    shift: Vec<ShiftSpec>,
     #[serde(default)]
     endpoints: EndpointSpec,
     #[serde(default)]
@@ -316,6 +337,13 @@ impl Scenario {
         if let Some((number, problem)) = self.link().problem() {
             return Err(in_table("[[schedule]]", number, problem));
         }
+        if let Some((number, problem)) = nat::problem(self.file.nat, &self.file.shift) {
+            return Err(in_table("[[shift]]", number, problem));
+        }
+        for (name, parameters) in &self.file.controllers {
+            name.configure(parameters)
+                .map_err(|problem| in_table(&format!("[controllers.{name}]"), 0, &problem))?;
+        }
         for (number, goal) in self.file.goal.iter().enumerate() {
             let needs_rate = self.file.watch.is_none() && goal.metric.is_about_rate();
             let problem = match goal {
@@ -333,6 +361,9 @@ impl Scenario {
         if !(1..=CONNECTIONS_MAX).contains(&connections) {
             let message = format!("a scenario has 1 to {CONNECTIONS_MAX} connections, not {connections}");
             return Err(ScenarioError::new(&self.name, message));
+        }
+        if self.file.hop.len() > HOPS_MAX {
+            return Err(ScenarioError::new(&self.name, format!("a scenario has at most {HOPS_MAX} hops")));
         }
         self.validate_configurations()
     }

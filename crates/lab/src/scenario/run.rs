@@ -20,6 +20,9 @@ const LOG_ENTRIES: usize = 1 << 22;
 /// Entries of each log at least.
 const LOG_ENTRIES_MIN: usize = 1 << 10;
 
+/// What hops draw differs in these bits of the seed.
+const HOP_SHIFT: u32 = 48;
+
 /// Why a run has no figures.
 #[derive(Debug, Clone, Error)]
 pub enum RunError {
@@ -137,6 +140,10 @@ impl Scenario {
         let client = TransportConfig { congestion: congestion.clone(), ..self.client_config() };
         let server = TransportConfig { congestion, ..self.server_config() };
         let mut lab = Lab::new(seed).link(up, down).server(server).server_workload(self.server_workload());
+        for (number, hop) in self.file.hop.iter().enumerate() {
+            let (up, down) = hop.specs().build(seed ^ (number as u64 + 1) << HOP_SHIFT);
+            lab = lab.hop(up, down);
+        }
         let time = self.file.limit_s.map_or(Limits::default().time, |limit| limit.0);
         lab = lab.limits(Limits { time, steps: STEPS_MAX });
         if let Some(watched) = self.file.watch {
@@ -155,7 +162,7 @@ impl Scenario {
             let waits = self.file.seeded && number == 0;
             lab = lab.connection(if waits { connecting.after_previous() } else { connecting });
         }
-        Ok(lab.client(client))
+        Ok(super::nat::apply(lab, self.file.nat, &self.file.shift).client(client))
     }
 
     fn connecting(
@@ -216,12 +223,8 @@ impl Scenario {
         &self,
         name: ControllerName,
     ) -> Result<fulmar_proto::congestion::CongestionControl, ScenarioError> {
-        name.build().ok_or_else(|| {
-            ScenarioError::new(
-                &self.name,
-                format!("this version of Fulmar does not have the controller {name}"),
-            )
-        })
+        let parameters = self.file.controllers.get(&name).cloned().unwrap_or_default();
+        name.configure(&parameters).map_err(|problem| ScenarioError::new(&self.name, problem))
     }
 }
 

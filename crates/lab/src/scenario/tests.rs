@@ -136,17 +136,6 @@ fn settings_change_by_their_path() {
 }
 
 #[test]
-fn a_controller_that_does_not_exist_is_named() {
-    let missing = ControllerName::ALL.into_iter().find(|name| name.build().is_none());
-    let Some(missing) = missing else { return };
-    let error = Scenario::parse("s", SCENARIO).unwrap().run(Some(missing), 1).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        format!("s: this version of Fulmar does not have the controller {missing}")
-    );
-}
-
-#[test]
 fn a_run_has_the_figures_of_both_sides() {
     let figures = Scenario::parse("s", SCENARIO).unwrap().run(None, 1).unwrap();
     // 2.5 Mbit/s take 64 ms for the data alone, and two round trips come before the last byte.
@@ -191,4 +180,83 @@ fn datagrams_keep_their_pace_and_their_deadline() {
     assert_eq!(figures[1].datagram_delays.len(), 50);
     let delay = figures[1].datagram_delay_ms(0.5).unwrap();
     assert!((10.0..12.0).contains(&delay), "{delay}");
+}
+
+#[test]
+fn cross_traffic_takes_its_share_of_the_link() {
+    let times = [
+        "",
+        "cross_traffic = { rate_mbps = 5 }",
+        "cross_traffic = { rate_mbps = 5, on_ms = 1, off_ms = 1000000 }",
+    ];
+    let times = times.map(|traffic| {
+        let text = SCENARIO.replace("20_000", "2_000_000").replace("[link]", &format!("[link]\n{traffic}"));
+        let text = text.replace("rate_mbps = 2.5", "rate_mbps = 10");
+        Scenario::parse("s", &text).unwrap().run(None, 1).unwrap().completion_s.unwrap()
+    });
+    // Half of 10 Mbit/s is left, and all of it where the others are off.
+    assert!(times[1] > 1.6 * times[0] && times[2] < 1.1 * times[0], "{times:?}");
+}
+
+#[test]
+fn a_download_survives_what_changes_the_clients_address() {
+    let base = SCENARIO.replace("20_000", "2_000_000");
+    for kind in ["rebinding", "move", "leap"] {
+        let text = format!(
+            "{base}[nat]\nkind = \"port-restricted-cone\"\n[[shift]]\nat_s = 0.5\nkind = \"{kind}\"\n"
+        );
+        let figures = Scenario::parse("s", &text).unwrap().run(None, 1).unwrap();
+        assert_eq!(figures.bytes, 2_000_100, "{kind}");
+    }
+    let alone = format!("{base}[[shift]]\nat_s = 0.5\nkind = \"rebinding\"\n");
+    let complaint = Scenario::parse("file.toml", &alone).unwrap_err().to_string();
+    assert!(complaint.contains("[[shift]]: a rebinding needs a `[nat]`"), "{complaint}");
+}
+
+#[test]
+fn goodput_and_utilisation_are_told() {
+    let figures =
+        Scenario::parse("s", &SCENARIO.replace("20_000", "2_000_000")).unwrap().run(None, 1).unwrap();
+    let (goodput, utilisation) = (figures.metrics["goodput_mbps"], figures.metrics["utilisation"]);
+    // 2.5 Mbit/s, less headers and the start.
+    assert!((2.0..2.5).contains(&goodput) && (0.85..1.0).contains(&utilisation), "{goodput} {utilisation}");
+    assert!(utilisation * 2.5 > goodput);
+}
+
+#[test]
+fn what_the_schedule_does_is_told() {
+    let schedule = "[[schedule]]\nat_s = 1\ndirection = \"up\"\nset = { delay_ms = 5 }\n\
+                    [[schedule]]\nat_s = 0.5\nsuspend = { duration_ms = 100, side = \"send\" }\nrepeat = { count = 2, every_ms = 1000 }\n";
+    let events = Scenario::parse("s", &format!("{SCENARIO}{schedule}")).unwrap().events();
+    let millis = |at: fulmar_base::Instant| at.as_nanos() / 1_000_000;
+    let told: Vec<_> =
+        events.iter().map(|event| (millis(event.start), millis(event.end), event.what.as_str())).collect();
+    let stop = "suspend = { duration_ms = 100, side = \"send\" }";
+    assert_eq!(told, [(500, 600, stop), (1_000, 1_000, "up, set = { delay_ms = 5 }"), (1_500, 1_600, stop)]);
+}
+
+#[test]
+fn waiting_in_the_queue_and_round_trips_are_told() {
+    let text = SCENARIO.replace("20_000", "2_000_000").replace("[link]", "[link]\nqueue_ms = 100");
+    let figures = Scenario::parse("s", &text).unwrap().run(Some(ControllerName::Cubic), 1).unwrap();
+    let metric = |name: &str| figures.metrics[name];
+    let (queue, queue_most) = (metric("queue_delay_p50_ms"), metric("queue_delay_p99_ms"));
+    // CUBIC fills the queue, and no packet waits longer than that is.
+    assert!(queue > 5.0 && queue < queue_most && queue_most < 104.0, "{queue} {queue_most}");
+    let (rtt, rtt_most) = (metric("rtt_p50_ms"), metric("rtt_p99_ms"));
+    assert!(rtt > 20.0 + queue / 2.0 && rtt <= rtt_most && rtt_most < 150.0, "{rtt} {rtt_most}");
+    assert_eq!(figures.server.rtt_p50_ms, Some(rtt));
+}
+
+#[test]
+fn packets_pass_one_router_after_another() {
+    let base = SCENARIO.replace("20_000", "500_000");
+    let hops = "[[hop]]\nlink = { rate_mbps = 100, delay_ms = 20 }\n[[hop]]\ndown = { rate_mbps = 1, queue_ms = 100 }\n";
+    let nat = "[nat]\nkind = \"symmetric\"\n[[shift]]\nat_s = 1\nkind = \"rebinding\"\n";
+    let run = |more: &str| Scenario::parse("s", &format!("{base}{more}")).unwrap().run(None, 1).unwrap();
+    let (plain, far, behind_nat) = (run(""), run(hops), run(&format!("{hops}{nat}")));
+    // The slowest link decides: 500,000 bytes take 4 s at 1 Mbit/s, and 1.6 s at 2.5.
+    let times = [&plain, &far, &behind_nat].map(|figures| figures.completion_s.unwrap());
+    assert!(times[0] < 2.0 && (4.1..5.0).contains(&times[1]) && (4.1..6.0).contains(&times[2]), "{times:?}");
+    assert!(far.client.rtt_min_ms.unwrap() >= plain.client.rtt_min_ms.unwrap() + 40.0);
 }

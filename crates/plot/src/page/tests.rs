@@ -15,7 +15,16 @@ fn page(title: &str) -> Page {
         lane.timeline.phase(at, if number < 50 { "slow start" } else { "steady </script> <!--" });
     }
     let facts = vec![("completion".to_owned(), "1 s".to_owned())];
-    let run = Run { name: title.to_owned(), facts, lanes: vec![lane] };
+    let event =
+        Event { start: Instant::from_millis(200), end: Instant::from_millis(450), what: "a stop".to_owned() };
+    let run = Run {
+        name: title.to_owned(),
+        facts,
+        lanes: vec![lane],
+        events: vec![event],
+        scenario: "title = \"x\"".to_owned(),
+        settings: vec!["link.delay_ms=3".to_owned()],
+    };
     Page { title: title.to_owned(), subtitle: String::new(), runs: vec![run] }
 }
 
@@ -44,6 +53,12 @@ fn the_data_are_json_with_differences() {
     assert_eq!(sent["t"][1], 10_000);
     assert_eq!(sent["v"], Value::from(vec![1_000; 100]));
     assert_eq!(lane["phases"][1][0], 500_000);
+    let run = &data["runs"][0];
+    assert_eq!(run["events"], serde_json::json!([[200_000, 450_000, "a stop"]]));
+    assert_eq!(
+        (run["scenario"].as_str(), run["settings"][0].as_str()),
+        (Some("title = \"x\""), Some("link.delay_ms=3"))
+    );
 }
 
 #[test]

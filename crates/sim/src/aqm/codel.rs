@@ -87,13 +87,13 @@ impl CoDelQueue {
     }
 
     /// Marks the packet and returns it, or drops it.
-    fn signal(&self, queued: Queued, cx: &mut Context<'_>) -> Option<Packet> {
-        let mut packet = queued.packet;
-        if self.setting.ecn && packet.ecn.is_capable() {
-            cx.mark(&mut packet);
-            return Some(packet);
+    fn signal(&self, queued: Queued, cx: &mut Context<'_>) -> Option<Queued> {
+        let mut queued = queued;
+        if self.setting.ecn && queued.packet.ecn.is_capable() {
+            cx.mark(&mut queued.packet);
+            return Some(queued);
         }
-        cx.discard(packet, DropReason::Aqm);
+        cx.discard(queued.packet, DropReason::Aqm);
         None
     }
 
@@ -115,7 +115,7 @@ impl Discipline for CoDelQueue {
         }
     }
 
-    fn dequeue(&mut self, _rate_bps: u64, cx: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, _rate_bps: u64, cx: &mut Context<'_>) -> Option<Queued> {
         let now = cx.now();
         let Some((mut queued, mut too_long)) = self.pop(now) else {
             self.dropping = false;
@@ -123,10 +123,10 @@ impl Discipline for CoDelQueue {
         };
         if !self.dropping {
             if !too_long {
-                return Some(queued.packet);
+                return Some(queued);
             }
             self.begin_dropping(now);
-            return self.signal(queued, cx).or_else(|| self.pop(now).map(|(next, _)| next.packet));
+            return self.signal(queued, cx).or_else(|| self.pop(now).map(|(next, _)| next));
         }
         self.dropping = too_long;
         while self.dropping && now >= self.drop_next {
@@ -145,7 +145,7 @@ impl Discipline for CoDelQueue {
                 self.drop_next = self.control_law(self.drop_next);
             }
         }
-        Some(queued.packet)
+        Some(queued)
     }
 
     fn bytes(&self) -> u64 {

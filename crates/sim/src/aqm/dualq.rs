@@ -183,14 +183,14 @@ impl Discipline for DualQueue {
         }
     }
 
-    fn dequeue(&mut self, rate_bps: u64, cx: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, rate_bps: u64, cx: &mut Context<'_>) -> Option<Queued> {
         self.update_probability(cx.now());
         while let Some((mut queued, classic)) = self.pop() {
             match self.fate(&queued, classic, rate_bps, cx) {
-                Fate::Send => return Some(queued.packet),
+                Fate::Send => return Some(queued),
                 Fate::Mark => {
                     cx.mark(&mut queued.packet);
-                    return Some(queued.packet);
+                    return Some(queued);
                 }
                 Fate::Drop => cx.discard(queued.packet, DropReason::Aqm),
             }

@@ -71,8 +71,8 @@ impl Discipline for DropTail {
         }
     }
 
-    fn dequeue(&mut self, _rate_bps: u64, _cx: &mut Context<'_>) -> Option<Packet> {
-        self.fifo.pop().map(|queued| queued.packet)
+    fn dequeue(&mut self, _rate_bps: u64, _cx: &mut Context<'_>) -> Option<Queued> {
+        self.fifo.pop()
     }
 
     fn bytes(&self) -> u64 {

@@ -96,8 +96,8 @@ pub(crate) struct Transmitter {
 /// A packet that waits.
 #[derive(Debug)]
 pub(crate) struct Queued {
-    since: Instant,
-    packet: Packet,
+    pub(crate) since: Instant,
+    pub(crate) packet: Packet,
 }
 
 /// The discipline of a queue: which packets it takes, and which one goes next.
@@ -105,7 +105,7 @@ pub(crate) trait Discipline: Debug + Send {
     /// Takes or drops a packet.
     fn enqueue(&mut self, packet: Packet, transmitter: Transmitter, cx: &mut Context<'_>);
     /// The packet to transmit next, at `rate_bps`.
-    fn dequeue(&mut self, rate_bps: u64, cx: &mut Context<'_>) -> Option<Packet>;
+    fn dequeue(&mut self, rate_bps: u64, cx: &mut Context<'_>) -> Option<Queued>;
     /// Payload bytes that wait.
     fn bytes(&self) -> u64;
     /// New limits; what already waits stays.

@@ -145,12 +145,12 @@ impl Discipline for RedQueue {
         }
     }
 
-    fn dequeue(&mut self, _rate_bps: u64, cx: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, _rate_bps: u64, cx: &mut Context<'_>) -> Option<Queued> {
         let queued = self.fifo.pop();
         if queued.is_none() {
             self.idle_since.get_or_insert(cx.now());
         }
-        queued.map(|queued| queued.packet)
+        queued
     }
 
     fn bytes(&self) -> u64 {
