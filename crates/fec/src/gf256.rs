@@ -1,7 +1,7 @@
 //! Arithmetic in GF(256), the field with 256 elements.
 //!
 //! Elements are bytes, read as polynomials over GF(2). Addition is XOR; products are taken modulo
-//! x^8 + x^4 + x^3 + x^2 + 1 ([`POLYNOMIAL`]), as in RFC 5510 §8.1 and RFC 8681 §3.5. The generator of
+//! x^8 + x^4 + x^3 + x^2 + 1 ([`POLYNOMIAL`]), as in RFC 5510 §8.1 and RFC 8681 §3.7. The generator of
 //! the multiplicative group is x, the byte 2.
 
 /// The polynomial that products are reduced by, with its ninth bit.

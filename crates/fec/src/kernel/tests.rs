@@ -22,7 +22,7 @@ fn expected(dst: &[u8], src: &[u8], coefficient: u8) -> Vec<u8> {
 #[test]
 fn the_scalar_kernel_multiplies_as_the_field_does() {
     let src: Vec<u8> = (0..=255).collect();
-    for coefficient in 0..=255 {
+    for coefficient in (0..=255).step_by(if cfg!(miri) { 50 } else { 1 }) {
         let mut dst = bytes(1, 256);
         let before = dst.clone();
         Kernel::SCALAR.mul_add(&mut dst, &src, coefficient);
@@ -36,8 +36,9 @@ fn the_scalar_kernel_multiplies_as_the_field_does() {
 fn all_kernels_agree_for_all_coefficients_and_bytes() {
     let src: Vec<u8> = (0..=255).chain(0..=255).collect();
     let dst = bytes(2, src.len());
+    let step = if cfg!(miri) { 50 } else { 1 };
     for kernel in Kernel::available() {
-        for coefficient in 0..=255 {
+        for coefficient in (0..=255).step_by(step) {
             let mut sum = dst.clone();
             kernel.mul_add(&mut sum, &src, coefficient);
             assert_eq!(sum, expected(&dst, &src, coefficient), "{kernel:?}, coefficient {coefficient}");
