@@ -45,6 +45,8 @@
 //! Repair symbols of windows that overlap have to be independent: [`CauchyKeys`] chooses keys so, and for [`Rlc`] each key that was
 //! not used for the window yet will do.
 //!
+//! When to send how many of them is decided by a [`schedule::Scheduler`].
+//!
 //! # Patents
 //!
 //! Third parties claim patents on random linear codes. So [`Rlc`] is never chosen unless a user asks for it: the default is
@@ -62,6 +64,7 @@ mod decoder;
 mod encoder;
 pub mod gf256;
 mod kernel;
+pub mod schedule;
 mod symbol;
 
 pub use code::{
