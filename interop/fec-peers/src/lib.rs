@@ -1,0 +1,1 @@
+//! The erasure codes of Fulmar against those of others, in tests.
