@@ -131,7 +131,7 @@ impl Connection {
         if !self.lifecycle.is_open() && !self.lifecycle.is_drained() {
             self.lifecycle.move_to_drained();
             self.telemetry.record(now, LogEvent::State(ConnectionState::Drained));
-            self.on_drained();
+            self.outbox.push_endpoint(EndpointEventInner::Drained);
         }
     }
 
