@@ -81,6 +81,12 @@ fn decode(file: &[u8], decoder: &mut Decoder, late: bool) -> Result<BTreeMap<u64
     Ok(decoded)
 }
 
+/// The instruction that sets a capacity, which is not small.
+fn set_capacity(capacity: usize) -> Vec<u8> {
+    let rest = capacity - 31;
+    vec![0x3f, 0x80 | rest as u8, (rest >> 7) as u8]
+}
+
 #[test]
 #[ignore = "needs the corpus, which cargo xtask qifs fetches"]
 fn all_encodings_of_the_corpus_decode_to_their_inputs() {
@@ -90,8 +96,15 @@ fn all_encodings_of_the_corpus_decode_to_their_inputs() {
         // The file of the examples has the name of another one; examples.rs has the same bytes.
         let Some(input) = inputs.get(&qif) else { continue };
         let what = format!("{encoder} {qif} {mode:?}");
-        // Some encoders go over the limit of blocked streams; what can be blocked is seen in order, where none is.
-        let decoded = decode(&file, &mut decoder(mode, mode.blocked), false);
+        let mut decoder = decoder(mode, mode.blocked);
+        // Some encoders rely on the size of the table that was agreed on, as a draft had it. The RFC begins with none.
+        let sets_capacity =
+            blocks(&file).iter().find(|block| block.0 == 0).is_none_or(|block| block.1[0] >> 5 == 1);
+        if !sets_capacity {
+            decoder.on_encoder_stream(&set_capacity(mode.capacity)).unwrap();
+        }
+        // Some go over the limit of blocked streams, too. In the order of the file none is blocked.
+        let decoded = decode(&file, &mut decoder, false);
         let decoded: Vec<_> =
             decoded.unwrap_or_else(|error| panic!("{what}: {error}")).into_values().collect();
         assert_eq!(&decoded, input, "{what}");
@@ -105,6 +118,10 @@ fn all_encodings_of_the_corpus_decode_to_their_inputs() {
 #[ignore = "needs the corpus, which cargo xtask qifs fetches"]
 fn the_broken_files_of_the_corpus_are_refused() {
     for path in entries(&corpus().join("encoded/errors")) {
+        // They name the entries 0 and 62 of the static table, which a draft did not have, and the RFC has.
+        if ["err9", "err10"].contains(&name(&path)) {
+            continue;
+        }
         let mode = Mode { capacity: 4096, blocked: 100, acknowledged: false };
         let file = fs::read(&path).unwrap();
         let error = decode(&file, &mut decoder(mode, 0), false).expect_err(name(&path));
