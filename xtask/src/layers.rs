@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-fec", &["fulmar-base"]),
     ("fulmar-sim", &["fulmar-base"]),
     ("fulmar-udp", &[]),
+    ("fulmar-qpack", &[]),
     ("fulmar-proto", &["fulmar-base", "fulmar-wire", "fulmar-fec"]),
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),

@@ -20,6 +20,7 @@ mod mutants;
 mod pictures;
 mod process;
 mod programs;
+mod qifs;
 mod relay;
 mod sockets;
 mod swarm;
@@ -61,6 +62,8 @@ enum Task {
     Figures(figures::Options),
     /// Draw the pictures of the documents anew.
     Pictures(pictures::Options),
+    /// Check QPACK against its public corpus and another decoder.
+    Qifs(qifs::Options),
     /// Run random scenarios in the lab.
     Swarm(swarm::Options),
     /// One end of a TCP connection that competes in an interop case.
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Task::Determinism(options) => determinism::run(&options),
         Task::Figures(options) => figures::run(&options),
         Task::Pictures(options) => pictures::run(&options),
+        Task::Qifs(options) => qifs::run(&options),
         Task::Relay(options) => relay::run(&options),
         Task::Sockets(options) => sockets::run(&options),
         Task::Swarm(options) => swarm::run(&options),

@@ -18,7 +18,7 @@ pub(super) struct ModuleLayers {
 }
 
 /// The crates whose modules have layers.
-const CRATES: &[ModuleLayers] = &[PROTO, QUIC];
+const CRATES: &[ModuleLayers] = &[PROTO, QPACK, QUIC];
 
 const PROTO: ModuleLayers = ModuleLayers {
     folder: "crates/proto",
@@ -98,6 +98,52 @@ const PROTO: ModuleLayers = ModuleLayers {
                 "sessions",
                 "streams",
                 "tokens",
+            ],
+        ),
+    ],
+};
+
+const QPACK: ModuleLayers = ModuleLayers {
+    folder: "crates/qpack",
+    modules: &[
+        ("error", &[]),
+        ("field", &[]),
+        ("hash", &[]),
+        ("huffman", &[]),
+        ("integer", &[]),
+        ("prefix", &["error", "field", "integer"]),
+        ("static_table", &["hash"]),
+        ("string", &["huffman", "integer"]),
+        ("table", &["field"]),
+        ("instruction", &["integer", "static_table", "string"]),
+        ("representation", &["instruction", "integer", "string"]),
+        (
+            "decoder",
+            &[
+                "error",
+                "field",
+                "instruction",
+                "integer",
+                "prefix",
+                "representation",
+                "static_table",
+                "string",
+                "table",
+            ],
+        ),
+        (
+            "encoder",
+            &[
+                "error",
+                "field",
+                "hash",
+                "instruction",
+                "integer",
+                "prefix",
+                "representation",
+                "static_table",
+                "string",
+                "table",
             ],
         ),
     ],
