@@ -55,20 +55,20 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8]) -> Result<usize, InvalidHuffm
         if bits.count < LEN_MAX {
             break;
         }
-        // Enough for two steps or one long code without another refill.
-        let step = STEPS[bits.peek(STEP_BITS)];
-        if step.count == 0 {
-            out[written] = long_code(&mut bits)?;
-            written += 1;
-            continue;
+        while bits.count >= STEP_BITS {
+            let step = STEPS[bits.peek(STEP_BITS)];
+            if step.count == 0 {
+                if bits.count < LEN_MAX {
+                    break;
+                }
+                out[written] = long_code(&mut bits)?;
+                written += 1;
+                continue;
+            }
+            out[written..written + 2].copy_from_slice(&step.bytes);
+            written += usize::from(step.count);
+            bits.skip(step.bits);
         }
-        out[written..written + 2].copy_from_slice(&step.bytes);
-        written += usize::from(step.count);
-        bits.skip(step.bits);
-        let step = STEPS[bits.peek(STEP_BITS)];
-        out[written..written + 2].copy_from_slice(&step.bytes);
-        written += usize::from(step.count);
-        bits.skip(step.bits);
     }
     finish(bits, out, written)
 }
