@@ -3,7 +3,7 @@
 //! Everything here is a guess: a collision of hashes or a slot that was taken over makes compression worse, never wrong.
 
 /// Sets of slots for fields, and slots of a set.
-const FIELD_SETS: usize = 128;
+const FIELD_SETS: usize = 64;
 const FIELD_WAYS: usize = 4;
 
 /// The same for names.
