@@ -49,6 +49,9 @@ enum Way {
 /// A reserve takes at most this part of the table.
 const RESERVE_SHARE: usize = 8;
 
+/// The most candidates of a section that are looked at: what others put into a message must not cost time without an end.
+const CANDIDATES_MAX: usize = 32;
+
 /// The most entries in the way of a candidate that are looked at.
 const STEPS_MAX: usize = 32;
 
@@ -77,8 +80,8 @@ impl Dynamic {
         candidates.sort_by_key(|candidate| {
             std::cmp::Reverse(candidate.worth.value(now) / candidate.field.size() as u64)
         });
-        for candidate in candidates {
-            self.try_insert(&candidate, now, limits, may_block, lines, instructions);
+        for candidate in candidates.iter().take(CANDIDATES_MAX) {
+            self.try_insert(candidate, now, limits, may_block, lines, instructions);
         }
         let references = references(lines);
         if let Some(references) = references {
