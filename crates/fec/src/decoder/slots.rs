@@ -93,43 +93,39 @@ impl Slots {
     }
 
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.slots.iter_mut().filter_map(|slot| match slot {
+        // Usually there are none, and nothing is looked at.
+        let rows = self.slots.iter_mut().filter_map(|slot| match slot {
             Slot::Row(row) => Some(row),
             _ => None,
-        })
+        });
+        rows.take(self.rows)
     }
 
     fn rows_iter(&self) -> impl Iterator<Item = (usize, &Row)> {
-        self.slots.iter().enumerate().filter_map(|(pivot, slot)| match slot {
+        let rows = self.slots.iter().enumerate().filter_map(|(pivot, slot)| match slot {
             Slot::Row(row) => Some((pivot, row)),
             _ => None,
-        })
+        });
+        rows.take(self.rows)
     }
 
     /// The work of taking a symbol out of all equations.
     pub(super) fn cost_of_column(&self, column: usize) -> u64 {
-        if self.rows == 0 {
-            return 0;
-        }
         let concerned = self.rows_iter().filter(|(_, row)| row.coefficient(column) != 0);
         concerned.map(|(_, row)| row.cost()).sum()
     }
 
     /// Takes the pivots of all equations out of a new one.
     pub(super) fn reduce(&self, kernel: Kernel, row: &mut Row) {
-        if self.rows > 0 {
-            for (pivot, other) in self.rows_iter() {
-                row.eliminate(kernel, pivot, other);
-            }
+        for (pivot, other) in self.rows_iter() {
+            row.eliminate(kernel, pivot, other);
         }
     }
 
     /// Takes the pivot of a new equation out of all others.
     pub(super) fn eliminate(&mut self, kernel: Kernel, pivot: usize, row: &Row) {
-        if self.rows > 0 {
-            for other in self.rows_mut() {
-                other.eliminate(kernel, pivot, row);
-            }
+        for other in self.rows_mut() {
+            other.eliminate(kernel, pivot, row);
         }
     }
 
@@ -170,7 +166,6 @@ impl Slots {
                 self.recycle(row);
                 1
             }
-            Slot::Unknown if self.rows == 0 => 0,
             Slot::Unknown => self.forget_unknown(kernel, column, spend),
         }
     }
