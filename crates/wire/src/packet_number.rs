@@ -1,5 +1,8 @@
 //! Packet numbers as they are truncated on the wire (RFC 9000 §17.1, appendix A).
 
+/// The most bytes of a packet number that are written.
+pub const LEN_MAX: usize = 4;
+
 /// How many bytes, 1 to 4, `number` needs so that a peer that acknowledged `largest_acked` can restore it
 /// (RFC 9000 appendix A.2).
 pub fn encoded_len(number: u64, largest_acked: Option<u64>) -> usize {
@@ -9,7 +12,7 @@ pub fn encoded_len(number: u64, largest_acked: Option<u64>) -> usize {
     };
     // The range must be more than twice as large as the distance.
     let bits = 64 - unacked.leading_zeros() + 1;
-    (bits.div_ceil(8) as usize).clamp(1, 4)
+    (bits.div_ceil(8) as usize).clamp(1, LEN_MAX)
 }
 
 /// Restores a packet number from its `len` low bytes, near the one after `largest` (RFC 9000 appendix A.3).

@@ -1,5 +1,6 @@
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
-use rustls::pki_types::{ServerName, UnixTime};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{PrivateKeyDer, ServerName, UnixTime};
 
 use super::*;
 
@@ -106,6 +107,66 @@ fn a_self_signed_authority_that_was_given_may_be_the_server_itself() {
         let refusal = check(&certificate, &certificate, "localhost").expect_err(why);
         assert!(refusal.contains(why), "{why}: {refusal}");
     }
+}
+
+/// As `openssl x509 -req -signkey` makes it: of X.509 version 1, which has no extensions and so no names of servers.
+const VERSION_1: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBJTCBywIUWxKxVZrCq8xzCFbGuEo02LswIGQwCgYIKoZIzj0EAwIwFDESMBAG
+A1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjIxMDEwNVoYDzIxMjYxMDI5MjEwMTA1
+WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AAQPpHYIEwPcZbxmPzu34KWiDONGXM+SMrtNxcaoxE4wCIimnzeJ5c1W5v0ZOlMD
+M+xVRbf9FYU2fAesdqjFxl32MAoGCCqGSM49BAMCA0kAMEYCIQDDS6N/mPX7FdLB
+msZpfygk4NLieoOGut6rVxhvT6koMwIhAP+lB1b/YnLRmIhSNJ8KZZvMgOgSVmgW
+/6YObwTA1N1G
+-----END CERTIFICATE-----
+";
+const KEY_OF_VERSION_1: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgnurLW0gUT2wMZBQU
+lMS9BXLw1bwAKogrNfSDMndBNTihRANCAAQPpHYIEwPcZbxmPzu34KWiDONGXM+S
+MrtNxcaoxE4wCIimnzeJ5c1W5v0ZOlMDM+xVRbf9FYU2fAesdqjFxl32
+-----END PRIVATE KEY-----
+";
+
+/// Lets a client that trusts like this meet a server with a certificate of version 1, over no network.
+fn meet_version_1(trust: &TrustArgs) -> Result<(), String> {
+    let certificate = CertificateDer::from_pem_slice(VERSION_1.as_bytes()).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_slice(KEY_OF_VERSION_1.as_bytes()).expect("a key");
+    let key = provider(None).key_provider.load_private_key(key).expect("a usable key");
+    let certified = rustls::sign::CertifiedKey::new(vec![certificate], key);
+    let server = rustls::ServerConfig::builder_with_provider(provider(None))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("TLS 1.3")
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(certified)));
+    let mut server = rustls::ServerConnection::new(Arc::new(server)).expect("a server");
+    let (client, refusal) = client_config(trust, None, "hq-interop").expect("a configuration");
+    let name = ServerName::try_from("localhost").expect("a name");
+    let mut client = rustls::ClientConnection::new(client, name).expect("a client");
+    while client.is_handshaking() {
+        let mut flight = Vec::new();
+        client.write_tls(&mut flight).expect("in memory");
+        server.read_tls(&mut flight.as_slice()).expect("in memory");
+        server.process_new_packets().expect("a client that agrees");
+        let mut answer = Vec::new();
+        server.write_tls(&mut answer).expect("in memory");
+        client.read_tls(&mut answer.as_slice()).expect("in memory");
+        client.process_new_packets().map_err(|_| refusal.reason().expect("a refusal has a reason"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn an_old_certificate_is_taken_if_its_names_do_not_count() {
+    let pin = Fingerprint::of(&CertificateDer::from_pem_slice(VERSION_1.as_bytes()).expect("a certificate"));
+    assert_eq!(meet_version_1(&trust(Some(pin), None)), Ok(()));
+    assert_eq!(meet_version_1(&TrustArgs { insecure: true, ..trust(None, None) }), Ok(()));
+    let dir = crate::test_dir::TestDir::new("tls-version-1");
+    let file = dir.path().join("ca.pem");
+    std::fs::write(&file, VERSION_1).expect("written");
+    let why = meet_version_1(&trust(None, Some(file))).expect_err("it has no name of a server");
+    assert!(why.contains("version 1") && why.contains("--pin"), "{why}");
 }
 
 #[test]

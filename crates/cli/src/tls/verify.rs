@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_name;
 use rustls::crypto::{
-    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature_with_raw_key,
 };
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 
 use crate::tls::Fingerprint;
-use crate::tls::x509::Contents;
+use crate::tls::x509::{Contents, public_key};
 
 /// Why a certificate was refused, if one was. The connection itself only knows that TLS failed.
 #[derive(Debug, Clone, Default)]
@@ -174,7 +174,9 @@ impl ServerCertVerifier for Unvouched {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.algorithms)
+        // The key is all that counts of it: the certificate may be of a form that has no names to be checked.
+        let key = public_key(cert).ok_or(CertificateError::BadEncoding)?;
+        verify_tls13_signature_with_raw_key(message, &key, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -191,6 +193,12 @@ fn in_words(error: &Error) -> String {
         }
         Error::InvalidCertificate(CertificateError::InvalidPurpose) => {
             "its purpose is not that of a server (extended key usage)".to_owned()
+        }
+        // rustls has no name for this fault, only what it says of it.
+        Error::InvalidCertificate(CertificateError::Other(OtherError(why)))
+            if why.to_string() == "UnsupportedCertVersion" =>
+        {
+            "it is of X.509 version 1, which names no server (--pin takes it by its fingerprint)".to_owned()
         }
         Error::InvalidCertificate(CertificateError::BadSignature) => "its signature is wrong".to_owned(),
         Error::InvalidCertificate(error) => error.to_string(),

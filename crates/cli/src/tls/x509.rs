@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
@@ -50,6 +50,12 @@ impl Contents {
     pub(super) fn is_too_late(&self, now: UnixTime) -> bool {
         seconds(now) > self.not_after.unix_seconds
     }
+}
+
+/// The key of a certificate of any version; `None` if its form is wrong.
+pub(super) fn public_key(certificate: &CertificateDer<'_>) -> Option<SubjectPublicKeyInfoDer<'static>> {
+    let (_, read) = X509Certificate::from_der(certificate).ok()?;
+    Some(SubjectPublicKeyInfoDer::from(read.public_key().raw.to_vec()))
 }
 
 impl fmt::Display for Moment {

@@ -180,11 +180,13 @@ impl Sender<'_> {
                 src: cids.local,
                 token: &[],
             },
-            SpaceId::Data(_) => HeaderFields::Short {
-                dst,
-                spin: tuple.spin.bit(),
-                key_phase: handshake.keys.one_rtt()?.key_phase(),
-            },
+            SpaceId::Data(_) => {
+                let keys = handshake.keys.one_rtt()?;
+                // There are peers that tell the next keys from the last ones by the number as it is written, and not as it is
+                // restored: where it was cut to a byte they cannot open what follows an update.
+                let whole_number = keys.is_update_unconfirmed();
+                HeaderFields::Short { dst, spin: tuple.spin.bit(), key_phase: keys.key_phase(), whole_number }
+            }
             _ => HeaderFields::Long {
                 kind: space.packet_kind(),
                 version: versions.current,

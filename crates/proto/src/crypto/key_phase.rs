@@ -139,6 +139,11 @@ impl OneRttKeys {
         self.generation
     }
 
+    /// Whether the keys were updated, and the peer has not acknowledged a packet under the new ones.
+    pub(crate) fn is_update_unconfirmed(&self) -> bool {
+        self.generation > 0 && self.sending.update_allowed_at.is_none()
+    }
+
     /// Makes the next [`OneRttKeys::maintain`] that may do so initiate an update.
     pub(crate) fn demand_update(&mut self) {
         self.sending.update_demanded = true;

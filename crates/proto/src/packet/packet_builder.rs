@@ -15,8 +15,20 @@ const PACKET_NUMBER_AND_PAYLOAD_MIN: usize = 4;
 
 /// The header fields of a packet.
 pub(crate) enum HeaderFields<'a> {
-    Long { kind: PacketKind, version: Version, dst: ConnectionId, src: ConnectionId, token: &'a [u8] },
-    Short { dst: ConnectionId, spin: bool, key_phase: bool },
+    Long {
+        kind: PacketKind,
+        version: Version,
+        dst: ConnectionId,
+        src: ConnectionId,
+        token: &'a [u8],
+    },
+    Short {
+        dst: ConnectionId,
+        spin: bool,
+        key_phase: bool,
+        /// Whether as much of the packet number is written as there is room for.
+        whole_number: bool,
+    },
 }
 
 /// The keys that a packet is sealed with.
@@ -70,7 +82,10 @@ impl OpenPacket {
         (path, number): (PathId, u64),
         largest_acked: Option<u64>,
     ) -> Option<Self> {
-        let number_len = packet_number::encoded_len(number, largest_acked);
+        let number_len = match header {
+            HeaderFields::Short { whole_number: true, .. } => packet_number::LEN_MAX,
+            _ => packet_number::encoded_len(number, largest_acked),
+        };
         let header_len = match header {
             HeaderFields::Long { kind, version, dst, src, token } => {
                 let long = LongHeader { kind: *kind, version: *version, dst: *dst, src: *src, token };
@@ -89,7 +104,7 @@ impl OpenPacket {
                 let offsets = long.write(&mut writer, number, number_len);
                 (Some(start + offsets.length_at), start + offsets.pn_offset)
             }
-            HeaderFields::Short { dst, spin, key_phase } => {
+            HeaderFields::Short { dst, spin, key_phase, .. } => {
                 let short = ShortHeader { dst: *dst, spin: *spin, key_phase: *key_phase };
                 (None, start + short.write(&mut writer, number, number_len))
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fulmar_base::Rng;
-use fulmar_wire::Side;
+use fulmar_wire::{ProtectedKind, Side, read_packet, sample, unprotect_header};
 
 use super::pair::{Pair, Setup};
 use crate::{KeyUpdatePolicy, TransportConfig};
@@ -111,4 +111,46 @@ fn an_update_that_is_asked_for_too_early_waits() {
     pair.run_for(Duration::from_millis(100));
     assert!(pair.client.is_connected() && pair.server.is_connected());
     pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
+}
+
+/// The key phases and the packet numbers of the client's 1-RTT packets, as they are written: cut to their low bytes.
+fn written_numbers(pair: &mut Pair) -> Vec<(bool, u32)> {
+    let mut written = Vec::new();
+    for datagram in pair.client.sent.clone() {
+        let mut rest = &datagram[..];
+        while let Ok(packet) = read_packet(rest, 8) {
+            let (bytes, more) = rest.split_at(packet.len);
+            rest = more;
+            let ProtectedKind::OneRtt { pn_offset } = packet.kind else { continue };
+            let keys = pair.server.conn().handshake.keys.one_rtt().unwrap();
+            let mask = keys.remote_header().mask(sample(bytes, pn_offset).unwrap());
+            let bits = unprotect_header(&mut bytes.to_vec(), pn_offset, mask).unwrap();
+            written.push((bits.key_phase(), bits.truncated_pn));
+        }
+    }
+    written
+}
+
+#[test]
+fn updates_are_understood_by_a_peer_that_compares_numbers_as_they_are_written() {
+    let key_update = KeyUpdatePolicy { packets: Some(100), bytes: None };
+    let client = TransportConfig { key_update, ..TransportConfig::default() };
+    let mut pair = Setup { client, ..Setup::default() }.connect();
+    for _ in 0..10 {
+        pair.transfer(Side::Client, 200_000, Duration::from_secs(20));
+        pair.run_for(Duration::from_secs(1));
+    }
+    // Such a peer takes a packet of the other phase for one of the next if its number is above that of the first one of this
+    // phase, and for one of the last if not, which it cannot open then.
+    let (mut phase, mut first, mut followed) = (false, None, 0);
+    for (packet_phase, number) in written_numbers(&mut pair) {
+        if packet_phase != phase {
+            let first_of_phase = first.take().expect("a phase begins with a packet");
+            assert!(number > first_of_phase, "update {followed}: {number} comes after {first_of_phase}");
+            phase = packet_phase;
+            followed += 1;
+        }
+        first.get_or_insert(number);
+    }
+    assert!(followed >= 8, "{followed} updates");
 }

@@ -53,7 +53,8 @@ pub(super) fn short_packet(
 ) -> Vec<u8> {
     let dst = from.paths.primary().remote_cids.active();
     let keys = from.handshake.keys.one_rtt_mut().unwrap();
-    let header = HeaderFields::Short { dst, spin: false, key_phase: keys.key_phase() };
+    let key_phase = keys.key_phase();
+    let header = HeaderFields::Short { dst, spin: false, key_phase, whole_number: false };
     let mut buffer = vec![0; 1_500];
     let limit = buffer.len();
     let mut packet = OpenPacket::begin(&mut buffer, 0, limit, &header, (PathId::ZERO, number), None).unwrap();
