@@ -128,17 +128,17 @@ function drawPhases(shown) {
     ctx.restore();
   };
 }
-// What the schedule of the link did: a band for what lasts, a dashed line for what is for good, behind everything else.
+// What the schedule of the link did: a band behind everything for what lasts, a dashed line for what is for good.
 function eventsOf(shown) {
   const events = shown.flatMap((lane) => data.runs[lane.run].events);
   return [...new Map(events.map((event) => [event.join(), event])).values()];
 }
-function drawEvents(shown) {
+function drawEvents(shown, lasting) {
   return (plot) => {
     const { ctx, bbox } = plot;
     ctx.save();
     ctx.beginPath(); ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height); ctx.clip();
-    eventsOf(shown).forEach(([from, to]) => {
+    eventsOf(shown).filter(([from, to]) => lasting === to > from).forEach(([from, to]) => {
       const x0 = plot.valToPos(from / 1e6, "x", true), x1 = plot.valToPos(to / 1e6, "x", true);
       if (to > from) {
         ctx.fillStyle = theme.variable("--band");
@@ -189,8 +189,8 @@ function build(spec, shown) {
         const x = chart.cursor.left >= 0 ? chart.posToVal(chart.cursor.left, "x") : null;
         labels.forEach((label) => label(x));
       }],
-      drawClear: [drawEvents(shown)],
-      draw: spec.phases ? [drawPhases(shown)] : [],
+      drawClear: [drawEvents(shown, true)],
+      draw: [drawEvents(shown, false), ...(spec.phases ? [drawPhases(shown)] : [])],
     },
   }, uPlot.join(parts.map(({ points }) => points)), holder);
   plot.setScale("x", { min: range[0], max: range[1] });
