@@ -43,8 +43,12 @@ fn copies_have_no_copies() {
 }
 
 #[test]
-fn a_short_path_sees_no_copies() {
+fn on_a_short_path_a_second_copy_saves_time_as_well() {
     let (once, twice) = (downloads(ms(30), false), downloads(ms(30), true));
-    let sent = |runs: &[Finished]| runs.iter().map(|run| run.server.packets_sent).sum::<u64>();
-    assert_eq!((sent(&once), seconds(&once)), (sent(&twice), seconds(&twice)));
+    let saved = seconds(&once) - seconds(&twice);
+    assert!(
+        saved > 20.0 * 0.015,
+        "a quarter of a round trip for each download: {saved} s of {}",
+        seconds(&once)
+    );
 }

@@ -80,8 +80,7 @@ pub struct TransportConfig {
     pub initial_rtt: Duration,
     /// How timers are derived from the round-trip time. Default [`TimerStyle::OncePerRtt`].
     pub timers: TimerStyle,
-    /// Whether data that was lost leaves twice when it is sent again, on long paths and where nothing else waits to be
-    /// sent. Default true.
+    /// Whether data that was lost leaves twice when it is sent again, where nothing else waits to be sent. Default true.
     pub preemptive_repeat: bool,
     /// How long this end may delay an acknowledgement. Default 25 ms, at most 2^14 ms.
     pub max_ack_delay: Duration,

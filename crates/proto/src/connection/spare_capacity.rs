@@ -2,19 +2,14 @@
 //!
 //! The first: data that was lost once leaves twice when it is sent again. A transfer ends when its last byte arrives. On
 //! a path that loses packets by chance some of the data that is sent again is lost as well, and each time that costs a
-//! round trip. Where that is long and the sender has nothing else to do, a second copy is cheap: there are as few of
+//! round trip. Where the sender has nothing else to do, a second copy is cheap: there are as few of
 //! them as there were losses. The copies need room in the window and wait for the pacer like all that is sent, and no
 //! copy has a copy.
-
-use std::time::Duration;
 
 use super::delivery::{Fate, Owners};
 use super::transmit::Sender;
 use crate::ids::SpaceId;
 use crate::packet::SentFrame;
-
-/// On shorter paths a further round trip is not worth the copies.
-const LONG_RTT: Duration = Duration::from_millis(80);
 
 /// The writers, in the order of their priority. One that has something to send queues it with its owner.
 const WRITERS: [fn(&mut Sender<'_>); 1] = [repeat_preemptively];
@@ -29,11 +24,10 @@ pub(super) fn fill(sender: &mut Sender<'_>) -> bool {
 
 /// Queues what was sent again, and is in flight, once more.
 fn repeat_preemptively(sender: &mut Sender<'_>) {
-    let path = sender.parts.path_mut();
-    let rtt = &path.tuple.rtt;
-    if !sender.config.preemptive_repeat || !rtt.has_sample() || rtt.min() < LONG_RTT {
+    if !sender.config.preemptive_repeat {
         return;
     }
+    let path = sender.parts.path_mut();
     let resent = path.space.take_resent();
     let frames: Vec<SentFrame> = resent.flat_map(|packet| packet.frames.iter().cloned()).collect();
     let space = SpaceId::Data(path.id);
