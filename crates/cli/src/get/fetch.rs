@@ -1,5 +1,6 @@
 //! One file: a request, its response, and a file on disk.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fulmar::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
@@ -8,6 +9,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tracing::debug;
 
 use super::part::PartFile;
+use super::stuck::Arrivals;
 use super::{Item, Job};
 use crate::duration::Span;
 use crate::failure::Failure;
@@ -25,11 +27,17 @@ pub(super) struct Fetcher {
     job: Job,
     peer: String,
     connection: Connection,
+    arrivals: Arc<Arrivals>,
 }
 
 impl Fetcher {
-    pub(super) fn new(job: &Job, peer: &str, connection: &Connection) -> Self {
-        Self { job: job.clone(), peer: peer.to_owned(), connection: connection.clone() }
+    pub(super) fn new(job: &Job, peer: &str, connection: &Connection, arrivals: &Arc<Arrivals>) -> Self {
+        Self {
+            job: job.clone(),
+            peer: peer.to_owned(),
+            connection: connection.clone(),
+            arrivals: arrivals.clone(),
+        }
     }
 
     /// Fetches one file and tells how many bytes it has. On failure nothing of it is left on disk.
@@ -37,7 +45,8 @@ impl Fetcher {
         let start = Instant::now();
         let destination = self.job.destination(&item.name);
         // The file comes first: where it cannot be written, there is no use in asking for it.
-        let part = blocking(move || PartFile::create(destination)).finish().await?;
+        let creating = blocking(move || PartFile::create(destination));
+        let part = self.arrivals.while_on_disk(creating.finish()).await?;
         let (mut send, mut recv) =
             self.connection.open_bi().await.map_err(Failure::connection(&self.peer))?;
         self.ask(&mut send, item).await?;
@@ -89,10 +98,11 @@ impl Fetcher {
             let writing = blocking(move || part.write(&batch.bytes).map(|()| (part, batch.bytes)));
             // When reading fails, the write goes on without us, and its end removes the part.
             batch = self.read_batch(item, recv, bar, spare, arrival).await?;
-            (part, spare) = writing.finish().await?;
+            (part, spare) = self.arrivals.while_on_disk(writing.finish()).await?;
         }
         bytes += batch.bytes.len() as u64;
-        blocking(move || part.write(&batch.bytes).and_then(|()| part.commit())).finish().await?;
+        let writing = blocking(move || part.write(&batch.bytes).and_then(|()| part.commit()));
+        self.arrivals.while_on_disk(writing.finish()).await?;
         Ok(bytes)
     }
 
@@ -118,6 +128,7 @@ impl Fetcher {
             }
             arrival.first.get_or_insert_with(|| arrival.start.elapsed());
             bar.inc((bytes.len() - before) as u64);
+            self.arrivals.add(bytes.len() - before);
         }
         Ok(Batch { bytes, last: false })
     }

@@ -4,11 +4,12 @@ mod fetch;
 mod name;
 mod part;
 mod sessions;
+mod stuck;
 mod url;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fulmar::{Connection, ConnectionError, SessionStore};
@@ -20,7 +21,7 @@ use crate::authority::Authority;
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::hq;
-use crate::net::{self, Dialer, Figures, Transport};
+use crate::net::{self, CLOSE_DONE, Dialer, Figures, Transport};
 use crate::progress::Bars;
 use crate::qlog::{self, QlogDir};
 use crate::report::{self, Output, Transfer};
@@ -29,12 +30,15 @@ use crate::size::{Rate, Size};
 
 use self::fetch::Fetcher;
 pub(crate) use self::name::local_names;
+use self::stuck::Arrivals;
 pub(crate) use self::url::Url;
 
 /// How many files of one connection are fetched at once. The server may allow fewer streams; then the others wait.
 const PARALLEL_MAX: usize = 64;
 /// After which silence in a download the server is asked for a sign of life, if the command line says nothing else.
 const ASK_AFTER: Duration = Duration::from_secs(1);
+/// How often the files of a server are asked for anew, over another connection, because nothing more of them came.
+const RESTARTS_MAX: u32 = 3;
 /// How long the end of the program may be put off by writes under way, so that no part of a file is left behind.
 const CLEANUP_MAX: Duration = Duration::from_secs(2);
 
@@ -139,39 +143,54 @@ async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Resu
     let mut dialer =
         Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &transport, job.output).await?;
     dialer.remember(job.sessions.clone());
-    let connection = dialer.dial().await?;
+    let mut connection = dialer.dial().await?;
     let (first, others) = sessions::split(args, items);
     let handshake = start.elapsed();
-    let mut result = fetch_over(job, &dialer, &connection, handshake, first).await;
+    let mut result = fetch_over(job, &dialer, &mut connection, handshake, first).await;
     if let Ok(missing) = &mut result
         && !others.is_empty()
     {
         // The first connection ends before the second begins.
         dialer.hang_up(&connection).await;
         let start = Instant::now();
-        let second = if args.early { dialer.dial_early().await } else { dialer.dial().await }?;
-        *missing += fetch_over(job, &dialer, &second, start.elapsed(), others).await?;
+        let mut second = if args.early { dialer.dial_early().await } else { dialer.dial().await }?;
+        *missing += fetch_over(job, &dialer, &mut second, start.elapsed(), others).await?;
         dialer.hang_up(&second).await;
     }
     dialer.hang_up(&connection).await;
     result
 }
 
-/// Fetches files over one connection, and tells of it.
+/// Fetches files over a connection, which is replaced where nothing more comes over it, and tells of it.
 async fn fetch_over(
     job: &Job,
     dialer: &Dialer,
-    connection: &Connection,
-    handshake: Duration,
+    connection: &mut Connection,
+    mut handshake: Duration,
     items: Vec<Item>,
 ) -> Result<usize, Failure> {
-    let summary = fetch_items(job, &dialer.peer, connection, items).await?;
+    let start = Instant::now();
+    let work = Arc::new(Work::new(items));
+    let mut restarts = 0;
+    while let Some((other, took)) =
+        fetch_items(job, dialer, connection, &work, restarts < RESTARTS_MAX).await?
+    {
+        job.output.note(&format!(
+            "{} sends nothing more; what is missing is asked for again over another connection",
+            dialer.peer
+        ));
+        connection.close(CLOSE_DONE, b"");
+        (*connection, handshake) = (other, took);
+        work.begin_anew();
+        restarts += 1;
+    }
+    let summary = Summary { duration: start.elapsed(), ..work.summary() };
     job.summarise(connection, handshake, &summary);
     hold(&dialer.peer, connection, job.args.hold).await.map(|()| summary.missing)
 }
 
 /// What came of the files of one server.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Summary {
     files: u64,
     bytes: u64,
@@ -180,50 +199,100 @@ struct Summary {
     missing: usize,
 }
 
+/// The files of one server and what has become of them.
+#[derive(Debug)]
+struct Work(Mutex<Files>);
+
+#[derive(Debug)]
+struct Files {
+    waiting: VecDeque<Item>,
+    /// Those that are being fetched. Their names differ.
+    under_way: Vec<Item>,
+    summary: Summary,
+}
+
+impl Work {
+    fn new(items: Vec<Item>) -> Self {
+        Self(Mutex::new(Files { waiting: items.into(), under_way: Vec::new(), summary: Summary::default() }))
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> Option<Item> {
+        let mut files = self.files();
+        let item = files.waiting.pop_front()?;
+        files.under_way.push(item.clone());
+        Some(item)
+    }
+
+    /// A file is there with so many bytes, or cannot be fetched.
+    fn end(&self, item: &Item, bytes: Option<u64>) {
+        let mut files = self.files();
+        files.under_way.retain(|other| other.name != item.name);
+        let summary = &mut files.summary;
+        summary.files += u64::from(bytes.is_some());
+        summary.bytes += bytes.unwrap_or(0);
+        summary.missing += usize::from(bytes.is_none());
+    }
+
+    /// What is under way is fetched from its beginning: HTTP/0.9 has no ranges.
+    fn begin_anew(&self) {
+        let Files { waiting, under_way, .. } = &mut *self.files();
+        under_way.drain(..).rev().for_each(|item| waiting.push_front(item));
+    }
+
+    fn summary(&self) -> Summary {
+        self.files().summary
+    }
+}
+
 /// Fetches files by a fixed number of workers. The end of the connection is one failure, however many files it
-/// concerns.
+/// concerns. If nothing more comes over the connection, the workers end, and another one is returned that `may_restart`.
 async fn fetch_items(
     job: &Job,
-    peer: &str,
+    dialer: &Dialer,
     connection: &Connection,
-    items: Vec<Item>,
-) -> Result<Summary, Failure> {
-    let start = Instant::now();
-    let workers_max = items.len().min(PARALLEL_MAX);
-    let queue = Arc::new(Mutex::new(items.into_iter()));
+    work: &Arc<Work>,
+    may_restart: bool,
+) -> Result<Option<(Connection, Duration)>, Failure> {
+    let arrivals = Arc::new(Arrivals::default());
+    let workers_max = work.files().waiting.len().min(PARALLEL_MAX);
     let mut workers = JoinSet::new();
     for _ in 0..workers_max {
-        let (fetcher, job) = (Fetcher::new(job, peer, connection), job.clone());
-        let queue = queue.clone();
-        workers.spawn(async move {
-            let mut summary = Summary::default();
-            loop {
-                let item = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some(item) = item else { return Ok(summary) };
-                match fetcher.fetch(&item).await {
-                    Ok(bytes) => {
-                        summary.files += 1;
-                        summary.bytes += bytes;
-                    }
-                    Err(failure @ Failure::Connection { .. }) => return Err(failure),
-                    Err(failure) => {
-                        job.output.complain_of(&failure, Some(item.url.to_string()));
-                        summary.missing += 1;
-                    }
-                }
+        let fetcher = Fetcher::new(job, &dialer.peer, connection, &arrivals);
+        workers.spawn(fetch_some(job.clone(), fetcher, work.clone()));
+    }
+    let mut replacement = std::pin::pin!(stuck::replacement(dialer, connection, &arrivals));
+    loop {
+        tokio::select! {
+            // The first failure of the connection ends all: to drop the others removes their parts.
+            result = workers.join_next() => match result {
+                Some(result) => result.unwrap_or(Err(Failure::Thread("download")))?,
+                None => return Ok(None),
+            },
+            other = &mut replacement, if may_restart => {
+                workers.shutdown().await;
+                return Ok(Some(other));
             }
-        });
+        }
     }
-    let mut total = Summary::default();
-    while let Some(result) = workers.join_next().await {
-        // The first failure of the connection ends all: to drop the others removes their parts.
-        let summary = result.unwrap_or(Err(Failure::Thread("download")))?;
-        total.files += summary.files;
-        total.bytes += summary.bytes;
-        total.missing += summary.missing;
+}
+
+/// Fetches one file after the other. Fails if the connection does.
+async fn fetch_some(job: Job, fetcher: Fetcher, work: Arc<Work>) -> Result<(), Failure> {
+    while let Some(item) = work.next() {
+        match fetcher.fetch(&item).await {
+            Ok(bytes) => work.end(&item, Some(bytes)),
+            Err(failure @ Failure::Connection { .. }) => return Err(failure),
+            Err(failure) => {
+                job.output.complain_of(&failure, Some(item.url.to_string()));
+                work.end(&item, None);
+            }
+        }
     }
-    total.duration = start.elapsed();
-    Ok(total)
+    Ok(())
 }
 
 /// Keeps the connection open for a time, or until it falls silent for good.

@@ -15,6 +15,7 @@ mod log;
 mod perf;
 mod run;
 mod stopping;
+mod stuck;
 #[path = "../../src/test_dir.rs"]
 mod test_dir;
 mod watch;
