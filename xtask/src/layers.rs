@@ -26,7 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),
     ("fulmar-plot", &["fulmar-base", "fulmar-proto"]),
-    ("fulmar-qlog", &["fulmar-base", "fulmar-proto", "fulmar-plot", "fulmar-lab"]),
+    ("fulmar-qlog", &["fulmar-base", "fulmar-proto", "fulmar-plot", "fulmar-lab", "fulmar-sim"]),
     ("fulmar-cli", &["fulmar", "fulmar-lab", "fulmar-plot", "fulmar-qlog"]),
     ("own-controller", &["fulmar-cli"]),
     ("xtask", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim", "fulmar-lab"]),
