@@ -2,7 +2,7 @@
 //!
 //! It owns what the library leaves to its user: the command line, certificates, files, the clock and what is
 //! printed. It knows no packet and no frame; everything about QUIC goes through the crate `fulmar`, and what
-//! it takes to set that up is in [`net`] and [`tls`].
+//! it takes to set that up is in `net.rs` and `tls.rs`.
 //!
 //! Standard output carries results only (with `--json` one object per line and nothing else); progress bars,
 //! logs and the one sentence that tells of a failure go to standard error.
