@@ -31,7 +31,7 @@ pub(super) struct PacketTrain {
     first_ack: Option<FirstAck>,
     rate: Option<u64>,
     /// Whether its acknowledgements came within [`MIN_TIME`]: the path may be faster than it shows.
-    is_too_short: bool,
+    is_lower_bound: bool,
 }
 
 /// The first acknowledgement of a train.
@@ -53,7 +53,7 @@ impl PacketTrain {
             acked: 0,
             first_ack: None,
             rate: None,
-            is_too_short: false,
+            is_lower_bound: false,
         }
     }
 
@@ -100,7 +100,7 @@ impl PacketTrain {
         if later == 0 && delay < MIN_TIME {
             return;
         }
-        self.is_too_short |= delay < MIN_TIME;
+        self.is_lower_bound |= delay < MIN_TIME;
         let by_delay = rate(self.acked, delay.max(MIN_TIME));
         let spacing = now.saturating_since(first.came).max(MIN_TIME / 2);
         let by_spacing = if later > 0 { rate(later, spacing) } else { u64::MAX };
@@ -113,8 +113,8 @@ impl PacketTrain {
     }
 
     /// Whether the path may be faster than the train could show.
-    pub(super) fn is_too_short(&self) -> bool {
-        self.is_too_short
+    pub(super) fn is_lower_bound(&self) -> bool {
+        self.is_lower_bound
     }
 
     /// Whether the train is too short to show anything.

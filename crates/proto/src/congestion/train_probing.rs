@@ -230,7 +230,7 @@ impl TrainProbing {
         probe.train.on_ack(now, ack, rtt, packet);
         let (shown, known) = (probe.train.rate(), probe.known);
         let over = probe.train.is_over(ack.largest_sent_time);
-        let judged = shown.filter(|_| !probe.train.is_too_short());
+        let judged = shown.filter(|_| !probe.train.is_lower_bound());
         let window = shown.and_then(|shown| self.raise(now, shown, known, rtt));
         if over {
             self.end_train(judged, known, rtt, packet);
@@ -381,7 +381,8 @@ fn after_doubling(rate: u64, rtt: Duration) -> u64 {
     let part = time % DOUBLING_TIME.as_micros();
     // Between powers of two the straight line will do.
     let rate = u128::from(rate) << whole.min(64);
-    u64::try_from(rate + rate * part / DOUBLING_TIME.as_micros()).unwrap_or(u64::MAX)
+    let more = rate.saturating_mul(part) / DOUBLING_TIME.as_micros();
+    u64::try_from(rate.saturating_add(more)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -233,8 +233,7 @@ impl Connection {
         let from = path.tuple.addrs;
         let known = path.tuple.rtt.clone();
         path.switch_to(now, index, self.side, cause, events);
-        path.remote_cids.repeat_retirements();
-        path.local_cids.repeat_announcements();
+        path.repeat_cid_frames();
         let Tuple { addrs: to, validated, .. } = path.tuple;
         if cause == MigrationCause::Moved {
             self.telemetry.record_migration(now, MigrationState::MigrationStarted, &to);

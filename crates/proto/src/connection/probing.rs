@@ -227,16 +227,11 @@ impl Recovery<'_> {
         if let Some((numbers, _)) = space_and_tuples(paths, handshake, space) {
             numbers.probes.demand(probes);
         }
-        if let Some(path) =
-            paths.get_mut(space.path()).filter(|path| space.is_data() && !path.tuple.validated)
-        {
-            // Whoever has moved may have to wait for an answer until the peer has a connection ID to send it to.
-            path.local_cids.repeat_announcements();
-            path.remote_cids.repeat_retirements();
-            path.pending.raise(Pending::LOCAL_CIDS);
-            path.pending.raise(Pending::REMOTE_CIDS);
-        }
         if space.is_data() {
+            if let Some(path) = paths.get_mut(space.path()).filter(|path| !path.tuple.validated) {
+                // Whoever has moved may have to wait for an answer until the peer has a connection ID to send it to.
+                path.repeat_cid_frames();
+            }
             // Until the client knows that the handshake is done, it neither probes its data nor ends its handshake.
             handshake.tls.on_done_lost();
             paths.raise(Pending::HANDSHAKE);

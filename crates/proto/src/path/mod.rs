@@ -127,6 +127,14 @@ impl Path {
         }
     }
 
+    /// What was said of connection IDs, and is not acknowledged, is said again: it may have gone where nobody is any more.
+    pub(crate) fn repeat_cid_frames(&mut self) {
+        self.local_cids.repeat_announcements();
+        self.remote_cids.repeat_retirements();
+        self.pending.raise(Pending::LOCAL_CIDS);
+        self.pending.raise(Pending::REMOTE_CIDS);
+    }
+
     /// The largest congestion window so far, of all tuples that were in use.
     pub(crate) fn window_max(&self) -> u64 {
         self.window_max.max(self.tuple.congestion.window_max())
