@@ -188,7 +188,16 @@ impl TrainProbing {
 
     /// Takes a packet that leaves, at any time: the flight that follows an estimate may still be on its way out when the start
     /// is over.
+    #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, sent: &Sent) {
+        // Most packets leave long after the start.
+        let is_over = matches!(self.phase, Phase::Found | Phase::Stopped);
+        if !is_over || self.unvalidated.is_some() {
+            self.on_sent_early(now, sent);
+        }
+    }
+
+    fn on_sent_early(&mut self, now: Instant, sent: &Sent) {
         if let Some(unvalidated) = &mut self.unvalidated {
             unvalidated.on_sent(now);
         }

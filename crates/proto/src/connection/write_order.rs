@@ -268,6 +268,7 @@ impl Writers<'_> {
         }
     }
 
+    #[inline]
     fn write_ack_frequency(&mut self, out: &mut FrameWriter<'_>) {
         let sent = self.path().space.next_number();
         let extension = self.extensions.ack_frequency.as_mut();

@@ -159,6 +159,7 @@ impl AckFrequency {
 
     /// Whether there is a request after this many packets. It needs no packet of its own: where no data is sent, nothing has
     /// to be acknowledged.
+    #[inline]
     pub(crate) fn wants_to_send(&self, packets_sent: u64) -> bool {
         packets_sent >= tuning::FIRST_PACKETS
             && self.sender.as_ref().is_some_and(|sender| sender.requested.is_pending())

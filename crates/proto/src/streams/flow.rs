@@ -174,11 +174,15 @@ impl ReceiveWindow {
     /// Opens the window to what the round-trip time asks for, once. Later doubles it if its part was consumed at the
     /// pace of one part a round trip. Never beyond the maximum. Called when data arrives, which is when the time is known: data that an application read late is then measured up to the
     /// arrival of the next, a round trip after the read, and not taken for fast.
+    #[inline]
     pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
-        if self.opened && self.tuned == Some((now, self.consumed)) {
-            // Another frame of the same batch: nothing was read, and no time has passed.
-            return;
+        // Another frame of the same batch changes nothing: nothing was read, and no time has passed.
+        if !self.opened || self.tuned != Some((now, self.consumed)) {
+            self.tune_at(now, rtt);
         }
+    }
+
+    fn tune_at(&mut self, now: Instant, rtt: Duration) {
         self.tuned = Some((now, self.consumed));
         self.demand.record(now, rtt, self.consumed);
         if !self.opened && self.received >= OPENING_BYTES {

@@ -41,6 +41,7 @@ impl Streams {
     }
 
     /// Writes the frames other than STREAM, until there are no more or the packet is full.
+    #[inline]
     pub(crate) fn write_control(&mut self, out: &mut FrameWriter<'_>) {
         if self.has_control() {
             // What frees the peer first, what reports our own wants last.
