@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::mem;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -346,9 +346,8 @@ impl Future for Worker {
             return Poll::Ready(());
         }
         match self.is_next_turn_due(cx) {
-            // The other tasks of this thread get their turn first: they read what was just received.
             Ok(true) => {
-                cx.waker().wake_by_ref();
+                defer_wake(cx);
                 Poll::Pending
             }
             Ok(false) => Poll::Pending,
@@ -379,6 +378,15 @@ impl Drop for Worker {
         self.shared.common.incoming.notify_waiters();
         self.shared.common.idle.notify_waiters();
     }
+}
+
+/// Wakes this task once the runtime has polled everything else that is ready, the future of `block_on` included: whoever waits
+/// for data reads it before more is received. A task that wakes itself at once stands before that future in 60 of 61 polls, and
+/// what is not read meanwhile grows until it falls out of the processor's cache.
+fn defer_wake(cx: &mut Context<'_>) {
+    // The first poll of `yield_now` hands the waker to the scheduler; what is left of it does nothing.
+    let yielding = pin!(tokio::task::yield_now());
+    let _ = yielding.poll(cx);
 }
 
 /// Sends `contents`, a batch or the rest of one, as `transmit` says.
