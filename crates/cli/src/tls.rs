@@ -85,6 +85,8 @@ pub(crate) fn server_config(
             builder.with_no_client_auth().with_single_cert(identity.chain.clone(), identity.key.clone_key())
         })
         .map_err(|error| Failure::Tls(format!("the certificate and its key cannot be used: {error}")))?;
+    // Both ends can do them all: the one of them that is fastest here.
+    config.ignore_client_order = true;
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     config.key_log = Arc::new(rustls::KeyLogFile::new());
     Ok(Arc::new(config))
@@ -163,11 +165,11 @@ fn system_roots() -> Result<RootCertStore, Failure> {
     Ok(roots)
 }
 
-/// The cryptography, with all cipher suites or one.
+/// The cryptography, with all cipher suites, the fastest first, or one.
 fn provider(cipher: Option<Cipher>) -> Arc<CryptoProvider> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let only = match cipher {
-        None => return Arc::new(provider),
+        None => return Arc::new(restrict_suites(&provider, &CipherSuite::fastest_first())),
         Some(Cipher::Aes128) => CipherSuite::Aes128Gcm,
         Some(Cipher::Aes256) => CipherSuite::Aes256Gcm,
         Some(Cipher::Chacha20) => CipherSuite::ChaCha20Poly1305,

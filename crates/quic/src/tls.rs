@@ -3,13 +3,15 @@
 use std::io;
 use std::sync::Arc;
 
-use fulmar_proto::{ClientConfig, ServerConfig};
+use fulmar_proto::{CipherSuite, ClientConfig, ServerConfig, restrict_suites};
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A server's configuration from its certificate chain (its own certificate first), the key, and the application protocols
 /// it speaks (ALPN), the preferred one first. QUIC connections without a common protocol fail (RFC 9001 §8.1).
+///
+/// The server chooses the cipher suite, by [`CipherSuite::fastest_first`] unless the program has installed cryptography of its own.
 ///
 /// # Errors
 /// If the key does not fit the certificate.
@@ -22,6 +24,7 @@ pub fn server_config(
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
         .with_single_cert(cert_chain, key)?;
+    tls.ignore_client_order = true;
     tls.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(ServerConfig::new(Arc::new(tls)))
 }
@@ -39,11 +42,13 @@ pub fn client_config(roots: RootCertStore, alpn: &[&[u8]]) -> Result<ClientConfi
     Ok(ClientConfig::new(Arc::new(tls)))
 }
 
-/// The cryptography of the handshake: the process's default, if the program installed one, or aws-lc.
+/// The cryptography of the handshake: the process's default, if the program installed one, or aws-lc with the fastest cipher
+/// suite first.
 fn provider() -> Arc<CryptoProvider> {
-    CryptoProvider::get_default()
-        .cloned()
-        .unwrap_or_else(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+    CryptoProvider::get_default().cloned().unwrap_or_else(|| {
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        Arc::new(restrict_suites(&provider, &CipherSuite::fastest_first()))
+    })
 }
 
 /// Random bytes that nobody can guess, from the operating system by way of the cryptographic library.

@@ -3,17 +3,49 @@
 mod common;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::{ALPN, Endpoints, Identity, Pair, loopback, run, run_threaded};
 use fulmar::{
-    ConnectError, ConnectionError, Endpoint, EndpointConfig, ResetKey, Side, TransportConfig,
-    TransportErrorCode,
+    CipherSuite, ClientConfig, ConnectError, ConnectionError, Endpoint, EndpointConfig, ResetKey, Side,
+    TransportConfig, TransportErrorCode, restrict_suites,
 };
+use rustls::RootCertStore;
 
 /// A transport that gives up quickly.
 fn impatient() -> TransportConfig {
     TransportConfig { handshake_timeout: Duration::from_millis(500), ..TransportConfig::default() }
+}
+
+#[test]
+fn the_cipher_suite_is_the_fastest_one_here_whatever_the_client_puts_first() {
+    run(async {
+        let identity = Identity::new();
+        let server = Endpoint::server(identity.server_config(TransportConfig::default(), ALPN), loopback())
+            .expect("a server endpoint");
+        let client = Endpoint::client(loopback()).expect("a client endpoint");
+        let mut roots = RootCertStore::empty();
+        roots.add(identity.cert.clone()).expect("a valid certificate");
+        let mut slowest_first = CipherSuite::fastest_first();
+        slowest_first.reverse();
+        for suites in [slowest_first, CipherSuite::fastest_first()] {
+            let provider = restrict_suites(&rustls::crypto::aws_lc_rs::default_provider(), &suites);
+            let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+                .with_protocol_versions(&[&rustls::version::TLS13])
+                .expect("TLS 1.3")
+                .with_root_certificates(roots.clone())
+                .with_no_client_auth();
+            tls.alpn_protocols = vec![ALPN.to_vec()];
+            client.set_default_client_config(ClientConfig::new(Arc::new(tls)));
+            let addr = server.local_addr().expect("a bound socket");
+            let connecting = client.connect(addr, "localhost").expect("a valid address");
+            let (connection, _accepted) =
+                tokio::join!(connecting, async { server.accept().await.expect("open").await });
+            let stats = connection.expect("a handshake").stats();
+            assert_eq!(stats.cipher_suite, Some(CipherSuite::fastest_first()[0]));
+        }
+    });
 }
 
 #[test]
