@@ -9,19 +9,21 @@
 //! | [`UdpSocket`] | a socket registered with tokio: receive a batch, send a train of segments |
 //! | [`RecvBatch`] | the receive buffers, recycled; yields [`Received`] datagrams |
 //! | [`Transmit`] | one datagram, or a train of equally long ones, to send |
+//! | [`Instruction`] | a step of a program that chooses among sockets on one port |
 //! | [`Dscp`] | how routers are to treat what a socket sends |
 //! | [`SocketStats`] | what happened on the socket, errors included |
 //!
 //! **Invariant.** Addresses that leave or enter this crate are canonical: an IPv4 peer of a dual-stack socket is
 //! a plain IPv4 address, never an IPv4-mapped IPv6 one.
 //!
-//! This is the only crate of the transport that may contain `unsafe`; it has two uses of it, in [`RecvBatch`] and for the reports
-//! of refusals.
+//! This is the only crate of the transport that may contain `unsafe`; it has three uses of it: in [`RecvBatch`], for the reports
+//! of refusals, and for the program of a group of sockets.
 
 #![deny(unsafe_code)]
 
 mod address;
 mod dscp;
+mod group;
 mod recv;
 mod refusals;
 mod socket;
@@ -29,6 +31,7 @@ mod stats;
 
 pub use address::canonical;
 pub use dscp::Dscp;
+pub use group::Instruction;
 pub use recv::{Received, RecvBatch};
 pub use socket::{BufferSizes, SOCKET_BUFFER_BYTES, SendOutcome, Transmit, UdpSocket};
 pub use stats::SocketStats;

@@ -85,6 +85,14 @@ impl UdpSocket {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn bind(addr: SocketAddr) -> io::Result<Self> {
+        Self::bind_with(addr, |_| Ok(()))
+    }
+
+    /// The same with what `prepare` does to the socket before it is bound.
+    pub(crate) fn bind_with(
+        addr: SocketAddr,
+        prepare: impl FnOnce(&Socket) -> io::Result<()>,
+    ) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
         if addr.ip() == Ipv6Addr::UNSPECIFIED {
             // A kernel without IPv4-mapped addresses still serves IPv6.
@@ -100,6 +108,7 @@ impl UdpSocket {
                 tracing::debug!(%error, "the socket keeps its default buffer");
             }
         }
+        prepare(&socket)?;
         socket.bind(&addr.into())?;
         Self::from_std(socket.into())
     }
