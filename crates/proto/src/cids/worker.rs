@@ -1,5 +1,6 @@
 //! Connection IDs that name the worker of a server that has several.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use fulmar_base::Rng;
@@ -7,12 +8,17 @@ use fulmar_wire::ConnectionId;
 
 use super::CidGenerator;
 
+/// The bits of the byte that name the worker; the two above it are the generation.
+const WORKER_BITS: u32 = 6;
+
 /// Connection IDs of another generator with one more byte, from which the sockets of one server that share a port
 /// learn which of them a packet belongs to, whatever address it comes from.
 ///
 /// The byte is the worker's number, exclusive-or the ID's second byte: two instructions for a filter in the
 /// kernel (`SO_ATTACH_REUSEPORT_CBPF`), and no constant that would make all IDs of a worker look alike. It stands
 /// behind what load balancers read, as draft-ietf-quic-load-balancers permits (server use of further bytes).
+/// Two bits of it are a generation, 0 as yet, by which a process that takes the address over can tell its own connections
+/// from those of the one before it.
 #[derive(Debug, Clone)]
 pub struct WorkerCids {
     inner: Arc<dyn CidGenerator>,
@@ -20,12 +26,23 @@ pub struct WorkerCids {
 }
 
 impl WorkerCids {
-    /// The IDs of `inner` for the worker with this number.
+    /// The most workers that there can be.
+    pub const WORKERS_MAX: usize = 1 << WORKER_BITS;
+
+    /// The bits of the byte that name the worker, once it is exclusive-or'ed with the second one.
+    pub const WORKER_MASK: u8 = (1 << WORKER_BITS) - 1;
+
+    /// The lengths that IDs of the other generator may have, in bytes.
+    pub const INNER_LEN: RangeInclusive<usize> = 4..=19;
+
+    /// The IDs of `inner` for the worker with this number, in generation 0.
     ///
     /// # Panics
-    /// Panics if the IDs of `inner` have less than 4 or more than 19 bytes.
+    /// Panics if the length of the IDs of `inner` is not in [`INNER_LEN`](Self::INNER_LEN), or the number not below
+    /// [`WORKERS_MAX`](Self::WORKERS_MAX).
     pub fn new(inner: Arc<dyn CidGenerator>, worker: u8) -> Self {
-        assert!((4..=19).contains(&inner.cid_len()), "there is room for one more byte");
+        assert!(Self::INNER_LEN.contains(&inner.cid_len()), "there is room for one more byte");
+        assert!(worker <= Self::WORKER_MASK, "there are at most 64 workers");
         Self { inner, worker }
     }
 
@@ -33,7 +50,7 @@ impl WorkerCids {
     /// that a client has made up names any worker.
     pub fn worker_of(cid: &[u8]) -> Option<u8> {
         let (last, rest) = cid.split_last()?;
-        Some(last ^ rest.get(1)?)
+        Some((last ^ rest.get(1)?) & Self::WORKER_MASK)
     }
 }
 
@@ -61,7 +78,7 @@ mod tests {
     fn every_id_names_its_worker_and_none_is_like_another() {
         let mut rng = Rng::from_u64(1);
         let mut last_bytes = [0; 256];
-        for worker in [0, 1, 7, 255] {
+        for worker in [0, 1, 7, 63] {
             let cids = WorkerCids::new(Arc::new(RandomCids::new(8)), worker);
             for _ in 0..1_000 {
                 let cid = cids.generate(&mut rng);

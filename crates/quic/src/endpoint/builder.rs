@@ -5,7 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar_proto::{ClientConfig, EndpointConfig, EndpointShared, ResetKey, ServerConfig, Version};
+use fulmar_proto::{
+    ClientConfig, EndpointConfig, EndpointShared, ResetKey, ServerConfig, Version, WorkerCids,
+};
 use fulmar_udp::{Dscp, UdpSocket};
 
 use super::Endpoint;
@@ -28,6 +30,7 @@ pub struct EndpointBuilder {
     initial_version: Option<Version>,
     dscp: Dscp,
     known_paths_max: usize,
+    workers: usize,
 }
 
 impl Default for EndpointBuilder {
@@ -41,6 +44,7 @@ impl Default for EndpointBuilder {
             initial_version: None,
             dscp: Dscp::default(),
             known_paths_max: KNOWN_PATHS_MAX,
+            workers: 1,
         }
     }
 }
@@ -106,21 +110,45 @@ impl EndpointBuilder {
         self
     }
 
-    /// Binds a socket to `addr`, with large kernel buffers and, for `[::]`, for IPv4 as well, and starts the endpoint.
+    /// How many workers serve the endpoint, each with a socket and connections of its own: as many as processor cores are to be
+    /// busy with it. Default 1; at most [`WorkerCids::WORKERS_MAX`].
     ///
-    /// # Errors
-    /// If the socket cannot be bound or takes no code point, if the operating system gives no random numbers, or outside of a tokio runtime.
-    pub fn bind(self, addr: SocketAddr) -> io::Result<Endpoint> {
-        runtime()?;
-        self.start(vec![UdpSocket::bind(addr)?])
+    /// The workers are tasks of the runtime in which the endpoint is bound: it needs as many threads. Connection IDs become a byte
+    /// longer, which names the worker ([`WorkerCids`]), so that a connection stays where it is when its client moves. On Linux the
+    /// kernel reads it; elsewhere, and where the kernel does not do that, workers hand datagrams to each other.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
     }
 
-    /// Starts the endpoint on a bound socket.
+    /// Binds a socket to `addr`, or one for each worker, with large kernel buffers and, for `[::]`, for IPv4 as well, and starts the endpoint.
+    ///
+    /// # Errors
+    /// If the socket cannot be bound or takes no code point, if the operating system gives no random numbers, or outside of a tokio
+    /// runtime. `InvalidInput` if there cannot be as many workers, or the connection IDs of the configuration have no room for a
+    /// byte more; `Unsupported` for several workers where sockets cannot share a port.
+    pub fn bind(self, addr: SocketAddr) -> io::Result<Endpoint> {
+        runtime()?;
+        if !(1..=WorkerCids::WORKERS_MAX).contains(&self.workers) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "an endpoint has 1 to 64 workers"));
+        }
+        let sockets = UdpSocket::bind_group(addr, self.workers)?;
+        let endpoint = self.start(sockets)?;
+        endpoint.steer();
+        Ok(endpoint)
+    }
+
+    /// Starts the endpoint on a bound socket, with one worker.
     ///
     /// # Errors
     /// If the socket cannot be set up, if the operating system gives no random numbers, or outside of a tokio runtime.
+    /// `InvalidInput` if there are to be several workers.
     pub fn socket(self, socket: std::net::UdpSocket) -> io::Result<Endpoint> {
         runtime()?;
+        if self.workers != 1 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "one socket is for one worker"));
+        }
         self.start(vec![UdpSocket::from_std(socket)?])
     }
 
@@ -136,13 +164,21 @@ impl EndpointBuilder {
         let (config, server) = (Arc::new(config), self.server.map(Arc::new));
         let common = EndpointShared::new(&config);
         let mut workers = Vec::with_capacity(sockets.len());
-        for socket in sockets {
-            let (common, config, seed) = (common.clone(), config.clone(), tls::random_bytes()?);
+        let mut cid_len = config.cid_generator.cid_len();
+        let are_several = sockets.len() > 1;
+        if are_several && !WorkerCids::INNER_LEN.contains(&cid_len) {
+            let reason = "connection IDs of 4 to 19 bytes have room for the worker";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
+        cid_len += usize::from(are_several);
+        for (socket, worker) in sockets.into_iter().zip(0..) {
+            let config = if are_several { Arc::new(of_worker(&config, worker)) } else { config.clone() };
+            let (common, seed) = (common.clone(), tls::random_bytes()?);
             let core = fulmar_proto::Endpoint::with_shared(common, config, server.clone(), seed);
             workers.push((socket.with_dscp(self.dscp)?, core));
         }
         let runtime = runtime()?;
-        let shared = Arc::new(Shared::new(workers, self.client, self.logging, self.known_paths_max));
+        let shared = Arc::new(Shared::new(workers, cid_len, self.client, self.logging, self.known_paths_max));
         // A worker ends when there is no handle, so the first one comes before it.
         let endpoint = Endpoint::from_shared(shared.clone());
         for worker in shared.workers() {
@@ -154,7 +190,17 @@ impl EndpointBuilder {
 
 impl fmt::Debug for EndpointBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { config, server, client, logging, versions, initial_version, dscp, known_paths_max } = self;
+        let Self {
+            config,
+            server,
+            client,
+            logging,
+            versions,
+            initial_version,
+            dscp,
+            known_paths_max,
+            workers,
+        } = self;
         f.debug_struct("EndpointBuilder")
             .field("config", config)
             .field("server", server)
@@ -163,9 +209,16 @@ impl fmt::Debug for EndpointBuilder {
             .field("initial_version", initial_version)
             .field("dscp", dscp)
             .field("known_paths_max", known_paths_max)
+            .field("workers", workers)
             .field("logging", &logging.as_ref().map(|logging| logging.delivery))
             .finish()
     }
+}
+
+/// The configuration of one of several workers, whose connection IDs name it.
+fn of_worker(config: &EndpointConfig, worker: u8) -> EndpointConfig {
+    let cid_generator = Arc::new(WorkerCids::new(config.cid_generator.clone(), worker));
+    EndpointConfig { cid_generator, ..config.clone() }
 }
 
 /// The runtime that the endpoint's worker will live in.

@@ -50,6 +50,7 @@ impl EndpointStats {
         self.open_connections += core.connection_count();
         self.waiting_incoming += core.waiting_count();
         self.dropped_datagrams += core.dropped_datagrams;
+        self.forwarded_datagrams += worker.forwarded();
         self.socket += worker.socket().stats();
     }
 }

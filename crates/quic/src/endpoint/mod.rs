@@ -45,6 +45,8 @@ pub struct EndpointStats {
     pub waiting_incoming: usize,
     /// Datagrams that belonged to no connection and were neither an attempt to connect nor worth an answer.
     pub dropped_datagrams: u64,
+    /// Datagrams that one worker has received and handed to another, as they belong to a connection there.
+    pub forwarded_datagrams: u64,
     /// The figures of its sockets.
     pub socket: SocketStats,
 }
@@ -86,6 +88,15 @@ impl Endpoint {
     /// Starts to configure an endpoint.
     pub fn builder() -> EndpointBuilder {
         EndpointBuilder::default()
+    }
+
+    /// Has the kernel choose the worker of each datagram, if there are several.
+    fn steer(&self) {
+        let Some(steering) = self.shared.steering() else { return };
+        // Without it they hand datagrams to each other.
+        if let Err(error) = self.shared.socket().steer(&steering.program()) {
+            tracing::debug!(%error, "the kernel does not choose among the workers");
+        }
     }
 
     fn from_shared(shared: Arc<Shared>) -> Self {
@@ -244,7 +255,8 @@ impl Endpoint {
     /// old one.
     ///
     /// # Errors
-    /// If the socket cannot be set up, or outside of a tokio runtime. Then nothing has changed.
+    /// If the socket cannot be set up, or outside of a tokio runtime, and `InvalidInput` if the endpoint has several workers. Then
+    /// nothing has changed.
     pub fn rebind(&self, socket: std::net::UdpSocket) -> io::Result<()> {
         tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
         self.replace_sockets(vec![UdpSocket::from_std(socket)?])
@@ -266,6 +278,7 @@ impl Endpoint {
                 connection.on_rebound();
             }
         }
+        self.steer();
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! An endpoint with two workers, as far as there can be one without a kernel that steers: on two ports.
+//! Endpoints with several workers, with a kernel that chooses among them and without.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -13,21 +13,25 @@ use crate::tls;
 const ALPN: &[u8] = b"fulmar-test";
 const DEADLINE: Duration = Duration::from_secs(20);
 
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const WORKERS: usize = 2;
+
 fn sockets() -> Vec<UdpSocket> {
-    (0..2).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap()).collect()
+    UdpSocket::bind_group(LOOPBACK, WORKERS).unwrap()
 }
 
-/// A server and a client of two workers each.
-fn endpoints() -> (Endpoint, Endpoint) {
+/// A server and a client of two workers each. Whether the kernel chooses among those of the server is to be seen.
+fn endpoints(is_steered: bool) -> (Endpoint, Endpoint) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let mut roots = RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
     let server_config = tls::server_config(vec![made.cert.der().clone()], key.into(), &[ALPN]).unwrap();
     let client_config = tls::client_config(roots, &[ALPN]).unwrap();
-    let server = Endpoint::builder().server_config(server_config).start(sockets()).unwrap();
-    let client = Endpoint::builder().client_config(client_config).start(sockets()).unwrap();
-    (server, client)
+    let server = Endpoint::builder().server_config(server_config).workers(WORKERS);
+    let server = if is_steered { server.bind(LOOPBACK) } else { server.start(sockets()) };
+    let client = Endpoint::builder().client_config(client_config).workers(WORKERS).bind(LOOPBACK);
+    (server.unwrap(), client.unwrap())
 }
 
 /// Echoes on the first stream of each connection.
@@ -56,52 +60,115 @@ fn connections_of(endpoint: &Endpoint) -> Vec<usize> {
     endpoint.shared.workers().iter().map(|worker| lock(&worker.core).connection_count()).collect()
 }
 
-async fn run() {
-    let (server, client) = endpoints();
-    serve(server.clone());
-    let ports: Vec<SocketAddr> =
-        server.shared.workers().iter().map(|worker| worker.socket().local_addr().unwrap()).collect();
+async fn connect_all(client: &Endpoint, server: &Endpoint, count: usize) -> Vec<crate::Connection> {
+    let addr = server.local_addr().unwrap();
     let mut connections = Vec::new();
-    for at in [0, 1, 1, 0, 0, 1] {
-        let connecting = client.connect(ports[at], "localhost").unwrap();
-        connections.push(connecting.await.unwrap());
+    for _ in 0..count {
+        connections.push(client.connect(addr, "localhost").unwrap().await.unwrap());
     }
-    for connection in &connections {
-        echo(connection).await;
-    }
-    // The workers of the client take turns, and each of the server's has what came to its port.
-    assert_eq!((connections_of(&client), connections_of(&server)), (vec![3, 3], vec![3, 3]));
+    connections
+}
 
-    let metrics = client.metrics();
-    let mut ids: Vec<u64> = metrics.connections.iter().map(|connection| connection.id).collect();
-    ids.dedup();
-    assert_eq!((ids.len(), metrics.endpoint.open_connections, metrics.totals.connections), (6, 6, 6));
-    let sent: u64 = client.shared.workers().iter().map(|worker| worker.socket().stats().bytes_sent).sum();
-    assert!(client.stats().socket.bytes_sent <= sent && sent > 6 * 1_200);
-
-    // Each worker gets a socket, or nothing changes.
-    let one = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-    assert_eq!(client.replace_sockets(vec![one]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-    client.replace_sockets(sockets()).unwrap();
-    for connection in &connections {
-        echo(connection).await;
-    }
-
-    // The last connection of one worker is not the last of all.
-    connections[1].close(VarInt::ZERO, b"");
-    connections[3].close(VarInt::ZERO, b"");
-    connections[5].close(VarInt::ZERO, b"");
-    let idle = tokio::time::timeout(Duration::from_millis(500), client.wait_idle());
-    assert!(idle.await.is_err(), "{:?}", connections_of(&client));
-    client.close(VarInt::ZERO, b"");
-    client.wait_idle().await;
-    server.close(VarInt::ZERO, b"");
-    server.wait_idle().await;
-    assert!(server.accept().await.is_none());
+/// Runs a test on a runtime with a thread for each worker.
+fn run(test: impl Future<Output = ()>) {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(WORKERS).enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(DEADLINE, test).await.expect("done in time") });
 }
 
 #[test]
 fn an_endpoint_of_two_workers_is_one_endpoint() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(DEADLINE, run()).await.expect("done in time") });
+    run(async {
+        let (server, client) = endpoints(true);
+        serve(server.clone());
+        let connections = connect_all(&client, &server, 6).await;
+        for connection in &connections {
+            echo(connection).await;
+        }
+        // The workers of the client take turns.
+        assert_eq!(connections_of(&client), vec![3, 3]);
+        assert_eq!(connections_of(&server).iter().sum::<usize>(), 6);
+
+        let metrics = client.metrics();
+        let mut ids: Vec<u64> = metrics.connections.iter().map(|connection| connection.id).collect();
+        ids.dedup();
+        assert_eq!((ids.len(), metrics.endpoint.open_connections, metrics.totals.connections), (6, 6, 6));
+        let workers = client.shared.workers();
+        let sent: u64 = workers.iter().map(|worker| worker.socket().stats().bytes_sent).sum();
+        assert!(client.stats().socket.bytes_sent <= sent && sent > 6 * 1_200);
+
+        // Each worker gets a socket, or nothing changes.
+        let one = UdpSocket::bind(LOOPBACK).unwrap();
+        assert_eq!(client.replace_sockets(vec![one]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        client.replace_sockets(sockets()).unwrap();
+        for connection in &connections {
+            echo(connection).await;
+        }
+
+        // The last connection of one worker is not the last of all.
+        connections[1].close(VarInt::ZERO, b"");
+        connections[3].close(VarInt::ZERO, b"");
+        connections[5].close(VarInt::ZERO, b"");
+        let idle = tokio::time::timeout(Duration::from_millis(500), client.wait_idle());
+        assert!(idle.await.is_err(), "{:?}", connections_of(&client));
+        client.close(VarInt::ZERO, b"");
+        client.wait_idle().await;
+        server.close(VarInt::ZERO, b"");
+        server.wait_idle().await;
+        assert!(server.accept().await.is_none());
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn clients_that_move_stay_with_their_worker() {
+    run(async {
+        let (server, client) = endpoints(true);
+        serve(server.clone());
+        let connections = connect_all(&client, &server, 32).await;
+        let before = connections_of(&server);
+        // Clients choose at random: one worker alone has all of them once in two thousand million runs.
+        assert!(before.iter().all(|count| *count > 0), "{before:?}");
+        for _ in 0..5 {
+            client.replace_sockets(sockets()).unwrap();
+            for connection in &connections {
+                echo(connection).await;
+            }
+        }
+        assert_eq!(connections_of(&server), before);
+    });
+}
+
+#[test]
+fn workers_hand_on_what_the_kernel_gives_to_the_wrong_one() {
+    run(async {
+        let (server, client) = endpoints(false);
+        serve(server.clone());
+        let connections = connect_all(&client, &server, 16).await;
+        for _ in 0..3 {
+            client.replace_sockets(sockets()).unwrap();
+            for connection in &connections {
+                echo(connection).await;
+            }
+        }
+        assert!(server.stats().forwarded_datagrams > 0);
+    });
+}
+
+#[test]
+fn workers_that_cannot_be_are_refused() {
+    run(async {
+        let kind = |endpoint: io::Result<Endpoint>| endpoint.unwrap_err().kind();
+        assert_eq!(kind(Endpoint::builder().workers(0).bind(LOOPBACK)), io::ErrorKind::InvalidInput);
+        assert_eq!(kind(Endpoint::builder().workers(65).bind(LOOPBACK)), io::ErrorKind::InvalidInput);
+        let socket = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+        assert_eq!(kind(Endpoint::builder().workers(2).socket(socket)), io::ErrorKind::InvalidInput);
+        let reset_key = fulmar_proto::ResetKey::new(&[7; 32]);
+        let cid_generator = Arc::new(fulmar_proto::RandomCids::new(20));
+        let config = EndpointConfig { cid_generator, ..EndpointConfig::new(reset_key) };
+        assert_eq!(
+            kind(Endpoint::builder().config(config).workers(2).bind(LOOPBACK)),
+            io::ErrorKind::InvalidInput
+        );
+    });
 }

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use fulmar_proto::ClientConfig;
 use fulmar_udp::UdpSocket;
 
-use super::{Common, WorkerShared};
+use super::worker::Place;
+use super::{Common, ReadyQueue, Steering, WorkerShared};
 use crate::log::Logging;
 
 /// What the handles of an endpoint hold.
 pub(crate) struct Shared {
     pub(crate) common: Arc<Common>,
-    /// Never empty; today it is one. Each has a socket, and connections of its own that stay with it.
+    /// Never empty. Each has a socket, and connections of its own that stay with it.
     workers: Box<[Arc<WorkerShared>]>,
     pub(crate) client_config: Mutex<Option<ClientConfig>>,
     /// How many connections were dialled: the workers take turns.
@@ -20,21 +21,33 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// An endpoint with a worker for each socket and core.
+    /// An endpoint with a worker for each socket and core. Connection IDs of `cid_len` bytes name the worker if there are several.
     pub(crate) fn new(
-        workers: impl IntoIterator<Item = (UdpSocket, fulmar_proto::Endpoint)>,
+        workers: Vec<(UdpSocket, fulmar_proto::Endpoint)>,
+        cid_len: usize,
         client_config: Option<ClientConfig>,
         logging: Option<Logging>,
         known_paths_max: usize,
     ) -> Self {
         let common = Arc::new(Common::new(logging, known_paths_max));
-        let worker = |(socket, core)| Arc::new(WorkerShared::new(common.clone(), socket, core));
-        let workers = workers.into_iter().map(worker).collect();
+        let queues: Vec<_> = workers.iter().map(|_| Arc::new(ReadyQueue::new())).collect();
+        let steering = (queues.len() > 1)
+            .then(|| Arc::new(Steering::new(u8::try_from(cid_len).unwrap_or(u8::MAX), &queues)));
+        let workers = queues.into_iter().zip(workers).enumerate().map(|(index, (ready, (socket, core)))| {
+            let place = steering.clone().map(|steering| Place { steering, index });
+            Arc::new(WorkerShared::new(common.clone(), socket, core, ready, place))
+        });
+        let workers = workers.collect();
         Self { common, workers, client_config: Mutex::new(client_config), dialled: AtomicUsize::new(0) }
     }
 
     pub(crate) fn workers(&self) -> &[Arc<WorkerShared>] {
         &self.workers
+    }
+
+    /// How datagrams find their worker, if there are several.
+    pub(crate) fn steering(&self) -> Option<&Steering> {
+        self.workers[0].place.as_ref().map(|place| &*place.steering)
     }
 
     /// The worker that the next connection is dialled by.

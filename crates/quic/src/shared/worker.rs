@@ -1,20 +1,22 @@
 //! What a worker shares with the handles of its endpoint and its connections.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
-use fulmar_proto::{ConnectionHandle, Transmit, TransmitBatch, VarInt};
+use fulmar_proto::{ConnectionHandle, Datagram, Transmit, TransmitBatch, VarInt};
 use fulmar_udp::UdpSocket;
 
 use super::attempts::Attempts;
 use super::replies::Replies;
-use super::{Common, Core, Inner, ReadyQueue};
+use super::{Common, Core, Inner, ReadyQueue, Steering};
 use crate::sync::lock;
 
 /// The shared part of a worker.
 ///
-/// Locks are taken in this order, and only one of each kind at a time: `core`, a connection, `replies`, `ready`.
+/// Locks are taken in this order, and only one of each kind at a time: `core`, a connection, `replies`, what waits for another
+/// worker, `ready`.
 pub(crate) struct WorkerShared {
     pub(crate) common: Arc<Common>,
     /// Replaced when the endpoint is bound anew.
@@ -26,10 +28,33 @@ pub(crate) struct WorkerShared {
     pub(crate) attempts: Mutex<Attempts>,
     pub(crate) replies: Mutex<Replies>,
     pub(crate) ready: Arc<ReadyQueue<Arc<Inner>>>,
+    /// Its place among the workers of the endpoint, if there are others.
+    pub(super) place: Option<Place>,
+}
+
+/// Which of several workers it is.
+pub(super) struct Place {
+    pub(super) steering: Arc<Steering>,
+    pub(super) index: usize,
+}
+
+/// What became of a datagram that might be another worker's.
+pub(crate) enum Forwarded {
+    /// It is this worker's, or nobody's.
+    Kept(Datagram),
+    Done,
+    /// The other worker has no room for it.
+    Dropped,
 }
 
 impl WorkerShared {
-    pub(super) fn new(common: Arc<Common>, socket: UdpSocket, core: fulmar_proto::Endpoint) -> Self {
+    pub(super) fn new(
+        common: Arc<Common>,
+        socket: UdpSocket,
+        core: fulmar_proto::Endpoint,
+        ready: Arc<ReadyQueue<Arc<Inner>>>,
+        place: Option<Place>,
+    ) -> Self {
         Self {
             common,
             socket: RwLock::new(Arc::new(socket)),
@@ -37,8 +62,31 @@ impl WorkerShared {
             core: Mutex::new(Core::new(core)),
             attempts: Mutex::default(),
             replies: Mutex::default(),
-            ready: Arc::new(ReadyQueue::new()),
+            ready,
+            place,
         }
+    }
+
+    /// Hands a datagram that names none of this worker's connections to the worker that it names.
+    pub(crate) fn forward(&self, datagram: Datagram) -> Forwarded {
+        let Some(Place { steering, index }) = &self.place else { return Forwarded::Kept(datagram) };
+        match steering.worker_of(&datagram.payload) {
+            Some(other) if other != *index => match steering.forward(other, datagram) {
+                true => Forwarded::Done,
+                false => Forwarded::Dropped,
+            },
+            _ => Forwarded::Kept(datagram),
+        }
+    }
+
+    /// Takes what other workers have received for this one.
+    pub(crate) fn take_forwarded(&self) -> VecDeque<Datagram> {
+        self.place.as_ref().map(|place| place.steering.take(place.index)).unwrap_or_default()
+    }
+
+    /// How many datagrams other workers have received for this one.
+    pub(crate) fn forwarded(&self) -> u64 {
+        self.place.as_ref().map_or(0, |place| place.steering.forwarded_to(place.index))
     }
 
     /// The socket in use.

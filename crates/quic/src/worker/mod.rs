@@ -122,6 +122,7 @@ impl Worker {
             self.recv_paused_until = None;
         }
         self.receive_some();
+        self.receive_forwarded();
         self.take_refusals();
         self.expire_timers(clock::now());
         self.flush();

@@ -10,7 +10,7 @@ use fulmar_udp::{Received, UdpSocket};
 
 use super::{Worker, send};
 use crate::clock;
-use crate::shared::Inner;
+use crate::shared::{Forwarded, Inner};
 use crate::sync::lock;
 
 /// Bytes that are received in one turn, about: what stays in the processor's cache until the application reads it, and
@@ -99,7 +99,14 @@ impl Worker {
                     self.carried = Some((to.connection, came, datagram));
                     break;
                 }
-                Err(datagram) => core.dropped_datagrams += u64::from(!self.unmatched.add(datagram)),
+                Err(datagram) => {
+                    let is_dropped = match shared.forward(datagram) {
+                        Forwarded::Kept(datagram) => !self.unmatched.add(datagram),
+                        Forwarded::Done => false,
+                        Forwarded::Dropped => true,
+                    };
+                    core.dropped_datagrams += u64::from(is_dropped);
+                }
             }
         }
         let connection = run.and_then(|handle| core.connection(handle));
@@ -109,6 +116,25 @@ impl Worker {
             None => self.datagrams.clear(),
         }
         !is_last
+    }
+
+    /// Handles what other workers have received for this one.
+    pub(super) fn receive_forwarded(&mut self) {
+        for datagram in self.shared.take_forwarded() {
+            let mut core = lock(&self.shared.core);
+            let now = core.advance(clock::now());
+            match core.recognize(datagram) {
+                Ok((to, datagram)) => {
+                    let connection = core.connection(to.connection);
+                    drop(core);
+                    if let Some(connection) = connection {
+                        self.datagrams.push((now, datagram));
+                        self.deliver(&connection, Origin::InUse);
+                    }
+                }
+                Err(datagram) => core.dropped_datagrams += u64::from(!self.unmatched.add(datagram)),
+            }
+        }
     }
 
     /// Looks at datagrams that match no connection, for a bounded time and until one of them is an attempt to connect. The
