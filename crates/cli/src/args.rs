@@ -145,6 +145,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = parse_listen)]
     pub(crate) listen: Option<ListenAddr>,
 
+    /// Serve with this many workers, each with a thread, a socket and connections of its own, 1 to 64. Default: the processor cores that
+    /// the program may use
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) workers: Option<u8>,
+
     /// When told to stop (by SIGINT or SIGTERM), let transfers under way take this long; a second signal ends at once
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub(crate) grace: Duration,
@@ -245,6 +250,11 @@ pub(crate) struct PerfServerArgs {
     /// The UDP address to listen on, as for `fulmar serve`. Default: 4434
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = parse_listen)]
     pub(crate) listen: Option<ListenAddr>,
+
+    /// Serve with this many workers, each with a thread, a socket and connections of its own, 1 to 64. Default: the processor cores that
+    /// the program may use
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) workers: Option<u8>,
 
     #[command(flatten)]
     pub(crate) identity: IdentityArgs,

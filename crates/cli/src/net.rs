@@ -3,6 +3,7 @@
 mod dialer;
 mod narration;
 mod transport;
+mod workers;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -12,11 +13,12 @@ use fulmar::{
     AddressValidation, CipherSuite, ClientConfig, ConfigError, Connecting, Connection, Endpoint,
     EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig, TokenKeys, VarInt,
 };
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::time::timeout;
 
 pub(crate) use self::dialer::{Dialer, resolve};
 pub(crate) use self::transport::Transport;
+pub(crate) use self::workers::Workers;
 use crate::args::{Cipher, TrustArgs};
 use crate::authority::ListenAddr;
 use crate::failure::Failure;
@@ -58,6 +60,8 @@ pub(crate) struct Listen<'a> {
     pub(crate) sealed_tickets: Option<TokenKeys>,
     /// Whether early data is taken.
     pub(crate) early_data: bool,
+    /// The runtimes of its workers; with none there is one worker, in the runtime in which this is bound.
+    pub(crate) workers: Vec<Handle>,
 }
 
 impl Listen<'_> {
@@ -90,7 +94,10 @@ impl Listen<'_> {
     pub(crate) fn bind(&self) -> Result<(Endpoint, Listening), Failure> {
         let config = self.config()?;
         let bind = |addr: SocketAddr| {
-            let builder = self.transport.endpoint().server_config(config.clone());
+            let mut builder = self.transport.endpoint().server_config(config.clone());
+            if !self.workers.is_empty() {
+                builder = builder.runtimes(self.workers.clone());
+            }
             match self.reset_key.or_else(|| self.kept_reset_key(addr)) {
                 Some(key) => builder.config(EndpointConfig::new(ResetKey::new(&key))).bind(addr),
                 None => builder.bind(addr),

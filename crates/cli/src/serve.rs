@@ -21,7 +21,7 @@ use crate::duration::Span;
 use crate::failure::Failure;
 use crate::hq::{self, BadRequest, RequestLine};
 use crate::metrics;
-use crate::net::{self, CLOSE_DONE, Listen, Transport};
+use crate::net::{self, CLOSE_DONE, Listen, Transport, Workers};
 use crate::qlog;
 use crate::report::{Output, counted};
 use crate::signal::Signals;
@@ -76,8 +76,9 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     let logs = args.qlog.start()?;
     let transport = Transport::from_args(&args.transport)?.with_logs(logs.clone());
     let identity = Identity::from_args(&args.identity, output)?;
-    let runtime = net::runtime()?;
-    let result = runtime.block_on(async {
+    let workers = Workers::start(args.workers)?;
+    let runtimes = workers.handles();
+    let result = workers.block_on(async {
         let mut validation = Validation::from_args(args)?;
         let mut listen = Listen {
             addr: args.listen.unwrap_or(ListenAddr::All(DEFAULT_PORT)),
@@ -88,6 +89,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             validation: validation.config(),
             sealed_tickets: validation.keys().filter(|_| args.sealed_tickets),
             early_data: true,
+            workers: runtimes,
         };
         let (endpoint, listening) = listen.bind()?;
         if let Some(addr) = args.metrics {
@@ -106,8 +108,6 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
         })
         .await
     });
-    // A read from a slow disk must not hold up the end.
-    runtime.shutdown_background();
     qlog::finish(logs, output);
     result
 }
@@ -198,7 +198,8 @@ fn admit(incoming: Incoming, site: &Arc<Site>, connections: &Arc<Semaphore>) {
         return;
     };
     let site = site.clone();
-    tokio::spawn(async move {
+    let runtime = incoming.runtime().clone();
+    runtime.spawn(async move {
         if let Err(failure) = serve_connection(incoming, &site).await {
             info!("{failure}");
         }

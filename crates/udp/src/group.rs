@@ -6,7 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use crate::socket::UdpSocket;
+use crate::socket::{UdpSocket, open};
 
 /// A step of a program that chooses the socket for a datagram: classic BPF, which works with one register, an index and the
 /// bytes of the datagram's payload. Reading beyond its end ends the program with the first socket as the result.
@@ -38,21 +38,21 @@ pub enum Instruction {
 }
 
 impl UdpSocket {
-    /// Binds `count` sockets to one address. With port 0 they get the same one that is free. See [`UdpSocket::bind`].
+    /// Binds `count` sockets to one address, with what [`UdpSocket::bind`] does to one. With port 0 they get the same one that is
+    /// free. Each is for [`UdpSocket::from_std`] in the runtime in which it is to be used.
     ///
     /// # Errors
     /// Those of the operating system: also that the address is in use, be it by sockets that would share it. `Unsupported` for
     /// more than one socket where the system has no such groups.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn bind_group(addr: SocketAddr, count: usize) -> io::Result<Vec<Self>> {
-        if count <= 1 {
-            return Ok(vec![Self::bind(addr)?]);
-        }
+    pub fn bind_group(addr: SocketAddr, count: usize) -> io::Result<Vec<std::net::UdpSocket>> {
         // Alone at first: who starts a server twice is to be told, and not to get half of the clients.
-        let addr = Self::bind(addr)?.local_addr()?;
-        (0..count).map(|_| Self::bind_with(addr, share_port)).collect()
+        let alone = open(addr, |_| Ok(()))?;
+        if count <= 1 {
+            return Ok(vec![alone]);
+        }
+        let addr = alone.local_addr()?;
+        drop(alone);
+        (0..count).map(|_| open(addr, share_port)).collect()
     }
 
     /// Lets `program` choose among the sockets that share this one's port, for every datagram to any of them. Only Linux can.

@@ -85,32 +85,7 @@ impl UdpSocket {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn bind(addr: SocketAddr) -> io::Result<Self> {
-        Self::bind_with(addr, |_| Ok(()))
-    }
-
-    /// The same with what `prepare` does to the socket before it is bound.
-    pub(crate) fn bind_with(
-        addr: SocketAddr,
-        prepare: impl FnOnce(&Socket) -> io::Result<()>,
-    ) -> io::Result<Self> {
-        let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
-        if addr.ip() == Ipv6Addr::UNSPECIFIED {
-            // A kernel without IPv4-mapped addresses still serves IPv6.
-            if let Err(error) = socket.set_only_v6(false) {
-                tracing::debug!(%error, "this socket serves IPv6 only");
-            }
-        }
-        for result in [
-            socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES),
-            socket.set_send_buffer_size(SOCKET_BUFFER_BYTES),
-        ] {
-            if let Err(error) = result {
-                tracing::debug!(%error, "the socket keeps its default buffer");
-            }
-        }
-        prepare(&socket)?;
-        socket.bind(&addr.into())?;
-        Self::from_std(socket.into())
+        Self::from_std(open(addr, |_| Ok(()))?)
     }
 
     /// Takes over a bound socket as it is. Its buffers keep their sizes.
@@ -386,6 +361,30 @@ fn is_network_report(error: &io::Error) -> bool {
             | io::ErrorKind::NetworkUnreachable
             | io::ErrorKind::NetworkDown
     )
+}
+
+/// Binds a socket, to which `prepare` does something before.
+pub(crate) fn open(
+    addr: SocketAddr,
+    prepare: impl FnOnce(&Socket) -> io::Result<()>,
+) -> io::Result<std::net::UdpSocket> {
+    let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
+    if addr.ip() == Ipv6Addr::UNSPECIFIED {
+        // A kernel without IPv4-mapped addresses still serves IPv6.
+        if let Err(error) = socket.set_only_v6(false) {
+            tracing::debug!(%error, "this socket serves IPv6 only");
+        }
+    }
+    for result in
+        [socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES), socket.set_send_buffer_size(SOCKET_BUFFER_BYTES)]
+    {
+        if let Err(error) = result {
+            tracing::debug!(%error, "the socket keeps its default buffer");
+        }
+    }
+    prepare(&socket)?;
+    socket.bind(&addr.into())?;
+    Ok(socket.into())
 }
 
 #[cfg(test)]

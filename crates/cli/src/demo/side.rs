@@ -78,6 +78,7 @@ impl Server {
                 validation: AddressValidation::default(),
                 sealed_tickets: None,
                 early_data: false,
+                workers: Vec::new(),
             };
             let (endpoint, listening) = listen.bind()?;
             // If the watcher is gone, so is the client, and that is seen below.

@@ -40,6 +40,7 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
             validation,
             sealed_tickets: None,
             early_data: true,
+            workers: Vec::new(),
         };
         let (endpoint, listening) = listen.bind()?;
         if case.migration {

@@ -15,7 +15,7 @@ use crate::authority::ListenAddr;
 use crate::clock::process_cpu;
 use crate::duration::Span;
 use crate::failure::Failure;
-use crate::net::{self, CLOSE_DONE, Figures, Listen, Transport};
+use crate::net::{self, CLOSE_DONE, Figures, Listen, Transport, Workers};
 use crate::report::{self, Output, counted};
 use crate::signal::interrupted;
 use crate::size::Size;
@@ -61,8 +61,9 @@ impl Counters {
 pub(crate) fn run(args: &PerfServerArgs, output: Output) -> Result<(), Failure> {
     let transport = Transport::from_args(&args.transport)?;
     let identity = Identity::from_args(&args.identity, output)?;
-    let runtime = net::runtime()?;
-    runtime.block_on(async {
+    let workers = Workers::start(args.workers)?;
+    let runtimes = workers.handles();
+    workers.block_on(async {
         let listen = Listen {
             addr: args.listen.unwrap_or(ListenAddr::All(DEFAULT_PORT)),
             identity: &identity,
@@ -72,6 +73,7 @@ pub(crate) fn run(args: &PerfServerArgs, output: Output) -> Result<(), Failure> 
             validation: AddressValidation::default(),
             sealed_tickets: None,
             early_data: false,
+            workers: runtimes,
         };
         let (endpoint, listening) = listen.bind()?;
         output.print(&listening, || listening.text());
@@ -102,7 +104,8 @@ fn admit(incoming: Incoming, connections: &Arc<Semaphore>, output: Output) {
         incoming.refuse();
         return;
     };
-    tokio::spawn(async move {
+    let runtime = incoming.runtime().clone();
+    runtime.spawn(async move {
         match serve_connection(incoming).await {
             // A connection without a stream was a handshake; thousands of those are no news.
             Ok(served) if served.streams > 0 => output.print(&served, || served.text()),

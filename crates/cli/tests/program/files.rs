@@ -90,6 +90,28 @@ fn each_cipher_suite_and_controller_works() {
 }
 
 #[test]
+fn any_number_of_workers_serves() {
+    let out = TestDir::new("workers-out");
+    for workers in ["1", "3"] {
+        let www = TestDir::new("workers-www");
+        let expected = content(300_000, 9);
+        fs::write(www.path().join("a"), &expected).expect("a file");
+        let server = Server::serve(www.path(), &["--workers", workers]);
+        let (url, out_dir) = (server.url("/a"), out.path().to_str().expect("a path"));
+        for _ in 0..6 {
+            finish(fulmar(&["get", "-q", "--insecure", "-o", out_dir, &url])).succeeded();
+            assert!(fs::read(out.path().join("a")).expect("the file") == expected, "{workers} workers");
+            fs::remove_file(out.path().join("a")).expect("removed");
+        }
+        // A second server on the same port is told so, and does not get half of the clients.
+        let port = server.address.port().to_string();
+        let listen = format!("127.0.0.1:{port}");
+        let second = fulmar(&["serve", "--listen", &listen, "--workers", workers]);
+        finish(second).failed(1, &["cannot listen", "in use"]);
+    }
+}
+
+#[test]
 fn a_certificate_authority_may_be_named() {
     let (www, out) = (TestDir::new("ca-www"), TestDir::new("ca-out"));
     fs::write(www.path().join("a"), "a file").expect("a file");

@@ -9,6 +9,7 @@ use fulmar_proto::{
     ClientConfig, EndpointConfig, EndpointShared, ResetKey, ServerConfig, Version, WorkerCids,
 };
 use fulmar_udp::{Dscp, UdpSocket};
+use tokio::runtime::Handle;
 
 use super::Endpoint;
 use crate::clock;
@@ -31,6 +32,7 @@ pub struct EndpointBuilder {
     dscp: Dscp,
     known_paths_max: usize,
     workers: usize,
+    runtimes: Vec<Handle>,
 }
 
 impl Default for EndpointBuilder {
@@ -45,6 +47,7 @@ impl Default for EndpointBuilder {
             dscp: Dscp::default(),
             known_paths_max: KNOWN_PATHS_MAX,
             workers: 1,
+            runtimes: Vec::new(),
         }
     }
 }
@@ -113,12 +116,33 @@ impl EndpointBuilder {
     /// How many workers serve the endpoint, each with a socket and connections of its own: as many as processor cores are to be
     /// busy with it. Default 1; at most [`WorkerCids::WORKERS_MAX`].
     ///
-    /// The workers are tasks of the runtime in which the endpoint is bound: it needs as many threads. Connection IDs become a byte
+    /// The workers are tasks of the runtime in which the endpoint is bound, which needs as many threads, or each of a runtime of its
+    /// own: see [`runtimes`](Self::runtimes). Connection IDs become a byte
     /// longer, which names the worker ([`WorkerCids`]), so that a connection stays where it is when its client moves. On Linux the
     /// kernel reads it; elsewhere, and where the kernel does not do that, workers hand datagrams to each other.
+    ///
+    /// ```no_run
+    /// # fn example(config: fulmar::ServerConfig) -> std::io::Result<()> {
+    /// let endpoint = fulmar::Endpoint::builder()
+    ///     .server_config(config)
+    ///     .workers(4)
+    ///     .bind(([0, 0, 0, 0], 4433).into())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
+        self
+    }
+
+    /// Has a worker in each of these runtimes, instead of several in the one in which the endpoint is bound. With a thread for each
+    /// of the runtimes, and what serves a connection spawned in the one of its worker ([`Incoming::runtime`](super::Incoming::runtime)),
+    /// no thread waits for another. A runtime of the current thread has to run (`block_on`) as long as the endpoint is used.
+    #[must_use]
+    pub fn runtimes(mut self, runtimes: Vec<Handle>) -> Self {
+        self.workers = runtimes.len();
+        self.runtimes = runtimes;
         self
     }
 
@@ -128,11 +152,12 @@ impl EndpointBuilder {
     /// If the socket cannot be bound or takes no code point, if the operating system gives no random numbers, or outside of a tokio
     /// runtime. `InvalidInput` if there cannot be as many workers, or the connection IDs of the configuration have no room for a
     /// byte more; `Unsupported` for several workers where sockets cannot share a port.
-    pub fn bind(self, addr: SocketAddr) -> io::Result<Endpoint> {
-        runtime()?;
+    pub fn bind(mut self, addr: SocketAddr) -> io::Result<Endpoint> {
+        let here = runtime()?;
         if !(1..=WorkerCids::WORKERS_MAX).contains(&self.workers) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "an endpoint has 1 to 64 workers"));
         }
+        self.runtimes.resize(self.workers, here);
         let sockets = UdpSocket::bind_group(addr, self.workers)?;
         let endpoint = self.start(sockets)?;
         endpoint.steer();
@@ -144,16 +169,17 @@ impl EndpointBuilder {
     /// # Errors
     /// If the socket cannot be set up, if the operating system gives no random numbers, or outside of a tokio runtime.
     /// `InvalidInput` if there are to be several workers.
-    pub fn socket(self, socket: std::net::UdpSocket) -> io::Result<Endpoint> {
-        runtime()?;
+    pub fn socket(mut self, socket: std::net::UdpSocket) -> io::Result<Endpoint> {
+        let here = runtime()?;
         if self.workers != 1 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "one socket is for one worker"));
         }
-        self.start(vec![UdpSocket::from_std(socket)?])
+        self.runtimes.resize(1, here);
+        self.start(vec![socket])
     }
 
-    /// Starts a worker for each socket.
-    pub(super) fn start(self, sockets: Vec<UdpSocket>) -> io::Result<Endpoint> {
+    /// Starts a worker for each socket, and there is a runtime for each.
+    pub(super) fn start(self, sockets: Vec<std::net::UdpSocket>) -> io::Result<Endpoint> {
         let config = match self.config {
             Some(config) => config,
             None => EndpointConfig::new(ResetKey::new(&tls::random_bytes()?)),
@@ -171,18 +197,18 @@ impl EndpointBuilder {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
         cid_len += usize::from(are_several);
-        for (socket, worker) in sockets.into_iter().zip(0..) {
+        for ((socket, runtime), worker) in sockets.into_iter().zip(self.runtimes).zip(0..) {
+            let socket = register(socket, &runtime)?;
             let config = if are_several { Arc::new(of_worker(&config, worker)) } else { config.clone() };
             let (common, seed) = (common.clone(), tls::random_bytes()?);
             let core = fulmar_proto::Endpoint::with_shared(common, config, server.clone(), seed);
-            workers.push((socket.with_dscp(self.dscp)?, core));
+            workers.push((socket.with_dscp(self.dscp)?, core, runtime));
         }
-        let runtime = runtime()?;
         let shared = Arc::new(Shared::new(workers, cid_len, self.client, self.logging, self.known_paths_max));
         // A worker ends when there is no handle, so the first one comes before it.
         let endpoint = Endpoint::from_shared(shared.clone());
         for worker in shared.workers() {
-            runtime.spawn(Worker::new(worker.clone()));
+            worker.runtime.spawn(Worker::new(worker.clone()));
         }
         Ok(endpoint)
     }
@@ -200,6 +226,7 @@ impl fmt::Debug for EndpointBuilder {
             dscp,
             known_paths_max,
             workers,
+            runtimes: _,
         } = self;
         f.debug_struct("EndpointBuilder")
             .field("config", config)
@@ -221,7 +248,13 @@ fn of_worker(config: &EndpointConfig, worker: u8) -> EndpointConfig {
     EndpointConfig { cid_generator, ..config.clone() }
 }
 
-/// The runtime that the endpoint's worker will live in.
-fn runtime() -> io::Result<tokio::runtime::Handle> {
-    tokio::runtime::Handle::try_current().map_err(io::Error::other)
+/// A socket for the worker that lives in `runtime`.
+pub(super) fn register(socket: std::net::UdpSocket, runtime: &Handle) -> io::Result<UdpSocket> {
+    let _context = runtime.enter();
+    UdpSocket::from_std(socket)
+}
+
+/// The runtime that the endpoint's worker will live in, unless others are given.
+fn runtime() -> io::Result<Handle> {
+    Handle::try_current().map_err(io::Error::other)
 }

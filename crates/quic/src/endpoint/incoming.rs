@@ -49,6 +49,13 @@ impl Incoming {
         }
     }
 
+    /// The runtime in which the worker lives that the attempt came to, and that the connection will stay with. Where an endpoint has
+    /// several ([`EndpointBuilder::runtimes`](super::EndpointBuilder::runtimes)), a task that accepts and serves the connection is best
+    /// spawned there.
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        &self.worker.runtime
+    }
+
     /// Accepts: the handshake begins, with up to a millisecond of cryptography in this task. The endpoint serves other
     /// connections meanwhile.
     ///

@@ -259,17 +259,19 @@ impl Endpoint {
     /// nothing has changed.
     pub fn rebind(&self, socket: std::net::UdpSocket) -> io::Result<()> {
         tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
-        self.replace_sockets(vec![UdpSocket::from_std(socket)?])
+        self.replace_sockets(vec![socket])
     }
 
     /// Goes over to other sockets, one for each worker.
-    fn replace_sockets(&self, sockets: Vec<UdpSocket>) -> io::Result<()> {
+    fn replace_sockets(&self, sockets: Vec<std::net::UdpSocket>) -> io::Result<()> {
         let workers = self.shared.workers();
         if sockets.len() != workers.len() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "each worker needs a socket"));
         }
         let dscp = self.shared.socket().dscp();
-        let sockets = sockets.into_iter().map(|socket| socket.with_dscp(dscp));
+        let sockets = sockets.into_iter().zip(workers);
+        let sockets =
+            sockets.map(|(socket, worker)| builder::register(socket, &worker.runtime)?.with_dscp(dscp));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         for (worker, socket) in workers.iter().zip(sockets) {
             worker.replace_socket(socket);

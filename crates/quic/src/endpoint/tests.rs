@@ -16,37 +16,47 @@ const DEADLINE: Duration = Duration::from_secs(20);
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const WORKERS: usize = 2;
 
-fn sockets() -> Vec<UdpSocket> {
+fn sockets() -> Vec<std::net::UdpSocket> {
     UdpSocket::bind_group(LOOPBACK, WORKERS).unwrap()
 }
 
-/// A server and a client of two workers each. Whether the kernel chooses among those of the server is to be seen.
-fn endpoints(is_steered: bool) -> (Endpoint, Endpoint) {
+/// A server that is started so, and a client of two workers.
+fn endpoints(start: impl FnOnce(EndpointBuilder) -> io::Result<Endpoint>) -> (Endpoint, Endpoint) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let mut roots = RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
     let server_config = tls::server_config(vec![made.cert.der().clone()], key.into(), &[ALPN]).unwrap();
     let client_config = tls::client_config(roots, &[ALPN]).unwrap();
-    let server = Endpoint::builder().server_config(server_config).workers(WORKERS);
-    let server = if is_steered { server.bind(LOOPBACK) } else { server.start(sockets()) };
+    let server = start(Endpoint::builder().server_config(server_config));
     let client = Endpoint::builder().client_config(client_config).workers(WORKERS).bind(LOOPBACK);
     (server.unwrap(), client.unwrap())
 }
 
-/// Echoes on the first stream of each connection.
+/// A server whose kernel chooses among its two workers.
+fn steered(server: EndpointBuilder) -> io::Result<Endpoint> {
+    server.workers(WORKERS).bind(LOOPBACK)
+}
+
+/// A server whose kernel does not.
+fn unsteered(server: EndpointBuilder) -> io::Result<Endpoint> {
+    server.runtimes(vec![tokio::runtime::Handle::current(); WORKERS]).start(sockets())
+}
+
+/// Echoes on the streams of each connection.
 fn serve(server: Endpoint) {
     tokio::spawn(async move {
         while let Some(incoming) = server.accept().await {
-            tokio::spawn(async move {
-                let connection = incoming.await.unwrap();
-                while let Ok((mut send, mut recv)) = connection.accept_bi().await {
-                    tokio::io::copy(&mut recv, &mut send).await.unwrap();
-                    send.finish().unwrap();
-                }
-            });
+            tokio::spawn(async move { echo_all(incoming.await.unwrap()).await });
         }
     });
+}
+
+async fn echo_all(connection: crate::Connection) {
+    while let Ok((mut send, mut recv)) = connection.accept_bi().await {
+        tokio::io::copy(&mut recv, &mut send).await.unwrap();
+        send.finish().unwrap();
+    }
 }
 
 async fn echo(connection: &crate::Connection) {
@@ -79,7 +89,7 @@ fn run(test: impl Future<Output = ()>) {
 #[test]
 fn an_endpoint_of_two_workers_is_one_endpoint() {
     run(async {
-        let (server, client) = endpoints(true);
+        let (server, client) = endpoints(steered);
         serve(server.clone());
         let connections = connect_all(&client, &server, 6).await;
         for connection in &connections {
@@ -98,7 +108,7 @@ fn an_endpoint_of_two_workers_is_one_endpoint() {
         assert!(client.stats().socket.bytes_sent <= sent && sent > 6 * 1_200);
 
         // Each worker gets a socket, or nothing changes.
-        let one = UdpSocket::bind(LOOPBACK).unwrap();
+        let one = std::net::UdpSocket::bind(LOOPBACK).unwrap();
         assert_eq!(client.replace_sockets(vec![one]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         client.replace_sockets(sockets()).unwrap();
         for connection in &connections {
@@ -123,7 +133,7 @@ fn an_endpoint_of_two_workers_is_one_endpoint() {
 #[test]
 fn clients_that_move_stay_with_their_worker() {
     run(async {
-        let (server, client) = endpoints(true);
+        let (server, client) = endpoints(steered);
         serve(server.clone());
         let connections = connect_all(&client, &server, 32).await;
         let before = connections_of(&server);
@@ -142,7 +152,7 @@ fn clients_that_move_stay_with_their_worker() {
 #[test]
 fn workers_hand_on_what_the_kernel_gives_to_the_wrong_one() {
     run(async {
-        let (server, client) = endpoints(false);
+        let (server, client) = endpoints(unsteered);
         serve(server.clone());
         let connections = connect_all(&client, &server, 16).await;
         for _ in 0..3 {
@@ -170,5 +180,46 @@ fn workers_that_cannot_be_are_refused() {
             kind(Endpoint::builder().config(config).workers(2).bind(LOOPBACK)),
             io::ErrorKind::InvalidInput
         );
+    });
+}
+
+/// A runtime of the current thread, which runs until the sender is dropped.
+fn runtime_of_a_thread() -> (tokio::runtime::Handle, tokio::sync::oneshot::Sender<()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let handle = runtime.handle().clone();
+    let (end, ended) = tokio::sync::oneshot::channel();
+    #[allow(clippy::disallowed_methods, reason = "a runtime of the current thread needs one")]
+    std::thread::spawn(move || runtime.block_on(ended));
+    (handle, end)
+}
+
+#[test]
+fn each_worker_lives_in_a_runtime_of_its_own_and_so_do_its_connections() {
+    let (runtimes, _ends): (Vec<_>, Vec<_>) = (0..WORKERS).map(|_| runtime_of_a_thread()).unzip();
+    run(async {
+        let (server, client) = endpoints(|server| server.runtimes(runtimes.clone()).bind(LOOPBACK));
+        let (ids, mut seen) = tokio::sync::mpsc::unbounded_channel();
+        let accepting = server.clone();
+        tokio::spawn(async move {
+            while let Some(incoming) = accepting.accept().await {
+                let (runtime, ids) = (incoming.runtime().clone(), ids.clone());
+                runtime.spawn(async move {
+                    ids.send(tokio::runtime::Handle::current().id()).unwrap();
+                    echo_all(incoming.await.unwrap()).await;
+                });
+            }
+        });
+        for connection in connect_all(&client, &server, 32).await {
+            echo(&connection).await;
+        }
+        let mut used = Vec::new();
+        while let Ok(id) = seen.try_recv() {
+            used.push(id);
+        }
+        assert_eq!(used.len(), 32);
+        for (runtime, connections) in runtimes.iter().zip(connections_of(&server)) {
+            assert_eq!(used.iter().filter(|id| **id == runtime.id()).count(), connections);
+            assert!(connections > 0);
+        }
     });
 }

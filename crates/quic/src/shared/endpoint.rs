@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use fulmar_proto::ClientConfig;
 use fulmar_udp::UdpSocket;
+use tokio::runtime::Handle;
 
 use super::worker::Place;
 use super::{Common, ReadyQueue, Steering, WorkerShared};
@@ -23,7 +24,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// An endpoint with a worker for each socket and core. Connection IDs of `cid_len` bytes name the worker if there are several.
     pub(crate) fn new(
-        workers: Vec<(UdpSocket, fulmar_proto::Endpoint)>,
+        workers: Vec<(UdpSocket, fulmar_proto::Endpoint, Handle)>,
         cid_len: usize,
         client_config: Option<ClientConfig>,
         logging: Option<Logging>,
@@ -33,10 +34,11 @@ impl Shared {
         let queues: Vec<_> = workers.iter().map(|_| Arc::new(ReadyQueue::new())).collect();
         let steering = (queues.len() > 1)
             .then(|| Arc::new(Steering::new(u8::try_from(cid_len).unwrap_or(u8::MAX), &queues)));
-        let workers = queues.into_iter().zip(workers).enumerate().map(|(index, (ready, (socket, core)))| {
-            let place = steering.clone().map(|steering| Place { steering, index });
-            Arc::new(WorkerShared::new(common.clone(), socket, core, ready, place))
-        });
+        let workers =
+            queues.into_iter().zip(workers).enumerate().map(|(index, (ready, (socket, core, runtime)))| {
+                let place = steering.clone().map(|steering| Place { steering, index });
+                Arc::new(WorkerShared::new(common.clone(), runtime, socket, core, ready, place))
+            });
         let workers = workers.collect();
         Self { common, workers, client_config: Mutex::new(client_config), dialled: AtomicUsize::new(0) }
     }

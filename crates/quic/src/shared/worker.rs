@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use bytes::Bytes;
 use fulmar_proto::{ConnectionHandle, Datagram, Transmit, TransmitBatch, VarInt};
 use fulmar_udp::UdpSocket;
+use tokio::runtime::Handle;
 
 use super::attempts::Attempts;
 use super::replies::Replies;
@@ -19,6 +20,8 @@ use crate::sync::lock;
 /// worker, `ready`.
 pub(crate) struct WorkerShared {
     pub(crate) common: Arc<Common>,
+    /// Where the worker lives.
+    pub(crate) runtime: Handle,
     /// Replaced when the endpoint is bound anew.
     socket: RwLock<Arc<UdpSocket>>,
     /// The socket was replaced, and the worker does not know it yet.
@@ -50,6 +53,7 @@ pub(crate) enum Forwarded {
 impl WorkerShared {
     pub(super) fn new(
         common: Arc<Common>,
+        runtime: Handle,
         socket: UdpSocket,
         core: fulmar_proto::Endpoint,
         ready: Arc<ReadyQueue<Arc<Inner>>>,
@@ -57,6 +61,7 @@ impl WorkerShared {
     ) -> Self {
         Self {
             common,
+            runtime,
             socket: RwLock::new(Arc::new(socket)),
             rebound: AtomicBool::new(false),
             core: Mutex::new(Core::new(core)),

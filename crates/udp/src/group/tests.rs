@@ -5,9 +5,14 @@ use crate::RecvBatch;
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
+/// A group, in the runtime.
+fn group_at(addr: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
+    UdpSocket::bind_group(addr, count)?.into_iter().map(UdpSocket::from_std).collect()
+}
+
 #[tokio::test]
 async fn a_group_has_one_address_and_refuses_another_group() {
-    let group = UdpSocket::bind_group(ANY, 3).unwrap();
+    let group = group_at(ANY, 3).unwrap();
     let addr = group[0].local_addr().unwrap();
     assert_eq!(group.len(), 3);
     assert!(group.iter().all(|socket| socket.local_addr().unwrap() == addr));
@@ -43,7 +48,7 @@ async fn a_program_chooses_the_socket_wherever_datagrams_come_from() {
         Instruction::Modulo(3),
         Instruction::Choose,
     ];
-    let group = UdpSocket::bind_group(ANY, 3).unwrap();
+    let group = group_at(ANY, 3).unwrap();
     group[1].steer(&program).unwrap();
     let addr = group[0].local_addr().unwrap();
     let expected = |datagram: &[u8]| match datagram[0] {

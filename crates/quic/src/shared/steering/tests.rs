@@ -50,6 +50,7 @@ async fn the_kernel_chooses_as_the_workers_do() {
     let mut rng = fulmar_base::Rng::from_u64(2);
     let steering = steering(3);
     let group = UdpSocket::bind_group((Ipv4Addr::LOCALHOST, 0).into(), 3).unwrap();
+    let group: Vec<_> = group.into_iter().map(|socket| UdpSocket::from_std(socket).unwrap()).collect();
     group[0].steer(&steering.program()).unwrap();
     let addr = group[0].local_addr().unwrap();
     for _ in 0..100 {
