@@ -152,6 +152,12 @@ named_numbers! {
         PATH_ACK_ECN = 0x3f,
         /// draft-ietf-quic-ack-frequency §4.
         ACK_FREQUENCY = 0xaf,
+        /// Forward erasure correction: what follows is a source symbol. A number of our own, as the next two.
+        FEC_SID = 0x3fec,
+        /// Forward erasure correction: a repair symbol.
+        FEC_REPAIR = 0x3fed,
+        /// Forward erasure correction: what was recovered.
+        FEC_RECOVERED = 0x3fee,
         /// draft-huitema-quic-ts §2.3.
         TIMESTAMP = 0x2f5,
         /// draft-ietf-quic-address-discovery §4.1, an IPv4 address.

@@ -27,9 +27,10 @@ mod writer;
 pub use codes::{FrameType, TransportErrorCode};
 pub use frame::{
     Ack, AckEncoder, AckFrequency, AckRanges, AckWritten, CloseCode, ConnectionClose, Crypto, DataBlocked,
-    Datagram, EcnCounts, Frame, FrameError, Frames, MaxData, MaxStreamData, MaxStreams, NewConnectionId,
-    NewToken, ObservedAddress, PathChallenge, PathResponse, ResetStream, ResetStreamAt, RetireConnectionId,
-    StopSending, Stream, StreamDataBlocked, StreamHeader, StreamsBlocked, Timestamp, frames,
+    Datagram, EcnCounts, FecRecovered, FecRepair, FecSid, Frame, FrameError, Frames, MaxData, MaxStreamData,
+    MaxStreams, NewConnectionId, NewToken, ObservedAddress, PathChallenge, PathResponse, ResetStream,
+    ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamHeader, StreamsBlocked,
+    Timestamp, frames,
 };
 pub use header::{
     HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,
@@ -40,8 +41,8 @@ pub use ids::{CID_LEN_MAX, ConnectionId, Dir, PathId, ResetToken, Side, StreamId
 pub use packet_kind::PacketKind;
 pub use reader::{Reader, Truncated};
 pub use transport_params::{
-    AddressDiscovery, ParameterId, ParameterProblem, PreferredAddress, TimeStamps, TransportParameterError,
-    TransportParameters, VersionInformation,
+    AddressDiscovery, FecParameters, ParameterId, ParameterProblem, PreferredAddress, TimeStamps,
+    TransportParameterError, TransportParameters, VersionInformation,
 };
 pub use varint::{VarInt, VarIntTooLarge};
 pub use version::{Dialect, Version};

@@ -32,6 +32,26 @@ impl<'a> Writer<'a> {
         self.buffer.len() - self.at
     }
 
+    /// The bytes that were written from `start` on.
+    ///
+    /// # Panics
+    /// Panics if fewer than `start` were written.
+    pub fn written_from(&self, start: usize) -> &[u8] {
+        &self.buffer[start..self.at]
+    }
+
+    /// Goes back: only the first `len` bytes were written.
+    pub fn rewind(&mut self, len: usize) {
+        self.at = self.at.min(len);
+    }
+
+    /// Lets no more than `len` further bytes be written.
+    pub fn limit(&mut self, len: usize) {
+        let end = self.buffer.len().min(self.at.saturating_add(len));
+        let buffer = std::mem::take(&mut self.buffer);
+        self.buffer = &mut buffer[..end];
+    }
+
     /// Takes the next `len` bytes, which the caller fills.
     pub fn reserve(&mut self, len: usize) -> &mut [u8] {
         let room = &mut self.buffer[self.at..self.at + len];

@@ -171,6 +171,7 @@ impl Receivers<'_> {
             }
             Frame::ObservedAddress(observed) => self.on_observed_address(cx, observed)?,
             Frame::ImmediateAck => self.on_immediate_ack(cx)?,
+            Frame::FecSid(_) | Frame::FecRepair(_) | Frame::FecRecovered(_) => return Err(not_negotiated()),
             Frame::ConnectionClose(close) => {
                 let reason = Bytes::copy_from_slice(close.reason);
                 return Ok(Consequence::Closed(Box::new(ConnectionError::from_peer(close.code, reason))));

@@ -165,6 +165,9 @@ impl Frames {
             // The drafts leave it to extensions to name their frames.
             FrameType::ACK_FREQUENCY => ("ack_frequency", format!(",\"sequence_number\":{value}")),
             FrameType::IMMEDIATE_ACK => ("immediate_ack", String::new()),
+            FrameType::FEC_SID => ("fec_sid", format!(",\"symbol_id\":{value}")),
+            FrameType::FEC_REPAIR => ("fec_repair", format!(",\"symbol_id\":{value}")),
+            FrameType::FEC_RECOVERED => ("fec_recovered", format!(",\"symbol_id\":{value}")),
             FrameType::TIMESTAMP => ("timestamp", format!(",\"timestamp\":{value}")),
             FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
                 ("observed_address", format!(",\"sequence_number\":{value}"))

@@ -79,7 +79,7 @@ pub(super) fn transport_error(code: u64) -> Option<String> {
 }
 
 /// How a transport parameter is told: its number, its name, whether it is a flag.
-pub(super) const PARAMETERS: [(u64, &str, bool); 19] = [
+pub(super) const PARAMETERS: [(u64, &str, bool); 20] = [
     (0x01, "max_idle_timeout", false),
     (0x03, "max_udp_payload_size", false),
     (0x04, "initial_max_data", false),
@@ -97,6 +97,7 @@ pub(super) const PARAMETERS: [(u64, &str, bool); 19] = [
     (0x2ab2, "grease_quic_bit", true),
     // Those of extensions that the drafts do not know.
     (0x3e, "initial_max_path_id", false),
+    (0x3fed, "fec", false),
     (0x7158, "enable_time_stamp", false),
     (0x9f81_a176, "address_discovery", false),
     (0xff04_de1b, "min_ack_delay", false),

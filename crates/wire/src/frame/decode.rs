@@ -3,9 +3,10 @@
 use std::iter::FusedIterator;
 
 use super::{
-    Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, Frame, MaxData, MaxStreamData,
-    MaxStreams, NewConnectionId, NewToken, ObservedAddress, PathChallenge, PathResponse, ResetStream,
-    ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamsBlocked, Timestamp,
+    Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, FecRecovered, FecRepair, FecSid,
+    Frame, MaxData, MaxStreamData, MaxStreams, NewConnectionId, NewToken, ObservedAddress, PathChallenge,
+    PathResponse, ResetStream, ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked,
+    StreamsBlocked, Timestamp,
 };
 use crate::{Dialect, Dir, FrameType, PathId, Reader, TransportErrorCode, Truncated, VarInt};
 
@@ -33,6 +34,13 @@ pub fn frames(payload: &[u8], dialect: Dialect) -> Frames<'_> {
 pub struct Frames<'a> {
     reader: Reader<'a>,
     dialect: Dialect,
+}
+
+impl Frames<'_> {
+    /// The bytes of the payload that were not read yet.
+    pub fn remaining(&self) -> usize {
+        self.reader.remaining()
+    }
 }
 
 impl<'a> Iterator for Frames<'a> {
@@ -140,6 +148,9 @@ fn read_body<'a>(
         FrameType::HANDSHAKE_DONE => Frame::HandshakeDone,
         FrameType::IMMEDIATE_ACK => Frame::ImmediateAck,
         FrameType::ACK_FREQUENCY => Frame::AckFrequency(AckFrequency::decode(reader)?),
+        FrameType::FEC_SID => Frame::FecSid(FecSid::decode(reader)?),
+        FrameType::FEC_REPAIR => Frame::FecRepair(FecRepair::decode(reader)?),
+        FrameType::FEC_RECOVERED => Frame::FecRecovered(FecRecovered::decode(reader)?),
         FrameType::TIMESTAMP => Frame::Timestamp(Timestamp::decode(reader)?),
         FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
             Frame::ObservedAddress(ObservedAddress::decode(reader, frame_type)?)

@@ -13,6 +13,7 @@ mod connection_id;
 mod crypto;
 mod datagram;
 mod decode;
+mod fec;
 mod flow_control;
 mod new_token;
 mod observed_address;
@@ -29,6 +30,7 @@ pub use connection_id::{NewConnectionId, RetireConnectionId};
 pub use crypto::Crypto;
 pub use datagram::Datagram;
 pub use decode::{FrameError, Frames, frames};
+pub use fec::{FecRecovered, FecRepair, FecSid};
 pub use flow_control::{DataBlocked, MaxData, MaxStreamData, MaxStreams, StreamDataBlocked, StreamsBlocked};
 pub use new_token::NewToken;
 pub use observed_address::ObservedAddress;
@@ -96,6 +98,12 @@ pub enum Frame<'a> {
     Timestamp(Timestamp),
     /// Tells the peer its address, as this end sees it.
     ObservedAddress(ObservedAddress),
+    /// What follows in the packet is protected by forward erasure correction.
+    FecSid(FecSid),
+    /// A repair symbol of forward erasure correction.
+    FecRepair(FecRepair<'a>),
+    /// Tells what forward erasure correction has recovered.
+    FecRecovered(FecRecovered),
     /// Asks for an acknowledgement without delay (draft-ietf-quic-ack-frequency §5).
     ImmediateAck,
 }
@@ -139,6 +147,9 @@ impl Frame<'_> {
             Self::AckFrequency(_) => FrameType::ACK_FREQUENCY,
             Self::ImmediateAck => FrameType::IMMEDIATE_ACK,
             Self::Timestamp(_) => FrameType::TIMESTAMP,
+            Self::FecSid(_) => FrameType::FEC_SID,
+            Self::FecRepair(_) => FrameType::FEC_REPAIR,
+            Self::FecRecovered(_) => FrameType::FEC_RECOVERED,
             Self::ObservedAddress(frame) => frame.frame_type(),
         }
     }
@@ -184,6 +195,8 @@ impl Frame<'_> {
             }
             // draft-ietf-quic-ack-frequency §3: min_ack_delay, which permits them, is not remembered for 0-RTT.
             Self::AckFrequency(_) | Self::ImmediateAck => kind == PacketKind::OneRtt,
+            // What permits them is not remembered for 0-RTT.
+            Self::FecSid(_) | Self::FecRepair(_) | Self::FecRecovered(_) => kind == PacketKind::OneRtt,
             // draft-huitema-quic-ts §2.2.
             Self::Timestamp(_) => kind == PacketKind::OneRtt,
             Self::NewConnectionId(frame) => match kind {
@@ -232,6 +245,9 @@ impl Frame<'_> {
             Self::Datagram(frame) => frame.encoded_len(),
             Self::AckFrequency(frame) => frame.encoded_len(),
             Self::Timestamp(frame) => frame.encoded_len(),
+            Self::FecSid(_) => FecSid::LEN,
+            Self::FecRepair(frame) => frame.encoded_len(),
+            Self::FecRecovered(frame) => frame.encoded_len(),
             Self::ObservedAddress(frame) => frame.encoded_len(),
         }
     }
@@ -266,6 +282,9 @@ impl Frame<'_> {
             Self::Datagram(frame) => frame.encode(writer),
             Self::AckFrequency(frame) => frame.encode(writer),
             Self::Timestamp(frame) => frame.encode(writer),
+            Self::FecSid(frame) => frame.encode(writer),
+            Self::FecRepair(frame) => frame.encode(writer),
+            Self::FecRecovered(frame) => frame.encode(writer),
             Self::ObservedAddress(frame) => frame.encode(writer),
         }
     }

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::time::Duration;
 
 use super::{
-    AVAILABLE_VERSIONS_MAX, AddressDiscovery, ParameterProblem, PreferredAddress, TimeStamps,
+    AVAILABLE_VERSIONS_MAX, AddressDiscovery, FecParameters, ParameterProblem, PreferredAddress, TimeStamps,
     VersionInformation,
 };
 use crate::{ConnectionId, PathId, Reader, ResetToken, VarInt, Version, Writer};
@@ -110,6 +110,31 @@ impl Codec for Microseconds {
 fn units_rounded_up(value: Duration, unit: Duration) -> VarInt {
     let units = value.as_nanos().div_ceil(unit.as_nanos());
     VarInt::saturating(u64::try_from(units).unwrap_or(u64::MAX))
+}
+
+/// What a decoder for forward erasure correction takes.
+pub(super) enum Fec {}
+
+impl Codec for Fec {
+    type Value = FecParameters;
+    fn read(reader: &mut Reader<'_>) -> Result<FecParameters, ParameterProblem> {
+        let value = FecParameters {
+            version: reader.varint()?,
+            schemes: reader.varint()?,
+            window: reader.varint()?,
+            symbol: reader.varint()?,
+        };
+        if value.version != FecParameters::VERSION {
+            // Other versions may say more.
+            reader.bytes(reader.remaining())?;
+        }
+        Ok(value)
+    }
+    fn write(value: &FecParameters, out: &mut Vec<u8>) {
+        for number in [value.version, value.schemes, value.window, value.symbol] {
+            put_varint(out, number);
+        }
+    }
 }
 
 /// A role in address discovery.

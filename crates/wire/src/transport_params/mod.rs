@@ -84,6 +84,8 @@ pub struct TransportParameters {
     /// What the sender of this does and wants in address discovery (draft-ietf-quic-address-discovery §3). None is without
     /// the extension.
     pub address_discovery: Option<AddressDiscovery>,
+    /// What the sender of this can recover by forward erasure correction. None is without the extension.
+    pub fec: Option<FecParameters>,
     /// The shortest delay of acknowledgements that can be asked for, in microseconds on the wire; at most
     /// `max_ack_delay` (draft-ietf-quic-ack-frequency §3). None is without the extension.
     pub min_ack_delay: Option<Duration>,
@@ -139,6 +141,28 @@ impl AddressDiscovery {
     }
 }
 
+/// What a decoder for forward erasure correction takes: how its end announces that it has one. A parameter of our own.
+///
+/// On the wire: the version, the bitmap, the window, the longest symbol, all variable-length integers. What follows them in
+/// other versions is ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FecParameters {
+    /// The version of the frames. Others than [`FecParameters::VERSION`] are as if the parameter were absent.
+    pub version: VarInt,
+    /// The codes that it knows: bit 0 for XOR, 1 for Reed-Solomon with a Cauchy matrix, 2 for sliding-window random linear codes
+    /// (RFC 8681).
+    pub schemes: VarInt,
+    /// The most source symbols that a repair symbol may cover, and that are looked at.
+    pub window: VarInt,
+    /// The most bytes of a source symbol.
+    pub symbol: VarInt,
+}
+
+impl FecParameters {
+    /// The version that this implementation speaks.
+    pub const VERSION: VarInt = VarInt::from_u32(1);
+}
+
 /// An address to which a server wants its client to move after the handshake (RFC 9000 §9.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreferredAddress {
@@ -188,6 +212,7 @@ impl Default for TransportParameters {
             version_information: None,
             time_stamps: None,
             address_discovery: None,
+            fec: None,
             min_ack_delay: None,
             initial_max_path_id: None,
         }

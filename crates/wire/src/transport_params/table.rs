@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::codec::{
-    Cid, Codec, Discovery, Flag, Microseconds, Milliseconds, NonZeroMilliseconds, NonZeroNumber, Number,
+    Cid, Codec, Discovery, Fec, Flag, Microseconds, Milliseconds, NonZeroMilliseconds, NonZeroNumber, Number,
     Optional, Path, Preferred, SmallNumber, Stamps, Token, Versions,
 };
 use super::{ParameterProblem, PreferredAddress, STREAMS_MAX, TransportParameters, VersionInformation};
@@ -95,6 +95,8 @@ rows! {
     0x3e "initial_max_path_id" Either initial_max_path_id: Optional<Path>;
     // RFC 9287 §3.
     0x2ab2 "grease_quic_bit" Either grease_quic_bit: Flag;
+    // Our own: forward erasure correction.
+    0x3fed "fec" Either fec: Optional<Fec>;
     // draft-huitema-quic-ts §2.1.
     0x7158 "enable_time_stamp" Either time_stamps: Optional<Stamps>;
     // draft-ietf-quic-address-discovery §3.

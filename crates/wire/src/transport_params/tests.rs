@@ -70,6 +70,12 @@ fn all() -> TransportParameters {
         }),
         time_stamps: Some(TimeStamps::Both),
         address_discovery: Some(AddressDiscovery::Both),
+        fec: Some(FecParameters {
+            version: FecParameters::VERSION,
+            schemes: VarInt::from_u32(3),
+            window: VarInt::from_u32(256),
+            symbol: VarInt::from_u32(1_500),
+        }),
         min_ack_delay: Some(Duration::from_millis(1)),
         initial_max_path_id: Some(PathId(u32::MAX)),
     }
@@ -107,6 +113,18 @@ fn the_table_knows_each_number_once_and_no_reserved_one() {
         assert_ne!(row.id % 31, 27, "{} is reserved", row.name);
     }
     assert_eq!(split(&all().write(Side::Server, None)).len(), ROWS.len(), "all() leaves a parameter out");
+}
+
+#[test]
+fn what_other_versions_add_to_the_parameter_of_erasure_correction_is_ignored() {
+    let read = |version: u8| {
+        let bytes = [0x7f, 0xed, 7, version, 2, 0x41, 0, 0x40, 200, 9];
+        TransportParameters::read(Side::Client, &bytes)
+    };
+    let fec = read(2).unwrap().fec.unwrap();
+    let fields = [fec.version, fec.schemes, fec.window, fec.symbol].map(VarInt::get);
+    assert_eq!(fields, [2, 2, 256, 200]);
+    assert!(read(1).is_err(), "this version says no more");
 }
 
 #[test]
@@ -149,6 +167,7 @@ fn each_parameter_has_its_number_and_layout() {
         (0x20, vec![0x80, 0, 0xff, 0xff]),
         (0x3e, vec![0xc0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]),
         (0x2ab2, vec![]),
+        (0x3fed, vec![1, 3, 0x41, 0, 0x45, 0xdc]),
         (0x7158, vec![3]),
         (0x9f81_a176, vec![2]),
         (0xff04_de1b, vec![0x43, 0xe8]),

@@ -17,7 +17,7 @@ fn error(bytes: &[u8], dialect: Dialect) -> FrameError {
 fn illegal_frames_of_either_dialect() {
     let token = [0; 16];
     let two_to_the_60_and_one = [0xd0, 0, 0, 0, 0, 0, 0, 1];
-    let table: [(&[&[u8]], u64, TransportErrorCode, &str); 30] = [
+    let table: [(&[&[u8]], u64, TransportErrorCode, &str); 35] = [
         (&[&[0x02], b"\x05\x00\x00\x06"], 0x02, ENCODING, "an ACK range falls below zero"),
         (&[&[0x02], b"\x05\x00\x01\x04\x00\x00"], 0x02, ENCODING, "an ACK range falls below zero"),
         (&[&[0x03], b"\x05\x00\x01\x00\x01\x03"], 0x03, ENCODING, "an ACK range falls below zero"),
@@ -38,6 +38,11 @@ fn illegal_frames_of_either_dialect() {
         (&[&[0x18], b"\x01\x00\xff", &[0; 255], &token], 0x18, ENCODING, "the connection ID is too long"),
         (&[&[0x18], b"\x01\x02\x01x", &token], 0x18, ENCODING, "a connection ID that retires itself"),
         (&[&[0x1c], b"\x00\x00\x10x"], 0x1c, ENCODING, "the frame is truncated"),
+        (&[b"\x7f\xec"], 0x3fec, ENCODING, "the frame is truncated"),
+        (&[b"\x7f\xed\x40\x01\x00\x00\x00\x00\x01x"], 0x3fed, ENCODING, "the repair symbol is too short"),
+        (&[b"\x7f\xed\x41\x00\x00\x00\x00\x00\x02xy"], 0x3fed, ENCODING, "there is no such erasure code"),
+        (&[b"\x7f\xee\x00\x41\x00"], 0x3fee, ENCODING, "more symbols were recovered than there can be"),
+        (&[b"\x7f\xee", &MAX, b"\x01"], 0x3fee, ENCODING, "more symbols were recovered than there can be"),
         (&[&[0x31], b"\x10x"], 0x31, ENCODING, "the frame is truncated"),
         (&[&[0x24], b"\x04\x00\x05\x06"], 0x24, ENCODING, "the reliable size is larger than the final size"),
         (&[&[0x24], b"\x04\x00\x05\x80\x00"], 0x24, ENCODING, "the frame is truncated"),

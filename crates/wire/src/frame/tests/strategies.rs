@@ -117,6 +117,13 @@ pub(super) fn any_frame(dialect: Dialect) -> impl Strategy<Value = Frame<'static
             .prop_map(|(code, reason)| F::ConnectionClose(ConnectionClose { code, reason })),
         any_bytes(0).prop_map(|data| F::Datagram(Datagram { data })),
         any_ack_frequency().prop_map(F::AckFrequency),
+        any::<u16>().prop_map(|id| F::FecSid(FecSid { id })),
+        (any::<(u8, u16, u8, u16)>(), any_bytes(2)).prop_map(|((scheme, first, more, key), symbol)| {
+            F::FecRepair(FecRepair { scheme, first, more, key, symbol })
+        }),
+        (0..VarInt::MAX.get() - 255, any::<u8>()).prop_map(|(first, more)| {
+            F::FecRecovered(FecRecovered { first: VarInt::saturating(first), more })
+        }),
         any_varint().prop_map(|time| F::Timestamp(Timestamp { time })),
         (any_varint(), any::<std::net::IpAddr>(), any::<u16>())
             .prop_map(|(sequence, ip, port)| F::ObservedAddress(ObservedAddress { sequence, ip, port })),

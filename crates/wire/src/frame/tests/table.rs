@@ -69,6 +69,19 @@ fn plain_rows() -> Vec<Row> {
         (F::HandshakeDone, b"\x1e", "1", ""),
         (F::Datagram(Datagram { data: b"now" }), b"\x31\x03now", "01", ""),
         (F::ImmediateAck, b"\x1f", "1", ""),
+        (F::FecSid(FecSid { id: 0x1234 }), b"\x7f\xec\x12\x34", "1", ""),
+        (
+            F::FecRepair(FecRepair { scheme: 1, first: 0x1234, more: 255, key: 300, symbol: b"sum" }),
+            b"\x7f\xed\x01\x12\x34\xff\x41\x2c\x03sum",
+            "1",
+            "",
+        ),
+        (
+            F::FecRecovered(FecRecovered { first: varint(70_000), more: 1 }),
+            b"\x7f\xee\x80\x01\x11\x70\x01",
+            "1",
+            "",
+        ),
         (F::Timestamp(Timestamp { time: varint(300) }), b"\x42\xf5\x41\x2c", "1", "N"),
         (
             F::ObservedAddress(ObservedAddress {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{AVAILABLE_VERSIONS_MAX, ROWS, STREAMS_MAX, cid, parameter, read_is_legal};
 use crate::{
-    AddressDiscovery, ConnectionId, PathId, PreferredAddress, ResetToken, Side, TimeStamps,
+    AddressDiscovery, ConnectionId, FecParameters, PathId, PreferredAddress, ResetToken, Side, TimeStamps,
     TransportParameters, VarInt, Version, VersionInformation,
 };
 
@@ -58,6 +58,7 @@ prop_compose! {
             TimeStamps::Send,
             TimeStamps::Both,
         ])),
+        fec in prop::option::of([varint(63), varint(VarInt::MAX.get()), varint(VarInt::MAX.get()), varint(VarInt::MAX.get())]),
         discovery in prop::option::of(prop::sample::select(vec![
             AddressDiscovery::Provide,
             AddressDiscovery::Receive,
@@ -85,6 +86,7 @@ prop_compose! {
             min_ack_delay: min_ack_delay.map(|part: f64| Duration::from_micros((part * max_ack_delay as f64 * 1e3) as u64)),
             time_stamps,
             address_discovery: discovery,
+            fec: fec.map(|[version, schemes, window, symbol]| FecParameters { version, schemes, window, symbol }),
             initial_max_path_id: path.map(PathId),
             ..Default::default()
         }
