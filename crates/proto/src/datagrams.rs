@@ -267,6 +267,11 @@ impl Datagrams {
         self.unblock();
     }
 
+    /// The length of the frame that is written next.
+    pub(crate) fn next_frame_len(&self) -> Option<usize> {
+        self.outgoing.first().map(|data| Datagram { data }.encoded_len())
+    }
+
     /// Wakes an application that waits for room, if there is some.
     fn unblock(&mut self) {
         if self.send_blocked && self.outgoing.is_half_empty() {

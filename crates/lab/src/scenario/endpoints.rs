@@ -1,9 +1,9 @@
 //! The configuration of the ends: `[endpoints]` for both, `[client]` and `[server]` for one.
 
-use fulmar_proto::{TimerStyle, TransportConfig};
+use fulmar_proto::{FecCode, FecConfig, FecMode, TimerStyle, TransportConfig};
 use serde::Deserialize;
 
-use super::values::{Millis, Seconds};
+use super::values::{Millis, Probability, Seconds};
 
 /// Settings of an end, or of both, named like the fields of [`TransportConfig`]. What is not given keeps its
 /// default.
@@ -29,6 +29,40 @@ pub(crate) struct EndpointSpec {
     ack_frequency: Option<bool>,
     preemptive_repeat: Option<bool>,
     timers: Option<TimersSpec>,
+    fec: Option<FecSpec>,
+    fec_code: Option<FecCodeSpec>,
+    fec_overhead_max: Option<Probability>,
+    fec_window: Option<u16>,
+}
+
+/// Whether there is forward erasure correction, and in which mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+enum FecSpec {
+    Off,
+    Mode(FecMode),
+}
+
+impl TryFrom<String> for FecSpec {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "off" => Ok(Self::Off),
+            mode => mode.parse().map(Self::Mode).map_err(|error| format!("{error}, and not off")),
+        }
+    }
+}
+
+/// The code of repair symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct FecCodeSpec(FecCode);
+
+impl TryFrom<String> for FecCodeSpec {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: fulmar_proto::FecSettingError| error.to_string())
+    }
 }
 
 /// How timers are derived from the round-trip time.
@@ -61,6 +95,23 @@ impl EndpointSpec {
         set(&mut config.ack_frequency, self.ack_frequency);
         set(&mut config.preemptive_repeat, self.preemptive_repeat);
         set(&mut config.timers, self.timers.map(TimersSpec::style));
+        match self.fec {
+            Some(FecSpec::Off) => config.fec = None,
+            Some(FecSpec::Mode(mode)) => config.fec.get_or_insert_default().mode = mode,
+            None => {}
+        }
+        // Without erasure correction its details mean nothing.
+        if let Some(fec) = &mut config.fec {
+            self.apply_fec(fec);
+        }
+    }
+}
+
+impl EndpointSpec {
+    fn apply_fec(self, fec: &mut FecConfig) {
+        set(&mut fec.code, self.fec_code.map(|code| code.0));
+        set(&mut fec.overhead_max, self.fec_overhead_max.map(|part| part.0));
+        set(&mut fec.window, self.fec_window);
     }
 }
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::congestion::CongestionControl;
 use crate::crypto::KeyUpdatePolicy;
-use crate::ext::MIN_ACK_DELAY;
+use crate::ext::{FecConfig, MIN_ACK_DELAY};
 use crate::rtt::{INITIAL_RTT, TimerStyle};
 use crate::streams::{ReceiveCredit, StreamsConfig};
 
@@ -123,6 +123,9 @@ pub struct TransportConfig {
     /// (draft-huitema-quic-ts), to tell the delays of the two directions apart: `ConnectionStats::one_way`. Each
     /// acknowledgement grows by about six bytes. Default `None`: neither.
     pub time_stamps: Option<TimeStamps>,
+    /// Forward erasure correction, where the peer has it, too: repair symbols replace lost packets without a retransmission.
+    /// Default `None`: off, in both directions.
+    pub fec: Option<FecConfig>,
     /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
     /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
@@ -165,6 +168,7 @@ impl Default for TransportConfig {
             grease_quic_bit: true,
             address_discovery: None,
             time_stamps: None,
+            fec: None,
             ecn: true,
             log_entries: 0,
         }
@@ -236,6 +240,9 @@ impl TransportConfig {
         check(self.connection_ids >= 2, "connection_ids", "under 2")?;
         check(self.connection_ids <= CONNECTION_IDS_MAX, "connection_ids", "more than 8")?;
         check(self.max_ack_delay < Duration::from_millis(1 << 14), "max_ack_delay", "2^14 ms or more")?;
+        if let Some(problem) = self.fec.as_ref().and_then(FecConfig::problem) {
+            return Err(ConfigError { field: "fec", problem });
+        }
         let KeyUpdatePolicy { packets, bytes } = self.key_update;
         check(packets != Some(0) && bytes != Some(0), "key_update", "zero; use None for never")?;
         check(self.log_entries <= LOG_ENTRIES_MAX, "log_entries", "more than 2^26")?;

@@ -6,6 +6,7 @@ use super::address_tokens::AddressTokens;
 use super::extensions::Extensions;
 use super::handshake::HandshakeState;
 use super::write_order::Writers;
+use crate::ext::Protected;
 use crate::ids::SpaceId;
 use crate::packet::SentFrame;
 use crate::path::{Paths, Pending};
@@ -55,6 +56,13 @@ impl<'c> Owners<'c> {
         for token in frames {
             let bits = self.deliver_one(space, token, fate);
             self.paths.raise(bits);
+        }
+    }
+
+    /// Says again what forward erasure correction has given up.
+    pub(super) fn resend(&mut self, released: &[Protected]) {
+        for (path, frames) in released {
+            self.deliver(SpaceId::Data(*path), frames, Fate::Lost);
         }
     }
 
@@ -141,6 +149,18 @@ impl<'c> Owners<'c> {
                     tuple.observation.on_delivery(*sequence, acked);
                 }
                 Pending::ADDRESS
+            }
+            SentFrame::FecRepair { first, count } => {
+                if let Some(sender) = self.extensions.fec_sender().filter(|_| fate != Fate::Probed) {
+                    sender.on_repair_delivery(*first, *count, acked);
+                }
+                Pending::FEC
+            }
+            SentFrame::FecRecovered(report) => {
+                if let Some(fec) = self.extensions.fec.as_mut().filter(|_| !acked) {
+                    fec.on_report_lost(*report);
+                }
+                Pending::FEC
             }
             // A PING has done what it could.
             SentFrame::Ping => Pending::NONE,

@@ -11,7 +11,7 @@ use fulmar_wire::{
 };
 
 use super::Connection;
-use super::delivery::Owners;
+use super::delivery::{Fate, Owners};
 use super::handshake::Progress;
 use super::migration::OffPathArrival;
 use super::outbox::Outbox;
@@ -35,7 +35,6 @@ pub(super) enum Origin {
     Packet,
     /// In what forward erasure correction made again of a packet that was lost: its frames count, the packet is
     /// not acknowledged, and nothing is learned of the path.
-    #[expect(dead_code, reason = "the extension for forward erasure correction gives such frames")]
     Recovered,
 }
 
@@ -171,7 +170,16 @@ impl Receivers<'_> {
             }
             Frame::ObservedAddress(observed) => self.on_observed_address(cx, observed)?,
             Frame::ImmediateAck => self.on_immediate_ack(cx)?,
-            Frame::FecSid(_) | Frame::FecRepair(_) | Frame::FecRecovered(_) => return Err(not_negotiated()),
+            Frame::FecSid(sid) => extensions.fec_receiver().ok_or_else(not_negotiated)?.on_sid(sid)?,
+            Frame::FecRepair(repair) => {
+                extensions.fec_receiver().ok_or_else(not_negotiated)?.on_repair(repair)?;
+            }
+            Frame::FecRecovered(report) => {
+                let delivered = extensions.fec_sender().ok_or_else(not_negotiated)?.on_recovered(report)?;
+                for (path, frames) in delivered {
+                    self.owners.deliver(SpaceId::Data(path), &frames, Fate::Acked);
+                }
+            }
             Frame::ConnectionClose(close) => {
                 let reason = Bytes::copy_from_slice(close.reason);
                 return Ok(Consequence::Closed(Box::new(ConnectionError::from_peer(close.code, reason))));
@@ -268,6 +276,8 @@ fn who_may_answer(frame: &Frame<'_>) -> Pending {
         Frame::Padding | Frame::Ping | Frame::Ack(_) | Frame::Timestamp(_) | Frame::ImmediateAck => {
             Pending::NONE
         }
+        // What was recovered is told when it is handed on.
+        Frame::FecSid(_) | Frame::FecRepair(_) | Frame::FecRecovered(_) => Pending::NONE,
         Frame::Stream(_) => Pending::STREAMS.with(Pending::TOKENS),
         Frame::MaxData(_) | Frame::MaxStreamData(_) | Frame::DataBlocked(_) | Frame::StreamDataBlocked(_) => {
             Pending::STREAMS

@@ -4,7 +4,7 @@ use fulmar_base::{Instant, Rng};
 use fulmar_wire::TransportParameters;
 
 use crate::config::TransportConfig;
-use crate::ext::{AckFrequency, AddressDiscovery, QuicBit, Timestamps};
+use crate::ext::{AckFrequency, AddressDiscovery, Fec, FecReceiver, FecSender, QuicBit, Timestamps};
 
 /// The extensions in use; one that is not has no state.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(super) struct Extensions {
     pub(super) address_discovery: Option<AddressDiscovery>,
     pub(super) quic_bit: Option<QuicBit>,
     pub(super) timestamps: Option<Timestamps>,
+    /// In a box: connections without it, which are most, have no place for it.
+    pub(super) fec: Option<Box<Fec>>,
 }
 
 impl Extensions {
@@ -28,8 +30,21 @@ impl Extensions {
             ack_frequency: config.min_ack_delay().map(|min| AckFrequency::new(min, peer)),
             address_discovery: AddressDiscovery::new(now, config.address_discovery, peer.address_discovery),
             timestamps: Timestamps::new(now, config.time_stamps, peer),
+            fec: Fec::new(config.fec.as_ref(), peer.fec.as_ref()).map(Box::new),
             quic_bit: greases.then(|| QuicBit::new(rng.fork())),
         }
+    }
+
+    /// What makes repair symbols, if this end does.
+    #[inline]
+    pub(super) fn fec_sender(&mut self) -> Option<&mut FecSender> {
+        self.fec.as_mut()?.sender.as_mut()
+    }
+
+    /// What recovers lost packets, if this end does.
+    #[inline]
+    pub(super) fn fec_receiver(&mut self) -> Option<&mut FecReceiver> {
+        self.fec.as_mut()?.receiver.as_mut()
     }
 
     /// The QUIC bit of the next packet (RFC 9287 §3.1).

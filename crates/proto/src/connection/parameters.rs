@@ -9,6 +9,7 @@ use super::{Connection, ConnectionSetup};
 use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
+use crate::ext::FecConfig;
 
 /// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
 pub(super) struct OfServer {
@@ -45,6 +46,7 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         reset_stream_at: limits.reset_stream_at,
         time_stamps: transport.time_stamps,
         address_discovery: transport.address_discovery,
+        fec: transport.fec.as_ref().map(FecConfig::parameters),
         grease_quic_bit: transport.grease_quic_bit,
         max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),
         ..TransportParameters::default()

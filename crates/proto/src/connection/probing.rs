@@ -223,7 +223,7 @@ impl Recovery<'_> {
     /// What waits is of use whatever became of the packets in flight. What they said is not, if they have arrived: a
     /// radio may only have stopped. If they are lost, the acknowledgement of the probe tells that.
     fn probe(&mut self, space: SpaceId, probes: u8) {
-        let Owners { handshake, paths, streams, .. } = &mut self.owners;
+        let Owners { handshake, paths, streams, extensions, .. } = &mut self.owners;
         if let Some((numbers, _)) = space_and_tuples(paths, handshake, space) {
             numbers.probes.demand(probes);
         }
@@ -238,6 +238,15 @@ impl Recovery<'_> {
             if streams.has_data_to_send() {
                 return;
             }
+        }
+        // A repair symbol over all that is in flight replaces whichever packet is missing, where the oldest one is only a
+        // guess. If that did not help, packets are repeated.
+        if let SpaceId::Data(id) = space
+            && paths.get(id).is_some_and(|path| path.pto.backoff.count() == 1)
+            && let Some(sender) = extensions.fec_sender()
+            && sender.probe(id, probes)
+        {
+            return paths.raise(Pending::FEC);
         }
         self.repeat_oldest(space);
     }

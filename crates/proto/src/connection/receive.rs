@@ -1,8 +1,10 @@
 //! A datagram in: split, open each packet, and hand the frames on (RFC 9000 §12.2, RFC 9001 §5.5).
 
+use std::ops::Range;
+
 use bytes::BytesMut;
 use fulmar_base::Instant;
-use fulmar_wire::{ProtectedKind, ProtectedPacket, frames, read_packet};
+use fulmar_wire::{Frame, ProtectedKind, ProtectedPacket, frames, read_packet};
 
 use super::Connection;
 use super::dispatch::{Consequence, FrameContext, Origin};
@@ -17,9 +19,10 @@ use crate::crypto::trailing_token;
 use crate::datagram::{Datagram, Ecn};
 use crate::error::TransportError;
 use crate::events::ConnectionError;
+use crate::ext::may_be_protected;
 use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
-use crate::path::AntiAmplification;
+use crate::path::{AntiAmplification, Pending};
 use crate::rtt::TimerStyle;
 
 /// After so many probe timeouts in a row, the next packet that arrives is taken for the return of the path.
@@ -38,11 +41,24 @@ struct Arrival<'a> {
 }
 
 /// What the frames of a packet were.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct FramesSeen {
     ack_eliciting: bool,
     /// Whether one is more than a probe of a path.
     non_probing: bool,
+    /// Where in the payload its source symbol is, if it has one.
+    symbol: Range<usize>,
+}
+
+/// What a frame is to forward erasure correction.
+enum OfSymbol {
+    No,
+    /// It is part of a source symbol.
+    Yes,
+    /// It is part of a source symbol that was recovered before its packet has arrived, and must not count twice.
+    Known,
+    /// It may stand behind a source symbol, and is not part of it.
+    Padding,
 }
 
 const UNWANTED: Discard = Discard::Silently(PacketDropReason::Unwanted);
@@ -296,10 +312,38 @@ impl Connection {
         ecn: Ecn,
     ) -> Result<(), TransportError> {
         let seen = self.handle_frames(cx)?;
-        if self.lifecycle.is_open() && cx.origin == Origin::Packet {
+        if self.extensions.fec.is_some() && cx.space.is_data() && self.lifecycle.is_open() {
+            self.take_recovered(cx, seen.symbol.clone())?;
+        }
+        if self.lifecycle.is_open() {
             self.end_packet(cx, number, ecn, seen);
         }
         Ok(())
+    }
+
+    /// The frames of a packet were taken: lets the decoder have its source symbol, and takes the frames of what was
+    /// recovered by it, or by the repair symbols of the packet. Nothing else is learned of the lost packets: they are not
+    /// acknowledged, and did not take this path.
+    fn take_recovered(&mut self, cx: &FrameContext<'_>, symbol: Range<usize>) -> Result<(), TransportError> {
+        if let Some(receiver) = self.extensions.fec_receiver() {
+            receiver.end_packet(&cx.payload[symbol])?;
+        }
+        while self.lifecycle.is_open()
+            && let Some(frames) = self.extensions.fec_receiver().and_then(|fec| fec.next_recovered())
+        {
+            self.paths.raise(Pending::FEC);
+            let recovered =
+                FrameContext { origin: Origin::Recovered, payload: &frames, off_path: None, ..*cx };
+            self.handle_frames(&recovered)?;
+        }
+        self.resend_released(cx.now);
+        Ok(())
+    }
+
+    /// Sends again what was held back for repair symbols that did not help.
+    pub(super) fn resend_released(&mut self, now: Instant) {
+        let released = self.extensions.fec_sender().map(|sender| sender.take_released()).unwrap_or_default();
+        self.recovery(now).owners.resend(&released);
     }
 
     /// Hands the frames of a payload to their owners, until one of them has ended the connection.
@@ -318,6 +362,20 @@ impl Connection {
                 Some(Err(error)) => return Err(TransportError::from(*error)),
                 None => return Ok(seen),
             };
+            if self.extensions.fec.is_some() && cx.space.is_data() {
+                let end = cx.payload.len() - frames.remaining();
+                match self.is_of_symbol(cx, frame)? {
+                    OfSymbol::No => seen.symbol = end..end,
+                    OfSymbol::Yes => seen.symbol.end = end,
+                    OfSymbol::Known => {
+                        seen.symbol.end = end;
+                        seen.ack_eliciting = true;
+                        seen.non_probing = true;
+                        continue;
+                    }
+                    OfSymbol::Padding => {}
+                }
+            }
             if !frame.is_permitted_in(cx.kind) {
                 return Err(TransportError::protocol_violation("a frame in a packet that must not carry it")
                     .with_frame(frame.frame_type()));
@@ -338,6 +396,26 @@ impl Connection {
             })?;
             if !self.lifecycle.is_open() {
                 return Ok(seen);
+            }
+        }
+    }
+
+    /// What a frame is to forward erasure correction. The frames behind FEC_SID are the symbol, up to the last one that is
+    /// not padding.
+    fn is_of_symbol(&mut self, cx: &FrameContext<'_>, frame: &Frame<'_>) -> Result<OfSymbol, TransportError> {
+        let Some(receiver) = self.extensions.fec_receiver() else { return Ok(OfSymbol::No) };
+        let is_recovered = cx.origin == Origin::Recovered;
+        if !is_recovered && !receiver.is_in_symbol() {
+            return Ok(OfSymbol::No);
+        }
+        match frame {
+            Frame::Padding | Frame::Ping if !is_recovered => Ok(OfSymbol::Padding),
+            // A symbol whose frames were recovered: a datagram would come twice.
+            Frame::Datagram(_) if !is_recovered && receiver.is_known() => Ok(OfSymbol::Known),
+            _ if may_be_protected(frame) => Ok(OfSymbol::Yes),
+            _ => {
+                let error = "a frame in a source symbol that must not carry it";
+                Err(TransportError::protocol_violation(error).with_frame(frame.frame_type()))
             }
         }
     }

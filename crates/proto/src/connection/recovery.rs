@@ -15,7 +15,7 @@ use crate::error::TransportError;
 use crate::ext::AckFigures;
 use crate::ids::SpaceId;
 use crate::log::{ConnectionLog, LogEvent};
-use crate::packet::{SentFrames, SentPacket};
+use crate::packet::{SentFrames, SentPacket, SymbolId};
 use crate::path::{Path, Paths, Tuple, Tuples};
 use crate::space::{AckOutcome, LossContext, Losses, NumberSpace, RttSample};
 
@@ -101,6 +101,11 @@ impl Recovery<'_> {
             // What left over a tuple that is gone counts for none.
             if let Some(tuple) = tuples.get(packet.tuple).filter(|_| packet.in_flight) {
                 tuple.on_packet_acked(now, packet);
+            }
+            if let Some(symbol) = packet.symbol
+                && let Some(sender) = extensions.fec_sender()
+            {
+                sender.on_acked(symbol);
             }
         })?;
         if let SpaceId::Data(path) = space {
@@ -247,10 +252,26 @@ impl Recovery<'_> {
                 self.stats.bytes_lost += u64::from(size);
             }
         }
+        if let Some(symbol) = packet.symbol {
+            return self.on_symbol_lost(space, symbol, packet);
+        }
         if !packet.repeated {
-            // What a symbol may make again is not sent again before the symbol is given up.
-            let fate = if packet.symbol.is_some() { Fate::Held } else { Fate::Lost };
-            self.owners.deliver(space, &packet.frames, fate);
+            self.owners.deliver(space, &packet.frames, Fate::Lost);
+        }
+    }
+
+    /// A packet with a source symbol was lost: what the symbol may make again is not sent again before the symbol is given
+    /// up, and what the peer has recovered not at all.
+    fn on_symbol_lost(&mut self, space: SpaceId, symbol: SymbolId, packet: &SentPacket) {
+        let Owners { extensions, streams, .. } = &mut self.owners;
+        let Some(sender) = extensions.fec_sender() else { return };
+        // Without other data to send, to wait would save nothing.
+        let loss = sender.on_lost(symbol, streams.has_data_to_send());
+        if !packet.repeated {
+            let (unprotected, protected) = packet.frames.split_at(loss.unprotected.min(packet.frames.len()));
+            self.owners.deliver(space, unprotected, Fate::Lost);
+            let fate = if loss.resend { Fate::Lost } else { Fate::Held };
+            self.owners.deliver(space, protected, fate);
         }
     }
 

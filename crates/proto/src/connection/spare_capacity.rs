@@ -1,18 +1,22 @@
 //! What uses capacity that nothing else needs: a list of writers that are asked when nothing waits to be sent.
 //!
-//! The first: data that was lost once leaves twice when it is sent again. A transfer ends when its last byte arrives. On
+//! Data that was lost once leaves twice when it is sent again. A transfer ends when its last byte arrives. On
 //! a path that loses packets by chance some of the data that is sent again is lost as well, and each time that costs a
 //! round trip. Where the sender has nothing else to do, a second copy is cheap: there are as few of
 //! them as there were losses. The copies need room in the window and wait for the pacer like all that is sent, and no
 //! copy has a copy.
+//!
+//! Where forward erasure correction protects the ends of transfers, repair symbols take the place of the copies: one of them
+//! repairs any loss.
 
 use super::delivery::{Fate, Owners};
 use super::transmit::Sender;
 use crate::ids::SpaceId;
 use crate::packet::SentFrame;
+use crate::path::Pending;
 
 /// The writers, in the order of their priority. One that has something to send queues it with its owner.
-const WRITERS: [fn(&mut Sender<'_>); 1] = [repeat_preemptively];
+const WRITERS: [fn(&mut Sender<'_>); 2] = [repeat_preemptively, repair];
 
 /// Lets the writers queue what they have, one after the other, until there is something to send. Returns whether there is.
 pub(super) fn fill(sender: &mut Sender<'_>) -> bool {
@@ -24,7 +28,10 @@ pub(super) fn fill(sender: &mut Sender<'_>) -> bool {
 
 /// Queues what was sent again, and is in flight, once more.
 fn repeat_preemptively(sender: &mut Sender<'_>) {
-    if !sender.config.preemptive_repeat {
+    let has_repairs = |sender: &mut Sender<'_>| {
+        sender.parts.extensions.fec_sender().is_some_and(|fec| fec.protects_tails())
+    };
+    if !sender.config.preemptive_repeat || has_repairs(sender) {
         return;
     }
     let path = sender.parts.path_mut();
@@ -32,4 +39,23 @@ fn repeat_preemptively(sender: &mut Sender<'_>) {
     let frames: Vec<SentFrame> = resent.flat_map(|packet| packet.frames.iter().cloned()).collect();
     let space = SpaceId::Data(path.id);
     Owners::of(&mut sender.parts).deliver(space, &frames, Fate::Probed);
+}
+
+/// Lets forward erasure correction make repair symbols, and sends again what it has held back while there was other data.
+fn repair(sender: &mut Sender<'_>) {
+    let Some(fec) = sender.parts.extensions.fec_sender() else { return };
+    fec.release_held();
+    let released = fec.take_released();
+    if !released.is_empty() {
+        return Owners::of(&mut sender.parts).resend(&released);
+    }
+    let (now, tuple) = (sender.now, sender.tuple());
+    let has_room = tuple.congestion.window_left() >= u64::from(tuple.mtu());
+    let rtt = tuple.rtt.smoothed();
+    if let Some(fec) = sender.parts.extensions.fec_sender().filter(|_| has_room) {
+        fec.schedule(now, true, rtt);
+        if fec.has_repairs() {
+            sender.parts.path_mut().pending.raise(Pending::FEC);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::Connection;
 use crate::crypto::CipherSuite;
 use crate::datagram::FourTuple;
 use crate::datagrams::DatagramStats;
-use crate::ext::OneWayDelays;
+use crate::ext::{FecStats, OneWayDelays};
 use crate::path::Path;
 use crate::streams::StreamStats;
 
@@ -129,6 +129,8 @@ pub struct ConnectionStats {
     pub streams: StreamStats,
     /// Figures of unreliable datagrams.
     pub datagrams: DatagramStats,
+    /// Figures of forward erasure correction, if it was negotiated.
+    pub fec: Option<FecStats>,
 }
 
 /// A snapshot of the figures of one path.
@@ -227,6 +229,7 @@ impl Connection {
             version: self.handshake.versions.current,
             streams: self.streams.stats(),
             datagrams: self.datagrams.stats(),
+            fec: self.extensions.fec.as_ref().map(|fec| fec.stats()),
         }
     }
 }

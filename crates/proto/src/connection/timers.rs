@@ -20,6 +20,8 @@ pub enum TimerReason {
     Ack,
     /// An unreliable datagram will be of no use any more.
     Datagram,
+    /// Repair symbols are to be sent.
+    Repair,
     /// The pacer lets the next packets leave.
     Pacing,
     /// Old keys are discarded.
@@ -53,6 +55,7 @@ impl Connection {
             (self.pto_deadline().map(|(at, ..)| at), TimerReason::Probe),
             (ack_deadline(&self.paths, &self.handshake.spaces), TimerReason::Ack),
             (self.datagrams.next_timeout(), TimerReason::Datagram),
+            (self.extensions.fec.as_ref().and_then(|fec| fec.next_timeout()), TimerReason::Repair),
             (pacing, TimerReason::Pacing),
             (keys, TimerReason::Keys),
             (validation, TimerReason::Path),
@@ -106,6 +109,10 @@ impl Connection {
             self.on_loss_timeout(now);
         } else if let Some((_, path, space)) = self.pto_deadline().filter(|(at, ..)| *at <= now) {
             self.on_pto(now, path, space);
+        }
+        if let Some(sender) = self.extensions.fec_sender() {
+            sender.on_timeout(now);
+            self.resend_released(now);
         }
         // Acknowledgements and keys are looked after when packets are built.
     }

@@ -75,7 +75,7 @@ const BEFORE_ACK: [Writer; 2] = [
 
 /// What comes after it. Short frames that end a state of waiting come first; unreliable datagrams and streams last, as
 /// they fill whatever is left. So what forward erasure correction protects is the tail of the payload.
-const AFTER_ACK: [Writer; 9] = [
+const AFTER_ACK: [Writer; 11] = [
     Writer {
         bit: Pending::HANDSHAKE,
         wants: |c| c.handshake.tls.wants_to_send_done(),
@@ -103,6 +103,17 @@ const AFTER_ACK: [Writer; 9] = [
         wants: |c| c.wants_to_report_address(),
         write: |c, _, out| c.write_observed_address(out),
     },
+    Writer {
+        bit: Pending::FEC,
+        wants: |c| c.extensions.fec.as_ref().is_some_and(|fec| fec.wants_to_send()),
+        write: |c, _, out| {
+            if let Some(fec) = &mut c.extensions.fec {
+                fec.write_reports(out);
+            }
+        },
+    },
+    // From here on, frames are protected.
+    Writer { bit: Pending::DATA, wants: |_| false, write: |c, _, out| c.begin_symbol(out) },
     Writer { bit: Pending::STREAMS, wants: |_| false, write: |c, _, out| c.streams.write_control(out) },
     Writer {
         bit: Pending::DATAGRAMS,
@@ -214,6 +225,13 @@ impl Writers<'_> {
         if pending.has(tuple.bit) && allowance != Allowance::AcksOnly {
             (tuple.write)(self, now, out);
         }
+        // A repair symbol is as long as the longest of its source symbols, and needs a packet to itself.
+        if pending.has(Pending::FEC)
+            && is_full
+            && let Some(sender) = self.extensions.fec_sender()
+        {
+            sender.write(out);
+        }
     }
 
     fn write_after_ack(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
@@ -221,12 +239,45 @@ impl Writers<'_> {
         if pending == Pending::STREAMS {
             // Bulk data, and nothing else.
             self.write_ack_frequency(out);
+            self.begin_symbol(out);
             self.streams.write_control(out);
-            return self.streams.write_data(out);
+            self.streams.write_data(out);
+            return self.end_symbol(now, out);
         }
         for writer in &AFTER_ACK {
             if pending.has(writer.bit) {
                 (writer.write)(self, now, out);
+            }
+        }
+        self.end_symbol(now, out);
+    }
+
+    /// Lets forward erasure correction protect what follows. An unreliable datagram that would not fit then is not protected,
+    /// as it cannot be cut.
+    #[inline]
+    fn begin_symbol(&mut self, out: &mut FrameWriter<'_>) {
+        if self.extensions.fec.is_none() {
+            return;
+        }
+        let is_possible = self.handshake.is_complete() && !self.handshake.sends_zero_rtt();
+        let datagram = self.datagrams.next_frame_len();
+        if let Some(sender) = self.extensions.fec_sender().filter(|_| is_possible) {
+            sender.begin(datagram, out);
+        }
+    }
+
+    #[inline]
+    fn end_symbol(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
+        if self.extensions.fec.is_none() {
+            return;
+        }
+        let (path, rtt) = (self.path().id, self.path().tuple.rtt.smoothed());
+        if let Some(sender) = self.extensions.fec_sender() {
+            sender.end_symbol(now, path, out);
+            // Whether there is nothing else to send is found out when others were asked.
+            sender.schedule(now, false, rtt);
+            if sender.has_repairs() {
+                self.path_mut().pending.raise(Pending::FEC);
             }
         }
     }

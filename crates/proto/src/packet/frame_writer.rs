@@ -1,7 +1,7 @@
 //! The payload of the packet that is being built.
 
 use fulmar_base::Instant;
-use fulmar_wire::{AckEncoder, AckWritten, Dialect, Frame, StreamHeader, StreamId, VarInt, Writer};
+use fulmar_wire::{AckEncoder, AckWritten, Dialect, FecSid, Frame, StreamHeader, StreamId, VarInt, Writer};
 
 use super::{SentFrame, SentFrames, SymbolId};
 use crate::log::{ACK_DELAY_EXPONENT, ConnectionLog, LogEvent};
@@ -21,7 +21,18 @@ pub(crate) struct FrameWriter<'a> {
     /// Bytes at the end of the payload that are kept for [`FrameWriter::write_tail`].
     tail: usize,
     symbol: Option<SymbolId>,
+    /// Where the source symbol begins, if one is being written: in the payload, and among the tokens.
+    open: Option<OpenSymbol>,
     log: Option<(Instant, &'a mut ConnectionLog)>,
+}
+
+/// A source symbol that is being written.
+#[derive(Clone, Copy)]
+struct OpenSymbol {
+    sid: FecSid,
+    symbol: SymbolId,
+    start: usize,
+    tokens: usize,
 }
 
 /// What a [`FrameWriter`] wrote.
@@ -53,6 +64,7 @@ impl<'a> FrameWriter<'a> {
             resends: false,
             tail: 0,
             symbol: None,
+            open: None,
             log: None,
         }
     }
@@ -80,11 +92,31 @@ impl<'a> FrameWriter<'a> {
         self.write_untracked(frame)
     }
 
-    /// What follows is protected by forward erasure correction, as this symbol: its loss is held back until the symbol
-    /// is made again or given up.
-    #[cfg_attr(not(test), expect(dead_code, reason = "forward erasure correction names its symbols"))]
-    pub(crate) fn protect(&mut self, symbol: SymbolId) {
+    /// What follows is protected by forward erasure correction, as this symbol of at most `len` bytes: its loss is held back
+    /// until the symbol is made again or given up. Nothing but PING may follow it in the packet.
+    pub(crate) fn begin_symbol(&mut self, sid: FecSid, symbol: SymbolId, len: usize) {
+        debug_assert_eq!(self.tail, 0, "a symbol reaches to the end of the packet");
+        if self.space() <= FecSid::LEN {
+            return;
+        }
+        sid.encode(&mut self.writer);
+        self.writer.limit(len);
+        self.open = Some(OpenSymbol { sid, symbol, start: self.writer.len(), tokens: self.frames.len() });
+    }
+
+    /// Ends the symbol. Returns its bytes, its tokens, and how many tokens came before them; `None` if no symbol was begun,
+    /// or nothing was written into it, which is then as if it had not been begun.
+    pub(crate) fn end_symbol(&mut self) -> Option<(&[u8], &[SentFrame], usize)> {
+        let OpenSymbol { sid, symbol, start, tokens } = self.open.take()?;
+        if self.writer.len() == start {
+            self.writer.rewind(start - FecSid::LEN);
+            return None;
+        }
+        if let Some((now, log)) = &mut self.log {
+            log.push_frame(*now, &Frame::FecSid(sid), ACK_DELAY_EXPONENT);
+        }
         self.symbol = Some(symbol);
+        Some((self.writer.written_from(start), &self.frames[tokens..], tokens))
     }
 
     /// Whether nothing was written yet.

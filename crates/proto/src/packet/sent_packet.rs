@@ -1,7 +1,7 @@
 //! What is remembered of a packet that was sent.
 
 use fulmar_base::Instant;
-use fulmar_wire::{Dir, PathId, StreamId};
+use fulmar_wire::{Dir, FecRecovered, PathId, StreamId};
 use smallvec::SmallVec;
 
 use crate::congestion::{DeliverySnapshot, PacketInFlight};
@@ -66,10 +66,17 @@ pub(crate) enum SentFrame {
         path: PathId,
         sequence: u64,
     },
+    /// A repair symbol over so many source symbols from the first on.
+    FecRepair {
+        first: u64,
+        count: u16,
+    },
+    /// A report of recovered source symbols.
+    FecRecovered(FecRecovered),
     Ping,
 }
 
-/// Names a source symbol of forward erasure correction within a connection.
+/// Names a source symbol of forward erasure correction within a connection, by the low bits of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SymbolId(pub(crate) u32);
 

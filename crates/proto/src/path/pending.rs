@@ -23,8 +23,10 @@ impl Pending {
     pub(crate) const STREAMS: Self = Self(1 << 7);
     /// Data of the application, of either kind.
     pub(crate) const DATA: Self = Self(Self::DATAGRAMS.0 | Self::STREAMS.0);
+    /// Repair symbols of forward erasure correction, and reports of what it has recovered.
+    pub(crate) const FEC: Self = Self(1 << 8);
     /// After what happens rarely, everybody is asked.
-    pub(crate) const ALL: Self = Self((1 << 8) - 1);
+    pub(crate) const ALL: Self = Self((1 << 9) - 1);
 
     /// Whether one of `bits` is raised.
     #[inline]

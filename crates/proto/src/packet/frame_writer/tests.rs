@@ -27,7 +27,28 @@ fn room_that_is_kept_at_the_tail_is_left_by_all_other_frames() {
 fn the_record_names_the_symbol_that_protects_the_packet() {
     let mut payload = [0; 100];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-    out.write_untracked(&Frame::Ping);
-    out.protect(SymbolId(3));
-    assert_eq!(out.finish().symbol, Some(SymbolId(3)));
+    out.write(&Frame::Ping, SentFrame::Ping);
+    out.begin_symbol(FecSid { id: 3 }, SymbolId(3), 20);
+    assert_eq!(out.space(), 20);
+    out.write(&Frame::HandshakeDone, SentFrame::HandshakeDone);
+    assert_eq!(out.end_symbol(), Some((&[0x1e][..], &[SentFrame::HandshakeDone][..], 1)));
+    let written = out.finish();
+    assert_eq!((written.symbol, written.len), (Some(SymbolId(3)), 6));
+    assert_eq!(payload[..6], [0x01, 0x7f, 0xec, 0x00, 0x03, 0x1e]);
+}
+
+#[test]
+fn a_symbol_without_frames_leaves_no_trace() {
+    let mut payload = [0; 100];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    out.begin_symbol(FecSid { id: 3 }, SymbolId(3), 20);
+    assert_eq!(out.end_symbol(), None);
+    assert!(out.is_empty() && !out.is_ack_eliciting());
+    out.write(&Frame::Ping, SentFrame::Ping);
+    let written = out.finish();
+    assert_eq!((written.symbol, written.len), (None, 1));
+    // Where there is no room for a frame behind it, none begins.
+    let mut out = FrameWriter::new(&mut payload[..FecSid::LEN], Dialect::SinglePath);
+    out.begin_symbol(FecSid { id: 3 }, SymbolId(3), 20);
+    assert!(out.is_empty() && out.end_symbol().is_none());
 }

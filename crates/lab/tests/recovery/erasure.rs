@@ -1,0 +1,68 @@
+//! Forward erasure correction in whole endpoints.
+
+use std::time::Duration;
+
+use fulmar_proto::{FecCode, FecConfig, FecMode, FecStats, TransportConfig};
+use fulmar_sim::{LinkConfig, Loss};
+
+use crate::run::{Finished, download, ms};
+
+/// Downloads of several sizes over a long path that loses some packets.
+fn downloads(fec: Option<FecConfig>, size: u64, count: u64) -> Vec<Finished> {
+    let link = LinkConfig {
+        loss: Loss::Uniform { probability: 0.05 },
+        ..LinkConfig::with_rate(20_000_000, ms(100), ms(300))
+    };
+    let config = TransportConfig { fec, ..TransportConfig::default() };
+    let run = |step: u64| {
+        download(link.clone(), config.clone(), size + step * 1_000).finish(Duration::from_secs(60))
+    };
+    (0..count).map(run).collect()
+}
+
+fn mode(mode: FecMode, code: FecCode) -> Option<FecConfig> {
+    Some(FecConfig { mode, code, ..FecConfig::default() })
+}
+
+fn seconds(runs: &[Finished]) -> f64 {
+    runs.iter().map(|run| run.time.as_secs_f64()).sum()
+}
+
+/// The figures of the servers, summed up.
+fn servers(runs: &[Finished], of: fn(&FecStats) -> u64) -> u64 {
+    runs.iter().filter_map(|run| run.server.fec).map(|fec| of(&fec)).sum()
+}
+
+#[test]
+fn repairs_at_the_tail_replace_lost_packets_of_short_transfers() {
+    let without = downloads(None, 10_000, 40);
+    assert!(without.iter().all(|run| run.server.fec.is_none()), "off unless it is asked for");
+    for code in [FecCode::Xor, FecCode::ReedSolomon, FecCode::Rlc] {
+        let with = downloads(mode(FecMode::Tail, code), 10_000, 40);
+        // The run ends before the report of the last one has come back.
+        let recovered: u64 = with.iter().filter_map(|run| run.client.fec).map(|fec| fec.recovered).sum();
+        println!("{code:?}: {} s instead of {} s, {recovered} recovered", seconds(&with), seconds(&without));
+        assert!(recovered > 10, "{code:?}: {recovered}");
+        assert!(seconds(&with) < 0.95 * seconds(&without), "{code:?}");
+        assert_eq!(servers(&with, |fec| u64::from(fec.decoder_off)), 0);
+    }
+}
+
+#[test]
+fn recovered_packets_are_lost_for_congestion_control_and_are_not_sent_again() {
+    let constant = FecMode::Constant { source: 20, repair: 10 };
+    let with = downloads(mode(constant, FecCode::ReedSolomon), 5_000_000, 5);
+    let (lost, recovered) =
+        (servers(&with, |fec| fec.symbols_lost), servers(&with, |fec| fec.symbols_recovered));
+    let spared = servers(&with, |fec| fec.retransmissions_spared);
+    println!("{lost} lost, {recovered} recovered, {spared} not sent again");
+    assert!(recovered > lost * 3 / 4 && spared > recovered * 3 / 4, "reports are lost, too");
+    let packets_lost: u64 = with.iter().map(|run| run.server.packets_lost).sum();
+    assert!(packets_lost >= recovered, "{packets_lost} of them were seen");
+}
+
+#[test]
+fn an_end_that_protects_nothing_itself_recovers_what_its_peer_protects() {
+    let without = downloads(mode(FecMode::None, FecCode::ReedSolomon), 10_000, 40);
+    assert_eq!(servers(&without, |fec| fec.repairs_sent + fec.symbols_sent), 0);
+}

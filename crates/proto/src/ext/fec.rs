@@ -1,0 +1,147 @@
+//! Forward erasure correction: repair symbols replace packets that were lost.
+//!
+//! The frames of a packet that are protected are a source symbol: a FEC_SID frame in front of them gives it an id. Repair symbols,
+//! made of the latest source symbols by an erasure code, travel in FEC_REPAIR frames. The receiver hands the frames of a
+//! symbol that it has recovered on as if they had arrived, and reports it in FEC_RECOVERED; the packet stays lost, and
+//! congestion control sees that (RFC 9265).
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `config` | what can be configured, and what is announced |
+//! | `sender` | source symbols until they are known to have arrived, repair symbols to be sent |
+//! | `receiver` | the decoder, what it has recovered, the reports of that |
+//!
+//! Each direction is negotiated by itself: an end sends repair symbols if its peer has announced a decoder.
+
+mod config;
+mod receiver;
+mod sender;
+
+use fulmar_base::Instant;
+use fulmar_wire::{FecParameters, FecRecovered, Frame};
+
+pub use config::{FecCode, FecConfig, FecMode, FecSettingError};
+pub(crate) use receiver::FecReceiver;
+pub(crate) use sender::{FecSender, Protected};
+
+use crate::packet::FrameWriter;
+
+/// What erasure correction has done on a connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FecStats {
+    /// Source symbols sent: packets with protected frames.
+    pub symbols_sent: u64,
+    /// Repair symbols sent.
+    pub repairs_sent: u64,
+    /// Bytes of the repair symbols sent.
+    pub repair_bytes_sent: u64,
+    /// Repair symbols that arrived.
+    pub repairs_acked: u64,
+    /// Repair symbols whose packets were lost.
+    pub repairs_lost: u64,
+    /// Source symbols whose packets were lost.
+    pub symbols_lost: u64,
+    /// Source symbols that the peer says it has recovered.
+    pub symbols_recovered: u64,
+    /// Those of them that were not sent again before: retransmissions that were spared.
+    pub retransmissions_spared: u64,
+    /// Source symbols that this end has recovered.
+    pub recovered: u64,
+    /// Repair symbols received.
+    pub repairs_received: u64,
+    /// Repair symbols received that said nothing new.
+    pub repairs_redundant: u64,
+    /// Repair symbols received too late, or dropped because decoding them would have been too much work.
+    pub repairs_dropped: u64,
+    /// The bytes that the decoder has multiplied.
+    pub decoding_work: u64,
+    /// Whether symbols that contradict one another have switched the decoder off.
+    pub decoder_off: bool,
+}
+
+/// The extension in a connection in which at least one of the directions has it.
+#[derive(Debug)]
+pub(crate) struct Fec {
+    /// If the peer has a decoder, and this end is to make use of it.
+    pub(crate) sender: Option<FecSender>,
+    /// If this end has announced a decoder.
+    pub(crate) receiver: Option<FecReceiver>,
+}
+
+impl Fec {
+    /// The extension, for an end with this configuration whose peer has announced this; `None` if it is used in neither
+    /// direction.
+    pub(crate) fn new(local: Option<&FecConfig>, peer: Option<&FecParameters>) -> Option<Self> {
+        let local = local?;
+        let peer = peer.filter(|peer| peer.version == FecParameters::VERSION);
+        Some(Self {
+            sender: peer.and_then(|peer| FecSender::new(local, peer)),
+            receiver: Some(FecReceiver::new(local)),
+        })
+    }
+
+    /// Whether there is a repair symbol or a report to be sent.
+    pub(crate) fn wants_to_send(&self) -> bool {
+        self.sender.as_ref().is_some_and(FecSender::has_repairs)
+            || self.receiver.as_ref().is_some_and(FecReceiver::has_reports)
+    }
+
+    /// Writes the reports that wait.
+    pub(crate) fn write_reports(&mut self, out: &mut FrameWriter<'_>) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.write(out);
+        }
+    }
+
+    /// When a repair symbol is to be sent although nothing else happens.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.sender.as_ref()?.next_timeout()
+    }
+
+    /// A report was lost.
+    pub(crate) fn on_report_lost(&mut self, report: FecRecovered) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.on_report_lost(report);
+        }
+    }
+
+    /// What was done so far.
+    pub(crate) fn stats(&self) -> FecStats {
+        let mut stats = self.sender.as_ref().map_or_else(FecStats::default, FecSender::stats);
+        if let Some(receiver) = &self.receiver {
+            receiver.add_stats(&mut stats);
+        }
+        stats
+    }
+}
+
+/// Whether a source symbol may have this frame. What is about packets and addresses means nothing in another packet, and the
+/// other frames are rare and have owners who say them again.
+pub(crate) fn may_be_protected(frame: &Frame<'_>) -> bool {
+    matches!(
+        frame,
+        Frame::Stream(_)
+            | Frame::Datagram(_)
+            | Frame::ResetStream(_)
+            | Frame::ResetStreamAt(_)
+            | Frame::StopSending(_)
+            | Frame::MaxData(_)
+            | Frame::MaxStreamData(_)
+            | Frame::MaxStreams(_)
+            | Frame::DataBlocked(_)
+            | Frame::StreamDataBlocked(_)
+            | Frame::StreamsBlocked(_)
+    )
+}
+
+/// The id with these low 16 bits that is nearest to `expected`.
+fn restore_id(low: u16, expected: u64) -> u64 {
+    let ahead = low.wrapping_sub(expected as u16);
+    let candidate = expected + u64::from(ahead);
+    // In the upper half it is behind.
+    if ahead >= 1 << 15 { candidate.checked_sub(1 << 16).unwrap_or(candidate) } else { candidate }
+}
+
+#[cfg(test)]
+mod tests;

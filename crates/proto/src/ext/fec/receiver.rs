@@ -1,0 +1,162 @@
+//! The receiving half: the decoder, and reports of what it has recovered.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use fulmar_fec::{DecodeError, Decoder, Limits, Outcome, RepairId, SYMBOL_MAX, WINDOW_MAX};
+use fulmar_wire::{FecRecovered, FecRepair, FecSid, Frame, TransportErrorCode, VarInt};
+
+use super::{FecCode, FecConfig, FecStats, restore_id};
+use crate::error::TransportError;
+use crate::packet::{FrameWriter, SentFrame};
+
+/// Reports that wait, and recovered symbols that are remembered to tell late packets. The oldest are forgotten: a symbol whose
+/// report is lost is sent again, which does no harm.
+const RECOVERED_MAX: usize = WINDOW_MAX as usize;
+
+/// Recovers source symbols of the peer.
+#[derive(Debug)]
+pub(crate) struct FecReceiver {
+    decoder: Decoder,
+    /// The id after the newest one that was named.
+    end: u64,
+    /// The symbol that the rest of the packet that is being processed is.
+    open: Option<u64>,
+    /// What was recovered lately, in this order.
+    recovered: VecDeque<u64>,
+    /// What the peer is to be told.
+    reports: VecDeque<FecRecovered>,
+    received: u64,
+}
+
+impl FecReceiver {
+    pub(super) fn new(config: &FecConfig) -> Self {
+        let limits = Limits { window: config.window, symbol: SYMBOL_MAX, ..Limits::default() };
+        Self {
+            decoder: Decoder::new(limits),
+            end: 0,
+            open: None,
+            recovered: VecDeque::new(),
+            reports: VecDeque::new(),
+            received: 0,
+        }
+    }
+
+    /// The rest of the packet is a source symbol.
+    ///
+    /// # Errors
+    /// PROTOCOL_VIOLATION if the packet has another one already.
+    pub(crate) fn on_sid(&mut self, sid: &FecSid) -> Result<(), TransportError> {
+        let id = restore_id(sid.id, self.end);
+        match self.open.replace(id) {
+            None => Ok(()),
+            Some(_) => Err(TransportError::protocol_violation("two source symbols in a packet")),
+        }
+    }
+
+    /// Whether what is being processed is part of a source symbol.
+    pub(crate) fn is_in_symbol(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether what is being processed was recovered before, and has only now arrived.
+    pub(crate) fn is_known(&self) -> bool {
+        self.open.is_some_and(|id| self.recovered.contains(&id))
+    }
+
+    /// The packet has ended: these bytes are its source symbol, if it has one.
+    ///
+    /// # Errors
+    /// PROTOCOL_VIOLATION for a symbol that is longer than was announced.
+    pub(crate) fn end_packet(&mut self, symbol: &[u8]) -> Result<(), TransportError> {
+        let Some(id) = self.open.take() else { return Ok(()) };
+        self.end = self.end.max(id + 1);
+        match self.decoder.on_source(id, symbol) {
+            Err(DecodeError::Length(_)) => {
+                Err(TransportError::protocol_violation("a source symbol that is too long"))
+            }
+            // Symbols that contradict one another switch the decoder off; that is all.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A repair symbol arrived.
+    ///
+    /// # Errors
+    /// FRAME_ENCODING_ERROR if there is no such repair symbol, or it is beyond what was announced.
+    pub(crate) fn on_repair(&mut self, repair: &FecRepair<'_>) -> Result<(), TransportError> {
+        let illegal = |reason| TransportError::new(TransportErrorCode::FRAME_ENCODING_ERROR, reason);
+        let code = FecCode::of(repair.scheme).ok_or_else(|| illegal("an erasure code that is not known"))?;
+        self.received += 1;
+        let count = repair.count();
+        let first = restore_id(repair.first, self.end.saturating_sub(count.into()));
+        let id = RepairId { first, count, key: repair.key };
+        match self.decoder.on_repair(code.code(), &id, repair.symbol) {
+            Ok(Outcome::Kept | Outcome::Recovered(_)) => {
+                self.end = self.end.max(first + u64::from(count));
+                Ok(())
+            }
+            Ok(_) | Err(DecodeError::Inconsistent) => Ok(()),
+            Err(_) => Err(illegal("a repair symbol that there cannot be")),
+        }
+    }
+
+    /// The frames of the next source symbol that was recovered. To be asked until there are no more.
+    pub(crate) fn next_recovered(&mut self) -> Option<Bytes> {
+        let (id, frames) = self.decoder.next_recovered()?;
+        let frames = Bytes::copy_from_slice(frames);
+        if self.recovered.len() == RECOVERED_MAX {
+            self.recovered.pop_front();
+        }
+        self.recovered.push_back(id);
+        self.report(id);
+        Some(frames)
+    }
+
+    /// Whether there is something to tell the peer.
+    pub(crate) fn has_reports(&self) -> bool {
+        !self.reports.is_empty()
+    }
+
+    pub(super) fn write(&mut self, out: &mut FrameWriter<'_>) {
+        while let Some(report) = self.reports.front().copied() {
+            if !out.write(&Frame::FecRecovered(report), SentFrame::FecRecovered(report)) {
+                return;
+            }
+            self.reports.pop_front();
+        }
+    }
+
+    pub(super) fn on_report_lost(&mut self, report: FecRecovered) {
+        self.push_report(report);
+    }
+
+    pub(super) fn add_stats(&self, stats: &mut FecStats) {
+        let decoder = self.decoder.stats();
+        stats.recovered = decoder.recovered;
+        stats.repairs_received = self.received;
+        stats.repairs_redundant = decoder.redundant_repairs;
+        stats.repairs_dropped = decoder.dropped_repairs;
+        stats.decoding_work = decoder.work;
+        stats.decoder_off = self.decoder.is_off();
+    }
+
+    /// Joins a recovered symbol to the last report, if it follows it.
+    fn report(&mut self, id: u64) {
+        if let Some(last) = self.reports.back_mut()
+            && last.more < u8::MAX
+            && last.first.get() + u64::from(last.more) + 1 == id
+        {
+            last.more += 1;
+            return;
+        }
+        self.push_report(FecRecovered { first: VarInt::saturating(id), more: 0 });
+    }
+
+    fn push_report(&mut self, report: FecRecovered) {
+        if self.reports.len() == RECOVERED_MAX {
+            self.reports.pop_front();
+        }
+        self.reports.push_back(report);
+    }
+}

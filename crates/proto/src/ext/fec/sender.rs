@@ -1,0 +1,462 @@
+//! The sending half: source symbols until it is known what became of them, and repair symbols.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use fulmar_base::{Instant, Timer};
+use fulmar_fec::schedule::{Feedback, Order, Scheduler, Situation};
+use fulmar_fec::{CauchyKeys, RepairId, SourceWindow};
+use fulmar_wire::{FecParameters, FecRecovered, FecRepair, FecSid, Frame, PathId};
+
+use super::{FecCode, FecConfig, FecMode, FecStats};
+use crate::error::TransportError;
+use crate::packet::{FrameWriter, SentFrame, SentFrames, SymbolId};
+
+/// Source symbols of which something is remembered. When there are more, the oldest are forgotten; what was held back of them
+/// is sent again.
+const SYMBOLS_MAX: usize = 4_096;
+
+/// A lost symbol is remembered until it is older than the window by this: a report that it was recovered may still come.
+const LOST_MEMORY: u64 = 256;
+
+/// Repair symbols that wait to be sent. Beyond, none are made.
+const REPAIRS_MAX: usize = 64;
+
+/// Repair symbols that [`FecConfig::overhead_max`] does not count.
+const REPAIRS_FREE: u64 = 16;
+
+/// A packet that is longer than the longest symbol by more than this is not protected: it would have to be cut.
+const CUT_MAX: usize = 64;
+
+/// The tokens of protected frames, and the path of their packet.
+pub(crate) type Protected = (PathId, SentFrames);
+
+/// Makes repair symbols of what is sent.
+#[derive(Debug)]
+pub(crate) struct FecSender {
+    mode: FecMode,
+    code: FecCode,
+    overhead_max: f64,
+    /// The longest source symbol that the peer takes.
+    symbol_max: usize,
+    scheduler: Box<dyn Scheduler>,
+    keys: CauchyKeys,
+    next_key: u16,
+    window: SourceWindow,
+    /// Symbols with consecutive ids, up to the last one.
+    symbols: VecDeque<Symbol>,
+    /// The id of the first of them.
+    first: u64,
+    /// How many of them have no verdict.
+    unresolved: usize,
+    /// Repair symbols to be sent.
+    repairs: VecDeque<Repair>,
+    /// What was held back, and is to be sent again.
+    released: Vec<Protected>,
+    /// When the scheduler is to be asked.
+    timer: Timer,
+    stats: FecStats,
+}
+
+/// A source symbol that was sent.
+#[derive(Debug)]
+struct Symbol {
+    path: PathId,
+    /// The tokens of its frames.
+    frames: SentFrames,
+    /// How many tokens of its packet are not its own; they come first.
+    unprotected: u16,
+    state: State,
+    /// Repair symbols in flight that cover it.
+    covered: u16,
+}
+
+/// What is known of a source symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing.
+    InFlight,
+    /// Its packet is lost, and its frames are held back for repair symbols that are in flight.
+    Held,
+    /// Its packet is lost, and its frames were handed back to their owners.
+    Lost,
+    /// The peer has it.
+    Delivered,
+}
+
+/// A repair symbol that waits.
+#[derive(Debug)]
+struct Repair {
+    id: RepairId,
+    symbol: Vec<u8>,
+}
+
+/// What a lost packet means for its frames.
+pub(crate) struct Loss {
+    /// The tokens of the packet that are not part of the symbol.
+    pub(crate) unprotected: usize,
+    /// Whether the others are to be sent again now.
+    pub(crate) resend: bool,
+}
+
+impl FecSender {
+    /// `None` if the peer takes nothing that this end would send.
+    pub(super) fn new(config: &FecConfig, peer: &FecParameters) -> Option<Self> {
+        let knows_code = peer.schemes.get() >> config.code as u8 & 1 == 1;
+        let window = u16::try_from(peer.window.get()).unwrap_or(u16::MAX).min(config.window);
+        let too_small = match config.mode {
+            FecMode::None => return None,
+            FecMode::Constant { source, .. } => source > window,
+            FecMode::Tail | FecMode::Deadline { .. } => window == 0,
+        };
+        if !knows_code || too_small {
+            return None;
+        }
+        Some(Self {
+            mode: config.mode,
+            code: config.code,
+            overhead_max: config.overhead_max,
+            symbol_max: usize::try_from(peer.symbol.get())
+                .unwrap_or(usize::MAX)
+                .min(fulmar_fec::SYMBOL_MAX.into()),
+            scheduler: config.scheduler(),
+            keys: CauchyKeys::default(),
+            next_key: 0,
+            window: SourceWindow::new(window),
+            symbols: VecDeque::new(),
+            first: 0,
+            unresolved: 0,
+            repairs: VecDeque::new(),
+            released: Vec::new(),
+            timer: Timer::new(),
+            stats: FecStats::default(),
+        })
+    }
+
+    /// Whether repair symbols follow the end of a transfer, so that copies of what was lost need not.
+    pub(crate) fn protects_tails(&self) -> bool {
+        self.mode == FecMode::Tail
+    }
+
+    /// Begins a source symbol in a packet, unless that would cut the packet. A repair symbol over it has to fit a packet, too.
+    /// `datagram` is the length of the DATAGRAM frame that comes next, which cannot be cut either.
+    pub(crate) fn begin(&self, datagram: Option<usize>, out: &mut FrameWriter<'_>) {
+        let Some(room) = out.space().checked_sub(FecRepair::OVERHEAD_MAX + fulmar_fec::LENGTH_BYTES) else {
+            return;
+        };
+        let id = self.end();
+        let limit = room.min(self.symbol_max);
+        if room <= self.symbol_max + CUT_MAX && datagram.is_none_or(|datagram| datagram <= limit) {
+            out.begin_symbol(FecSid { id: id as u16 }, SymbolId(id as u32), limit);
+        }
+    }
+
+    /// Ends the source symbol of a packet, and keeps what was written.
+    pub(crate) fn end_symbol(&mut self, now: Instant, path: PathId, out: &mut FrameWriter<'_>) {
+        let Some((bytes, tokens, unprotected)) = out.end_symbol() else { return };
+        let pushed = self.window.push(bytes);
+        debug_assert_eq!(pushed, Ok(self.end()), "a symbol fits, and ids follow one another");
+        if self.symbols.len() == SYMBOLS_MAX {
+            self.forget_oldest();
+        }
+        let deadline = match self.mode {
+            FecMode::Deadline { within } => Some(now + within),
+            _ => None,
+        };
+        self.scheduler.on_source(self.end(), now, deadline);
+        self.symbols.push_back(Symbol {
+            path,
+            frames: tokens.iter().cloned().collect(),
+            unprotected: unprotected as u16,
+            state: State::InFlight,
+            covered: 0,
+        });
+        self.unresolved += 1;
+        self.stats.symbols_sent += 1;
+    }
+
+    /// Asks the scheduler for repair symbols. `idle` says that the application has nothing to send and the window has room.
+    pub(crate) fn schedule(&mut self, now: Instant, idle: bool, smoothed_rtt: Duration) {
+        while self.repairs.len() < REPAIRS_MAX
+            && let Some(order) = self.scheduler.next_order(&self.situation(now, idle, smoothed_rtt))
+        {
+            self.obey(&order);
+        }
+        match self.scheduler.wake_up().filter(|at| *at > now) {
+            Some(at) => self.timer.set(at),
+            None => self.timer.cancel(),
+        }
+    }
+
+    /// Makes repair symbols for a probe timeout: what is in flight may be lost. Returns false if there is nothing to repair.
+    pub(crate) fn probe(&mut self, path: PathId, repairs: u8) -> bool {
+        let in_flight = |symbol: &Symbol| symbol.state == State::InFlight;
+        let Some(place) = self.symbols.iter().position(in_flight) else { return false };
+        let first = self.first + place as u64;
+        // What is older than the window cannot be repaired, and what left on another path has a probe timeout of its own.
+        if first < self.window.ids().start || self.symbols[place].path != path || !self.repairs.is_empty() {
+            return false;
+        }
+        let count = (self.end() - first) as u16;
+        self.obey(&Order { first, count, repairs: repairs.into() });
+        !self.repairs.is_empty()
+    }
+
+    /// Whether repair symbols wait to be sent.
+    pub(crate) fn has_repairs(&self) -> bool {
+        !self.repairs.is_empty()
+    }
+
+    /// Writes a repair symbol, if there is one and it fits. One that fits no packet any more is dropped.
+    pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>) {
+        let was_empty = out.is_empty();
+        while let Some(Repair { id, symbol }) = self.repairs.front() {
+            let frame = Frame::FecRepair(FecRepair {
+                scheme: self.code as u8,
+                first: id.first as u16,
+                more: (id.count - 1) as u8,
+                key: id.key,
+                symbol,
+            });
+            let token = SentFrame::FecRepair { first: id.first, count: id.count };
+            let is_written = out.write(&frame, token);
+            if !is_written && !was_empty {
+                return;
+            }
+            if is_written {
+                let id = *id;
+                self.stats.repairs_sent += 1;
+                self.stats.repair_bytes_sent += symbol.len() as u64;
+                self.cover(id.first, id.count, true);
+                self.repairs.pop_front();
+                return;
+            }
+            self.repairs.pop_front();
+        }
+    }
+
+    /// The packet of a source symbol has arrived.
+    pub(crate) fn on_acked(&mut self, symbol: SymbolId) {
+        let Some(place) = self.place_of(symbol) else { return };
+        let was = std::mem::replace(&mut self.symbols[place].state, State::Delivered);
+        if was == State::InFlight {
+            self.unresolved -= 1;
+            self.scheduler.on_feedback(Feedback::Delivered);
+        }
+        self.forget_resolved();
+    }
+
+    /// The packet of a source symbol is lost. `busy` says that the application has more to send meanwhile.
+    pub(crate) fn on_lost(&mut self, symbol: SymbolId, busy: bool) -> Loss {
+        // What is not known any more was handed back when it was forgotten, or its packet is older than the memory.
+        let Some(place) = self.place_of(symbol) else { return Loss { unprotected: 0, resend: true } };
+        let symbol = &mut self.symbols[place];
+        let mut loss = Loss { unprotected: symbol.unprotected.into(), resend: false };
+        self.stats.symbols_lost += 1;
+        if symbol.state == State::InFlight {
+            self.unresolved -= 1;
+            self.scheduler.on_feedback(Feedback::Lost);
+            let held = busy && symbol.covered > 0;
+            symbol.state = if held { State::Held } else { State::Lost };
+            loss.resend = !held;
+        }
+        self.forget_resolved();
+        loss
+    }
+
+    /// A packet with a repair symbol was acknowledged or lost.
+    pub(crate) fn on_repair_delivery(&mut self, first: u64, count: u16, acked: bool) {
+        match acked {
+            true => self.stats.repairs_acked += 1,
+            false => self.stats.repairs_lost += 1,
+        }
+        if acked && !self.lacks_any(first, count) {
+            self.scheduler.on_feedback(Feedback::RepairsUnused(1));
+        }
+        self.cover(first, count, false);
+    }
+
+    /// The peer has recovered symbols. Returns the tokens of the frames that it has now.
+    ///
+    /// # Errors
+    /// PROTOCOL_VIOLATION for symbols that were never sent.
+    pub(crate) fn on_recovered(&mut self, report: &FecRecovered) -> Result<Vec<Protected>, TransportError> {
+        let (first, end) = (report.first.get(), report.first.get() + u64::from(report.more) + 1);
+        if end > self.end() {
+            return Err(TransportError::protocol_violation("the recovery of a symbol that was not sent"));
+        }
+        let mut delivered = Vec::new();
+        for id in first.max(self.first)..end {
+            let symbol = &mut self.symbols[(id - self.first) as usize];
+            if symbol.state == State::Delivered {
+                continue;
+            }
+            self.stats.symbols_recovered += 1;
+            // Its packet may have no verdict yet: it will be taken for lost, which is then nobody's concern.
+            self.stats.retransmissions_spared += u64::from(symbol.state != State::Lost);
+            if symbol.state == State::InFlight {
+                self.unresolved -= 1;
+                self.scheduler.on_feedback(Feedback::Lost);
+            }
+            symbol.state = State::Delivered;
+            delivered.push((symbol.path, std::mem::take(&mut symbol.frames)));
+        }
+        if !delivered.is_empty() {
+            self.scheduler.on_feedback(Feedback::RepairsUsed(delivered.len() as u16));
+        }
+        Ok(delivered)
+    }
+
+    /// Nothing else is to be sent: what is held back for repair symbols may as well leave.
+    pub(crate) fn release_held(&mut self) {
+        for symbol in self.symbols.iter_mut().filter(|symbol| symbol.state == State::Held) {
+            symbol.state = State::Lost;
+            self.released.push((symbol.path, symbol.frames.clone()));
+        }
+    }
+
+    /// What was held back, and is to be sent again now.
+    pub(crate) fn take_released(&mut self) -> Vec<Protected> {
+        std::mem::take(&mut self.released)
+    }
+
+    /// When the scheduler is to be asked although nothing else happens.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.timer.deadline()
+    }
+
+    /// The time has come; it is asked when nothing waits to be sent.
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
+        self.timer.take_expired(now);
+    }
+
+    pub(super) fn stats(&self) -> FecStats {
+        self.stats
+    }
+
+    /// The id of the next symbol.
+    fn end(&self) -> u64 {
+        self.first + self.symbols.len() as u64
+    }
+
+    fn place_of(&self, symbol: SymbolId) -> Option<usize> {
+        // Ids of which something is remembered differ in their low bits.
+        let place = symbol.0.wrapping_sub(self.first as u32) as usize;
+        (place < self.symbols.len()).then_some(place)
+    }
+
+    fn situation(&self, now: Instant, idle: bool, smoothed_rtt: Duration) -> Situation {
+        let place = self.symbols.iter().position(|symbol| symbol.state == State::InFlight);
+        let end = self.end();
+        Situation {
+            now,
+            first_unresolved: place.map_or(end, |place| self.first + place as u64),
+            end,
+            unresolved: u16::try_from(self.unresolved).unwrap_or(u16::MAX),
+            idle,
+            smoothed_rtt,
+        }
+    }
+
+    /// Makes the repair symbols of an order, as far as they are affordable and waiting ones leave room.
+    fn obey(&mut self, order: &Order) {
+        let first = order.first.max(self.window.ids().start);
+        let Some(count) = (order.first + u64::from(order.count)).checked_sub(first) else { return };
+        // At most the window.
+        let count = count as u16;
+        for index in 0..order.repairs {
+            if count == 0 || self.repairs.len() >= REPAIRS_MAX || !self.is_affordable() {
+                return;
+            }
+            if let Some(id) = self.repair_id(first, count, index, order.repairs) {
+                let mut symbol = Vec::new();
+                let made = self.window.repair(self.code.code(), &id, &mut symbol);
+                debug_assert_eq!(made, Ok(()), "the symbols are in the window");
+                self.repairs.push_back(Repair { id, symbol });
+            }
+        }
+    }
+
+    /// The repair symbol with this place among those of an order.
+    fn repair_id(&mut self, first: u64, count: u16, index: u16, repairs: u16) -> Option<RepairId> {
+        match self.code {
+            // Each of them is over a part of the window.
+            FecCode::Xor => {
+                let parts = u64::from(repairs.min(count));
+                let bound = |part: u64| first + u64::from(count) * part / parts;
+                let part = u64::from(index) % parts;
+                let (first, end) = (bound(part), bound(part + 1));
+                Some(RepairId { first, count: (end - first) as u16, key: 0 })
+            }
+            FecCode::ReedSolomon => {
+                // A longer window has no repair symbols: the oldest symbols are left out.
+                let fits = |count: u16| self.code.code().repairs_max(count) > u32::from(repairs);
+                let kept = (1..=count).rev().find(|count| fits(*count))?;
+                self.keys.next(first + u64::from(count - kept), kept)
+            }
+            FecCode::Rlc => {
+                self.next_key = self.next_key.wrapping_add(1);
+                Some(RepairId { first, count, key: self.next_key })
+            }
+        }
+    }
+
+    fn is_affordable(&self) -> bool {
+        let made = self.stats.repairs_sent + self.repairs.len() as u64;
+        let counted = made.saturating_sub(REPAIRS_FREE);
+        matches!(self.mode, FecMode::Constant { .. })
+            || counted as f64 <= self.overhead_max * self.stats.symbols_sent as f64
+    }
+
+    /// Whether one of these symbols is lost.
+    fn lacks_any(&self, first: u64, count: u16) -> bool {
+        let lacks = |id| self.state_of(id).is_some_and(|state| matches!(state, State::Held | State::Lost));
+        (first..first + u64::from(count)).any(lacks)
+    }
+
+    fn state_of(&self, id: u64) -> Option<State> {
+        let place = usize::try_from(id.checked_sub(self.first)?).ok()?;
+        self.symbols.get(place).map(|symbol| symbol.state)
+    }
+
+    /// Counts a repair symbol in flight over these symbols, or one that has left it. What was held back for the last one is given up.
+    fn cover(&mut self, first: u64, count: u16, sent: bool) {
+        let end = first + u64::from(count);
+        for id in first.max(self.first)..end.min(self.end()) {
+            let symbol = &mut self.symbols[(id - self.first) as usize];
+            if sent {
+                symbol.covered = symbol.covered.saturating_add(1);
+                continue;
+            }
+            symbol.covered = symbol.covered.saturating_sub(1);
+            if symbol.covered == 0 && symbol.state == State::Held {
+                symbol.state = State::Lost;
+                self.released.push((symbol.path, symbol.frames.clone()));
+            }
+        }
+    }
+
+    /// Forgets what has arrived before all others.
+    fn forget_resolved(&mut self) {
+        let old = self.window.ids().start.saturating_sub(LOST_MEMORY);
+        let is_over = |symbol: &Symbol, first: u64| match symbol.state {
+            State::Delivered => true,
+            State::Lost => first < old,
+            State::InFlight | State::Held => false,
+        };
+        while self.symbols.front().is_some_and(|symbol| is_over(symbol, self.first)) {
+            self.symbols.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(symbol) = self.symbols.pop_front() else { return };
+        self.first += 1;
+        match symbol.state {
+            State::InFlight => self.unresolved -= 1,
+            State::Held => self.released.push((symbol.path, symbol.frames)),
+            State::Lost | State::Delivered => {}
+        }
+    }
+}
