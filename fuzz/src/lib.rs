@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use fulmar_lab::crypto;
 use fulmar_proto::{
     AddressDiscovery, ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint,
-    EndpointConfig, FourTuple, Instant, ResetKey, Route, ServerConfig, SessionStore, TimeStamps,
+    EndpointConfig, FecConfig, FourTuple, Instant, ResetKey, Route, ServerConfig, SessionStore, TimeStamps,
     TransmitBatch, TransportConfig, Version,
 };
 
@@ -21,6 +21,7 @@ fn transport() -> Arc<TransportConfig> {
     Arc::new(TransportConfig {
         address_discovery: Some(AddressDiscovery::Both),
         time_stamps: Some(TimeStamps::Both),
+        fec: Some(FecConfig::default()),
         ..TransportConfig::default()
     })
 }

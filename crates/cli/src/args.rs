@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use fulmar::{FecCode, FecMode};
 
 use crate::authority::{ListenAddr, parse_listen};
 use crate::duration::parse_duration;
@@ -399,6 +400,16 @@ pub(crate) struct TransportArgs {
     /// Send timestamps to peers that want them, and want theirs (draft-huitema-quic-ts)
     #[arg(hide_short_help = true, long)]
     pub(crate) time_stamps: bool,
+
+    /// Protect what is sent by forward erasure correction, towards peers that have it, and recover what they protect: `tail` (when
+    /// there is nothing else to send), `constant:K,R` (R repair packets after each K), `deadline:MS` (so that data arrives within
+    /// MS milliseconds), `none` (only recover). Without this option there is none in either direction
+    #[arg(hide_short_help = true, long, value_name = "MODE")]
+    pub(crate) fec: Option<FecMode>,
+
+    /// The erasure code: xor, rs (Reed-Solomon) or rlc (RFC 8681; third parties claim patents on such codes)
+    #[arg(hide_short_help = true, long, value_name = "CODE", default_value = "rs", requires = "fec")]
+    pub(crate) fec_code: FecCode,
 
     /// Tell peers their addresses, or be told one's own (draft-ietf-quic-address-discovery)
     #[arg(hide_short_help = true, long, value_name = "ROLE")]

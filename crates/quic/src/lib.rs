@@ -109,11 +109,11 @@ pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
     AddressDiscovery, AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError,
     ConnectionError, ConnectionId, ConnectionStats, DatagramDropReason, DatagramId, DatagramStats, Dir,
-    DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FrameType, KeyUpdatePolicy, OneWayDelays,
-    Priority, QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy,
-    ServerConfig, SessionFileError, SessionStore, Side, SpinBit, StreamId, StreamStats, TimeStamps, TlsError,
-    TokenKeys, TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
-    WorkerCids, restrict_suites,
+    DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FecCode, FecConfig, FecMode, FecSettingError,
+    FecStats, FrameType, KeyUpdatePolicy, OneWayDelays, Priority, QuicLb, QuicLbConfig, QuicLbError,
+    RandomCids, ResetAtError, ResetKey, RetryPolicy, ServerConfig, SessionFileError, SessionStore, Side,
+    SpinBit, StreamId, StreamStats, TimeStamps, TlsError, TokenKeys, TokenKeysError, TransportConfig,
+    TransportError, TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fulmar::{
-    AddressDiscovery, AeadBackend, CongestionControl, Dscp, Endpoint, EndpointBuilder, KeyUpdatePolicy,
-    TimeStamps, TransportConfig, Version,
+    AddressDiscovery, AeadBackend, CongestionControl, Dscp, Endpoint, EndpointBuilder, FecConfig,
+    KeyUpdatePolicy, TimeStamps, TransportConfig, Version,
 };
 
 use super::unusable;
@@ -61,6 +61,7 @@ impl Transport {
             keep_alive_interval: args.keep_alive,
             key_update: KeyUpdatePolicy { packets: args.key_update, bytes: None },
             mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
+            fec: args.fec.map(|mode| FecConfig { mode, code: args.fec_code, ..FecConfig::default() }),
             time_stamps: args.time_stamps.then_some(TimeStamps::Both),
             address_discovery: args.address_discovery.map(|role| match role {
                 DiscoveryRole::Provide => AddressDiscovery::Provide,

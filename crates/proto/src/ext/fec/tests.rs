@@ -1,1 +1,155 @@
+use std::time::Duration;
 
+use fulmar_base::Instant;
+use fulmar_wire::{Dialect, Dir, FecParameters, FecRecovered, Side, StreamId, VarInt};
+
+use super::*;
+use crate::packet::SymbolId;
+
+const RTT: Duration = Duration::from_millis(100);
+
+fn sender(mode: FecMode, code: FecCode) -> FecSender {
+    let config = FecConfig { mode, code, ..FecConfig::default() };
+    FecSender::new(&config, &FecConfig::default().parameters()).unwrap()
+}
+
+/// Sends so many symbols.
+fn send(sender: &mut FecSender, symbols: u64) {
+    for index in 0..symbols {
+        let mut payload = [0; 1_200];
+        let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+        sender.begin(None, &mut out);
+        out.write_stream(StreamId::new(Side::Client, Dir::Bi, 0), index * 100, 100, false, |room| {
+            room.fill(1)
+        });
+        sender.end_symbol(Instant::ZERO, fulmar_wire::PathId::ZERO, &mut out);
+        assert!(out.finish().symbol.is_some());
+    }
+}
+
+/// Sends all repair symbols that wait; returns how many there were.
+fn repairs(sender: &mut FecSender) -> u64 {
+    let before = sender.stats().repairs_sent;
+    while sender.has_repairs() {
+        let mut payload = [0; 1_200];
+        sender.write(&mut FrameWriter::new(&mut payload, Dialect::SinglePath));
+    }
+    sender.stats().repairs_sent - before
+}
+
+#[test]
+fn an_id_is_the_nearest_one_with_its_low_bits() {
+    assert_eq!(restore_id(5, 3), 5);
+    assert_eq!(restore_id(2, 65_536), 65_538);
+    assert_eq!(restore_id(65_530, 65_536), 65_530);
+    assert_eq!(restore_id(65_530, 3), 65_530, "there are none below 0");
+}
+
+#[test]
+fn there_are_no_repairs_without_a_decoder_that_knows_their_code() {
+    let config = FecConfig { code: FecCode::Rlc, ..FecConfig::default() };
+    let announced = config.parameters();
+    assert!(FecSender::new(&config, &announced).is_some());
+    let without = FecParameters { schemes: VarInt::from_u32(3), ..announced };
+    assert!(FecSender::new(&config, &without).is_none());
+    assert!(FecSender::new(&FecConfig { mode: FecMode::None, ..config }, &announced).is_none());
+    let other = FecParameters { version: VarInt::from_u32(2), ..announced };
+    assert!(Fec::new(Some(&config), Some(&other)).unwrap().sender.is_none(), "of another version");
+    assert!(Fec::new(None, Some(&announced)).is_none(), "off");
+}
+
+#[test]
+fn repairs_at_the_tail_leave_when_there_is_nothing_else_in_two_halves() {
+    let mut sender = sender(FecMode::Tail, FecCode::ReedSolomon);
+    send(&mut sender, 10);
+    sender.schedule(Instant::ZERO, false, RTT);
+    assert!(!sender.has_repairs());
+    sender.schedule(Instant::ZERO, true, RTT);
+    assert_eq!(repairs(&mut sender), 3);
+    let second = sender.next_timeout().unwrap();
+    assert_eq!(second, Instant::ZERO + RTT / 8);
+    sender.schedule(second, true, RTT);
+    assert_eq!((repairs(&mut sender), sender.next_timeout()), (3, None));
+}
+
+#[test]
+fn what_is_lost_waits_for_repairs_in_flight_only_while_there_is_other_data() {
+    let mut sender = sender(FecMode::Constant { source: 4, repair: 1 }, FecCode::Xor);
+    send(&mut sender, 4);
+    assert!(sender.on_lost(SymbolId(0), true).resend, "no repair covers it");
+    sender.schedule(Instant::ZERO, false, RTT);
+    assert_eq!(repairs(&mut sender), 1);
+    assert!(!sender.on_lost(SymbolId(1), true).resend, "held");
+    assert!(sender.on_lost(SymbolId(2), false).resend, "nothing else is to be sent");
+    assert!(sender.take_released().is_empty());
+    // The last repair symbol that might have helped has not.
+    sender.on_repair_delivery(0, 4, true);
+    assert_eq!(sender.take_released().len(), 1);
+    assert!(sender.take_released().is_empty(), "once");
+}
+
+#[test]
+fn what_the_peer_has_recovered_is_not_sent_again() {
+    let mut sender = sender(FecMode::Constant { source: 4, repair: 1 }, FecCode::Xor);
+    send(&mut sender, 4);
+    let report = |first, more| FecRecovered { first: VarInt::from_u32(first), more };
+    assert_eq!(sender.on_recovered(&report(1, 1)).unwrap().len(), 2);
+    assert!(sender.on_recovered(&report(1, 0)).unwrap().is_empty(), "once");
+    let loss = sender.on_lost(SymbolId(1), false);
+    assert!(!loss.resend, "its packet is lost all the same");
+    assert!(sender.on_recovered(&report(3, 1)).is_err(), "never sent");
+    let stats = sender.stats();
+    assert_eq!((stats.symbols_lost, stats.symbols_recovered, stats.retransmissions_spared), (1, 2, 2));
+}
+
+#[test]
+fn memory_of_symbols_without_a_verdict_is_bounded() {
+    let mut sender = sender(FecMode::Tail, FecCode::ReedSolomon);
+    send(&mut sender, 10_000);
+    sender.schedule(Instant::ZERO, true, RTT);
+    assert!(repairs(&mut sender) > 0);
+    assert!(sender.on_lost(SymbolId(0), true).resend, "forgotten");
+    for id in 9_000..10_000 {
+        sender.on_acked(SymbolId(id));
+    }
+}
+
+#[test]
+fn an_overhead_is_kept_but_for_the_first_repairs() {
+    let config = FecConfig { overhead_max: 0.0, ..FecConfig::default() };
+    let mut sender = FecSender::new(&config, &config.parameters()).unwrap();
+    let mut sent = 0;
+    for _ in 0..100 {
+        send(&mut sender, 5);
+        sender.schedule(Instant::ZERO, true, RTT);
+        sent += repairs(&mut sender);
+    }
+    assert!((16..20).contains(&sent), "{sent}");
+}
+
+#[test]
+fn modes_and_codes_are_named_by_text() {
+    let within = Duration::from_millis(150);
+    assert_eq!("tail".parse(), Ok(FecMode::Tail));
+    assert_eq!("none".parse(), Ok(FecMode::None));
+    assert_eq!("constant:20,10".parse(), Ok(FecMode::Constant { source: 20, repair: 10 }));
+    assert_eq!("deadline:150".parse(), Ok(FecMode::Deadline { within }));
+    for wrong in ["", "tail:1", "constant", "constant:1", "constant:1,x", "deadline", "deadline:-1"] {
+        assert!(wrong.parse::<FecMode>().is_err(), "{wrong}");
+    }
+    assert_eq!("rlc".parse(), Ok(FecCode::Rlc));
+    assert!("lt".parse::<FecCode>().is_err());
+}
+
+#[test]
+fn configurations_that_make_no_sense_are_named() {
+    let problem = |mode, code, window| FecConfig { mode, code, window, ..FecConfig::default() }.problem();
+    let constant = |source, repair| FecMode::Constant { source, repair };
+    assert_eq!(FecConfig::default().problem(), None);
+    assert!(problem(FecMode::Tail, FecCode::Xor, 0).is_some());
+    assert!(problem(constant(2, 2), FecCode::Xor, 256).is_some());
+    assert!(problem(constant(20, 10), FecCode::ReedSolomon, 19).is_some());
+    assert!(problem(constant(201, 1), FecCode::ReedSolomon, 256).is_some());
+    assert!(problem(FecMode::Deadline { within: Duration::ZERO }, FecCode::Xor, 256).is_some());
+    assert_eq!(problem(constant(200, 55), FecCode::ReedSolomon, 256), None);
+}
