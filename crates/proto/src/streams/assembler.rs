@@ -15,11 +15,10 @@
 //!   A block covers 4 KiB of offsets, so blocks take at most `9/8 (w + 8 KiB)`, however few bytes they hold.
 //! - The record of what was read ahead of a gap has at most [`READ_AHEAD_RANGES_MAX`] entries.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::Bytes;
-use fulmar_base::RangeSet;
+use fulmar_base::{RangeSet, ShortQueue};
 use smallvec::SmallVec;
 
 use self::out_of_order::OutOfOrder;
@@ -36,7 +35,7 @@ const READ_AHEAD_RANGES_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     /// Data without a gap before it, in order.
-    ready: VecDeque<(u64, Segment)>,
+    ready: ShortQueue<(u64, Segment)>,
     /// Everything below was received.
     ready_end: u64,
     /// Data above a gap.

@@ -1,7 +1,7 @@
 //! Which stream sends next.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use fulmar_wire::StreamId;
 
@@ -51,6 +51,11 @@ impl Priority {
     pub fn is_incremental(self) -> bool {
         self.incremental
     }
+
+    /// Compares priorities: streams of the larger one go first.
+    fn rank(self) -> (i32, bool) {
+        (self.level, !self.incremental)
+    }
 }
 
 impl Default for Priority {
@@ -72,10 +77,23 @@ impl From<i32> for Priority {
 /// packet that a stream cannot fill is filled by the next.
 ///
 /// A stream is in the queue at most once; its owner keeps a flag for that, because only it is asked often.
+///
+/// Streams whose priority nobody has set take turns, and need no sorting: they stand in a line.
 #[derive(Debug, Default)]
 pub(super) struct PriorityQueue {
+    /// Those of the default priority, in the order of their turns.
+    line: VecDeque<Turn>,
+    /// All others.
     heap: BinaryHeap<Entry>,
     next_turn: u64,
+}
+
+/// A stream in the line.
+#[derive(Debug)]
+struct Turn {
+    id: StreamId,
+    /// Bytes sent in this turn.
+    sent: u32,
 }
 
 #[derive(Debug)]
@@ -91,18 +109,27 @@ struct Entry {
 impl PriorityQueue {
     /// Whether no stream has anything to send.
     pub(super) fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.line.is_empty() && self.heap.is_empty()
     }
 
     /// The number of streams.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.heap.len()
+        self.line.len() + self.heap.len()
     }
 
     /// The stream whose turn it is.
     pub(super) fn first(&self) -> Option<StreamId> {
-        self.heap.peek().map(|entry| entry.id)
+        match self.line.front() {
+            Some(turn) if self.is_line_first() => Some(turn.id),
+            _ => self.heap.peek().map(|entry| entry.id),
+        }
+    }
+
+    /// Whether it is the turn of the line.
+    fn is_line_first(&self) -> bool {
+        let goes_before = |entry: &Entry| entry.priority.rank() > Priority::default().rank();
+        !self.line.is_empty() && !self.heap.peek().is_some_and(goes_before)
     }
 
     /// Makes a stream a member of the queue, or not, according to `member`; `queued` is its flag.
@@ -116,23 +143,36 @@ impl PriorityQueue {
     }
 
     fn push(&mut self, id: StreamId, priority: Priority) {
+        if priority == Priority::default() {
+            self.line.push_back(Turn { id, sent: 0 });
+            return;
+        }
         let order = if priority.incremental { self.next_turn() } else { id.as_u64() };
         self.heap.push(Entry { priority, order: Reverse(order), sent: 0, id });
     }
 
     /// Removes the stream whose turn it is.
     pub(super) fn pop(&mut self) {
-        self.heap.pop();
+        if self.is_line_first() {
+            self.line.pop_front();
+        } else {
+            self.heap.pop();
+        }
     }
 
     /// The stream whose turn it is has sent `bytes`.
     pub(super) fn charge(&mut self, bytes: usize) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        if self.is_line_first() {
+            self.charge_line(bytes);
+            return;
+        }
         let turn = self.next_turn();
         let Some(mut first) = self.heap.peek_mut() else { return };
         if !first.priority.incremental {
             return;
         }
-        first.sent = first.sent.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        first.sent = first.sent.saturating_add(bytes);
         if first.sent >= QUANTUM_BYTES {
             first.sent = 0;
             // The end of the line within the priority; dropping `first` puts it there.
@@ -140,8 +180,18 @@ impl PriorityQueue {
         }
     }
 
+    fn charge_line(&mut self, bytes: u32) {
+        let Some(first) = self.line.front_mut() else { return };
+        first.sent = first.sent.saturating_add(bytes);
+        if first.sent >= QUANTUM_BYTES {
+            first.sent = 0;
+            self.line.rotate_left(1);
+        }
+    }
+
     /// Removes a stream, wherever it is. Takes time in proportion to the queue, for rare events.
     fn remove(&mut self, id: StreamId) {
+        self.line.retain(|turn| turn.id != id);
         self.heap.retain(|entry| entry.id != id);
     }
 
@@ -153,9 +203,9 @@ impl PriorityQueue {
 
 impl Entry {
     /// Compares where two entries stand: the larger one goes first.
-    fn key(&self) -> (i32, bool, Reverse<u64>) {
+    fn key(&self) -> ((i32, bool), Reverse<u64>) {
         // RFC 9218 §10: in the order of the IDs, except for those that share.
-        (self.priority.level, !self.priority.incremental, self.order)
+        (self.priority.rank(), self.order)
     }
 }
 

@@ -1,10 +1,9 @@
 //! The bytes of a stream that the peer has not acknowledged.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::{Buf, Bytes};
-use fulmar_base::RangeSet;
+use fulmar_base::{RangeSet, ShortQueue};
 
 /// The smallest buffer that is allocated for copied bytes.
 const CHUNK_MIN: usize = 1024;
@@ -20,7 +19,7 @@ const CHUNK_MAX: usize = 16 * 1024;
 /// bytes are acknowledged and none before them is missing.
 #[derive(Debug, Default)]
 pub(super) struct SendBuffer {
-    chunks: VecDeque<Chunk>,
+    chunks: ShortQueue<Chunk>,
     /// Everything below is acknowledged.
     acked_prefix: u64,
     /// The first byte that was never sent.
@@ -170,7 +169,7 @@ impl SendBuffer {
     /// Fills `out` with the bytes from `offset`, which lies in chunk `index` or at its end.
     fn copy(&self, index: usize, offset: u64, mut out: &mut [u8]) {
         let mut position = offset;
-        for chunk in self.chunks.range(index..) {
+        for chunk in self.chunks.iter_from(index) {
             let rest = &chunk.bytes()[(position - chunk.start) as usize..];
             let len = rest.len().min(out.len());
             let (now, left) = out.split_at_mut(len);
@@ -187,7 +186,9 @@ impl SendBuffer {
     /// `len` bytes of new data were written into a packet.
     pub(super) fn on_new_sent(&mut self, len: usize) {
         self.next += len as u64;
-        while self.cursor + 1 < self.chunks.len() && self.chunks[self.cursor].end() <= self.next {
+        while self.cursor + 1 < self.chunks.len()
+            && self.chunks.get(self.cursor).is_some_and(|chunk| chunk.end() <= self.next)
+        {
             self.cursor += 1;
         }
     }

@@ -1,6 +1,6 @@
 //! Which streams have state.
 
-use fulmar_base::{HashKey, KeyedMap, Rng};
+use fulmar_base::{HashKey, IdMap, Rng};
 use fulmar_wire::{
     Frame, MaxStreamData, ResetStream, ResetStreamAt, StopSending, StreamDataBlocked, StreamId, VarInt,
 };
@@ -48,6 +48,12 @@ impl Stream {
     /// Whether it is in the queue of streams with control frames exactly if it has one.
     pub(super) fn is_control_queued_rightly(&self) -> bool {
         self.has_control() == self.queued_control
+    }
+
+    /// Whether it is in the queue of any who have something to write.
+    pub(super) fn is_queued(&self) -> bool {
+        let send = self.send.as_ref();
+        self.queued_control || send.is_some_and(|send| send.queued_lost || send.queued_fresh)
     }
 
     /// Whether both halves have ended.
@@ -116,18 +122,18 @@ fn write_recv_control(id: StreamId, recv: &mut RecvHalf, out: &mut FrameWriter<'
 /// many at a time. Limit: the array has as many slots as there ever were streams at a time, which the
 /// limits of both ends for concurrent streams bound.
 ///
-/// IDs become sparse when one stream outlives thousands of others, hence a hash map from ID to slot. Frames for the same
+/// IDs become sparse when one stream outlives thousands of others, hence a map from ID to slot. Frames for the same
 /// stream come in rows, hence the guess: the slot where the last stream was found.
 #[derive(Debug)]
 pub(super) struct Table {
     slots: Slab<Stream>,
-    by_id: KeyedMap<StreamId, usize>,
+    by_id: IdMap,
     guess: usize,
 }
 
 impl Table {
     pub(super) fn new(rng: &mut Rng) -> Self {
-        Self { slots: Slab::new(), by_id: KeyedMap::new(HashKey::new(rng)), guess: 0 }
+        Self { slots: Slab::new(), by_id: IdMap::new(HashKey::new(rng)), guess: 0 }
     }
 
     /// The number of streams.
@@ -158,13 +164,12 @@ impl Table {
     pub(super) fn insert(&mut self, stream: Stream) {
         let id = stream.id;
         let slot = self.slots.insert(stream);
-        let previous = self.by_id.insert(id, slot);
-        debug_assert!(previous.is_none(), "a stream is created once");
+        self.by_id.insert(id.as_u64(), slot);
         self.guess = slot;
     }
 
     pub(super) fn remove(&mut self, id: StreamId) {
-        if let Some(slot) = self.by_id.remove(&id) {
+        if let Some(slot) = self.by_id.remove(id.as_u64()) {
             self.slots.remove(slot);
         }
     }
@@ -178,7 +183,7 @@ impl Table {
         if self.slots.get(self.guess).is_some_and(|stream| stream.id == id) {
             return Some(self.guess);
         }
-        self.guess = *self.by_id.get(&id)?;
+        self.guess = self.by_id.get(id.as_u64())?;
         Some(self.guess)
     }
 }

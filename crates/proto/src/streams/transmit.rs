@@ -201,8 +201,11 @@ impl Streams {
     /// Applies what an acknowledgement has changed for the sending half.
     fn apply_acked(&mut self, id: StreamId, acked: &Acked) {
         self.release(id, acked.released);
-        // What was waiting to be sent again may have arrived after all.
-        self.sync(id);
+        match self.table.get_mut(id) {
+            // What was waiting to be sent again may have arrived after all.
+            Some(stream) if stream.is_queued() => self.sync(id),
+            _ => self.report_blocked(),
+        }
         if acked.finished {
             self.events.push(StreamEvent::Finished(id));
             self.drop_send(id);

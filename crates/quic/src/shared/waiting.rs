@@ -1,7 +1,10 @@
 //! Who waits for what: tasks that wait for an event of the connection, and the tasks of its streams.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::task::{Context, Waker};
 
+use fulmar_base::{HashKey, IdMap, Rng};
 use fulmar_proto::{Dir, StreamId, VarInt};
 use slab::Slab;
 
@@ -113,14 +116,9 @@ impl StreamQueues {
 /// Limit: a slot exists as long as a handle of its stream, or a future that waits for its completion. Streams are
 /// limited by `TransportConfig::max_concurrent_*_streams` of both ends. Memory for as many slots as there ever were at
 /// a time is kept.
-#[derive(Default)]
 pub(crate) struct StreamSlots {
     slots: Slab<Slot>,
-    #[expect(
-        clippy::disallowed_types,
-        reason = "it is never iterated over, and nothing here has to be repeatable"
-    )]
-    by_id: std::collections::HashMap<StreamId, usize>,
+    by_id: IdMap,
     /// The slot that the last event was for: events of the same stream come in rows.
     guess: usize,
 }
@@ -155,6 +153,15 @@ pub(crate) enum Completion {
     Reset,
 }
 
+impl Default for StreamSlots {
+    fn default() -> Self {
+        // Peers must not know the key, and nothing here has to be repeatable.
+        let seed = RandomState::new().hash_one(0);
+        let by_id = IdMap::new(HashKey::new(&mut Rng::from_u64(seed)));
+        Self { slots: Slab::new(), by_id, guess: 0 }
+    }
+}
+
 impl StreamSlots {
     /// Makes the slot of a new stream, for `users` handles.
     pub(crate) fn insert(&mut self, id: StreamId, users: usize) -> SlotKey {
@@ -166,7 +173,7 @@ impl StreamSlots {
             completion: None,
             completing: WaitList::default(),
         });
-        self.by_id.insert(id, slot);
+        self.by_id.insert(id.as_u64(), slot);
         self.guess = slot;
         SlotKey { id, slot }
     }
@@ -182,7 +189,7 @@ impl StreamSlots {
         slot.users -= 1;
         if slot.users == 0 {
             self.slots.remove(key.slot);
-            self.by_id.remove(&key.id);
+            self.by_id.remove(key.id.as_u64());
         }
     }
 
@@ -263,7 +270,7 @@ impl StreamSlots {
 
     fn find(&mut self, id: StreamId) -> Option<&mut Slot> {
         if self.slots.get(self.guess).is_none_or(|slot| slot.id != id) {
-            self.guess = *self.by_id.get(&id)?;
+            self.guess = self.by_id.get(id.as_u64())?;
         }
         self.slots.get_mut(self.guess)
     }
