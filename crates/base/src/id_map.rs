@@ -14,7 +14,7 @@ const KIND_BITS: u32 = 2;
 /// a look. One whose place is taken goes into a hash map with a keyed hash, so that a peer that chooses IDs which share
 /// a place gains no more than that. There is no iteration.
 ///
-/// Limit: the memory for as many entries as there ever were at a time is kept.
+/// Limit: the memory for as many entries as there ever were at a time is kept, until [`IdMap::clear`].
 #[derive(Debug)]
 pub struct IdMap {
     near: Vec<Entry>,
@@ -92,6 +92,13 @@ impl IdMap {
         }
     }
 
+    /// Removes all IDs and gives the memory back.
+    pub fn clear(&mut self) {
+        self.near = Vec::new();
+        self.near_len = 0;
+        self.far.clear();
+    }
+
     /// The place of an ID in `near`, whose length is a power of two; anything if that is empty.
     #[inline]
     fn place(&self, id: u64) -> usize {
@@ -157,5 +164,9 @@ mod tests {
         }
         assert_eq!(map.len(), 100);
         assert!(map.near.len() <= 256);
+        map.clear();
+        assert!(map.is_empty() && map.get(399_996).is_none());
+        map.insert(4, 7);
+        assert_eq!(map.get(4), Some(7));
     }
 }

@@ -85,6 +85,12 @@ impl<K: Eq + Hash, V> KeyedMap<K, V> {
         self.0.remove(key)
     }
 
+    /// Removes all entries and gives their memory back.
+    pub fn clear(&mut self) {
+        self.0.clear();
+        self.0.shrink_to_fit();
+    }
+
     /// The value under `key`, made by `make` if there is none.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         self.0.entry(key).or_insert_with(make)

@@ -7,17 +7,28 @@ use std::collections::VecDeque;
 /// Sent packets live here under their packet numbers: insertion is at the back, look-up is an index, and the
 /// front moves up as the oldest entries are removed. Skipped keys cost an empty slot, so keys should be
 /// nearly dense.
+///
+/// Memory for many values is given back when it was not needed for a while: whenever the map becomes empty, it keeps no more
+/// than [`SPARE_MAX`] times what it has needed since it was empty before.
 #[derive(Debug, Clone)]
 pub struct RingMap<T> {
     slots: VecDeque<Option<T>>,
     /// The key of `slots[0]`.
     first: u64,
     occupied: usize,
+    /// The most slots since the map was empty.
+    peak: usize,
 }
+
+/// See [`RingMap`].
+const SPARE_MAX: usize = 4;
+
+/// Slots that are always kept: a connection that says little needs no more.
+const SLOTS_KEPT: usize = 4;
 
 impl<T> Default for RingMap<T> {
     fn default() -> Self {
-        Self { slots: VecDeque::new(), first: 0, occupied: 0 }
+        Self { slots: VecDeque::new(), first: 0, occupied: 0, peak: 0 }
     }
 }
 
@@ -62,6 +73,7 @@ impl<T> RingMap<T> {
         }
         self.slots.push_back(Some(value));
         self.occupied += 1;
+        self.peak = self.peak.max(self.slots.len());
     }
 
     fn index(&self, key: u64) -> Option<usize> {
@@ -110,6 +122,17 @@ impl<T> RingMap<T> {
             self.slots.pop_front();
             self.first += 1;
         }
+        if self.slots.is_empty() {
+            self.on_empty();
+        }
+    }
+
+    fn on_empty(&mut self) {
+        let kept = SPARE_MAX * self.peak.max(SLOTS_KEPT / SPARE_MAX);
+        if self.slots.capacity() > kept {
+            self.slots.shrink_to(kept);
+        }
+        self.peak = 0;
     }
 
     /// The entries in key order.
@@ -142,6 +165,21 @@ impl<T> RingMap<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_is_no_longer_needed_is_given_back() {
+        let mut map = RingMap::new();
+        let mut fill = |first: u64, count: u64| {
+            (first..first + count).for_each(|key| map.push(key, [0_u8; 100]));
+            (first..first + count).for_each(|key| assert!(map.remove(key).is_some()));
+            map.slots.capacity()
+        };
+        let large = fill(0, 1_000);
+        assert!(large >= 1_000, "the next may be as many");
+        assert_eq!(fill(1_000, 300), large);
+        assert!(fill(2_000, 100) <= 400);
+        assert!(fill(3_000, 1) <= SLOTS_KEPT);
+    }
 
     #[test]
     fn a_value_is_seen_once_before_it_is_removed() {

@@ -1,25 +1,40 @@
 //! Seeded randomness that forks.
 
+use std::fmt;
+
 use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng as _, SeedableRng};
+
+/// Words that are made at a time: a block of ChaCha.
+const BLOCK_WORDS: usize = 16;
 
 /// A cryptographically strong generator with a seed that the caller gives.
 ///
 /// On a real wire the seed comes from the operating system; in the lab it comes from the scenario. A
 /// component takes a generator of its own with [`Rng::fork`], so that one more draw in one component does
 /// not shift what the others see.
-#[derive(Debug, Clone)]
-pub struct Rng(ChaCha12Rng);
+///
+/// It is ChaCha with 12 rounds. A connection has several generators and draws little, so each keeps its seed and a single block,
+/// instead of the state and the four blocks that the library works with.
+#[derive(Clone)]
+pub struct Rng {
+    seed: [u8; 32],
+    block: [u32; BLOCK_WORDS],
+    /// The first word of `block` that was not drawn.
+    next: usize,
+    /// Blocks that were made.
+    blocks: u64,
+}
 
 impl Rng {
     /// A generator with a full 256-bit seed.
     pub fn new(seed: [u8; 32]) -> Self {
-        Self(ChaCha12Rng::from_seed(seed))
+        Self { seed, block: [0; BLOCK_WORDS], next: BLOCK_WORDS, blocks: 0 }
     }
 
     /// A generator for a simulation, from a small seed.
     pub fn from_u64(seed: u64) -> Self {
-        Self(ChaCha12Rng::seed_from_u64(seed))
+        Self::new(ChaCha12Rng::seed_from_u64(seed).get_seed())
     }
 
     /// An independent generator, derived from the next draw of this one.
@@ -37,12 +52,31 @@ impl Rng {
 
     /// Fills `out` with random bytes.
     pub fn fill(&mut self, out: &mut [u8]) {
-        self.0.fill_bytes(out);
+        for part in out.chunks_mut(size_of::<u32>()) {
+            part.copy_from_slice(&self.word().to_le_bytes()[..part.len()]);
+        }
     }
 
     /// A random 64-bit number.
     pub fn u64(&mut self) -> u64 {
-        self.0.next_u64()
+        u64::from(self.word()) | u64::from(self.word()) << 32
+    }
+
+    #[inline]
+    fn word(&mut self) -> u32 {
+        if self.next == BLOCK_WORDS {
+            self.make_block();
+        }
+        self.next += 1;
+        self.block[self.next - 1]
+    }
+
+    fn make_block(&mut self) {
+        let mut library = ChaCha12Rng::from_seed(self.seed);
+        library.set_word_pos(u128::from(self.blocks) * BLOCK_WORDS as u128);
+        self.block.fill_with(|| library.next_u32());
+        self.blocks += 1;
+        self.next = 0;
     }
 
     /// A number in `0..bound`, each as likely as the others.
@@ -72,9 +106,30 @@ impl Rng {
     }
 }
 
+impl fmt::Debug for Rng {
+    /// Whoever sees the state knows all that follows.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rng(..)")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_draws_are_those_of_the_library() {
+        let (mut rng, mut library) = (Rng::from_u64(3), ChaCha12Rng::seed_from_u64(3));
+        for step in 0..300 {
+            let mut bytes = ([0; 150], [0; 150]);
+            let len = step % 150;
+            rng.fill(&mut bytes.0[..len]);
+            library.fill_bytes(&mut bytes.1[..len]);
+            assert_eq!(bytes.0, bytes.1, "{len} bytes");
+            assert_eq!(rng.u64(), library.next_u64(), "after {len} bytes");
+        }
+        assert!(size_of::<Rng>() <= 112);
+    }
 
     #[test]
     fn the_same_seed_gives_the_same_draws() {

@@ -121,7 +121,7 @@ pub struct Connection {
 impl Connection {
     /// The next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
-        if let Some(event) = self.outbox.events.pop_front() {
+        if let Some(event) = self.outbox.poll() {
             return Some(event);
         }
         if !self.lifecycle.is_open() {
@@ -139,7 +139,7 @@ impl Connection {
 
     /// The next event for the endpoint: hand it to [`Endpoint::handle_event`](crate::Endpoint::handle_event).
     pub fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
-        self.outbox.endpoint_events.pop_front().map(EndpointEvent)
+        self.outbox.poll_endpoint().map(EndpointEvent)
     }
 
     /// The streams.

@@ -11,7 +11,7 @@ use crate::streams::Streams;
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     /// For the application.
-    pub(super) events: VecDeque<Event>,
+    events: VecDeque<Event>,
     /// For the endpoint.
     pub(super) endpoint_events: VecDeque<EndpointEventInner>,
 }
@@ -34,7 +34,26 @@ impl Outbox {
         self.push(Event::ConnectionLost { reason });
     }
 
+    /// The next event for the application.
+    pub(super) fn poll(&mut self) -> Option<Event> {
+        poll(&mut self.events)
+    }
+
+    /// The next event for the endpoint.
+    pub(super) fn poll_endpoint(&mut self) -> Option<EndpointEventInner> {
+        poll(&mut self.endpoint_events)
+    }
+
     pub(super) fn push_endpoint(&mut self, event: EndpointEventInner) {
         self.endpoint_events.push_back(event);
     }
+}
+
+/// Takes the first event. These events are rare, so the memory of an empty queue is given back.
+fn poll<T>(queue: &mut VecDeque<T>) -> Option<T> {
+    let event = queue.pop_front();
+    if queue.is_empty() && queue.capacity() > 0 {
+        *queue = VecDeque::new();
+    }
+    event
 }

@@ -135,8 +135,8 @@ impl Connection {
         let transport = setup.transport.clone();
         let mut space = |policy| NumberSpace::new(policy, &mut setup.rng);
         let spaces = HandshakeSpaces {
-            initial: Some(space(AckPolicy::IMMEDIATE)),
-            handshake: Some(space(AckPolicy::IMMEDIATE)),
+            initial: Some(Box::new(space(AckPolicy::IMMEDIATE))),
+            handshake: Some(Box::new(space(AckPolicy::IMMEDIATE))),
         };
         let data = space(AckPolicy { max_ack_delay: transport.max_ack_delay, ..AckPolicy::default() });
         let path = first_path(&mut setup, data);

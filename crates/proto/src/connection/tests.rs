@@ -11,7 +11,7 @@
 //! | `tokens` | everything that a first packet can carry as a token |
 //! | `before_confirmation` | what is not yet done, or not yet believed, while the handshake lasts |
 //! | `small_credit` | what an address that has sent little is sent |
-//! | `memory` | how much memory something takes |
+//! | `memory`, `idle_memory` | how much memory something takes; what an idle connection holds |
 //! | `retry`, `key_update` | what only shows from within |
 //! | `ack_frequency` | what is agreed about acknowledgements |
 //! | `quic_bit` | peers that give it any value from the first packet on |
@@ -28,6 +28,7 @@ mod chatter;
 mod conformance;
 mod floods;
 mod gaps;
+mod idle_memory;
 mod ids;
 mod key_update;
 mod lies;

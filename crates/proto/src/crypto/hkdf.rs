@@ -3,7 +3,7 @@
 use std::fmt;
 
 use aws_lc_rs::hkdf::{self, HKDF_SHA256, HKDF_SHA384, KeyType, Prk};
-use aws_lc_rs::hmac;
+use aws_lc_rs::{digest, hmac};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::aead::CipherSuite;
@@ -61,15 +61,39 @@ impl Secret {
 
     /// HKDF-Expand-Label with an empty context, as many bytes as `output` holds.
     pub(super) fn expand_label(&self, label: &str, output: &mut [u8]) {
+        self.expand(label.as_bytes(), &[], output)
+            .expect("keys and secrets are short, and so are their labels");
+    }
+
+    /// What TLS makes for others of an exporter secret (RFC 8446 §7.5), as many bytes as `output` holds.
+    ///
+    /// # Errors
+    /// If the label or the output is too long.
+    pub(super) fn export(&self, label: &[u8], context: &[u8], output: &mut [u8]) -> Result<(), TooLong> {
+        let hash = if self.algorithm == HKDF_SHA384 { &digest::SHA384 } else { &digest::SHA256 };
+        let mut bytes = Zeroizing::new([0; SECRET_LEN_MAX]);
+        let len = self.algorithm.len();
+        self.expand(label, digest::digest(hash, &[]).as_ref(), &mut bytes[..len])?;
+        let derived = Self { bytes, len, algorithm: self.algorithm };
+        derived.expand(b"exporter", digest::digest(hash, context).as_ref(), output)
+    }
+
+    /// HKDF-Expand-Label.
+    fn expand(&self, label: &[u8], context: &[u8], output: &mut [u8]) -> Result<(), TooLong> {
         // struct HkdfLabel { uint16 length; opaque label<7..255> = "tls13 " + Label; opaque context<0..255>; }
-        let len = u16::try_from(output.len()).expect("keys and secrets are short").to_be_bytes();
-        let label_len = u8::try_from(PREFIX.len() + label.len()).expect("labels are short");
-        let info: [&[u8]; 5] = [&len, &[label_len], PREFIX, label.as_bytes(), &[0]];
+        let len = u16::try_from(output.len()).map_err(|_| TooLong)?.to_be_bytes();
+        let label_len = u8::try_from(PREFIX.len() + label.len()).map_err(|_| TooLong)?;
+        let context_len = u8::try_from(context.len()).map_err(|_| TooLong)?;
+        let info: [&[u8]; 6] = [&len, &[label_len], PREFIX, label, &[context_len], context];
         let prk = Prk::new_less_safe(self.algorithm, &self.bytes[..self.len]);
         let okm = prk.expand(&info, Length(output.len()));
-        okm.and_then(|okm| okm.fill(output)).expect("keys and secrets are shorter than 255 hashes");
+        okm.and_then(|okm| okm.fill(output)).map_err(|_| TooLong)
     }
 }
+
+/// What is to be expanded, or a name for it, is longer than HKDF has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLong;
 
 const PREFIX: &[u8] = b"tls13 ";
 

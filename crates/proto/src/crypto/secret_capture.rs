@@ -27,6 +27,7 @@ pub(super) struct Captured {
     early: Option<RawSecret>,
     handshake: RawPair,
     application: RawPair,
+    exporter: Option<RawSecret>,
 }
 
 /// All that they hold is wiped by its type.
@@ -65,6 +66,11 @@ impl SecretCapture {
         self.lock().application.take(suite)
     }
 
+    /// Takes the secret of which TLS makes what others use, once it is there (RFC 8446 §7.5).
+    pub(super) fn take_exporter(&self, suite: CipherSuite) -> Option<Secret> {
+        self.lock().exporter.take().map(|secret| Secret::new(suite, &secret))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Captured> {
         self.captured.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,6 +85,7 @@ impl Captured {
             "SERVER_HANDSHAKE_TRAFFIC_SECRET" => Some(&mut self.handshake.server),
             "CLIENT_TRAFFIC_SECRET_0" => Some(&mut self.application.client),
             "SERVER_TRAFFIC_SECRET_0" => Some(&mut self.application.server),
+            "EXPORTER_SECRET" => Some(&mut self.exporter),
             _ => None,
         }
     }

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fulmar_wire::{Side, Version};
+use fulmar_wire::{Side, TransportErrorCode, Version};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::quic;
 
 use super::aead::{AeadBackend, CipherSuite};
+use super::hkdf::Secret;
 use super::key_phase::OneRttKeys;
-use super::keys::DirectionKeys;
-use super::keys::Keys;
+use super::keys::{DirectionKeys, Keys, SecretPair};
 use super::secret_capture::SecretCapture;
 use super::server_sessions::{Circumstances, Sessions, Tickets};
 use super::tls_error::{self, TlsError};
@@ -41,8 +41,7 @@ pub(crate) enum KeyEvent {
 
 /// The TLS side of one connection.
 pub(crate) struct Session {
-    tls: quic::Connection,
-    capture: Arc<SecretCapture>,
+    tls: Tls,
     side: Side,
     version: Version,
     /// The version of the client's first packets, and of its early data.
@@ -51,6 +50,64 @@ pub(crate) struct Session {
     read_level: Level,
     write_level: Level,
     error: Option<TlsError>,
+}
+
+/// TLS, or what is left of it.
+enum Tls {
+    Running(Box<Running>),
+    /// On a server that has said all it has to say. What a client could still say is nothing, so only what was agreed is kept.
+    Finished(Box<Finished>),
+}
+
+struct Running {
+    tls: quic::Connection,
+    capture: Arc<SecretCapture>,
+}
+
+/// What was agreed.
+struct Finished {
+    alpn: Option<Box<[u8]>>,
+    server_name: Option<Box<str>>,
+    certificates: Option<Vec<CertificateDer<'static>>>,
+    suite: CipherSuite,
+    key_exchange: Option<rustls::NamedGroup>,
+    is_resumed: bool,
+    exporter: Secret,
+}
+
+impl Finished {
+    /// What `running` has agreed, once it is complete.
+    fn of(running: &Running) -> Option<Self> {
+        let Running { tls, capture } = running;
+        let server_name = match tls {
+            quic::Connection::Client(_) => None,
+            quic::Connection::Server(tls) => tls.server_name().map(Box::from),
+        };
+        let suite = running.suite()?;
+        Some(Self {
+            alpn: tls.alpn_protocol().map(Box::from),
+            server_name,
+            certificates: tls.peer_certificates().map(<[_]>::to_vec),
+            suite,
+            key_exchange: running.key_exchange(),
+            is_resumed: running.is_resumed(),
+            exporter: capture.take_exporter(suite)?,
+        })
+    }
+}
+
+impl Running {
+    fn suite(&self) -> Option<CipherSuite> {
+        CipherSuite::from_rustls(self.tls.negotiated_cipher_suite()?.suite())
+    }
+
+    fn key_exchange(&self) -> Option<rustls::NamedGroup> {
+        self.tls.negotiated_key_exchange_group().map(|group| group.name())
+    }
+
+    fn is_resumed(&self) -> bool {
+        self.tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed)
+    }
 }
 
 /// rustls would only choose the labels of keys by the version, and those keys are not used.
@@ -116,7 +173,8 @@ impl Session {
     ) -> Self {
         let (read_level, write_level) = (Level::Initial, Level::Initial);
         let original_version = version;
-        Self { tls, capture, side, version, original_version, backend, read_level, write_level, error: None }
+        let tls = Tls::Running(Box::new(Running { tls, capture }));
+        Self { tls, side, version, original_version, backend, read_level, write_level, error: None }
     }
 
     /// The level whose CRYPTO data TLS wants next. Data of a higher level waits until it is reached.
@@ -145,28 +203,52 @@ impl Session {
             return Err(TransportError::protocol_violation("handshake data at the wrong encryption level"));
         }
         debug_assert!(level <= self.write_level, "`write_handshake` was not called between two levels");
-        self.tls.read_hs(data).map_err(|error| {
+        let Tls::Running(running) = &mut self.tls else { return Err(self.refuse_message()) };
+        running.tls.read_hs(data).map_err(|error| {
             let words = TlsError::from(&error);
-            let transport_error = tls_error::transport_error(&error, &words, self.tls.alert());
+            let transport_error = tls_error::transport_error(&error, &words, running.tls.alert());
             self.error = Some(words);
             transport_error
         })?;
-        self.advance_read_level();
+        if !running.tls.is_handshaking() {
+            self.read_level = Level::OneRtt;
+        } else if running.capture.has_handshake() {
+            self.read_level = Level::Handshake;
+        }
         Ok(())
     }
 
-    fn advance_read_level(&mut self) {
-        if !self.tls.is_handshaking() {
-            self.read_level = Level::OneRtt;
-        } else if self.capture.has_handshake() {
-            self.read_level = Level::Handshake;
+    /// A client has nothing to say after the handshake: no certificate is asked for, and RFC 9001 §6 has no KeyUpdate.
+    fn refuse_message(&mut self) -> TransportError {
+        const REASON: &str = "a message of TLS after the handshake";
+        self.error = Some(TlsError::Other(REASON.to_owned()));
+        let alert = u8::from(rustls::AlertDescription::UnexpectedMessage);
+        TransportError::new(TransportErrorCode::crypto(alert), REASON)
+    }
+
+    /// The handshake is complete and all of it was written. A server lets go of TLS: that takes several kilobytes.
+    pub(crate) fn finish(&mut self) {
+        if let Tls::Running(running) = &self.tls
+            && self.side.is_server()
+            && !running.tls.is_handshaking()
+            && let Some(finished) = Finished::of(running)
+        {
+            self.tls = Tls::Finished(Box::new(finished));
+        }
+    }
+
+    fn running(&self) -> Option<&Running> {
+        match &self.tls {
+            Tls::Running(running) => Some(running),
+            Tls::Finished(_) => None,
         }
     }
 
     /// Appends handshake bytes for [`Session::write_level`], as it was before the call, to `out`. Keys, if they
     /// come, are for the next level; there may be more bytes then.
     pub(crate) fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<KeyEvent> {
-        match self.tls.write_hs(out)? {
+        let Tls::Running(running) = &mut self.tls else { return None };
+        match running.tls.write_hs(out)? {
             quic::KeyChange::Handshake { .. } => {
                 self.write_level = Level::Handshake;
                 Some(KeyEvent::Handshake(Box::new(self.handshake_keys())))
@@ -179,32 +261,41 @@ impl Session {
     }
 
     fn handshake_keys(&self) -> Keys {
-        let suite = self.suite().expect(SUITE_KNOWN);
-        let secrets = self.capture.take_handshake(suite).expect(SECRETS_LOGGED);
+        let (suite, secrets) = self.take_secrets(SecretCapture::take_handshake);
         Keys::from_secrets(suite, &secrets, self.version, self.side, self.backend)
     }
 
     fn one_rtt_keys(&self) -> OneRttKeys {
-        let suite = self.suite().expect(SUITE_KNOWN);
-        let secrets = self.capture.take_application(suite).expect(SECRETS_LOGGED);
+        let (suite, secrets) = self.take_secrets(SecretCapture::take_application);
         OneRttKeys::from_secrets(suite, secrets, self.version, self.side, self.backend)
+    }
+
+    /// Takes the secrets of keys that TLS has just announced.
+    fn take_secrets(
+        &self,
+        take: impl FnOnce(&SecretCapture, CipherSuite) -> Option<SecretPair>,
+    ) -> (CipherSuite, SecretPair) {
+        let suite = self.suite().expect(SUITE_KNOWN);
+        let secrets = self.running().and_then(|running| take(&running.capture, suite));
+        (suite, secrets.expect(SECRETS_LOGGED))
     }
 
     /// The keys of early data: on a client that resumes, as soon as it has written its first message; on a server
     /// that accepts it, as soon as it has read that (RFC 9001 §4.6). They are given once.
     pub(crate) fn early_keys(&self) -> Option<DirectionKeys> {
+        let Running { tls, capture } = self.running()?;
         // The secret is logged also where early data was neither asked for nor accepted. rustls' own keys tell.
-        self.tls.zero_rtt_keys()?;
+        tls.zero_rtt_keys()?;
         let suite = self.suite()?;
-        let secret = self.capture.take_early(suite)?;
+        let secret = capture.take_early(suite)?;
         Some(DirectionKeys::new(suite, &secret, VersionConstants::of(self.original_version), self.backend))
     }
 
     /// Whether the server has accepted early data. Only a client asks, at the end of its handshake.
     pub(crate) fn early_data_accepted(&self) -> bool {
-        match &self.tls {
-            quic::Connection::Client(tls) => tls.is_early_data_accepted(),
-            quic::Connection::Server(_) => false,
+        match self.running() {
+            Some(Running { tls: quic::Connection::Client(tls), .. }) => tls.is_early_data_accepted(),
+            _ => false,
         }
     }
 
@@ -221,46 +312,64 @@ impl Session {
 
     /// Whether TLS has resumed an earlier session; known when the Handshake keys are.
     pub(crate) fn is_resumed(&self) -> bool {
-        self.tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed)
+        match &self.tls {
+            Tls::Running(running) => running.is_resumed(),
+            Tls::Finished(finished) => finished.is_resumed,
+        }
     }
 
     /// Whether the handshake is not complete yet (RFC 9001 §4.1.1).
     pub(crate) fn is_handshaking(&self) -> bool {
-        self.tls.is_handshaking()
+        self.running().is_some_and(|running| running.tls.is_handshaking())
     }
 
-    /// The peer's encoded transport parameters, once they have arrived. They can be trusted when the handshake
-    /// is complete.
+    /// The peer's encoded transport parameters, once they have arrived and until [`Session::finish`]. They can be trusted
+    /// when the handshake is complete.
     pub(crate) fn transport_parameters(&self) -> Option<&[u8]> {
-        self.tls.quic_transport_parameters()
+        self.running()?.tls.quic_transport_parameters()
     }
 
     /// The application protocol that was negotiated.
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
-        self.tls.alpn_protocol()
+        match &self.tls {
+            Tls::Running(running) => running.tls.alpn_protocol(),
+            Tls::Finished(finished) => finished.alpn.as_deref(),
+        }
     }
 
     /// The name that the client asked for; `None` on the client itself, which knows.
     pub(crate) fn server_name(&self) -> Option<&str> {
         match &self.tls {
-            quic::Connection::Client(_) => None,
-            quic::Connection::Server(tls) => tls.server_name(),
+            Tls::Finished(finished) => finished.server_name.as_deref(),
+            Tls::Running(running) => match &running.tls {
+                quic::Connection::Client(_) => None,
+                quic::Connection::Server(tls) => tls.server_name(),
+            },
         }
     }
 
     /// The peer's chain of certificates, its own first.
     pub(crate) fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
-        self.tls.peer_certificates()
+        match &self.tls {
+            Tls::Running(running) => running.tls.peer_certificates(),
+            Tls::Finished(finished) => finished.certificates.as_deref(),
+        }
     }
 
     /// The cipher suite that was negotiated.
     pub(crate) fn suite(&self) -> Option<CipherSuite> {
-        CipherSuite::from_rustls(self.tls.negotiated_cipher_suite()?.suite())
+        match &self.tls {
+            Tls::Running(running) => running.suite(),
+            Tls::Finished(finished) => Some(finished.suite),
+        }
     }
 
     /// The group of the key exchange that was negotiated, such as X25519MLKEM768.
     pub(crate) fn key_exchange(&self) -> Option<rustls::NamedGroup> {
-        self.tls.negotiated_key_exchange_group().map(|group| group.name())
+        match &self.tls {
+            Tls::Running(running) => running.key_exchange(),
+            Tls::Finished(finished) => finished.key_exchange,
+        }
     }
 
     /// Fills `output` with bytes that both sides derive from the handshake (RFC 5705, RFC 8446 §7.5).
@@ -273,10 +382,20 @@ impl Session {
         label: &[u8],
         context: Option<&[u8]>,
     ) -> Result<(), TlsError> {
-        self.tls
-            .export_keying_material(output, label, context)
-            .map(drop)
-            .map_err(|error| TlsError::from(&error))
+        match &self.tls {
+            Tls::Running(running) => {
+                let exported = running.tls.export_keying_material(output, label, context);
+                exported.map(drop).map_err(|error| TlsError::from(&error))
+            }
+            Tls::Finished(_) if output.is_empty() => {
+                Err(TlsError::Other("keying material of no length".to_owned()))
+            }
+            Tls::Finished(finished) => {
+                let exported = finished.exporter.export(label, context.unwrap_or_default(), output);
+                exported
+                    .map_err(|_| TlsError::Other("too much keying material, or too long a label".to_owned()))
+            }
+        }
     }
 
     /// Why [`Session::read_handshake`] failed, in words for the application.

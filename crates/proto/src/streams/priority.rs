@@ -121,15 +121,15 @@ impl PriorityQueue {
     /// The stream whose turn it is.
     pub(super) fn first(&self) -> Option<StreamId> {
         match self.line.front() {
-            Some(turn) if self.is_line_first() => Some(turn.id),
+            Some(turn) if self.is_line_before_heap() => Some(turn.id),
             _ => self.heap.peek().map(|entry| entry.id),
         }
     }
 
-    /// Whether it is the turn of the line.
-    fn is_line_first(&self) -> bool {
-        let goes_before = |entry: &Entry| entry.priority.rank() > Priority::default().rank();
-        !self.line.is_empty() && !self.heap.peek().is_some_and(goes_before)
+    /// Whether it is the turn of the line, if anybody stands there.
+    #[inline]
+    fn is_line_before_heap(&self) -> bool {
+        self.heap.peek().is_none_or(|entry| entry.priority.rank() < Priority::default().rank())
     }
 
     /// Makes a stream a member of the queue, or not, according to `member`; `queued` is its flag.
@@ -153,9 +153,7 @@ impl PriorityQueue {
 
     /// Removes the stream whose turn it is.
     pub(super) fn pop(&mut self) {
-        if self.is_line_first() {
-            self.line.pop_front();
-        } else {
+        if !self.is_line_before_heap() || self.line.pop_front().is_none() {
             self.heap.pop();
         }
     }
@@ -163,8 +161,14 @@ impl PriorityQueue {
     /// The stream whose turn it is has sent `bytes`.
     pub(super) fn charge(&mut self, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        if self.is_line_first() {
-            self.charge_line(bytes);
+        if self.is_line_before_heap()
+            && let Some(first) = self.line.front_mut()
+        {
+            first.sent = first.sent.saturating_add(bytes);
+            if first.sent >= QUANTUM_BYTES {
+                first.sent = 0;
+                self.line.rotate_left(1);
+            }
             return;
         }
         let turn = self.next_turn();
@@ -177,15 +181,6 @@ impl PriorityQueue {
             first.sent = 0;
             // The end of the line within the priority; dropping `first` puts it there.
             first.order = Reverse(turn);
-        }
-    }
-
-    fn charge_line(&mut self, bytes: u32) {
-        let Some(first) = self.line.front_mut() else { return };
-        first.sent = first.sent.saturating_add(bytes);
-        if first.sent >= QUANTUM_BYTES {
-            first.sent = 0;
-            self.line.rotate_left(1);
         }
     }
 

@@ -167,9 +167,10 @@ impl SendBuffer {
     }
 
     /// Fills `out` with the bytes from `offset`, which lies in chunk `index` or at its end.
-    fn copy(&self, index: usize, offset: u64, mut out: &mut [u8]) {
+    fn copy(&self, mut index: usize, offset: u64, mut out: &mut [u8]) {
         let mut position = offset;
-        for chunk in self.chunks.iter_from(index) {
+        while let Some(chunk) = self.chunks.get(index) {
+            index += 1;
             let rest = &chunk.bytes()[(position - chunk.start) as usize..];
             let len = rest.len().min(out.len());
             let (now, left) = out.split_at_mut(len);

@@ -120,7 +120,8 @@ fn write_recv_control(id: StreamId, recv: &mut RecvHalf, out: &mut FrameWriter<'
 ///
 /// They lie in the slots of one array, which are used again, so that opening a stream allocates nothing once there have been as
 /// many at a time. Limit: the array has as many slots as there ever were streams at a time, which the
-/// limits of both ends for concurrent streams bound.
+/// limits of both ends for concurrent streams bound. When no stream is left, at most [`SPARE_MAX`] times as many are kept as
+/// there were since that was so before.
 ///
 /// IDs become sparse when one stream outlives thousands of others, hence a map from ID to slot. Frames for the same
 /// stream come in rows, hence the guess: the slot where the last stream was found.
@@ -129,11 +130,16 @@ pub(super) struct Table {
     slots: Slab<Stream>,
     by_id: IdMap,
     guess: usize,
+    /// The most streams since there were none.
+    peak: usize,
 }
+
+/// See [`Table`].
+const SPARE_MAX: usize = 4;
 
 impl Table {
     pub(super) fn new(rng: &mut Rng) -> Self {
-        Self { slots: Slab::new(), by_id: IdMap::new(HashKey::new(rng)), guess: 0 }
+        Self { slots: Slab::new(), by_id: IdMap::new(HashKey::new(rng)), guess: 0, peak: 0 }
     }
 
     /// The number of streams.
@@ -163,15 +169,31 @@ impl Table {
     /// Adds a stream whose ID is new.
     pub(super) fn insert(&mut self, stream: Stream) {
         let id = stream.id;
+        if self.slots.len() == self.slots.capacity() {
+            // A stream is large: a connection that has one at a time has room for one.
+            self.slots.reserve_exact(self.slots.len().max(1));
+        }
         let slot = self.slots.insert(stream);
         self.by_id.insert(id.as_u64(), slot);
+        self.peak = self.peak.max(self.slots.len());
         self.guess = slot;
     }
 
     pub(super) fn remove(&mut self, id: StreamId) {
         if let Some(slot) = self.by_id.remove(id.as_u64()) {
             self.slots.remove(slot);
+            if self.slots.is_empty() {
+                self.on_empty();
+            }
         }
+    }
+
+    fn on_empty(&mut self) {
+        if self.slots.capacity() > SPARE_MAX * self.peak {
+            self.slots = Slab::with_capacity(self.peak);
+            self.by_id.clear();
+        }
+        self.peak = 0;
     }
 
     /// All streams, in an order that depends only on the order of insertions and removals.

@@ -20,7 +20,7 @@ const CRYPTO_GAPS_MAX: usize = 256;
 /// Both directions of the handshake's bytes at one level.
 ///
 /// What is received is kept in one buffer of at most [`CRYPTO_BUFFER_MAX`] bytes, whatever the peer sends; what
-/// is sent is kept until the level is discarded, because a handshake is short.
+/// is sent is kept until all of it is acknowledged, because a handshake is short.
 #[derive(Debug, Default)]
 pub(in crate::connection) struct CryptoStream {
     /// Received bytes from `read` on; gaps hold zeros.
@@ -28,8 +28,11 @@ pub(in crate::connection) struct CryptoStream {
     received: RangeSet,
     /// How many bytes TLS has taken.
     read: u64,
+    /// What was written from `forgotten` on.
     outgoing: Vec<u8>,
-    /// How many bytes of `outgoing` were sent at least once.
+    /// How many bytes the peer has, so that they were forgotten.
+    forgotten: usize,
+    /// How many bytes were sent at least once, the forgotten ones included.
     sent: usize,
     lost: RangeSet,
     acked: RangeSet,
@@ -128,18 +131,25 @@ impl CryptoStream {
 
     /// Whether there are bytes to send for the first time or again.
     pub(in crate::connection) fn wants_to_send(&self) -> bool {
-        self.sent < self.outgoing.len() || !self.lost.is_empty()
+        self.sent < self.end() || !self.lost.is_empty()
+    }
+
+    /// How many bytes were written.
+    fn end(&self) -> usize {
+        self.forgotten + self.outgoing.len()
     }
 
     /// Writes what was lost, then what is new.
     pub(in crate::connection) fn write(&mut self, out: &mut FrameWriter<'_>) {
         while let Some(range) = self.lost.first() {
-            let data = &self.outgoing[range.start as usize..range.end as usize];
+            let [start, end] = [range.start, range.end].map(|at| at as usize - self.forgotten);
+            let data = &self.outgoing[start..end];
             let Some(len) = write_at(out, range.start, data) else { return };
             self.lost.remove(range.start..range.start + len as u64);
         }
-        while self.sent < self.outgoing.len() {
-            let Some(len) = write_at(out, self.sent as u64, &self.outgoing[self.sent..]) else { return };
+        while self.sent < self.end() {
+            let data = &self.outgoing[self.sent - self.forgotten..];
+            let Some(len) = write_at(out, self.sent as u64, data) else { return };
             self.sent += len;
         }
     }
@@ -149,6 +159,10 @@ impl CryptoStream {
         let range = offset..offset + u64::from(len);
         self.acked.insert(range.clone());
         self.lost.remove(range);
+        if self.sent == self.end() && !self.has_sent_unacked() {
+            self.outgoing = Vec::new();
+            self.forgotten = self.sent;
+        }
     }
 
     /// These bytes were lost, or a probe needs something to say: they are sent again, unless they have arrived.
@@ -247,5 +261,25 @@ mod tests {
         stream.on_acked(20, 30);
         stream.on_lost(0, 100);
         assert_eq!(stream.lost.iter().collect::<Vec<_>>(), [0..20, 50..100]);
+    }
+
+    #[test]
+    fn what_the_peer_has_takes_no_memory() {
+        let mut stream = CryptoStream::default();
+        stream.send(&[7; 100]);
+        stream.sent = 100;
+        stream.on_acked(50, 50);
+        assert_eq!(stream.outgoing.len(), 100, "the beginning may have to be sent again");
+        stream.on_acked(0, 50);
+        assert_eq!(stream.outgoing.capacity(), 0);
+        stream.on_lost(0, 100);
+        assert!(!stream.wants_to_send());
+        // What follows has the offsets that follow.
+        stream.send(&[8; 10]);
+        assert!(stream.wants_to_send() && !stream.has_sent_unacked());
+        stream.sent = 110;
+        stream.on_lost(100, 10);
+        assert_eq!(stream.lost.iter().collect::<Vec<_>>(), [100..110]);
+        assert_eq!(stream.outgoing[stream.lost.first().unwrap().start as usize - stream.forgotten], 8);
     }
 }

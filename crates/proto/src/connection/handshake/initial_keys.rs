@@ -13,10 +13,10 @@ pub(in crate::connection) struct InitialKeys {
     dcid: ConnectionId,
     version: Version,
     /// Until they are discarded.
-    keys: Option<Keys>,
+    keys: Option<Box<Keys>>,
     /// Those of another version: on a client the one that the server may go over to, on a server the one that the client
     /// began with (RFC 9369 §4.1).
-    other: Option<(Version, Keys)>,
+    other: Option<(Version, Box<Keys>)>,
 }
 
 impl InitialKeys {
@@ -26,7 +26,7 @@ impl InitialKeys {
         aead: AeadBackend,
         dcid: ConnectionId,
     ) -> Self {
-        let keys = Some(Keys::initial(version, &dcid, side, aead));
+        let keys = Some(Box::new(Keys::initial(version, &dcid, side, aead)));
         Self { side, aead, dcid, version, keys, other: None }
     }
 
@@ -37,12 +37,12 @@ impl InitialKeys {
 
     /// The keys of that version.
     pub(in crate::connection) fn current(&self) -> Option<&Keys> {
-        self.keys.as_ref()
+        self.keys.as_deref()
     }
 
     /// The keys for packets of a version.
     pub(in crate::connection) fn of(&self, version: Option<Version>) -> Option<&Keys> {
-        let current = self.keys.as_ref()?;
+        let current = self.keys.as_deref()?;
         match &self.other {
             Some((other, keys)) if version == Some(*other) => Some(keys),
             _ => (version == Some(self.version)).then_some(current),
@@ -75,7 +75,7 @@ impl InitialKeys {
         self.keys.take().is_some()
     }
 
-    fn make(&self, version: Version) -> Keys {
-        Keys::initial(version, &self.dcid, self.side, self.aead)
+    fn make(&self, version: Version) -> Box<Keys> {
+        Box::new(Keys::initial(version, &self.dcid, self.side, self.aead))
     }
 }

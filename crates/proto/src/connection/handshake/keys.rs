@@ -7,13 +7,13 @@ use crate::crypto::{DirectionKeys, Keys, Level, OneRttKeys};
 use crate::ids::SpaceId;
 use crate::packet::Sealer;
 
-/// The keys that there are now.
+/// The keys that there are now. Those that are soon discarded take no room afterwards.
 #[derive(Debug)]
 pub(in crate::connection) struct PacketKeys {
     initial: InitialKeys,
     /// Those of 0-RTT packets, with which a client seals and a server opens.
-    zero_rtt: Option<DirectionKeys>,
-    handshake: Option<Keys>,
+    zero_rtt: Option<Box<DirectionKeys>>,
+    handshake: Option<Box<Keys>>,
     one_rtt: Option<OneRttKeys>,
 }
 
@@ -33,11 +33,11 @@ impl PacketKeys {
     }
 
     pub(in crate::connection) fn zero_rtt(&self) -> Option<&DirectionKeys> {
-        self.zero_rtt.as_ref()
+        self.zero_rtt.as_deref()
     }
 
     pub(in crate::connection) fn handshake(&self) -> Option<&Keys> {
-        self.handshake.as_ref()
+        self.handshake.as_deref()
     }
 
     pub(in crate::connection) fn one_rtt(&self) -> Option<&OneRttKeys> {
@@ -106,10 +106,10 @@ impl PacketKeys {
     }
 
     pub(super) fn set_zero_rtt(&mut self, keys: Option<DirectionKeys>) {
-        self.zero_rtt = keys;
+        self.zero_rtt = keys.map(Box::new);
     }
 
-    pub(super) fn set_handshake(&mut self, keys: Keys) {
+    pub(super) fn set_handshake(&mut self, keys: Box<Keys>) {
         self.handshake = Some(keys);
     }
 

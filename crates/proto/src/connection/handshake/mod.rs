@@ -277,7 +277,11 @@ impl HandshakeState {
 
     /// Discards the keys of Initial or Handshake packets; returns whether there were any.
     pub(super) fn discard_keys(&mut self, space: SpaceId) -> bool {
-        self.keys.discard(space)
+        let were_there = self.keys.discard(space);
+        if were_there {
+            self.tls.discard(space.level());
+        }
+        were_there
     }
 
     /// The connection is over.

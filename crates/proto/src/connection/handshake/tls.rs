@@ -61,12 +61,12 @@ pub(in crate::connection) struct HandshakeCids {
 pub(in crate::connection) struct TlsHandshake {
     side: Side,
     session: Session,
-    /// One for each [`Level`].
-    streams: [CryptoStream; 3],
+    /// One for each [`Level`], while there is something to keep in it.
+    streams: [Option<Box<CryptoStream>>; 3],
     /// Whether a server has asked TLS for the keys of early data.
     zero_rtt_checked: bool,
     /// On a server, until it has seen the whole ClientHello.
-    negotiation: Option<ServerVersions>,
+    negotiation: Option<Box<ServerVersions>>,
     pub(in crate::connection) cids: HandshakeCids,
     /// The token in Initial packets: of an earlier connection, or that of a Retry.
     token: Vec<u8>,
@@ -108,6 +108,14 @@ impl TlsHandshake {
         }
     }
 
+    fn stream(&self, level: Level) -> Option<&CryptoStream> {
+        self.streams[level as usize].as_deref()
+    }
+
+    fn stream_mut(&mut self, level: Level) -> &mut CryptoStream {
+        self.streams[level as usize].get_or_insert_default()
+    }
+
     /// Lets TLS write what it has to say, and takes new keys.
     pub(in crate::connection) fn drive(&mut self, packet_keys: &mut PacketKeys) -> Progress {
         let mut bytes = Vec::new();
@@ -115,9 +123,11 @@ impl TlsHandshake {
             let level = self.session.write_level();
             bytes.clear();
             let event = self.session.write_handshake(&mut bytes);
-            self.streams[level as usize].send(&bytes);
+            if !bytes.is_empty() {
+                self.stream_mut(level).send(&bytes);
+            }
             match event {
-                Some(KeyEvent::Handshake(keys)) => packet_keys.set_handshake(*keys),
+                Some(KeyEvent::Handshake(keys)) => packet_keys.set_handshake(keys),
                 Some(KeyEvent::OneRtt(keys)) => packet_keys.set_one_rtt(*keys),
                 None if bytes.is_empty() => break,
                 None => {}
@@ -145,7 +155,7 @@ impl TlsHandshake {
         frame: &Crypto<'_>,
         keys: &mut PacketKeys,
     ) -> Result<Progress, TransportError> {
-        self.streams[level as usize].on_frame(frame)?;
+        self.stream_mut(level).on_frame(frame)?;
         let version = match self.negotiate(keys)? {
             Negotiated::Later => return Ok(Progress::default()),
             Negotiated::Version(version) => version,
@@ -184,27 +194,28 @@ impl TlsHandshake {
     /// The next bytes for TLS. Of those that may belong to two levels it gets one message after the other, as it takes none
     /// that begins at one and ends at another.
     fn next_bytes(&mut self, level: Level, is_excused: bool) -> Option<Vec<u8>> {
-        let stream = &mut self.streams[level as usize];
+        let stream = self.stream_mut(level);
         if is_excused { stream.take_message() } else { stream.take_in_order() }
     }
 
     /// Makes a server say in Initial packets what belongs into Handshake packets.
     #[cfg(test)]
     pub(in crate::connection) fn misplace_flight(&mut self) {
-        let bytes = self.streams[Level::Handshake as usize].take_outgoing();
-        self.streams[Level::Initial as usize].send(&bytes);
+        let bytes = self.stream_mut(Level::Handshake).take_outgoing();
+        self.stream_mut(Level::Initial).send(&bytes);
     }
 
     /// How many 1-RTT handshake bytes of the peer TLS has taken.
     #[cfg(test)]
     pub(in crate::connection) fn crypto_read(&self) -> u64 {
-        self.streams[Level::OneRtt as usize].read()
+        self.stream(Level::OneRtt).map_or(0, CryptoStream::read)
     }
 
     /// A server looks at the whole first message of its client before TLS does, to choose the version (RFC 9368 §2.3).
     fn negotiate(&mut self, keys: &mut PacketKeys) -> Result<Negotiated, TransportError> {
         let Some(negotiation) = &self.negotiation else { return Ok(Negotiated::Version(None)) };
-        let version = match peek_client_hello(self.streams[Level::Initial as usize].in_order()) {
+        let version = match peek_client_hello(self.stream(Level::Initial).map_or(&[], CryptoStream::in_order))
+        {
             Peeked::Incomplete => return Ok(Negotiated::Later),
             Peeked::Parameters(parameters) => negotiation.choose(parameters),
             Peeked::WithoutParameters => {
@@ -225,7 +236,7 @@ impl TlsHandshake {
 
     /// The version will be chosen when the client's parameters are known.
     pub(in crate::connection) fn set_negotiation(&mut self, negotiation: ServerVersions) {
-        self.negotiation = Some(negotiation);
+        self.negotiation = Some(Box::new(negotiation));
     }
 
     /// Goes over to another version. A server still opens what comes in the first one.
@@ -265,7 +276,7 @@ impl TlsHandshake {
 
     /// RFC 9001 §4.1.3: bytes must not be left over at a level when TLS moves to the next.
     fn check_level_is_finished(&self, level: Level) -> Result<(), TransportError> {
-        let stream = &self.streams[level as usize];
+        let Some(stream) = self.stream(level) else { return Ok(()) };
         if level < self.session.read_level() && stream.has_unread() {
             // That it is a message is a guess, for something before it is missing.
             self.refuse_key_update(level, stream.first_unread())?;
@@ -306,6 +317,7 @@ impl TlsHandshake {
     /// TLS is complete; for a server that confirms the handshake (RFC 9001 §4.1.2).
     pub(in crate::connection) fn on_complete(&mut self, now: Instant, keys: &mut PacketKeys) {
         self.complete = true;
+        self.session.finish();
         self.duration = Some(now - self.started);
         self.deadline.cancel();
         if self.side.is_server() {
@@ -333,7 +345,7 @@ impl TlsHandshake {
         self.cids.retry_scid = Some(scid);
         self.token = token.to_vec();
         keys.restart(keys.version(), scid);
-        self.streams[Level::Initial as usize].resend_unacked();
+        self.stream_mut(Level::Initial).resend_unacked();
     }
 
     /// Initial packets carry a token of an earlier connection.
@@ -392,32 +404,37 @@ impl TlsHandshake {
 
     /// Whether there are handshake bytes to send at a level.
     pub(in crate::connection) fn wants_to_send(&self, level: Level) -> bool {
-        self.streams[level as usize].wants_to_send()
+        self.stream(level).is_some_and(CryptoStream::wants_to_send)
     }
 
     /// Writes handshake bytes of a level.
     pub(in crate::connection) fn write(&mut self, level: Level, out: &mut FrameWriter<'_>) {
-        self.streams[level as usize].write(out);
+        self.stream_mut(level).write(out);
     }
 
     pub(in crate::connection) fn on_crypto_acked(&mut self, level: Level, offset: u64, len: u32) {
-        self.streams[level as usize].on_acked(offset, len);
+        self.stream_mut(level).on_acked(offset, len);
     }
 
     /// Whether something of a level has left that the peer has not acknowledged.
     pub(in crate::connection) fn has_sent_unacked(&self, level: Level) -> bool {
-        self.streams[level as usize].has_sent_unacked()
+        self.stream(level).is_some_and(CryptoStream::has_sent_unacked)
     }
 
     /// What has left and the peer has not acknowledged is sent again; returns whether there is anything.
     pub(in crate::connection) fn repeat(&mut self, level: Level) -> bool {
-        let stream = &mut self.streams[level as usize];
+        let stream = self.stream_mut(level);
         stream.resend_unacked();
         stream.has_sent_unacked()
     }
 
     pub(in crate::connection) fn on_crypto_lost(&mut self, level: Level, offset: u64, len: u32) {
-        self.streams[level as usize].on_lost(offset, len);
+        self.stream_mut(level).on_lost(offset, len);
+    }
+
+    /// The keys of a level were discarded: nothing of it is sent or received any more (RFC 9001 §4.9).
+    pub(in crate::connection) fn discard(&mut self, level: Level) {
+        self.streams[level as usize] = None;
     }
 
     /// Whether HANDSHAKE_DONE has to be sent (RFC 9000 §19.20).
