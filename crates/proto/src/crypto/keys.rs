@@ -18,6 +18,18 @@ pub(crate) struct DirectionKeys {
 }
 
 impl DirectionKeys {
+    /// One half of [`Keys::initial`]: the keys with which `sender` protects its Initial packets.
+    pub(crate) fn initial(version: Version, dcid: &ConnectionId, sender: Side, backend: AeadBackend) -> Self {
+        let version = VersionConstants::of(version);
+        let secret = Secret::extract_sha256(&version.initial_salt, dcid.as_bytes());
+        Self::from_initial(&secret, version, sender, backend)
+    }
+
+    fn from_initial(secret: &Secret, version: &VersionConstants, sender: Side, backend: AeadBackend) -> Self {
+        let label = if sender.is_client() { "client in" } else { "server in" };
+        Self::new(CipherSuite::Aes128Gcm, &secret.next(label), version, backend)
+    }
+
     pub(super) fn new(
         suite: CipherSuite,
         secret: &Secret,
@@ -45,9 +57,11 @@ impl Keys {
     /// packet (or of the first after a Retry), can derive them (RFC 9001 §5.2).
     pub(crate) fn initial(version: Version, dcid: &ConnectionId, side: Side, backend: AeadBackend) -> Self {
         let version = VersionConstants::of(version);
-        let initial = Secret::extract_sha256(&version.initial_salt, dcid.as_bytes());
-        let secrets = SecretPair { client: initial.next("client in"), server: initial.next("server in") };
-        Self::expand(CipherSuite::Aes128Gcm, &secrets, version, side, backend)
+        let secret = Secret::extract_sha256(&version.initial_salt, dcid.as_bytes());
+        Self {
+            local: DirectionKeys::from_initial(&secret, version, side, backend),
+            remote: DirectionKeys::from_initial(&secret, version, !side, backend),
+        }
     }
 
     /// Handshake keys, from the secrets of TLS.

@@ -8,7 +8,7 @@ use fulmar_wire::{
 };
 
 use super::incoming::FirstPacket;
-use crate::crypto::{AeadBackend, Keys, RESET_LEN_MIN, retry_tag};
+use crate::crypto::{AeadBackend, DirectionKeys, RESET_LEN_MIN, retry_tag};
 use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
 use crate::ids::reserved_version;
 
@@ -86,18 +86,18 @@ pub(super) fn is_authentic_initial(
     let ProtectedKind::Initial { pn_offset, .. } = packet.kind else {
         return false;
     };
-    let keys = Keys::initial(version, &packet.dst, Side::Server, aead);
+    let keys = DirectionKeys::initial(version, &packet.dst, Side::Client, aead);
     // A copy is opened: the connection, once accepted, needs the datagram as it came.
     let mut bytes = payload[..packet.len].to_vec();
     let Some(sample) = sample(&bytes, pn_offset) else {
         return false;
     };
-    let mask = keys.remote.header.mask(sample);
+    let mask = keys.header.mask(sample);
     let Ok(header) = unprotect_header(&mut bytes, pn_offset, mask) else {
         return false;
     };
     let number = packet_number::decode(None, header.truncated_pn, header.pn_len);
-    keys.remote.packet.open(PathId::ZERO, number, &mut bytes, pn_offset + header.pn_len).is_ok()
+    keys.packet.open(PathId::ZERO, number, &mut bytes, pn_offset + header.pn_len).is_ok()
 }
 
 #[cfg(test)]
