@@ -43,6 +43,7 @@ fn an_idle_connection_takes_little_memory() {
     });
     let addr = server.local_addr().expect("a bound socket");
     let (asked, asks) = mpsc::channel::<()>();
+    #[expect(clippy::disallowed_methods, reason = "what the clients allocate must not be counted")]
     let clients = thread::spawn(move || {
         let runtime = runtime();
         let endpoint = runtime.block_on(async { Endpoint::client(loopback()).expect("a client endpoint") });

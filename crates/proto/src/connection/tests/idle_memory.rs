@@ -16,16 +16,16 @@ const MAX: [(&str, usize, i64); 17] = [
     ("config, sessions", 16, 0),
     ("rng", 112, 0),
     ("lifecycle", 96, 0),
-    ("TLS", 616, 390),
+    ("TLS", 656, 390),
     ("keys", 1_088, 0),
     ("spaces of the handshake", 16, 0),
     ("versions", 80, 4),
     ("limits remembered", 72, 0),
     ("undecryptable packets", 32, 0),
     ("paths", 32, 5_490),
-    ("streams", 992, 930),
+    ("streams", 992, 1_030),
     ("datagrams", 232, 0),
-    ("extensions", 512, 0),
+    ("extensions", 520, 0),
     ("address tokens", 96, 230),
     ("liveness", 176, 0),
     ("outbox", 64, 0),
@@ -33,7 +33,7 @@ const MAX: [(&str, usize, i64); 17] = [
 ];
 
 /// What all of it may be, in bytes.
-const TOTAL_MAX: usize = 11_450;
+const TOTAL_MAX: usize = 11_600;
 
 /// The bytes of a value itself, and those that it holds beyond.
 fn held<T>(value: T) -> (usize, i64) {
