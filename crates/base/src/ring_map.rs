@@ -16,7 +16,7 @@ pub struct RingMap<T> {
     /// The key of `slots[0]`.
     first: u64,
     occupied: usize,
-    /// The most slots since the map was empty.
+    /// The most values since the map was empty.
     peak: usize,
 }
 
@@ -73,7 +73,7 @@ impl<T> RingMap<T> {
         }
         self.slots.push_back(Some(value));
         self.occupied += 1;
-        self.peak = self.peak.max(self.slots.len());
+        self.peak = self.peak.max(self.occupied);
     }
 
     fn index(&self, key: u64) -> Option<usize> {

@@ -324,6 +324,7 @@ impl Connection {
     /// The frames of a packet were taken: lets the decoder have its source symbol, and takes the frames of what was
     /// recovered by it, or by the repair symbols of the packet. Nothing else is learned of the lost packets: they are not
     /// acknowledged, and did not take this path.
+    #[cold]
     fn take_recovered(&mut self, cx: &FrameContext<'_>, symbol: Range<usize>) -> Result<(), TransportError> {
         if let Some(receiver) = self.extensions.fec_receiver() {
             receiver.end_packet(&cx.payload[symbol])?;
@@ -334,7 +335,7 @@ impl Connection {
             self.paths.raise(Pending::FEC);
             let recovered =
                 FrameContext { origin: Origin::Recovered, payload: &frames, off_path: None, ..*cx };
-            self.handle_frames(&recovered)?;
+            self.handle_recovered(&recovered)?;
         }
         self.resend_released(cx.now);
         Ok(())
@@ -346,7 +347,37 @@ impl Connection {
         self.recovery(now).owners.resend(&released);
     }
 
+    /// Hands on the frames of a source symbol that was recovered.
+    #[cold]
+    fn handle_recovered(&mut self, cx: &FrameContext<'_>) -> Result<(), TransportError> {
+        self.handle_frames(cx).map(|_| ())
+    }
+
+    /// Whether a frame, which ends at `end`, is one that was recovered before. Follows the source symbol of the packet.
+    #[cold]
+    fn is_known(
+        &mut self,
+        cx: &FrameContext<'_>,
+        frame: &Frame<'_>,
+        end: usize,
+        seen: &mut FramesSeen,
+    ) -> Result<bool, TransportError> {
+        match self.is_of_symbol(cx, frame)? {
+            OfSymbol::No => seen.symbol = end..end,
+            OfSymbol::Yes => seen.symbol.end = end,
+            OfSymbol::Known => {
+                seen.symbol.end = end;
+                seen.ack_eliciting = true;
+                seen.non_probing = true;
+                return Ok(true);
+            }
+            OfSymbol::Padding => {}
+        }
+        Ok(false)
+    }
+
     /// Hands the frames of a payload to their owners, until one of them has ended the connection.
+    #[inline]
     fn handle_frames(&mut self, cx: &FrameContext<'_>) -> Result<FramesSeen, TransportError> {
         if cx.payload.is_empty() {
             // RFC 9000 §12.4.
@@ -364,16 +395,8 @@ impl Connection {
             };
             if self.extensions.fec.is_some() && cx.space.is_data() {
                 let end = cx.payload.len() - frames.remaining();
-                match self.is_of_symbol(cx, frame)? {
-                    OfSymbol::No => seen.symbol = end..end,
-                    OfSymbol::Yes => seen.symbol.end = end,
-                    OfSymbol::Known => {
-                        seen.symbol.end = end;
-                        seen.ack_eliciting = true;
-                        seen.non_probing = true;
-                        continue;
-                    }
-                    OfSymbol::Padding => {}
+                if self.is_known(cx, frame, end, &mut seen)? {
+                    continue;
                 }
             }
             if !frame.is_permitted_in(cx.kind) {

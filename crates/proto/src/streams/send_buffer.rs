@@ -156,8 +156,15 @@ impl SendBuffer {
     }
 
     /// Copies new data from [`SendBuffer::next`] into a packet.
+    #[inline]
     pub(super) fn copy_new(&self, out: &mut [u8]) {
-        self.copy(self.cursor, self.next, out);
+        let chunk = self.chunks.get(self.cursor);
+        let rest = chunk.and_then(|chunk| chunk.bytes().get((self.next - chunk.start) as usize..));
+        match rest.and_then(|rest| rest.get(..out.len())) {
+            // Most of it comes from one chunk.
+            Some(bytes) => out.copy_from_slice(bytes),
+            None => self.copy(self.cursor, self.next, out),
+        }
     }
 
     /// Copies old data from `offset` into a packet.
