@@ -22,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-sim", &["fulmar-base"]),
     ("fulmar-udp", &[]),
     ("fulmar-qpack", &[]),
+    ("fulmar-h3-proto", &["fulmar-base", "fulmar-qpack"]),
     ("fulmar-proto", &["fulmar-base", "fulmar-wire", "fulmar-fec"]),
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),

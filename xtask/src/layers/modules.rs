@@ -18,7 +18,7 @@ pub(super) struct ModuleLayers {
 }
 
 /// The crates whose modules have layers.
-const CRATES: &[ModuleLayers] = &[PROTO, QPACK, QUIC];
+const CRATES: &[ModuleLayers] = &[PROTO, QPACK, H3_PROTO, QUIC];
 
 const PROTO: ModuleLayers = ModuleLayers {
     folder: "crates/proto",
@@ -144,6 +144,31 @@ const QPACK: ModuleLayers = ModuleLayers {
                 "static_table",
                 "string",
                 "table",
+            ],
+        ),
+    ],
+};
+
+const H3_PROTO: ModuleLayers = ModuleLayers {
+    folder: "crates/h3-proto",
+    modules: &[
+        ("config", &[]),
+        ("error", &[]),
+        ("origin", &[]),
+        ("priority", &[]),
+        ("varint", &[]),
+        ("message", &[]),
+        ("capsule", &["varint"]),
+        ("datagram", &["error", "varint"]),
+        ("frame", &["varint"]),
+        ("limits", &["config", "error"]),
+        ("settings", &["error", "frame", "varint"]),
+        ("event", &["message", "priority", "settings"]),
+        (
+            "connection",
+            &[
+                "config", "datagram", "error", "event", "frame", "limits", "message", "origin", "priority",
+                "settings", "varint",
             ],
         ),
     ],
