@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-proto", &["fulmar-base", "fulmar-wire", "fulmar-fec"]),
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),
+    ("fulmar-h3", &["fulmar", "fulmar-h3-proto"]),
     ("fulmar-plot", &["fulmar-base", "fulmar-proto"]),
     ("fulmar-qlog", &["fulmar-base", "fulmar-proto", "fulmar-plot", "fulmar-lab", "fulmar-sim"]),
     ("fulmar-cli", &["fulmar", "fulmar-lab", "fulmar-plot", "fulmar-qlog"]),

@@ -357,8 +357,11 @@ fn what_http3_cannot_carry_is_not_sent() {
     pair.client.write(0, head, false);
     assert_eq!(pair.client.h3.send_data(0, 4), Err(SendError::ContentLength));
     assert_eq!(pair.client.h3.finish(0), Err(SendError::ContentLength));
+    assert_eq!(pair.client.h3.check_finish(0), Err(SendError::ContentLength));
     pair.client.h3.send_data(0, 3).unwrap();
+    assert_eq!(pair.client.h3.check_finish(0), Ok(()));
     pair.client.h3.finish(0).unwrap();
+    assert_eq!(pair.client.h3.check_finish(0), Err(SendError::Closed));
     assert_eq!(pair.client.h3.send_data(0, 1), Err(SendError::Closed));
     pair.run();
     assert_eq!(pair.server.words(0), ["GET https://example.org/ content-length=3"]);

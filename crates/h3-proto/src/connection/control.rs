@@ -180,7 +180,8 @@ impl Connection {
             }
             return Ok(None);
         }
-        Ok(self.requests.contains_key(&stream).then_some(Event::PriorityUpdate { stream, priority }))
+        let is_sent = self.requests.get(&stream).is_some_and(|request| !request.send.is_over());
+        Ok(is_sent.then_some(Event::PriorityUpdate { stream, priority }))
     }
 }
 

@@ -153,23 +153,36 @@ impl Connection {
         Ok(headers)
     }
 
-    /// The message is complete; the stream is to be ended behind what was written.
+    /// Whether the message may end here: see [`finish`](Self::finish).
+    ///
+    /// # Errors
+    ///
+    /// As those of [`finish`](Self::finish).
+    pub fn check_finish(&self, stream: u64) -> Result<(), SendError> {
+        let request = self.requests.get(&stream).ok_or(SendError::Closed)?;
+        match request.send.phase {
+            Phase::Done => Err(SendError::Closed),
+            Phase::Head => Err(SendError::OutOfOrder),
+            Phase::Body | Phase::Trailed if request.send.left.is_some_and(|left| left > 0) => {
+                Err(SendError::ContentLength)
+            }
+            Phase::Body | Phase::Trailed => Ok(()),
+        }
+    }
+
+    /// The message is complete; the stream is to be ended behind what was written. Who waits for the transport to take a message
+    /// may ask [`check_finish`](Self::check_finish) before, and call this when it has: a request that a client gives up before
+    /// that counts for [`Config::resets`](crate::Config::resets).
     ///
     /// # Errors
     ///
     /// [`SendError::ContentLength`] if the body is shorter than it should be: the stream is to be reset then, as the peer would
     /// otherwise take it for a fault of its own.
     pub fn finish(&mut self, stream: u64) -> Result<(), SendError> {
-        let request = self.requests.get_mut(&stream).ok_or(SendError::Closed)?;
-        match request.send.phase {
-            Phase::Done => return Err(SendError::Closed),
-            Phase::Head => return Err(SendError::OutOfOrder),
-            Phase::Body | Phase::Trailed => {}
+        self.check_finish(stream)?;
+        if let Some(request) = self.requests.get_mut(&stream) {
+            request.send.end();
         }
-        if request.send.left.is_some_and(|left| left > 0) {
-            return Err(SendError::ContentLength);
-        }
-        request.send.end();
         self.forget_if_over(stream);
         Ok(())
     }
