@@ -18,7 +18,7 @@ pub(super) struct ModuleLayers {
 }
 
 /// The crates whose modules have layers.
-const CRATES: &[ModuleLayers] = &[PROTO, QPACK, QUIC];
+const CRATES: &[ModuleLayers] = &[PROTO, QPACK, H3_PROTO, QUIC, H3];
 
 const PROTO: ModuleLayers = ModuleLayers {
     folder: "crates/proto",
@@ -149,6 +149,31 @@ const QPACK: ModuleLayers = ModuleLayers {
     ],
 };
 
+const H3_PROTO: ModuleLayers = ModuleLayers {
+    folder: "crates/h3-proto",
+    modules: &[
+        ("config", &[]),
+        ("error", &[]),
+        ("origin", &[]),
+        ("priority", &[]),
+        ("varint", &[]),
+        ("message", &[]),
+        ("capsule", &["varint"]),
+        ("datagram", &["error", "varint"]),
+        ("frame", &["varint"]),
+        ("limits", &["config", "error"]),
+        ("settings", &["error", "frame", "varint"]),
+        ("event", &["message", "priority", "settings"]),
+        (
+            "connection",
+            &[
+                "config", "datagram", "error", "event", "frame", "limits", "message", "origin", "priority",
+                "settings", "varint",
+            ],
+        ),
+    ],
+};
+
 const QUIC: ModuleLayers = ModuleLayers {
     folder: "crates/quic",
     modules: &[
@@ -162,6 +187,19 @@ const QUIC: ModuleLayers = ModuleLayers {
         ("connection", &["clock", "error", "shared", "stream"]),
         ("worker", &["clock", "log", "shared", "sync"]),
         ("endpoint", &["clock", "connection", "error", "log", "shared", "sync", "tls", "worker"]),
+    ],
+};
+
+const H3: ModuleLayers = ModuleLayers {
+    folder: "crates/h3",
+    modules: &[
+        ("error", &[]),
+        ("shared", &["error"]),
+        ("driver", &["shared"]),
+        ("incoming", &["error", "shared"]),
+        ("outgoing", &["error", "incoming", "shared"]),
+        ("server", &["driver", "error", "incoming", "outgoing", "shared"]),
+        ("client", &["driver", "error", "incoming", "outgoing", "shared"]),
     ],
 };
 

@@ -1,0 +1,126 @@
+//! A connection to a server.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fulmar_h3_proto::{Config, Connection, ErrorCode, Event, SendError};
+use http::{Request, Response};
+
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::incoming::{Body, Incoming, Upload};
+use crate::outgoing::{Outgoing, code_of};
+use crate::shared::Shared;
+
+/// A connection to a server, for programs that make connections themselves. [`Client`](crate::Client) keeps such.
+///
+/// Clones share it. It stays open until it is closed, or idle for as long as the transport allows.
+#[derive(Debug, Clone)]
+pub struct ClientConnection {
+    shared: Arc<Shared>,
+}
+
+/// A request whose response is to come.
+pub(crate) struct Begun {
+    incoming: Incoming,
+    upload: Upload,
+}
+
+impl ClientConnection {
+    /// Begins HTTP/3 on a connection of the transport.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    #[must_use]
+    pub fn new(quic: fulmar::Connection, config: Arc<Config>) -> Self {
+        let shared = Shared::new(quic, Connection::client(config, None));
+        tokio::spawn(Driver::new(Arc::clone(&shared)));
+        Self { shared }
+    }
+
+    /// Makes a request: see [`Client::request`](crate::Client::request).
+    ///
+    /// # Errors
+    ///
+    /// If the server gives up the request, breaks a rule, or the connection ends.
+    pub async fn request<B>(&self, request: Request<B>) -> Result<Response<Body>, Error>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.begin(request).await.map_err(|(error, _)| error)?.response().await
+    }
+
+    /// Whether it takes requests: it is not over, and the server does not go away.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let state = self.shared.lock();
+        !state.is_over && !state.is_going_away && self.shared.quic.close_reason().is_none()
+    }
+
+    /// The connection of the transport.
+    #[must_use]
+    pub fn quic(&self) -> &fulmar::Connection {
+        &self.shared.quic
+    }
+
+    /// Closes the connection. Requests that are not complete are lost.
+    pub fn close(&self, code: ErrorCode) {
+        self.shared.close(code, "");
+    }
+
+    /// Begins a request, or gives it back.
+    pub(super) async fn begin<B>(&self, request: Request<B>) -> Result<Begun, (Error, Box<Request<B>>)>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        if self.shared.lock().is_going_away {
+            return Err((SendError::GoingAway.into(), Box::new(request)));
+        }
+        let (send, recv) = match self.shared.quic.open_bi().await {
+            Ok(streams) => streams,
+            Err(error) => return Err((error.into(), Box::new(request))),
+        };
+        let outgoing = Outgoing::new(Arc::clone(&self.shared), send);
+        let (parts, body) = request.into_parts();
+        let head = match self.shared.with(|state| state.h3.send_request(outgoing.id(), &parts)) {
+            Ok(head) => head,
+            Err(error) => return Err((error.into(), Box::new(Request::from_parts(parts, body)))),
+        };
+        let incoming = Incoming::new(Arc::clone(&self.shared), recv, ErrorCode::RequestCancelled);
+        let upload = tokio::spawn(upload(outgoing, head, body));
+        Ok(Begun { incoming, upload: Upload(Some(upload.abort_handle())) })
+    }
+}
+
+/// Sends a request to its end. What goes wrong is seen by who waits for the response.
+async fn upload<B>(mut outgoing: Outgoing, head: Bytes, body: B)
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if let Err(error) = outgoing.send_message(head, Some(body)).await {
+        tracing::debug!(%error, "a request was not sent to its end");
+        outgoing.reset(code_of(&error));
+    }
+}
+
+impl Begun {
+    pub(crate) async fn response(mut self) -> Result<Response<Body>, Error> {
+        loop {
+            match poll_fn(|cx| self.incoming.poll_event(cx)).await? {
+                Some(Event::Response(parts)) => {
+                    let body = Body::with_upload(self.incoming, self.upload);
+                    return Ok(Response::from_parts(*parts, body));
+                }
+                Some(_) => {}
+                None => return Err(SendError::Closed.into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The task of a connection: its streams that carry no request.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use fulmar::{ConnectionError, ReadError, RecvStream, SendStream, WriteError};
+use fulmar_h3_proto::{Critical, ErrorCode, Event, Received, Role, Scope};
+
+use crate::shared::{Blocked, Shared, State, code, now};
+
+/// How many streams that carry no request are read at a time. The next ones wait in the transport.
+const SIDE_STREAMS_MAX: usize = 16;
+
+/// Writes to the critical streams of this end, and reads those of the peer. It ends with the connection.
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    /// A handle of its own, as each remembers one task that waits.
+    quic: fulmar::Connection,
+    outputs: [Output; 3],
+    side_streams: Vec<SideStream>,
+}
+
+/// One of the critical streams of this end.
+struct Output {
+    kind: Critical,
+    stream: Option<SendStream>,
+    /// What was taken and not written. Nothing more is taken before, so that the limits of HTTP/3 hold.
+    waiting: Bytes,
+}
+
+struct SideStream {
+    id: u64,
+    stream: RecvStream,
+}
+
+/// The connection is over, for a reason that it knows.
+struct Over;
+
+impl Driver {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let output = |kind| Output { kind, stream: None, waiting: Bytes::new() };
+        Self {
+            quic: shared.quic.clone(),
+            outputs: Critical::ALL.map(output),
+            side_streams: Vec::new(),
+            shared,
+        }
+    }
+
+    fn poll_output(&mut self, n: usize, cx: &mut Context<'_>) -> Result<(), Over> {
+        let output = &mut self.outputs[n];
+        loop {
+            if output.waiting.is_empty() {
+                output.waiting = self.shared.lock().h3.take_output(output.kind);
+            }
+            if output.waiting.is_empty() {
+                break;
+            }
+            let stream = match &mut output.stream {
+                Some(stream) => stream,
+                // The three wait for the same: the limit of the peer. Each asks again when this task is woken.
+                None => match self.quic.poll_open_uni(cx) {
+                    Poll::Pending => return Ok(()),
+                    Poll::Ready(Err(_)) => return Err(Over),
+                    Poll::Ready(Ok(stream)) => {
+                        // Nothing else is of use to the peer before it.
+                        let _ = stream.set_priority(fulmar::Priority::new(0, false));
+                        output.stream.insert(stream)
+                    }
+                },
+            };
+            match stream.poll_write_chunk(cx, &mut output.waiting) {
+                Poll::Ready(Ok(_)) => {}
+                Poll::Pending => return Ok(()),
+                Poll::Ready(Err(WriteError::Stopped(_))) => return self.on_stopped(),
+                Poll::Ready(Err(_)) => return Err(Over),
+            }
+        }
+        match output.stream.as_mut().map(|stream| stream.poll_stopped(cx)) {
+            Some(Poll::Ready(Ok(Some(_)))) => self.on_stopped(),
+            Some(Poll::Ready(_)) => Err(Over),
+            Some(Poll::Pending) | None => Ok(()),
+        }
+    }
+
+    fn on_stopped(&self) -> Result<(), Over> {
+        let result = self.shared.lock().h3.on_stop_sending(None, now());
+        self.shared.check(result).map_err(|_| Over)
+    }
+
+    /// Takes the streams that the peer opens and that carry no request.
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Result<(), Over> {
+        while self.side_streams.len() < SIDE_STREAMS_MAX {
+            match self.quic.poll_accept_uni(cx) {
+                Poll::Pending => break,
+                Poll::Ready(Err(_)) => return Err(Over),
+                Poll::Ready(Ok(stream)) => {
+                    let id = stream.id().as_u64();
+                    let result = self.shared.lock().h3.accept(id, false, now());
+                    self.shared.check(result).map_err(|_| Over)?;
+                    self.side_streams.push(SideStream { id, stream });
+                }
+            }
+        }
+        if self.shared.lock().h3.role() == Role::Client
+            && let Poll::Ready(opened) = self.quic.poll_accept_bi(cx)
+        {
+            let (_, stream) = opened.map_err(|_: ConnectionError| Over)?;
+            let result = self.shared.lock().h3.accept(stream.id().as_u64(), false, now());
+            self.shared.check(result).map_err(|_| Over)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a stream as far as it goes, and says whether there is more to come.
+    fn poll_side_stream(&mut self, n: usize, cx: &mut Context<'_>) -> Result<bool, Over> {
+        loop {
+            let SideStream { id, stream } = &mut self.side_streams[n];
+            let (mut bytes, is_last) = match stream.poll_read_chunk(cx, usize::MAX, true) {
+                Poll::Pending => return Ok(true),
+                Poll::Ready(Ok(Some(chunk))) => (chunk.bytes, chunk.fin),
+                Poll::Ready(Ok(None)) => (Bytes::new(), true),
+                Poll::Ready(Err(ReadError::Reset(_))) => {
+                    let result = self.shared.lock().h3.on_reset(*id, now());
+                    self.shared.check(result).map_err(|_| Over)?;
+                    return Ok(false);
+                }
+                Poll::Ready(Err(_)) => return Err(Over),
+            };
+            loop {
+                let received = self.shared.with(|state| {
+                    let received = state.h3.receive(*id, &mut bytes, is_last);
+                    if let Ok(Received::Event(event)) = &received {
+                        state.on_event(event);
+                    }
+                    received
+                });
+                match received {
+                    Ok(Received::Event(_)) => {}
+                    Ok(Received::More) if !is_last => break,
+                    // Sessions are not served here.
+                    Ok(Received::Claimed) => {
+                        let _ = stream.stop(code(ErrorCode::StreamCreationError));
+                        return Ok(false);
+                    }
+                    Ok(_) => return Ok(false),
+                    Err(error) => {
+                        self.shared.on_error(&error);
+                        let _ = stream.stop(code(error.code()));
+                        return if error.scope() == Scope::Connection { Err(Over) } else { Ok(false) };
+                    }
+                }
+            }
+            self.shared.unblock().map_err(|_| Over)?;
+        }
+    }
+
+    fn poll_all(&mut self, cx: &mut Context<'_>) -> Result<(), Over> {
+        self.shared.lock().driver = Some(cx.waker().clone());
+        self.poll_accept(cx)?;
+        let mut n = 0;
+        while n < self.side_streams.len() {
+            if self.poll_side_stream(n, cx)? {
+                n += 1;
+            } else {
+                self.side_streams.remove(n);
+                self.poll_accept(cx)?;
+            }
+        }
+        // What was read may be answered.
+        (0..self.outputs.len()).try_for_each(|n| self.poll_output(n, cx))
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.poll_all(cx) {
+            Ok(()) => Poll::Pending,
+            Err(Over) => Poll::Ready(()),
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // A connection without its critical streams is none. Closing one that is over does nothing.
+        self.shared.close(ErrorCode::NoError, "");
+        let blocked = {
+            let mut state = self.shared.lock();
+            state.is_over = true;
+            std::mem::take(&mut state.blocked)
+        };
+        for blocked in blocked.into_values() {
+            if let Blocked::Waits(Some(waker)) = blocked {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl State {
+    /// Something came that concerns the connection.
+    fn on_event(&mut self, event: &Event) {
+        match event {
+            Event::GoAway(_) => self.is_going_away = true,
+            Event::PriorityUpdate { stream, priority } => {
+                self.priorities.insert(*stream, *priority);
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives to the next stream what it has waited for, and returns who waits; nothing if none can go on.
+    fn unblock(&mut self) -> Result<Option<Option<Waker>>, fulmar_h3_proto::Error> {
+        let (stream, blocked) = match self.h3.poll_unblocked() {
+            Ok(None) => return Ok(None),
+            Ok(Some((stream, event))) => (stream, Blocked::Over(event)),
+            Err(error) => match error.scope() {
+                Scope::Stream(stream) => (stream, Blocked::Failed(error)),
+                Scope::Connection => return Err(error),
+            },
+        };
+        match self.blocked.insert(stream, blocked) {
+            Some(Blocked::Waits(waker)) => Ok(Some(waker)),
+            _ => Ok(Some(None)),
+        }
+    }
+}
+
+impl Shared {
+    /// Lets all streams go on that no longer wait.
+    fn unblock(&self) -> Result<(), fulmar_h3_proto::Error> {
+        loop {
+            match self.with(State::unblock) {
+                Ok(None) => return Ok(()),
+                Ok(Some(waker)) => waker.into_iter().for_each(Waker::wake),
+                Err(error) => {
+                    self.on_error(&error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+}

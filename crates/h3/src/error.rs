@@ -1,0 +1,66 @@
+//! What can go wrong.
+
+use fulmar::{AcceptError, ConnectError, ConnectionError, ReadError, WriteError};
+use thiserror::Error;
+
+/// Why a request, a response or a body did not come through.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The connection is over.
+    #[error("the connection is over: {0}")]
+    Connection(#[from] ConnectionError),
+    /// The connection could not be made.
+    #[error("cannot connect: {0}")]
+    Connect(#[from] ConnectError),
+    /// A connection of a client could not be accepted.
+    #[error("cannot accept: {0}")]
+    Accept(#[from] AcceptError),
+    /// The name of the server could not be resolved.
+    #[error("cannot resolve the name: {0}")]
+    Resolve(#[source] std::io::Error),
+    /// The socket could not be opened, or the TLS configuration cannot be used.
+    #[error("cannot set up: {0}")]
+    Setup(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The URI is none, or names no server that this client can reach: `https://host/`.
+    #[error("the URI is not one of https with a host")]
+    Uri,
+    /// The peer has broken a rule.
+    #[error(transparent)]
+    Protocol(#[from] fulmar_h3_proto::Error),
+    /// A message cannot be sent.
+    #[error(transparent)]
+    Send(#[from] fulmar_h3_proto::SendError),
+    /// The peer has given up the request, with this code (RFC 9114 §8.1).
+    #[error("the peer gave up the request with code 0x{0:x}")]
+    Reset(u64),
+    /// The head of a request is larger than this server takes: it is answered with status 431.
+    #[error("the head of a request is too large")]
+    TooLarge,
+    /// A body is longer than its reader takes.
+    #[error("the body is longer than {0} bytes")]
+    BodyTooLong(usize),
+    /// The body that was to be sent failed.
+    #[error("the body failed: {0}")]
+    Body(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Reset(code) => Self::Reset(code.get()),
+            ReadError::ConnectionLost(error) => Self::Connection(error),
+            _ => Self::Send(fulmar_h3_proto::SendError::Closed),
+        }
+    }
+}
+
+impl From<WriteError> for Error {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Stopped(code) => Self::Reset(code.get()),
+            WriteError::ConnectionLost(error) => Self::Connection(error),
+            _ => Self::Send(fulmar_h3_proto::SendError::Closed),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! A message that comes: its head, and its body as the application reads it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use fulmar::{ReadError, RecvStream, VarInt};
+use fulmar_h3_proto::{ErrorCode, Event, Received, Scope};
+use http::HeaderMap;
+use http_body::Frame;
+use tokio::task::AbortHandle;
+
+use crate::error::Error;
+use crate::shared::{Blocked, Shared, code, now};
+
+/// The receiving side of the stream of a request.
+pub(crate) struct Incoming {
+    shared: Arc<Shared>,
+    id: u64,
+    stream: RecvStream,
+    /// What was read and not understood yet: at most a chunk.
+    unread: Bytes,
+    is_last: bool,
+    is_over: bool,
+}
+
+impl Incoming {
+    /// `drop_code` is what the peer is told if this is given up.
+    pub(crate) fn new(shared: Arc<Shared>, mut stream: RecvStream, drop_code: ErrorCode) -> Self {
+        stream.set_drop_code(code(drop_code));
+        let id = stream.id().as_u64();
+        Self { shared, id, stream, unread: Bytes::new(), is_last: false, is_over: false }
+    }
+
+    /// The next thing that comes, or nothing after the end.
+    pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Event>, Error>> {
+        if self.is_over {
+            return Poll::Ready(Ok(None));
+        }
+        loop {
+            let received = match self.take_unblocked(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(received)) => received,
+                Poll::Ready(None) => {
+                    let Self { shared, id, unread, is_last, .. } = self;
+                    shared.with(|state| state.h3.receive(*id, unread, *is_last))
+                }
+            };
+            match received {
+                Ok(Received::Event(event)) => {
+                    self.is_over = matches!(event, Event::Finished | Event::Refused(_));
+                    return Poll::Ready(Ok(Some(event)));
+                }
+                Ok(Received::More) => ready!(self.poll_read(cx))?,
+                Ok(Received::Blocked) => {
+                    self.shared.lock().blocked.entry(self.id).or_insert(Blocked::Waits(None));
+                }
+                Ok(Received::Done | Received::Claimed) => {
+                    self.is_over = true;
+                    return Poll::Ready(Ok(None));
+                }
+                Err(error) => return Poll::Ready(Err(self.fail(error))),
+            }
+        }
+    }
+
+    /// What the stream has waited for; pending as long as it waits, and nothing if it does not.
+    fn take_unblocked(&self, cx: &Context<'_>) -> Poll<Option<Result<Received, fulmar_h3_proto::Error>>> {
+        let mut state = self.shared.lock();
+        if let Some(Blocked::Waits(waker)) = state.blocked.get_mut(&self.id) {
+            *waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(match state.blocked.remove(&self.id) {
+            Some(Blocked::Over(event)) => Some(Ok(Received::Event(event))),
+            Some(Blocked::Failed(error)) => Some(Err(error)),
+            Some(Blocked::Waits(_)) | None => None,
+        })
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match ready!(self.stream.poll_read_chunk(cx, usize::MAX, true)) {
+            Ok(Some(chunk)) => {
+                self.unread = chunk.bytes;
+                self.is_last = chunk.fin;
+            }
+            Ok(None) => self.is_last = true,
+            Err(error) => {
+                self.is_over = true;
+                if let ReadError::Reset(_) = error {
+                    let result = self.shared.with(|state| state.h3.on_reset(self.id, now()));
+                    self.shared.check(result)?;
+                }
+                return Poll::Ready(Err(error.into()));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn fail(&mut self, error: fulmar_h3_proto::Error) -> Error {
+        self.is_over = true;
+        self.shared.on_error(&error);
+        if error.scope() == Scope::Stream(self.id) {
+            let _ = self.stream.stop(code(error.code()));
+        }
+        error.into()
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let result = self.shared.with(|state| {
+            state.blocked.remove(&self.id);
+            state.h3.stop_receiving(self.id)
+        });
+        if let Err(error) = result {
+            self.shared.on_error(&error);
+        }
+    }
+}
+
+/// The body of a request or response that comes from the peer.
+///
+/// It is read as fast as its owner asks, and what is not read holds the peer back. Dropping it asks the peer to stop.
+pub struct Body {
+    /// Nothing is to come if there is none.
+    incoming: Option<Incoming>,
+    trailers: Option<HeaderMap>,
+    /// What a client still sends of the request that this answers.
+    upload: Upload,
+}
+
+/// A task that sends the body of a request, and is ended when nobody wants the response any more.
+#[derive(Default)]
+pub(crate) struct Upload(pub(crate) Option<AbortHandle>);
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
+
+impl Body {
+    pub(crate) fn new(incoming: Incoming) -> Self {
+        Self::with_upload(incoming, Upload::default())
+    }
+
+    pub(crate) fn with_upload(incoming: Incoming, upload: Upload) -> Self {
+        Self { incoming: Some(incoming), trailers: None, upload }
+    }
+
+    /// Waits for the next part of the body, or returns `None` at its end.
+    ///
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    ///
+    /// If the peer gives up, breaks a rule, or the connection ends.
+    pub async fn data(&mut self) -> Result<Option<Bytes>, Error> {
+        std::future::poll_fn(|cx| self.poll_data(cx)).await
+    }
+
+    /// The trailers, after [`data`](Self::data) has come to the end.
+    pub fn trailers(&self) -> Option<&HeaderMap> {
+        self.trailers.as_ref()
+    }
+
+    /// Reads the body to its end, if it is no longer than `limit` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BodyTooLong`]; see [`data`](Self::data).
+    pub async fn bytes(mut self, limit: usize) -> Result<Bytes, Error> {
+        let mut all = BytesMut::new();
+        while let Some(data) = self.data().await? {
+            if all.len() + data.len() > limit {
+                return Err(Error::BodyTooLong(limit));
+            }
+            all.extend_from_slice(&data);
+        }
+        Ok(all.freeze())
+    }
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
+        loop {
+            let Some(incoming) = &mut self.incoming else { return Poll::Ready(Ok(None)) };
+            match ready!(incoming.poll_event(cx)) {
+                Ok(Some(Event::Data(data))) => return Poll::Ready(Ok(Some(data))),
+                Ok(Some(Event::Trailers(trailers))) => self.trailers = Some(*trailers),
+                Ok(Some(Event::Finished) | None) => {
+                    self.incoming = None;
+                    // A response may be complete before its request is.
+                    self.upload.0 = None;
+                }
+                Ok(Some(_)) => {}
+                Err(error) => {
+                    self.incoming = None;
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        Poll::Ready(match ready!(self.poll_data(cx)) {
+            Ok(Some(data)) => Some(Ok(Frame::data(data))),
+            Ok(None) => self.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))),
+            Err(error) => Some(Err(error)),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_none() && self.trailers.is_none()
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body").field("is_over", &self.incoming.is_none()).finish_non_exhaustive()
+    }
+}
+
+/// What the peer is told of a stream that is given up.
+pub(crate) const CANCELLED: VarInt = VarInt::from_u32(ErrorCode::RequestCancelled as u32);

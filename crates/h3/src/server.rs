@@ -1,0 +1,282 @@
+//! The server: requests go to a `tower` service.
+
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fulmar::{Endpoint, RecvStream, SendStream};
+use fulmar_h3_proto::{Config, Connection, ErrorCode, Event, RequestHead};
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Empty;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tower_service::Service;
+
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::incoming::{Body, Incoming};
+use crate::outgoing::{Outgoing, code_of};
+use crate::shared::{Shared, code, now};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The address of the client, among the extensions of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteAddress(pub SocketAddr);
+
+/// Serves HTTP/3 on an endpoint.
+#[derive(Debug)]
+pub struct Server {
+    endpoint: Endpoint,
+    config: Arc<Config>,
+    is_stopping: watch::Sender<bool>,
+}
+
+impl Server {
+    /// A server on an endpoint whose TLS configuration names `h3` (see [`ALPN`](crate::ALPN)).
+    #[must_use]
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self::with_config(endpoint, Config::default())
+    }
+
+    /// A server with other limits and offers.
+    #[must_use]
+    pub fn with_config(endpoint: Endpoint, config: Config) -> Self {
+        Self { endpoint, config: Arc::new(config), is_stopping: watch::Sender::new(false) }
+    }
+
+    /// Serves all connections with clones of `service`, until [`shutdown`](Self::shutdown) was called and they are over, or the
+    /// endpoint was closed. An axum `Router` is such a service.
+    ///
+    /// Requests that a client gives up are dropped where they wait. Unsafe requests of early data are answered with status 425,
+    /// heads that are too large with 431.
+    pub async fn serve<S, B>(&self, service: S)
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send,
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<BoxError>,
+    {
+        let mut connections = JoinSet::new();
+        let mut stopping = self.is_stopping.subscribe();
+        loop {
+            tokio::select! {
+                incoming = self.endpoint.accept() => {
+                    let Some(incoming) = incoming else { break };
+                    let (service, config) = (service.clone(), Arc::clone(&self.config));
+                    let stopping = self.is_stopping.subscribe();
+                    connections.spawn(async move {
+                        match incoming.await {
+                            Ok(quic) => serve_until(quic, service, config, stopping).await,
+                            Err(error) => tracing::debug!(%error, "a client has not arrived"),
+                        }
+                    });
+                }
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                () = stop(&mut stopping) => break,
+            }
+        }
+        while connections.join_next().await.is_some() {}
+    }
+
+    /// The endpoint: for its figures, or to close it.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Lets all connections come to their end: clients are told to make no more requests (GOAWAY), those that have begun are served,
+    /// and [`serve`](Self::serve) returns.
+    pub fn shutdown(&self) {
+        self.is_stopping.send_replace(true);
+    }
+}
+
+/// Serves one connection, until it is over.
+pub async fn serve_connection<S, B>(quic: fulmar::Connection, service: S, config: Arc<Config>)
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send,
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    let is_stopping = watch::Sender::new(false);
+    serve_until(quic, service, config, is_stopping.subscribe()).await;
+}
+
+async fn serve_until<S, B>(
+    quic: fulmar::Connection,
+    mut service: S,
+    config: Arc<Config>,
+    mut stopping: watch::Receiver<bool>,
+) where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send,
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    let shared = Shared::new(quic, Connection::server(config));
+    let driver = tokio::spawn(Driver::new(Arc::clone(&shared)));
+    // Requests end with their connection.
+    let mut requests = JoinSet::new();
+    tokio::select! {
+        () = accept(&shared, &mut service, &mut requests) => {}
+        () = stop(&mut stopping) => {
+            let _ = shared.with(|state| state.h3.start_shutdown());
+            // Requests that were made before the client knew are on their way for a round trip.
+            let on_the_way = shared.quic.rtt() * 2 + Duration::from_millis(10);
+            let _ = tokio::time::timeout(on_the_way, accept(&shared, &mut service, &mut requests)).await;
+            let _ = shared.with(|state| state.h3.finish_shutdown());
+        }
+    }
+    // If the connection is over there is nobody to answer.
+    tokio::select! {
+        () = async { while requests.join_next().await.is_some() {} } => {}
+        _ = shared.quic.closed() => {}
+    }
+    // What was sent may be on its way: a client that has all of it closes, and others are not waited for without an end.
+    let _ = tokio::time::timeout(LINGER, shared.quic.closed()).await;
+    shared.close(ErrorCode::NoError, "");
+    let _ = driver.await;
+}
+
+/// How long a connection whose requests are all answered stays open, so that the answers arrive.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Waits until the server is to stop. If nobody can say so any more, that is never.
+async fn stop(stopping: &mut watch::Receiver<bool>) {
+    if stopping.wait_for(|is_stopping| *is_stopping).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Takes requests until the connection is over.
+async fn accept<S, B>(shared: &Arc<Shared>, service: &mut S, requests: &mut JoinSet<()>)
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send,
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    loop {
+        tokio::select! {
+            opened = shared.quic.accept_bi() => {
+                let Ok((send, recv)) = opened else { return };
+                if let Some((outgoing, incoming)) = begin(shared, send, recv) {
+                    requests.spawn(serve_request(Arc::clone(shared), outgoing, incoming, service.clone()));
+                }
+            }
+            Some(_) = requests.join_next(), if !requests.is_empty() => {}
+        }
+    }
+}
+
+/// Begins a request on a stream, unless it is rejected.
+fn begin(shared: &Arc<Shared>, mut send: SendStream, mut recv: RecvStream) -> Option<(Outgoing, Incoming)> {
+    let (id, is_early) = (recv.id().as_u64(), recv.is_early_data());
+    if let Err(error) = shared.with(|state| state.h3.accept(id, is_early, now())) {
+        shared.on_error(&error);
+        let _ = send.reset(code(error.code()));
+        let _ = recv.stop(code(error.code()));
+        return None;
+    }
+    // A body that the service does not read is no fault of the client.
+    let incoming = Incoming::new(Arc::clone(shared), recv, ErrorCode::NoError);
+    Some((Outgoing::new(Arc::clone(shared), send), incoming))
+}
+
+async fn serve_request<S, B>(shared: Arc<Shared>, mut outgoing: Outgoing, mut incoming: Incoming, service: S)
+where
+    S: Service<Request<Body>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+    B: http_body::Body,
+    B::Error: Into<BoxError>,
+{
+    let mut stopped = std::pin::pin!(outgoing.stream().stopped());
+    let served = async {
+        let head = match poll_fn(|cx| incoming.poll_event(cx)).await? {
+            Some(Event::Request(head)) => head,
+            Some(Event::Refused(_)) => {
+                let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+                return respond(&shared, &mut outgoing, bare(status), true).await;
+            }
+            _ => return Err(fulmar_h3_proto::SendError::Closed.into()),
+        };
+        answer(&shared, &mut outgoing, head, incoming, service).await
+    };
+    let result = tokio::select! {
+        result = served => result,
+        // The client has given up: what the service still does would be for nobody.
+        stopped = &mut stopped => match stopped {
+            Ok(Some(_)) => outgoing.on_stopped(),
+            _ => return,
+        },
+    };
+    if let Err(error) = result {
+        tracing::debug!(%error, "a request was not served");
+        outgoing.reset(code_of(&error));
+    }
+}
+
+async fn answer<S, B>(
+    shared: &Shared,
+    outgoing: &mut Outgoing,
+    head: Box<RequestHead>,
+    incoming: Incoming,
+    mut service: S,
+) -> Result<(), Error>
+where
+    S: Service<Request<Body>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+    B: http_body::Body,
+    B::Error: Into<BoxError>,
+{
+    outgoing.set_priority(head.priority);
+    if head.is_too_early() {
+        return respond(shared, outgoing, bare(StatusCode::TOO_EARLY), true).await;
+    }
+    let mut parts = head.parts;
+    let has_body = parts.method != Method::HEAD;
+    if parts.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes() == b"100-continue") {
+        let (go_on, _) = bare(StatusCode::CONTINUE).into_parts();
+        let bytes = shared.with(|state| state.h3.send_response(outgoing.id(), &go_on, false))?;
+        outgoing.send_informational(bytes).await?;
+    }
+    parts.extensions.insert(RemoteAddress(shared.quic.remote_address()));
+    poll_fn(|cx| service.poll_ready(cx)).await.map_err(|error| Error::Body(error.into()))?;
+    let request = Request::from_parts(parts, Body::new(incoming));
+    let response = service.call(request).await.map_err(|error| Error::Body(error.into()))?;
+    respond(shared, outgoing, response, has_body).await
+}
+
+async fn respond<B>(
+    shared: &Shared,
+    outgoing: &mut Outgoing,
+    response: Response<B>,
+    has_body: bool,
+) -> Result<(), Error>
+where
+    B: http_body::Body,
+    B::Error: Into<BoxError>,
+{
+    let (parts, body) = response.into_parts();
+    let head = shared.with(|state| state.h3.send_response(outgoing.id(), &parts, has_body))?;
+    outgoing.send_message(head, has_body.then_some(body)).await
+}
+
+/// A response of a status alone.
+fn bare(status: StatusCode) -> Response<Empty<Bytes>> {
+    let mut response = Response::new(Empty::new());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,108 @@
+//! What all parts of a connection share: the state of HTTP/3, and who waits for it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Waker;
+
+use fulmar::{Instant, VarInt};
+use fulmar_h3_proto::{Connection, Critical, ErrorCode, Event, Priority, Scope};
+
+use crate::error::Error;
+
+/// A connection of QUIC with its HTTP/3.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) quic: fulmar::Connection,
+    state: Mutex<State>,
+}
+
+/// What a lock is needed for.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) h3: Connection,
+    /// Streams that wait for the encoder stream of the peer, or what they waited for. Not more than the decoder lets wait.
+    pub(crate) blocked: BTreeMap<u64, Blocked>,
+    /// Priorities that were changed while a response is sent. Only for requests that are open.
+    pub(crate) priorities: BTreeMap<u64, Priority>,
+    /// The driver, which writes to the critical streams.
+    pub(crate) driver: Option<Waker>,
+    /// The peer takes no more requests.
+    pub(crate) is_going_away: bool,
+    /// Nothing will come any more.
+    pub(crate) is_over: bool,
+}
+
+/// A stream that waits.
+#[derive(Debug)]
+pub(crate) enum Blocked {
+    Waits(Option<Waker>),
+    Over(Event),
+    Failed(fulmar_h3_proto::Error),
+}
+
+impl Shared {
+    pub(crate) fn new(quic: fulmar::Connection, h3: Connection) -> Arc<Self> {
+        let state = State {
+            h3,
+            blocked: BTreeMap::new(),
+            priorities: BTreeMap::new(),
+            driver: None,
+            is_going_away: false,
+            is_over: false,
+        };
+        Arc::new(Self { quic, state: Mutex::new(state) })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the state, and wakes the driver if there is something to send then.
+    pub(crate) fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
+        let (result, waker) = {
+            let mut state = self.lock();
+            let result = f(&mut state);
+            let has_output = Critical::ALL.into_iter().any(|stream| state.h3.has_output(stream));
+            (result, if has_output { state.driver.take() } else { None })
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        result
+    }
+
+    /// Ends the connection where an error concerns it as a whole.
+    pub(crate) fn on_error(&self, error: &fulmar_h3_proto::Error) {
+        if error.scope() == Scope::Connection {
+            self.close(error.code(), error.reason());
+        }
+    }
+
+    pub(crate) fn close(&self, code: ErrorCode, reason: &'static str) {
+        self.quic.close(VarInt::saturating(code.code()), reason.as_bytes());
+    }
+
+    /// Takes an error of HTTP/3 as its result, after it has done to the connection what it should.
+    pub(crate) fn check<T>(&self, result: Result<T, fulmar_h3_proto::Error>) -> Result<T, Error> {
+        result.map_err(|error| {
+            self.on_error(&error);
+            error.into()
+        })
+    }
+}
+
+/// The number of an error on the wire.
+pub(crate) fn code(code: ErrorCode) -> VarInt {
+    VarInt::saturating(code.code())
+}
+
+/// The time now.
+pub(crate) fn now() -> Instant {
+    static EPOCH: OnceLock<std::time::Instant> = OnceLock::new();
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the time of the crate without I/O is read here and passed in"
+    )]
+    let epoch = EPOCH.get_or_init(std::time::Instant::now);
+    Instant::ZERO + epoch.elapsed()
+}
