@@ -69,12 +69,14 @@ impl Server {
                     let Some(incoming) = incoming else { break };
                     let (service, config) = (service.clone(), Arc::clone(&self.config));
                     let stopping = self.is_stopping.subscribe();
-                    connections.spawn(async move {
+                    // An endpoint of several workers may have a runtime for each.
+                    let runtime = incoming.runtime().clone();
+                    connections.spawn_on(async move {
                         match incoming.await {
                             Ok(quic) => serve_until(quic, service, config, stopping).await,
                             Err(error) => tracing::debug!(%error, "a client has not arrived"),
                         }
-                    });
+                    }, &runtime);
                 }
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 () = stop(&mut stopping) => break,
