@@ -62,8 +62,6 @@ pub use client::{Client, ClientConnection, SERVERS_MAX};
 pub use error::Error;
 pub use incoming::Body;
 pub use server::{RemoteAddress, Server, serve_connection};
+pub use shared::ALPN;
 
 pub use fulmar_h3_proto::{Config, ErrorCode, Priority, Protocol};
-
-/// The name of HTTP/3 for TLS configurations (ALPN).
-pub const ALPN: &[u8] = b"h3";

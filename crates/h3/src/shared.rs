@@ -9,6 +9,9 @@ use fulmar_h3_proto::{Connection, Critical, ErrorCode, Event, Priority, Scope};
 
 use crate::error::Error;
 
+/// The name of HTTP/3 for TLS configurations (ALPN).
+pub const ALPN: &[u8] = b"h3";
+
 /// A connection of QUIC with its HTTP/3.
 #[derive(Debug)]
 pub(crate) struct Shared {
