@@ -1,160 +1,143 @@
-//! `cargo xtask bench`: downloads over loopback, Fulmar and quinn in turn.
+//! `cargo xtask bench`: Fulmar and what it is compared with, over loopback, in one interleaved run.
 //!
-//! Client and server are processes of their own, each on its own core where `taskset` is at hand. The runs are
-//! interleaved in pairs, so that a machine that slows down does so for both.
+//! Server and client are processes of their own on cores of their own, new for each run, so that memory and warm-up are the same for
+//! all. The stacks take turns (A B C ... A B C), so that a machine that slows down does so for all. `plan` says what is measured,
+//! `pair` starts the processes, `results` holds the figures, `goals` and `report` say what they mean, and `instructions` counts what
+//! time does not show.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+mod goals;
+mod instructions;
+mod pair;
+mod plan;
+mod report;
+mod results;
 
-use serde_json::{Value, json};
+use std::path::PathBuf;
 
 use crate::interop::certs::Certificates;
-use crate::process::{Process, can_pin, command_on};
+use crate::process::can_pin;
 use crate::{Result, programs};
 
-/// How long one download, and the start of a server, may take.
-const PATIENCE: Duration = Duration::from_secs(300);
-const SERVER_PATIENCE: Duration = Duration::from_secs(10);
-const SERVER_CORE: usize = 0;
-const CLIENT_CORE: usize = 1;
+use self::pair::{Outcome, Pair};
+use self::plan::{Case, Extent, STACKS, Stack};
+use self::results::Results;
+
+/// The word that asks for instruction counts instead of a workload.
+const INSTRUCTIONS: &str = "instructions";
 
 /// Options of the task.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Workloads: download, upload, streams, long, jumbo, chacha, requests, latency, frames, handshakes, datagrams, memory, controllers,
+runtimes, in-process. A word stands for all cases that begin with it, such as `requests-100`; none stands for all of them.
+
+`cargo xtask bench instructions` counts instructions under callgrind instead, and bytes of memory, which are the same on every run.
+With `--check` it fails if a count is more than 3 % above that of benches/instructions.json; without, it writes that file.")]
 pub(crate) struct Options {
-    /// How much to download in each run, such as 250MB or 1GB.
-    #[arg(long, default_value = "1GB")]
-    size: String,
-    /// How many runs of each stack.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    pairs: u32,
-    /// Print lines of JSON.
+    /// What to measure: all workloads if none is named.
+    #[arg(value_name = "WORKLOAD")]
+    workloads: Vec<String>,
+    /// Smaller loads and fewer runs: about three minutes on an idle machine, to see that everything works.
+    #[arg(long)]
+    quick: bool,
+    /// Print the whole result as JSON.
     #[arg(long)]
     json: bool,
+    /// Runs of each case and stack, instead of what the case asks for.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// Measure these stacks alone.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = STACKS)]
+    stacks: Vec<Stack>,
+    /// Let this stack's client ask every server, instead of each stack's own.
+    #[arg(long, value_enum)]
+    client: Option<Stack>,
+    /// The priority of the processes, from -20 (highest) to 19; needs root below 0.
+    #[arg(long, default_value_t = -10, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
+    nice: i32,
+    /// Where to write the tables; benches/RESULTS.md after a whole run, nowhere otherwise.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Of instruction counts: fail if one has risen by more than 3 %.
+    #[arg(long)]
+    check: bool,
 }
 
-/// Measures and prints.
+/// Measures, prints, and after a whole run writes benches/RESULTS.md.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let dir = programs::scratch_dir("bench")?;
+    if options.workloads.iter().any(|word| word == INSTRUCTIONS) {
+        return instructions::run(options.check);
+    }
+    let extent = if options.quick { Extent::Quick } else { Extent::Whole };
+    let cases = chosen(plan::cases(extent), &options.workloads)?;
     let pinned = can_pin();
     if !pinned {
         eprintln!("without taskset and two cores, the processes run wherever the system puts them");
     }
-    let mut fulmar = Stack::fulmar(&dir, pinned)?;
-    let mut quinn = Stack::quinn(&dir, pinned)?;
-    for stack in [&mut fulmar, &mut quinn] {
-        stack.start_server()?;
+    let dir = programs::scratch_dir("bench")?;
+    let programs = pair::Programs::build()?;
+    let certificates = Certificates::create(&dir.join("certs"))?;
+    let pair = Pair { dir, programs, certificates, pinned, nice: options.nice, client: options.client };
+    let results = measure(&pair, cases, options)?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&report::json(&results))?);
+    } else {
+        println!("{}", report::tables(&results));
     }
-    for pair in 1..=options.pairs {
-        for stack in [&mut fulmar, &mut quinn] {
-            let report = stack.download(&options.size)?;
-            print_run(options, pair, stack.name, &report);
+    let whole = !options.quick && options.workloads.is_empty() && options.stacks.len() == STACKS.len();
+    let default =
+        (whole && options.client.is_none()).then(|| programs::repository().join("benches/RESULTS.md"));
+    if let Some(path) = options.output.clone().or(default) {
+        std::fs::write(&path, report::document(&results)?)?;
+        eprintln!("written: {}", path.display());
+    }
+    let failed = results.failures();
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join("; ")).into()) }
+}
+
+/// The cases whose names begin with one of the words.
+fn chosen(cases: Vec<Case>, words: &[String]) -> Result<Vec<Case>> {
+    for word in words {
+        if !cases.iter().any(|case| case.name.starts_with(word.as_str())) {
+            let mut groups: Vec<&str> = cases.iter().map(|case| case.group).collect();
+            groups.dedup();
+            return Err(format!("there is no workload {word}, but {}", groups.join(", ")).into());
         }
     }
-    print_summary(options, &fulmar.rates, &quinn.rates);
-    Ok(())
+    let wanted =
+        |case: &Case| words.is_empty() || words.iter().any(|word| case.name.starts_with(word.as_str()));
+    Ok(cases.into_iter().filter(wanted).collect())
 }
 
-/// An implementation with a `perf` server and client that have the same command line.
-struct Stack {
-    name: &'static str,
-    program: PathBuf,
-    /// Options of the server beyond where to listen.
-    server_options: Vec<PathBuf>,
-    dir: PathBuf,
-    pinned: bool,
-    server: Option<(Process, String)>,
-    /// Gbit/s of each run so far.
-    rates: Vec<f64>,
-}
-
-impl Stack {
-    fn fulmar(dir: &Path, pinned: bool) -> Result<Self> {
-        Ok(Self::new("fulmar", programs::build_fulmar()?, Vec::new(), dir, pinned))
-    }
-
-    fn quinn(dir: &Path, pinned: bool) -> Result<Self> {
-        let identity = Certificates::create(&dir.join("certs"))?.short;
-        let options = vec!["--cert".into(), identity.chain, "--key".into(), identity.key];
-        Ok(Self::new("quinn", programs::build_quinn_peer()?, options, dir, pinned))
-    }
-
-    fn new(
-        name: &'static str,
-        program: PathBuf,
-        server_options: Vec<PathBuf>,
-        dir: &Path,
-        pinned: bool,
-    ) -> Self {
-        Self { name, program, server_options, dir: dir.to_owned(), pinned, server: None, rates: Vec::new() }
-    }
-
-    fn start_server(&mut self) -> Result<()> {
-        let mut command = self.command(SERVER_CORE);
-        command.args(["perf", "server", "--listen", "127.0.0.1:0"]).args(&self.server_options);
-        let mut server = Process::start(command, &self.dir, &format!("{}-server", self.name))?;
-        let address = server.listening(SERVER_PATIENCE)?;
-        self.server = Some((server, address));
-        Ok(())
-    }
-
-    /// One download; the report is the client's.
-    fn download(&mut self, size: &str) -> Result<Value> {
-        let (_, address) = self.server.as_ref().ok_or("the server was not started")?;
-        let mut command = self.command(CLIENT_CORE);
-        command.args(["perf", "client", address, "--insecure", "--json", "--download", size]);
-        let mut client = Process::start(command, &self.dir, &format!("{}-client", self.name))?;
-        let finished = client.wait(PATIENCE)?.ok_or_else(|| format!("the client of {} hangs", self.name))?;
-        if !finished.status.success() {
-            return Err(format!("the client of {} failed: {}", self.name, finished.complaint()).into());
+fn measure(pair: &Pair, cases: Vec<Case>, options: &Options) -> Result<Results> {
+    let mut results = Results::new(options.quick);
+    for case in cases {
+        let runs = options.runs.unwrap_or(case.runs);
+        let name = case.name.clone();
+        let stacks: Vec<Stack> =
+            options.stacks.iter().copied().filter(|stack| case.stacks.contains(stack)).collect();
+        let cell = results.begin(case);
+        for run in 1..=runs {
+            for stack in &stacks {
+                // What cannot be done the first time will not be done the second.
+                if cell.is_out(*stack) {
+                    continue;
+                }
+                let outcome = pair.measure(&cell.case, *stack)?;
+                eprintln!("{name} {run}/{runs} {:<8} {}", stack.name(), told(cell, &outcome));
+                cell.add(*stack, outcome);
+            }
         }
-        let report =
-            finished.report().ok_or_else(|| format!("the client of {} printed no JSON", self.name))?;
-        let rate =
-            report["gbit_per_s"].as_f64().ok_or_else(|| format!("{} gives no gbit_per_s", self.name))?;
-        self.rates.push(rate);
-        Ok(report)
     }
-
-    fn command(&self, core: usize) -> Command {
-        command_on(&self.program, self.pinned.then_some(core))
-    }
+    Ok(results)
 }
 
-fn print_run(options: &Options, pair: u32, name: &str, report: &Value) {
-    if options.json {
-        let mut line = report.clone();
-        line["stack"] = json!(name);
-        line["pair"] = json!(pair);
-        println!("{line}");
-    } else {
-        let rate = report["gbit_per_s"].as_f64().unwrap_or_default();
-        let seconds = report["duration_s"].as_f64().unwrap_or_default();
-        println!("pair {pair}  {name:<7} {rate:>7.3} Gbit/s  {seconds:>7.3} s");
+fn told(cell: &results::Row, outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Figures(figures) => cell.case.unit.show(cell.case.unit.of(figures)),
+        Outcome::Nothing(why) => format!("- ({why})"),
+        Outcome::Failed(why) => format!("failed: {why}"),
     }
-}
-
-fn print_summary(options: &Options, fulmar: &[f64], quinn: &[f64]) {
-    let ratios: Vec<f64> = fulmar.iter().zip(quinn).map(|(fulmar, quinn)| fulmar / quinn).collect();
-    let (fulmar, quinn, ratio) = (median(fulmar), median(quinn), median(&ratios));
-    if options.json {
-        let summary = json!({
-            "fulmar_gbit_per_s": fulmar, "quinn_gbit_per_s": quinn, "ratio": ratio, "ratios": ratios,
-        });
-        println!("{summary}");
-    } else {
-        let pairs: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
-        println!("median  fulmar {fulmar:.3} Gbit/s, quinn {quinn:.3} Gbit/s");
-        println!("fulmar / quinn  {} (median {ratio:.2})", pairs.join(" "));
-    }
-}
-
-/// The middle of the figures, or the mean of the two in the middle.
-fn median(figures: &[f64]) -> f64 {
-    let mut sorted = figures.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ struct Arguments {
 enum Task {
     /// Talk to other QUIC stacks over real sockets and print a table of the results.
     Interop(interop::Options),
-    /// Measure a download side by side with quinn's.
+    /// Measure Fulmar beside other stacks, or count its instructions.
     Bench(bench::Options),
     /// Show which lines no test runs.
     Coverage(coverage::Options),

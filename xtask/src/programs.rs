@@ -42,21 +42,35 @@ pub(crate) fn build_quinn_peer() -> Result<PathBuf> {
 
 /// Builds the peer over quic-go and gives its path; `None` where there is no Go.
 pub(crate) fn build_go_peer() -> Result<Option<PathBuf>> {
+    build_with_go("interop/quic-go", "interop/bin/fulmar-peer-go")
+}
+
+fn build_with_go(module: &str, program: &str) -> Result<Option<PathBuf>> {
     if Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
         return Ok(None);
     }
     let root = repository().canonicalize()?;
-    let program = root.join("interop/bin/fulmar-peer-go");
+    let program = root.join(program);
     let status = Command::new("go")
         .args(["build", "-o"])
         .arg(&program)
         .arg(".")
-        .current_dir(root.join("interop/quic-go"))
+        .current_dir(root.join(module))
         .status()?;
     if !status.success() {
-        return Err("the quic-go peer does not build".into());
+        return Err(format!("{module} does not build").into());
     }
     Ok(Some(program))
+}
+
+/// Builds a program of the benchmarks and gives its path.
+pub(crate) fn build_bench(package: &str, program: &'static str) -> Result<PathBuf> {
+    build_with_cargo(&repository().join("benches/Cargo.toml"), package, Target::Program(program), "release")
+}
+
+/// Builds the end of a benchmark over quic-go and gives its path; `None` where there is no Go.
+pub(crate) fn build_go_bench() -> Result<Option<PathBuf>> {
+    build_with_go("benches/quic-go", "benches/target/bench-quic-go")
 }
 
 /// What of a package is to be built.
