@@ -78,6 +78,8 @@ pub struct Cubic {
     state: Curve,
     /// The state before the last reaction (RFC 9438 §4.9.2).
     undo: Curve,
+    /// The state before the first of the reactions that are on trial.
+    before_trial: Curve,
 }
 
 /// What a reaction to congestion changes and its undoing restores.
@@ -157,6 +159,7 @@ impl Cubic {
             random_loss: config.tolerate_random_loss.then(RandomLoss::default),
             limited_since: None,
             undo: state.clone(),
+            before_trial: state.clone(),
             state,
         }
     }
@@ -210,6 +213,9 @@ impl Cubic {
     /// A departure from the RFC: whether losses may be chance.
     fn is_tolerated(&mut self, event: &CongestionEvent) -> bool {
         let lost = event.lost_packets;
+        if let Some(random_loss) = self.random_loss.as_mut().filter(|_| lost > 0) {
+            random_loss.on_burst(lost);
+        }
         let tolerated =
             self.random_loss.as_mut().is_some_and(|it| it.tolerates(lost, event.largest_sent_time, false));
         tolerated && event.cause == Cause::Loss && !event.persistent
@@ -217,6 +223,8 @@ impl Cubic {
 
     fn react(&mut self, now: Instant, cause: Cause) {
         self.recovery.enter(now);
+        // If the trial shows that this reaction was in vain, so was one whose trial it has cut short.
+        let is_on_trial = self.random_loss.as_ref().is_some_and(RandomLoss::is_on_trial);
         self.end_trial();
         if cause == Cause::Loss {
             if let Some(random_loss) = &mut self.random_loss {
@@ -228,6 +236,9 @@ impl Cubic {
         self.rate.restart(now);
         self.slow_start.stop();
         self.undo = self.state.clone();
+        if !(is_on_trial && cause == Cause::Loss) {
+            self.before_trial = self.state.clone();
+        }
         self.limited_since = None;
         let state = &mut self.state;
         // RFC 9438 §4.7: a flow that could not return to its last plateau aims lower than where it is.
@@ -253,9 +264,9 @@ impl Cubic {
     }
 
     /// The last reaction had no cause (RFC 9438 §4.9.2): a window that has grown beyond the old one stays.
-    fn undo_reaction(&mut self) {
-        if self.state.window < self.undo.window {
-            self.state = self.undo.clone();
+    fn return_to(&mut self, before: Curve) {
+        if self.state.window < before.window {
+            self.state = before;
             self.recovery.release();
             self.loss_round.end();
         }
@@ -289,7 +300,7 @@ impl Controller for Cubic {
         if let Some(random_loss) = &mut self.random_loss {
             random_loss.on_ack(now, ack);
             if random_loss.trial_was_in_vain(self.state.window) {
-                self.undo_reaction();
+                self.return_to(self.before_trial.clone());
             }
         }
         if let Some(retreat) = self.slow_start.check_unvalidated(now, ack, u64::from(self.max_datagram_size))
@@ -355,7 +366,7 @@ impl Controller for Cubic {
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
         let restores = self.recovery.on_spurious(spurious.bytes, spurious.sent_time);
         if restores {
-            self.undo_reaction();
+            self.return_to(self.undo.clone());
         }
     }
 

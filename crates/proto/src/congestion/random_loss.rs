@@ -29,10 +29,13 @@ const RATE_MAX: u64 = ONE / 5;
 /// The rate is a mean over the latest packets that forgets with this weight: a burst of ten packets is [`TOLERANCE`] of it.
 const WEIGHT: u64 = 512;
 
-/// A mean over fewer packets sees heavy losses within a round trip. It may exceed what is tolerated by this much, five times
-/// the deviation that a tolerable rate has in it.
+/// A mean over fewer packets sees heavy losses within a round trip. It may exceed what is tolerated by so many times the deviation
+/// that a tolerable rate has in it: chance does that less than once in a million.
 const FAST_WEIGHT: u64 = 64;
-const FAST_TOLERANCE: u64 = ONE / 16;
+const FAST_DEVIATIONS: u64 = 5;
+
+/// The mean length of bursts forgets with this weight: a few bursts of an ordinary length.
+const BURST_WEIGHT: u64 = 16;
 
 /// After this many packets nothing is left of the means before them.
 const MEMORY: u64 = 16 * WEIGHT;
@@ -48,6 +51,10 @@ const TRIAL_MAX: u64 = 4 * WEIGHT;
 pub(in crate::congestion) struct RandomLoss {
     rate: u64,
     fast_rate: u64,
+    /// The part of the mean that packets have filled: all of it after some times [`WEIGHT`].
+    filled: u64,
+    /// How many packets were found to be lost together with a lost one, in the mean, less one; in parts of [`ONE`].
+    burst: u64,
     /// What the path loses whatever is sent, as far as trials have shown it.
     ambient: u64,
     trial: Option<Trial>,
@@ -93,6 +100,7 @@ impl RandomLoss {
         }
         for _ in 0..ack.acked_packets.min(MEMORY) {
             self.rate -= self.rate / WEIGHT;
+            self.filled += (ONE - self.filled) / WEIGHT;
             self.fast_rate -= self.fast_rate / FAST_WEIGHT;
         }
         if let Some(trial) = self.trial.as_mut().filter(|trial| ack.largest_sent_time > trial.since) {
@@ -109,8 +117,14 @@ impl RandomLoss {
 
     fn judge(&mut self, trial: Trial) -> bool {
         let random = trial.was_in_vain() && self.is_empty();
-        self.ambient = if random { self.ambient.max(trial.rate()) } else { self.ambient / 2 };
+        // A reaction that has helped shows what is lost without it.
+        self.ambient = if random { self.ambient.max(trial.rate()) } else { self.ambient.min(trial.rate()) };
         random
+    }
+
+    /// Whether the last reaction is still on trial.
+    pub(in crate::congestion) fn is_on_trial(&self) -> bool {
+        self.trial.is_some()
     }
 
     /// The smallest round-trip time of the path so far.
@@ -121,9 +135,11 @@ impl RandomLoss {
     /// The controller reacts to losses: what is lost from now on, until the window grows to `window_max`, shows whether that
     /// helps. A trial that was under way shows nothing any more.
     pub(in crate::congestion) fn on_reaction(&mut self, now: Instant, window_max: u64) {
-        // Heavy losses are recent: the longer mean is still far below them.
-        let is_heavy = self.fast_rate > self.rate + FAST_TOLERANCE;
-        let before = if is_heavy { self.fast_rate } else { self.rate };
+        // The mean of what was sent so far: at first the longer one is mostly empty. Heavy losses are recent, and far above it.
+        let rate = u128::from(self.rate) * u128::from(ONE) / u128::from(self.filled.max(1));
+        let rate = u64::try_from(rate).unwrap_or(ONE);
+        let is_heavy = self.fast_rate > rate + self.deviation(TOLERANCE);
+        let before = if is_heavy { self.fast_rate } else { rate };
         let trial = Trial { since: now, before, acked: 0, lost: 0, window_max };
         self.trial = self.is_empty().then_some(trial);
     }
@@ -138,6 +154,7 @@ impl RandomLoss {
     pub(in crate::congestion) fn tolerates(&mut self, packets: u64, sent: Instant, own_queue: bool) -> bool {
         for _ in 0..packets.min(MEMORY) {
             self.rate += (ONE - self.rate) / WEIGHT;
+            self.filled += (ONE - self.filled) / WEIGHT;
             self.fast_rate += (ONE - self.fast_rate) / FAST_WEIGHT;
         }
         if let Some(trial) = self.trial.as_mut().filter(|trial| sent > trial.since) {
@@ -146,8 +163,23 @@ impl RandomLoss {
         // One reaction to a trial: what it brings is not known yet.
         let usual = self.tolerated();
         let tolerated = self.trial.map_or(usual, |trial| (2 * trial.before).clamp(usual, RATE_MAX));
-        let is_heavy = self.rate > tolerated || self.fast_rate > tolerated + FAST_TOLERANCE;
+        let is_heavy = self.rate > tolerated || self.fast_rate > tolerated + self.deviation(tolerated);
         !is_heavy && (own_queue || self.is_empty())
+    }
+
+    /// Takes the number of packets that were found to be lost together.
+    pub(in crate::congestion) fn on_burst(&mut self, packets: u64) {
+        for _ in 0..packets.min(MEMORY) {
+            self.burst -= self.burst / BURST_WEIGHT;
+            self.burst += (packets.min(FAST_WEIGHT) - 1) * (ONE / BURST_WEIGHT);
+        }
+    }
+
+    /// How far the mean over few packets may exceed this rate by chance. Of losses one by one its deviation is the root of the rate
+    /// by twice the weight, and of bursts it grows with the root of their length.
+    fn deviation(&self, rate: u64) -> u64 {
+        let square = u128::from(rate) * u128::from(ONE + self.burst) / u128::from(2 * FAST_WEIGHT);
+        FAST_DEVIATIONS * u64::try_from(square.isqrt()).unwrap_or(ONE)
     }
 
     /// The rate of loss that is tolerated.

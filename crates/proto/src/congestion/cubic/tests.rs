@@ -360,6 +360,14 @@ fn a_reaction_that_was_in_vain_is_undone() {
 }
 
 #[test]
+fn a_reaction_whose_trial_was_cut_short_is_undone_with_the_next_one() {
+    let (mut cubic, mut path) = in_a_trial();
+    cubic.react(path.now, Cause::Loss);
+    assert_eq!(cubic.window(), 490_000);
+    assert_eq!((0..300).map(|_| path.lose_one_in_20(&mut cubic)).max(), Some(1_000_000));
+}
+
+#[test]
 fn a_reaction_to_marks_is_not_undone_by_what_losses_show() {
     let (mut cubic, mut path) = in_a_trial();
     path.now += Duration::from_millis(1);

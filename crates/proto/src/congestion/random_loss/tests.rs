@@ -184,3 +184,18 @@ fn a_trial_that_was_ended_shows_nothing() {
     path.random.end_trial();
     assert!(!path.is_trial_in_vain(20));
 }
+
+#[test]
+fn bursts_during_a_trial_are_no_second_reason_to_react() {
+    // Bursts of six, one packet in 17 in all: of 64 packets that is often a sixth and more.
+    let mut path = Path::new();
+    let burst = |path: &mut Path| {
+        path.acknowledge(96);
+        path.random.on_burst(6);
+        path.lose(6)
+    };
+    let reaction = (0..100).find(|_| !burst(&mut path));
+    assert!(reaction.is_some(), "one packet in 17 is too many");
+    path.random.on_reaction(path.now, WINDOW + 1);
+    assert!((0..100).all(|_| burst(&mut path)));
+}
