@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// nearly dense.
 ///
 /// Memory for many values is given back when it was not needed for a while: whenever the map becomes empty, it keeps no more
-/// than [`SPARE_MAX`] times what it has needed since it was empty before.
+/// than four times what it has needed since it was empty before.
 #[derive(Debug, Clone)]
 pub struct RingMap<T> {
     slots: VecDeque<Option<T>>,
