@@ -40,7 +40,6 @@ impl Connection {
             }
         }
         self.paths.raise(Pending::ALL);
-        self.open_waiting(now);
         Ok(())
     }
 

@@ -168,7 +168,13 @@ impl Connection {
         };
         let kind = || kind_for_log(&packet.kind);
         match result {
-            Ok(()) => true,
+            Ok(()) => {
+                // Only now, as the frames in the log belong to the packet that is recorded after them.
+                if matches!(packet.kind, ProtectedKind::Initial { .. } | ProtectedKind::Handshake { .. }) {
+                    self.open_waiting(now);
+                }
+                true
+            }
             Err(Discard::Silently(reason)) => {
                 self.telemetry.record_dropped(now, reason, kind(), size.into());
                 false
@@ -531,7 +537,7 @@ impl Connection {
     }
 
     /// Opens the packets that waited for keys which have come.
-    pub(super) fn open_waiting(&mut self, now: Instant) {
+    fn open_waiting(&mut self, now: Instant) {
         let Some(level) = self.handshake.opened_level() else { return };
         for waiting in self.handshake.undecryptable.take(level) {
             if !self.lifecycle.is_open() {
