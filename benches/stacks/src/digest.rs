@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn pieces_of_any_length_have_the_digest_of_the_whole() {
-        let bytes: Vec<u8> = (0..1_000_u32).map(|n| (n * n >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..1_000_u32).map(|n| ((n * n) >> 3) as u8).collect();
         for length in [1, 7, 63, 64, 65, 200] {
             let mut pieces = Digest::default();
             bytes.chunks(length).for_each(|piece| pieces.update(piece));
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_change_an_exchange_and_a_missing_piece_are_seen() {
-        let bytes: Vec<u8> = (0..4_096_u32).map(|n| (n * n >> 5) as u8).collect();
+        let bytes: Vec<u8> = (0..4_096_u32).map(|n| ((n * n) >> 5) as u8).collect();
         let whole = digest(&bytes);
         let mut changed = bytes.clone();
         changed[1_234] ^= 1;

@@ -22,7 +22,7 @@ const MAX: [(&str, usize, i64); 17] = [
     ("versions", 80, 4),
     ("limits remembered", 72, 0),
     ("undecryptable packets", 32, 0),
-    ("paths", 32, 5_490),
+    ("paths", 32, 5_510),
     ("streams", 992, 1_030),
     ("datagrams", 232, 0),
     ("extensions", 520, 0),
@@ -33,7 +33,7 @@ const MAX: [(&str, usize, i64); 17] = [
 ];
 
 /// What all of it may be, in bytes.
-const TOTAL_MAX: usize = 11_600;
+const TOTAL_MAX: usize = 11_620;
 
 /// The bytes of a value itself, and those that it holds beyond.
 fn held<T>(value: T) -> (usize, i64) {
