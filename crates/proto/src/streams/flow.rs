@@ -16,6 +16,9 @@ use crate::reliable::Latest;
 /// loss holds back the data of one more: with this much room none of that lets the window limit the peer.
 const WINDOW_PARTS: u64 = 4;
 
+/// A new limit is announced when at most this part of the window is used up, see [`ReceiveWindow::update_parts`].
+const UPDATE_PARTS_MAX: u64 = 8;
+
 /// As soon as the round-trip time is known, a window holds what comes in it at this rate, in bytes per second. A
 /// sender may find the rate of a long path in a single round trip, and a window that had to double its way up there
 /// would hold it back for seconds.
@@ -216,7 +219,7 @@ impl ReceiveWindow {
     /// received, and so little credit is left that it would wait for more.
     fn update_parts(&self) -> u64 {
         let left = self.limit.get().saturating_sub(self.received);
-        if self.window < self.window_max && left >= self.window / 8 * 3 { 2 } else { 8 }
+        if self.window < self.window_max && left >= self.window / 8 * 3 { 2 } else { UPDATE_PARTS_MAX }
     }
 
     /// Announces a new limit when a part of the window is used up: often enough that the peer does not stall,
@@ -224,7 +227,10 @@ impl ReceiveWindow {
     fn advance(&mut self) {
         let limit = self.consumed.saturating_add(self.window).min(VarInt::MAX.get());
         let gain = limit.saturating_sub(self.limit.get());
-        if gain > 0 && (gain >= self.window / self.update_parts() || self.limit.is_pending()) {
+        if gain == 0 || (gain < self.window / UPDATE_PARTS_MAX && !self.limit.is_pending()) {
+            return;
+        }
+        if gain >= self.window / self.update_parts() || self.limit.is_pending() {
             self.limit.set(limit);
         }
     }

@@ -13,7 +13,8 @@ const DIRECTIONS: [Dir; 2] = [Dir::Bi, Dir::Uni];
 impl Streams {
     /// Whether there is a frame to write now: one of control, lost data, or new data that flow control allows.
     pub(crate) fn wants_to_send(&self) -> bool {
-        self.has_control() || self.has_data_to_send()
+        // In this order, as data is asked for with each packet of a transfer.
+        self.has_data_to_send() || self.has_control()
     }
 
     /// Whether there is lost data, or new data that flow control allows.
