@@ -147,7 +147,7 @@ pub(crate) struct ServeArgs {
     pub(crate) listen: Option<ListenAddr>,
 
     /// Serve with this many workers, each with a thread, a socket and connections of its own, 1 to 64. Default: the processor cores that
-    /// the program may use
+    /// the program may use, and 1 on other systems than Linux
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) workers: Option<u8>,
 
@@ -253,7 +253,7 @@ pub(crate) struct PerfServerArgs {
     pub(crate) listen: Option<ListenAddr>,
 
     /// Serve with this many workers, each with a thread, a socket and connections of its own, 1 to 64. Default: the processor cores that
-    /// the program may use
+    /// the program may use, and 1 on other systems than Linux
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) workers: Option<u8>,
 

@@ -20,9 +20,13 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// As many as were asked for, or as there are processor cores that this program may use.
+    /// As many as were asked for, or as there are processor cores that this program may use. Other systems than Linux do not spread
+    /// datagrams over sockets as workers need it: there it is one.
     pub(crate) fn start(asked: Option<u8>) -> Result<Self, Failure> {
-        let cores = || thread::available_parallelism().map_or(1, usize::from).min(WorkerCids::WORKERS_MAX);
+        let cores = || match cfg!(target_os = "linux") {
+            true => thread::available_parallelism().map_or(1, usize::from).min(WorkerCids::WORKERS_MAX),
+            false => 1,
+        };
         let main = runtime()?;
         let (mut handles, mut ends) = (vec![main.handle().clone()], Vec::new());
         for number in 1..asked.map_or_else(cores, usize::from) {
