@@ -62,11 +62,12 @@ impl Segments {
     }
 
     /// Adds a datagram of `len` bytes that might have had `size`. Returns whether another one may follow: a batch that
-    /// begins with a short datagram ends with it, as the others would have to be as short.
-    fn add(&mut self, len: usize, size: usize) -> bool {
+    /// begins with a short datagram ends with it, as the others would have to be as short; unless `fits` says that the
+    /// next would have no use for more room.
+    fn add(&mut self, len: usize, size: usize, fits: bool) -> bool {
         self.len += len;
         self.count += 1;
-        len + SEGMENT_SLACK >= size && len >= *self.size.get_or_insert(len)
+        (fits || len + SEGMENT_SLACK >= size) && len >= *self.size.get_or_insert(len)
     }
 }
 
@@ -233,12 +234,16 @@ impl Sender<'_> {
             }
             let size = self.datagram_size(slot).min(segments.size.unwrap_or(usize::MAX));
             let room = buffer.get_mut(segments.len..segments.len + size)?;
+            let unreliable = self.parts.datagrams.next_frame_len();
             let datagram = self.build_datagram(&Plan { slot, off_path: None, ecn }, room);
             if datagram.len == 0 {
                 return Some(Blocked::NothingToSend);
             }
             self.on_datagram_sent(&datagram);
-            if !segments.add(datagram.len, size) || is_probe {
+            // Unreliable datagrams are not cut: one that is no longer than the last leaves the same room unused.
+            let next = self.parts.datagrams.next_frame_len();
+            let fits = next.is_some_and(|next| unreliable.is_some_and(|last| next <= last));
+            if !segments.add(datagram.len, size, fits) || is_probe {
                 return None;
             }
         }

@@ -1,0 +1,42 @@
+//! How many datagrams leave with one call.
+
+mod pair;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use fulmar_proto::{TransmitBatch, TransportConfig};
+use pair::{Pair, Setup};
+
+/// The datagrams of the client's next batches, by their number and the size of each, after it was given unreliable
+/// datagrams of these lengths.
+fn batches(lengths: &[usize]) -> Vec<(usize, Option<usize>)> {
+    let config = TransportConfig { datagram_receive_buffer: Some(1 << 20), ..TransportConfig::default() };
+    let mut pair: Pair = Setup { client: config.clone(), server: config, ..Setup::default() }.connect();
+    pair.run_for(Duration::from_secs(2));
+    let now = pair.now;
+    let client = pair.client.conn();
+    for &len in lengths {
+        client.send_datagram(Bytes::from(vec![7; len]), false).unwrap();
+    }
+    let mut batch = TransmitBatch::new(64);
+    let mut batches = Vec::new();
+    while let Some(transmit) = client.poll_transmit(now, &mut batch) {
+        let size = transmit.segment_size.unwrap_or(transmit.len);
+        batches.push((transmit.len.div_ceil(size), transmit.segment_size));
+    }
+    batches
+}
+
+#[test]
+fn unreliable_datagrams_of_one_length_leave_together_though_their_packets_are_short() {
+    // What follows them is a probe for larger datagrams.
+    let found = batches(&[900; 8]);
+    assert!(matches!(found[0], (8, Some(900..960))), "{found:?}");
+}
+
+#[test]
+fn a_shorter_unreliable_datagram_ends_a_batch_and_a_longer_one_begins_another() {
+    let found = batches(&[800, 800, 700, 900]);
+    assert!(matches!(found[..2], [(3, Some(800..860)), (1, None)]), "{found:?}");
+}
