@@ -140,6 +140,7 @@ pub async fn serve_connection_until<S: HttpService>(
     let driver = tokio::spawn(Driver::new(Arc::clone(&shared)));
     // Requests end with their connection.
     let mut requests = JoinSet::new();
+    let mut was_idle = false;
     tokio::select! {
         () = accept(&shared, &mut service, &mut requests) => {}
         () = stop => {
@@ -148,6 +149,8 @@ pub async fn serve_connection_until<S: HttpService>(
             let on_the_way = shared.quic.rtt() * 2 + Duration::from_millis(10);
             let _ = tokio::time::timeout(on_the_way, accept(&shared, &mut service, &mut requests)).await;
             let _ = shared.with(|state| state.h3.finish_shutdown());
+            while requests.try_join_next().is_some() {}
+            was_idle = requests.is_empty();
         }
     }
     // If the connection is over there is nobody to answer.
@@ -155,13 +158,15 @@ pub async fn serve_connection_until<S: HttpService>(
         () = async { while requests.join_next().await.is_some() {} } => {}
         _ = shared.quic.closed() => {}
     }
-    // What was sent may be on its way: a client that has all of it closes, and others are not waited for without an end.
-    let _ = tokio::time::timeout(LINGER, shared.quic.closed()).await;
+    // A client that has just got a response may not have read it, and closes when it has.
+    if !was_idle {
+        let _ = tokio::time::timeout(LINGER, shared.quic.closed()).await;
+    }
     shared.close(ErrorCode::NoError, "");
     let _ = driver.await;
 }
 
-/// How long a connection whose requests are all answered stays open, so that the answers arrive.
+/// How long a connection stays open whose last responses have just arrived.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Waits until the server is to stop. If nobody can say so any more, that is never.
@@ -226,9 +231,14 @@ async fn serve_request<S: HttpService>(
             _ => return,
         },
     };
-    if let Err(error) = result {
-        tracing::debug!(%error, "a request was not served");
-        outgoing.reset(code_of(&error));
+    match result {
+        // A response is not over before it has arrived: a server that stops waits for that.
+        Ok(()) if outgoing.is_finished() => drop(stopped.await),
+        Ok(()) => {}
+        Err(error) => {
+            tracing::debug!(%error, "a request was not served");
+            outgoing.reset(code_of(&error));
+        }
     }
 }
 

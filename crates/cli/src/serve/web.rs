@@ -19,7 +19,7 @@ use std::time::SystemTime;
 use fulmar_h3::RemoteAddress;
 use http::header::{
     ACCEPT_RANGES, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, LAST_MODIFIED, LOCATION, VARY,
+    CONTENT_TYPE, DATE, ETAG, HeaderMap, HeaderValue, LAST_MODIFIED, LOCATION, VARY,
 };
 use http::{Method, Request, Response, StatusCode, Uri, request};
 use tokio::task::spawn_blocking;
@@ -92,6 +92,10 @@ impl Web {
         if !head.headers.contains_key(CONTENT_LENGTH) && head.status != StatusCode::NOT_MODIFIED {
             let len = http_body::Body::size_hint(&body).exact().unwrap_or(0);
             head.headers.insert(CONTENT_LENGTH, len.into());
+        }
+        // RFC 9110 §6.6.1.
+        if let Some(date) = http_date(SystemTime::now()) {
+            head.headers.insert(DATE, date);
         }
         let body = if is_head { WebBody::of("") } else { body };
         Response::from_parts(head, body.telling(told))
