@@ -7,11 +7,12 @@
 //! | `web` | requests of HTTP and their responses |
 //! | `tcp` | connections of HTTP/1.1 and HTTP/2 |
 //! | `http09` | requests of HTTP/0.9 |
-//! | `told`, `access_log`, `transfers` | what is told of requests, and how many are under way |
+//! | `told`, `access_log`, `figures`, `transfers` | what is told of requests, and how many are under way |
 //! | `validation` | how clients prove their addresses |
 
 mod access_log;
 mod directory;
+mod figures;
 mod files;
 mod http09;
 mod tcp;
@@ -44,6 +45,7 @@ use crate::tls::Identity;
 
 use self::access_log::AccessLog;
 pub(crate) use self::directory::Directory;
+use self::figures::Figures;
 use self::http09::Plain;
 use self::tcp::Tcp;
 use self::told::Tale;
@@ -95,9 +97,11 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             early_data: true,
             workers: runtimes,
         };
+        let figures = Arc::<Figures>::default();
         let (endpoint, listening, listener) = bind(&listen, !args.no_tcp)?;
         if let Some(addr) = args.metrics {
-            let addr = metrics::start(addr, endpoint.clone()).await?;
+            let figures = figures.clone();
+            let addr = metrics::start(addr, endpoint.clone(), Arc::new(move || figures.text())).await?;
             info!("figures are told at http://{addr}/metrics");
         }
         output.print(&listening, || listening.text());
@@ -111,6 +115,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             access_log: Some(Arc::new(AccessLog::start(output)?)),
             has_listings: args.list,
             is_single_page: args.spa,
+            figures,
             tcp,
         };
         serve_until_interrupted(&endpoint, serving, output, || {
@@ -163,6 +168,8 @@ pub(crate) struct Serving {
     pub(crate) grace: Duration,
     /// Where requests are told.
     pub(crate) access_log: Option<Arc<AccessLog>>,
+    /// Where they are counted.
+    pub(crate) figures: Arc<Figures>,
     /// Whether directories without an index are shown.
     pub(crate) has_listings: bool,
     /// Whether what is not there is answered by the index.
@@ -178,6 +185,7 @@ impl Serving {
             root,
             grace: Duration::ZERO,
             access_log: None,
+            figures: Arc::default(),
             has_listings: false,
             is_single_page: false,
             tcp: None,
@@ -188,7 +196,8 @@ impl Serving {
 impl Site {
     fn new(serving: &Serving) -> Self {
         let transfers = Transfers::default();
-        let tale = Tale { log: serving.access_log.clone(), transfers: transfers.clone() };
+        let (log, figures) = (serving.access_log.clone(), serving.figures.clone());
+        let tale = Tale { log, figures, transfers: transfers.clone() };
         let web = Web(Arc::new(Content {
             root: serving.root.clone(),
             has_listings: serving.has_listings,

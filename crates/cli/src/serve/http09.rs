@@ -78,8 +78,10 @@ async fn serve_stream(remote: SocketAddr, mut send: SendStream, mut recv: RecvSt
             refusal.status()
         }
     };
+    let bytes = send.bytes_written();
+    plain.tale.figures.count("HTTP/0.9", status, bytes);
     if let Some(log) = &plain.tale.log {
-        let (path, bytes, duration_s) = (line.target(), send.bytes_written(), start.elapsed().as_secs_f64());
+        let (path, duration_s) = (line.target(), start.elapsed().as_secs_f64());
         let (time, method) = (SystemTime::now(), "GET".to_owned());
         log.add(Request {
             kind: "request",

@@ -9,6 +9,7 @@ use http::{StatusCode, Version, request};
 use tracing::info;
 
 use super::access_log::{AccessLog, Request};
+use super::figures::Figures;
 use super::files::SourceError;
 use super::transfers::{Transfers, UnderWay};
 
@@ -16,6 +17,7 @@ use super::transfers::{Transfers, UnderWay};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tale {
     pub(super) log: Option<Arc<AccessLog>>,
+    pub(super) figures: Arc<Figures>,
     pub(super) transfers: Transfers,
 }
 
@@ -85,8 +87,9 @@ impl Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        let Some(log) = &self.tale.log else { return };
         let asked = &mut self.asked;
+        self.tale.figures.count(asked.protocol, self.status, self.bytes);
+        let Some(log) = &self.tale.log else { return };
         log.add(Request {
             kind: "request",
             time: SystemTime::now(),
