@@ -9,6 +9,7 @@ mod demo;
 mod explore;
 mod files;
 mod get_failures;
+mod hostile;
 mod identity;
 mod lab;
 mod log;

@@ -11,20 +11,20 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::RootCertStore;
 
-use crate::run::{Server, content, finish, fulmar};
+use crate::run::{Server, content, finish, fulmar, runtime};
 use crate::test_dir::TestDir;
 
 const BODY_MAX: usize = 64 << 20;
 
 /// A server with a certificate that its clients trust.
-struct Site {
+pub(crate) struct Site {
     dir: TestDir,
-    roots: RootCertStore,
-    server: Server,
+    pub(crate) roots: RootCertStore,
+    pub(crate) server: Server,
 }
 
 impl Site {
-    fn new(name: &str, fill: impl FnOnce(&std::path::Path), options: &[&str]) -> Self {
+    pub(crate) fn new(name: &str, fill: impl FnOnce(&std::path::Path), options: &[&str]) -> Self {
         let dir = TestDir::new(name);
         let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("a certificate");
         let (cert, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
@@ -42,7 +42,7 @@ impl Site {
         Self { roots, server, dir }
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::with_roots(self.roots.clone()).expect("a client")
     }
 }
@@ -75,10 +75,6 @@ async fn ask(client: &Client, site: &Site, method: Method, path: &str, fields: &
 
 async fn get(client: &Client, site: &Site, path: &str, fields: &[(&str, &str)]) -> Answer {
     ask(client, site, Method::GET, path, fields).await
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
 #[test]

@@ -14,8 +14,9 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::super::files::{Block, Source, SourceError};
 use super::super::told::Told;
 
-/// What all files together may have in memory, in bytes. Beyond it each gets crumbs.
-const MEMORY_BYTES: usize = 32 << 20;
+/// What all files together may have in memory, in bytes: a quarter of what hostile clients may make a server hold, as blocks also leave gaps
+/// between them. Beyond it each file gets crumbs.
+const MEMORY_BYTES: usize = 16 << 20;
 /// How many files stay open between two reads. A file beyond them is closed meanwhile, and its response is given up if it is another
 /// file when it is opened again. Half of the descriptors that systems commonly grant a process, with those of HTTP/0.9.
 const KEPT_OPEN_MAX: usize = 384;
