@@ -42,16 +42,20 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   fulmar serve
   fulmar serve ./public --listen 127.0.0.1:0 --json
-  fulmar serve ./public --cert chain.pem --key key.pem
+  fulmar serve ./public --cert chain.pem --key key.pem --listen 443
+  fulmar serve ./downloads --list
   fulmar serve ./public --qlog logs --metrics 127.0.0.1:9090
 
-Files are served over HTTP/0.9 (ALPN hq-interop). Only regular files inside of DIR are served. A request that
-cannot be answered is told by a reset of its stream: code 0x404 for no such file, 0x400 for a malformed request,
-0x500 when the file cannot be read, 0x409 when it is changed while it is sent. A file that is replaced by another one
-meanwhile (renamed over) is sent to its end as it was, and one that is appended to as far as it went at first.
+Files are served over HTTP/3 (ALPN h3), and over HTTP/2 and HTTP/1.1 on the TCP port of the same number. Only regular files inside of DIR
+are served; index.html stands for its directory, and a file beside another one with .br, .zst or .gz at the end of its name is sent to
+clients that take it. A file that is replaced by another one while it is sent (renamed over) is sent to its end as it was, one that is
+appended to as far as it went at first, and one that shrinks ends with an error.
 
-Each request is told on standard output when it is over: peer, status, path, bytes and time. The status is 200 when the
-client has acknowledged all of the file, else the digits of the code; 499 stands for a client that wanted no more.";
+Each request is told on standard output when it is over, in the common log format, or as an object with --json. The bytes are those of the
+body that were given to the connection; status 499 stands for a client that had gone before there was a response.
+
+HTTP/0.9 is spoken as well (ALPN hq-interop). There a request that cannot be answered is told by a reset of its stream: code 0x404 for no such
+file, 0x400 for a malformed request, 0x500 when the file cannot be read, 0x409 when it is changed while it is sent; the log has the digits.";
 
 const PERF_EXAMPLES: &str = "\
 Examples:
@@ -141,7 +145,7 @@ pub(crate) struct ServeArgs {
     #[arg(value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
 
-    /// The UDP address to listen on: `4433` or `:4433` for all addresses of the machine, `127.0.0.1:4433`, `[::1]:4433`, or a name as in
+    /// The address to listen on, UDP and TCP: `4433` or `:4433` for all addresses of the machine, `127.0.0.1:4433`, `[::1]:4433`, or a name as in
     /// `localhost:4433`; port 0 picks a free one. Default: 4433
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = parse_listen)]
     pub(crate) listen: Option<ListenAddr>,
@@ -150,6 +154,24 @@ pub(crate) struct ServeArgs {
     /// the program may use, and 1 on other systems than Linux
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) workers: Option<u8>,
+
+    /// Serve over UDP alone. Otherwise HTTP/1.1 and HTTP/2 are served on the TCP port of the same number, and tell clients of HTTP/3
+    /// (Alt-Svc)
+    #[arg(long)]
+    pub(crate) no_tcp: bool,
+
+    /// Show what is in directories that have no index.html
+    #[arg(help_heading = "Files", long, visible_alias = "browse")]
+    pub(crate) list: bool,
+
+    /// Answer requests for pages that are not there with the index.html of DIR, for applications that run in the browser: for paths
+    /// whose last name has no extension
+    #[arg(help_heading = "Files", long)]
+    pub(crate) spa: bool,
+
+    /// Serve names that begin with a dot, too. Without it only /.well-known is
+    #[arg(help_heading = "Files", long)]
+    pub(crate) hidden: bool,
 
     /// When told to stop (by SIGINT or SIGTERM), let transfers under way take this long; a second signal ends at once
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]

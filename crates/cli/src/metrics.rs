@@ -35,25 +35,28 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The text format, version 0.0.4.
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// Listens on `addr`, and answers with the figures of `endpoint` from now on. Returns the address it really has.
-pub(crate) async fn start(addr: SocketAddr, endpoint: Endpoint) -> Result<SocketAddr, Failure> {
+/// Figures of what is served, in the same format.
+pub(crate) type More = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// Listens on `addr`, and answers with the figures of `endpoint` and with `more` from now on. Returns the address it really has.
+pub(crate) async fn start(addr: SocketAddr, endpoint: Endpoint, more: More) -> Result<SocketAddr, Failure> {
     let cannot = || Failure::io(format!("cannot listen for metrics on {addr}"));
     let listener = TcpListener::bind(addr).await.map_err(cannot())?;
     let local = listener.local_addr().map_err(cannot())?;
-    tokio::spawn(serve(listener, endpoint));
+    tokio::spawn(serve(listener, endpoint, more));
     Ok(local)
 }
 
-async fn serve(listener: TcpListener, endpoint: Endpoint) {
+async fn serve(listener: TcpListener, endpoint: Endpoint, more: More) {
     let scrapers = Arc::new(Semaphore::new(SCRAPERS_MAX));
     loop {
         // The semaphore is never closed.
         let Ok(permit) = scrapers.clone().acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let endpoint = endpoint.clone();
+                let (endpoint, more) = (endpoint.clone(), more.clone());
                 tokio::spawn(async move {
-                    answer_all(stream, endpoint).await;
+                    answer_all(stream, endpoint, more).await;
                     drop(permit);
                 });
             }
@@ -65,9 +68,9 @@ async fn serve(listener: TcpListener, endpoint: Endpoint) {
     }
 }
 
-async fn answer_all(stream: TcpStream, endpoint: Endpoint) {
+async fn answer_all(stream: TcpStream, endpoint: Endpoint, more: More) {
     let service = service_fn(move |request| {
-        let response = answer(&request, &endpoint);
+        let response = answer(&request, &endpoint, &more);
         async move { Ok::<_, Infallible>(response) }
     });
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -76,14 +79,14 @@ async fn answer_all(stream: TcpStream, endpoint: Endpoint) {
     }
 }
 
-fn answer(request: &Request<Incoming>, endpoint: &Endpoint) -> Response<Full<Bytes>> {
+fn answer(request: &Request<Incoming>, endpoint: &Endpoint, more: &More) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     } else if request.uri().path() == "/metrics" {
         response.headers_mut().insert(CONTENT_TYPE, TEXT);
-        *response.body_mut() = Full::from(text::of(&endpoint.metrics()));
+        *response.body_mut() = Full::from(text::of(&endpoint.metrics()) + &more());
     } else {
         *response.status_mut() = StatusCode::NOT_FOUND;
         *response.body_mut() = Full::from("the figures are at /metrics\n");

@@ -20,12 +20,14 @@ pub(crate) struct Outgoing {
     id: u64,
     stream: SendStream,
     is_over: bool,
+    /// All of the message was written.
+    is_finished: bool,
 }
 
 impl Outgoing {
     pub(crate) fn new(shared: Arc<Shared>, stream: SendStream) -> Self {
         let id = stream.id().as_u64();
-        Self { shared, id, stream, is_over: false }
+        Self { shared, id, stream, is_over: false, is_finished: false }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -34,6 +36,11 @@ impl Outgoing {
 
     pub(crate) fn stream(&self) -> &SendStream {
         &self.stream
+    }
+
+    /// Whether a message was written to its end.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.is_finished
     }
 
     pub(crate) fn set_priority(&self, priority: fulmar_h3_proto::Priority) {
@@ -62,7 +69,7 @@ impl Outgoing {
         self.write(&mut waiting).await?;
         let finished = self.stream.finish_with(last).await;
         self.written(finished)?;
-        self.is_over = true;
+        (self.is_over, self.is_finished) = (true, true);
         // Only now, so that a client which gives it up until then is seen to do so.
         Ok(self.shared.with(|state| state.h3.finish(self.id))?)
     }

@@ -238,6 +238,34 @@ async fn a_server_shuts_down_when_its_requests_are_answered() {
 }
 
 #[tokio::test]
+async fn a_server_that_stops_does_not_wait_for_idle_clients() {
+    let running = start(Router::new().route("/", get(|| async { "hello" })));
+    assert_eq!(text(running.client.get(running.uri("/")).await.unwrap()).await, "hello");
+    // Until its response is known to have arrived the connection is not idle.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    running.server.shutdown();
+    tokio::time::timeout(Duration::from_millis(500), running.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_stops_waits_until_responses_have_arrived() {
+    const LEN: usize = 8 << 20;
+    let app = Router::new().route("/", get(|| async { vec![7; LEN] }));
+    let running = start(app);
+    let mut body = running.client.get(running.uri("/")).await.unwrap().into_body();
+    let mut len = body.data().await.unwrap().unwrap().len();
+    running.server.shutdown();
+    // Longer than a connection stays open after its last response has arrived.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    while let Some(data) = body.data().await.unwrap() {
+        len += data.len();
+    }
+    assert_eq!(len, LEN);
+    drop(body);
+    tokio::time::timeout(Duration::from_secs(5), running.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_head_that_is_too_large_is_answered() {
     let mut config = Config::default();
     config.decoder.fields_max = 10;

@@ -2,6 +2,7 @@
 
 use crate::args::Cipher;
 use crate::failure::Failure;
+use crate::hq;
 
 /// How a client divides the requests among connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub(super) struct Case {
     pub(super) version_2: bool,
     /// Whether a server asks its clients to move to another address.
     pub(super) migration: bool,
+    /// Whether files are moved over HTTP/3.
+    pub(super) http3: bool,
 }
 
 impl Case {
@@ -49,6 +52,7 @@ impl Case {
             key_update: false,
             version_2: false,
             migration: false,
+            http3: false,
         };
         Ok(match name {
             // What these are about happens in the network, or without being asked for.
@@ -71,10 +75,16 @@ impl Case {
             "keyupdate" => Self { key_update: true, ..plain },
             "connectionmigration" => Self { migration: true, ..plain },
             "v2" => Self { version_2: true, ..plain },
+            "http3" => Self { http3: true, ..plain },
             "retry" => Self { retry: true, ..plain },
             "chacha20" => Self { cipher: Some(Cipher::Chacha20), ..plain },
             _ => return Err(Failure::UnsupportedCase(name.to_owned())),
         })
+    }
+
+    /// What a client speaks (ALPN).
+    pub(super) fn protocol(self) -> &'static str {
+        if self.http3 { "h3" } else { hq::PROTOCOL }
     }
 }
 

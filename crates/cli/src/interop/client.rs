@@ -7,7 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use fulmar::{ClientConfig, Connection, EndpointBuilder, RecvStream, SessionStore, Version};
+use fulmar_h3::ClientConnection;
+use http::{Request, StatusCode};
+use http_body_util::Empty;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -53,7 +57,7 @@ pub(super) fn run(args: InteropClientArgs, output: Output) -> Result<(), Failure
 
 fn config(case: Case, sessions: &Arc<SessionStore>, transport: &Transport) -> Result<ClientConfig, Failure> {
     let trust = TrustArgs { insecure: true, ca: None, pin: None };
-    let (config, _) = net::client_config(&trust, case.cipher, hq::PROTOCOL, transport.clone())?;
+    let (config, _) = net::client_config(&trust, case.cipher, case.protocol(), transport.clone())?;
     Ok(match case.course {
         Course::Resumed => config.with_sessions(sessions.clone()),
         Course::Early => config.with_sessions(sessions.clone()).with_early_data(true),
@@ -151,14 +155,18 @@ impl Client {
     /// Fetches files at the same time, as far as the server allows.
     async fn fetch_files(self: &Arc<Self>, connection: &Connection, items: &[Item]) -> Result<(), Failure> {
         let permits = Arc::new(Semaphore::new(REQUESTS_MAX));
+        let http3 = self.case.http3.then(|| ClientConnection::new(connection.clone(), Arc::default()));
         let mut requests = JoinSet::new();
         for item in items {
             let (client, connection, permits) = (self.clone(), connection.clone(), permits.clone());
-            let item = item.clone();
+            let (item, http3) = (item.clone(), http3.clone());
             requests.spawn(async move {
                 // The semaphore is never closed, so there is always a permit in the end.
                 let _permit = permits.acquire().await.ok();
-                client.fetch_file(&connection, &item).await
+                match http3 {
+                    Some(http3) => client.fetch_over_http3(&http3, &item).await,
+                    None => client.fetch_file(&connection, &item).await,
+                }
             });
         }
         while let Some(result) = requests.join_next().await {
@@ -180,6 +188,39 @@ impl Client {
         info!(bytes, path = %path.display(), "file received");
         Ok(())
     }
+}
+
+impl Client {
+    async fn fetch_over_http3(
+        &self,
+        connection: &ClientConnection,
+        Item { url, name }: &Item,
+    ) -> Result<(), Failure> {
+        let failed = |why: String| Failure::Request { what: url.to_string(), why };
+        let request = Request::get(url.to_string()).body(Empty::<Bytes>::new());
+        let request = request.map_err(|error| failed(error.to_string()))?;
+        let response = connection.request(request).await.map_err(|error| failed(error.to_string()))?;
+        if response.status() != StatusCode::OK {
+            return Err(failed(format!("the server answers with status {}", response.status())));
+        }
+        let path = self.args.downloads.join(name);
+        let bytes = receive_body(response.into_body(), &path).await.map_err(failed)?;
+        info!(bytes, path = %path.display(), "file received over HTTP/3");
+        Ok(())
+    }
+}
+
+/// Writes the body of a response to a file as it comes.
+async fn receive_body(mut body: fulmar_h3::Body, path: &Path) -> Result<u64, String> {
+    let in_words = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let mut file = BufWriter::new(File::create(path).map_err(in_words)?);
+    let mut bytes = 0;
+    while let Some(data) = body.data().await.map_err(|error| error.to_string())? {
+        bytes += data.len() as u64;
+        file.write_all(&data).map_err(in_words)?;
+    }
+    file.flush().map_err(in_words)?;
+    Ok(bytes)
 }
 
 /// Writes a response to a file as it comes. The files of the test cases are small, so the short waits for the disk are left on

@@ -9,6 +9,7 @@ mod demo;
 mod explore;
 mod files;
 mod get_failures;
+mod hostile;
 mod identity;
 mod lab;
 mod log;
@@ -19,3 +20,4 @@ mod stuck;
 #[path = "../../src/test_dir.rs"]
 mod test_dir;
 mod watch;
+mod web;

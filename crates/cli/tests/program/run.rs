@@ -161,6 +161,12 @@ impl Server {
         self.ended()
     }
 
+    /// The number of the process.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Tells it to stop.
     pub(crate) fn ask_to_stop(&self) {
         interrupt(&self.child);
@@ -177,6 +183,11 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A runtime for clients that are part of a test.
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
 /// Content that differs from place to place.

@@ -142,6 +142,7 @@ fn a_server_tells_its_figures() {
     );
     let sent = text.lines().find_map(|line| line.strip_prefix("fulmar_bytes_sent_total ")).expect("a figure");
     assert!(sent.parse::<u64>().expect("a number") > 100_000);
+    assert!(text.contains("\nfulmar_http_requests_total{version="), "{text}");
     assert!(ask("/").starts_with("HTTP/1.1 404"));
     assert_eq!(server.interrupt(), Some(0));
 }

@@ -13,3 +13,9 @@ fn each_request_of_multiconnect_has_its_own_connection() {
     assert_eq!(Case::named("resumption").unwrap().course, Course::Resumed);
     assert_eq!(Case::named("zerortt").unwrap().course, Course::Early);
 }
+
+#[test]
+fn files_are_moved_over_http_3_in_one_case() {
+    assert!(Case::named("http3").unwrap().http3);
+    assert!(!Case::named("transfer").unwrap().http3);
+}
