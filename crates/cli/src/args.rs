@@ -151,6 +151,24 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) workers: Option<u8>,
 
+    /// Serve over UDP alone. Otherwise HTTP/1.1 and HTTP/2 are served on the TCP port of the same number, and tell clients of HTTP/3
+    /// (Alt-Svc)
+    #[arg(long)]
+    pub(crate) no_tcp: bool,
+
+    /// Show what is in directories that have no index.html
+    #[arg(help_heading = "Files", long, visible_alias = "browse")]
+    pub(crate) list: bool,
+
+    /// Answer requests for pages that are not there with the index.html of DIR, for applications that run in the browser: for paths
+    /// whose last name has no extension
+    #[arg(help_heading = "Files", long)]
+    pub(crate) spa: bool,
+
+    /// Serve names that begin with a dot, too. Without it only /.well-known is
+    #[arg(help_heading = "Files", long)]
+    pub(crate) hidden: bool,
+
     /// When told to stop (by SIGINT or SIGTERM), let transfers under way take this long; a second signal ends at once
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub(crate) grace: Duration,

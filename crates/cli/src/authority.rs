@@ -53,6 +53,16 @@ pub(crate) enum ListenAddr {
     One(SocketAddr),
 }
 
+impl ListenAddr {
+    /// The port, 0 for one that the system picks.
+    pub(crate) fn port(self) -> u16 {
+        match self {
+            Self::One(addr) => addr.port(),
+            Self::All(port) => port,
+        }
+    }
+}
+
 /// Parses `4433`, `:4433`, `192.0.2.1:4433`, `[::]:4433` or `localhost:4433`. A name is looked up, and its first address taken.
 pub(crate) fn parse_listen(text: &str) -> Result<ListenAddr, String> {
     if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse() {

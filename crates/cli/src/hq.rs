@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use fulmar::VarInt;
 
-pub(crate) use self::path::percent_decode;
+pub(crate) use self::path::{percent_decode, relative};
 
 /// The name of the protocol in ALPN.
 pub(crate) const PROTOCOL: &str = "hq-interop";
@@ -75,7 +75,7 @@ impl RequestLine {
     pub(crate) fn path(&self) -> Result<PathBuf, BadRequest> {
         let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
         let target = line.strip_prefix(b"GET ").ok_or(BadRequest::NotGet)?;
-        path::relative(target)
+        relative(target)
     }
 }
 

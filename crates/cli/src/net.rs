@@ -6,6 +6,7 @@ mod transport;
 mod workers;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -51,7 +52,8 @@ fn unusable(error: ConfigError) -> Failure {
 pub(crate) struct Listen<'a> {
     pub(crate) addr: ListenAddr,
     pub(crate) identity: &'a Identity,
-    pub(crate) protocol: &'static str,
+    /// What is spoken, the preferred one first.
+    pub(crate) protocols: &'a [&'a str],
     pub(crate) transport: &'a Transport,
     /// The key of stateless resets, if it is given; else it comes from the identity.
     pub(crate) reset_key: Option<[u8; 32]>,
@@ -67,7 +69,7 @@ pub(crate) struct Listen<'a> {
 impl Listen<'_> {
     /// How connections are taken.
     pub(crate) fn config(&self) -> Result<ServerConfig, Failure> {
-        let tls = tls::server_config(self.identity, self.protocol)?;
+        let tls = tls::server_config(self.identity, self.protocols)?;
         let config =
             ServerConfig::new(tls).with_stored_sessions(SESSIONS_MAX).with_early_data(self.early_data);
         match &self.sealed_tickets {
@@ -78,6 +80,11 @@ impl Listen<'_> {
         .with_transport(self.transport.config.clone())
         .and_then(|config| config.with_address_validation(self.validation.clone()))
         .map_err(unusable)
+    }
+
+    /// The TLS of the same server over TCP.
+    pub(crate) fn tcp_config(&self) -> Result<Arc<rustls::ServerConfig>, Failure> {
+        tls::server_config(self.identity, &["h2", "http/1.1"])
     }
 
     /// The key of stateless resets for the server at `addr`, the same after a restart. Servers that run side by side have keys of

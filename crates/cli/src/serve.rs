@@ -1,78 +1,82 @@
-//! `fulmar serve`: the files of a directory over HTTP/0.9.
+//! `fulmar serve`: the files of a directory over HTTP/3, HTTP/2, HTTP/1.1 and HTTP/0.9.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `serve` | what listens, who is served, how it ends |
+//! | `directory`, `files` | the directory and nothing outside of it; files that are read in blocks |
+//! | `web` | requests of HTTP and their responses |
+//! | `tcp` | connections of HTTP/1.1 and HTTP/2 |
+//! | `http09` | requests of HTTP/0.9 |
+//! | `told`, `access_log`, `transfers` | what is told of requests, and how many are under way |
+//! | `validation` | how clients prove their addresses |
 
 mod access_log;
+mod directory;
 mod files;
+mod http09;
+mod tcp;
+mod told;
 mod transfers;
 mod validation;
+mod web;
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fulmar::{Endpoint, Incoming, ReadError, RecvStream, SendStream, StoppedError, VarInt, WriteError};
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
-use tracing::{debug, info, warn};
+use fulmar::{Endpoint, Incoming};
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::sleep;
+use tracing::{info, warn};
 
 use crate::args::ServeArgs;
 use crate::authority::ListenAddr;
 use crate::duration::Span;
 use crate::failure::Failure;
-use crate::hq::{self, BadRequest, RequestLine};
+use crate::hq;
 use crate::metrics;
 use crate::net::{self, CLOSE_DONE, Listen, Transport, Workers};
 use crate::qlog;
-use crate::report::{Output, counted};
+use crate::report::{Listening, Output, counted};
 use crate::signal::Signals;
 use crate::tls::Identity;
 
-use self::access_log::{AccessLog, Request};
-pub(crate) use self::files::root as served_directory;
-use self::files::{Source, SourceError};
+use self::access_log::AccessLog;
+pub(crate) use self::directory::Directory;
+use self::http09::Plain;
+use self::tcp::Tcp;
+use self::told::Tale;
 use self::transfers::Transfers;
 use self::validation::Validation;
+use self::web::{Budget, Content, Web};
 
+/// What is spoken over QUIC, the preferred one first.
+pub(crate) const PROTOCOLS: [&str; 2] = ["h3", hq::PROTOCOL];
+/// How often a port is tried that the system picks, until it is free over TCP, too.
+const TRIES_MAX: u32 = 16;
 /// The port where none is given.
 const DEFAULT_PORT: u16 = 4433;
 /// How many connections are served at once; further ones are refused.
 const CONNECTIONS_MAX: usize = 4096;
-/// How many files are read at once, each with a block of it in memory; further requests wait for their turn. Then a turn lasts for
-/// a block, or for [`PATIENCE`] if the peer does not take it, so that turns come soon, whatever some peers do.
-const FILES_MAX: usize = 16;
-/// How many files stay open between their turns, so that a file that is replaced is sent to its end as it was. Beyond these a file
-/// is closed between its turns, and the request is reset if it is another one when it is opened again. Half of the
-/// descriptors that systems commonly grant a process.
-const KEPT_OPEN_MAX: usize = 512;
-/// How much of a file is read at once for a peer that takes it, in bytes: enough that the way to another thread and back does
-/// not count.
-const BLOCK_BYTES: u64 = 128 << 10;
-/// How much is read at first, and for a peer that has let a block lie: this waits in memory without a limit but that of streams.
-const CRUMB_BYTES: u64 = 4 << 10;
-/// How long a peer may let a block lie.
-const PATIENCE: Duration = Duration::from_millis(100);
 /// How often it is looked whether the keys of tokens have changed.
 const KEYS_INTERVAL: Duration = Duration::from_secs(5);
-/// What the log of requests says of a file that has arrived, and of one that failed for another reason than those with a code.
-const STATUS_DONE: u16 = 200;
-const STATUS_FAILED: u16 = 500;
-/// How much of a request is read at once, in bytes.
-const READ_MAX: usize = hq::REQUEST_MAX;
-
 /// What all connections share.
 #[derive(Debug)]
 struct Site {
-    serving: Serving,
-    /// One permit per file that may be read.
-    files: Semaphore,
-    /// One permit per file that may stay open between its turns.
-    kept_open: Semaphore,
+    web: Web,
+    config: Arc<fulmar_h3::Config>,
+    plain: Arc<Plain>,
+    /// Requests under way.
     transfers: Transfers,
+    /// Connections of HTTP that are open.
+    open: Transfers,
+    stopping: watch::Sender<bool>,
 }
 
 /// Serves until the user ends it.
 pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
-    let root = files::root(&args.dir)?;
+    let root = Directory::open(&args.dir, args.hidden)?;
     let logs = args.qlog.start()?;
     let transport = Transport::from_args(&args.transport)?.with_logs(logs.clone());
     let identity = Identity::from_args(&args.identity, output)?;
@@ -83,7 +87,7 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
         let mut listen = Listen {
             addr: args.listen.unwrap_or(ListenAddr::All(DEFAULT_PORT)),
             identity: &identity,
-            protocol: hq::PROTOCOL,
+            protocols: &PROTOCOLS,
             transport: &transport,
             reset_key: args.reset_key,
             validation: validation.config(),
@@ -91,13 +95,24 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
             early_data: true,
             workers: runtimes,
         };
-        let (endpoint, listening) = listen.bind()?;
+        let (endpoint, listening, listener) = bind(&listen, !args.no_tcp)?;
         if let Some(addr) = args.metrics {
             let addr = metrics::start(addr, endpoint.clone()).await?;
             info!("figures are told at http://{addr}/metrics");
         }
         output.print(&listening, || listening.text());
-        let serving = Serving { root, grace: args.grace, access_log: Some(AccessLog::start(output)?) };
+        let tcp = match listener {
+            Some(listener) => Some((listener, listen.tcp_config()?, listen.workers.clone())),
+            None => None,
+        };
+        let serving = Serving {
+            root,
+            grace: args.grace,
+            access_log: Some(Arc::new(AccessLog::start(output)?)),
+            has_listings: args.list,
+            is_single_page: args.spa,
+            tcp,
+        };
         serve_until_interrupted(&endpoint, serving, output, || {
             if validation.has_changed() {
                 listen.validation = validation.config();
@@ -112,30 +127,97 @@ pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     result
 }
 
+/// Binds the socket, and one of TCP with the same number. Where the system picks the number, it may be taken there: then again.
+fn bind(
+    listen: &Listen<'_>,
+    has_tcp: bool,
+) -> Result<(Endpoint, Listening, Option<std::net::TcpListener>), Failure> {
+    let is_picked = listen.addr.port() == 0;
+    let mut tries_left = if is_picked { TRIES_MAX } else { 1 };
+    loop {
+        let (endpoint, listening) = listen.bind()?;
+        if !has_tcp {
+            return Ok((endpoint, listening, None));
+        }
+        tries_left -= 1;
+        match std::net::TcpListener::bind(listening.listening) {
+            Ok(listener) => return Ok((endpoint, listening, Some(listener))),
+            Err(_) if tries_left > 0 => {}
+            Err(error) => {
+                let action = format!(
+                    "cannot listen on {} over TCP, too (--no-tcp serves HTTP/3 alone)",
+                    listening.listening
+                );
+                return Err(Failure::Io { action, error });
+            }
+        }
+    }
+}
+
 /// How to serve.
 #[derive(Debug)]
 pub(crate) struct Serving {
-    /// The directory, canonical.
-    pub(crate) root: PathBuf,
+    /// The directory.
+    pub(crate) root: Directory,
     /// How long transfers under way may take when the server is told to stop.
     pub(crate) grace: Duration,
     /// Where requests are told.
-    pub(crate) access_log: Option<AccessLog>,
+    pub(crate) access_log: Option<Arc<AccessLog>>,
+    /// Whether directories without an index are shown.
+    pub(crate) has_listings: bool,
+    /// Whether what is not there is answered by the index.
+    pub(crate) is_single_page: bool,
+    /// A socket for HTTP/1.1 and HTTP/2, the TLS for it and the runtimes that take turns.
+    pub(crate) tcp: Option<(std::net::TcpListener, Arc<rustls::ServerConfig>, Vec<Handle>)>,
+}
+
+impl Serving {
+    /// Files, and nothing that a person would miss.
+    pub(crate) fn bare(root: Directory) -> Self {
+        Self {
+            root,
+            grace: Duration::ZERO,
+            access_log: None,
+            has_listings: false,
+            is_single_page: false,
+            tcp: None,
+        }
+    }
+}
+
+impl Site {
+    fn new(serving: &Serving) -> Self {
+        let transfers = Transfers::default();
+        let tale = Tale { log: serving.access_log.clone(), transfers: transfers.clone() };
+        let web = Web(Arc::new(Content {
+            root: serving.root.clone(),
+            has_listings: serving.has_listings,
+            is_single_page: serving.is_single_page,
+            budget: Budget::default(),
+            tale: tale.clone(),
+        }));
+        Self {
+            web,
+            config: Arc::default(),
+            plain: Arc::new(Plain::new(serving.root.clone(), tale)),
+            transfers,
+            open: Transfers::default(),
+            stopping: watch::Sender::new(false),
+        }
+    }
 }
 
 /// Serves files to whoever connects to `endpoint` until a signal comes, and calls `look_again` every [`KEYS_INTERVAL`].
 pub(crate) async fn serve_until_interrupted(
     endpoint: &Endpoint,
-    serving: Serving,
+    mut serving: Serving,
     output: Output,
     mut look_again: impl FnMut() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let site = Arc::new(Site {
-        serving,
-        files: Semaphore::new(FILES_MAX),
-        kept_open: Semaphore::new(KEPT_OPEN_MAX),
-        transfers: Transfers::default(),
-    });
+    let site = Arc::new(Site::new(&serving));
+    if let Some(tcp) = serving.tcp.take() {
+        serve_tcp(endpoint, tcp, &site)?;
+    }
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut signals = Signals::listen().map_err(Failure::io("cannot wait for signals"))?;
     let mut interval = tokio::time::interval(KEYS_INTERVAL);
@@ -149,26 +231,51 @@ pub(crate) async fn serve_until_interrupted(
             () = signals.next() => break,
         }
     }
-    stop(endpoint, &site, &mut signals, output).await;
-    if let Some(log) = &site.serving.access_log {
+    stop(endpoint, &site, serving.grace, &mut signals, output).await;
+    if let Some(log) = &serving.access_log {
         log.finish();
     }
     Ok(())
 }
 
+/// Serves over TCP, in tasks of their own.
+fn serve_tcp(
+    endpoint: &Endpoint,
+    (listener, tls, runtimes): (std::net::TcpListener, Arc<rustls::ServerConfig>, Vec<Handle>),
+    site: &Site,
+) -> Result<(), Failure> {
+    let cannot = "cannot listen over TCP";
+    let port = endpoint.local_addr().map_err(Failure::io(cannot))?.port();
+    listener.set_nonblocking(true).map_err(Failure::io(cannot))?;
+    let listener = TcpListener::from_std(listener).map_err(Failure::io(cannot))?;
+    let tcp = Tcp {
+        tls,
+        web: site.web.clone(),
+        alternative: tcp::alternative(port),
+        runtimes,
+        open: site.open.clone(),
+        stopping: site.stopping.subscribe(),
+    };
+    tokio::spawn(tcp.serve(listener));
+    Ok(())
+}
+
 /// Lets the transfers under way end, within limits, and then closes all connections.
-async fn stop(endpoint: &Endpoint, site: &Site, signals: &mut Signals, output: Output) {
-    let Site { transfers, serving: Serving { grace, .. }, .. } = site;
+async fn stop(endpoint: &Endpoint, site: &Site, grace: Duration, signals: &mut Signals, output: Output) {
+    let transfers = &site.transfers;
     let count = |transfers: &Transfers| counted(transfers.count() as u64, "transfer");
-    if transfers.count() > 0 && !grace.is_zero() {
-        let left = count(transfers);
-        output.note(&format!(
-            "stopping after {left}, in {} at most; a second signal ends at once",
-            Span(*grace)
-        ));
+    site.stopping.send_replace(true);
+    if !grace.is_zero() {
+        if transfers.count() > 0 {
+            let left = count(transfers);
+            output.note(&format!(
+                "stopping after {left}, in {} at most; a second signal ends at once",
+                Span(grace)
+            ));
+        }
         tokio::select! {
-            () = transfers.ended() => {}
-            () = sleep(*grace) => {}
+            () = async { tokio::join!(transfers.ended(), site.open.none()); } => {}
+            () = sleep(grace) => {}
             () = signals.next() => {}
             () = refuse_all(endpoint) => {}
         }
@@ -207,156 +314,29 @@ fn admit(incoming: Incoming, site: &Arc<Site>, connections: &Arc<Semaphore>) {
     });
 }
 
-/// Serves each stream of a connection in a task of its own, until the connection ends. The peer can open no more of
-/// them than the stream limit of the transport allows.
+/// Serves a connection in the version of HTTP that was agreed upon, until it ends.
 async fn serve_connection(incoming: Incoming, site: &Arc<Site>) -> Result<(), Failure> {
     // Files can be read as often as one likes.
     let connection = net::accept_early(incoming).await?;
     let remote = connection.remote_address();
-    info!(%remote, "connection accepted");
-    loop {
-        match connection.accept_bi().await {
-            Ok((send, recv)) => drop(tokio::spawn(serve_stream(remote, send, recv, site.clone()))),
-            Err(error) => {
-                info!(%remote, "connection ended: {error}");
-                return Ok(());
-            }
-        }
+    if connection.alpn().is_none() {
+        // The first message of the handshake was not here as a whole.
+        connection.connected().await.map_err(Failure::connection(&remote.to_string()))?;
     }
-}
-
-/// Answers one request, by a file or a reset, and tells of it.
-async fn serve_stream(remote: SocketAddr, mut send: SendStream, mut recv: RecvStream, site: Arc<Site>) {
-    let _under_way = site.transfers.begin();
-    let start = Instant::now();
-    let mut line = RequestLine::default();
-    let status = match answer(&mut send, &mut recv, &mut line, &site).await {
-        Ok(()) => STATUS_DONE,
-        Err(refusal) => {
-            info!(%remote, "request not answered: {refusal}");
-            // A stream that is closed already needs no reset.
-            let _ = send.reset(refusal.code());
-            refusal.status()
-        }
-    };
-    if let Some(log) = &site.serving.access_log {
-        let (path, bytes, duration_s) = (line.target(), send.bytes_written(), start.elapsed().as_secs_f64());
-        log.add(Request { kind: "request", remote, path, status, bytes, duration_s });
-    }
-}
-
-/// Why a request got no whole file.
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("{0}")]
-    Request(#[from] BadRequest),
-    #[error("{path}: {error}")]
-    File { path: String, error: SourceError },
-    #[error("{0}")]
-    Read(#[from] ReadError),
-    #[error("{0}")]
-    Write(#[from] WriteError),
-    #[error("{0}")]
-    Unfinished(#[from] StoppedError),
-    #[error("the client wants no more of it")]
-    Stopped,
-}
-
-impl Refusal {
-    /// What the client is told.
-    fn code(&self) -> VarInt {
-        use std::io::ErrorKind;
-        match self {
-            Self::Request(_) => hq::BAD_REQUEST,
-            Self::File { error: SourceError::Changed, .. } => hq::CHANGED,
-            Self::File { error: SourceError::Io(error), .. } => match error.kind() {
-                ErrorKind::NotFound
-                | ErrorKind::PermissionDenied
-                | ErrorKind::NotADirectory
-                | ErrorKind::InvalidFilename => hq::NOT_FOUND,
-                _ => hq::READ_FAILED,
-            },
-            Self::Read(_) | Self::Write(_) | Self::Unfinished(_) | Self::Stopped => hq::CANCELLED,
-        }
-    }
-
-    /// The same as a status of HTTP: the codes are chosen so that their hexadecimal digits are those.
-    fn status(&self) -> u16 {
-        let digits = format!("{:x}", self.code().get());
-        digits.parse().unwrap_or(STATUS_FAILED)
-    }
-}
-
-/// Sends the file that is asked for, and waits until the client has all of it.
-async fn answer(
-    send: &mut SendStream,
-    recv: &mut RecvStream,
-    line: &mut RequestLine,
-    site: &Site,
-) -> Result<(), Refusal> {
-    read_request(recv, line).await?;
-    let path = line.path()?;
-    debug!(path = %path.display(), "request");
-    let failed = |error| Refusal::File { path: path.display().to_string(), error };
-    let mut source = Source::new(site.serving.root.clone(), path.clone());
-    let kept_open = site.kept_open.try_acquire().ok();
-    let (mut permit, mut max) = (None, CRUMB_BYTES);
-    loop {
-        if permit.is_none() {
-            // The semaphore is never closed, so there is always a permit in the end.
-            permit = site.files.acquire().await.ok();
-        }
-        let start = send.bytes_written();
-        let (back, block) = source.read(start, max).await.map_err(failed)?;
-        source = back;
-        let mut end_turn = |permit: &mut Option<_>| {
-            *permit = None;
-            if kept_open.is_none() {
-                source.close();
+    if connection.alpn().as_deref() == Some(fulmar_h3::ALPN) {
+        info!(%remote, "connection accepted for HTTP/3");
+        let _open = site.open.begin();
+        let mut stopping = site.stopping.subscribe();
+        let stop = async move {
+            if stopping.wait_for(|is_stopping| *is_stopping).await.is_err() {
+                std::future::pending().await
             }
         };
-        let is_crumb = max == CRUMB_BYTES;
-        if is_crumb {
-            end_turn(&mut permit);
-        }
-        // What is written is copied, so that a piece of a block does not keep all of it in memory.
-        match timeout(PATIENCE, send.write_all(&block.bytes)).await {
-            Ok(result) => {
-                result?;
-                max = BLOCK_BYTES;
-                // Where others wait, it is their turn: a long file shall not keep short ones waiting.
-                if site.files.available_permits() == 0 {
-                    end_turn(&mut permit);
-                }
-            }
-            Err(_) if is_crumb => {
-                let taken = (send.bytes_written() - start) as usize;
-                send.write_all(&block.bytes[taken..]).await?;
-            }
-            // Nobody else shall wait for this peer. What it has not taken is read again.
-            Err(_) => {
-                end_turn(&mut permit);
-                max = CRUMB_BYTES;
-                continue;
-            }
-        }
-        if block.is_last {
-            break;
-        }
-    }
-    // The peer may have stopped the stream; then it has no end to be told.
-    let _ = send.finish();
-    match send.stopped().await? {
-        Some(_) => Err(Refusal::Stopped),
-        None => Ok(()),
-    }
-}
-
-async fn read_request(recv: &mut RecvStream, line: &mut RequestLine) -> Result<(), Refusal> {
-    while let Some(chunk) = recv.read_chunk(READ_MAX, true).await? {
-        if line.push(&chunk.bytes)? {
-            break;
-        }
+        fulmar_h3::serve_connection_until(connection, site.web.clone(), site.config.clone(), stop).await;
+        info!(%remote, "connection ended");
+    } else {
+        info!(%remote, "connection accepted for HTTP/0.9");
+        http09::serve_connection(&connection, &site.plain).await;
     }
     Ok(())
 }

@@ -74,10 +74,10 @@ pub(crate) fn parse_hex32(digits: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// The TLS of a server that speaks `protocol` only.
+/// The TLS of a server that speaks these protocols, the preferred one first.
 pub(crate) fn server_config(
     identity: &Identity,
-    protocol: &str,
+    protocols: &[&str],
 ) -> Result<Arc<rustls::ServerConfig>, Failure> {
     let mut config = rustls::ServerConfig::builder_with_provider(provider(None))
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -87,7 +87,7 @@ pub(crate) fn server_config(
         .map_err(|error| Failure::Tls(format!("the certificate and its key cannot be used: {error}")))?;
     // Both ends can do them all: the one of them that is fastest here.
     config.ignore_client_order = true;
-    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
     config.key_log = Arc::new(rustls::KeyLogFile::new());
     Ok(Arc::new(config))
 }

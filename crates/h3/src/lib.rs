@@ -63,7 +63,7 @@ pub use client::{
 };
 pub use error::Error;
 pub use incoming::Body;
-pub use server::{RemoteAddress, Server, serve_connection};
+pub use server::{BoxError, HttpService, RemoteAddress, Server, serve_connection, serve_connection_until};
 pub use shared::ALPN;
 
 pub use fulmar_h3_proto::{Config, ErrorCode, Priority, Protocol};

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,11 +21,42 @@ use crate::incoming::{Body, Incoming};
 use crate::outgoing::{Outgoing, code_of};
 use crate::shared::{Shared, code, now};
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// Any error.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The address of the client, among the extensions of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteAddress(pub SocketAddr);
+
+/// What answers requests: every `tower` service that is made of requests and gives responses, an axum `Router` among them. It is cloned
+/// for each request.
+pub trait HttpService: Clone + Send + 'static {
+    /// The body of its responses.
+    type ResponseBody: http_body::Body<Data: Send, Error: Into<BoxError>> + Send + 'static;
+
+    /// Answers a request. An error resets its stream.
+    fn respond(
+        self,
+        request: Request<Body>,
+    ) -> impl Future<Output = Result<Response<Self::ResponseBody>, BoxError>> + Send;
+}
+
+impl<S, B> HttpService for S
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send,
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    type ResponseBody = B;
+
+    async fn respond(mut self, request: Request<Body>) -> Result<Response<B>, BoxError> {
+        poll_fn(|cx| self.poll_ready(cx)).await.map_err(Into::into)?;
+        self.call(request).await.map_err(Into::into)
+    }
+}
 
 /// Serves HTTP/3 on an endpoint.
 #[derive(Debug)]
@@ -52,34 +84,27 @@ impl Server {
     ///
     /// Requests that a client gives up are dropped where they wait. Unsafe requests of early data are answered with status 425,
     /// heads that are too large with 431.
-    pub async fn serve<S, B>(&self, service: S)
-    where
-        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-        S::Error: Into<BoxError>,
-        S::Future: Send,
-        B: http_body::Body + Send + 'static,
-        B::Data: Send,
-        B::Error: Into<BoxError>,
-    {
+    pub async fn serve<S: HttpService>(&self, service: S) {
         let mut connections = JoinSet::new();
-        let mut stopping = self.is_stopping.subscribe();
+        let stopping = self.is_stopping.subscribe();
+        let mut stop = pin!(told(stopping.clone()));
         loop {
             tokio::select! {
                 incoming = self.endpoint.accept() => {
                     let Some(incoming) = incoming else { break };
                     let (service, config) = (service.clone(), Arc::clone(&self.config));
-                    let stopping = self.is_stopping.subscribe();
+                    let stopping = stopping.clone();
                     // An endpoint of several workers may have a runtime for each.
                     let runtime = incoming.runtime().clone();
                     connections.spawn_on(async move {
                         match incoming.await {
-                            Ok(quic) => serve_until(quic, service, config, stopping).await,
+                            Ok(quic) => serve_connection_until(quic, service, config, told(stopping)).await,
                             Err(error) => tracing::debug!(%error, "a client has not arrived"),
                         }
                     }, &runtime);
                 }
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                () = stop(&mut stopping) => break,
+                () = &mut stop => break,
             }
         }
         while connections.join_next().await.is_some() {}
@@ -99,39 +124,25 @@ impl Server {
 }
 
 /// Serves one connection, until it is over.
-pub async fn serve_connection<S, B>(quic: fulmar::Connection, service: S, config: Arc<Config>)
-where
-    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-    S::Error: Into<BoxError>,
-    S::Future: Send,
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<BoxError>,
-{
-    let is_stopping = watch::Sender::new(false);
-    serve_until(quic, service, config, is_stopping.subscribe()).await;
+pub async fn serve_connection<S: HttpService>(quic: fulmar::Connection, service: S, config: Arc<Config>) {
+    serve_connection_until(quic, service, config, std::future::pending()).await;
 }
 
-async fn serve_until<S, B>(
+/// Serves one connection, until it is over. When `stop` is, the client is told to make no more requests (GOAWAY), those that have
+/// begun are served, and the connection is closed.
+pub async fn serve_connection_until<S: HttpService>(
     quic: fulmar::Connection,
     mut service: S,
     config: Arc<Config>,
-    mut stopping: watch::Receiver<bool>,
-) where
-    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-    S::Error: Into<BoxError>,
-    S::Future: Send,
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<BoxError>,
-{
+    stop: impl Future<Output = ()> + Send,
+) {
     let shared = Shared::new(quic, Connection::server(config));
     let driver = tokio::spawn(Driver::new(Arc::clone(&shared)));
     // Requests end with their connection.
     let mut requests = JoinSet::new();
     tokio::select! {
         () = accept(&shared, &mut service, &mut requests) => {}
-        () = stop(&mut stopping) => {
+        () = stop => {
             let _ = shared.with(|state| state.h3.start_shutdown());
             // Requests that were made before the client knew are on their way for a round trip.
             let on_the_way = shared.quic.rtt() * 2 + Duration::from_millis(10);
@@ -154,22 +165,14 @@ async fn serve_until<S, B>(
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Waits until the server is to stop. If nobody can say so any more, that is never.
-async fn stop(stopping: &mut watch::Receiver<bool>) {
+async fn told(mut stopping: watch::Receiver<bool>) {
     if stopping.wait_for(|is_stopping| *is_stopping).await.is_err() {
         std::future::pending().await
     }
 }
 
 /// Takes requests until the connection is over.
-async fn accept<S, B>(shared: &Arc<Shared>, service: &mut S, requests: &mut JoinSet<()>)
-where
-    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-    S::Error: Into<BoxError>,
-    S::Future: Send,
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<BoxError>,
-{
+async fn accept<S: HttpService>(shared: &Arc<Shared>, service: &mut S, requests: &mut JoinSet<()>) {
     loop {
         tokio::select! {
             opened = shared.quic.accept_bi() => {
@@ -197,13 +200,12 @@ fn begin(shared: &Arc<Shared>, mut send: SendStream, mut recv: RecvStream) -> Op
     Some((Outgoing::new(Arc::clone(shared), send), incoming))
 }
 
-async fn serve_request<S, B>(shared: Arc<Shared>, mut outgoing: Outgoing, mut incoming: Incoming, service: S)
-where
-    S: Service<Request<Body>, Response = Response<B>>,
-    S::Error: Into<BoxError>,
-    B: http_body::Body,
-    B::Error: Into<BoxError>,
-{
+async fn serve_request<S: HttpService>(
+    shared: Arc<Shared>,
+    mut outgoing: Outgoing,
+    mut incoming: Incoming,
+    service: S,
+) {
     let mut stopped = std::pin::pin!(outgoing.stream().stopped());
     let served = async {
         let head = match poll_fn(|cx| incoming.poll_event(cx)).await? {
@@ -230,19 +232,13 @@ where
     }
 }
 
-async fn answer<S, B>(
+async fn answer<S: HttpService>(
     shared: &Shared,
     outgoing: &mut Outgoing,
     head: Box<RequestHead>,
     incoming: Incoming,
-    mut service: S,
-) -> Result<(), Error>
-where
-    S: Service<Request<Body>, Response = Response<B>>,
-    S::Error: Into<BoxError>,
-    B: http_body::Body,
-    B::Error: Into<BoxError>,
-{
+    service: S,
+) -> Result<(), Error> {
     outgoing.set_priority(head.priority);
     if head.is_too_early() {
         return respond(shared, outgoing, bare(StatusCode::TOO_EARLY), true).await;
@@ -255,9 +251,8 @@ where
         outgoing.send_informational(bytes).await?;
     }
     parts.extensions.insert(RemoteAddress(shared.quic.remote_address()));
-    poll_fn(|cx| service.poll_ready(cx)).await.map_err(|error| Error::Body(error.into()))?;
     let request = Request::from_parts(parts, Body::new(incoming));
-    let response = service.call(request).await.map_err(|error| Error::Body(error.into()))?;
+    let response = service.respond(request).await.map_err(Error::Body)?;
     respond(shared, outgoing, response, has_body).await
 }
 

@@ -72,7 +72,7 @@ impl Server {
             let listen = Listen {
                 addr: ListenAddr::One(SocketAddr::from(([127, 0, 0, 1], 0))),
                 identity: &self.identity,
-                protocol: PROTOCOL,
+                protocols: &[PROTOCOL],
                 transport: &self.transport,
                 reset_key: None,
                 validation: AddressValidation::default(),

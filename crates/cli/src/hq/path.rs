@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::BadRequest;
 
 /// The relative path that `target` names: percent-decoded, without a query and without empty segments.
-pub(super) fn relative(target: &[u8]) -> Result<PathBuf, BadRequest> {
+pub(crate) fn relative(target: &[u8]) -> Result<PathBuf, BadRequest> {
     let end = target.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(target.len());
     let encoded = target[..end].strip_prefix(b"/").ok_or(BadRequest::NotGet)?;
     let mut relative = PathBuf::new();

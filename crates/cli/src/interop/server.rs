@@ -1,7 +1,6 @@
 //! The server of a test case.
 
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
-use std::time::Duration;
 
 use fulmar::{AddressValidation, RetryPolicy};
 
@@ -9,11 +8,10 @@ use super::args::InteropServerArgs;
 use super::case::Case;
 use crate::authority::ListenAddr;
 use crate::failure::Failure;
-use crate::hq;
 use crate::net::{self, Listen, Transport};
 use crate::qlog;
 use crate::report::Output;
-use crate::serve::{Serving, serve_until_interrupted, served_directory};
+use crate::serve::{Directory, PROTOCOLS, Serving, serve_until_interrupted};
 use crate::tls::Identity;
 
 /// The port of the runner's servers.
@@ -23,7 +21,7 @@ const ELSEWHERE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
 pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failure> {
     let case = Case::named(&args.testcase)?;
-    let root = served_directory(&args.www)?;
+    let root = Directory::open(&args.www, true)?;
     let identity = Identity::from_files(&args.cert, &args.key)?;
     let logs = qlog::from_environment()?;
     let transport = Transport::default().with_logs(logs.clone());
@@ -34,7 +32,7 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
         let listen = Listen {
             addr: args.listen.map_or(ListenAddr::All(PORT), ListenAddr::One),
             identity: &identity,
-            protocol: hq::PROTOCOL,
+            protocols: &PROTOCOLS,
             transport: &transport,
             reset_key: None,
             validation,
@@ -49,7 +47,7 @@ pub(super) fn run(args: &InteropServerArgs, output: Output) -> Result<(), Failur
         }
         output.print(&listening, || listening.text());
         // The runner stops a server when its test is over, and waits for it.
-        let serving = Serving { root, grace: Duration::ZERO, access_log: None };
+        let serving = Serving::bare(root);
         serve_until_interrupted(&endpoint, serving, output, || Ok(())).await
     });
     runtime.shutdown_background();

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &PerfServerArgs, output: Output) -> Result<(), Failure> 
         let listen = Listen {
             addr: args.listen.unwrap_or(ListenAddr::All(DEFAULT_PORT)),
             identity: &identity,
-            protocol: PROTOCOL,
+            protocols: &[PROTOCOL],
             transport: &transport,
             reset_key: None,
             validation: AddressValidation::default(),

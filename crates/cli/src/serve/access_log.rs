@@ -1,18 +1,17 @@
-//! One line for each request, on standard output.
+//! One line for each request, on standard output: in the common log format, or an object.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
+use fulmar_qlog::rfc3339;
+use serde::{Serialize, Serializer};
 
-use crate::duration::Span;
 use crate::failure::Failure;
 use crate::report::{Output, counted};
-use crate::size::Size;
 
 /// Lines that wait for a reader of standard output that is slow. Further ones are left out, and it is told how many: a server must
 /// not stand still because nobody reads what it says.
@@ -22,17 +21,24 @@ const FLUSH_MAX: Duration = Duration::from_secs(1);
 
 /// A request and what became of it.
 #[derive(Debug, Serialize)]
-pub(super) struct Request {
+pub(crate) struct Request {
     /// Always `request`.
     pub(super) kind: &'static str,
+    /// When it was over.
+    #[serde(serialize_with = "as_rfc3339")]
+    pub(super) time: SystemTime,
     pub(super) remote: SocketAddr,
+    /// `HTTP/3.0`, `HTTP/2.0`, `HTTP/1.1`, `HTTP/1.0` or `HTTP/0.9`.
+    pub(super) protocol: &'static str,
+    pub(super) method: String,
     /// As it was asked for; empty if no request came.
     pub(super) path: String,
-    /// 200 if the client has acknowledged all of the file; else the digits of the code of the reset, as in HTTP.
+    /// That of the response, and 499 if the client had gone before. Of HTTP/0.9 200 if the client has acknowledged all of the file,
+    /// else the digits of the code of the reset.
     pub(super) status: u16,
-    /// Bytes of the file that were given to the stream.
+    /// Bytes of the body that were given to the stream.
     pub(super) bytes: u64,
-    /// From the beginning of the stream to its end.
+    /// From the request to the end of the body.
     pub(super) duration_s: f64,
 }
 
@@ -89,10 +95,63 @@ fn tell_left_out(counter: &AtomicU64, output: Output) {
 }
 
 impl Request {
+    /// A line in the common log format.
     fn text(&self) -> String {
-        let Self { remote, path, status, bytes, duration_s, .. } = self;
-        // Whatever a client asks for, nothing of it steers the terminal.
+        let Self { remote, protocol, method, path, status, bytes, .. } = self;
+        // Whatever a client asks for, nothing of it steers the terminal or looks like another field.
         let path = path.escape_debug();
-        format!("{remote} {status} {path} {} in {}", Size(*bytes), Span(Duration::from_secs_f64(*duration_s)))
+        let time = common_time(self.time);
+        format!("{} - - [{time}] \"{method} {path} {protocol}\" {status} {bytes}", remote.ip().to_canonical())
+    }
+}
+
+fn since_1970(time: SystemTime) -> Duration {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+fn as_rfc3339<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&rfc3339(since_1970(*time)))
+}
+
+/// `01/Nov/2026:12:00:00 +0000`.
+fn common_time(time: SystemTime) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let time = rfc3339(since_1970(time));
+    let month = time[5..7].parse().ok().and_then(|month: usize| MONTHS.get(month - 1));
+    format!("{}/{}/{}:{} +0000", &time[8..10], month.unwrap_or(&"Jan"), &time[..4], &time[11..19])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(path: &str) -> Request {
+        Request {
+            kind: "request",
+            time: SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_284_245_250),
+            remote: ([127, 0, 0, 1], 5_000).into(),
+            protocol: "HTTP/3.0",
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            status: 206,
+            bytes: 1_000,
+            duration_s: 0.5,
+        }
+    }
+
+    #[test]
+    fn lines_are_in_the_common_log_format() {
+        let line = "127.0.0.1 - - [21/Nov/2026:18:04:05 +0000] \"GET /a?b HTTP/3.0\" 206 1000";
+        assert_eq!(request("/a?b").text(), line);
+        let steering = request("/\u{1b}[2J\"\n").text();
+        assert!(steering.contains(r#""GET /\u{1b}[2J\"\n HTTP/3.0""#), "{steering}");
+    }
+
+    #[test]
+    fn objects_tell_the_time_and_the_protocol() {
+        let object = serde_json::to_value(request("/a")).expect("an object");
+        assert_eq!(object["time"], "2026-11-21T18:04:05.250Z");
+        assert_eq!(object["protocol"], "HTTP/3.0");
     }
 }

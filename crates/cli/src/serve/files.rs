@@ -1,27 +1,20 @@
 //! Files below one directory, read in blocks off the runtime's thread.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use tokio::task::spawn_blocking;
 
-use crate::failure::Failure;
-
-/// The directory to serve, as the file system knows it.
-pub(crate) fn root(dir: &Path) -> Result<PathBuf, Failure> {
-    let cannot = || format!("cannot serve {}", dir.display());
-    let root = dir.canonicalize().map_err(Failure::io(cannot()))?;
-    if root.is_dir() { Ok(root) } else { Err(Failure::Usage(format!("{}: it is no directory", cannot()))) }
-}
+use super::directory::Directory;
 
 /// A file that is being sent, with the length that it had when it was opened first. It is open from a read until it is
 /// closed; while it is open it may be replaced by another one of its name, and is sent to its end nevertheless.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// The directory, canonical, and the path below it.
-    root: PathBuf,
+    /// The directory, and the path below it.
+    root: Directory,
     path: PathBuf,
     file: Option<File>,
     /// What the file was like when it was opened first.
@@ -39,7 +32,7 @@ struct Stamp {
 
 /// Why a file cannot be sent, or not to its end.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SourceError {
+pub(crate) enum SourceError {
     /// The file system refuses.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -57,9 +50,19 @@ pub(super) struct Block {
 }
 
 impl Source {
-    /// The file at `path` below `root`, which is canonical. It is looked at when it is read.
-    pub(super) fn new(root: PathBuf, path: PathBuf) -> Self {
+    /// The file at `path` below `root`. It is looked at when it is read.
+    pub(super) fn new(root: Directory, path: PathBuf) -> Self {
         Self { root, path, file: None, stamp: None }
+    }
+
+    /// The same of a file that is open, with its length and the time at which it was changed.
+    pub(super) fn opened(
+        root: Directory,
+        path: PathBuf,
+        file: File,
+    ) -> io::Result<(Self, u64, Option<SystemTime>)> {
+        let stamp = Stamp::of(&file)?;
+        Ok((Self { root, path, file: Some(file), stamp: Some(stamp) }, stamp.len, stamp.modified))
     }
 
     /// Reads at most `max` bytes from `offset` on, off the runtime's thread, and nothing beyond the length that the file had at
@@ -81,7 +84,8 @@ impl Source {
         self.file = None;
     }
 
-    fn read_now(&mut self, offset: u64, max: u64) -> Result<Block, SourceError> {
+    /// The same in the thread that calls it.
+    pub(super) fn read_now(&mut self, offset: u64, max: u64) -> Result<Block, SourceError> {
         let (mut file, stamp) = match (self.file.take(), self.stamp) {
             (Some(file), Some(stamp)) => (file, stamp),
             _ => self.open()?,
@@ -99,7 +103,7 @@ impl Source {
     }
 
     fn open(&mut self) -> Result<(File, Stamp), SourceError> {
-        let file = open_inside(&self.root, &self.path)?;
+        let file = self.root.file(&self.path)?;
         let found = Stamp::of(&file)?;
         let stamp = *self.stamp.get_or_insert(found);
         if stamp.allows(found) { Ok((file, stamp)) } else { Err(SourceError::Changed) }
@@ -124,22 +128,6 @@ impl Stamp {
     fn allows(self, now: Self) -> bool {
         self.id == now.id && (self.len < now.len || (self.len == now.len && self.modified == now.modified))
     }
-}
-
-/// Opens the regular file at `path` below `root`, which is canonical.
-///
-/// A symbolic link may be followed as long as it stays inside. Whoever may change the directory while it is served
-/// could swap a link between the check and the opening; such a person could as well put the file there.
-fn open_inside(root: &Path, path: &Path) -> io::Result<File> {
-    let real = root.join(path).canonicalize()?;
-    if !real.starts_with(root) {
-        return Err(io::Error::new(ErrorKind::NotFound, "it leads out of the directory"));
-    }
-    // Asked before it is opened: to open a pipe would wait for its other end.
-    if !real.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::NotFound, "it is no regular file"));
-    }
-    File::open(real)
 }
 
 #[cfg(test)]

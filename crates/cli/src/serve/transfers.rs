@@ -10,23 +10,29 @@ use tokio::time::sleep;
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// Counts transfers.
-#[derive(Debug, Default)]
-pub(super) struct Transfers(watch::Sender<usize>);
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Transfers(watch::Sender<usize>);
 
 /// One of them, until this is dropped.
 #[derive(Debug)]
-pub(super) struct UnderWay<'a>(&'a Transfers);
+pub(super) struct UnderWay(Transfers);
 
 impl Transfers {
     /// Counts another one.
-    pub(super) fn begin(&self) -> UnderWay<'_> {
+    pub(super) fn begin(&self) -> UnderWay {
         self.0.send_modify(|count| *count += 1);
-        UnderWay(self)
+        UnderWay(self.clone())
     }
 
     /// How many are under way.
     pub(super) fn count(&self) -> usize {
         *self.0.borrow()
+    }
+
+    /// Waits until there are none.
+    pub(super) async fn none(&self) {
+        // The sender is here, so there is no error.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
     }
 
     /// Waits until there are none, and none that follow.
@@ -40,7 +46,7 @@ impl Transfers {
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.0.send_modify(|count| *count -= 1);
     }

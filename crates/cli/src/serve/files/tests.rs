@@ -1,15 +1,21 @@
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 use super::*;
+use crate::failure::Failure;
 use crate::test_dir::TestDir;
 
 const BLOCK: u64 = 10_000;
 
-fn read_all(root: &Path, path: &str) -> Result<Vec<u8>, SourceError> {
+fn root(path: &Path) -> Result<Directory, Failure> {
+    Directory::open(path, false)
+}
+
+fn read_all(root: &Directory, path: &str) -> Result<Vec<u8>, SourceError> {
     let runtime = crate::net::runtime().expect("a runtime");
     runtime.block_on(async {
-        let (mut source, mut all) = (Source::new(root.to_owned(), path.into()), Vec::new());
+        let (mut source, mut all) = (Source::new(root.clone(), path.into()), Vec::new());
         loop {
             let (back, block) = source.read(all.len() as u64, BLOCK).await?;
             source = back;
@@ -41,7 +47,7 @@ fn files_of_all_sizes_are_read_whole() {
     let block = BLOCK as usize;
     for size in [0, 1, 1000, block - 1, block, block + 1, 3 * block, 3 * block + 7] {
         let content: Vec<u8> = (0..size).map(|index| (index * 31 % 251) as u8).collect();
-        fs::write(root.join("file"), &content).expect("a file");
+        fs::write(dir.path().join("file"), &content).expect("a file");
         assert!(read_all(&root, "file").expect("readable") == content, "{size} bytes");
     }
 }
@@ -50,7 +56,7 @@ fn files_of_all_sizes_are_read_whole() {
 fn read_around(name: &str, is_closed: bool, change: impl Fn(&Path)) -> Result<Block, SourceError> {
     let dir = TestDir::new(name);
     let root = root(dir.path()).expect("a directory");
-    let file = root.join("file");
+    let file = dir.path().join("file");
     fs::write(&file, [7; 2_000]).expect("a file");
     let runtime = crate::net::runtime().expect("a runtime");
     let first = runtime.block_on(Source::new(root, "file".into()).read(0, 1_000));
@@ -117,7 +123,7 @@ fn a_file_that_is_changed_is_not_sent_to_its_end() {
 fn only_regular_files_are_opened() {
     let dir = TestDir::new("files-regular");
     let root = root(dir.path()).expect("a directory");
-    fs::create_dir(root.join("sub")).expect("a directory");
+    fs::create_dir(dir.path().join("sub")).expect("a directory");
     for path in ["", "sub", "missing", "sub/missing"] {
         assert_eq!(read_all(&root, path).expect_err(path).kind(), Some(ErrorKind::NotFound), "{path}");
     }

@@ -1,0 +1,212 @@
+//! Files over HTTP/0.9, as the QUIC interop runner knows it: a request is a line, the response a file or a reset.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use fulmar::{Connection, ReadError, RecvStream, SendStream, StoppedError, VarInt, WriteError};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tracing::{debug, info};
+
+use super::access_log::Request;
+use super::directory::Directory;
+use super::files::{Source, SourceError};
+use super::told::Tale;
+use crate::hq::{self, BadRequest, RequestLine};
+
+/// How many files are read at once, each with a block of it in memory; further requests wait for their turn. Then a turn lasts for
+/// a block, or for [`PATIENCE`] if the peer does not take it, so that turns come soon, whatever some peers do.
+const FILES_MAX: usize = 16;
+/// How many files stay open between their turns, so that a file that is replaced is sent to its end as it was. Beyond these a file
+/// is closed between its turns, and the request is reset if it is another one when it is opened again.
+const KEPT_OPEN_MAX: usize = 128;
+/// How much of a file is read at once for a peer that takes it, in bytes: enough that the way to another thread and back does
+/// not count.
+const BLOCK_BYTES: u64 = 128 << 10;
+/// How much is read at first, and for a peer that has let a block lie: this waits in memory without a limit but that of streams.
+const CRUMB_BYTES: u64 = 4 << 10;
+/// How long a peer may let a block lie.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// What the log of requests says of a file that has arrived, and of one that failed for another reason than those with a code.
+const STATUS_DONE: u16 = 200;
+const STATUS_FAILED: u16 = 500;
+/// How much of a request is read at once, in bytes.
+const READ_MAX: usize = hq::REQUEST_MAX;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(super) struct Plain {
+    root: Directory,
+    tale: Tale,
+    /// One permit per file that may be read.
+    files: Semaphore,
+    /// One permit per file that may stay open between its turns.
+    kept_open: Semaphore,
+}
+
+impl Plain {
+    pub(super) fn new(root: Directory, tale: Tale) -> Self {
+        let (files, kept_open) = (Semaphore::new(FILES_MAX), Semaphore::new(KEPT_OPEN_MAX));
+        Self { root, tale, files, kept_open }
+    }
+}
+
+/// Serves each stream of a connection in a task of its own, until the connection ends. The peer can open no more of
+/// them than the stream limit of the transport allows.
+pub(super) async fn serve_connection(connection: &Connection, plain: &Arc<Plain>) {
+    let remote = connection.remote_address();
+    loop {
+        match connection.accept_bi().await {
+            Ok((send, recv)) => drop(tokio::spawn(serve_stream(remote, send, recv, plain.clone()))),
+            Err(error) => return info!(%remote, "connection ended: {error}"),
+        }
+    }
+}
+
+/// Answers one request, by a file or a reset, and tells of it.
+async fn serve_stream(remote: SocketAddr, mut send: SendStream, mut recv: RecvStream, plain: Arc<Plain>) {
+    let _under_way = plain.tale.transfers.begin();
+    let start = Instant::now();
+    let mut line = RequestLine::default();
+    let status = match answer(&mut send, &mut recv, &mut line, &plain).await {
+        Ok(()) => STATUS_DONE,
+        Err(refusal) => {
+            info!(%remote, "request not answered: {refusal}");
+            // A stream that is closed already needs no reset.
+            let _ = send.reset(refusal.code());
+            refusal.status()
+        }
+    };
+    if let Some(log) = &plain.tale.log {
+        let (path, bytes, duration_s) = (line.target(), send.bytes_written(), start.elapsed().as_secs_f64());
+        let (time, method) = (SystemTime::now(), "GET".to_owned());
+        log.add(Request {
+            kind: "request",
+            time,
+            remote,
+            protocol: "HTTP/0.9",
+            method,
+            path,
+            status,
+            bytes,
+            duration_s,
+        });
+    }
+}
+
+/// Why a request got no whole file.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("{0}")]
+    Request(#[from] BadRequest),
+    #[error("{path}: {error}")]
+    File { path: String, error: SourceError },
+    #[error("{0}")]
+    Read(#[from] ReadError),
+    #[error("{0}")]
+    Write(#[from] WriteError),
+    #[error("{0}")]
+    Unfinished(#[from] StoppedError),
+    #[error("the client wants no more of it")]
+    Stopped,
+}
+
+impl Refusal {
+    /// What the client is told.
+    fn code(&self) -> VarInt {
+        use std::io::ErrorKind;
+        match self {
+            Self::Request(_) => hq::BAD_REQUEST,
+            Self::File { error: SourceError::Changed, .. } => hq::CHANGED,
+            Self::File { error: SourceError::Io(error), .. } => match error.kind() {
+                ErrorKind::NotFound
+                | ErrorKind::PermissionDenied
+                | ErrorKind::NotADirectory
+                | ErrorKind::InvalidFilename => hq::NOT_FOUND,
+                _ => hq::READ_FAILED,
+            },
+            Self::Read(_) | Self::Write(_) | Self::Unfinished(_) | Self::Stopped => hq::CANCELLED,
+        }
+    }
+
+    /// The same as a status of HTTP: the codes are chosen so that their hexadecimal digits are those.
+    fn status(&self) -> u16 {
+        let digits = format!("{:x}", self.code().get());
+        digits.parse().unwrap_or(STATUS_FAILED)
+    }
+}
+
+/// Sends the file that is asked for, and waits until the client has all of it.
+async fn answer(
+    send: &mut SendStream,
+    recv: &mut RecvStream,
+    line: &mut RequestLine,
+    plain: &Plain,
+) -> Result<(), Refusal> {
+    read_request(recv, line).await?;
+    let path = line.path()?;
+    debug!(path = %path.display(), "request");
+    let failed = |error| Refusal::File { path: path.display().to_string(), error };
+    let mut source = Source::new(plain.root.clone(), path.clone());
+    let kept_open = plain.kept_open.try_acquire().ok();
+    let (mut permit, mut max) = (None, CRUMB_BYTES);
+    loop {
+        if permit.is_none() {
+            // The semaphore is never closed, so there is always a permit in the end.
+            permit = plain.files.acquire().await.ok();
+        }
+        let start = send.bytes_written();
+        let (back, block) = source.read(start, max).await.map_err(failed)?;
+        source = back;
+        let mut end_turn = |permit: &mut Option<_>| {
+            *permit = None;
+            if kept_open.is_none() {
+                source.close();
+            }
+        };
+        let is_crumb = max == CRUMB_BYTES;
+        if is_crumb {
+            end_turn(&mut permit);
+        }
+        // What is written is copied, so that a piece of a block does not keep all of it in memory.
+        match timeout(PATIENCE, send.write_all(&block.bytes)).await {
+            Ok(result) => {
+                result?;
+                max = BLOCK_BYTES;
+                // Where others wait, it is their turn: a long file shall not keep short ones waiting.
+                if plain.files.available_permits() == 0 {
+                    end_turn(&mut permit);
+                }
+            }
+            Err(_) if is_crumb => {
+                let taken = (send.bytes_written() - start) as usize;
+                send.write_all(&block.bytes[taken..]).await?;
+            }
+            // Nobody else shall wait for this peer. What it has not taken is read again.
+            Err(_) => {
+                end_turn(&mut permit);
+                max = CRUMB_BYTES;
+                continue;
+            }
+        }
+        if block.is_last {
+            break;
+        }
+    }
+    // The peer may have stopped the stream; then it has no end to be told.
+    let _ = send.finish();
+    match send.stopped().await? {
+        Some(_) => Err(Refusal::Stopped),
+        None => Ok(()),
+    }
+}
+
+async fn read_request(recv: &mut RecvStream, line: &mut RequestLine) -> Result<(), Refusal> {
+    while let Some(chunk) = recv.read_chunk(READ_MAX, true).await? {
+        if line.push(&chunk.bytes)? {
+            break;
+        }
+    }
+    Ok(())
+}

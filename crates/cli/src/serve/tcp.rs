@@ -1,0 +1,141 @@
+//! HTTP/1.1 and HTTP/2 over TCP, for clients that do not know yet that there is HTTP/3.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fulmar_h3::RemoteAddress;
+use http::header::{ALT_SVC, HeaderValue};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tower_service::Service;
+use tracing::{debug, info};
+
+use super::transfers::Transfers;
+use super::web::Web;
+
+/// How many connections over TCP are served at once; further ones wait.
+const CONNECTIONS_MAX: usize = 1024;
+/// How long a client may take for the handshake of TLS.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// How long it may take for the head of a request, and how long a connection may be idle.
+const HEAD_MAX: Duration = Duration::from_secs(30);
+/// How often it is asked whether a client of HTTP/2 is there, and how long it may take to answer.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_MAX: Duration = Duration::from_secs(10);
+/// How many requests of a connection of HTTP/2 are answered at a time.
+const STREAMS_MAX: u32 = 100;
+/// What of a response may wait in memory for a client that does not take it, in bytes.
+const SEND_BUFFER: usize = 128 << 10;
+/// How large the head of a request may be, in bytes.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+/// How long to wait when the machine has no more sockets.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How connections over TCP are served.
+pub(super) struct Tcp {
+    pub(super) tls: Arc<rustls::ServerConfig>,
+    pub(super) web: Web,
+    /// Where the same is served over HTTP/3.
+    pub(super) alternative: HeaderValue,
+    /// The runtimes that take turns.
+    pub(super) runtimes: Vec<Handle>,
+    /// Connections that are open, for a server that is to stop.
+    pub(super) open: Transfers,
+    pub(super) stopping: watch::Receiver<bool>,
+}
+
+/// The field that tells of HTTP/3 at `port` (RFC 7838), for a day.
+pub(super) fn alternative(port: u16) -> HeaderValue {
+    HeaderValue::from_str(&format!("h3=\":{port}\"; ma=86400")).unwrap_or(HeaderValue::from_static("clear"))
+}
+
+impl Tcp {
+    /// Accepts connections until the server is to stop.
+    pub(super) async fn serve(self, listener: TcpListener) {
+        let this = Arc::new(self);
+        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let mut runtimes = this.runtimes.iter().cycle();
+        let mut stopping = this.stopping.clone();
+        loop {
+            // The semaphore is never closed.
+            let Ok(permit) = connections.clone().acquire_owned().await else { return };
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = told(&mut stopping) => return,
+            };
+            let (stream, remote) =
+                match accepted.and_then(|(stream, remote)| Ok((stream.into_std()?, remote))) {
+                    Ok(accepted) => accepted,
+                    Err(error) => {
+                        debug!(%error, "no connection could be accepted");
+                        sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    }
+                };
+            let connection = this.clone();
+            let task = async move {
+                let open = connection.open.begin();
+                connection.serve_connection(stream, remote).await;
+                drop((open, permit));
+            };
+            match runtimes.next() {
+                Some(runtime) => drop(runtime.spawn(task)),
+                None => drop(tokio::spawn(task)),
+            }
+        }
+    }
+
+    async fn serve_connection(&self, stream: std::net::TcpStream, remote: SocketAddr) {
+        let Ok(stream) = TcpStream::from_std(stream) else { return };
+        // Small responses shall not wait for the acknowledgement of those before them.
+        let _ = stream.set_nodelay(true);
+        let stream = match timeout(HANDSHAKE_MAX, TlsAcceptor::from(self.tls.clone()).accept(stream)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return info!(%remote, "no connection over TCP: {error}"),
+            Err(_) => return info!(%remote, "no connection over TCP: the handshake took too long"),
+        };
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).max_buf_size(HEAD_BYTES_MAX);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_MAX)
+            .max_concurrent_streams(STREAMS_MAX)
+            .max_send_buf_size(SEND_BUFFER)
+            .max_header_list_size(HEAD_BYTES_MAX as u32);
+        let service = service_fn(|mut request: http::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(RemoteAddress(remote));
+            let (response, alternative) = (self.web.clone().call(request), self.alternative.clone());
+            async move {
+                let mut response = response.await?;
+                response.headers_mut().insert(ALT_SVC, alternative);
+                Ok::<_, std::convert::Infallible>(response)
+            }
+        });
+        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+        let mut stopping = self.stopping.clone();
+        let result = tokio::select! {
+            result = connection.as_mut() => result,
+            () = told(&mut stopping) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = result {
+            debug!(%remote, "a connection over TCP failed: {error}");
+        }
+    }
+}
+
+/// Waits until the server is to stop.
+async fn told(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
+}

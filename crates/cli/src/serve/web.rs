@@ -1,0 +1,330 @@
+//! Files over HTTP, in any of its versions (RFC 9110).
+
+mod body;
+mod conditions;
+mod encoding;
+mod listing;
+mod range;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::SystemTime;
+
+use fulmar_h3::RemoteAddress;
+use http::header::{
+    ACCEPT_RANGES, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, LAST_MODIFIED, LOCATION, VARY,
+};
+use http::{Method, Request, Response, StatusCode, Uri, request};
+use tokio::task::spawn_blocking;
+use tower_service::Service;
+use tracing::info;
+
+use self::body::Part;
+pub(crate) use self::body::{Budget, WebBody};
+use self::conditions::{Validators, Verdict};
+use self::encoding::Encoding;
+use self::range::Wanted;
+use super::directory::{Directory, Found};
+use super::files::{Source, SourceError};
+use super::told::{Asked, Tale};
+use crate::hq;
+
+/// The file that is shown for a directory.
+const INDEX: &str = "index.html";
+/// How long the path of a request may be, in bytes.
+const PATH_MAX: usize = hq::REQUEST_MAX;
+
+/// What is served, and how.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(super) root: Directory,
+    /// Whether directories without an index are shown.
+    pub(super) has_listings: bool,
+    /// Whether what is not there is answered by the index of the root: for applications that run in the browser.
+    pub(super) is_single_page: bool,
+    pub(super) budget: Budget,
+    pub(super) tale: Tale,
+}
+
+/// Answers requests with files.
+#[derive(Debug, Clone)]
+pub(crate) struct Web(pub(super) Arc<Content>);
+
+impl<B: Send + 'static> Service<Request<B>> for Web {
+    type Response = Response<WebBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let web = self.clone();
+        let (parts, _body) = request.into_parts();
+        Box::pin(async move { Ok(web.answer(parts).await) })
+    }
+}
+
+impl Web {
+    /// The response to a request, whose body is of no interest.
+    async fn answer(self, request: request::Parts) -> Response<WebBody> {
+        let remote = request.extensions.get::<RemoteAddress>();
+        let remote = remote.map_or(SocketAddr::from(([0; 4], 0)), |remote| remote.0);
+        let asked = Asked::of(remote, &request);
+        let mut told = self.0.tale.begin(asked);
+        let content = Arc::clone(&self.0);
+        let is_head = request.method == Method::HEAD;
+        let found = spawn_blocking(move || respond(&content, &request)).await;
+        let response = found.unwrap_or_else(|error| {
+            info!(%remote, "request not answered: {error}");
+            bare(StatusCode::INTERNAL_SERVER_ERROR)
+        });
+        told.status(response.status());
+        let (mut head, body) = response.into_parts();
+        if !head.headers.contains_key(CONTENT_LENGTH) && head.status != StatusCode::NOT_MODIFIED {
+            let len = http_body::Body::size_hint(&body).exact().unwrap_or(0);
+            head.headers.insert(CONTENT_LENGTH, len.into());
+        }
+        let body = if is_head { WebBody::of("") } else { body };
+        Response::from_parts(head, body.telling(told))
+    }
+}
+
+/// Looks at files, which may take a while.
+fn respond(content: &Content, request: &request::Parts) -> Response<WebBody> {
+    if !matches!(request.method, Method::GET | Method::HEAD) {
+        let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    let target = request.uri.path();
+    if target.len() > PATH_MAX {
+        return bare(StatusCode::URI_TOO_LONG);
+    }
+    let path = match hq::relative(target.as_bytes()) {
+        Ok(path) => path,
+        Err(hq::BadRequest::Outside) => return bare(StatusCode::NOT_FOUND),
+        Err(_) => return bare(StatusCode::BAD_REQUEST),
+    };
+    let names_directory = target.ends_with('/');
+    let result = match content.root.find(&path) {
+        Ok(Found::Directory) if !names_directory => Ok(redirect(&request.uri)),
+        Ok(Found::Directory) => directory(content, request, &path),
+        Ok(Found::File(_)) if names_directory => Err(io::Error::from(ErrorKind::NotFound).into()),
+        Ok(Found::File(file)) => send(content, request, path.clone(), file),
+        Err(error) => Err(error.into()),
+    };
+    let result = match result {
+        Err(error) if content.is_single_page && is_missing(&error) && is_page(&path) => {
+            let index = PathBuf::from(INDEX);
+            content.root.file(&index).map_err(Into::into).and_then(|file| send(content, request, index, file))
+        }
+        result => result,
+    };
+    result.unwrap_or_else(|error| refuse(&path, &error))
+}
+
+/// The index of a directory, or what is in it.
+fn directory(
+    content: &Content,
+    request: &request::Parts,
+    path: &Path,
+) -> Result<Response<WebBody>, SourceError> {
+    let index = path.join(INDEX);
+    match content.root.file(&index) {
+        Ok(file) => return send(content, request, index, file),
+        Err(error) if !content.has_listings || error.kind() != ErrorKind::NotFound => {
+            return Err(error.into());
+        }
+        Err(_) => {}
+    }
+    let (entries, is_all) = content.root.list(path)?;
+    let segments: Vec<&str> = path.iter().filter_map(|segment| segment.to_str()).collect();
+    let mut response = Response::new(WebBody::of(listing::page(&segments, &entries, is_all)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'");
+    headers.insert(CONTENT_SECURITY_POLICY, policy);
+    Ok(response)
+}
+
+/// A file, or one of its compressed forms, or what the conditions of the request leave of it.
+fn send(
+    content: &Content,
+    request: &request::Parts,
+    path: PathBuf,
+    file: std::fs::File,
+) -> Result<Response<WebBody>, SourceError> {
+    let headers = &request.headers;
+    let kind = content_type(&path);
+    let (encoding, path, file) = match compressed(content, headers, &path) {
+        Some((encoding, path, file)) => (Some(encoding), path, file),
+        None => (None, path, file),
+    };
+    let (source, len, modified) = Source::opened(content.root.clone(), path, file)?;
+    let validators = Validators::new(len, modified, encoding.map(Encoding::name));
+    let mut response = match validators.judge(headers) {
+        Verdict::Failed => return Ok(bare(StatusCode::PRECONDITION_FAILED)),
+        Verdict::NotModified => {
+            let mut response = Response::new(WebBody::of(""));
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        }
+        Verdict::Serve => body(content, request, source, len, &validators)?,
+    };
+    let fields = response.headers_mut();
+    fields.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    fields.insert(ETAG, validators.tag);
+    if let Some(date) = validators.modified.and_then(http_date) {
+        fields.insert(LAST_MODIFIED, date);
+    }
+    if response.status() != StatusCode::NOT_MODIFIED && response.status() != StatusCode::RANGE_NOT_SATISFIABLE
+    {
+        let fields = response.headers_mut();
+        fields.insert(CONTENT_TYPE, kind);
+        fields.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        if let Some(encoding) = encoding {
+            fields.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.name()));
+        }
+    }
+    Ok(response)
+}
+
+/// All of a file or the part that is asked for, with the first block read.
+fn body(
+    content: &Content,
+    request: &request::Parts,
+    source: Source,
+    len: u64,
+    validators: &Validators,
+) -> Result<Response<WebBody>, SourceError> {
+    // Only GET knows ranges (RFC 9110 §14.2).
+    let wanted = match request.method == Method::GET && validators.allow_part(&request.headers) {
+        true => range::wanted(&request.headers, len),
+        false => Wanted::Whole,
+    };
+    let ((start, end), field) = match wanted {
+        Wanted::Whole => ((0, len), None),
+        Wanted::Part(start, end) => ((start, end), Some(format!("bytes {start}-{}/{len}", end - 1))),
+        Wanted::Unsatisfiable => {
+            let mut response = bare(StatusCode::RANGE_NOT_SATISFIABLE);
+            insert(response.headers_mut(), CONTENT_RANGE, &format!("bytes */{len}"));
+            return Ok(response);
+        }
+    };
+    let body = if request.method == Method::HEAD || start == end {
+        WebBody::of("")
+    } else {
+        let mut part = Part::new(source, (start, end), content.budget.clone());
+        let first = part.read()?;
+        WebBody::file(part, first)
+    };
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_LENGTH, (end - start).into());
+    if let Some(field) = field {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        insert(response.headers_mut(), CONTENT_RANGE, &field);
+    }
+    Ok(response)
+}
+
+/// The form of a file that the client likes best of those that are there.
+fn compressed(
+    content: &Content,
+    headers: &HeaderMap,
+    path: &Path,
+) -> Option<(Encoding, PathBuf, std::fs::File)> {
+    encoding::accepted(headers).find_map(|encoding| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(encoding.suffix());
+        let path = PathBuf::from(name);
+        let file = content.root.file(&path).ok()?;
+        Some((encoding, path, file))
+    })
+}
+
+/// What a file is, by its name. Text is taken to be in UTF-8.
+fn content_type(path: &Path) -> HeaderValue {
+    let kind = mime_guess::from_path(path).first_raw().unwrap_or("application/octet-stream");
+    if kind.starts_with("text/") || kind == "application/javascript" || kind == "application/json" {
+        return HeaderValue::from_str(&format!("{kind}; charset=utf-8"))
+            .unwrap_or(HeaderValue::from_static("text/plain"));
+    }
+    HeaderValue::from_static(kind)
+}
+
+/// To the same path with a slash at its end.
+fn redirect(uri: &Uri) -> Response<WebBody> {
+    let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
+    // Two slashes at the beginning would name another server.
+    let path = uri.path().trim_start_matches(['/', '\\']);
+    let mut response = bare(StatusCode::PERMANENT_REDIRECT);
+    insert(response.headers_mut(), LOCATION, &format!("/{path}/{query}"));
+    response
+}
+
+/// Whether a path may be one that an application in the browser makes up: a file that is missing is missing.
+fn is_page(path: &Path) -> bool {
+    path.extension().is_none() && !path.iter().any(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+fn is_missing(error: &SourceError) -> bool {
+    matches!(error, SourceError::Io(error) if status_of(error) == StatusCode::NOT_FOUND)
+}
+
+fn refuse(path: &Path, error: &SourceError) -> Response<WebBody> {
+    let status = match error {
+        SourceError::Io(error) => status_of(error),
+        SourceError::Changed => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    if status.is_server_error() {
+        info!(path = %path.display(), "request not answered: {error}");
+    }
+    bare(status)
+}
+
+fn status_of(error: &io::Error) -> StatusCode {
+    match error.kind() {
+        ErrorKind::NotFound
+        | ErrorKind::PermissionDenied
+        | ErrorKind::NotADirectory
+        | ErrorKind::InvalidFilename => StatusCode::NOT_FOUND,
+        // No more files can be opened just now.
+        _ if error.raw_os_error() == Some(TOO_MANY_OPEN_FILES) => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// EMFILE, which has no kind of its own.
+const TOO_MANY_OPEN_FILES: i32 = 24;
+
+/// A response with the words of its status.
+fn bare(status: StatusCode) -> Response<WebBody> {
+    let words = format!("{} {}\n", status.as_str(), status.canonical_reason().unwrap_or_default());
+    let mut response = Response::new(WebBody::of(words));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// Adds a field whose value was made here; one that is none is left out.
+fn insert(headers: &mut HeaderMap, name: http::HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// `None` for times that such a date cannot tell.
+fn http_date(time: SystemTime) -> Option<HeaderValue> {
+    const YEAR_10000: u64 = 253_402_300_800;
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    (since.as_secs() < YEAR_10000).then(|| HeaderValue::from_str(&httpdate::fmt_http_date(time)).ok())?
+}

@@ -1,0 +1,209 @@
+//! The body of a response: a file, read as fast as the client takes it.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::super::files::{Block, Source, SourceError};
+use super::super::told::Told;
+
+/// What all files together may have in memory, in bytes. Beyond it each gets crumbs.
+const MEMORY_BYTES: usize = 32 << 20;
+/// How many files stay open between two reads. A file beyond them is closed meanwhile, and its response is given up if it is another
+/// file when it is opened again. Half of the descriptors that systems commonly grant a process, with those of HTTP/0.9.
+const KEPT_OPEN_MAX: usize = 384;
+/// How much is read at once, in bytes: enough that the way to another thread and back does not count.
+const BLOCK_BYTES: u64 = 128 << 10;
+/// The same where there is no room for more. Nothing but the limit of streams bounds how many of these there are.
+const CRUMB_BYTES: u64 = 4 << 10;
+/// The part of the free memory that one read may take, so that there is some for those that follow.
+const SHARE: usize = 32;
+
+/// What bodies share.
+#[derive(Debug, Clone)]
+pub(crate) struct Budget {
+    memory: Arc<Semaphore>,
+    kept_open: Arc<Semaphore>,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            memory: Arc::new(Semaphore::new(MEMORY_BYTES)),
+            kept_open: Arc::new(Semaphore::new(KEPT_OPEN_MAX)),
+        }
+    }
+}
+
+impl Budget {
+    /// How much may be read now, and the memory for it.
+    fn take(&self, wanted: u64) -> (u64, Option<OwnedSemaphorePermit>) {
+        let share = (self.memory.available_permits() / SHARE) as u64;
+        let bytes = wanted.min(BLOCK_BYTES).min(share.max(CRUMB_BYTES));
+        let permit = if bytes > CRUMB_BYTES {
+            self.memory.clone().try_acquire_many_owned(bytes as u32).ok()
+        } else {
+            None
+        };
+        if permit.is_some() { (bytes, permit) } else { (bytes.min(CRUMB_BYTES), None) }
+    }
+}
+
+/// Bytes of a file, and the memory that they take until the last slice of them is gone.
+struct Held {
+    bytes: Vec<u8>,
+    _memory: Option<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A part of a file that is sent.
+#[derive(Debug)]
+pub(super) struct Part {
+    source: Source,
+    next: u64,
+    end: u64,
+    budget: Budget,
+    kept_open: Option<OwnedSemaphorePermit>,
+}
+
+impl Part {
+    pub(super) fn new(source: Source, (start, end): (u64, u64), budget: Budget) -> Self {
+        Self { source, next: start, end, budget, kept_open: None }
+    }
+
+    /// Reads the next block in the thread that calls it.
+    pub(super) fn read(&mut self) -> Result<Bytes, SourceError> {
+        let (max, memory) = self.budget.take(self.end - self.next);
+        let Block { bytes, .. } = self.source.read_now(self.next, max)?;
+        self.next += bytes.len() as u64;
+        if bytes.is_empty() && self.next < self.end {
+            return Err(SourceError::Changed);
+        }
+        self.keep_open();
+        Ok(if memory.is_none() && bytes.len() as u64 <= CRUMB_BYTES {
+            bytes.into()
+        } else {
+            Bytes::from_owner(Held { bytes, _memory: memory })
+        })
+    }
+
+    fn keep_open(&mut self) {
+        if self.next < self.end && self.kept_open.is_none() {
+            self.kept_open = self.budget.kept_open.clone().try_acquire_owned().ok();
+        }
+        if self.next >= self.end || self.kept_open.is_none() {
+            self.source.close();
+        }
+    }
+}
+
+/// The body of a response.
+#[derive(Debug)]
+pub(crate) struct WebBody {
+    /// What comes next.
+    ready: Bytes,
+    rest: Rest,
+    /// How much is to come.
+    left: u64,
+    told: Option<Told>,
+}
+
+#[derive(Debug)]
+enum Rest {
+    None,
+    Part(Box<Part>),
+    Reading(JoinHandle<Result<(Box<Part>, Bytes), SourceError>>),
+}
+
+impl WebBody {
+    /// A body that is there.
+    pub(super) fn of(bytes: impl Into<Bytes>) -> Self {
+        let ready = bytes.into();
+        Self { left: ready.len() as u64, ready, rest: Rest::None, told: None }
+    }
+
+    /// The part of a file, of which the first block was read.
+    pub(super) fn file(part: Part, first: Bytes) -> Self {
+        let left = first.len() as u64 + (part.end - part.next);
+        let rest = if part.next < part.end { Rest::Part(Box::new(part)) } else { Rest::None };
+        Self { ready: first, rest, left, told: None }
+    }
+
+    /// Lets it be told when it has gone.
+    pub(super) fn telling(self, told: Told) -> Self {
+        Self { told: Some(told), ..self }
+    }
+
+    fn poll_block(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, SourceError>>> {
+        loop {
+            if !self.ready.is_empty() {
+                let bytes = std::mem::take(&mut self.ready);
+                self.left -= bytes.len() as u64;
+                return Poll::Ready(Some(Ok(bytes)));
+            }
+            match std::mem::replace(&mut self.rest, Rest::None) {
+                Rest::None => return Poll::Ready(None),
+                Rest::Part(mut part) => {
+                    self.rest = Rest::Reading(spawn_blocking(move || {
+                        let bytes = part.read()?;
+                        Ok((part, bytes))
+                    }));
+                }
+                Rest::Reading(mut reading) => match Pin::new(&mut reading).poll(cx) {
+                    Poll::Pending => {
+                        self.rest = Rest::Reading(reading);
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(read) => match read.map_err(io::Error::other) {
+                        Ok(Ok((part, bytes))) => {
+                            self.ready = bytes;
+                            self.rest = if part.next < part.end { Rest::Part(part) } else { Rest::None };
+                        }
+                        Ok(Err(error)) => return Poll::Ready(Some(Err(error))),
+                        Err(error) => return Poll::Ready(Some(Err(error.into()))),
+                    },
+                },
+            }
+        }
+    }
+}
+
+impl http_body::Body for WebBody {
+    type Data = Bytes;
+    type Error = SourceError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, SourceError>>> {
+        let block = ready!(self.poll_block(cx));
+        if let Some(told) = &mut self.told {
+            match &block {
+                Some(Ok(bytes)) => told.add(bytes.len() as u64),
+                Some(Err(error)) => told.failed(error),
+                None => {}
+            }
+        }
+        Poll::Ready(block.map(|block| block.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}

@@ -1,0 +1,97 @@
+//! Files that are there in a compressed form, too (RFC 9110 §12.5.3).
+
+use http::HeaderMap;
+use http::header::ACCEPT_ENCODING;
+
+/// A way to compress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Brotli,
+    Zstd,
+    Gzip,
+}
+
+impl Encoding {
+    /// The name in fields.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Brotli => "br",
+            Self::Zstd => "zstd",
+            Self::Gzip => "gzip",
+        }
+    }
+
+    /// What follows the name of the file.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Self::Brotli => ".br",
+            Self::Zstd => ".zst",
+            Self::Gzip => ".gz",
+        }
+    }
+}
+
+/// What the client takes, what it likes best first, and of what it likes alike what commonly is the smallest. Empty if it likes the
+/// file as it is better than all of these. What it refuses altogether is not looked at: a file as it is may always be sent.
+pub(super) fn accepted(headers: &HeaderMap) -> impl Iterator<Item = Encoding> {
+    let all = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
+    let quality = |encoding: Encoding| {
+        let mut any = 0;
+        for item in headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()) {
+            for item in item.split(',') {
+                let (name, quality) = item.split_once(';').unwrap_or((item, ""));
+                let name = name.trim();
+                let is_named = name.eq_ignore_ascii_case(encoding.name())
+                    || (encoding == Encoding::Gzip && name.eq_ignore_ascii_case("x-gzip"));
+                if is_named {
+                    return thousandths(quality);
+                } else if name == "*" {
+                    any = thousandths(quality);
+                }
+            }
+        }
+        any
+    };
+    let mut liked = all.map(|encoding| (quality(encoding), encoding));
+    liked.sort_by_key(|(quality, _)| std::cmp::Reverse(*quality));
+    liked.into_iter().filter(|(quality, _)| *quality > 0).map(|(_, encoding)| encoding)
+}
+
+/// The weight in a parameter such as `q=0.8`; 1 if there is none, 0 if it is malformed.
+fn thousandths(parameter: &str) -> u16 {
+    let parameter = parameter.trim();
+    if parameter.is_empty() {
+        return 1000;
+    }
+    let value = parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q="));
+    match value.and_then(|value| value.trim().parse::<f32>().ok()) {
+        Some(value) if (0.0..=1.0).contains(&value) => (value * 1000.0).round() as u16,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_liked_best_comes_first() {
+        for (value, expected) in [
+            ("gzip, deflate, br, zstd", &["br", "zstd", "gzip"][..]),
+            ("gzip;q=1.0, br;q=0.5", &["gzip", "br"]),
+            ("br;q=0, *", &["zstd", "gzip"]),
+            ("GZIP", &["gzip"]),
+            ("x-gzip", &["gzip"]),
+            ("gzip;q=0.001", &["gzip"]),
+            ("gzip;q=2", &[]),
+            ("gzip;q=0", &[]),
+            ("identity", &[]),
+            ("", &[]),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, value.parse().expect("a value"));
+            assert_eq!(accepted(&headers).map(Encoding::name).collect::<Vec<_>>(), expected, "{value}");
+        }
+        assert_eq!(accepted(&HeaderMap::new()).count(), 0);
+    }
+}
