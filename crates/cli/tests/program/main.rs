@@ -19,3 +19,4 @@ mod stuck;
 #[path = "../../src/test_dir.rs"]
 mod test_dir;
 mod watch;
+mod web_get;
