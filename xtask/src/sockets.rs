@@ -126,7 +126,7 @@ impl Bench {
         let path = Path { rate: RATE_MBPS, rtt: row.rtt_ms, queue: None, loss: row.loss };
         let relay = Relay::start(address, path.conditions()?)?;
         let mut command = Command::new(&self.program);
-        command.arg("get").arg(format!("https://{}/{name}", relay.address()?));
+        command.args(["get", "--hq"]).arg(format!("https://{}/{name}", relay.address()?));
         command.args(["--insecure", "--json", "--out"]).arg(&self.out);
         let mut client = Process::start(command, &self.dir, "client")?;
         let finished = client.wait(PATIENCE)?.ok_or("the download hangs")?;

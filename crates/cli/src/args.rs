@@ -9,6 +9,7 @@ use fulmar::{FecCode, FecMode};
 
 use crate::authority::{ListenAddr, parse_listen};
 use crate::duration::parse_duration;
+use crate::get::HttpArgs;
 use crate::interop::args::{INTEROP_EXAMPLES, InteropCommand};
 use crate::lab::args::{LAB_EXAMPLES, LabCommand};
 use crate::qlog::{QlogArgs, QlogCommand};
@@ -25,18 +26,26 @@ Examples:
   fulmar qlog view logs/0011.sqlog -o out.html   charts of what a connection did
   fulmar lab run satellite/basic                 100 MB over a simulated satellite, in a second
 
-Exit codes: 0 success, 1 failure (one sentence on standard error), 2 wrong usage, 130 interrupted.
+Exit codes: 0 success, 1 failure (one sentence on standard error), 2 wrong usage, 130 interrupted; `get -h` has more.
 Environment: SSLKEYLOGFILE names a file to which the TLS secrets of both sides are appended; QLOGDIR a directory for
 the qlog files of `serve` and `get`.";
 
 const GET_EXAMPLES: &str = "\
 Examples:
-  fulmar get https://localhost:4433/a.bin https://localhost:4433/b.bin -o downloads --insecure
-  fulmar get https://[::1]:4433/a.bin --pin sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+  fulmar get https://example.org/a.iso                       a.iso, with progress, and a sentence if something is wrong
+  fulmar get https://example.org/a https://example.org/b -o downloads
+  fulmar get -o - https://example.org/ | less
+  fulmar get -C - --retry 5 https://example.org/large.iso    go on where it was cut
+  fulmar get -d name=value -o - https://example.org/form
+  fulmar get -T photo.jpg https://example.org/photo.jpg
+  fulmar get https://localhost:4433/a.bin --pin sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 
-Files are fetched over HTTP/0.9 (ALPN hq-interop), in parallel over one connection per server. Each is written to
-a temporary name and gets its own name when it is complete; a file of that name is replaced. Where two URLs end
-in the same name, the second file becomes NAME.2. HTTP/0.9 has no ranges, so a download that was cut cannot be continued.";
+HTTP/3 is spoken where UDP comes through, else HTTP/2 or HTTP/1.1 over TCP. Files are written to a temporary name and get their own
+name when they are complete; a file of that name is replaced. Where two URLs end in the same name, the second file becomes NAME.2.
+
+Exit codes, those of curl where it has one: 0 all is there, 1 another failure, 2 wrong usage, 6 the name has no address, 7 the server
+cannot be reached, 18 the body was cut, 22 the server answered with an error (status 400 and above), 28 --max-time is over, 47 too many
+redirects, 56 the connection failed, 60 the certificate was refused, 130 interrupted. Of several failures the first one counts.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -228,17 +237,20 @@ pub(crate) struct GetArgs {
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<String>,
 
-    /// The directory to write to
-    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    /// Where to write to: a directory that exists, a file (for one URL), or `-` for standard output
+    #[arg(short, long = "out", visible_alias = "output", value_name = "PATH", default_value = ".")]
     pub(crate) out: PathBuf,
 
     /// Keep the connection open this long after the last file, or until it ends
-    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_duration, requires = "hq")]
     pub(crate) hold: Option<Duration>,
 
     /// No progress bars and no summary
     #[arg(short, long)]
     pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
 
     #[command(flatten)]
     pub(crate) trust: TrustArgs,
@@ -253,12 +265,12 @@ pub(crate) struct GetArgs {
     pub(crate) session: Option<PathBuf>,
 
     /// Fetch the first file of a server over a first connection and the others over a second one, which resumes its TLS session
-    #[arg(help_heading = "Sessions", hide_short_help = true, long)]
+    #[arg(help_heading = "Sessions", hide_short_help = true, long, requires = "hq")]
     pub(crate) reconnect: bool,
 
     /// As --reconnect, and send the requests of the second connection before its handshake (0-RTT): whoever records them
     /// can repeat them, which does no harm to files
-    #[arg(help_heading = "Sessions", hide_short_help = true, long = "0rtt")]
+    #[arg(help_heading = "Sessions", hide_short_help = true, long = "0rtt", requires = "hq")]
     pub(crate) early: bool,
 
     #[command(flatten)]

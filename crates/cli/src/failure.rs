@@ -6,7 +6,7 @@ use fulmar::{AcceptError, ConnectError, ConnectionError, TlsError, TransportErro
 use fulmar_lab::scenario::ScenarioError;
 
 /// Exit code of a command that failed.
-const EXIT_FAILURE: u8 = 1;
+pub(crate) const EXIT_FAILURE: u8 = 1;
 /// Exit code of a command that was asked for something impossible; the parser of the command line uses it too.
 const EXIT_USAGE: u8 = 2;
 /// Exit code of an endpoint that does not support a test case, as the QUIC interop runner wants it.
@@ -76,7 +76,10 @@ pub(crate) enum Failure {
     UnsupportedCase(String),
     /// This many sentences about files have been printed already, and how many files are missing.
     #[error("{missing} of the files could not be fetched")]
-    AlreadyTold { sentences: usize, missing: usize },
+    AlreadyTold { sentences: usize, missing: usize, exit: u8 },
+    /// A URL could not be fetched; `exit` is the exit code that says why.
+    #[error("{what}: {why}")]
+    Http { what: String, why: String, exit: u8 },
 }
 
 impl Failure {
@@ -114,6 +117,7 @@ impl Failure {
             Self::Usage(_) | Self::Scenario(_) => EXIT_USAGE,
             Self::UnsupportedCase(_) => EXIT_UNSUPPORTED,
             Self::Interrupted => EXIT_INTERRUPTED,
+            Self::AlreadyTold { exit, .. } | Self::Http { exit, .. } => *exit,
             _ => EXIT_FAILURE,
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar::{
     AddressValidation, CipherSuite, ClientConfig, ConfigError, Connecting, Connection, Endpoint,
-    EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig, TokenKeys, VarInt,
+    EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, VarInt,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::timeout;
@@ -133,6 +133,36 @@ pub(crate) fn client_config(
     let (tls, refusal) = tls::client_config(trust, cipher, protocol)?;
     let config = ClientConfig::new(tls).with_transport(transport.config.clone()).map_err(unusable)?;
     Ok((config.with_aead(transport.aead), refusal))
+}
+
+/// The socket of a client of the web, for IPv6 and IPv4.
+pub(crate) fn web_endpoint(transport: &Transport) -> Result<Endpoint, Failure> {
+    let any = |ip: std::net::IpAddr| transport.endpoint().bind((ip, 0).into());
+    any(Ipv6Addr::UNSPECIFIED.into())
+        .or_else(|_| any(Ipv4Addr::UNSPECIFIED.into()))
+        .map_err(Failure::io("cannot open a UDP socket"))
+}
+
+/// A client of the web. Why a certificate was refused can be read from the `Refusal`.
+pub(crate) fn web_client(
+    trust: &TrustArgs,
+    cipher: Option<Cipher>,
+    transport: &Transport,
+    endpoint: Endpoint,
+    sessions: Arc<SessionStore>,
+    http3_only: bool,
+) -> Result<(fulmar_h3::Client, Refusal), Failure> {
+    let (tls, refusal) = tls::web_config(trust, cipher)?;
+    let mut for_quic = tls.clone();
+    for_quic.alpn_protocols = vec![fulmar_h3::ALPN.to_vec()];
+    let quic = ClientConfig::new(Arc::new(for_quic))
+        .with_transport(transport.config.clone())
+        .map_err(unusable)?
+        .with_aead(transport.aead)
+        .with_sessions(sessions);
+    let builder = fulmar_h3::Client::builder().tls(tls).quic(quic).endpoint(endpoint);
+    let client = builder.http3_only(http3_only).build();
+    Ok((client.map_err(|error| Failure::Tls(error.to_string()))?, refusal))
 }
 
 /// Completes the handshake with a client.

@@ -66,6 +66,16 @@ impl Bars {
         bar
     }
 
+    /// A bar for a file of which `done` of `size` bytes are there, with the share and the time that is left.
+    pub(crate) fn download(&self, name: &str, done: u64, size: u64) -> ProgressBar {
+        let bar = self.0.add(ProgressBar::new(size).with_position(done));
+        bar.set_style(style(
+            "{prefix} {bar:25} {percent:>3}% {decimal_bytes:>10}/{decimal_total_bytes} {decimal_bytes_per_sec:>12} {eta} left",
+        ));
+        bar.set_prefix(name.to_owned());
+        bar
+    }
+
     /// Prints a line above the bars, if there are any.
     pub(crate) fn finished(&self, name: &str, bytes: u64) {
         let _ = self.0.println(format!("{name} {}", Size(bytes)));

@@ -117,6 +117,36 @@ pub(crate) fn client_config(
     Ok((Arc::new(config), refusal))
 }
 
+/// The TLS of a client of the web, for QUIC and for TCP: its ALPN protocols are set later.
+pub(crate) fn web_config(
+    trust: &TrustArgs,
+    cipher: Option<Cipher>,
+) -> Result<(rustls::ClientConfig, Refusal), Failure> {
+    let provider = match cipher {
+        Some(_) => provider(cipher),
+        None => Arc::new(with_tls12(&provider(None))),
+    };
+    let refusal = Refusal::default();
+    let (verifier, given) = verifier(trust, &provider)?;
+    let verifier = verify::Recording::new(verifier, given, refusal.clone());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+        .map_err(|error| Failure::Tls(format!("TLS cannot be set up: {error}")))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.key_log = Arc::new(rustls::KeyLogFile::new());
+    Ok((config, refusal))
+}
+
+/// The same with the suites of TLS 1.2, which some servers have over TCP.
+fn with_tls12(provider: &CryptoProvider) -> CryptoProvider {
+    let all = rustls::crypto::aws_lc_rs::default_provider().cipher_suites;
+    let tls12 = all.into_iter().filter(|suite| suite.tls13().is_none());
+    let cipher_suites = provider.cipher_suites.iter().copied().chain(tls12).collect();
+    CryptoProvider { cipher_suites, ..provider.clone() }
+}
+
 /// Who judges the server's certificate, and the certificates that count as given themselves.
 fn verifier(
     trust: &TrustArgs,

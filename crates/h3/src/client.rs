@@ -1,67 +1,81 @@
 //! The client: requests by URI, over connections that are kept.
 
+mod alt_svc;
+mod builder;
 mod connection;
-mod dial;
+mod happy_eyeballs;
+mod info;
+mod origin;
+mod quic;
+mod tcp;
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use fulmar::Endpoint;
 use fulmar_h3_proto::{Config, ErrorCode, SendError};
 use http::uri::Scheme;
-use http::{Request, Response, Uri};
+use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Empty;
 use rustls::RootCertStore;
+use tokio::sync::OwnedSemaphorePermit;
 
+pub use self::alt_svc::{ALT_SVC_BYTES_MAX, ALTERNATIVES_MAX, AltSvc, Alternative};
+pub use self::builder::ClientBuilder;
 pub use self::connection::ClientConnection;
-use self::dial::dial;
-use crate::error::Error;
-use crate::incoming::Body;
+pub use self::info::ConnectionInfo;
+use self::origin::{Origin, Route, Transports};
+use self::quic::Quic;
+use self::tcp::{AnyBody, TcpConnection, with_any_body};
+use crate::error::{BoxError, Error};
+use crate::incoming::{Body, TcpIncoming};
 
 /// How many servers a client remembers a connection of. Beyond it one that is not in use is forgotten; it ends when it is idle.
 pub const SERVERS_MAX: usize = 256;
 
-/// A client of HTTP/3.
+/// How often a request of which nothing was sent is tried, over another connection each time: the one that was there can have ended.
+const ATTEMPTS_MAX: usize = 3;
+
+/// A client of HTTP/3, and of HTTP/2 and HTTP/1.1 where UDP does not come through.
 ///
-/// It keeps a connection for each server, on which requests run side by side. Clones share them.
-#[derive(Debug, Clone)]
+/// It keeps connections for each server, on which requests run side by side. Clones share them. QUIC is tried first; if it has not connected
+/// after 200 ms TCP is tried beside it, and what connects first is used. That QUIC did not get through is remembered for some minutes,
+/// and longer each time. Servers may say in the field `Alt-Svc` (RFC 7838) where else they are found by HTTP/3.
+#[derive(Clone)]
 pub struct Client {
-    endpoint: Endpoint,
-    config: Arc<Config>,
-    servers: Arc<Mutex<BTreeMap<String, Arc<Place>>>>,
+    transports: Arc<Transports>,
+    origins: Arc<Mutex<BTreeMap<String, Arc<Origin>>>>,
 }
 
-/// The connection to a server, which one task at a time makes.
-type Place = tokio::sync::Mutex<Option<ClientConnection>>;
-
 impl Client {
+    /// Sets up a client.
+    #[must_use]
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
     /// A client with a socket of its own that trusts these certificate authorities.
     ///
     /// # Errors
     ///
     /// [`Error::Setup`].
     pub fn with_roots(roots: RootCertStore) -> Result<Self, Error> {
-        let setup = |error: std::io::Error| Error::Setup(error.into());
-        let endpoint = Endpoint::client((Ipv6Addr::UNSPECIFIED, 0).into())
-            .or_else(|_| Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()))
-            .map_err(setup)?;
-        let tls = fulmar::tls::client_config(roots, &[crate::ALPN]);
-        endpoint.set_default_client_config(tls.map_err(|error| Error::Setup(error.into()))?);
-        Ok(Self::new(endpoint))
+        Self::builder().roots(roots).build()
     }
 
-    /// A client on an endpoint, whose default client configuration names `h3` (see [`ALPN`](crate::ALPN)).
+    /// A client of HTTP/3 alone on an endpoint, whose default client configuration names `h3` (see [`ALPN`](crate::ALPN)).
     #[must_use]
     pub fn new(endpoint: Endpoint) -> Self {
         Self::with_config(endpoint, Config::default())
     }
 
-    /// A client with other limits.
+    /// The same with other limits.
     #[must_use]
     pub fn with_config(endpoint: Endpoint, config: Config) -> Self {
-        Self { endpoint, config: Arc::new(config), servers: Arc::default() }
+        let quic = Quic { endpoint, config: None, http3: Arc::new(config) };
+        let transports = Transports { quic, tcp: None, may_be_early: false };
+        Self { transports: Arc::new(transports), origins: Arc::default() }
     }
 
     /// Gets what a URI names. The body of the response comes as it is read.
@@ -78,7 +92,8 @@ impl Client {
         self.request(request).await
     }
 
-    /// Makes a request, and returns as soon as the head of its response has come; the body of the request is sent beside that.
+    /// Makes a request, and returns as soon as the head of its response has come; the body of the request is sent beside that. The version
+    /// of the response says how it came, and its extensions have a [`ConnectionInfo`].
     ///
     /// Dropping this future or the body of the response gives up the request.
     ///
@@ -89,16 +104,117 @@ impl Client {
     where
         B: http_body::Body + Send + 'static,
         B::Data: Send,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        B::Error: Into<BoxError>,
     {
-        let mut request = request;
-        // A connection can have begun to go away since it was taken. Nothing of the request was sent then.
-        for _ in 0..2 {
-            let connection = self.connection(request.uri()).await?;
-            match connection.begin(request).await {
-                Err((Error::Send(SendError::GoingAway), back)) => request = *back,
-                Err((error, _)) => return Err(error),
-                Ok(begun) => return begun.response().await,
+        let origin = self.origin(request.uri())?;
+        let response = self.send(&origin, request).await?;
+        origin.learn(response.headers()).await;
+        Ok(response)
+    }
+
+    async fn send<B>(&self, origin: &Arc<Origin>, mut request: Request<B>) -> Result<Response<Body>, Error>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<BoxError>,
+    {
+        let is_safe = is_safe(&request);
+        let mut error = SendError::GoingAway.into();
+        for _ in 0..ATTEMPTS_MAX {
+            match origin.route(&self.transports, is_safe).await? {
+                Route::Http3(connection, info) => {
+                    let is_early = is_safe && connection.is_early();
+                    let info = ConnectionInfo { is_early, ..info };
+                    if is_early {
+                        return self.send_early(origin, &connection, request, info).await;
+                    }
+                    match connection.begin(request).await {
+                        // Nothing of the request was sent.
+                        Err((why @ (Error::Send(SendError::GoingAway) | Error::Connection(_)), back)) => {
+                            (request, error) = (*back, why);
+                        }
+                        Err((error, _)) => return Err(error),
+                        Ok(begun) => return Ok(with_info(begun.response().await?, info)),
+                    }
+                }
+                Route::Tcp(connection, permit, info) => {
+                    let request = with_any_body(request);
+                    return self.send_over_tcp(origin, connection, permit, request, info).await;
+                }
+            }
+        }
+        Err(error)
+    }
+
+    /// Makes a request that does no harm when it arrives twice, before the handshake is complete.
+    async fn send_early<B>(
+        &self,
+        origin: &Arc<Origin>,
+        connection: &ClientConnection,
+        request: Request<B>,
+        info: ConnectionInfo,
+    ) -> Result<Response<Body>, Error>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<BoxError>,
+    {
+        // It has no body, so it is easily repeated.
+        let (parts, _) = request.into_parts();
+        let again = || Request::from_parts(parts.clone(), Empty::<Bytes>::new());
+        let early = async {
+            let begun = connection.begin(again()).await.map_err(|(error, _)| error)?;
+            let response = begun.response().await?;
+            if response.status() != StatusCode::TOO_EARLY {
+                return Ok(with_info(response, info));
+            }
+            connection.quic().connected().await?;
+            let begun = connection.begin(again()).await.map_err(|(error, _)| error)?;
+            Ok(with_info(begun.response().await?, ConnectionInfo { is_early: false, ..info }))
+        };
+        tokio::select! {
+            response = early => response,
+            route = origin.instead_of_early(&self.transports, connection) => match route? {
+                Route::Tcp(connection, permit, info) => {
+                    self.send_over_tcp(origin, connection, permit, with_any_body(again()), info).await
+                }
+                Route::Http3(connection, info) => {
+                    let begun = connection.begin(again()).await.map_err(|(error, _)| error)?;
+                    Ok(with_info(begun.response().await?, info))
+                }
+            },
+        }
+    }
+
+    async fn send_over_tcp(
+        &self,
+        origin: &Arc<Origin>,
+        mut connection: TcpConnection,
+        permit: OwnedSemaphorePermit,
+        mut request: Request<AnyBody>,
+        mut info: ConnectionInfo,
+    ) -> Result<Response<Body>, Error> {
+        let mut permit = Some(permit);
+        for _ in 0..ATTEMPTS_MAX {
+            match connection.request(request).await {
+                Ok(response) => {
+                    origin.keep(connection).await;
+                    let incoming = |body| Body::over_tcp(TcpIncoming { body, _permit: permit.take() });
+                    return Ok(with_info(response.map(incoming), info));
+                }
+                Err((error, None)) => return Err(error),
+                // The connection had ended, and nothing was sent.
+                Err((_, Some(back))) => request = *back,
+            }
+            drop(permit.take());
+            match origin.route(&self.transports, false).await? {
+                Route::Tcp(other, other_permit, other_info) => {
+                    (connection, permit, info) = (other, Some(other_permit), other_info);
+                }
+                Route::Http3(http3, info) => {
+                    let begun = http3.begin(request).await.map_err(|(error, _)| error)?;
+                    return Ok(with_info(begun.response().await?, info));
+                }
             }
         }
         Err(SendError::GoingAway.into())
@@ -106,40 +222,44 @@ impl Client {
 
     /// Closes all connections. Requests that are not complete are lost.
     pub async fn close(&self) {
-        let servers = std::mem::take(&mut *self.servers.lock().unwrap_or_else(PoisonError::into_inner));
-        for place in servers.into_values() {
-            if let Some(connection) = place.lock().await.take() {
-                connection.close(ErrorCode::NoError);
-            }
+        let origins = std::mem::take(&mut *self.origins.lock().unwrap_or_else(PoisonError::into_inner));
+        for origin in origins.into_values() {
+            origin.close(ErrorCode::NoError).await;
         }
-        self.endpoint.wait_idle().await;
+        self.transports.quic.endpoint.wait_idle().await;
     }
 
-    /// The connection to the server of a URI, which is made if there is none.
-    async fn connection(&self, uri: &Uri) -> Result<ClientConnection, Error> {
+    /// The server of a URI.
+    fn origin(&self, uri: &Uri) -> Result<Arc<Origin>, Error> {
         let host = uri.host().filter(|_| uri.scheme() == Some(&Scheme::HTTPS)).ok_or(Error::Uri)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         let port = uri.port_u16().unwrap_or(443);
-        let place = self.place(format!("{host} {port}"));
-        let mut place = place.lock().await;
-        if let Some(connection) = &*place
-            && connection.is_open()
-        {
-            return Ok(connection.clone());
-        }
-        let quic = dial(&self.endpoint, host, port).await?;
-        Ok(place.insert(ClientConnection::new(quic, Arc::clone(&self.config))).clone())
-    }
-
-    fn place(&self, server: String) -> Arc<Place> {
-        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        if servers.len() >= SERVERS_MAX && !servers.contains_key(&server) {
+        let name = format!("{host} {port}");
+        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        if origins.len() >= SERVERS_MAX && !origins.contains_key(&name) {
             // One that nobody waits at.
-            let unused = servers.iter().find(|(_, place)| Arc::strong_count(place) == 1);
-            if let Some(unused) = unused.map(|(server, _)| server.clone()) {
-                servers.remove(&unused);
+            let unused = origins.iter().find(|(_, origin)| Arc::strong_count(origin) == 1);
+            if let Some(unused) = unused.map(|(name, _)| name.clone()) {
+                origins.remove(&unused);
             }
         }
-        Arc::clone(servers.entry(server).or_default())
+        Ok(Arc::clone(origins.entry(name).or_insert_with(|| Origin::new(host, port))))
     }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("endpoint", &self.transports.quic.endpoint).finish_non_exhaustive()
+    }
+}
+
+/// Whether a request does no harm when it arrives twice (RFC 9110 §9.2.1), and can be made twice.
+fn is_safe<B: http_body::Body>(request: &Request<B>) -> bool {
+    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE);
+    is_safe && request.body().is_end_stream()
+}
+
+fn with_info(mut response: Response<Body>, info: ConnectionInfo) -> Response<Body> {
+    response.extensions_mut().insert(info);
+    response
 }

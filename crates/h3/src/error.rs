@@ -3,6 +3,8 @@
 use fulmar::{AcceptError, ConnectError, ConnectionError, ReadError, WriteError};
 use thiserror::Error;
 
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a request, a response or a body did not come through.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -37,12 +39,42 @@ pub enum Error {
     /// The head of a request is larger than this server takes: it is answered with status 431.
     #[error("the head of a request is too large")]
     TooLarge,
+    /// HTTP over TCP has failed.
+    #[error("over TCP: {}", chain(.0.as_ref()))]
+    Tcp(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The server can be reached neither by QUIC nor over TCP.
+    #[error("by QUIC: {quic}; {tcp}")]
+    Unreachable {
+        /// What went wrong by QUIC.
+        quic: Box<Error>,
+        /// What went wrong over TCP.
+        tcp: Box<Error>,
+    },
     /// A body is longer than its reader takes.
     #[error("the body is longer than {0} bytes")]
     BodyTooLong(usize),
     /// The body that was to be sent failed.
     #[error("the body failed: {0}")]
     Body(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    pub(crate) fn tcp(error: impl Into<BoxError>) -> Self {
+        Self::Tcp(error.into())
+    }
+}
+
+/// An error with what caused it: some errors say only in which step they came up.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let mut sentences: Vec<String> = Vec::new();
+    for sentence in causes.map(ToString::to_string) {
+        // Others repeat what caused them.
+        if sentences.last().is_none_or(|last| !last.ends_with(&sentence)) {
+            sentences.push(sentence);
+        }
+    }
+    sentences.join(": ")
 }
 
 impl From<ReadError> for Error {

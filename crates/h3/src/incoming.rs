@@ -8,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 use fulmar::{ReadError, RecvStream, VarInt};
 use fulmar_h3_proto::{ErrorCode, Event, Received, Scope};
 use http::HeaderMap;
-use http_body::Frame;
+use http_body::{Body as _, Frame};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
 use crate::error::Error;
@@ -127,11 +128,25 @@ impl Drop for Incoming {
 ///
 /// It is read as fast as its owner asks, and what is not read holds the peer back. Dropping it asks the peer to stop.
 pub struct Body {
-    /// Nothing is to come if there is none.
-    incoming: Option<Incoming>,
+    source: Source,
     trailers: Option<HeaderMap>,
     /// What a client still sends of the request that this answers.
     upload: Upload,
+}
+
+/// Where a body comes from.
+enum Source {
+    Http3(Incoming),
+    Tcp(TcpIncoming),
+    /// Nothing is to come.
+    Over,
+}
+
+/// A body that comes over TCP.
+pub(crate) struct TcpIncoming {
+    pub(crate) body: hyper::body::Incoming,
+    /// Its place among the requests that are under way.
+    pub(crate) _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// A task that sends the body of a request, and is ended when nobody wants the response any more.
@@ -152,7 +167,11 @@ impl Body {
     }
 
     pub(crate) fn with_upload(incoming: Incoming, upload: Upload) -> Self {
-        Self { incoming: Some(incoming), trailers: None, upload }
+        Self { source: Source::Http3(incoming), trailers: None, upload }
+    }
+
+    pub(crate) fn over_tcp(incoming: TcpIncoming) -> Self {
+        Self { source: Source::Tcp(incoming), trailers: None, upload: Upload::default() }
     }
 
     /// Waits for the next part of the body, or returns `None` at its end.
@@ -187,24 +206,46 @@ impl Body {
         Ok(all.freeze())
     }
 
+    fn is_over(&self) -> bool {
+        matches!(self.source, Source::Over)
+    }
+
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
         loop {
-            let Some(incoming) = &mut self.incoming else { return Poll::Ready(Ok(None)) };
-            match ready!(incoming.poll_event(cx)) {
+            let event = match &mut self.source {
+                Source::Http3(incoming) => ready!(incoming.poll_event(cx)),
+                Source::Tcp(incoming) => ready!(incoming.poll_event(cx)),
+                Source::Over => return Poll::Ready(Ok(None)),
+            };
+            match event {
                 Ok(Some(Event::Data(data))) => return Poll::Ready(Ok(Some(data))),
                 Ok(Some(Event::Trailers(trailers))) => self.trailers = Some(*trailers),
                 Ok(Some(Event::Finished) | None) => {
-                    self.incoming = None;
+                    self.source = Source::Over;
                     // A response may be complete before its request is.
                     self.upload.0 = None;
                 }
                 Ok(Some(_)) => {}
                 Err(error) => {
-                    self.incoming = None;
+                    self.source = Source::Over;
                     return Poll::Ready(Err(error));
                 }
             }
         }
+    }
+}
+
+impl TcpIncoming {
+    /// The next thing that comes, in the terms of HTTP/3.
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Event>, Error>> {
+        Poll::Ready(match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+            None => Ok(None),
+            Some(Err(error)) => Err(Error::tcp(error)),
+            Some(Ok(frame)) => Ok(Some(match frame.into_data() {
+                Ok(data) => Event::Data(data),
+                Err(frame) => Event::Trailers(Box::new(frame.into_trailers().unwrap_or_default())),
+            })),
+        })
     }
 }
 
@@ -224,13 +265,13 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_none() && self.trailers.is_none()
+        self.is_over() && self.trailers.is_none()
     }
 }
 
 impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Body").field("is_over", &self.incoming.is_none()).finish_non_exhaustive()
+        f.debug_struct("Body").field("is_over", &self.is_over()).finish_non_exhaustive()
     }
 }
 

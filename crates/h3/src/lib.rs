@@ -39,8 +39,7 @@
 //!
 //! # What is not here yet
 //!
-//! The client speaks HTTP/3 alone: no fallback to HTTP/2, no Alt-Svc, no HTTPS records, no early data. Sessions (WebTransport,
-//! CONNECT-UDP) are not served.
+//! The client does not ask for HTTPS records (RFC 9460). Sessions (WebTransport, CONNECT-UDP) are not served.
 //!
 //! | module | what it owns |
 //! |---|---|
@@ -58,7 +57,10 @@ mod outgoing;
 mod server;
 mod shared;
 
-pub use client::{Client, ClientConnection, SERVERS_MAX};
+pub use client::{
+    ALT_SVC_BYTES_MAX, ALTERNATIVES_MAX, AltSvc, Alternative, Client, ClientBuilder, ClientConnection,
+    ConnectionInfo, SERVERS_MAX,
+};
 pub use error::Error;
 pub use incoming::Body;
 pub use server::{BoxError, HttpService, RemoteAddress, Server, serve_connection, serve_connection_until};

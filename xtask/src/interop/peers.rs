@@ -133,6 +133,9 @@ impl Programs {
         let mut command = self.command(peer)?;
         let is_fulmar = peer == Peer::Fulmar;
         command.arg(if is_fulmar { "get" } else { "client" });
+        if is_fulmar {
+            command.arg("--hq");
+        }
         match run.authority {
             Some(file) => command.arg("--ca").arg(file),
             None => command.arg("--insecure"),

@@ -36,7 +36,7 @@ fn commands_have_the_documented_defaults() {
 #[test]
 fn options_of_a_command_may_stand_anywhere() {
     let cli = parse(
-        "fulmar --json get https://h/a -o out -vv --pin=00000000000000000000000000000000000000000000000000000000000000ff --cipher chacha20 --hold 5s --idle-timeout 2s --cc newreno",
+        "fulmar --json get https://h/a --hq -o out -vv --pin=00000000000000000000000000000000000000000000000000000000000000ff --cipher chacha20 --hold 5s --idle-timeout 2s --cc newreno",
     );
     let cli = cli.expect("get");
     assert!(cli.json && cli.verbose == 2);

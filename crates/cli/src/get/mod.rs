@@ -1,11 +1,14 @@
-//! `fulmar get`: files over HTTP/0.9, many at once, each under its name only when it is complete.
+//! `fulmar get`: files over HTTP/3 and its elders (`web`), or over HTTP/0.9 (here), many at once, each under its name only when it is
+//! complete.
 
+mod args;
 mod fetch;
 mod name;
 mod part;
 mod sessions;
 mod stuck;
 mod url;
+mod web;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -19,7 +22,7 @@ use tokio::task::JoinSet;
 use crate::args::GetArgs;
 use crate::authority::Authority;
 use crate::duration::Span;
-use crate::failure::Failure;
+use crate::failure::{EXIT_FAILURE, Failure};
 use crate::hq;
 use crate::net::{self, CLOSE_DONE, Dialer, Figures, Transport};
 use crate::progress::Bars;
@@ -28,6 +31,7 @@ use crate::report::{self, Output, Transfer};
 use crate::signal::interrupted;
 use crate::size::{Rate, Size};
 
+pub(crate) use self::args::HttpArgs;
 use self::fetch::Fetcher;
 pub(crate) use self::name::local_names;
 use self::stuck::Arrivals;
@@ -71,6 +75,9 @@ struct Fetched<'a> {
 
 /// Fetches all files, from all servers at once.
 pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
+    if !args.http.hq {
+        return web::run(args, output);
+    }
     let groups = plan(&args.urls)?;
     if !args.out.is_dir() {
         return Err(Failure::Usage(format!("{} is no directory", args.out.display())));
@@ -129,7 +136,7 @@ async fn fetch_all(job: &Job, groups: BTreeMap<Authority, Vec<Item>>) -> Result<
         missing += count;
     }
     job.bars.clear();
-    if sentences > 0 { Err(Failure::AlreadyTold { sentences, missing }) } else { Ok(()) }
+    if sentences > 0 { Err(Failure::AlreadyTold { sentences, missing, exit: EXIT_FAILURE }) } else { Ok(()) }
 }
 
 /// Fetches the files of one server, and returns how many could not be fetched, each of which was told. An error concerns all of them.

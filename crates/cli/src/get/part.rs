@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::name::NAME_MAX;
@@ -11,8 +11,8 @@ use crate::failure::Failure;
 /// How many temporary names are tried.
 const NAMES_TRIED_MAX: u64 = 16;
 
-/// A file under a temporary name, `.NAME.part-XXXX`, in the directory where it will stand. Unless it is committed,
-/// it is removed when this is dropped.
+/// A file under a temporary name, in the directory where it will stand. Unless it is committed or kept, it is removed when this is
+/// dropped.
 #[derive(Debug)]
 pub(super) struct PartFile {
     file: File,
@@ -20,9 +20,50 @@ pub(super) struct PartFile {
     /// Where the file will stand.
     destination: PathBuf,
     committed: bool,
+    /// Whether it stays when it is not complete, with what it is a part of in a file beside it.
+    kept: bool,
+    len: u64,
 }
 
 impl PartFile {
+    /// Opens `NAME.part`, which an earlier download may have left, and tells what that was a part of: a validator of HTTP. Without one
+    /// it is empty. What this writes stays if it is not complete.
+    pub(super) fn resume(destination: PathBuf) -> Result<(Self, Option<String>), Failure> {
+        let path = with_suffix(&destination, ".part");
+        let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        let mut file = open.map_err(cannot_write(&destination))?;
+        let len = file.seek(SeekFrom::End(0)).map_err(cannot_write(&destination))?;
+        let validator = fs::read_to_string(with_suffix(&destination, VALIDATOR)).ok().filter(|_| len > 0);
+        let mut part = Self { file, path, destination, committed: false, kept: true, len };
+        if validator.is_none() {
+            part.begin_anew(None)?;
+        }
+        Ok((part, validator))
+    }
+
+    /// How much is there.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Forgets what is there. What is written next is part of what this validator names.
+    pub(super) fn begin_anew(&mut self, validator: Option<&str>) -> Result<(), Failure> {
+        self.file.set_len(0).map_err(cannot_write(&self.destination))?;
+        self.file.seek(SeekFrom::Start(0)).map_err(cannot_write(&self.destination))?;
+        self.len = 0;
+        if !self.kept {
+            return Ok(());
+        }
+        let beside = with_suffix(&self.destination, VALIDATOR);
+        match validator {
+            Some(validator) => fs::write(&beside, validator).map_err(cannot_write(&beside)),
+            None => {
+                let _ = fs::remove_file(beside);
+                Ok(())
+            }
+        }
+    }
+
     /// Makes the temporary file for `destination`.
     pub(super) fn create(destination: PathBuf) -> Result<Self, Failure> {
         let mut options = OpenOptions::new();
@@ -31,7 +72,9 @@ impl PartFile {
         loop {
             let path = part_path(&destination, random(attempt));
             match options.open(&path) {
-                Ok(file) => return Ok(Self { file, path, destination, committed: false }),
+                Ok(file) => {
+                    return Ok(Self { file, path, destination, committed: false, kept: false, len: 0 });
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && attempt < NAMES_TRIED_MAX => {
                     attempt += 1
                 }
@@ -42,24 +85,40 @@ impl PartFile {
 
     /// Appends `bytes`.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(cannot_write(&self.destination))
+        self.file.write_all(bytes).map_err(cannot_write(&self.destination))?;
+        self.len += bytes.len() as u64;
+        Ok(())
     }
 
     /// Gives the file its name; a file that has the name is replaced.
     pub(super) fn commit(mut self) -> Result<(), Failure> {
         fs::rename(&self.path, &self.destination).map_err(cannot_write(&self.destination))?;
         self.committed = true;
+        if self.kept {
+            let _ = fs::remove_file(with_suffix(&self.destination, VALIDATOR));
+        }
         Ok(())
     }
 }
 
 impl Drop for PartFile {
     fn drop(&mut self) {
-        if !self.committed {
+        // Without a validator nothing could go on there.
+        let stays = self.kept && self.len > 0 && with_suffix(&self.destination, VALIDATOR).exists();
+        if !self.committed && !stays {
             // Nobody is left to be told if this fails, and the name says what the file is.
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// What is added to the name of a file that is not complete, for what names the version of which it is a part.
+const VALIDATOR: &str = ".part.of";
+
+fn with_suffix(destination: &Path, suffix: &str) -> PathBuf {
+    let mut name = destination.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    destination.with_file_name(name)
 }
 
 fn cannot_write(destination: &Path) -> impl FnOnce(io::Error) -> Failure {

@@ -19,8 +19,15 @@ fn files_arrive_as_they_are() {
         fs::write(www.path().join(name), content(*size, index as u32)).expect("a file");
     }
     let server = Server::serve(www.path(), &[]);
-    let mut command =
-        fulmar(&["get", "--json", "--pin", &server.fingerprint, "-o", out.path().to_str().expect("a path")]);
+    let mut command = fulmar(&[
+        "get",
+        "--hq",
+        "--json",
+        "--pin",
+        &server.fingerprint,
+        "-o",
+        out.path().to_str().expect("a path"),
+    ]);
     command.args(files.map(|(name, _)| server.url(&format!("/{}", name.replace(' ', "%20")))));
     let finished = finish(command).succeeded();
 
@@ -49,7 +56,7 @@ fn many_small_files_come_over_one_connection() {
         fs::write(www.path().join(format!("f{index}")), content(index as usize, index)).expect("a file");
     }
     let server = Server::serve(www.path(), &[]);
-    let mut command = fulmar(&["get", "--insecure", "-o", out.path().to_str().expect("a path")]);
+    let mut command = fulmar(&["get", "--hq", "--insecure", "-o", out.path().to_str().expect("a path")]);
     command.args((0..300).map(|index| server.url(&format!("/f{index}"))));
     let summary = finish(command).succeeded().stdout();
     assert!(summary.starts_with("300 files, "), "{summary}");
@@ -68,7 +75,7 @@ fn files_come_over_ipv6_and_from_several_servers() {
     assert!(first.address.is_ipv6() && first.url("/a").contains("[::1]"));
     let urls = [first.url("/a"), second.url("/a")];
     let out_dir = out.path().to_str().expect("a path");
-    finish(fulmar(&["get", "-q", "--insecure", "-o", out_dir, &urls[0], &urls[1]])).succeeded();
+    finish(fulmar(&["get", "--hq", "-q", "--insecure", "-o", out_dir, &urls[0], &urls[1]])).succeeded();
     assert_eq!(out.names(), ["a", "a.2"]);
     assert_eq!(fs::read(out.path().join("a.2")).expect("the file"), b"a file");
 }
@@ -82,7 +89,7 @@ fn each_cipher_suite_and_controller_works() {
     let (url, out_dir) = (server.url("/a"), out.path().to_str().expect("a path"));
     for (cipher, controller) in [("aes128", "cubic"), ("aes256", "newreno"), ("chacha20", "cubic")] {
         let arguments =
-            ["get", "-q", "--insecure", "--cipher", cipher, "--cc", controller, "-o", out_dir, &url];
+            ["get", "--hq", "-q", "--insecure", "--cipher", cipher, "--cc", controller, "-o", out_dir, &url];
         finish(fulmar(&arguments)).succeeded();
         assert!(fs::read(out.path().join("a")).expect("the file") == expected, "{cipher}");
         fs::remove_file(out.path().join("a")).expect("removed");
@@ -99,7 +106,7 @@ fn any_number_of_workers_serves() {
         let server = Server::serve(www.path(), &["--workers", workers]);
         let (url, out_dir) = (server.url("/a"), out.path().to_str().expect("a path"));
         for _ in 0..6 {
-            finish(fulmar(&["get", "-q", "--insecure", "-o", out_dir, &url])).succeeded();
+            finish(fulmar(&["get", "--hq", "-q", "--insecure", "-o", out_dir, &url])).succeeded();
             assert!(fs::read(out.path().join("a")).expect("the file") == expected, "{workers} workers");
             fs::remove_file(out.path().join("a")).expect("removed");
         }
@@ -124,10 +131,10 @@ fn a_certificate_authority_may_be_named() {
     let server = Server::serve(www.path(), &["--cert", &cert, "--key", &key]);
     let url = format!("https://localhost:{}/a", server.address.port());
     let out_dir = out.path().to_str().expect("a path");
-    finish(fulmar(&["get", "-q", "--ca", &cert, "-o", out_dir, &url])).succeeded();
+    finish(fulmar(&["get", "--hq", "-q", "--ca", &cert, "-o", out_dir, &url])).succeeded();
     assert_eq!(fs::read(out.path().join("a")).expect("the file"), b"a file");
     // The certificate is for a name, and an address is another name.
-    let by_address = finish(fulmar(&["get", "-q", "--ca", &cert, "-o", out_dir, &server.url("/a")]));
+    let by_address = finish(fulmar(&["get", "--hq", "-q", "--ca", &cert, "-o", out_dir, &server.url("/a")]));
     by_address.failed(1, &["certificate", "refused"]);
 }
 
@@ -137,8 +144,15 @@ fn keys_are_logged_on_both_sides() {
     fs::write(www.path().join("a"), "a file").expect("a file");
     let server = Server::serve(www.path(), &[]);
     let log = out.path().join("keys");
-    let mut command =
-        fulmar(&["get", "-q", "--insecure", "-o", out.path().to_str().expect("a path"), &server.url("/a")]);
+    let mut command = fulmar(&[
+        "get",
+        "--hq",
+        "-q",
+        "--insecure",
+        "-o",
+        out.path().to_str().expect("a path"),
+        &server.url("/a"),
+    ]);
     command.env("SSLKEYLOGFILE", &log);
     finish(command).succeeded();
     let keys = fs::read_to_string(log).expect("the log");
@@ -153,8 +167,19 @@ fn a_connection_that_falls_silent_ends_by_itself() {
     fs::write(www.path().join("a"), "a file").expect("a file");
     let server = Server::serve(www.path(), &["--idle-timeout", "300ms"]);
     let (url, out_dir) = (server.url("/a"), out.path().to_str().expect("a path"));
-    let get =
-        fulmar(&["get", "-q", "--insecure", "--idle-timeout", "20s", "--hold", "40s", "-o", out_dir, &url]);
+    let get = fulmar(&[
+        "get",
+        "--hq",
+        "-q",
+        "--insecure",
+        "--idle-timeout",
+        "20s",
+        "--hold",
+        "40s",
+        "-o",
+        out_dir,
+        &url,
+    ]);
     let finished = finish(get).succeeded();
     // The smaller of both sides' timeouts counts.
     assert!(finished.took < Duration::from_secs(15), "{:?}", finished.took);
@@ -227,7 +252,7 @@ fn a_file_that_is_replaced_on_the_way_arrives_as_it_was() {
     let size = 300_000_000;
     fs::File::create(&file).and_then(|file| file.set_len(size)).expect("a sparse file");
     let server = Server::serve(www.path(), &[]);
-    let mut get = fulmar(&["get", "-q", "--insecure", "-o", out.path().to_str().expect("a path")]);
+    let mut get = fulmar(&["get", "--hq", "-q", "--insecure", "-o", out.path().to_str().expect("a path")]);
     get.arg(server.url("/a"));
     let get = std::thread::spawn(move || finish(get));
     wait_for_bytes(&out);
@@ -247,7 +272,7 @@ fn a_file_that_is_replaced_on_the_way_arrives_as_it_was() {
 fn get_huge(www: &TestDir, out: &TestDir, server: &Server, options: &[&str]) -> Command {
     let huge = fs::File::create(www.path().join("huge")).expect("a file");
     huge.set_len(64 << 30).expect("a sparse file");
-    let mut get = fulmar(&["get", "-q", "--insecure", "-o", out.path().to_str().expect("a path")]);
+    let mut get = fulmar(&["get", "--hq", "-q", "--insecure", "-o", out.path().to_str().expect("a path")]);
     get.args(options).arg(server.url("/huge")).stderr(Stdio::piped());
     get
 }

@@ -25,7 +25,7 @@ impl Scene {
     }
 
     fn get(&self, arguments: &[&str]) -> Command {
-        let mut command = fulmar(&["get", "-o", self.out.path().to_str().expect("a path")]);
+        let mut command = fulmar(&["get", "--hq", "-o", self.out.path().to_str().expect("a path")]);
         command.args(arguments);
         command
     }
@@ -120,10 +120,10 @@ fn a_name_without_address_is_one_sentence() {
 fn a_directory_that_is_missing_or_not_writable_is_one_sentence() {
     let scene = Scene::new("unwritable");
     let url = scene.server.url("/a");
-    finish(fulmar(&["get", "--insecure", "-o", "/nonexistent", &url])).failed(2, &["/nonexistent"]);
+    finish(fulmar(&["get", "--hq", "--insecure", "-o", "/nonexistent", &url])).failed(2, &["/nonexistent"]);
     // The kernel's file system takes no files of ours, whoever we are.
     #[cfg(target_os = "linux")]
-    finish(fulmar(&["get", "--insecure", "-q", "-o", "/proc/self", &url]))
+    finish(fulmar(&["get", "--hq", "--insecure", "-q", "-o", "/proc/self", &url]))
         .failed(1, &["cannot write /proc/self/a"]);
 }
 

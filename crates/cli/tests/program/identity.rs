@@ -16,12 +16,13 @@ fn a_pin_holds_over_restarts_of_the_server() {
     first.crash();
     let second = Server::serve(www.path(), &["--identity", kept_in]);
     let out_dir = out.path().to_str().expect("a path");
-    finish(fulmar(&["get", "-q", "--pin", &pin, "-o", out_dir, &second.url("/a")])).succeeded();
+    finish(fulmar(&["get", "--hq", "-q", "--pin", &pin, "-o", out_dir, &second.url("/a")])).succeeded();
     assert_eq!(kept.names(), ["cert.pem", "key.pem", "reset.key"]);
     // The certificate can be trusted by its file as well.
     let url = format!("https://localhost:{}/a", second.address.port());
     let cert = kept.path().join("cert.pem");
-    finish(fulmar(&["get", "-q", "--ca", cert.to_str().expect("a path"), "-o", out_dir, &url])).succeeded();
+    finish(fulmar(&["get", "--hq", "-q", "--ca", cert.to_str().expect("a path"), "-o", out_dir, &url]))
+        .succeeded();
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn a_server_that_can_keep_nothing_says_so_and_runs() {
     command.stderr(Stdio::from(fs::File::create(&told).expect("a file")));
     let server = Server::start(command);
     let out_dir = out.path().to_str().expect("a path");
-    finish(fulmar(&["get", "-q", "--pin", &server.fingerprint, "-o", out_dir, &server.url("/a")]))
+    finish(fulmar(&["get", "--hq", "-q", "--pin", &server.fingerprint, "-o", out_dir, &server.url("/a")]))
         .succeeded();
     let told = fs::read_to_string(told).expect("a sentence");
     assert!(told.starts_with("fulmar: the certificate is not kept") && told.lines().count() == 1, "{told}");

@@ -14,7 +14,7 @@ fn a_client_that_is_verbose_tells_what_it_is_connected_to() {
     fs::write(www.path().join("a"), [1; 5_000]).expect("a file");
     let server = Server::serve(www.path(), &["--retry", "always"]);
     let (url, out_dir) = (server.url("/a"), out.path().to_str().expect("a path"));
-    let told = finish(fulmar(&["get", "-v", "--insecure", "-o", out_dir, &url]));
+    let told = finish(fulmar(&["get", "--hq", "-v", "--insecure", "-o", out_dir, &url]));
     let (stdout, stderr) = (told.stdout(), told.stderr());
     assert!(stdout.starts_with("1 file, 5.00 kB in "), "{stdout}");
     assert!(stderr.lines().all(|line| line.starts_with("* ")) && !stderr.contains('\u{1b}'), "{stderr}");
@@ -35,11 +35,11 @@ fn a_client_that_is_verbose_tells_what_it_is_connected_to() {
         assert!(stderr.contains(words), "{words:?} is not in:\n{stderr}");
     }
     let server = Server::serve(www.path(), &[]);
-    let mut other = fulmar(&["get", "-v", "--insecure", "-o", out_dir, &server.url("/a")]);
+    let mut other = fulmar(&["get", "--hq", "-v", "--insecure", "-o", out_dir, &server.url("/a")]);
     other.args(["--versions", "v2,v1", "--initial-version", "v1"]);
     let told = finish(other).stderr();
     assert!(told.contains("QUIC v2, begun in v1"), "{told}");
-    let plain = finish(fulmar(&["get", "--insecure", "-o", out_dir, &url])).succeeded();
+    let plain = finish(fulmar(&["get", "--hq", "--insecure", "-o", out_dir, &url])).succeeded();
     assert!(plain.stdout().starts_with("1 file, "), "{}", plain.stdout());
 }
 
@@ -52,8 +52,15 @@ fn logs_in_files_have_no_colours_and_show_the_life_of_connections() {
     command.env("RUST_LOG", "fulmar=debug");
     command.stderr(Stdio::from(fs::File::create(&log).expect("a file")));
     let server = Server::start(command);
-    let mut get =
-        fulmar(&["get", "-q", "--insecure", "-o", out.path().to_str().expect("a path"), &server.url("/a")]);
+    let mut get = fulmar(&[
+        "get",
+        "--hq",
+        "-q",
+        "--insecure",
+        "-o",
+        out.path().to_str().expect("a path"),
+        &server.url("/a"),
+    ]);
     get.env("RUST_LOG", "fulmar=debug");
     let client = finish(get).stderr();
     assert_eq!(server.interrupt(), Some(0));
@@ -73,7 +80,8 @@ fn failures_are_told_when_they_happen_and_have_an_object() {
     let huge = fs::File::create(www.path().join("huge")).expect("a file");
     huge.set_len(64 << 30).expect("a sparse file");
     let server = Server::serve(www.path(), &[]);
-    let mut get = fulmar(&["get", "--json", "--insecure", "-o", out.path().to_str().expect("a path")]);
+    let mut get =
+        fulmar(&["get", "--hq", "--json", "--insecure", "-o", out.path().to_str().expect("a path")]);
     get.args([server.url("/huge"), server.url("/missing")]);
     let mut get = get.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let mut line = String::new();
@@ -104,8 +112,14 @@ fn a_download_ends_with_its_last_line() {
     fs::write(www.path().join("a"), "a file").expect("a file");
     let server = Server::serve(www.path(), &[]);
     let after_last_line = || {
-        let mut get =
-            fulmar(&["get", "--insecure", "-o", out.path().to_str().expect("a path"), &server.url("/a")]);
+        let mut get = fulmar(&[
+            "get",
+            "--hq",
+            "--insecure",
+            "-o",
+            out.path().to_str().expect("a path"),
+            &server.url("/a"),
+        ]);
         let mut get = get.stdout(Stdio::piped()).spawn().expect("the program starts");
         let mut line = String::new();
         BufReader::new(get.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");

@@ -21,3 +21,4 @@ mod stuck;
 mod test_dir;
 mod watch;
 mod web;
+mod web_get;

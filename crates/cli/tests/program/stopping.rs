@@ -33,7 +33,7 @@ fn begin(name: &str, size: u64, options: &[&str]) -> (TestDir, Server, JoinHandl
 }
 
 fn get(server: &Server, out: &Path) -> JoinHandle<Finished> {
-    let mut get = fulmar(&["get", "-q", "--insecure", "-o", out.to_str().expect("a path")]);
+    let mut get = fulmar(&["get", "--hq", "-q", "--insecure", "-o", out.to_str().expect("a path")]);
     get.arg(server.url("/a"));
     spawn(move || finish(get))
 }
@@ -78,7 +78,7 @@ fn each_request_has_a_line() {
     let mut server = Server::serve(www.path(), &[]);
     let out_dir = out.path().to_str().expect("a path");
     for (path, status, bytes) in [("/a%20b", 200, 5_000), ("/gone", 404, 0), ("/../x", 400, 0)] {
-        let _ = finish(fulmar(&["get", "-q", "--insecure", "-o", out_dir, &server.url(path)]));
+        let _ = finish(fulmar(&["get", "--hq", "-q", "--insecure", "-o", out_dir, &server.url(path)]));
         let line = server.next_object();
         assert_eq!((&line["kind"], &line["path"]), (&"request".into(), &path.into()), "{line}");
         assert_eq!((&line["status"], &line["bytes"]), (&status.into(), &bytes.into()), "{line}");

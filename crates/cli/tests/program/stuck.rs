@@ -57,7 +57,7 @@ fn what_a_connection_does_not_bring_is_fetched_over_another_one() {
     let (server, connections) = start(1);
     let out = TestDir::new("stuck");
     let urls = ["a", "b"].map(|name| format!("https://{server}/{name}"));
-    let mut get = fulmar(&["get", "--insecure", "-o", out.path().to_str().expect("a path")]);
+    let mut get = fulmar(&["get", "--hq", "--insecure", "-o", out.path().to_str().expect("a path")]);
     get.args(&urls);
     let finished = finish(get);
     assert_eq!(connections.load(Ordering::Relaxed), 2, "{}", finished.stderr());

@@ -84,7 +84,7 @@ fn both_ends_write_qlog_that_is_drawn() {
     let dir = logs.path().to_str().expect("a path");
     let server = Server::serve(www.path(), &["--qlog", dir]);
     let mut command =
-        fulmar(&["get", "--insecure", "-o", out.path().to_str().expect("a path"), &server.url("/f")]);
+        fulmar(&["get", "--hq", "--insecure", "-o", out.path().to_str().expect("a path"), &server.url("/f")]);
     command.env("QLOGDIR", dir);
     finish(command).succeeded();
     assert_eq!(server.interrupt(), Some(0));
@@ -125,7 +125,7 @@ fn a_server_tells_its_figures() {
     let metrics = format!("127.0.0.1:{port}");
     let server = Server::serve(www.path(), &["--metrics", &metrics]);
     let command =
-        fulmar(&["get", "--insecure", "-o", out.path().to_str().expect("a path"), &server.url("/f")]);
+        fulmar(&["get", "--hq", "--insecure", "-o", out.path().to_str().expect("a path"), &server.url("/f")]);
     finish(command).succeeded();
     let ask = |path: &str| {
         let mut stream = TcpStream::connect(&metrics).expect("it listens");

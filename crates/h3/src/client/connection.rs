@@ -61,6 +61,12 @@ impl ClientConnection {
         !state.is_over && !state.is_going_away && self.shared.quic.close_reason().is_none()
     }
 
+    /// Whether requests leave as early data now: the handshake is not complete.
+    pub(super) fn is_early(&self) -> bool {
+        let quic = &self.shared.quic;
+        quic.early_data() == fulmar::EarlyData::Offered && quic.handshake_time().is_none()
+    }
+
     /// The connection of the transport.
     #[must_use]
     pub fn quic(&self) -> &fulmar::Connection {

@@ -1,0 +1,303 @@
+//! `fulmar get` over HTTP/3, and over HTTP/2 and HTTP/1.1 where UDP does not come through.
+
+mod clients;
+mod exchange;
+mod redirect;
+mod request;
+mod sink;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use self::clients::Clients;
+use self::exchange::{Done, Exchange};
+use self::request::Asked;
+use super::{ASK_AFTER, CLEANUP_MAX, Item, Url, local_names, sessions};
+use crate::args::GetArgs;
+use crate::duration::Span;
+use crate::failure::{EXIT_FAILURE, Failure};
+use crate::net::{self, Transport};
+use crate::progress::Bars;
+use crate::qlog;
+use crate::report::{self, Output};
+use crate::signal::interrupted;
+use crate::size::{Rate, Size};
+
+/// The exit codes of curl that have a meaning here.
+mod exit {
+    pub(crate) const NO_ADDRESS: u8 = 6;
+    pub(crate) const NOT_CONNECTED: u8 = 7;
+    pub(crate) const CUT: u8 = 18;
+    pub(crate) const STATUS: u8 = 22;
+    pub(crate) const TOO_LATE: u8 = 28;
+    pub(crate) const REDIRECTS: u8 = 47;
+    pub(crate) const BROKEN: u8 = 56;
+    pub(crate) const CERTIFICATE: u8 = 60;
+}
+
+/// What all transfers have in common.
+struct Job {
+    args: GetArgs,
+    asked: Asked,
+    clients: Clients,
+    output: Output,
+    bars: Bars,
+    place: Place,
+}
+
+/// Where to write to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Stdout,
+    Directory(PathBuf),
+    File(PathBuf),
+}
+
+impl Place {
+    /// What `-o` names.
+    fn of(args: &GetArgs) -> Result<Self, Failure> {
+        let out = &args.out;
+        let place = match out {
+            _ if out.as_os_str() == "-" => Self::Stdout,
+            _ if out.is_dir() => Self::Directory(out.clone()),
+            // Only what ends in a separator is surely meant to be one.
+            _ if out.to_string_lossy().ends_with('/') => {
+                return Err(Failure::Usage(format!("{} is no directory", out.display())));
+            }
+            _ => Self::File(out.clone()),
+        };
+        match place {
+            Self::File(_) if args.urls.len() > 1 => {
+                Err(Failure::Usage(format!("several files need a directory, and {} is none", out.display())))
+            }
+            Self::File(_) | Self::Stdout if args.http.remote_name => {
+                Err(Failure::Usage("-O takes the name of the URL, and -o names another one".to_owned()))
+            }
+            Self::Stdout if args.http.continue_at.is_some() => {
+                Err(Failure::Usage("-C goes on with a file, and -o - writes none".to_owned()))
+            }
+            place => Ok(place),
+        }
+    }
+
+    /// The file for an item; none for standard output.
+    fn file(&self, item: &Item) -> Option<PathBuf> {
+        match self {
+            Self::Stdout => None,
+            Self::Directory(directory) => Some(directory.join(&item.name)),
+            Self::File(file) => Some(file.clone()),
+        }
+    }
+}
+
+/// A URL that was fetched, for `--json`.
+#[derive(Debug, Serialize)]
+struct Fetched<'a> {
+    kind: &'static str,
+    url: String,
+    /// Where it was found in the end.
+    final_url: String,
+    file: Option<&'a Path>,
+    status: u16,
+    version: String,
+    bytes: u64,
+    /// How much of the file was there before.
+    resumed_at: u64,
+    duration_s: f64,
+    timing: Timing,
+}
+
+/// Seconds since the first attempt for the last request began, but for the total.
+#[derive(Debug, Serialize)]
+struct Timing {
+    dns_s: f64,
+    handshake_s: f64,
+    first_byte_s: f64,
+    total_s: f64,
+    is_reused: bool,
+    is_early: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    kind: &'static str,
+    files: u64,
+    missing: usize,
+    bytes: u64,
+    duration_s: f64,
+}
+
+/// Fetches all URLs.
+pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
+    let place = Place::of(&args)?;
+    if output.is_json() && (place == Place::Stdout || args.http.head) {
+        return Err(Failure::Usage("--json and the response cannot both go to standard output".to_owned()));
+    }
+    let items = plan(&args, &place)?;
+    let asked = Asked::from_args(&args.http)?;
+    let bars = Bars::new(output.wants_bars() && !args.quiet);
+    let logs = args.qlog.start()?;
+    let store = sessions::load(args.session.as_deref())?;
+    let mut transport = args.transport.clone();
+    transport.keep_alive = transport.keep_alive.or(Some(ASK_AFTER));
+    let transport = Transport::from_args(&transport)?.with_logs(logs.clone());
+    let runtime = net::runtime()?;
+    let session = args.session.clone();
+    let result = runtime.block_on(async {
+        let clients = Clients::new(&args, transport, store.clone())?;
+        let job = Arc::new(Job { args, asked, clients, output, bars: bars.clone(), place });
+        let result = tokio::select! {
+            result = fetch_all(&job, items) => result,
+            result = interrupted() => {
+                Err(result.map_or_else(Failure::io("cannot wait for signals"), |()| Failure::Interrupted))
+            }
+        };
+        job.clients.close().await;
+        result
+    });
+    bars.clear();
+    runtime.shutdown_timeout(CLEANUP_MAX);
+    qlog::finish(logs, output);
+    let saved = sessions::save(session.as_deref(), &store);
+    result.and(saved)
+}
+
+fn plan(args: &GetArgs, place: &Place) -> Result<Vec<Item>, Failure> {
+    let urls = args.urls.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>();
+    let urls = urls.map_err(Failure::Usage)?;
+    let names = match place {
+        Place::Directory(_) if !args.http.head => local_names(&urls)
+            .map_err(|why| Failure::Usage(format!("{why}: name a file with -o, or - for standard output")))?,
+        _ => urls.iter().map(Url::to_string).collect(),
+    };
+    Ok(urls.into_iter().zip(names).map(|(url, name)| Item { url, name }).collect())
+}
+
+/// Fetches some at a time. Failures are told as they happen.
+async fn fetch_all(job: &Arc<Job>, items: Vec<Item>) -> Result<(), Failure> {
+    let start = Instant::now();
+    // On standard output they come one after the other, as they were named.
+    let in_a_row = job.place == Place::Stdout || job.args.http.head;
+    let at_once = if in_a_row { 1 } else { usize::from(job.args.http.parallel).min(items.len()) };
+    let waiting = Arc::new(Mutex::new(VecDeque::from(items)));
+    let mut workers = JoinSet::new();
+    for _ in 0..at_once {
+        let (job, waiting) = (Arc::clone(job), Arc::clone(&waiting));
+        workers.spawn(async move {
+            let mut total = Total::default();
+            loop {
+                let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                let Some(item) = next else { return total };
+                match fetch(&job, &item).await {
+                    Ok(bytes) => (total.files, total.bytes) = (total.files + 1, total.bytes + bytes),
+                    Err(failure) => {
+                        job.output.complain_of(&failure, Some(item.url.to_string()));
+                        total.missing += 1;
+                        total.exit.get_or_insert(failure.exit_code());
+                    }
+                }
+            }
+        });
+    }
+    let mut total = Total::default();
+    while let Some(part) = workers.join_next().await {
+        total.add(part.map_err(|_| Failure::Thread("download"))?);
+    }
+    job.bars.clear();
+    summarise(job, &total, start.elapsed());
+    match total.exit {
+        Some(exit) => Err(Failure::AlreadyTold { sentences: total.missing, missing: total.missing, exit }),
+        None => Ok(()),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Total {
+    files: u64,
+    bytes: u64,
+    missing: usize,
+    exit: Option<u8>,
+}
+
+impl Total {
+    fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.bytes += other.bytes;
+        self.missing += other.missing;
+        self.exit = self.exit.or(other.exit);
+    }
+}
+
+/// Fetches one URL, tells of it, and returns how many bytes came.
+async fn fetch(job: &Job, item: &Item) -> Result<u64, Failure> {
+    let start = Instant::now();
+    let mut exchange = Exchange::new(job, item);
+    let done = match job.args.http.max_time {
+        None => exchange.run().await,
+        Some(time) => tokio::time::timeout(time, exchange.run()).await.unwrap_or_else(|_| {
+            Err(Failure::Http {
+                what: item.url.to_string(),
+                why: format!("it was not there within {} (--max-time)", Span(time)),
+                exit: exit::TOO_LATE,
+            })
+        }),
+    };
+    drop(exchange);
+    let done = done?;
+    tell(job, item, &done, start.elapsed());
+    Ok(done.bytes)
+}
+
+fn tell(job: &Job, item: &Item, done: &Done, duration: Duration) {
+    let file = job.place.file(item);
+    if file.is_some() && !job.args.http.head {
+        job.bars.finished(&item.name, done.resumed_at + done.bytes);
+    }
+    if job.output.is_json() {
+        let seconds = |time: Duration| time.as_secs_f64();
+        let timing = Timing {
+            dns_s: seconds(done.info.resolved_in),
+            handshake_s: seconds(done.info.connected_in),
+            first_byte_s: seconds(done.first_byte),
+            total_s: seconds(duration),
+            is_reused: done.info.is_reused,
+            is_early: done.info.is_early,
+        };
+        let fetched = Fetched {
+            kind: "file",
+            url: item.url.to_string(),
+            final_url: done.url.to_string(),
+            file: file.as_deref(),
+            status: done.status.as_u16(),
+            version: format!("{:?}", done.version),
+            bytes: done.bytes,
+            resumed_at: done.resumed_at,
+            duration_s: seconds(duration),
+            timing,
+        };
+        job.output.print(&fetched, String::new);
+    }
+}
+
+fn summarise(job: &Job, total: &Total, duration: Duration) {
+    let is_silent = job.args.quiet || job.place == Place::Stdout || job.args.http.head;
+    if is_silent && !job.output.is_json() {
+        return;
+    }
+    let &Total { files, bytes, missing, .. } = total;
+    let summary = Summary { kind: "summary", files, missing, bytes, duration_s: duration.as_secs_f64() };
+    job.output.print(&summary, || {
+        let files = report::counted(files, "file");
+        format!("{files}, {} in {} ({})", Size(bytes), Span(duration), Rate { bytes, duration })
+    });
+}
+
+/// A failure that is of no kind of its own.
+fn other(what: String, why: String) -> Failure {
+    Failure::Http { what, why, exit: EXIT_FAILURE }
+}

@@ -1,0 +1,118 @@
+//! The clients of HTTP, one for each server, and what their errors mean to the user.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fulmar::{Endpoint, SessionStore};
+use fulmar_h3::{Client, Error};
+
+use super::exit;
+use crate::args::{Cipher, GetArgs, TrustArgs};
+use crate::authority::Authority;
+use crate::failure::Failure;
+use crate::get::Url;
+use crate::net::{Transport, web_client, web_endpoint};
+use crate::tls::Refusal;
+
+/// How long the end of the program may be put off to tell the servers of it.
+const FAREWELL_MAX: Duration = Duration::from_millis(100);
+
+/// A client for each server, so that a refused certificate is known to be its.
+pub(super) struct Clients {
+    endpoint: Endpoint,
+    trust: TrustArgs,
+    cipher: Option<Cipher>,
+    transport: Transport,
+    sessions: Arc<SessionStore>,
+    http3_only: bool,
+    made: Mutex<BTreeMap<Authority, (Client, Refusal)>>,
+}
+
+impl Clients {
+    /// Opens the socket. Needs a runtime.
+    pub(super) fn new(
+        args: &GetArgs,
+        transport: Transport,
+        sessions: Arc<SessionStore>,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            endpoint: web_endpoint(&transport)?,
+            trust: args.trust.clone(),
+            cipher: args.cipher,
+            transport,
+            sessions,
+            http3_only: args.http.http3_only,
+            made: Mutex::default(),
+        })
+    }
+
+    /// The client for a server.
+    pub(super) fn of(&self, server: &Authority) -> Result<(Client, Refusal), Failure> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = made.get(server) {
+            return Ok(client.clone());
+        }
+        let (endpoint, sessions) = (self.endpoint.clone(), Arc::clone(&self.sessions));
+        let client =
+            web_client(&self.trust, self.cipher, &self.transport, endpoint, sessions, self.http3_only)?;
+        made.insert(server.clone(), client.clone());
+        Ok(client)
+    }
+
+    /// Closes all connections.
+    pub(super) async fn close(&self) {
+        let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
+        let _ = tokio::time::timeout(FAREWELL_MAX, async {
+            for (client, _) in made.into_values() {
+                client.close().await;
+            }
+        })
+        .await;
+    }
+}
+
+/// An error in the user's terms, with what to do.
+pub(super) fn judge(error: &Error, refusal: &Refusal, url: &Url) -> Failure {
+    let peer = &url.authority;
+    let (exit, why) = match error {
+        _ if refusal.reason().is_some() => {
+            let why = refusal.reason().unwrap_or_default();
+            (exit::CERTIFICATE, format!("the certificate of {peer} was refused: {why}"))
+        }
+        Error::Resolve(error) => (exit::NO_ADDRESS, format!("{} has no address: {error}", peer.host)),
+        Error::Unreachable { quic, tcp } => (
+            exit::NOT_CONNECTED,
+            format!(
+                "{peer} cannot be reached, neither by QUIC ({quic}) nor by TCP ({}); is a server there?",
+                cause(tcp)
+            ),
+        ),
+        Error::Connection(error) if is_before_handshake(error) => (
+            exit::NOT_CONNECTED,
+            format!("{peer} cannot be reached by QUIC: {error} (TCP is tried without --http3-only)"),
+        ),
+        Error::Connect(error) => (exit::NOT_CONNECTED, format!("{peer} cannot be reached: {error}")),
+        Error::Body(error) => (crate::failure::EXIT_FAILURE, format!("what was to be sent failed: {error}")),
+        Error::Reset(_) => (exit::BROKEN, format!("{error} (--retry tries again)")),
+        error => (exit::BROKEN, error.to_string()),
+    };
+    Failure::Http { what: url.to_string(), why, exit }
+}
+
+/// What went wrong over TCP, without the words that say so.
+fn cause(error: &Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("over TCP: ").map(str::to_owned).unwrap_or(text)
+}
+
+fn is_before_handshake(error: &fulmar::ConnectionError) -> bool {
+    use fulmar::ConnectionError;
+    matches!(
+        error,
+        ConnectionError::HandshakeTimedOut
+            | ConnectionError::Refused
+            | ConnectionError::VersionMismatch
+            | ConnectionError::Tls(_)
+    )
+}

@@ -1,0 +1,364 @@
+//! One URL: requests until it is there, and what comes of them.
+
+use std::time::{Duration, Instant};
+
+use fulmar_h3::{Body, ConnectionInfo};
+use http::header::{self, HeaderValue};
+use http::{HeaderMap, Method, Response, StatusCode, Version};
+use indicatif::ProgressBar;
+use tokio::time::sleep;
+
+use super::clients::judge;
+use super::sink::{Sink, Writing};
+use super::{Item, Job, exit, other, redirect};
+use crate::duration::Span;
+use crate::failure::Failure;
+use crate::get::Url;
+use crate::size::Size;
+use crate::tls::Refusal;
+
+/// How often a server may send on.
+const REDIRECTS_MAX: u32 = 20;
+/// How much is collected before it is written, in bytes: enough that the way to another thread and back does not count.
+const BATCH_BYTES: usize = 256 << 10;
+/// The first pause before another attempt, and the longest, also if the server asks for a longer one.
+const PAUSE_FIRST: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(600);
+
+/// A URL that is fetched.
+pub(super) struct Exchange<'a> {
+    job: &'a Job,
+    item: &'a Item,
+    sink: Option<Sink>,
+    /// Of what the sink has a part.
+    validator: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) url: Url,
+    pub(super) status: StatusCode,
+    pub(super) version: Version,
+    pub(super) info: ConnectionInfo,
+    pub(super) first_byte: Duration,
+    pub(super) bytes: u64,
+    pub(super) resumed_at: u64,
+}
+
+/// Why an attempt has failed, and when another one may succeed.
+struct Setback {
+    failure: Failure,
+    /// None where it is of no use.
+    again: Option<Duration>,
+}
+
+impl From<Failure> for Setback {
+    fn from(failure: Failure) -> Self {
+        let may_pass = matches!(
+            failure,
+            Failure::Http { exit: exit::NOT_CONNECTED | exit::CUT | exit::BROKEN | exit::NO_ADDRESS, .. }
+        );
+        Self { failure, again: may_pass.then_some(Duration::ZERO) }
+    }
+}
+
+impl<'a> Exchange<'a> {
+    pub(super) fn new(job: &'a Job, item: &'a Item) -> Self {
+        Self { job, item, sink: None, validator: None }
+    }
+
+    /// Fetches it, and tries again as often as the user wants. Nothing half-written gets the name of the file.
+    pub(super) async fn run(&mut self) -> Result<Done, Failure> {
+        let mut retries = 0;
+        loop {
+            let Setback { failure, again } = match self.attempt().await {
+                Ok(done) => return Ok(done),
+                Err(setback) => setback,
+            };
+            let again =
+                again.filter(|_| retries < self.job.args.http.retry && self.job.asked.is_repeatable());
+            let Some(asked_for) = again else { return Err(failure) };
+            let pause = asked_for.max(PAUSE_FIRST.saturating_mul(1 << retries.min(16))).min(PAUSE_MAX);
+            retries += 1;
+            self.job.output.note(&format!("{failure}; attempt {} follows in {}", retries + 1, Span(pause)));
+            sleep(pause).await;
+        }
+    }
+
+    async fn attempt(&mut self) -> Result<Done, Setback> {
+        let job = self.job;
+        // The file comes first: where it cannot be written, there is no use in asking for it.
+        if self.sink.is_none() && !job.args.http.head {
+            let resume = job.args.http.continue_at.is_some();
+            let (sink, validator) = Sink::open(job.place.file(self.item), resume)?;
+            (self.sink, self.validator) = (Some(sink), validator);
+        }
+        let start = Instant::now();
+        let (mut url, mut method, mut has_content) = (self.item.url.clone(), job.asked.method.clone(), true);
+        for _ in 0..=REDIRECTS_MAX {
+            let (response, refusal) = self.ask(&url, &method, has_content).await?;
+            let next = redirect::next_method(response.status(), &method);
+            let (Some(next), Some(target)) = (next, redirect::target(&url, response.headers())) else {
+                let first_byte = start.elapsed();
+                return self.take(url, &method, response, first_byte, &refusal).await;
+            };
+            if !job.args.http.location {
+                if job.args.http.head {
+                    return self.take(url, &method, response, start.elapsed(), &refusal).await;
+                }
+                let why = format!(
+                    "the server answered {}: it has moved to {} (-L goes there)",
+                    response.status(),
+                    printable(response.headers().get(header::LOCATION)),
+                );
+                return Err(Failure::Http { what: url.to_string(), why, exit: exit::STATUS }.into());
+            }
+            let target = target.map_err(|why| {
+                other(url.to_string(), format!("it has moved to where nothing can be got: {why}"))
+            })?;
+            has_content &= next == method;
+            (url, method) = (target, next);
+        }
+        let why = format!("the server sent on more than {REDIRECTS_MAX} times");
+        Err(Failure::Http { what: self.item.url.to_string(), why, exit: exit::REDIRECTS }.into())
+    }
+
+    async fn ask(
+        &self,
+        url: &Url,
+        method: &Method,
+        has_content: bool,
+    ) -> Result<(Response<Body>, Refusal), Failure> {
+        let job = self.job;
+        let is_home = url.authority == self.item.url.authority;
+        let mut request = job.asked.request(method, url, has_content, is_home)?;
+        let held = self.sink.as_ref().map_or(0, Sink::len);
+        if let Some(validator) = self.validator.as_deref().and_then(|text| HeaderValue::from_str(text).ok())
+            && held > 0
+            && *method == Method::GET
+        {
+            let range = HeaderValue::from_str(&format!("bytes={held}-"));
+            request.headers_mut().extend(range.ok().map(|range| (header::RANGE, range)));
+            request.headers_mut().insert(header::IF_RANGE, validator);
+        }
+        job.output.narrate(|| told(&format!("> {method} {url}"), request.headers(), '>'));
+        let (client, refusal) = job.clients.of(&url.authority)?;
+        let response = client.request(request).await.map_err(|error| judge(&error, &refusal, url))?;
+        let status = format!("< {:?} {}", response.version(), response.status());
+        job.output.narrate(|| told(&status, response.headers(), '<'));
+        Ok((response, refusal))
+    }
+
+    /// Takes a response to its end.
+    async fn take(
+        &mut self,
+        url: Url,
+        method: &Method,
+        response: Response<Body>,
+        first_byte: Duration,
+        refusal: &Refusal,
+    ) -> Result<Done, Setback> {
+        let (parts, body) = response.into_parts();
+        let Some(&info) = parts.extensions.get::<ConnectionInfo>() else {
+            return Err(other(url.to_string(), "nothing is known of the connection".to_owned()).into());
+        };
+        let mut done = Done {
+            url,
+            status: parts.status,
+            version: parts.version,
+            info,
+            first_byte,
+            bytes: 0,
+            resumed_at: 0,
+        };
+        if self.job.args.http.head {
+            let head = format!("{:?} {}\n{}", parts.version, parts.status, lines(&parts.headers));
+            self.job.output.print(&(), || head);
+            return Ok(done);
+        }
+        let held = self.sink.as_ref().map_or(0, Sink::len);
+        let is_rest = parts.status == StatusCode::PARTIAL_CONTENT && held > 0;
+        if parts.status == StatusCode::RANGE_NOT_SATISFIABLE && held > 0 {
+            return self.on_no_rest(done, held, &parts.headers).await;
+        }
+        if parts.status.is_client_error() || parts.status.is_server_error() {
+            return Err(refused(&done.url, parts.status, &parts.headers));
+        }
+        let sink = self.sink.as_mut().ok_or(Failure::Thread("disk"))?;
+        if is_rest {
+            if range_start(&parts.headers) != Some(held) {
+                sink.begin_anew(None)?;
+                self.validator = None;
+                let why = "the server sent another part than was asked for (it is asked for all of it next)";
+                return Err(Failure::Http {
+                    what: done.url.to_string(),
+                    why: why.to_owned(),
+                    exit: exit::CUT,
+                }
+                .into());
+            }
+            done.resumed_at = held;
+        } else {
+            self.validator = validator(&parts.headers).filter(|_| *method == Method::GET);
+            sink.begin_anew(self.validator.as_deref())?;
+        }
+        let expected = content_length(&parts.headers).filter(|_| *method != Method::HEAD);
+        self.receive(&mut done, body, expected, refusal).await?;
+        Ok(done)
+    }
+
+    /// There is no rest: what is here is all of it, or part of something that is no more.
+    async fn on_no_rest(&mut self, done: Done, held: u64, headers: &HeaderMap) -> Result<Done, Setback> {
+        let mut sink = self.sink.take().ok_or(Failure::Thread("disk"))?;
+        if headers.get(header::CONTENT_RANGE).is_some_and(|range| range == format!("bytes */{held}").as_str())
+        {
+            sink.commit().await?;
+            return Ok(Done { resumed_at: held, ..done });
+        }
+        sink.begin_anew(None)?;
+        self.validator = None;
+        self.sink = Some(sink);
+        let why =
+            "what is here is no part of what the server has now; it is asked for all of it next".to_owned();
+        Err(Failure::Http { what: done.url.to_string(), why, exit: exit::CUT }.into())
+    }
+
+    async fn receive(
+        &mut self,
+        done: &mut Done,
+        mut body: Body,
+        expected: Option<u64>,
+        refusal: &Refusal,
+    ) -> Result<(), Failure> {
+        let bar = match expected {
+            Some(len) => self.job.bars.download(&self.item.name, done.resumed_at, done.resumed_at + len),
+            None => self.job.bars.open_ended(&self.item.name),
+        };
+        let received = self.copy(done, &mut body, &bar).await;
+        bar.finish_and_clear();
+        let hint = || match &self.job.args.http.continue_at {
+            Some(_) => " (what came is kept: the same command goes on there)",
+            None => " (--retry tries again, -C - goes on where it was cut)",
+        };
+        let cut =
+            |why: String| Failure::Http { what: done.url.to_string(), why: why + hint(), exit: exit::CUT };
+        match received {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let came = Size(done.bytes);
+                return Err(match judge(&error, refusal, &done.url) {
+                    Failure::Http { why, .. } => cut(format!("the body was cut after {came}: {why}")),
+                    failure => failure,
+                });
+            }
+            Err(failure) => return Err(failure),
+        }
+        if let Some(expected) = expected.filter(|expected| *expected != done.bytes) {
+            return Err(cut(format!("the body was cut: {} of {expected} bytes came", done.bytes)));
+        }
+        self.sink.take().ok_or(Failure::Thread("disk"))?.commit().await
+    }
+
+    /// Writes the body, one batch while the next one comes. The inner error is that of the body.
+    ///
+    /// The bytes are copied to batches: to write them as many small slices costs the kernel several times what that does.
+    async fn copy(
+        &mut self,
+        done: &mut Done,
+        body: &mut Body,
+        bar: &ProgressBar,
+    ) -> Result<Result<(), fulmar_h3::Error>, Failure> {
+        let start = Instant::now();
+        let mut batch = Vec::new();
+        let mut writing: Option<Writing> = None;
+        let ended = loop {
+            let data = match body.data().await {
+                Ok(Some(data)) => data,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            batch.extend_from_slice(&data);
+            done.bytes += data.len() as u64;
+            bar.inc(data.len() as u64);
+            // What is shown to a person is shown at once.
+            if batch.len() >= BATCH_BYTES || matches!(self.sink, Some(Sink::Stdout)) {
+                batch = self.write(&mut writing, batch).await?;
+            }
+            if let Some(rate) = self.job.args.http.limit_rate {
+                let due = Duration::from_secs_f64(done.bytes as f64 / rate as f64);
+                sleep(due.saturating_sub(start.elapsed())).await;
+            }
+        };
+        if !batch.is_empty() {
+            self.write(&mut writing, batch).await?;
+        }
+        if let Some(writing) = writing {
+            self.sink = Some(writing.finish().await?.0);
+        }
+        Ok(ended)
+    }
+
+    /// Writes a batch when the one before it is written, and returns what the next one goes to.
+    async fn write(&mut self, writing: &mut Option<Writing>, batch: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        let (sink, mut spare) = match (writing.take(), self.sink.take()) {
+            (Some(writing), _) => writing.finish().await?,
+            (None, Some(sink)) => (sink, Vec::new()),
+            (None, None) => return Err(Failure::Thread("disk")),
+        };
+        *writing = Some(sink.write(batch));
+        spare.clear();
+        Ok(spare)
+    }
+}
+
+/// The server refuses.
+fn refused(url: &Url, status: StatusCode, headers: &HeaderMap) -> Setback {
+    let hint = match status {
+        StatusCode::UNAUTHORIZED => " (-H 'Authorization: ..' tells it who asks)",
+        StatusCode::NOT_FOUND => " (it has nothing of that name)",
+        StatusCode::METHOD_NOT_ALLOWED => " (-X names another method)",
+        _ => "",
+    };
+    let why = format!("the server answered {status}{hint}");
+    let pause = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let may_pass = matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504);
+    Setback {
+        failure: Failure::Http { what: url.to_string(), why, exit: exit::STATUS },
+        again: may_pass.then(|| Duration::from_secs(pause.unwrap_or(0))),
+    }
+}
+
+/// What names this version of what was asked for, if a later request can rely on it (RFC 9110 §13.1.5).
+fn validator(headers: &HeaderMap) -> Option<String> {
+    let strong = headers.get(header::ETAG).filter(|tag| !tag.as_bytes().starts_with(b"W/"));
+    let named = strong.or_else(|| headers.get(header::LAST_MODIFIED))?;
+    named.to_str().ok().map(str::to_owned)
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Where the part begins that came: `bytes 100-199/200`.
+fn range_start(headers: &HeaderMap) -> Option<u64> {
+    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
+    range.strip_prefix("bytes ")?.split('-').next()?.parse().ok()
+}
+
+fn lines(headers: &HeaderMap) -> String {
+    let line =
+        |(name, value): (&header::HeaderName, &HeaderValue)| format!("{name}: {}\n", printable(Some(value)));
+    headers.iter().map(line).collect()
+}
+
+fn told(first: &str, headers: &HeaderMap, mark: char) -> String {
+    let fields: String = lines(headers).lines().map(|line| format!("\n{mark} {line}")).collect();
+    format!("{first}{fields}")
+}
+
+/// Text of a peer, which steers no terminal.
+fn printable(value: Option<&HeaderValue>) -> String {
+    let text = String::from_utf8_lossy(value.map_or(b"", HeaderValue::as_bytes));
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

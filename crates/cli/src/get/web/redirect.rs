@@ -1,0 +1,92 @@
+//! Where a server says that something has moved to.
+
+use http::{HeaderMap, Method, StatusCode, header};
+
+use crate::get::Url;
+
+/// The URL that a `Location` names, seen from the one that was asked for (RFC 9110 §10.2.2, RFC 3986 §5.2).
+pub(super) fn target(base: &Url, headers: &HeaderMap) -> Option<Result<Url, String>> {
+    let location = headers.get(header::LOCATION)?.to_str().ok()?.trim();
+    let authority = base.to_string();
+    let origin = &authority[..authority.len() - base.target.len()];
+    let path = base.path();
+    let scheme_end = location.find(':').filter(|end| !location[..*end].contains(['/', '?', '#']));
+    Some(Url::parse(&match location {
+        _ if scheme_end.is_some() => location.to_owned(),
+        _ if location.starts_with("//") => format!("https:{location}"),
+        _ if location.starts_with('/') => format!("{origin}{}", without_dots(location)),
+        "" => format!("{origin}{}", base.target),
+        _ if location.starts_with('?') => format!("{origin}{path}{location}"),
+        _ if location.starts_with('#') => format!("{origin}{}", base.target),
+        _ => {
+            let folder = &path[..=path.rfind('/').unwrap_or(0)];
+            format!("{origin}{}", without_dots(&format!("{folder}{location}")))
+        }
+    }))
+}
+
+/// Takes `.` and `..` out of the path (RFC 3986 §5.2.4).
+fn without_dots(target: &str) -> String {
+    let end = target.find(['?', '#']).unwrap_or(target.len());
+    let (path, rest) = target.split_at(end);
+    let mut segments: Vec<&str> = Vec::new();
+    let mut is_folder = false;
+    for segment in path.split('/').skip(1) {
+        is_folder = matches!(segment, "." | "..");
+        match segment {
+            "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    let slash = if is_folder && !segments.is_empty() { "/" } else { "" };
+    format!("/{}{slash}{rest}", segments.join("/"))
+}
+
+/// The method of the next request, if this status sends on (RFC 9110 §15.4): what was posted goes on as a GET, as browsers do it.
+pub(super) fn next_method(status: StatusCode, method: &Method) -> Option<Method> {
+    match status.as_u16() {
+        301 | 302 if *method == Method::POST => Some(Method::GET),
+        303 if *method != Method::HEAD => Some(Method::GET),
+        301 | 302 | 303 | 307 | 308 => Some(method.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_is_seen_from_the_url_that_was_asked_for() {
+        let base = Url::parse("https://a.example:444/b/c/d?q").expect("a URL");
+        for (location, expected) in [
+            ("https://x.example/y", "https://x.example/y"),
+            ("//x.example/y", "https://x.example/y"),
+            ("/y?z", "https://a.example:444/y?z"),
+            ("y", "https://a.example:444/b/c/y"),
+            ("../y", "https://a.example:444/b/y"),
+            ("../../../y/./", "https://a.example:444/y/"),
+            ("?z", "https://a.example:444/b/c/d?z"),
+            ("", "https://a.example:444/b/c/d?q"),
+            ("y:/z", ""),
+            ("http://a.example/", ""),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::LOCATION, location.parse().expect("a value"));
+            let found = target(&base, &headers).expect("a location");
+            assert_eq!(found.map(|url| url.to_string()).unwrap_or_default(), expected, "{location}");
+        }
+        assert!(target(&base, &HeaderMap::new()).is_none());
+    }
+
+    #[test]
+    fn what_was_posted_goes_on_as_a_get() {
+        let next = |status, method| next_method(StatusCode::from_u16(status).expect("a status"), &method);
+        assert_eq!(next(302, Method::POST), Some(Method::GET));
+        assert_eq!(next(303, Method::PUT), Some(Method::GET));
+        assert_eq!(next(307, Method::POST), Some(Method::POST));
+        assert_eq!(next(303, Method::HEAD), Some(Method::HEAD));
+        assert_eq!(next(304, Method::GET), None);
+    }
+}

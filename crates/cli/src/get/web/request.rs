@@ -1,0 +1,231 @@
+//! What is asked of a server.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{self, HeaderName, HeaderValue};
+use http::{HeaderMap, Method, Request};
+use http_body::{Frame, SizeHint};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+use crate::failure::Failure;
+use crate::get::{HttpArgs, Url};
+
+/// How much of a file is read at a time, in bytes, and how many of such pieces wait to be sent.
+const PIECE_BYTES: usize = 64 << 10;
+const PIECES_MAX: usize = 4;
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) method: Method,
+    fields: Vec<(HeaderName, Option<HeaderValue>)>,
+    content: Content,
+}
+
+/// What is sent with a request.
+#[derive(Debug)]
+enum Content {
+    Nothing,
+    Form(Bytes),
+    File(PathBuf),
+    Stdin,
+}
+
+impl Asked {
+    pub(super) fn from_args(args: &HttpArgs) -> Result<Self, Failure> {
+        let content = content(args)?;
+        let method = match (&args.request, &content) {
+            (Some(method), _) => {
+                method.parse().map_err(|_| Failure::Usage(format!("`{method}` is no method of HTTP")))?
+            }
+            (None, _) if args.head => Method::HEAD,
+            (None, Content::Nothing) => Method::GET,
+            (None, Content::Form(_)) => Method::POST,
+            (None, Content::File(_) | Content::Stdin) => Method::PUT,
+        };
+        let fields = args.headers.iter().map(|field| parse_field(field)).collect::<Result<_, _>>()?;
+        Ok(Self { method, fields, content })
+    }
+
+    /// Whether it can be asked for again: what comes from standard input comes once.
+    pub(super) fn is_repeatable(&self) -> bool {
+        !matches!(self.content, Content::Stdin)
+    }
+
+    /// A request; `has_content` is false after a redirection that has made a GET of it, and `is_home` when it goes to the server that
+    /// the user has named.
+    pub(super) fn request(
+        &self,
+        method: &Method,
+        url: &Url,
+        has_content: bool,
+        is_home: bool,
+    ) -> Result<Request<Upload>, Failure> {
+        let mut request = Request::new(if has_content { self.open()? } else { Upload::Full(Bytes::new()) });
+        *request.method_mut() = method.clone();
+        *request.uri_mut() =
+            url.to_string().parse().map_err(|error| Failure::Usage(format!("{url} is no URI: {error}")))?;
+        let len = request.body().len();
+        let headers = request.headers_mut();
+        let agent = concat!("fulmar/", env!("CARGO_PKG_VERSION"));
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
+        if has_content && matches!(self.content, Content::Form(_)) {
+            let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+            headers.insert(header::CONTENT_TYPE, form);
+        }
+        if let Some(len) = len.filter(|_| has_content && !matches!(self.content, Content::Nothing)) {
+            headers.insert(header::CONTENT_LENGTH, len.into());
+        }
+        self.add_fields(headers, is_home);
+        Ok(request)
+    }
+
+    fn add_fields(&self, headers: &mut HeaderMap, is_home: bool) {
+        for (name, _) in &self.fields {
+            headers.remove(name);
+        }
+        for (name, value) in &self.fields {
+            // Nobody else shall learn a secret that was meant for one server.
+            let is_secret = *name == header::AUTHORIZATION || *name == header::COOKIE;
+            if let Some(value) = value
+                && (is_home || !is_secret)
+            {
+                headers.append(name, value.clone());
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Upload, Failure> {
+        Ok(match &self.content {
+            Content::Nothing => Upload::Full(Bytes::new()),
+            Content::Form(bytes) => Upload::Full(bytes.clone()),
+            Content::Stdin => pieces(io::stdin(), None),
+            Content::File(path) => {
+                let unreadable = |error| Failure::io(format!("cannot read {}", path.display()))(error);
+                let file = File::open(path).map_err(unreadable)?;
+                let metadata = file.metadata().map_err(unreadable)?;
+                let len = metadata.is_file().then_some(metadata.len());
+                pieces(file, len)
+            }
+        })
+    }
+}
+
+fn content(args: &HttpArgs) -> Result<Content, Failure> {
+    if let Some(file) = &args.upload_file {
+        return Ok(if file.as_os_str() == "-" { Content::Stdin } else { Content::File(file.clone()) });
+    }
+    if let Some(data) = &args.data_binary {
+        return Ok(Content::Form(read_data(data)?.into()));
+    }
+    if args.data.is_empty() {
+        return Ok(Content::Nothing);
+    }
+    let mut parts = Vec::new();
+    for data in &args.data {
+        let mut part = read_data(data)?;
+        if data.starts_with('@') {
+            part.retain(|byte| !matches!(byte, b'\r' | b'\n'));
+        }
+        parts.push(part);
+    }
+    Ok(Content::Form(parts.join(&b'&').into()))
+}
+
+/// What `--data` names.
+fn read_data(data: &str) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    match data.strip_prefix('@') {
+        None => bytes.extend(data.as_bytes()),
+        Some("-") => {
+            let read = io::stdin().read_to_end(&mut bytes);
+            read.map_err(Failure::io("cannot read standard input"))?;
+        }
+        Some(file) => {
+            let read = std::fs::read(Path::new(file));
+            bytes = read.map_err(Failure::io(format!("cannot read {file}")))?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Parses `Name: value`; without a value the field is not sent.
+fn parse_field(field: &str) -> Result<(HeaderName, Option<HeaderValue>), Failure> {
+    let malformed = || Failure::Usage(format!("`{field}` is no field of a request: write `Name: value`"));
+    let (name, value) = field.split_once(':').ok_or_else(malformed)?;
+    let name: HeaderName = name.trim().parse().map_err(|_| malformed())?;
+    let value = value.trim();
+    let parsed = HeaderValue::from_str(value).map_err(|_| malformed())?;
+    Ok((name, (!value.is_empty()).then_some(parsed)))
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub(super) enum Upload {
+    Full(Bytes),
+    /// Pieces that a thread reads, and how many bytes they are together if that is known.
+    Pieces(mpsc::Receiver<io::Result<Bytes>>, Option<u64>),
+}
+
+/// Reads in a thread, as fast as the pieces are taken.
+fn pieces(mut source: impl Read + Send + 'static, len: Option<u64>) -> Upload {
+    let (sender, receiver) = mpsc::channel(PIECES_MAX);
+    spawn_blocking(move || {
+        loop {
+            let mut piece = vec![0; PIECE_BYTES];
+            let read = source.read(&mut piece);
+            let is_over = matches!(read, Ok(0) | Err(_));
+            let piece = read.map(|count| {
+                piece.truncate(count);
+                Bytes::from(piece)
+            });
+            let is_end = matches!(&piece, Ok(piece) if piece.is_empty());
+            if is_end || sender.blocking_send(piece).is_err() || is_over {
+                return;
+            }
+        }
+    });
+    Upload::Pieces(receiver, len)
+}
+
+impl Upload {
+    fn len(&self) -> Option<u64> {
+        match self {
+            Self::Full(bytes) => Some(bytes.len() as u64),
+            Self::Pieces(_, len) => *len,
+        }
+    }
+}
+
+impl http_body::Body for Upload {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match &mut *self {
+            Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Pieces(pieces, _) => {
+                pieces.poll_recv(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Full(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.len().map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

@@ -1,0 +1,80 @@
+//! Where a response is written to.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::failure::Failure;
+use crate::get::part::PartFile;
+
+/// Where a response is written to, off the thread of the runtime.
+#[derive(Debug)]
+pub(super) enum Sink {
+    Stdout,
+    File(PartFile),
+}
+
+impl Sink {
+    /// What is there of the file, and of what it is a part.
+    pub(super) fn open(file: Option<PathBuf>, resume: bool) -> Result<(Self, Option<String>), Failure> {
+        Ok(match file {
+            None => (Self::Stdout, None),
+            Some(file) if resume => {
+                let (part, validator) = PartFile::resume(file)?;
+                (Self::File(part), validator)
+            }
+            Some(file) => (Self::File(PartFile::create(file)?), None),
+        })
+    }
+
+    /// How much is there.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Stdout => 0,
+            Self::File(part) => part.len(),
+        }
+    }
+
+    pub(super) fn begin_anew(&mut self, validator: Option<&str>) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => Ok(()),
+            Self::File(part) => part.begin_anew(validator),
+        }
+    }
+
+    /// Begins to write. The bytes come back, to be used again.
+    pub(super) fn write(mut self, bytes: Vec<u8>) -> Writing {
+        Writing(spawn_blocking(move || {
+            let written = match &mut self {
+                Self::Stdout => {
+                    let mut stdout = io::stdout().lock();
+                    let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
+                    written.map_err(Failure::io("cannot write to standard output"))
+                }
+                Self::File(part) => part.write(&bytes),
+            };
+            (self, bytes, written)
+        }))
+    }
+
+    /// All is there.
+    pub(super) async fn commit(self) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => Ok(()),
+            Self::File(part) => {
+                spawn_blocking(move || part.commit()).await.unwrap_or(Err(Failure::Thread("disk")))
+            }
+        }
+    }
+}
+
+/// Bytes on their way to the disk.
+pub(super) struct Writing(JoinHandle<(Sink, Vec<u8>, Result<(), Failure>)>);
+
+impl Writing {
+    pub(super) async fn finish(self) -> Result<(Sink, Vec<u8>), Failure> {
+        let (sink, bytes, written) = self.0.await.map_err(|_| Failure::Thread("disk"))?;
+        written.map(|()| (sink, bytes))
+    }
+}

@@ -1,0 +1,189 @@
+//! `fulmar get` by HTTP.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::run::{Server, content, finish, fulmar};
+use crate::test_dir::TestDir;
+
+/// A server with two files, and a directory to fetch to.
+struct Scene {
+    www: TestDir,
+    out: TestDir,
+    server: Server,
+}
+
+impl Scene {
+    fn new(name: &str) -> Self {
+        let (www, out) = (TestDir::new(&format!("web-{name}-www")), TestDir::new(&format!("web-{name}-out")));
+        fs::write(www.path().join("a"), "a file").expect("a file");
+        fs::write(www.path().join("large"), content(3_000_000, 1)).expect("a file");
+        let server = Server::serve(www.path(), &[]);
+        Self { www, out, server }
+    }
+
+    fn out(&self) -> &str {
+        self.out.path().to_str().expect("a path")
+    }
+
+    fn url(&self, path: &str) -> String {
+        self.server.url(path)
+    }
+
+    fn get(&self, arguments: &[&str]) -> Command {
+        let mut command = fulmar(&["get", "--pin", &self.server.fingerprint]);
+        command.args(arguments);
+        command
+    }
+
+    /// The validator of a file.
+    fn etag(&self, path: &str) -> String {
+        let head = finish(self.get(&["-I", &self.url(path)])).succeeded().stdout();
+        let etag = head.lines().find_map(|line| line.strip_prefix("etag: "));
+        etag.unwrap_or_else(|| panic!("no etag: {head}")).to_owned()
+    }
+}
+
+#[test]
+fn files_come_by_http3() {
+    let scene = Scene::new("files");
+    let arguments = ["--json", "-o", scene.out(), &scene.url("/a"), &scene.url("/large")];
+    let objects = finish(scene.get(&arguments)).succeeded().objects();
+    assert_eq!(scene.out.names(), ["a", "large"]);
+    let same = fs::read(scene.out.path().join("large")).expect("a file") == content(3_000_000, 1);
+    assert!(same, "it differs");
+    let (files, summary) = objects.split_at(2);
+    for file in files {
+        assert_eq!((&file["version"], &file["status"]), (&"HTTP/3.0".into(), &200.into()), "{file}");
+        let timing = &file["timing"];
+        for key in ["dns_s", "handshake_s", "first_byte_s", "total_s"] {
+            assert!(timing[key].is_number(), "{key}: {file}");
+        }
+        assert!(timing["total_s"].as_f64() >= timing["first_byte_s"].as_f64(), "{file}");
+    }
+    assert_eq!((&summary[0]["files"], &summary[0]["bytes"]), (&2.into(), &3_000_006.into()));
+}
+
+#[test]
+fn a_file_of_ones_own_choice_or_standard_output_is_written_to() {
+    let scene = Scene::new("places");
+    let file = scene.out.path().join("b");
+    finish(scene.get(&["-q", "-o", file.to_str().expect("a path"), &scene.url("/a")])).succeeded();
+    assert_eq!(fs::read(&file).expect("the file"), b"a file");
+    let told = finish(scene.get(&["-o", "-", &scene.url("/a"), &scene.url("/a")])).succeeded();
+    assert_eq!(told.stdout(), "a filea file");
+    finish(scene.get(&["-o", file.to_str().expect("a path"), &scene.url("/a"), &scene.url("/large")]))
+        .failed(2, &["directory"]);
+}
+
+#[test]
+fn what_the_server_refuses_leaves_nothing() {
+    let scene = Scene::new("refused");
+    finish(scene.get(&["-o", scene.out(), &scene.url("/nothing")])).failed(22, &["/nothing", "404"]);
+    let posted = finish(scene.get(&["-d", "a=b", "-o", scene.out(), &scene.url("/a")]));
+    posted.failed(22, &["405"]);
+    assert!(scene.out.names().is_empty(), "{:?}", scene.out.names());
+}
+
+#[test]
+fn the_head_is_printed() {
+    let scene = Scene::new("head");
+    let head = finish(scene.get(&["-I", &scene.url("/large")])).succeeded().stdout();
+    assert!(head.starts_with("HTTP/3.0 200 OK\n"), "{head}");
+    assert!(head.contains("content-length: 3000000\n"), "{head}");
+}
+
+#[test]
+fn a_download_goes_on_where_it_was_cut() {
+    let scene = Scene::new("continue");
+    let whole = content(3_000_000, 1);
+    let part = scene.out.path().join("large.part");
+    fs::write(&part, &whole[..1_000_000]).expect("a part");
+    fs::write(scene.out.path().join("large.part.of"), scene.etag("/large")).expect("its validator");
+    let arguments = ["-C", "-", "--json", "-o", scene.out(), &scene.url("/large")];
+    let objects = finish(scene.get(&arguments)).succeeded().objects();
+    assert_eq!((&objects[0]["resumed_at"], &objects[0]["bytes"]), (&1_000_000.into(), &2_000_000.into()));
+    assert_eq!(objects[0]["status"], 206);
+    assert_eq!(scene.out.names(), ["large"]);
+    assert!(fs::read(scene.out.path().join("large")).expect("the file") == whole, "it differs");
+}
+
+#[test]
+fn a_part_of_something_else_is_not_gone_on_with() {
+    let scene = Scene::new("changed");
+    let part = scene.out.path().join("large.part");
+    let beside = scene.out.path().join("large.part.of");
+    for validator in [Some("\"another\""), None] {
+        fs::write(&part, b"something else").expect("a part");
+        let _ = validator.map(|validator| fs::write(&beside, validator).expect("its validator"));
+        let arguments = ["-C", "-", "--json", "-o", scene.out(), &scene.url("/large")];
+        let objects = finish(scene.get(&arguments)).succeeded().objects();
+        assert_eq!((&objects[0]["resumed_at"], &objects[0]["bytes"]), (&0.into(), &3_000_000.into()));
+        assert!(fs::read(scene.out.path().join("large")).expect("the file") == content(3_000_000, 1));
+    }
+}
+
+#[test]
+fn a_part_stays_when_the_time_is_over() {
+    let scene = Scene::new("late");
+    let url = scene.url("/large");
+    let arguments = ["-C", "-", "--limit-rate", "500kB", "--max-time", "2s", "-o", scene.out(), &url];
+    finish(scene.get(&arguments)).failed(28, &["2.00 s", "--max-time"]);
+    // What was written last may still be under way to the disk.
+    assert_eq!(scene.out.names(), ["large.part", "large.part.of"]);
+    let len = fs::metadata(scene.out.path().join("large.part")).expect("a part").len();
+    assert!(len > 0 && len < 3_000_000, "{len}");
+    finish(scene.get(&["-C", "-", "-q", "-o", scene.out(), &url])).succeeded();
+    assert!(fs::read(scene.out.path().join("large")).expect("the file") == content(3_000_000, 1));
+    assert_eq!(scene.out.names(), ["large"]);
+}
+
+#[test]
+fn without_a_wish_to_go_on_nothing_stays() {
+    let scene = Scene::new("nothing");
+    let arguments = ["--limit-rate", "200kB", "--max-time", "1s", "-o", scene.out(), &scene.url("/large")];
+    finish(scene.get(&arguments)).failed(28, &["--max-time"]);
+    assert!(scene.out.names().is_empty(), "{:?}", scene.out.names());
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let scene = Scene::new("rate");
+    let arguments = ["-q", "--limit-rate", "2MB", "-o", scene.out(), &scene.url("/large")];
+    let finished = finish(scene.get(&arguments)).succeeded();
+    assert!(finished.took >= Duration::from_millis(1_400), "{:?}", finished.took);
+}
+
+#[test]
+fn a_server_that_is_not_there_has_an_exit_code() {
+    let scene = Scene::new("absent");
+    // A port that nobody listens on, by UDP or TCP.
+    let port = UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address").port();
+    let url = format!("https://127.0.0.1:{port}/a");
+    finish(scene.get(&["--handshake-timeout", "1s", "-o", scene.out(), &url])).failed(7, &["QUIC", "TCP"]);
+    let only = ["--handshake-timeout", "1s", "--http3-only", "-o", scene.out(), &url];
+    finish(scene.get(&only)).failed(7, &["QUIC", "--http3-only"]);
+    let nowhere = finish(scene.get(&["-o", scene.out(), "https://nowhere.invalid/a"]));
+    nowhere.failed(6, &["nowhere.invalid has no address"]);
+}
+
+#[test]
+fn a_refused_certificate_has_an_exit_code() {
+    let scene = Scene::new("certificate");
+    let wrong = format!("sha256:{}", "0".repeat(64));
+    let mut command = fulmar(&["get", "--pin", &wrong, "-o", scene.out(), &scene.url("/a")]);
+    finish(command).failed(60, &["certificate", "refused", &scene.server.fingerprint]);
+    command = fulmar(&["get", "-o", scene.out(), &scene.url("/a")]);
+    finish(command).failed(60, &["certificate"]);
+    assert!(scene.www.path().join("a").exists() && scene.out.names().is_empty());
+}
+
+#[test]
+fn a_retry_does_not_repeat_what_cannot_pass() {
+    let scene = Scene::new("retry");
+    let arguments = ["--retry", "3", "-o", scene.out(), &scene.url("/nothing")];
+    let finished = finish(scene.get(&arguments)).failed(22, &["404"]);
+    assert!(finished.took < Duration::from_secs(5), "{:?}", finished.took);
+}

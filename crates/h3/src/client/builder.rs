@@ -1,0 +1,157 @@
+//! How a client is set up.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex};
+
+use fulmar::{CipherSuite, ClientConfig, Endpoint, SessionStore, TransportConfig, restrict_suites};
+use fulmar_h3_proto::Config;
+use rustls::RootCertStore;
+use rustls::crypto::CryptoProvider;
+
+use super::origin::Transports;
+use super::quic::Quic;
+use super::tcp::Tcp;
+use super::{Client, SERVERS_MAX};
+use crate::error::Error;
+
+/// Sets up a [`Client`]. What is not said is as users of the web expect it: the certificates that the system trusts, HTTP/3 with HTTP/2 and
+/// HTTP/1.1 as the way out, early data for requests that do no harm.
+#[derive(Debug, Default)]
+pub struct ClientBuilder {
+    tls: Option<rustls::ClientConfig>,
+    roots: Option<RootCertStore>,
+    quic: Option<ClientConfig>,
+    endpoint: Option<Endpoint>,
+    transport: Option<Arc<TransportConfig>>,
+    http3: Config,
+    is_http3_only: bool,
+    has_no_early_data: bool,
+}
+
+impl ClientBuilder {
+    /// Trusts these certificate authorities instead of the system's.
+    #[must_use]
+    pub fn roots(mut self, roots: RootCertStore) -> Self {
+        self.roots = Some(roots);
+        self
+    }
+
+    /// Uses a TLS configuration of one's own, for QUIC and for TCP; its ALPN protocols are replaced. It must allow TLS 1.3.
+    #[must_use]
+    pub fn tls(mut self, tls: rustls::ClientConfig) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Sends from this endpoint instead of a socket of its own. It should reach IPv4 and IPv6.
+    #[must_use]
+    pub fn endpoint(mut self, endpoint: Endpoint) -> Self {
+        self.endpoint = Some(endpoint);
+        self
+    }
+
+    /// Uses this configuration for connections of QUIC, which names `h3` (see [`ALPN`](crate::ALPN)), instead of one that is made from
+    /// the others. Early data needs a session store in it.
+    #[must_use]
+    pub fn quic(mut self, quic: ClientConfig) -> Self {
+        self.quic = Some(quic);
+        self
+    }
+
+    /// Uses another configuration of the transport.
+    #[must_use]
+    pub fn transport(mut self, transport: Arc<TransportConfig>) -> Self {
+        self.transport = Some(transport);
+        self
+    }
+
+    /// Uses other limits and offers of HTTP/3.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.http3 = config;
+        self
+    }
+
+    /// Whether TCP is never tried. Default: false.
+    #[must_use]
+    pub fn http3_only(mut self, http3_only: bool) -> Self {
+        self.is_http3_only = http3_only;
+        self
+    }
+
+    /// Whether requests that do no harm when they arrive twice (GET, HEAD, OPTIONS and TRACE without a body) may leave before the
+    /// handshake is complete, with servers that were met before (0-RTT, RFC 8470). One that the server finds too early (425) is repeated
+    /// after the handshake. Default: true.
+    #[must_use]
+    pub fn early_data(mut self, early_data: bool) -> Self {
+        self.has_no_early_data = !early_data;
+        self
+    }
+
+    /// The client, with a socket of its own if no endpoint was given.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Setup`]: no socket can be opened, or the TLS or transport configuration cannot be used.
+    pub fn build(self) -> Result<Client, Error> {
+        let tls = match (self.tls, self.roots) {
+            (Some(tls), _) => tls,
+            (None, Some(roots)) => tls_for(roots)?,
+            (None, None) => tls_for(system_roots()?)?,
+        };
+        let quic = match self.quic {
+            Some(quic) => quic,
+            None => {
+                let mut tls = tls.clone();
+                tls.alpn_protocols = vec![crate::ALPN.to_vec()];
+                let sessions = SessionStore::new(SERVERS_MAX);
+                let config = ClientConfig::new(Arc::new(tls)).with_sessions(sessions);
+                config.with_transport(self.transport.unwrap_or_default()).map_err(setup)?
+            }
+        };
+        let endpoint = match self.endpoint {
+            Some(endpoint) => endpoint,
+            None => Endpoint::client((Ipv6Addr::UNSPECIFIED, 0).into())
+                .or_else(|_| Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()))
+                .map_err(setup)?,
+        };
+        let transports = Transports {
+            quic: Quic { endpoint, config: Some(quic), http3: Arc::new(self.http3) },
+            tcp: (!self.is_http3_only).then(|| Tcp::new(tls)),
+            may_be_early: !self.has_no_early_data,
+        };
+        Ok(Client { transports: Arc::new(transports), origins: Arc::new(Mutex::new(BTreeMap::new())) })
+    }
+}
+
+fn setup(error: impl Into<crate::error::BoxError>) -> Error {
+    Error::Setup(error.into())
+}
+
+fn tls_for(roots: RootCertStore) -> Result<rustls::ClientConfig, Error> {
+    let provider = CryptoProvider::get_default().cloned().unwrap_or_else(|| {
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        Arc::new(with_tls12(&provider, &restrict_suites(&provider, &CipherSuite::fastest_first())))
+    });
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+        .map_err(setup)?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The suites of TLS 1.3 that QUIC can use, and those of TLS 1.2, which some servers have over TCP.
+fn with_tls12(all: &CryptoProvider, for_quic: &CryptoProvider) -> CryptoProvider {
+    let tls12 = all.cipher_suites.iter().filter(|suite| suite.tls13().is_none());
+    let cipher_suites = for_quic.cipher_suites.iter().chain(tls12).copied().collect();
+    CryptoProvider { cipher_suites, ..for_quic.clone() }
+}
+
+fn system_roots() -> Result<RootCertStore, Error> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err(setup("this system has no trusted certificates"));
+    }
+    Ok(roots)
+}

@@ -1,0 +1,403 @@
+//! A server as the client knows it: its connections, where else it is found, and whether QUIC reaches it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use fulmar::Instant;
+use http::HeaderMap;
+use http::header::ALT_SVC;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
+
+use super::alt_svc::{AltSvc, Known};
+use super::connection::ClientConnection;
+use super::happy_eyeballs::resolve;
+use super::info::ConnectionInfo;
+use super::quic::Quic;
+use super::tcp::{Pool, Tcp, TcpConnection};
+use crate::error::Error;
+use crate::shared::now;
+
+/// How long QUIC has to connect before TCP is tried beside it. Both handshakes need a round trip or more, so where QUIC gets through it
+/// is first on any path; where it does not, this is what it costs, once.
+pub(super) const HEAD_START: Duration = Duration::from_millis(200);
+
+/// For how long TCP is taken at once after QUIC has failed; twice as long after each further time, up to the maximum.
+const BROKEN_FIRST: Duration = Duration::from_secs(5 * 60);
+const BROKEN_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How many requests to a server are under way at once over TCP. The next ones wait until the body of one was read or dropped.
+pub(super) const TCP_REQUESTS_MAX: usize = 100;
+
+/// A server.
+#[derive(Debug)]
+pub(super) struct Origin {
+    pub(super) host: String,
+    pub(super) port: u16,
+    state: Mutex<State>,
+    alternatives: StdMutex<Known>,
+    tcp_requests: Arc<Semaphore>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    http3: Option<ClientConnection>,
+    tcp: Pool,
+    /// Where QUIC has reached it.
+    last: Option<SocketAddr>,
+    /// Whether QUIC is tried beside requests over TCP.
+    is_quic_tried: bool,
+    /// How often the server has named new places. Attempts that began before say nothing of them.
+    generation: u64,
+    broken: Option<Broken>,
+}
+
+/// QUIC did not get through.
+#[derive(Debug, Clone, Copy)]
+struct Broken {
+    until: Instant,
+    times: u32,
+}
+
+/// A connection for a request.
+pub(super) enum Route {
+    Http3(ClientConnection, ConnectionInfo),
+    Tcp(TcpConnection, OwnedSemaphorePermit, ConnectionInfo),
+}
+
+/// What connections begin with.
+#[derive(Clone)]
+pub(super) struct Transports {
+    pub(super) quic: Quic,
+    /// Nothing, if HTTP/3 is all that is wanted.
+    pub(super) tcp: Option<Tcp>,
+    pub(super) may_be_early: bool,
+}
+
+impl Origin {
+    pub(super) fn new(host: String, port: u16) -> Arc<Self> {
+        Arc::new(Self {
+            host,
+            port,
+            state: Mutex::default(),
+            alternatives: StdMutex::default(),
+            tcp_requests: Arc::new(Semaphore::new(TCP_REQUESTS_MAX)),
+        })
+    }
+
+    /// The way for a request: a connection that is there, or else a new one. Early data is offered for requests that do no harm when they
+    /// arrive twice.
+    pub(super) async fn route(
+        self: &Arc<Self>,
+        transports: &Transports,
+        is_safe: bool,
+    ) -> Result<Route, Error> {
+        let mut state = self.state.lock().await;
+        if let Some(http3) = state.open_http3() {
+            drop(state);
+            if !is_safe {
+                http3.quic().connected().await?;
+            }
+            let info = info(http3.quic().remote_address(), true);
+            return Ok(Route::Http3(http3, info));
+        }
+        if let Some(connection) = state.tcp.take() {
+            if !state.is_quic_tried && !state.is_broken() {
+                self.try_quic_aside(&mut state, spawn_quic(self, transports, Vec::new()));
+            }
+            drop(state);
+            let info = info(connection.remote, true);
+            return Ok(Route::Tcp(connection, self.permit().await?, info));
+        }
+        self.dial(&mut state, transports, is_safe).await
+    }
+
+    async fn dial(
+        self: &Arc<Self>,
+        state: &mut State,
+        transports: &Transports,
+        is_safe: bool,
+    ) -> Result<Route, Error> {
+        let begun = now();
+        let addresses = resolve(&self.host, self.port).await?;
+        let resolved = now();
+        let made = |remote| ConnectionInfo {
+            remote,
+            resolved_in: resolved - begun,
+            connected_in: now() - resolved,
+            is_reused: false,
+            is_early: false,
+        };
+        if is_safe
+            && transports.may_be_early
+            && let Some(http3) = self.early(state.last, transports, &addresses)
+        {
+            state.http3 = Some(http3.clone());
+            let info = ConnectionInfo { is_early: true, ..made(http3.quic().remote_address()) };
+            return Ok(Route::Http3(http3, info));
+        }
+        let winner = self.race(state, transports, addresses).await?;
+        Ok(match winner {
+            Winner::Quic(http3) => {
+                state.on_http3(http3.clone());
+                let info = made(http3.quic().remote_address());
+                Route::Http3(http3, info)
+            }
+            Winner::Tcp(connection) => {
+                state.http3 = None;
+                if let Some(shared) = connection.share() {
+                    state.tcp.keep(shared);
+                }
+                let info = made(connection.remote);
+                Route::Tcp(connection, self.permit().await?, info)
+            }
+        })
+    }
+
+    /// Lets QUIC and TCP race, QUIC with a head start unless it has failed before.
+    async fn race(
+        self: &Arc<Self>,
+        state: &mut State,
+        transports: &Transports,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<Winner, Error> {
+        let Some(tcp) = &transports.tcp else {
+            return connect_quic(self, transports, &addresses).await.map(Winner::Quic);
+        };
+        let mut quic_error = None;
+        let mut quic = None;
+        if !state.is_broken() && !state.is_quic_tried {
+            let mut attempt = spawn_quic(self, transports, addresses.clone());
+            match tokio::time::timeout(HEAD_START, &mut attempt.0).await {
+                Ok(Ok(Ok(http3))) => return Ok(Winner::Quic(http3)),
+                Ok(Ok(Err(error))) => {
+                    state.on_failure();
+                    quic_error = Some(error);
+                }
+                Ok(Err(_)) => {}
+                Err(_) => quic = Some(attempt),
+            }
+        }
+        let mut over_tcp = std::pin::pin!(tcp.connect(&self.host, &addresses));
+        let tcp_error = loop {
+            tokio::select! {
+                connected = wait(&mut quic), if quic.is_some() => {
+                    quic = None;
+                    match connected {
+                        Ok(http3) => return Ok(Winner::Quic(http3)),
+                        Err(error) => {
+                            state.on_failure();
+                            quic_error = Some(error);
+                        }
+                    }
+                }
+                connected = &mut over_tcp => match connected {
+                    Ok(connection) => {
+                        // It goes on, for later requests.
+                        if let Some(attempt) = quic {
+                            self.try_quic_aside(state, attempt);
+                        }
+                        return Ok(Winner::Tcp(connection));
+                    }
+                    Err(error) => break error,
+                }
+            }
+        };
+        let quic_error = match (quic_error, quic) {
+            (Some(error), _) => error,
+            (None, mut attempt @ Some(_)) => match wait(&mut attempt).await {
+                Ok(http3) => return Ok(Winner::Quic(http3)),
+                Err(error) => error,
+            },
+            // It was thought to be of no use.
+            (None, None) => match connect_quic(self, transports, &addresses).await {
+                Ok(http3) => return Ok(Winner::Quic(http3)),
+                Err(error) => error,
+            },
+        };
+        state.on_failure();
+        Err(Error::Unreachable { quic: Box::new(quic_error), tcp: Box::new(tcp_error) })
+    }
+
+    /// Lets an attempt go on beside requests over TCP. What comes of it is remembered.
+    fn try_quic_aside(self: &Arc<Self>, state: &mut State, mut attempt: Attempt) {
+        state.is_quic_tried = true;
+        let generation = state.generation;
+        let origin = Arc::clone(self);
+        tokio::spawn(async move {
+            let connected = (&mut attempt.0).await;
+            let mut state = origin.state.lock().await;
+            let is_current = state.generation == generation;
+            if is_current {
+                state.is_quic_tried = false;
+            }
+            match connected {
+                Ok(Ok(http3)) => {
+                    state.on_http3(http3);
+                }
+                _ if is_current => state.on_failure(),
+                _ => {}
+            }
+        });
+    }
+
+    /// A connection on which early data can be sent, if one is possible.
+    fn early(
+        &self,
+        last: Option<SocketAddr>,
+        transports: &Transports,
+        addresses: &[SocketAddr],
+    ) -> Option<ClientConnection> {
+        let address = last.or(addresses.first().copied())?;
+        let has_session = transports.quic.has_session(&self.host, address.port());
+        has_session.then(|| transports.quic.connect_early(&self.host, address))?
+    }
+
+    /// Another way, if early data has not proved in time to reach the server: the race that was left out for it.
+    pub(super) async fn instead_of_early(
+        self: &Arc<Self>,
+        transports: &Transports,
+        early: &ClientConnection,
+    ) -> Result<Route, Error> {
+        if tokio::time::timeout(HEAD_START, early.quic().connected()).await.is_ok() {
+            return std::future::pending().await;
+        }
+        let mut state = self.state.lock().await;
+        state.last = None;
+        self.dial(&mut state, transports, false).await
+    }
+
+    /// Keeps a connection over TCP for other requests.
+    pub(super) async fn keep(&self, connection: TcpConnection) {
+        self.state.lock().await.tcp.keep(connection);
+    }
+
+    /// Takes from a response what it says of where else the server is found.
+    pub(super) async fn learn(&self, headers: &HeaderMap) {
+        let said: Vec<AltSvc> =
+            headers.get_all(ALT_SVC).iter().filter_map(|value| AltSvc::parse(value.as_bytes())).collect();
+        let Some(said) = merge(said) else { return };
+        let has_new = self.alternatives().learn(said, now());
+        if has_new {
+            // That QUIC has failed elsewhere says nothing of the new place.
+            let mut state = self.state.lock().await;
+            (state.broken, state.is_quic_tried) = (None, false);
+            state.generation += 1;
+        }
+    }
+
+    /// Closes its connections.
+    pub(super) async fn close(&self, code: fulmar_h3_proto::ErrorCode) {
+        let mut state = self.state.lock().await;
+        if let Some(http3) = state.http3.take() {
+            http3.close(code);
+        }
+        state.tcp = Pool::default();
+    }
+
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
+        Arc::clone(&self.tcp_requests).acquire_owned().await.map_err(Error::tcp)
+    }
+
+    fn alternatives(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.alternatives.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Winner {
+    Quic(ClientConnection),
+    Tcp(TcpConnection),
+}
+
+/// An attempt that ends when it is dropped.
+struct Attempt(JoinHandle<Result<ClientConnection, Error>>);
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn wait(attempt: &mut Option<Attempt>) -> Result<ClientConnection, Error> {
+    match attempt {
+        Some(attempt) => (&mut attempt.0).await.unwrap_or_else(|gone| Err(Error::Setup(gone.into()))),
+        None => std::future::pending().await,
+    }
+}
+
+/// Begins to connect by QUIC.
+fn spawn_quic(origin: &Arc<Origin>, transports: &Transports, addresses: Vec<SocketAddr>) -> Attempt {
+    let (origin, transports) = (Arc::clone(origin), transports.clone());
+    Attempt(tokio::spawn(async move { connect_quic(&origin, &transports, &addresses).await }))
+}
+
+/// Connects by QUIC to the places that the server has named, one after the other, and then to the server itself. It has to prove its
+/// own name everywhere (RFC 7838 §2.1).
+async fn connect_quic(
+    origin: &Origin,
+    transports: &Transports,
+    addresses: &[SocketAddr],
+) -> Result<ClientConnection, Error> {
+    let known = origin.alternatives().at(now());
+    for place in known {
+        let host = if place.host.is_empty() { &origin.host } else { &place.host };
+        let Ok(found) = resolve(host, place.port).await else { continue };
+        match transports.quic.connect(&origin.host, &found).await {
+            Ok(http3) => return Ok(http3),
+            Err(error) => {
+                tracing::debug!(%error, host, port = place.port, "an alternative service is not there")
+            }
+        }
+    }
+    if addresses.is_empty() {
+        let found = resolve(&origin.host, origin.port).await?;
+        return transports.quic.connect(&origin.host, &found).await;
+    }
+    transports.quic.connect(&origin.host, addresses).await
+}
+
+/// What several fields say together (RFC 9110 §5.3).
+fn merge(said: Vec<AltSvc>) -> Option<AltSvc> {
+    said.into_iter().reduce(|all, next| match (all, next) {
+        (AltSvc::Services(mut services), AltSvc::Services(more)) => {
+            services.extend(more);
+            services.truncate(super::alt_svc::ALTERNATIVES_MAX);
+            AltSvc::Services(services)
+        }
+        _ => AltSvc::Clear,
+    })
+}
+
+fn info(remote: SocketAddr, is_reused: bool) -> ConnectionInfo {
+    ConnectionInfo {
+        remote,
+        resolved_in: Duration::ZERO,
+        connected_in: Duration::ZERO,
+        is_reused,
+        is_early: false,
+    }
+}
+
+impl State {
+    fn open_http3(&mut self) -> Option<ClientConnection> {
+        self.http3.take_if(|http3| !http3.is_open());
+        self.http3.clone()
+    }
+
+    fn on_http3(&mut self, http3: ClientConnection) {
+        self.broken = None;
+        self.last = Some(http3.quic().remote_address());
+        self.http3 = Some(http3);
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.is_some_and(|broken| now() < broken.until)
+    }
+
+    fn on_failure(&mut self) {
+        let times = self.broken.map_or(0, |broken| broken.times);
+        let pause = BROKEN_FIRST.saturating_mul(1 << times.min(16)).min(BROKEN_MAX);
+        self.broken = Some(Broken { until: now() + pause, times: times + 1 });
+    }
+}

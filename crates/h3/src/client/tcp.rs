@@ -1,0 +1,208 @@
+//! HTTP/2 and HTTP/1.1 over TCP, for where UDP does not come through.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use http::{HeaderValue, Request, Response, Uri, header};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Incoming;
+use hyper::client::conn::{TrySendError, http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::happy_eyeballs;
+use crate::error::{BoxError, Error};
+
+/// How long TCP and TLS have to connect to an address.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+
+/// After so much silence on a connection of HTTP/2 with requests the server is asked for a sign of life.
+const ASK_AFTER: Duration = Duration::from_secs(20);
+
+/// How many connections of HTTP/1.1 to a server are kept.
+const HTTP1_KEPT_MAX: usize = 8;
+
+/// The windows of HTTP/2, in bytes: that of a stream and that of a connection. Smaller ones would hold back long paths.
+const STREAM_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// The body of a request, of any type.
+pub(super) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// What connections over TCP begin with.
+#[derive(Clone)]
+pub(super) struct Tcp(TlsConnector);
+
+/// A connection that takes requests.
+#[derive(Debug)]
+pub(super) struct TcpConnection {
+    sender: Sender,
+    pub(super) remote: SocketAddr,
+}
+
+#[derive(Debug)]
+enum Sender {
+    Http1(http1::SendRequest<AnyBody>),
+    Http2(http2::SendRequest<AnyBody>),
+}
+
+/// The connections to a server.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    http2: Option<TcpConnection>,
+    /// Those that have served a request, or still do.
+    http1: Vec<TcpConnection>,
+}
+
+impl Tcp {
+    /// With the trust of a TLS configuration, for HTTP/2 and HTTP/1.1.
+    pub(super) fn new(mut tls: rustls::ClientConfig) -> Self {
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Self(TlsConnector::from(Arc::new(tls)))
+    }
+
+    /// Connects to the first of these addresses that answers and proves to be `name`.
+    pub(super) async fn connect(&self, name: &str, addresses: &[SocketAddr]) -> Result<TcpConnection, Error> {
+        let server = ServerName::try_from(name.to_owned()).map_err(Error::tcp)?;
+        happy_eyeballs::connect(addresses, |address| {
+            let (tls, server) = (self.0.clone(), server.clone());
+            Ok(async move {
+                let begun = tokio::time::timeout(HANDSHAKE_MAX, begin(tls, server, address));
+                begun.await.unwrap_or_else(|late| Err(Error::tcp(late)))
+            })
+        })
+        .await
+    }
+}
+
+async fn begin(
+    tls: TlsConnector,
+    server: ServerName<'static>,
+    remote: SocketAddr,
+) -> Result<TcpConnection, Error> {
+    let stream = TcpStream::connect(remote).await.map_err(Error::tcp)?;
+    let _ = stream.set_nodelay(true);
+    let stream = tls.connect(server, stream).await.map_err(Error::tcp)?;
+    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let stream = TokioIo::new(stream);
+    let sender = if is_http2 {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .keep_alive_interval(ASK_AFTER)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
+        let (sender, connection) = builder.handshake(stream).await.map_err(Error::tcp)?;
+        tokio::spawn(async move { log_end(connection.await) });
+        Sender::Http2(sender)
+    } else {
+        let (sender, connection) = http1::handshake(stream).await.map_err(Error::tcp)?;
+        tokio::spawn(async move { log_end(connection.await) });
+        Sender::Http1(sender)
+    };
+    Ok(TcpConnection { sender, remote })
+}
+
+fn log_end(result: Result<(), hyper::Error>) {
+    if let Err(error) = result {
+        tracing::debug!(%error, "a connection over TCP is over");
+    }
+}
+
+impl Pool {
+    /// A connection that takes a request at once.
+    pub(super) fn take(&mut self) -> Option<TcpConnection> {
+        self.http2.take_if(|connection| !connection.is_open());
+        if let Some(connection) = &self.http2 {
+            return connection.share();
+        }
+        self.http1.retain(TcpConnection::is_open);
+        let ready = self.http1.iter().position(TcpConnection::is_ready)?;
+        Some(self.http1.swap_remove(ready))
+    }
+
+    /// Keeps a connection for other requests. One of HTTP/1.1 that is too many ends with its request.
+    pub(super) fn keep(&mut self, connection: TcpConnection) {
+        match connection.sender {
+            Sender::Http2(_) => self.http2 = Some(connection),
+            Sender::Http1(_) if self.http1.len() < HTTP1_KEPT_MAX => self.http1.push(connection),
+            Sender::Http1(_) => {}
+        }
+    }
+}
+
+impl TcpConnection {
+    /// Another handle, if several requests share a connection.
+    pub(super) fn share(&self) -> Option<Self> {
+        match &self.sender {
+            Sender::Http2(sender) => {
+                Some(Self { sender: Sender::Http2(sender.clone()), remote: self.remote })
+            }
+            Sender::Http1(_) => None,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        match &self.sender {
+            Sender::Http1(sender) => !sender.is_closed(),
+            Sender::Http2(sender) => !sender.is_closed(),
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        match &self.sender {
+            Sender::Http1(sender) => sender.is_ready(),
+            Sender::Http2(sender) => sender.is_ready(),
+        }
+    }
+
+    /// Makes a request. It is given back if nothing of it was sent, because the connection had ended meanwhile.
+    pub(super) async fn request(
+        &mut self,
+        request: Request<AnyBody>,
+    ) -> Result<Response<Incoming>, (Error, Option<Box<Request<AnyBody>>>)> {
+        let uri = request.uri().clone();
+        let sent = match &mut self.sender {
+            Sender::Http2(sender) => sender.try_send_request(request).await,
+            Sender::Http1(sender) => sender.try_send_request(in_origin_form(request)).await,
+        };
+        sent.map_err(|mut error: TrySendError<Request<AnyBody>>| {
+            let back = error.take_message().map(|mut request| {
+                *request.uri_mut() = uri;
+                Box::new(request)
+            });
+            (Error::tcp(error.into_error()), back)
+        })
+    }
+}
+
+/// The request as HTTP/1.1 writes it: the path alone, and the host as a field (RFC 9112 §3.2.1).
+fn in_origin_form(mut request: Request<AnyBody>) -> Request<AnyBody> {
+    let uri = std::mem::take(request.uri_mut());
+    let host = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    if let Some(host) = host {
+        request.headers_mut().entry(header::HOST).or_insert(host);
+    }
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    *request.uri_mut() = path.parse::<Uri>().unwrap_or_default();
+    request
+}
+
+/// A request with a body of any type.
+pub(super) fn with_any_body<B>(request: Request<B>) -> Request<AnyBody>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    request.map(|body| {
+        body.map_frame(|frame| frame.map_data(|mut data| data.copy_to_bytes(data.remaining())))
+            .map_err(Into::into)
+            .boxed_unsync()
+    })
+}
