@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `mod` | [`Scenario`]: reading, validating, changing settings |
 //! | `link`, `endpoints`, `connection`, `goal` | the parts of a file, and what they become |
+//! | `path` | links side by side |
 //! | `nat` | what changes the client's address |
 //! | `mahimahi` | recorded links as schedules |
 //! | `values` | numbers with a unit or a range |
@@ -33,6 +34,7 @@ mod grid;
 mod link;
 mod mahimahi;
 mod nat;
+mod path;
 mod rate;
 mod run;
 mod values;
@@ -56,10 +58,11 @@ pub use self::run::RunError;
 
 use self::connection::ConnectionSpec;
 use self::endpoints::EndpointSpec;
-use self::link::{HopSpec, LinkSpec, LinkSpecs, ScheduleSpec};
+use self::link::{HopSpec, LinkEvent, LinkSpec, LinkSpecs, ScheduleSpec};
 use self::nat::{NatSpec, ShiftSpec};
+use self::path::PathSpec;
 use self::values::{Count, Seconds};
-use crate::Workload;
+use crate::{LabPath, Workload};
 
 /// Seeds that goals are checked with if the file does not say. Links that leave nothing to chance are no exception: numbers
 /// of packets, times of probes and IDs depend on the seed, too.
@@ -67,6 +70,9 @@ const RUNS: u32 = 20;
 
 /// The most connections that a scenario can have.
 const CONNECTIONS_MAX: u32 = 10_000;
+
+/// What paths draw differs in these bits of the seed.
+const PATH_SHIFT: u32 = 40;
 
 /// The most links behind the first.
 const HOPS_MAX: usize = 16;
@@ -119,6 +125,11 @@ struct File {
     down: LinkSpec,
     #[serde(default)]
     schedule: Vec<ScheduleSpec>,
+    /// Links side by side, instead of one.
+    #[serde(default)]
+    path: Vec<PathSpec>,
+    /// The name of the one path that there is, whatever others the file has.
+    only: Option<String>,
     /// Links behind the first, each with a router before it.
     #[serde(default)]
     hop: Vec<HopSpec>,
@@ -206,7 +217,8 @@ impl Scenario {
     }
 
     /// The scenario with other settings: `key=value`, where the key is the path in the file, such as
-    /// `up.delay_ms` or `connection.0.upload_bytes`, and the value is written as in the file.
+    /// `up.delay_ms` or `connection.0.upload_bytes`, and the value is written as in the file. An entry that has a name can be
+    /// named by it, as in `path.A.link.delay_ms`.
     ///
     /// # Errors
     /// The first setting that does not exist or makes no sense.
@@ -315,6 +327,41 @@ impl Scenario {
         LinkSpecs { both, up, down, schedule }
     }
 
+    /// The paths that there are, with their numbers in the file; none if the scenario has a `[link]`.
+    fn paths(&self) -> impl Iterator<Item = (usize, &PathSpec)> {
+        let only = self.file.only.as_deref();
+        let is_there = move |path: &PathSpec| only.is_none_or(|only| only == path.name());
+        self.file.path.iter().enumerate().filter(move |(_, path)| is_there(path))
+    }
+
+    /// The names of the paths that there are; none if the scenario has a `[link]`.
+    pub fn path_names(&self) -> Vec<&str> {
+        self.paths().map(|(_, path)| path.name()).collect()
+    }
+
+    /// The scenario with one of its paths alone.
+    ///
+    /// # Errors
+    /// There is no such path.
+    pub fn with_only(&self, path: &str) -> Result<Self, ScenarioError> {
+        self.with_settings([format!("only={}", toml::Value::from(path)).as_str()])
+    }
+
+    /// The paths in the lab.
+    fn lab_paths(&self, seed: u64) -> Vec<LabPath> {
+        let of =
+            |(number, path): (usize, &PathSpec)| path.model(number, seed ^ (number as u64) << PATH_SHIFT);
+        self.paths().map(of).collect()
+    }
+
+    /// Stops of the link, or of any of the paths, in the order of their beginning.
+    fn link_events(&self) -> Vec<LinkEvent> {
+        let mut events = self.link().events();
+        events.extend(self.paths().flat_map(|(_, path)| path.specs().events()));
+        events.sort_by_key(|event| event.start);
+        events
+    }
+
     /// What the server does with each connection.
     fn server_workload(&self) -> Workload {
         let mut workloads = self.file.connection.iter().map(ConnectionSpec::server_workload);
@@ -333,6 +380,19 @@ impl Scenario {
             if let Some(problem) = connection.problem().or(differs) {
                 return Err(in_table("[[connection]]", number, problem));
             }
+        }
+        if let Some((number, problem)) = path::problem(&self.file) {
+            return Err(match number {
+                Some(number) => in_table("[[path]]", number, &problem),
+                None => ScenarioError::new(&self.name, problem),
+            });
+        }
+        let mut entries_before = 0;
+        for path in &self.file.path {
+            if let Some((number, problem)) = path.specs().problem() {
+                return Err(in_table("[[path.schedule]]", entries_before + number, problem));
+            }
+            entries_before += path.schedule.len();
         }
         if let Some((number, problem)) = self.link().problem() {
             return Err(in_table("[[schedule]]", number, problem));
@@ -397,7 +457,8 @@ fn set_path(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(
         toml::Value::Array(entries) => {
             let (index, rest) = rest.split_once('.').unwrap_or((rest, ""));
             let count = entries.len();
-            let entry = index.parse().ok().and_then(|index: usize| entries.get_mut(index));
+            let index = index.parse().ok().or_else(|| position_of(entries, index));
+            let entry = index.and_then(|index: usize| entries.get_mut(index));
             match entry {
                 Some(toml::Value::Table(table)) if !rest.is_empty() => set_path(table, rest, value),
                 Some(_) => Err(format!("`{path}` names no field")),
@@ -406,6 +467,11 @@ fn set_path(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(
         }
         _ => Err(format!("`{path}`: `{first}` is not a table")),
     }
+}
+
+/// Where the entry with this name is.
+fn position_of(entries: &[toml::Value], name: &str) -> Option<usize> {
+    entries.iter().position(|entry| entry.get("name").and_then(toml::Value::as_str) == Some(name))
 }
 
 #[cfg(test)]
