@@ -122,6 +122,8 @@ pub struct SideReport {
     pub started: Option<Instant>,
     /// When the application read last: bytes of a stream, or its end.
     pub last_read: Option<Instant>,
+    /// The longest time between two reads of the application, or between the end of a stream and the beginning of the next.
+    pub read_gap_max: Option<Duration>,
     /// When each unreliable datagram was given to the connection, by index.
     pub datagram_times_sent: Vec<Instant>,
     /// Which unreliable datagrams arrived, and when, in the order of arrival.
@@ -184,6 +186,7 @@ impl SideReport {
             first_read: application.first_read(),
             started: Some(session.started()),
             last_read: application.last_read(),
+            read_gap_max: application.read_gap_max(),
             datagram_times_sent: application.messages().times_sent().to_vec(),
             datagram_times_received: application.messages().times_received().to_vec(),
             frame_delays: Vec::new(),

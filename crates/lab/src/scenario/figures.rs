@@ -158,6 +158,12 @@ pub struct MoreFigures {
     pub datagrams_in_time: Option<f64>,
     /// Seconds from the repair of the link to the next packet that reached its end.
     pub resumed_after_s: Option<f64>,
+    /// Seconds from the repair until nearly the rate of all paths together arrives.
+    pub sum_after_s: Option<f64>,
+    /// The longest time between two reads of a side.
+    pub read_gap_max_ms: Option<f64>,
+    /// From the beginning of a connection until its client had completed the handshake, the longest.
+    pub handshake_s: Option<f64>,
 }
 
 /// What the figures need to know of the scenario.
@@ -212,6 +218,14 @@ impl Figures {
         figures.metrics =
             of_one_run.filter_map(|metric| Some((metric.as_str(), metric.of(&figures)?))).collect();
         figures
+    }
+}
+
+impl Figures {
+    /// Bytes of streams that were read, by the completion time; `None` if there was nothing to read.
+    pub(crate) fn goodput_mbps(&self) -> Option<f64> {
+        let time = self.completion_s.filter(|time| *time > 0.0)?;
+        Some(self.bytes as f64 * 8.0 / 1e6 / time)
     }
 }
 
@@ -290,6 +304,9 @@ impl MoreFigures {
             datagrams_in_time: in_time,
             frame_delays: all().flat_map(|side| side.frame_delays.iter().flatten().copied()).collect(),
             full_rate_after_rtts: rate.as_ref().and_then(|(rate, first)| rate.full_after_rtts((*first)?)),
+            sum_after_s: rate.as_ref().and_then(|(rate, _)| rate.nearly_full_after_s(measuring.repaired_at?)),
+            read_gap_max_ms: all().filter_map(|side| side.read_gap_max).max().map(millis),
+            handshake_s: handshake_s(report),
             back_at_rate_rtts: rate.and_then(|(rate, _)| rate.back_after_rtts(measuring.events)),
             resumed_after_s: resumed.map(|(repaired_at, at)| (at - repaired_at).as_secs_f64()),
         }
@@ -329,6 +346,13 @@ impl MoreFigures {
         let smallest = self.bytes_by_connection.iter().min()?;
         (sum > 0).then(|| *smallest as f64 / sum as f64)
     }
+}
+
+/// The longest handshake of all clients; `None` if one was not completed.
+fn handshake_s(report: &RunReport) -> Option<f64> {
+    let stats = report.connections.iter().map(|connection| connection.client.stats.as_ref());
+    let durations: Option<Vec<Duration>> = stats.map(|stats| stats?.handshake_duration).collect();
+    durations?.into_iter().max().map(|duration| duration.as_secs_f64())
 }
 
 /// The packets of a side over time, and when the first data that it sent were read.

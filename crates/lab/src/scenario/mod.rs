@@ -98,6 +98,8 @@ pub enum Section {
     R,
     /// Congestion control.
     C,
+    /// Multipath.
+    M,
 }
 
 /// A scenario file.
@@ -167,7 +169,7 @@ impl Watched {
 
 impl Section {
     /// All sections, in the order of the specification.
-    pub const ALL: [Self; 5] = [Self::S, Self::D, Self::W, Self::R, Self::C];
+    pub const ALL: [Self; 6] = [Self::S, Self::D, Self::W, Self::R, Self::C, Self::M];
 
     /// The folder of the section's files.
     pub const fn folder(self) -> &'static str {
@@ -177,6 +179,7 @@ impl Section {
             Self::W => "wifi",
             Self::R => "recovery",
             Self::C => "congestion",
+            Self::M => "multipath",
         }
     }
 
@@ -263,6 +266,12 @@ impl Scenario {
     /// The text cannot be read again.
     pub fn with_classic_timers(&self) -> Result<Self, ScenarioError> {
         self.with_settings(["endpoints.timers=classic"])
+    }
+
+    fn without_goals(&self) -> Result<Self, ScenarioError> {
+        let mut table = self.table()?;
+        table.remove("goal");
+        self.reparse(&table, "other settings")
     }
 
     fn table(&self) -> Result<toml::Table, ScenarioError> {
@@ -409,8 +418,14 @@ impl Scenario {
             let problem = match goal {
                 _ if needs_rate => "this figure needs `watch`, the direction whose rate it is about",
                 Goal { reference: None, goal: None, .. } => "a goal needs `goal`, `reference` or both",
-                Goal { metric: Metric::CompletionRatio, .. } if self.file.baseline.is_none() => {
-                    "a completion_ratio needs a `[baseline]` to compare with"
+                Goal { metric, .. } if metric.needs_baseline() && self.file.baseline.is_none() => {
+                    &format!("a {} needs a `[baseline]` to compare with", metric.as_str())
+                }
+                Goal { metric, .. } if metric.is_about_paths_alone() && self.file.path.len() < 2 => {
+                    &format!("a {} needs several `[[path]]`s to compare with", metric.as_str())
+                }
+                Goal { metric: Metric::SumAfterS, .. } if self.file.repaired_at_s.is_none() => {
+                    "a sum_after_s needs `repaired_at_s`, from which it counts"
                 }
                 _ => continue,
             };
@@ -428,13 +443,24 @@ impl Scenario {
         self.validate_configurations()
     }
 
+    /// The scenario as this goal wants it.
+    pub(super) fn of_goal(&self, goal: &Goal) -> Result<Self, ScenarioError> {
+        let settings: Vec<String> = goal.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let changed = self.with_settings(settings.iter().map(String::as_str))?;
+        let name = settings.iter().fold(self.name.clone(), |name, setting| format!("{name} {setting}"));
+        Ok(Self { name, ..changed })
+    }
+
     fn validate_configurations(&self) -> Result<(), ScenarioError> {
         for config in [self.client_config(), self.server_config()] {
             config.validate().map_err(|error| {
                 ScenarioError::about_field(&self.name, &self.text, error.field, error.to_string())
             })?;
         }
-        self.baseline().map(drop)
+        self.baseline()?;
+        // Goals that change nothing would lead back here.
+        let changed = self.file.goal.iter().filter(|goal| !goal.set.is_empty());
+        changed.map(|goal| self.without_goals()?.of_goal(goal).map(drop)).collect()
     }
 }
 

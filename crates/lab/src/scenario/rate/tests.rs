@@ -40,3 +40,15 @@ fn the_longest_way_back_to_the_rate_counts() {
     assert!(all > 20.0, "{all}");
     assert_eq!(back(&[]), None);
 }
+
+#[test]
+fn nearly_the_whole_rate_counts_after_a_repair() {
+    // A megabyte per second, of which 92 % arrive from the second second on.
+    let packets = (0..4_000_u64).map(|n| (Instant::from_millis(n), if n < 2_000 { 500 } else { 920 }));
+    let packets: Vec<_> = packets.collect();
+    let rate = Rate::new(&packets, 8_000_000, Duration::from_millis(20)).unwrap();
+    let after = rate.nearly_full_after_s(Instant::from_millis(1_000)).unwrap();
+    // The time that counts may begin a little before, since it has to be full in all only.
+    assert!((0.98..1.01).contains(&after), "{after}");
+    assert_eq!(rate.full_after_rtts(Instant::ZERO), None);
+}
