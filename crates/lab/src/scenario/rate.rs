@@ -79,11 +79,16 @@ impl<'a> Rate<'a> {
             if bytes >= wanted {
                 return Some(from);
             }
-            // The sum can only grow when something leaves it and time for something new is won.
             let (at, size) = *self.arrivals.get(start)?;
-            from = (at + Duration::from_nanos(1)).max(from);
-            bytes -= u64::from(size);
-            start += 1;
+            if start == behind {
+                // Nothing arrived for so long: what comes next is the first that can count.
+                from = at;
+            } else {
+                // The sum can only grow when something leaves it and time for something new is won.
+                from = (at + Duration::from_nanos(1)).max(from);
+                bytes -= u64::from(size);
+                start += 1;
+            }
             if from > end {
                 return None;
             }
