@@ -213,8 +213,8 @@ impl Lab {
         self
     }
 
-    /// One more path, beside the others. Connections begin on the first one. With paths, what [`link`](Self::link) and
-    /// [`hop`](Self::hop) say does not count.
+    /// One more path, beside the others. Connections begin on the first one. With paths, what [`link`](Self::link)
+    /// says does not count, and [`hop`](Self::hop)s lie behind all of them.
     #[must_use]
     pub fn path(mut self, path: LabPath) -> Self {
         self.paths.push(path);

@@ -50,7 +50,7 @@ pub use self::controller::{ControllerName, OwnController, Parameters};
 pub use self::error::{Place, ScenarioError};
 pub use self::event::ScenarioEvent;
 pub use self::expected::{Expected, Surprises};
-pub use self::figures::{Figures, LinkFigures, MoreFigures, SideFigures};
+pub use self::figures::{Figures, LinkFigures, MoreFigures, PathFigures, SideFigures};
 pub use self::goal::{Goal, Metric};
 pub use self::grid::{Grid, Point};
 pub use self::mahimahi::schedule_of_trace;

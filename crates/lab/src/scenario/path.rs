@@ -61,8 +61,8 @@ pub(super) fn problem(file: &File) -> Option<(Option<usize>, String)> {
     if file.link != plain || file.up != plain || file.down != plain || !file.schedule.is_empty() {
         return whole("a scenario has a `[link]`, or a `[[path]]` for each link, not both");
     }
-    if !file.hop.is_empty() || file.nat.is_some() || !file.shift.is_empty() {
-        return whole("`[[hop]]`, `[nat]` and `[[shift]]` are about a `[link]`, and there are `[[path]]`s");
+    if file.nat.is_some() || !file.shift.is_empty() {
+        return whole("`[nat]` and `[[shift]]` are about a `[link]`, and there are `[[path]]`s");
     }
     if paths.len() > PATHS_MAX {
         return whole(&format!("a scenario has at most {PATHS_MAX} paths"));

@@ -32,7 +32,7 @@ impl Network {
         let network = if paths.is_empty() {
             Self::of_one_link(world, lab, nodes, server)
         } else {
-            Self::of_paths(world, paths, nodes)
+            Self::of_paths(world, paths, nodes, &mut lab.hops)
         };
         if lab.log_entries > 0 {
             for link in &network.links {
@@ -48,7 +48,7 @@ impl Network {
             let inside = world.add_link(client, nat, LinkConfig::default(), LinkConfig::default());
             world.add_default_route(client, inside);
         }
-        let far_end = join_routers(world, server, address, &mut lab.hops);
+        let far_end = join_routers(world, server, &[address], &mut lab.hops);
         let ends = [nat.unwrap_or(client), far_end];
         let link = world.add_link(ends[0], ends[1], lab.up.clone(), lab.down.clone());
         if far_end != server {
@@ -57,17 +57,24 @@ impl Network {
         Self { links: vec![link], names: Vec::new(), ends, nat }
     }
 
-    fn of_paths(world: &mut World, paths: Vec<LabPath>, ends: [NodeId; 2]) -> Self {
+    /// Hops are what the paths have in common, between them and the server.
+    fn of_paths(
+        world: &mut World,
+        paths: Vec<LabPath>,
+        [client, server]: [NodeId; 2],
+        hops: &mut Vec<(LinkConfig, LinkConfig)>,
+    ) -> Self {
         let servers: Vec<IpAddr> = paths.iter().map(|path| path.server).collect();
-        let [client, server] = ends;
+        let far_end = join_routers(world, server, &servers, hops);
+        let ends = [client, far_end];
         let (mut links, mut names) = (Vec::new(), Vec::new());
         for path in paths {
-            let link = world.add_link(client, server, path.up, path.down);
+            let link = world.add_link(client, far_end, path.up, path.down);
             // A packet takes the interface that has its source address, whichever address of the server it goes to.
             for destination in &servers {
                 world.add_route(client, Some(path.client), *destination, link);
             }
-            world.add_route(server, None, path.client, link);
+            world.add_route(far_end, None, path.client, link);
             links.push(link);
             names.push(path.name);
         }
@@ -116,14 +123,16 @@ impl Network {
 fn join_routers(
     world: &mut World,
     server: NodeId,
-    address: IpAddr,
+    addresses: &[IpAddr],
     hops: &mut Vec<(LinkConfig, LinkConfig)>,
 ) -> NodeId {
     let mut first = server;
     while let Some((up, down)) = hops.pop() {
         let router = world.add_router();
         let link = world.add_link(router, first, up, down);
-        world.add_route(router, None, address, link);
+        for address in addresses {
+            world.add_route(router, None, *address, link);
+        }
         world.add_default_route(first, link);
         first = router;
     }

@@ -49,7 +49,7 @@ fn paths_that_make_no_sense_are_refused() {
             format!("{SCENARIO}[link]\ndelay_ms = 1\n"),
             "file.toml: a scenario has a `[link]`, or a `[[path]]`",
         ),
-        (format!("{SCENARIO}[nat]\nkind = \"symmetric\"\n"), "file.toml: `[[hop]]`, `[nat]` and"),
+        (format!("{SCENARIO}[nat]\nkind = \"symmetric\"\n"), "file.toml: `[nat]` and `[[shift]]` are about"),
         (format!("only = \"C\"\n{SCENARIO}"), "file.toml: `only` is one of A, B, not C"),
         (
             "title = 'x'\nonly = 'A'\n[[connection]]\nupload_bytes = 1\n".to_owned(),
@@ -87,6 +87,18 @@ fn a_path_alone_is_as_fast_as_the_same_link() {
         let one = Scenario::parse("link", &format!("{link}\n{settings}\n")).unwrap();
         assert_eq!(seconds(&scenario.with_only(name).unwrap()), seconds(&one), "{name}");
     }
+}
+
+#[test]
+fn hops_are_what_the_paths_have_in_common() {
+    let seconds = |text: &str| {
+        let scenario = Scenario::parse("s", text).unwrap().with_only("B").unwrap();
+        scenario.with_settings(["path.B.schedule=[]"]).unwrap().run(None, 1).unwrap().completion_s.unwrap()
+    };
+    let hop = "[[hop]]\nlink = { rate_mbps = 1, delay_ms = 5 }\n";
+    let (alone, behind) = (seconds(SCENARIO), seconds(&format!("{SCENARIO}{hop}{hop}")));
+    // Half the rate, and 20 ms more in each of at least three round trips.
+    assert!(behind > alone + 0.3, "{alone} and {behind}");
 }
 
 #[test]
