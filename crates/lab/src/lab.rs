@@ -101,6 +101,8 @@ pub struct Connecting {
     pub workload: Workload,
     /// How it ends.
     pub close: Close,
+    /// The number of the path that it begins on.
+    pub path: usize,
 }
 
 /// How a connection ends.
@@ -141,6 +143,7 @@ impl Connecting {
             transport: None,
             workload,
             close: Close::WhenDone(Side::Client),
+            path: 0,
         }
     }
 
@@ -148,6 +151,12 @@ impl Connecting {
     #[must_use]
     pub fn close(self, close: Close) -> Self {
         Self { close, ..self }
+    }
+
+    /// Begins on another path than the first.
+    #[must_use]
+    pub fn path(self, path: usize) -> Self {
+        Self { path, ..self }
     }
 
     /// Starts later.
@@ -213,7 +222,7 @@ impl Lab {
         self
     }
 
-    /// One more path, beside the others. Connections begin on the first one. With paths, what [`link`](Self::link)
+    /// One more path, beside the others. Connections begin on the first one, if they do not say otherwise. With paths, what [`link`](Self::link)
     /// says does not count, and [`hop`](Self::hop)s lie behind all of them.
     #[must_use]
     pub fn path(mut self, path: LabPath) -> Self {

@@ -34,6 +34,9 @@ const STEPS_AT_ONCE_MAX: u64 = 200_000;
 /// How many addresses a client has to move to, one after another.
 const CLIENT_ADDRESSES: u8 = 4;
 
+/// The port of the server, at all of its addresses.
+const SERVER_PORT: u16 = 443;
+
 /// The code and the words that close connections in the lab.
 const CLOSE_CODE: u32 = 77;
 const CLOSE_REASON: &[u8] = b"the workload is done";
@@ -90,7 +93,7 @@ impl Simulation {
         let server = Some(server_config.clone());
         let ends = [
             end(Side::Client, client_addresses(&lab.paths), 1_000, None, Workload::default()),
-            end(Side::Server, server_addresses(&lab.paths), 443, server, lab.server_workload.clone()),
+            end(Side::Server, server_addresses(&lab.paths), SERVER_PORT, server, lab.server_workload.clone()),
         ];
         let nodes = [ends[0].node, ends[1].node];
         let network = Network::new(&mut world, &mut lab, nodes, ends[1].host.address().ip());

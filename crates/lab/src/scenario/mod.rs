@@ -386,6 +386,10 @@ impl Scenario {
             let differs = connection.server_workload() != self.server_workload()
                 && (connection.download_bytes.is_some() || self.server_workload().datagrams > 0);
             let differs = differs.then_some("the server sends the same on all connections");
+            let known = |path: &String| self.file.path.iter().any(|known| known.name() == path);
+            if let Some(path) = connection.path.as_ref().filter(|path| !known(path)) {
+                return Err(in_table("[[connection]]", number, &format!("there is no path {path}")));
+            }
             if let Some(problem) = connection.problem().or(differs) {
                 return Err(in_table("[[connection]]", number, problem));
             }

@@ -190,7 +190,9 @@ impl Scenario {
             let congestion = self.congestion(controller)?;
             connecting = connecting.transport(Arc::new(TransportConfig { congestion, ..client.clone() }));
         }
-        Ok(connecting)
+        let on_it = |path: &str| self.path_names().iter().position(|name| *name == path);
+        let path = spec.path.as_deref().and_then(on_it);
+        Ok(connecting.path(path.unwrap_or_default()))
     }
 
     /// The client's configuration, but for the controller.

@@ -20,6 +20,8 @@ pub(super) struct Network {
     links: Vec<LinkId>,
     /// The paths that these links are; empty if there is one link without a name.
     names: Vec<String>,
+    /// The addresses of the client and of the server at the ends of each path.
+    addresses: Vec<(IpAddr, IpAddr)>,
     /// The nodes at the ends of the links.
     ends: [NodeId; 2],
     pub(super) nat: Option<NodeId>,
@@ -54,7 +56,7 @@ impl Network {
         if far_end != server {
             ends.iter().for_each(|end| world.add_default_route(*end, link));
         }
-        Self { links: vec![link], names: Vec::new(), ends, nat }
+        Self { links: vec![link], names: Vec::new(), addresses: Vec::new(), ends, nat }
     }
 
     /// Hops are what the paths have in common, between them and the server.
@@ -65,6 +67,7 @@ impl Network {
         hops: &mut Vec<(LinkConfig, LinkConfig)>,
     ) -> Self {
         let servers: Vec<IpAddr> = paths.iter().map(|path| path.server).collect();
+        let addresses = paths.iter().map(|path| (path.client, path.server)).collect();
         let far_end = join_routers(world, server, &servers, hops);
         let ends = [client, far_end];
         let (mut links, mut names) = (Vec::new(), Vec::new());
@@ -78,7 +81,13 @@ impl Network {
             links.push(link);
             names.push(path.name);
         }
-        Self { links, names, ends, nat: None }
+        Self { links, names, addresses, ends, nat: None }
+    }
+
+    /// The addresses of the client and of the server on the path of this number, or on the first one if there is none of
+    /// this number; `None` without paths.
+    pub(super) fn addresses(&self, path: usize) -> Option<(IpAddr, IpAddr)> {
+        self.addresses.get(path).or(self.addresses.first()).copied()
     }
 
     /// What happened to the packets from one side to the other, on all links together.
