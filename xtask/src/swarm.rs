@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use fulmar_lab::{Failure, RunReport, swarm};
+use fulmar_lab::swarm::Worlds;
+use fulmar_lab::{Failure, RunReport};
 use serde_json::{Value, json};
 
 use crate::Result;
@@ -29,6 +30,9 @@ pub(crate) struct Options {
     /// One seed only, with its whole scenario and report.
     #[arg(long, conflicts_with_all = ["seeds", "start"])]
     seed: Option<u64>,
+    /// Worlds with one to four paths that come and go, in place of those with one link.
+    #[arg(long)]
+    multipath: bool,
     /// Print one JSON object per seed, and one with the totals.
     #[arg(long)]
     json: bool,
@@ -37,20 +41,26 @@ pub(crate) struct Options {
 /// Runs the swarm; each seed twice, to see that it repeats itself.
 pub(crate) fn run(options: &Options) -> Result<()> {
     match options.seed {
-        Some(seed) => run_one(seed, options.json),
+        Some(seed) => run_one(options.worlds(), seed, options.json),
         None => run_many(options),
     }
 }
 
-fn run_one(seed: u64, json: bool) -> Result<()> {
-    if !json {
-        println!("{:#?}", swarm::scenario(seed));
+impl Options {
+    fn worlds(&self) -> Worlds {
+        if self.multipath { Worlds::Paths } else { Worlds::OneLink }
     }
-    match swarm::run_twice(seed) {
+}
+
+fn run_one(worlds: Worlds, seed: u64, json: bool) -> Result<()> {
+    if !json {
+        println!("{:#?}", worlds.scenario(seed));
+    }
+    match worlds.run_twice(seed) {
         Ok(report) if json => println!("{}", describe(&report)),
         Ok(report) => print!("{report}"),
         Err(failure) if json => {
-            println!("{}", describe_failure(&failure));
+            println!("{}", describe_failure(worlds, &failure));
             return Err("the seed failed".into());
         }
         Err(failure) => return Err(failure.into()),
@@ -85,8 +95,9 @@ fn run_many(options: &Options) -> Result<()> {
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..threads).map(|_| scope.spawn(|| work(&progress, end, options.json))).collect();
+        let workers: Vec<_> = (0..threads)
+            .map(|_| scope.spawn(|| work(&progress, options.worlds(), end, options.json)))
+            .collect();
         while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
             show_progress(&progress, options);
             thread::sleep(PROGRESS_INTERVAL);
@@ -95,14 +106,14 @@ fn run_many(options: &Options) -> Result<()> {
     finish(&progress, options, started.elapsed())
 }
 
-fn work(progress: &Progress, end: u64, json: bool) {
+fn work(progress: &Progress, worlds: Worlds, end: u64, json: bool) {
     loop {
         let seed = progress.next.fetch_add(1, Ordering::Relaxed);
         if seed >= end {
             return;
         }
         // A panic in the stack is a failure of its seed like any other.
-        let outcome = std::panic::catch_unwind(|| swarm::run_twice(seed));
+        let outcome = std::panic::catch_unwind(|| worlds.run_twice(seed));
         match outcome {
             Ok(Ok(report)) => {
                 if json {
@@ -112,7 +123,7 @@ fn work(progress: &Progress, end: u64, json: bool) {
             }
             Ok(Err(failure)) => {
                 if json {
-                    println!("{}", describe_failure(&failure));
+                    println!("{}", describe_failure(worlds, &failure));
                 }
                 lock(&progress.failures).push(failure);
             }
@@ -166,7 +177,7 @@ fn finish(progress: &Progress, options: &Options, elapsed: Duration) -> Result<(
             totals.packets,
             totals.virtual_time.as_secs_f64(),
         );
-        print_failures(&failures);
+        print_failures(options.worlds(), &failures);
     }
     match failures.len() {
         0 => Ok(()),
@@ -174,7 +185,7 @@ fn finish(progress: &Progress, options: &Options, elapsed: Duration) -> Result<(
     }
 }
 
-fn print_failures(failures: &[Failure]) {
+fn print_failures(worlds: Worlds, failures: &[Failure]) {
     for failure in failures.iter().take(FAILURES_SHOWN) {
         println!("\n{failure}");
     }
@@ -182,7 +193,7 @@ fn print_failures(failures: &[Failure]) {
         println!("seed {} at {:?}: {}", failure.seed, failure.at, failure.what);
     }
     for failure in failures {
-        println!("repeat with: cargo xtask swarm --seed {}", failure.seed);
+        println!("repeat with: {}", repeat(worlds, failure));
     }
 }
 
@@ -206,13 +217,19 @@ fn describe(report: &RunReport) -> Value {
     })
 }
 
-fn describe_failure(failure: &Failure) -> Value {
+/// The command that does a failure again.
+fn repeat(worlds: Worlds, failure: &Failure) -> String {
+    let flag = if worlds == Worlds::Paths { "--multipath " } else { "" };
+    format!("cargo xtask swarm {flag}--seed {}", failure.seed)
+}
+
+fn describe_failure(worlds: Worlds, failure: &Failure) -> Value {
     json!({
         "seed": failure.seed,
         "ok": false,
         "at_s": failure.at.as_secs_f64(),
         "what": failure.what,
-        "repeat": format!("cargo xtask swarm --seed {}", failure.seed),
+        "repeat": repeat(worlds, failure),
     })
 }
 

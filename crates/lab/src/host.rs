@@ -197,15 +197,14 @@ impl Host {
         self.sessions.clear();
     }
 
-    /// Begins a connection to `server`. Returns the number of its session.
+    /// Begins a connection between these addresses. Returns the number of its session.
     pub(crate) fn connect(
         &mut self,
         now: Instant,
         config: &ClientConfig,
-        server: SocketAddr,
+        addrs: FourTuple,
         workload: Workload,
     ) -> Result<usize, String> {
-        let addrs = FourTuple::new(server, None);
         let (handle, connection) = self
             .endpoint
             .connect(now, config, addrs, crate::crypto::SERVER_NAME)

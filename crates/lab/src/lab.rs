@@ -1,5 +1,6 @@
 //! What a run is made of.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub struct Lab {
     pub(crate) up: LinkConfig,
     pub(crate) down: LinkConfig,
     pub(crate) hops: Vec<(LinkConfig, LinkConfig)>,
+    pub(crate) paths: Vec<LabPath>,
     pub(crate) client: TransportConfig,
     pub(crate) server: TransportConfig,
     pub(crate) client_versions: Vec<Version>,
@@ -54,6 +56,24 @@ pub struct Lab {
     pub(crate) resume: bool,
     pub(crate) early_data: bool,
     pub(crate) cids: [Option<Arc<dyn CidGenerator>>; 2],
+}
+
+/// The address of the server, where a path does not have another one.
+pub(crate) const SERVER_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+/// A link between an address of the client and one of the server.
+#[derive(Debug, Clone)]
+pub struct LabPath {
+    /// What it is called in reports.
+    pub name: String,
+    /// The client's address, which no other path has.
+    pub client: IpAddr,
+    /// The server's address.
+    pub server: IpAddr,
+    /// From the client to the server.
+    pub up: LinkConfig,
+    /// From the server to the client.
+    pub down: LinkConfig,
 }
 
 /// What changes the client's address.
@@ -81,6 +101,8 @@ pub struct Connecting {
     pub workload: Workload,
     /// How it ends.
     pub close: Close,
+    /// The number of the path that it begins on.
+    pub path: usize,
 }
 
 /// How a connection ends.
@@ -121,6 +143,7 @@ impl Connecting {
             transport: None,
             workload,
             close: Close::WhenDone(Side::Client),
+            path: 0,
         }
     }
 
@@ -128,6 +151,12 @@ impl Connecting {
     #[must_use]
     pub fn close(self, close: Close) -> Self {
         Self { close, ..self }
+    }
+
+    /// Begins on another path than the first.
+    #[must_use]
+    pub fn path(self, path: usize) -> Self {
+        Self { path, ..self }
     }
 
     /// Starts later.
@@ -157,6 +186,7 @@ impl Lab {
             up: LinkConfig::default(),
             down: LinkConfig::default(),
             hops: Vec::new(),
+            paths: Vec::new(),
             client: TransportConfig::default(),
             server: TransportConfig::default(),
             client_versions: vec![Version::V1],
@@ -189,6 +219,14 @@ impl Lab {
     #[must_use]
     pub fn hop(mut self, up: LinkConfig, down: LinkConfig) -> Self {
         self.hops.push((up, down));
+        self
+    }
+
+    /// One more path, beside the others. Connections begin on the first one, if they do not say otherwise. With paths, what [`link`](Self::link)
+    /// says does not count, and [`hop`](Self::hop)s lie behind all of them.
+    #[must_use]
+    pub fn path(mut self, path: LabPath) -> Self {
+        self.paths.push(path);
         self
     }
 

@@ -47,8 +47,11 @@ pub use content::Content;
 pub use fulmar_proto::Side;
 pub use fulmar_sim::{LinkConfig, LinkTrace};
 pub use host::{Host, Peaks, Session};
-pub use lab::{Close, Connecting, Lab, Limits, Shift};
-pub use report::{ConnectionLogs, ConnectionReport, Failure, Recording, RunReport, SideReport};
+use lab::SERVER_ADDRESS;
+pub use lab::{Close, Connecting, Lab, LabPath, Limits, Shift};
+pub use report::{
+    ConnectionLogs, ConnectionReport, Failure, PathRecording, PathReport, Recording, RunReport, SideReport,
+};
 pub use simulation::Simulation;
 pub use trace::{Trace, TraceHash};
 pub use workload::{MediaStream, Workload};

@@ -32,12 +32,25 @@ pub struct RunReport {
     pub connections: Vec<ConnectionReport>,
     /// How many connections the server accepted.
     pub server_sessions: usize,
-    /// The link from the client to the server.
+    /// The link from the client to the server; where there are paths, all of them together.
     pub up: LinkStats,
     /// The link from the server to the client.
     pub down: LinkStats,
+    /// Each path by itself; empty if the run had one link that is no path.
+    pub paths: Vec<PathReport>,
     /// What was recorded, if [`Lab::recorded`](crate::Lab::recorded) asked for it.
     pub recording: Option<Recording>,
+}
+
+/// What happened on the link of a path.
+#[derive(Debug, Clone)]
+pub struct PathReport {
+    /// Its name.
+    pub name: String,
+    /// From the client to the server.
+    pub up: LinkStats,
+    /// From the server to the client.
+    pub down: LinkStats,
 }
 
 /// The course of a run.
@@ -45,9 +58,22 @@ pub struct RunReport {
 pub struct Recording {
     /// The logs of the connections, in the order in which the client made them.
     pub connections: Vec<ConnectionLogs>,
-    /// The link from the client to the server.
+    /// The link from the client to the server; where there are paths, that of the first one.
     pub up: LinkTrace,
     /// The link from the server to the client.
+    pub down: LinkTrace,
+    /// The links of all paths; empty if the run had one link that is no path.
+    pub paths: Vec<PathRecording>,
+}
+
+/// The course of the link of a path.
+#[derive(Debug, Clone)]
+pub struct PathRecording {
+    /// Its name.
+    pub name: String,
+    /// From the client to the server.
+    pub up: LinkTrace,
+    /// From the server to the client.
     pub down: LinkTrace,
 }
 
@@ -96,6 +122,8 @@ pub struct SideReport {
     pub started: Option<Instant>,
     /// When the application read last: bytes of a stream, or its end.
     pub last_read: Option<Instant>,
+    /// The longest time between two reads of the application, or between the end of a stream and the beginning of the next.
+    pub read_gap_max: Option<Duration>,
     /// When each unreliable datagram was given to the connection, by index.
     pub datagram_times_sent: Vec<Instant>,
     /// Which unreliable datagrams arrived, and when, in the order of arrival.
@@ -158,6 +186,7 @@ impl SideReport {
             first_read: application.first_read(),
             started: Some(session.started()),
             last_read: application.last_read(),
+            read_gap_max: application.read_gap_max(),
             datagram_times_sent: application.messages().times_sent().to_vec(),
             datagram_times_received: application.messages().times_received().to_vec(),
             frame_delays: Vec::new(),

@@ -2,10 +2,12 @@
 //!
 //! | file | what it owns |
 //! |---|---|
+//! | `network` | the nodes and the links between them |
 //! | `plan` | the connections that the client makes |
 //! | `verdict` | what must be true in the end |
 //! | `records` | what is told of the run |
 
+mod network;
 mod plan;
 mod records;
 mod verdict;
@@ -17,22 +19,23 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{ConfigError, Connection, ServerConfig, Side};
-use fulmar_sim::{Delivery, LinkConfig, LinkId, NodeId, Packet, World};
+use fulmar_sim::{Delivery, NodeId, Packet, World};
 
+use self::network::Network;
 use self::plan::{Planned, plan};
 use crate::capture::{Capture, Secrets};
 use crate::host::Outbox;
-use crate::lab::{Lab, Limits, Shift};
+use crate::lab::{Lab, LabPath, Limits, SERVER_ADDRESS, Shift};
 use crate::{Failure, Host, RunReport, Session, Trace, Workload};
 
 /// How often something may happen at one instant: on a link without delay that is a whole conversation.
 const STEPS_AT_ONCE_MAX: u64 = 200_000;
 
-/// How often the queue of a link is recorded.
-const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
-
 /// How many addresses a client has to move to, one after another.
 const CLIENT_ADDRESSES: u8 = 4;
+
+/// The port of the server, at all of its addresses.
+const SERVER_PORT: u16 = 443;
 
 /// The code and the words that close connections in the lab.
 const CLOSE_CODE: u32 = 77;
@@ -43,10 +46,7 @@ const CLOSE_REASON: &[u8] = b"the workload is done";
 pub struct Simulation {
     seed: u64,
     world: World,
-    link: LinkId,
-    /// The nodes at the ends of the link.
-    link_ends: [NodeId; 2],
-    nat: Option<NodeId>,
+    network: Network,
     ends: [End; 2],
     /// Changes of the client's address that are to come.
     shifts: VecDeque<(Instant, Shift)>,
@@ -83,42 +83,25 @@ impl Simulation {
         let mut rng = Rng::from_u64(lab.seed);
         let mut world = World::new(rng.u64());
         let (remember_paths, early_data) = (lab.remember_paths, lab.early_data);
-        let mut end = |side: Side, address: [u8; 4], port, server, workload| {
-            let address = SocketAddr::from((address, port));
-            // A client has further addresses to move to.
-            let others = (1..=CLIENT_ADDRESSES).map(|n| IpAddr::from([10, 1, 0, n]));
-            let others = others.take(if side.is_client() { usize::from(CLIENT_ADDRESSES) } else { 0 });
-            let node = world.add_node(std::iter::once(address.ip()).chain(others));
+        let mut end = |side: Side, addresses: Vec<IpAddr>, port, server, workload| {
+            let address = SocketAddr::from((addresses[0], port));
+            let node = world.add_node(addresses);
             let config = lab.endpoint_config(side);
             let host = Host::new(side, address, config, server, workload, rng.fork());
             End { node, host: host.remember_paths(remember_paths).early_data(early_data) }
         };
         let server = Some(server_config.clone());
         let ends = [
-            end(Side::Client, [10, 0, 0, 1], 1_000, None, Workload::default()),
-            end(Side::Server, [10, 0, 0, 2], 443, server, lab.server_workload.clone()),
+            end(Side::Client, client_addresses(&lab.paths), 1_000, None, Workload::default()),
+            end(Side::Server, server_addresses(&lab.paths), SERVER_PORT, server, lab.server_workload.clone()),
         ];
-        let nat = lab.nat.map(|nat| world.add_nat(nat));
-        if let Some(nat) = nat {
-            let inside = world.add_link(ends[0].node, nat, LinkConfig::default(), LinkConfig::default());
-            world.add_default_route(ends[0].node, inside);
-        }
-        let far_end = join_routers(&mut world, &ends[1], &mut lab.hops);
-        let link_ends = [nat.unwrap_or(ends[0].node), far_end];
-        let link = world.add_link(link_ends[0], link_ends[1], lab.up, lab.down);
-        if far_end != ends[1].node {
-            link_ends.iter().for_each(|end| world.add_default_route(*end, link));
-        }
-        if lab.log_entries > 0 {
-            link_ends.iter().for_each(|end| world.record(link, *end, QUEUE_INTERVAL));
-        }
+        let nodes = [ends[0].node, ends[1].node];
+        let network = Network::new(&mut world, &mut lab, nodes, ends[1].host.address().ip());
         let shifts = lab.shifts.iter().map(|(at, shift)| (Instant::ZERO + *at, *shift)).collect();
         Ok(Self {
             seed: lab.seed,
             world,
-            link,
-            link_ends,
-            nat,
+            network,
             ends,
             shifts,
             moves: 0,
@@ -167,14 +150,14 @@ impl Simulation {
         self.ends[1].host.connection_mut(session)
     }
 
-    /// What happened to the packets from one side to the other.
-    pub fn link_stats(&self, from: Side) -> &fulmar_sim::LinkStats {
-        self.world.stats(self.link, self.link_ends[index(from)])
+    /// What happened to the packets from one side to the other, on all paths together.
+    pub fn link_stats(&self, from: Side) -> fulmar_sim::LinkStats {
+        self.network.stats(&self.world, from)
     }
 
     /// The NAT forgets its mappings. Without a NAT nothing happens.
     pub fn rebind_nat(&mut self) {
-        if let Some(nat) = self.nat {
+        if let Some(nat) = self.network.nat {
             self.world.rebind(nat);
         }
     }
@@ -391,17 +374,24 @@ impl Simulation {
     }
 }
 
-/// Puts a router in front of each of these links, which lead to the server one after another. The first node of the row.
-fn join_routers(world: &mut World, server: &End, hops: &mut Vec<(LinkConfig, LinkConfig)>) -> NodeId {
-    let mut first = server.node;
-    while let Some((up, down)) = hops.pop() {
-        let router = world.add_router();
-        let link = world.add_link(router, first, up, down);
-        world.add_route(router, None, server.host.address().ip(), link);
-        world.add_default_route(first, link);
-        first = router;
+/// The addresses of the client, the first one first: those of its paths, or one, and further ones to move to.
+fn client_addresses(paths: &[LabPath]) -> Vec<IpAddr> {
+    let others = (1..=CLIENT_ADDRESSES).map(|n| IpAddr::from([10, 1, 0, n]));
+    match paths {
+        [] => std::iter::once(IpAddr::from([10, 0, 0, 1])).chain(others).collect(),
+        paths => paths.iter().map(|path| path.client).collect(),
     }
-    first
+}
+
+/// The addresses of the server: those at the far ends of the paths, or one.
+fn server_addresses(paths: &[LabPath]) -> Vec<IpAddr> {
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for address in paths.iter().map(|path| path.server) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    if addresses.is_empty() { vec![SERVER_ADDRESS] } else { addresses }
 }
 
 /// The sides by the index of their ends.

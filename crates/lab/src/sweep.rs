@@ -4,6 +4,8 @@
 //! where two neighbours differ by more than [`STEP_MAX`] both are run with [`SEEDS_SURE`] seeds before that counts, and with
 //! [`SEEDS_DOUBT`] where the difference is not large.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::scenario::{ControllerName, Row, RunError, Scenario, ScenarioError, Verdict};
@@ -232,6 +234,7 @@ impl Curve {
             goal: Some(STEP_MAX),
             measured: self.largest_step,
             verdict: if met { Verdict::Met } else { Verdict::Missed },
+            alone_mbps: BTreeMap::new(),
             note: (!met).then(|| format!("{} steps, behind {}", steps.len(), steps.join(", "))),
         }
     }

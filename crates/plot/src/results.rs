@@ -29,7 +29,7 @@ pub struct ResultRow {
     pub controller: String,
     /// The settings of a campaign, by name.
     pub settings: Vec<(String, String)>,
-    /// Its numbers, those of a side as in `client.packets_lost`.
+    /// Its numbers, those of a side as in `client.packets_lost`, of a path as in `paths.A.down.bytes_sent`.
     pub figures: BTreeMap<String, f64>,
     /// Why there are none.
     pub error: Option<String>,
@@ -97,10 +97,23 @@ fn row(value: &Value) -> Result<ResultRow, String> {
                 let numbers = side.iter().filter_map(|(key, value)| Some((key, value.as_f64()?)));
                 row.figures.extend(numbers.map(|(key, value)| (format!("{name}.{key}"), value)));
             }
+            Value::Array(parts) => row.figures.extend(parts.iter().flat_map(|part| part_figures(name, part))),
             other => row.figures.extend(other.as_f64().map(|value| (name.clone(), value))),
         }
     }
     Ok(row)
+}
+
+/// The numbers of a part that has a name, such as a path, as in `paths.A.down.bytes_sent`.
+fn part_figures(list: &str, part: &Value) -> Vec<(String, f64)> {
+    let Some(name) = part.get("name").and_then(Value::as_str) else { return Vec::new() };
+    let tables = part.as_object().into_iter().flatten();
+    let tables = tables.filter_map(|(table, numbers)| Some((table, numbers.as_object()?)));
+    let figures = tables.flat_map(|(table, numbers)| {
+        let numbers = numbers.iter().filter_map(|(key, value)| Some((key, value.as_f64()?)));
+        numbers.map(move |(key, value)| (format!("{list}.{name}.{table}.{key}"), value))
+    });
+    figures.collect()
 }
 
 /// A value as it was set: strings without quotes.

@@ -49,6 +49,25 @@ impl LinkStats {
         self.dropped.iter().sum()
     }
 
+    /// Counts what happened on another link as if it had happened on this one; the longest queue is that of either.
+    pub fn merge(&mut self, other: &Self) {
+        self.packets_sent += other.packets_sent;
+        self.bytes_sent += other.bytes_sent;
+        self.packets_delivered += other.packets_delivered;
+        self.bytes_delivered += other.bytes_delivered;
+        self.packets_duplicated += other.packets_duplicated;
+        self.packets_corrupted += other.packets_corrupted;
+        self.packets_reordered += other.packets_reordered;
+        self.packets_marked += other.packets_marked;
+        self.cross_packets_carried += other.cross_packets_carried;
+        self.cross_packets_dropped += other.cross_packets_dropped;
+        self.queue_bytes_max = self.queue_bytes_max.max(other.queue_bytes_max);
+        self.queue_delays.merge(&other.queue_delays);
+        for (own, other) in self.dropped.iter_mut().zip(other.dropped) {
+            *own += other;
+        }
+    }
+
     pub(crate) fn on_sent(&mut self, size: u64) {
         self.packets_sent += 1;
         self.bytes_sent += size;

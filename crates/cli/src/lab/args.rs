@@ -167,7 +167,7 @@ pub(crate) struct LabReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabCheckArgs {
-    /// A section (S, D, W, R, C or its name), a scenario, a file, `explore` (a fixed set of 300 random links) or
+    /// A section (S, D, W, R, C, M or its name), a scenario, a file, `explore` (a fixed set of 300 random links) or
     /// `sweep` (the fixed sweeps). Without any: all that are part of the program
     #[arg(value_name = "SECTION|NAME|FILE.toml")]
     pub(crate) what: Vec<String>,

@@ -140,7 +140,7 @@ impl Table {
                 *width = (*width).max(cell.len());
             }
         }
-        let notes = rows.iter().map(|row| row.note.clone().unwrap_or_default()).collect();
+        let notes = rows.iter().map(note).collect();
         Self { cells, widths, notes }
     }
 
@@ -164,6 +164,14 @@ impl Table {
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     }
+}
+
+/// What stands behind a row: the paths alone, or why nothing was measured.
+fn note(row: &Row) -> String {
+    let alone = row.alone_mbps.iter().map(|(path, rate)| format!("{path} {rate:.1}"));
+    let alone = alone.collect::<Vec<_>>().join(", ");
+    let alone = (!alone.is_empty()).then(|| format!("(alone, Mbit/s: {alone})"));
+    alone.into_iter().chain(row.note.clone()).collect::<Vec<_>>().join(" ")
 }
 
 fn cells(row: &Row) -> [String; COLUMNS] {

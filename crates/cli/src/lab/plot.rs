@@ -60,6 +60,12 @@ pub(super) fn run(
         lanes.push(lane(end("server"), Timeline::from_log(&logs.server), &recording.down));
     }
     lanes.retain(|lane| !lane.timeline.is_empty());
+    // Of the first path the queues are drawn with what the ends did.
+    let mut others = Vec::new();
+    for path in recording.paths.iter().skip(1) {
+        others.push(lane(format!("client, path {}", path.name), Timeline::default(), &path.up));
+        others.push(lane(format!("server, path {}", path.name), Timeline::default(), &path.down));
+    }
     // The order stays that of the connections.
     let mut by_bytes: Vec<usize> = (0..lanes.len()).collect();
     by_bytes.sort_by_key(|&place| std::cmp::Reverse(lanes[place].timeline.bytes()));
@@ -69,6 +75,7 @@ pub(super) fn run(
         place += 1;
         kept.contains(&(place - 1))
     });
+    lanes.extend(others);
     let events = scenario.events().into_iter();
     let events = events.map(|event| Event { start: event.start, end: event.end, what: event.what });
     Run {

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use fulmar_lab::scenario::{ControllerName, Figures, RunError, Scenario, SideFigures};
+use fulmar_lab::scenario::{
+    ControllerName, Figures, LinkFigures, PathFigures, RunError, Scenario, SideFigures,
+};
 use fulmar_plot::{Run, Summary};
 
 use super::args::LabRunArgs;
@@ -171,11 +173,23 @@ pub(super) fn text(line: &RunLine) -> String {
     let change = line.change();
     let completion = figures.completion_s.map_or("nothing arrived".to_owned(), |time| format!("{time:.3} s"));
     let Figures { scenario, controller, seed, bytes, trace_sha256, .. } = figures;
+    let paths: String = figures.paths.iter().map(path).collect();
     format!(
-        "{scenario} {controller} seed {seed}{change}: {completion}, {bytes} bytes\n  client {}\n  server {}\n  trace {trace_sha256}",
+        "{scenario} {controller} seed {seed}{change}: {completion}, {bytes} bytes\n  client {}\n  server {}\n{paths}  trace {trace_sha256}",
         side(&figures.client),
         side(&figures.server),
     )
+}
+
+fn path(path: &PathFigures) -> String {
+    let direction = |link: &LinkFigures| {
+        let used = link.utilisation.map_or(String::new(), |used| format!(", {:.0} % used", used * 100.0));
+        format!(
+            "{} packets, {} bytes, {} dropped{used}",
+            link.packets_sent, link.bytes_sent, link.packets_dropped
+        )
+    };
+    format!("  path {}: up {}; down {}\n", path.name, direction(&path.up), direction(&path.down))
 }
 
 fn side(side: &SideFigures) -> String {

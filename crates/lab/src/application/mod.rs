@@ -57,6 +57,7 @@ pub struct Application {
     last_opened: Option<StreamId>,
     first_read: Option<Instant>,
     last_read: Option<Instant>,
+    read_gap_max: Option<Duration>,
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
     messages: Messages,
@@ -103,6 +104,7 @@ impl Application {
             last_opened: None,
             first_read: None,
             last_read: None,
+            read_gap_max: None,
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             tasks: BTreeSet::new(),
@@ -162,6 +164,11 @@ impl Application {
     /// When something was read last: bytes of a stream, or its end.
     pub fn last_read(&self) -> Option<Instant> {
         self.last_read
+    }
+
+    /// The longest time between two reads.
+    pub fn read_gap_max(&self) -> Option<Duration> {
+        self.read_gap_max
     }
 
     /// Whether the workload is done and every stream has come to an end that this side knows of.
@@ -288,6 +295,8 @@ impl Application {
                     receiving.read(Content::of_stream(key, id, !self.side), connection, workload, rng)?;
                 if before != (receiving.bytes(), receiving.end()) {
                     self.first_read.get_or_insert(now);
+                    let gap = self.last_read.map(|last| now - last);
+                    self.read_gap_max = self.read_gap_max.max(gap);
                     self.last_read = Some(now);
                     if workload.times_reads {
                         receiving.note_time(now);

@@ -1,5 +1,7 @@
 //! The fixed set of links that `fulmar lab check` runs, and what it is to reach.
 
+use std::collections::BTreeMap;
+
 use super::{ClassSummary, Exploration, Outcome, Space, summaries};
 use crate::scenario::{ControllerName, Row, Verdict};
 
@@ -62,6 +64,7 @@ pub fn check_rows(fixed: &Exploration, outcomes: &[Outcome]) -> Vec<Row> {
             goal,
             measured,
             verdict,
+            alone_mbps: BTreeMap::new(),
             note,
         })
     });

@@ -1,6 +1,6 @@
 //! Scenarios against their goals.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
 use serde::Serialize;
@@ -21,10 +21,13 @@ pub struct Check {
     seeds: Option<u32>,
 }
 
-/// A scenario and what its goals compare it with.
+/// A scenario, as some of its goals want it, and what these compare it with.
 #[derive(Debug)]
 struct Subject {
     scenario: Scenario,
+    goals: Vec<Goal>,
+    /// The scenario with each of its paths alone.
+    alone: Vec<(String, Scenario)>,
     baseline: Option<Scenario>,
     classic: Option<Scenario>,
 }
@@ -38,25 +41,55 @@ enum Variant {
     Baseline,
     /// With the classic timers.
     Classic,
+    /// With this one of its paths alone.
+    Alone(usize),
 }
 
 impl Variant {
     /// What the figure of a goal is divided by, if it is a ratio.
-    fn compared_by(metric: Metric) -> Option<Self> {
+    fn compared_by(metric: Metric, paths: usize) -> Vec<Self> {
         match metric {
-            Metric::CompletionRatio => Some(Self::Baseline),
-            Metric::TimersRatio => Some(Self::Classic),
-            _ => None,
+            Metric::TimersRatio => vec![Self::Classic],
+            metric if metric.needs_baseline() => vec![Self::Baseline],
+            metric if metric.is_about_paths_alone() => (0..paths).map(Self::Alone).collect(),
+            _ => Vec::new(),
         }
     }
 }
 
 impl Subject {
-    fn new(scenario: Scenario) -> Result<Self, ScenarioError> {
+    /// One for the scenario as it is, and one for each other way in which goals want it.
+    fn all(scenario: &Scenario) -> Result<Vec<Self>, ScenarioError> {
+        let mut subjects: Vec<Self> = Vec::new();
+        for goal in scenario.goals() {
+            let same = |subject: &&mut Self| subject.goals.iter().any(|other| other.set == goal.set);
+            match subjects.iter_mut().find(same) {
+                Some(subject) => subject.goals.push(goal.clone()),
+                None => subjects.push(Self::new(scenario.of_goal(goal)?, goal.clone())?),
+            }
+        }
+        for subject in &mut subjects {
+            subject.add_compared()?;
+        }
+        Ok(subjects)
+    }
+
+    fn new(scenario: Scenario, goal: Goal) -> Result<Self, ScenarioError> {
         let baseline = scenario.baseline()?;
-        let wants_classic = scenario.goals().iter().any(|goal| goal.metric == Metric::TimersRatio);
-        let classic = wants_classic.then(|| scenario.with_classic_timers()).transpose()?;
-        Ok(Self { scenario, baseline, classic })
+        Ok(Self { scenario, goals: vec![goal], alone: Vec::new(), baseline, classic: None })
+    }
+
+    fn add_compared(&mut self) -> Result<(), ScenarioError> {
+        let wants = |wanted: fn(Metric) -> bool| self.goals.iter().any(|goal| wanted(goal.metric));
+        if wants(|metric| metric == Metric::TimersRatio) {
+            self.classic = Some(self.scenario.with_classic_timers()?);
+        }
+        if wants(Metric::is_about_paths_alone) {
+            let names = self.scenario.path_names();
+            let alone = names.iter().map(|name| Ok(((*name).to_owned(), self.scenario.with_only(name)?)));
+            self.alone = alone.collect::<Result<_, ScenarioError>>()?;
+        }
+        Ok(())
     }
 
     /// A variant that is not there is not asked for by any goal.
@@ -65,6 +98,7 @@ impl Subject {
             Variant::Own => None,
             Variant::Baseline => self.baseline.as_ref(),
             Variant::Classic => self.classic.as_ref(),
+            Variant::Alone(path) => self.alone.get(path).map(|(_, scenario)| scenario),
         };
         other.unwrap_or(&self.scenario)
     }
@@ -96,6 +130,9 @@ pub struct Row {
     pub measured: Option<f64>,
     /// Whether the goal is reached.
     pub verdict: Verdict,
+    /// The rate of each path alone in Mbit/s, where the figure is compared with these.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub alone_mbps: BTreeMap<String, f64>,
     /// Why nothing was measured.
     #[serde(skip)]
     pub note: Option<String>,
@@ -126,7 +163,9 @@ impl Check {
     ) -> Result<Self, ScenarioError> {
         let mut check = Self { subjects: Vec::new(), tasks: Vec::new(), seeds };
         for scenario in scenarios {
-            check.add(Subject::new(scenario)?, only)?;
+            for subject in Subject::all(&scenario)? {
+                check.add(subject, only)?;
+            }
         }
         Ok(check)
     }
@@ -134,9 +173,10 @@ impl Check {
     fn add(&mut self, subject: Subject, only: Option<ControllerName>) -> Result<(), ScenarioError> {
         let number = self.subjects.len();
         let mut runs: BTreeSet<(ControllerName, Variant)> = BTreeSet::new();
-        for goal in subject.scenario.goals() {
+        for goal in &subject.goals {
             let controller = subject.scenario.controller_or_default(goal.controller)?;
-            for variant in iter::once(Variant::Own).chain(Variant::compared_by(goal.metric)) {
+            let compared = Variant::compared_by(goal.metric, subject.alone.len());
+            for variant in iter::once(Variant::Own).chain(compared) {
                 runs.insert((controller, variant));
             }
         }
@@ -179,7 +219,7 @@ impl Check {
     pub fn rows(&self, results: &[Result<Figures, RunError>]) -> Vec<Row> {
         let mut rows = Vec::new();
         for (number, subject) in self.subjects.iter().enumerate() {
-            for goal in subject.scenario.goals() {
+            for goal in &subject.goals {
                 let Ok(controller) = subject.scenario.controller_or_default(goal.controller) else {
                     continue;
                 };
@@ -192,10 +232,11 @@ impl Check {
                     all.filter(move |(task, _)| wanted(task)).map(|(_, result)| result)
                 };
                 let own: Results<'_> = of(Variant::Own).collect();
-                let other: Option<Results<'_>> =
-                    Variant::compared_by(goal.metric).map(|variant| of(variant).collect());
+                let compared = Variant::compared_by(goal.metric, subject.alone.len());
+                let others: Vec<Results<'_>> =
+                    compared.into_iter().map(|variant| of(variant).collect()).collect();
                 if !own.is_empty() {
-                    rows.push(row(&subject.scenario, goal, controller, &own, other.as_deref()));
+                    rows.push(row(subject, goal, controller, &own, &others));
                 }
             }
         }
@@ -214,34 +255,56 @@ impl Task {
 type Results<'a> = Vec<&'a Result<Figures, RunError>>;
 
 fn row(
-    scenario: &Scenario,
+    subject: &Subject,
     goal: &Goal,
     controller: ControllerName,
     own: &[&Result<Figures, RunError>],
-    other: Option<&[&Result<Figures, RunError>]>,
+    others: &[Results<'_>],
 ) -> Row {
-    let figure = |result: &Result<Figures, RunError>| goal.metric.of(result.as_ref().ok()?);
     let mut failures: Vec<_> = own.iter().filter_map(|result| result.as_ref().err()).collect();
-    let mut measured = goal.metric.over_seeds(&own.iter().map(|result| figure(result)).collect::<Vec<_>>());
-    if let Some(other) = other {
-        // Whatever does not come to its end is later than whatever does.
-        let times = other.iter().map(|result| figure(result).or(Some(f64::INFINITY)));
-        let compared = goal.metric.over_seeds(&times.collect::<Vec<_>>()).filter(|time| time.is_finite());
-        measured = measured.zip(compared).map(|(own, other)| own / other);
-        if compared.is_none() {
+    let mut measured = over_seeds(goal.metric, own, None);
+    let mut alone_mbps = BTreeMap::new();
+    if !others.is_empty() {
+        let compared: Vec<Option<f64>> = others.iter().map(|other| compared(goal.metric, other)).collect();
+        for (other, _) in others.iter().zip(&compared).filter(|(_, compared)| compared.is_none()) {
             failures.extend(other.iter().filter_map(|result| result.as_ref().err()));
         }
+        let known = compared.iter().copied().collect::<Option<Vec<f64>>>();
+        if goal.metric.is_about_paths_alone() {
+            let names = subject.alone.iter().map(|(name, _)| name.clone());
+            alone_mbps = names.zip(compared).filter_map(|(name, rate)| Some((name, rate?))).collect();
+        }
+        let divisor = known.and_then(|known| goal.metric.of_alone(&known).or(known.first().copied()));
+        measured = measured.zip(divisor).map(|(own, other)| own / other);
     }
     Row {
-        scenario: scenario.name().to_owned(),
+        scenario: subject.scenario.name().to_owned(),
         controller,
         metric: goal.metric.as_str(),
         reference: goal.reference,
         goal: goal.limit(),
         measured,
         verdict: if goal.is_met(measured) { Verdict::Met } else { Verdict::Missed },
+        alone_mbps,
         note: failures.first().map(|first| note(first, failures.len())),
     }
+}
+
+/// The figures of these runs as one; where one of them failed, `failed` is its figure.
+fn over_seeds(metric: Metric, results: &[&Result<Figures, RunError>], failed: Option<f64>) -> Option<f64> {
+    let figure = |result: &&Result<Figures, RunError>| metric.of(result.as_ref().ok()?).or(failed);
+    let figures = results.iter().map(|result| match result {
+        Ok(_) => figure(result),
+        Err(_) => failed,
+    });
+    metric.over_seeds(&figures.collect::<Vec<_>>())
+}
+
+/// The figure of the runs to compare with; `None` if most of them failed. A time that does not come to its end is later than
+/// all others, a path that carries nothing is slower.
+fn compared(metric: Metric, results: &[&Result<Figures, RunError>]) -> Option<f64> {
+    let failed = if metric.is_about_paths_alone() { 0.0 } else { f64::INFINITY };
+    over_seeds(metric, results, Some(failed)).filter(|figure| figure.is_finite())
 }
 
 /// Why nothing was measured: the first line of the first failure.

@@ -37,6 +37,8 @@ pub(crate) struct ConnectionSpec {
     pub(crate) repeat: Count,
     /// The client's controller, if it is not the run's.
     pub(crate) controller: Option<ControllerName>,
+    /// The name of the path that it begins on; without it, or where this path is left out, the first one.
+    pub(crate) path: Option<String>,
     /// Whether completion does not wait for it.
     #[serde(default)]
     pub(crate) background: bool,

@@ -3,6 +3,7 @@
 use fulmar_base::Instant;
 
 use super::Scenario;
+use super::link::ScheduleSpec;
 
 /// The most that are told; a schedule may repeat a change without end.
 const EVENTS_MAX: usize = 500;
@@ -25,13 +26,12 @@ impl Scenario {
         let entries =
             |name: &str| table.get(name).and_then(toml::Value::as_array).cloned().unwrap_or_default();
         let mut events = Vec::new();
-        for (spec, entry) in self.file.schedule.iter().zip(entries("schedule")) {
-            let what = words(&entry, &["direction", "set", "suspend"]);
-            events.extend(spec.times().take(EVENTS_MAX).map(|(start, end)| ScenarioEvent {
-                start,
-                end,
-                what: what.clone(),
-            }));
+        events.extend(of_schedule("", &self.file.schedule, &entries("schedule")));
+        let tables = entries("path");
+        for (number, path) in self.paths() {
+            let schedule = tables.get(number).and_then(|table| table.get("schedule")?.as_array());
+            let prefix = format!("{}: ", path.name());
+            events.extend(of_schedule(&prefix, &path.schedule, schedule.map_or(&[], Vec::as_slice)));
         }
         for (spec, entry) in self.file.shift.iter().zip(entries("shift")) {
             let (start, what) =
@@ -42,6 +42,17 @@ impl Scenario {
         events.truncate(EVENTS_MAX);
         events
     }
+}
+
+/// What a schedule does; `entries` are its tables as they are written.
+fn of_schedule(prefix: &str, schedule: &[ScheduleSpec], entries: &[toml::Value]) -> Vec<ScenarioEvent> {
+    let mut events = Vec::new();
+    for (spec, entry) in schedule.iter().zip(entries) {
+        let what = format!("{prefix}{}", words(entry, &["direction", "set", "suspend"]));
+        let times = spec.times().take(EVENTS_MAX);
+        events.extend(times.map(|(start, end)| ScenarioEvent { start, end, what: what.clone() }));
+    }
+    events
 }
 
 /// The values of these keys, as they are written.

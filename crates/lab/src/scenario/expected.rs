@@ -72,6 +72,8 @@ fn key(row: &Row) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::scenario::ControllerName;
 
@@ -84,6 +86,7 @@ mod tests {
             goal: Some(1.0),
             measured: None,
             verdict,
+            alone_mbps: BTreeMap::new(),
             note: None,
         }
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::Metric;
 use super::link::LinkEvent;
 use super::rate::Rate;
-use crate::{ConnectionReport, RunReport, SideReport};
+use crate::{ConnectionReport, LabPath, PathReport, RunReport, SideReport};
 
 /// The figures of a run of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,10 +32,13 @@ pub struct Figures {
     pub client: SideFigures,
     /// The server.
     pub server: SideFigures,
-    /// The link from the client to the server.
+    /// The link from the client to the server; where there are paths, all of them together.
     pub up: LinkFigures,
     /// The link from the server to the client.
     pub down: LinkFigures,
+    /// Each path; of a scenario with a `[link]` there are none, and the output leaves it out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathFigures>,
     /// What goals can be about, as far as the run has it, by the name of the metric.
     pub metrics: BTreeMap<&'static str, f64>,
     /// The fingerprint of all packets: the same in each repetition.
@@ -78,6 +81,17 @@ pub struct SideFigures {
     pub connections_accepted: u64,
 }
 
+/// The figures of a path.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PathFigures {
+    /// Its name.
+    pub name: String,
+    /// Its link from the client to the server.
+    pub up: LinkFigures,
+    /// Its link from the server to the client.
+    pub down: LinkFigures,
+}
+
 /// The figures of one direction of the link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LinkFigures {
@@ -95,7 +109,7 @@ pub struct LinkFigures {
     pub queue_delay_p50_ms: Option<f64>,
     /// The same of 99 %.
     pub queue_delay_p99_ms: Option<f64>,
-    /// The share of the bytes that were ACK frames.
+    /// The share of the bytes that were ACK frames; `None` for a path.
     pub ack_share: Option<f64>,
     /// The share of its capacity, until completion, that was asked for. Where the rate changes, that of the beginning
     /// counts; `None` without a rate.
@@ -105,7 +119,7 @@ pub struct LinkFigures {
 }
 
 impl LinkFigures {
-    fn of(stats: &LinkStats, link: &LinkConfig, ack_bytes: u64, completion_s: Option<f64>) -> Self {
+    fn of(stats: &LinkStats, link: &LinkConfig, ack_bytes: Option<u64>, completion_s: Option<f64>) -> Self {
         let capacity = link.rate_bps.zip(completion_s).map(|(rate, time)| rate as f64 / 8.0 * time);
         let share_of = |whole: f64, part: u64| (whole > 0.0).then(|| part as f64 / whole);
         Self {
@@ -116,7 +130,7 @@ impl LinkFigures {
             queue_bytes_max: stats.queue_bytes_max,
             queue_delay_p50_ms: stats.queue_delays.quantile(0.5).map(millis),
             queue_delay_p99_ms: stats.queue_delays.quantile(0.99).map(millis),
-            ack_share: share_of(stats.bytes_sent as f64, ack_bytes),
+            ack_share: ack_bytes.and_then(|bytes| share_of(stats.bytes_sent as f64, bytes)),
             load: capacity.and_then(|capacity| share_of(capacity, stats.bytes_sent)),
             utilisation: capacity.and_then(|capacity| share_of(capacity, stats.bytes_delivered)),
         }
@@ -144,6 +158,12 @@ pub struct MoreFigures {
     pub datagrams_in_time: Option<f64>,
     /// Seconds from the repair of the link to the next packet that reached its end.
     pub resumed_after_s: Option<f64>,
+    /// Seconds from the repair until nearly the rate of all paths together arrives.
+    pub sum_after_s: Option<f64>,
+    /// The longest time between two reads of a side.
+    pub read_gap_max_ms: Option<f64>,
+    /// From the beginning of a connection until its client had completed the handshake, the longest.
+    pub handshake_s: Option<f64>,
 }
 
 /// What the figures need to know of the scenario.
@@ -165,6 +185,7 @@ pub(crate) struct Measuring<'a> {
     pub(crate) watched: Option<Side>,
     /// From the client to the server, and back.
     pub(crate) links: [&'a LinkConfig; 2],
+    pub(crate) paths: &'a [LabPath],
 }
 
 impl Figures {
@@ -184,10 +205,11 @@ impl Figures {
             seed: report.seed,
             completion_s,
             bytes: connections.iter().map(bytes_read).sum(),
-            up: LinkFigures::of(&report.up, up, client.ack_bytes, completion_s),
-            down: LinkFigures::of(&report.down, down, server.ack_bytes, completion_s),
+            up: LinkFigures::of(&report.up, up, Some(client.ack_bytes), completion_s),
+            down: LinkFigures::of(&report.down, down, Some(server.ack_bytes), completion_s),
             client,
             server,
+            paths: path_figures(report, measuring, completion_s),
             metrics: BTreeMap::new(),
             trace_sha256: report.trace.to_string(),
             more: MoreFigures::of(report, measuring),
@@ -197,6 +219,24 @@ impl Figures {
             of_one_run.filter_map(|metric| Some((metric.as_str(), metric.of(&figures)?))).collect();
         figures
     }
+}
+
+impl Figures {
+    /// Bytes of streams that were read, by the completion time; `None` if there was nothing to read.
+    pub(crate) fn goodput_mbps(&self) -> Option<f64> {
+        let time = self.completion_s.filter(|time| *time > 0.0)?;
+        Some(self.bytes as f64 * 8.0 / 1e6 / time)
+    }
+}
+
+fn path_figures(report: &RunReport, measuring: Measuring<'_>, completion_s: Option<f64>) -> Vec<PathFigures> {
+    let paths = report.paths.iter().zip(measuring.paths);
+    let figures = paths.map(|(PathReport { name, up, down }, path)| PathFigures {
+        name: name.clone(),
+        up: LinkFigures::of(up, &path.up, None, completion_s),
+        down: LinkFigures::of(down, &path.down, None, completion_s),
+    });
+    figures.collect()
 }
 
 fn sides(connection: &ConnectionReport) -> [&SideReport; 2] {
@@ -264,6 +304,9 @@ impl MoreFigures {
             datagrams_in_time: in_time,
             frame_delays: all().flat_map(|side| side.frame_delays.iter().flatten().copied()).collect(),
             full_rate_after_rtts: rate.as_ref().and_then(|(rate, first)| rate.full_after_rtts((*first)?)),
+            sum_after_s: rate.as_ref().and_then(|(rate, _)| rate.nearly_full_after_s(measuring.repaired_at?)),
+            read_gap_max_ms: all().filter_map(|side| side.read_gap_max).max().map(millis),
+            handshake_s: handshake_s(report),
             back_at_rate_rtts: rate.and_then(|(rate, _)| rate.back_after_rtts(measuring.events)),
             resumed_after_s: resumed.map(|(repaired_at, at)| (at - repaired_at).as_secs_f64()),
         }
@@ -303,6 +346,13 @@ impl MoreFigures {
         let smallest = self.bytes_by_connection.iter().min()?;
         (sum > 0).then(|| *smallest as f64 / sum as f64)
     }
+}
+
+/// The longest handshake of all clients; `None` if one was not completed.
+fn handshake_s(report: &RunReport) -> Option<f64> {
+    let stats = report.connections.iter().map(|connection| connection.client.stats.as_ref());
+    let durations: Option<Vec<Duration>> = stats.map(|stats| stats?.handshake_duration).collect();
+    durations?.into_iter().max().map(|duration| duration.as_secs_f64())
 }
 
 /// The packets of a side over time, and when the first data that it sent were read.

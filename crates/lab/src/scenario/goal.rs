@@ -1,5 +1,7 @@
 //! What a scenario is to reach: `[[goal]]`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{ControllerName, Figures};
@@ -18,6 +20,15 @@ pub enum Metric {
     CompletionRatio,
     /// The same, divided by that of the scenario with the classic timers of RFC 9002.
     TimersRatio,
+    /// The rate until completion, divided by the sum of those of each path alone.
+    SumShare,
+    /// The same, divided by the rate of the path that is the best alone.
+    BestShare,
+    /// The same, divided by the rate of the best path and half of those of the others.
+    BestAndHalfShare,
+    /// What 99 % of the one-way delays of the unreliable datagrams did not exceed, divided by that of the scenario with the
+    /// settings of its `[baseline]`.
+    DatagramDelayP99Ratio,
     /// Packets that both sides declared lost.
     PacketsLost,
     /// Packets that both sides declared lost although they arrived.
@@ -52,6 +63,12 @@ pub enum Metric {
     DatagramsInTime,
     /// From the `repaired_at_s` of the scenario to the next packet that reaches its end.
     ResumedAfterS,
+    /// From the `repaired_at_s` of the scenario until 90 % of the rate of all paths together arrive for ten round trips.
+    SumAfterS,
+    /// The longest time of all in which an application had nothing to read of what the streams still had to bring.
+    ReadGapMaxMs,
+    /// From the beginning of a connection until its client had completed the handshake, the longest.
+    HandshakeS,
     /// Bytes of streams that were read, by the completion time, in Mbit/s.
     GoodputMbps,
     /// The share of the capacity of the busier direction, until completion, whose bytes came out of the link.
@@ -75,7 +92,7 @@ enum Over {
 }
 
 /// What a run of a scenario with a controller is to reach.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
     /// The controller; `None` for the one of the default configuration.
@@ -87,14 +104,21 @@ pub struct Goal {
     pub reference: Option<f64>,
     /// What is to be reached. Without it, the reference with a tolerance of 2 %.
     pub goal: Option<f64>,
+    /// What differs from the scenario in the runs that this goal is about, by its path in the file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, toml::Value>,
 }
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 33] = [
         Self::CompletionS,
         Self::CompletionRatio,
         Self::TimersRatio,
+        Self::SumShare,
+        Self::BestShare,
+        Self::BestAndHalfShare,
+        Self::DatagramDelayP99Ratio,
         Self::PacketsLost,
         Self::PacketsSpurious,
         Self::PacketsSent,
@@ -112,6 +136,9 @@ impl Metric {
         Self::BackAtRateRtts,
         Self::DatagramsInTime,
         Self::ResumedAfterS,
+        Self::SumAfterS,
+        Self::ReadGapMaxMs,
+        Self::HandshakeS,
         Self::GoodputMbps,
         Self::Utilisation,
         Self::QueueDelayP50Ms,
@@ -122,12 +149,36 @@ impl Metric {
 
     /// Whether the figure compares runs of two variants of a scenario.
     pub const fn compares_runs(self) -> bool {
-        matches!(self, Self::CompletionRatio | Self::TimersRatio)
+        let of_variant =
+            matches!(self, Self::CompletionRatio | Self::TimersRatio | Self::DatagramDelayP99Ratio);
+        of_variant || self.is_about_paths_alone()
+    }
+
+    /// Whether the figure compares a run with runs that have one of the paths each.
+    pub const fn is_about_paths_alone(self) -> bool {
+        matches!(self, Self::SumShare | Self::BestShare | Self::BestAndHalfShare)
+    }
+
+    /// Whether the figure compares a run with one that has the settings of the `[baseline]`.
+    pub const fn needs_baseline(self) -> bool {
+        matches!(self, Self::CompletionRatio | Self::DatagramDelayP99Ratio)
+    }
+
+    /// What the rates of the paths alone come to, by which the rate of all is divided.
+    pub(super) fn of_alone(self, rates: &[f64]) -> Option<f64> {
+        let best = rates.iter().copied().max_by(f64::total_cmp)?;
+        let sum: f64 = rates.iter().sum();
+        match self {
+            Self::SumShare => Some(sum),
+            Self::BestShare => Some(best),
+            Self::BestAndHalfShare => Some(best + (sum - best) / 2.0),
+            _ => None,
+        }
     }
 
     /// Whether the figure is about the rate in the direction that the scenario watches.
     pub const fn is_about_rate(self) -> bool {
-        matches!(self, Self::FullRateAfterRtts | Self::BackAtRateRtts)
+        matches!(self, Self::FullRateAfterRtts | Self::BackAtRateRtts | Self::SumAfterS)
     }
 
     /// The figure of a run; `None` if the run does not have it.
@@ -141,6 +192,10 @@ impl Metric {
         };
         match self {
             Self::CompletionS | Self::CompletionRatio | Self::TimersRatio => figures.completion_s,
+            Self::SumShare | Self::BestShare | Self::BestAndHalfShare => figures.goodput_mbps(),
+            Self::SumAfterS => more.sum_after_s,
+            Self::ReadGapMaxMs => more.read_gap_max_ms,
+            Self::HandshakeS => more.handshake_s,
             Self::PacketsLost => Some(sum(|side| side.packets_lost)),
             Self::PacketsSpurious => Some(sum(|side| side.packets_spurious)),
             Self::PacketsSent => Some(sum(|side| side.packets_sent)),
@@ -149,7 +204,7 @@ impl Metric {
             Self::JainIndex => more.jain_index(),
             Self::ShareMin => more.share_min(),
             Self::DatagramDelayP50Ms => more.datagram_delay_ms(0.5),
-            Self::DatagramDelayP99Ms => more.datagram_delay_ms(0.99),
+            Self::DatagramDelayP99Ms | Self::DatagramDelayP99Ratio => more.datagram_delay_ms(0.99),
             Self::DatagramDelayP50OutsideEventsMs => more.datagram_delay_outside_events_ms(0.5),
             Self::DatagramDelayP99OutsideEventsMs => more.datagram_delay_outside_events_ms(0.99),
             Self::FrameDelayMeanMs => more.frame_delay_mean_ms(),
@@ -158,10 +213,7 @@ impl Metric {
             Self::BackAtRateRtts => more.back_at_rate_rtts,
             Self::DatagramsInTime => more.datagrams_in_time,
             Self::ResumedAfterS => more.resumed_after_s,
-            Self::GoodputMbps => {
-                let time = figures.completion_s.filter(|time| *time > 0.0)?;
-                Some(figures.bytes as f64 * 8.0 / 1e6 / time)
-            }
+            Self::GoodputMbps => figures.goodput_mbps(),
             Self::Utilisation => {
                 let both = [&figures.up, &figures.down];
                 both.into_iter().filter_map(|link| link.utilisation).max_by(f64::total_cmp)
@@ -187,7 +239,15 @@ impl Metric {
 
     fn over(self) -> Over {
         match self {
-            Self::CompletionS | Self::CompletionRatio | Self::TimersRatio => Over::Median,
+            Self::CompletionS
+            | Self::CompletionRatio
+            | Self::TimersRatio
+            | Self::SumShare
+            | Self::BestShare
+            | Self::BestAndHalfShare
+            | Self::DatagramDelayP99Ratio
+            | Self::SumAfterS
+            | Self::HandshakeS => Over::Median,
             Self::JainIndex
             | Self::ShareMin
             | Self::DatagramsInTime
@@ -197,12 +257,21 @@ impl Metric {
         }
     }
 
+    /// Whether more is better.
+    fn is_at_least(self) -> bool {
+        self.over() == Over::Minimum || self.is_about_paths_alone()
+    }
+
     /// The name as it is written.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::CompletionS => "completion_s",
             Self::CompletionRatio => "completion_ratio",
             Self::TimersRatio => "timers_ratio",
+            Self::SumShare => "sum_share",
+            Self::BestShare => "best_share",
+            Self::BestAndHalfShare => "best_and_half_share",
+            Self::DatagramDelayP99Ratio => "datagram_delay_p99_ratio",
             Self::PacketsLost => "packets_lost",
             Self::PacketsSpurious => "packets_spurious",
             Self::PacketsSent => "packets_sent",
@@ -220,6 +289,9 @@ impl Metric {
             Self::BackAtRateRtts => "back_at_rate_rtts",
             Self::DatagramsInTime => "datagrams_in_time",
             Self::ResumedAfterS => "resumed_after_s",
+            Self::SumAfterS => "sum_after_s",
+            Self::ReadGapMaxMs => "read_gap_max_ms",
+            Self::HandshakeS => "handshake_s",
             Self::GoodputMbps => "goodput_mbps",
             Self::Utilisation => "utilisation",
             Self::QueueDelayP50Ms => "queue_delay_p50_ms",
@@ -241,7 +313,7 @@ impl Goal {
     /// The figure that is to be reached.
     pub fn limit(&self) -> Option<f64> {
         self.goal.or_else(|| {
-            let factor = if self.metric.over() == Over::Minimum { 1.0 / TOLERANCE } else { TOLERANCE };
+            let factor = if self.metric.is_at_least() { 1.0 / TOLERANCE } else { TOLERANCE };
             Some(self.reference? * factor)
         })
     }
@@ -249,10 +321,7 @@ impl Goal {
     /// Whether a measured figure reaches the goal. What could not be measured does not.
     pub fn is_met(&self, measured: Option<f64>) -> bool {
         let (Some(limit), Some(measured)) = (self.limit(), measured) else { return false };
-        match self.metric.over() {
-            Over::Minimum => measured >= limit,
-            Over::Median | Over::Maximum => measured <= limit,
-        }
+        if self.metric.is_at_least() { measured >= limit } else { measured <= limit }
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `mod` | [`Scenario`]: reading, validating, changing settings |
 //! | `link`, `endpoints`, `connection`, `goal` | the parts of a file, and what they become |
+//! | `path` | links side by side |
 //! | `nat` | what changes the client's address |
 //! | `mahimahi` | recorded links as schedules |
 //! | `values` | numbers with a unit or a range |
@@ -33,6 +34,7 @@ mod grid;
 mod link;
 mod mahimahi;
 mod nat;
+mod path;
 mod rate;
 mod run;
 mod values;
@@ -48,7 +50,7 @@ pub use self::controller::{ControllerName, OwnController, Parameters};
 pub use self::error::{Place, ScenarioError};
 pub use self::event::ScenarioEvent;
 pub use self::expected::{Expected, Surprises};
-pub use self::figures::{Figures, LinkFigures, MoreFigures, SideFigures};
+pub use self::figures::{Figures, LinkFigures, MoreFigures, PathFigures, SideFigures};
 pub use self::goal::{Goal, Metric};
 pub use self::grid::{Grid, Point};
 pub use self::mahimahi::schedule_of_trace;
@@ -56,10 +58,11 @@ pub use self::run::RunError;
 
 use self::connection::ConnectionSpec;
 use self::endpoints::EndpointSpec;
-use self::link::{HopSpec, LinkSpec, LinkSpecs, ScheduleSpec};
+use self::link::{HopSpec, LinkEvent, LinkSpec, LinkSpecs, ScheduleSpec};
 use self::nat::{NatSpec, ShiftSpec};
+use self::path::PathSpec;
 use self::values::{Count, Seconds};
-use crate::Workload;
+use crate::{LabPath, Workload};
 
 /// Seeds that goals are checked with if the file does not say. Links that leave nothing to chance are no exception: numbers
 /// of packets, times of probes and IDs depend on the seed, too.
@@ -67,6 +70,9 @@ const RUNS: u32 = 20;
 
 /// The most connections that a scenario can have.
 const CONNECTIONS_MAX: u32 = 10_000;
+
+/// What paths draw differs in these bits of the seed.
+const PATH_SHIFT: u32 = 40;
 
 /// The most links behind the first.
 const HOPS_MAX: usize = 16;
@@ -92,6 +98,8 @@ pub enum Section {
     R,
     /// Congestion control.
     C,
+    /// Multipath.
+    M,
 }
 
 /// A scenario file.
@@ -119,6 +127,11 @@ struct File {
     down: LinkSpec,
     #[serde(default)]
     schedule: Vec<ScheduleSpec>,
+    /// Links side by side, instead of one.
+    #[serde(default)]
+    path: Vec<PathSpec>,
+    /// The name of the one path that there is, whatever others the file has.
+    only: Option<String>,
     /// Links behind the first, each with a router before it.
     #[serde(default)]
     hop: Vec<HopSpec>,
@@ -156,7 +169,7 @@ impl Watched {
 
 impl Section {
     /// All sections, in the order of the specification.
-    pub const ALL: [Self; 5] = [Self::S, Self::D, Self::W, Self::R, Self::C];
+    pub const ALL: [Self; 6] = [Self::S, Self::D, Self::W, Self::R, Self::C, Self::M];
 
     /// The folder of the section's files.
     pub const fn folder(self) -> &'static str {
@@ -166,6 +179,7 @@ impl Section {
             Self::W => "wifi",
             Self::R => "recovery",
             Self::C => "congestion",
+            Self::M => "multipath",
         }
     }
 
@@ -206,7 +220,8 @@ impl Scenario {
     }
 
     /// The scenario with other settings: `key=value`, where the key is the path in the file, such as
-    /// `up.delay_ms` or `connection.0.upload_bytes`, and the value is written as in the file.
+    /// `up.delay_ms` or `connection.0.upload_bytes`, and the value is written as in the file. An entry that has a name can be
+    /// named by it, as in `path.A.link.delay_ms`.
     ///
     /// # Errors
     /// The first setting that does not exist or makes no sense.
@@ -251,6 +266,12 @@ impl Scenario {
     /// The text cannot be read again.
     pub fn with_classic_timers(&self) -> Result<Self, ScenarioError> {
         self.with_settings(["endpoints.timers=classic"])
+    }
+
+    fn without_goals(&self) -> Result<Self, ScenarioError> {
+        let mut table = self.table()?;
+        table.remove("goal");
+        self.reparse(&table, "other settings")
     }
 
     fn table(&self) -> Result<toml::Table, ScenarioError> {
@@ -315,6 +336,41 @@ impl Scenario {
         LinkSpecs { both, up, down, schedule }
     }
 
+    /// The paths that there are, with their numbers in the file; none if the scenario has a `[link]`.
+    fn paths(&self) -> impl Iterator<Item = (usize, &PathSpec)> {
+        let only = self.file.only.as_deref();
+        let is_there = move |path: &PathSpec| only.is_none_or(|only| only == path.name());
+        self.file.path.iter().enumerate().filter(move |(_, path)| is_there(path))
+    }
+
+    /// The names of the paths that there are; none if the scenario has a `[link]`.
+    pub fn path_names(&self) -> Vec<&str> {
+        self.paths().map(|(_, path)| path.name()).collect()
+    }
+
+    /// The scenario with one of its paths alone.
+    ///
+    /// # Errors
+    /// There is no such path.
+    pub fn with_only(&self, path: &str) -> Result<Self, ScenarioError> {
+        self.with_settings([format!("only={}", toml::Value::from(path)).as_str()])
+    }
+
+    /// The paths in the lab.
+    fn lab_paths(&self, seed: u64) -> Vec<LabPath> {
+        let of =
+            |(number, path): (usize, &PathSpec)| path.model(number, seed ^ (number as u64) << PATH_SHIFT);
+        self.paths().map(of).collect()
+    }
+
+    /// Stops of the link, or of any of the paths, in the order of their beginning.
+    fn link_events(&self) -> Vec<LinkEvent> {
+        let mut events = self.link().events();
+        events.extend(self.paths().flat_map(|(_, path)| path.specs().events()));
+        events.sort_by_key(|event| event.start);
+        events
+    }
+
     /// What the server does with each connection.
     fn server_workload(&self) -> Workload {
         let mut workloads = self.file.connection.iter().map(ConnectionSpec::server_workload);
@@ -330,9 +386,26 @@ impl Scenario {
             let differs = connection.server_workload() != self.server_workload()
                 && (connection.download_bytes.is_some() || self.server_workload().datagrams > 0);
             let differs = differs.then_some("the server sends the same on all connections");
+            let known = |path: &String| self.file.path.iter().any(|known| known.name() == path);
+            if let Some(path) = connection.path.as_ref().filter(|path| !known(path)) {
+                return Err(in_table("[[connection]]", number, &format!("there is no path {path}")));
+            }
             if let Some(problem) = connection.problem().or(differs) {
                 return Err(in_table("[[connection]]", number, problem));
             }
+        }
+        if let Some((number, problem)) = path::problem(&self.file) {
+            return Err(match number {
+                Some(number) => in_table("[[path]]", number, &problem),
+                None => ScenarioError::new(&self.name, problem),
+            });
+        }
+        let mut entries_before = 0;
+        for path in &self.file.path {
+            if let Some((number, problem)) = path.specs().problem() {
+                return Err(in_table("[[path.schedule]]", entries_before + number, problem));
+            }
+            entries_before += path.schedule.len();
         }
         if let Some((number, problem)) = self.link().problem() {
             return Err(in_table("[[schedule]]", number, problem));
@@ -349,8 +422,14 @@ impl Scenario {
             let problem = match goal {
                 _ if needs_rate => "this figure needs `watch`, the direction whose rate it is about",
                 Goal { reference: None, goal: None, .. } => "a goal needs `goal`, `reference` or both",
-                Goal { metric: Metric::CompletionRatio, .. } if self.file.baseline.is_none() => {
-                    "a completion_ratio needs a `[baseline]` to compare with"
+                Goal { metric, .. } if metric.needs_baseline() && self.file.baseline.is_none() => {
+                    &format!("a {} needs a `[baseline]` to compare with", metric.as_str())
+                }
+                Goal { metric, .. } if metric.is_about_paths_alone() && self.file.path.len() < 2 => {
+                    &format!("a {} needs several `[[path]]`s to compare with", metric.as_str())
+                }
+                Goal { metric: Metric::SumAfterS, .. } if self.file.repaired_at_s.is_none() => {
+                    "a sum_after_s needs `repaired_at_s`, from which it counts"
                 }
                 _ => continue,
             };
@@ -368,13 +447,24 @@ impl Scenario {
         self.validate_configurations()
     }
 
+    /// The scenario as this goal wants it.
+    pub(super) fn of_goal(&self, goal: &Goal) -> Result<Self, ScenarioError> {
+        let settings: Vec<String> = goal.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let changed = self.with_settings(settings.iter().map(String::as_str))?;
+        let name = settings.iter().fold(self.name.clone(), |name, setting| format!("{name} {setting}"));
+        Ok(Self { name, ..changed })
+    }
+
     fn validate_configurations(&self) -> Result<(), ScenarioError> {
         for config in [self.client_config(), self.server_config()] {
             config.validate().map_err(|error| {
                 ScenarioError::about_field(&self.name, &self.text, error.field, error.to_string())
             })?;
         }
-        self.baseline().map(drop)
+        self.baseline()?;
+        // Goals that change nothing would lead back here.
+        let changed = self.file.goal.iter().filter(|goal| !goal.set.is_empty());
+        changed.map(|goal| self.without_goals()?.of_goal(goal).map(drop)).collect()
     }
 }
 
@@ -397,7 +487,8 @@ fn set_path(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(
         toml::Value::Array(entries) => {
             let (index, rest) = rest.split_once('.').unwrap_or((rest, ""));
             let count = entries.len();
-            let entry = index.parse().ok().and_then(|index: usize| entries.get_mut(index));
+            let index = index.parse().ok().or_else(|| position_of(entries, index));
+            let entry = index.and_then(|index: usize| entries.get_mut(index));
             match entry {
                 Some(toml::Value::Table(table)) if !rest.is_empty() => set_path(table, rest, value),
                 Some(_) => Err(format!("`{path}` names no field")),
@@ -406,6 +497,11 @@ fn set_path(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(
         }
         _ => Err(format!("`{path}`: `{first}` is not a table")),
     }
+}
+
+/// Where the entry with this name is.
+fn position_of(entries: &[toml::Value], name: &str) -> Option<usize> {
+    entries.iter().position(|entry| entry.get("name").and_then(toml::Value::as_str) == Some(name))
 }
 
 #[cfg(test)]

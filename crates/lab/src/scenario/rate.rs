@@ -11,6 +11,8 @@ use super::link::LinkEvent;
 
 /// The share of the rate that counts as all of it.
 const FULL: f64 = 0.95;
+/// The share that counts as nearly all, where a path has come back.
+const NEARLY_FULL: f64 = 0.9;
 /// How long a rate has to last at the start of a connection, in round trips.
 const START_ROUNDS: u32 = 1;
 /// The same after a stop, where a link that is as short as a Wi-Fi is and drains its queue.
@@ -52,9 +54,20 @@ impl<'a> Rate<'a> {
         back.max_by(f64::total_cmp)
     }
 
-    /// When the first time of this length begins in which the rate is full, from `first` on and before `end`.
+    /// Seconds from `repaired` until the rate is nearly full, for as long as after a stop.
+    pub(crate) fn nearly_full_after_s(&self, repaired: Instant) -> Option<f64> {
+        let length = self.round * STOP_ROUNDS;
+        let from = self.share_from(NEARLY_FULL, repaired, Instant::FAR_FUTURE, length)?;
+        Some((from - repaired).as_secs_f64())
+    }
+
     fn full_from(&self, first: Instant, end: Instant, length: Duration) -> Option<Instant> {
-        let wanted = (self.bytes_per_s * length.as_secs_f64() * FULL) as u64;
+        self.share_from(FULL, first, end, length)
+    }
+
+    /// When the first time of this length begins in which this share of the rate arrives, from `first` on and before `end`.
+    fn share_from(&self, share: f64, first: Instant, end: Instant, length: Duration) -> Option<Instant> {
+        let wanted = (self.bytes_per_s * length.as_secs_f64() * share) as u64;
         let mut start = self.arrivals.partition_point(|(at, _)| *at < first);
         let (mut behind, mut bytes) = (start, 0_u64);
         let mut from = first;
@@ -66,11 +79,16 @@ impl<'a> Rate<'a> {
             if bytes >= wanted {
                 return Some(from);
             }
-            // The sum can only grow when something leaves it and time for something new is won.
             let (at, size) = *self.arrivals.get(start)?;
-            from = (at + Duration::from_nanos(1)).max(from);
-            bytes -= u64::from(size);
-            start += 1;
+            if start == behind {
+                // Nothing arrived for so long: what comes next is the first that can count.
+                from = at;
+            } else {
+                // The sum can only grow when something leaves it and time for something new is won.
+                from = (at + Duration::from_nanos(1)).max(from);
+                bytes -= u64::from(size);
+                start += 1;
+            }
             if from > end {
                 return None;
             }

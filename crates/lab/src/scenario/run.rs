@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
 use super::{ControllerName, Figures, Scenario, ScenarioError, Watched};
-use crate::{Close, Connecting, Failure, Lab, Limits, Recording, RunReport};
+use crate::{Close, Connecting, Failure, Lab, LabPath, Limits, LinkConfig, Recording, RunReport};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
 const STEPS_MAX: u64 = 100_000_000;
@@ -115,7 +115,11 @@ impl Scenario {
         }
         let connections = || self.file.connection.iter().flat_map(repeated);
         let background: Vec<bool> = connections().map(|(spec, _)| spec.background).collect();
-        let (up, down) = self.link().build(report.seed);
+        let paths = self.lab_paths(report.seed);
+        let (up, down) = match paths.as_slice() {
+            [] => self.link().build(report.seed),
+            paths => joint(paths),
+        };
         let measuring = Measuring {
             scenario: &self.name,
             controller: controller.as_str(),
@@ -123,9 +127,10 @@ impl Scenario {
             deadline: self.file.connection.iter().find_map(ConnectionSpec::deadline),
             repaired_at: self.repaired_at(),
             start,
-            events: &self.link().events(),
+            events: &self.link_events(),
             watched: self.file.watch.map(Watched::sender),
             links: [&up, &down],
+            paths: &paths,
         };
         Figures::of(report, measuring)
     }
@@ -143,6 +148,9 @@ impl Scenario {
         for (number, hop) in self.file.hop.iter().enumerate() {
             let (up, down) = hop.specs().build(seed ^ (number as u64 + 1) << HOP_SHIFT);
             lab = lab.hop(up, down);
+        }
+        for path in self.lab_paths(seed) {
+            lab = lab.path(path);
         }
         let time = self.file.limit_s.map_or(Limits::default().time, |limit| limit.0);
         lab = lab.limits(Limits { time, steps: STEPS_MAX });
@@ -182,7 +190,9 @@ impl Scenario {
             let congestion = self.congestion(controller)?;
             connecting = connecting.transport(Arc::new(TransportConfig { congestion, ..client.clone() }));
         }
-        Ok(connecting)
+        let on_it = |path: &str| self.path_names().iter().position(|name| *name == path);
+        let path = spec.path.as_deref().and_then(on_it);
+        Ok(connecting.path(path.unwrap_or_default()))
     }
 
     /// The client's configuration, but for the controller.
@@ -226,6 +236,16 @@ impl Scenario {
         let parameters = self.file.controllers.get(&name).cloned().unwrap_or_default();
         name.configure(&parameters).map_err(|problem| ScenarioError::new(&self.name, problem))
     }
+}
+
+/// What paths can carry together, in both directions, and the longest of their delays.
+fn joint(paths: &[LabPath]) -> (LinkConfig, LinkConfig) {
+    let of = |direction: fn(&LabPath) -> &LinkConfig| LinkConfig {
+        rate_bps: paths.iter().map(|path| direction(path).rate_bps).sum(),
+        delay: paths.iter().map(|path| direction(path).delay).max().unwrap_or_default(),
+        ..LinkConfig::default()
+    };
+    (of(|path| &path.up), of(|path| &path.down))
 }
 
 /// A connection as often as it is made, with the number of each repetition.

@@ -1,10 +1,12 @@
 //! The connections that a run makes: when each begins, and when it is to end.
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_proto::{ClientConfig, ConfigError, Side, VarInt};
+use fulmar_proto::{ClientConfig, ConfigError, FourTuple, Side, VarInt};
 
-use super::{CLOSE_CODE, CLOSE_REASON, Simulation, index};
+use super::{CLOSE_CODE, CLOSE_REASON, SERVER_PORT, Simulation, index};
 use crate::lab::{Close, Connecting};
 
 /// A connection that the client makes, and how far it is.
@@ -34,12 +36,16 @@ pub(super) fn plan(
 impl Simulation {
     pub(super) fn start_connections(&mut self) -> Result<(), String> {
         let now = self.now();
-        let server = self.server().address();
         for number in 0..self.planned.len() {
             if self.start_time(number).is_some_and(|start| start <= now) {
+                let wanted = self.planned[number].connecting.path;
+                let addrs = self.network.addresses(wanted).map_or_else(
+                    || FourTuple::new(self.server().address(), None),
+                    |(client, server)| FourTuple::new(SocketAddr::new(server, SERVER_PORT), Some(client)),
+                );
                 let Planned { connecting, config, session, .. } = &mut self.planned[number];
                 let workload = connecting.workload.clone();
-                *session = Some(self.ends[0].host.connect(now, config, server, workload)?);
+                *session = Some(self.ends[0].host.connect(now, config, addrs, workload)?);
             }
         }
         Ok(())

@@ -23,17 +23,17 @@ impl Simulation {
             first_watched: self.first_watched,
             connections: connections.collect(),
             server_sessions: self.server().sessions().len(),
-            up: self.link_stats(Side::Client).clone(),
-            down: self.link_stats(Side::Server).clone(),
+            up: self.link_stats(Side::Client),
+            down: self.link_stats(Side::Server),
+            paths: self.network.path_reports(&self.world),
             recording: self.recording(),
         }
     }
 
     fn recording(&self) -> Option<Recording> {
-        let trace = |end: usize| self.world.link_trace(self.link, self.link_ends[end]).cloned();
-        let (up, down) = (trace(0)?, trace(1)?);
+        let (up, down, paths) = self.network.traces(&self.world)?;
         let numbers = 0..self.client().sessions().len();
-        Some(Recording { connections: numbers.map(|number| self.logs(number)).collect(), up, down })
+        Some(Recording { connections: numbers.map(|number| self.logs(number)).collect(), up, down, paths })
     }
 
     /// What both ends of a connection noted.

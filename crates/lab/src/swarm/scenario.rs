@@ -21,7 +21,7 @@ use crate::{Close, Connecting, Lab, MediaStream, Shift, Workload};
 const SALT: u64 = 0x5ca1_ab1e_0000_0000;
 
 /// The smallest datagram that every path must carry (RFC 9000 §14), and a jumbo frame's.
-const MTU: (u64, u64) = (1_200, 8_952);
+pub(super) const MTU: (u64, u64) = (1_200, 8_952);
 
 pub(super) fn draw(seed: u64) -> Lab {
     let mut dice = Dice(Rng::from_u64(seed ^ SALT));
@@ -70,11 +70,12 @@ pub(super) fn draw(seed: u64) -> Lab {
 /// The slowest link, in bits per second, that a policer can stand in front of.
 const POLICED_MIN: u64 = 4_000_000;
 
-struct Dice(Rng);
+/// Draws for a seed.
+pub(super) struct Dice(pub(super) Rng);
 
 impl Dice {
     /// A number in `low..=high`.
-    fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.0.below(high - low + 1)
     }
 
@@ -85,7 +86,7 @@ impl Dice {
         self.between(base, (2 * base - 1).min(high).max(base))
     }
 
-    fn millis(&mut self, low: u64, high: u64) -> Duration {
+    pub(super) fn millis(&mut self, low: u64, high: u64) -> Duration {
         Duration::from_millis(self.between(low, high))
     }
 
@@ -95,7 +96,7 @@ impl Dice {
     }
 
     /// One direction of the link; the way back has the same delay as the way there, more or less.
-    fn link(&mut self, there: Option<&LinkConfig>) -> LinkConfig {
+    pub(super) fn link(&mut self, there: Option<&LinkConfig>) -> LinkConfig {
         let delay = match there {
             Some(there) => there.delay.mul_f64(0.5 + self.0.unit()),
             None => Duration::from_micros(self.magnitude(10, 300_000)),

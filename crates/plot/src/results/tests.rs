@@ -16,6 +16,17 @@ fn json_lines_of_a_campaign_are_read() {
 }
 
 #[test]
+fn figures_of_paths_are_told_apart_by_their_names() {
+    let text = r#"{"scenario":"x","paths":[{"name":"A","up":{"packets_sent":1,"load":null},"down":{"packets_sent":2}},
+        {"name":"B","down":{"packets_sent":3}}, {"down":{"packets_sent":4}}, 5]}"#;
+    let row = &Results::parse(&text.replace('\n', "")).unwrap().rows[0];
+    let figures: Vec<_> = row.figures.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+    let [up, down, other] =
+        ["paths.A.up.packets_sent", "paths.A.down.packets_sent", "paths.B.down.packets_sent"];
+    assert_eq!(figures, [(down, 2.0), (up, 1.0), (other, 3.0)]);
+}
+
+#[test]
 fn csv_of_a_campaign_is_read_as_the_json_is() {
     let text = "id,controller,up.delay_ms,scenario,controller,seed,completion_s,error\r\n\
                 \"a, \"\"b\"\"\",bbr,100,wifi/one,bbr,3,1.5,\r\n";

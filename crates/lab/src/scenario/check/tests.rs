@@ -87,3 +87,68 @@ fn the_number_of_seeds_can_be_chosen_for_all_rows() {
     };
     assert_eq!((tasks(None), tasks(Some(5))), (2, 5));
 }
+
+const PATHS: &str = r#"
+title = "Two links"
+runs = 2
+[[path]]
+name = "A"
+link = { rate_mbps = 10, delay_ms = 10 }
+[[path]]
+name = "B"
+link = { rate_mbps = 5, delay_ms = 10 }
+[[connection]]
+download_bytes = 500_000
+[[goal]]
+metric = "sum_share"
+goal = 0.1
+[[goal]]
+metric = "best_share"
+goal = 0.9
+[[goal]]
+metric = "best_and_half_share"
+goal = 100
+[[goal]]
+metric = "best_share"
+goal = 0.9
+set = { "connection.0.download_bytes" = 100_000 }
+"#;
+
+#[test]
+fn paths_together_are_compared_with_each_alone() {
+    let scenario = Scenario::parse("paths", PATHS).unwrap();
+    let check = Check::new(vec![scenario], None, None).unwrap();
+    let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
+    let rows = check.rows(&results);
+    let verdicts: Vec<_> = rows.iter().map(|row| row.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Met, Verdict::Met, Verdict::Missed, Verdict::Met], "{rows:#?}");
+    let [sum, best, half] = [0, 1, 2].map(|row: usize| rows[row].measured.unwrap());
+    let (a, b) = (rows[0].alone_mbps["A"], rows[0].alone_mbps["B"]);
+    assert!((6.0..10.0).contains(&a) && (3.0..5.0).contains(&b), "{a} and {b}");
+    assert!(((sum * (a + b)) / (best * a) - 1.0).abs() < 1e-9, "the same goodput is divided");
+    assert!(((half * (a + b / 2.0)) / (best * a) - 1.0).abs() < 1e-9, "the same goodput is divided");
+}
+
+#[test]
+fn a_goal_may_want_other_settings_which_its_row_tells() {
+    let scenario = Scenario::parse("paths", PATHS).unwrap();
+    let check = Check::new(vec![scenario], None, Some(1)).unwrap();
+    // The scenario as it is and its two paths, with both sizes.
+    assert_eq!(check.tasks().len(), 6);
+    let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
+    let rows = check.rows(&results);
+    assert_eq!(rows[1].scenario, "paths");
+    assert_eq!(rows[3].scenario, "paths connection.0.download_bytes=100000");
+    assert!(rows[3].alone_mbps["A"] < rows[1].alone_mbps["A"], "a short transfer is slower: {rows:#?}");
+}
+
+#[test]
+fn goals_about_paths_need_paths() {
+    let text = PATHS.replacen("[[path]]\nname = \"B\"\nlink = { rate_mbps = 5, delay_ms = 10 }\n", "", 1);
+    let error = Scenario::parse("file.toml", &text).unwrap_err().to_string();
+    assert_eq!(error, "file.toml:9: [[goal]]: a sum_share needs several `[[path]]`s to compare with");
+    let text =
+        PATHS.replace("\"connection.0.download_bytes\" = 100_000", "\"connection.1.download_bytes\" = 1");
+    let error = Scenario::parse("file.toml", &text).unwrap_err().to_string();
+    assert!(error.contains("`connection` has 1 entries"), "{error}");
+}

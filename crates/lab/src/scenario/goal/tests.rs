@@ -1,7 +1,7 @@
 use super::*;
 
 fn goal(metric: Metric, reference: Option<f64>, goal: Option<f64>) -> Goal {
-    Goal { controller: None, metric, reference, goal }
+    Goal { controller: None, metric, reference, goal, set: BTreeMap::new() }
 }
 
 #[test]

@@ -40,3 +40,24 @@ fn the_longest_way_back_to_the_rate_counts() {
     assert!(all > 20.0, "{all}");
     assert_eq!(back(&[]), None);
 }
+
+#[test]
+fn nearly_the_whole_rate_counts_after_a_repair() {
+    // A megabyte per second, of which 92 % arrive from the second second on.
+    let packets = (0..4_000_u64).map(|n| (Instant::from_millis(n), if n < 2_000 { 500 } else { 920 }));
+    let packets: Vec<_> = packets.collect();
+    let rate = Rate::new(&packets, 8_000_000, Duration::from_millis(20)).unwrap();
+    let after = rate.nearly_full_after_s(Instant::from_millis(1_000)).unwrap();
+    // The time that counts may begin a little before, since it has to be full in all only.
+    assert!((0.98..1.01).contains(&after), "{after}");
+    assert_eq!(rate.full_after_rtts(Instant::ZERO), None);
+}
+
+#[test]
+fn a_silence_longer_than_the_time_that_counts_is_no_obstacle() {
+    // The full rate for a second from the third one on, after a single packet.
+    let packets = (2_000..3_000_u64).map(|n| (Instant::from_millis(n), 1_000));
+    let packets: Vec<_> = std::iter::once((Instant::from_millis(1), 1_000)).chain(packets).collect();
+    let rate = Rate::new(&packets, 8_000_000, Duration::from_millis(20)).unwrap();
+    assert_eq!(rate.full_after_rtts(Instant::ZERO), Some(100.0));
+}
