@@ -233,6 +233,7 @@ impl Curve {
             measured: self.largest_step,
             verdict: if met { Verdict::Met } else { Verdict::Missed },
             note: (!met).then(|| format!("{} steps, behind {}", steps.len(), steps.join(", "))),
+            comparison: None,
         }
     }
 }

@@ -63,6 +63,7 @@ pub fn check_rows(fixed: &Exploration, outcomes: &[Outcome]) -> Vec<Row> {
             measured,
             verdict,
             note,
+            comparison: None,
         })
     });
     rows.collect()

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::Failure;
 
-use super::{ControllerName, Figures, Goal, Metric, RunError, Scenario, ScenarioError};
+use super::{Comparison, ControllerName, Figures, Goal, Metric, RunError, Scenario, ScenarioError};
 
 /// What has to run to tell whether scenarios reach their goals.
 ///
@@ -96,9 +96,12 @@ pub struct Row {
     pub measured: Option<f64>,
     /// Whether the goal is reached.
     pub verdict: Verdict,
-    /// Why nothing was measured.
+    /// Why nothing was measured, or what stands behind the figure.
     #[serde(skip)]
     pub note: Option<String>,
+    /// The ways that were compared, if the figure is about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
 }
 
 /// Whether a goal is reached.
@@ -241,6 +244,7 @@ fn row(
         measured,
         verdict: if goal.is_met(measured) { Verdict::Met } else { Verdict::Missed },
         note: failures.first().map(|first| note(first, failures.len())),
+        comparison: None,
     }
 }
 

@@ -85,6 +85,7 @@ mod tests {
             measured: None,
             verdict,
             note: None,
+            comparison: None,
         }
     }
 
