@@ -62,14 +62,8 @@ fn has_room(sender: &Sender<'_>) -> bool {
     tuple.congestion.window_left() >= u64::from(tuple.mtu())
 }
 
-/// Lets forward erasure correction make repair symbols, and sends again what it has held back while there was other data.
+/// Lets forward erasure correction make repair symbols.
 fn repair(sender: &mut Sender<'_>) {
-    let Some(fec) = sender.parts.extensions.fec_sender() else { return };
-    fec.release_held();
-    let released = fec.take_released();
-    if !released.is_empty() {
-        return Owners::of(&mut sender.parts).resend(&released);
-    }
     let (now, rtt, has_room) = (sender.now, sender.tuple().rtt.smoothed(), has_room(sender));
     if let Some(fec) = sender.parts.extensions.fec_sender().filter(|_| has_room) {
         fec.schedule(now, true, rtt);
