@@ -236,6 +236,7 @@ impl Curve {
             verdict: if met { Verdict::Met } else { Verdict::Missed },
             alone_mbps: BTreeMap::new(),
             note: (!met).then(|| format!("{} steps, behind {}", steps.len(), steps.join(", "))),
+            comparison: None,
         }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct LabShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabRunArgs {
-    /// Sections (S, D, W, R, C or their names), names of scenarios, or files
+    /// Sections (S, D, W, R, C, F or their names), names of scenarios, or files
     #[arg(value_name = "SECTION|NAME|FILE.toml", required = true)]
     pub(crate) scenarios: Vec<String>,
 
@@ -167,8 +167,9 @@ pub(crate) struct LabReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabCheckArgs {
-    /// A section (S, D, W, R, C, M or its name), a scenario, a file, `explore` (a fixed set of 300 random links) or
-    /// `sweep` (the fixed sweeps). Without any: all that are part of the program
+    /// A section (S, D, W, R, C, M, F or its name), a scenario, a file, `explore` (a fixed set of 300 random links) or
+    /// `sweep` (the fixed sweeps). Without any: all that are part of the program but F, whose comparisons take up to
+    /// 1,000 runs each (see --seeds)
     #[arg(value_name = "SECTION|NAME|FILE.toml")]
     pub(crate) what: Vec<String>,
 
@@ -176,8 +177,8 @@ pub(crate) struct LabCheckArgs {
     #[arg(long, value_name = "NAME", value_parser = controllers())]
     pub(crate) controller: Option<ControllerName>,
 
-    /// Judge each row over so many seeds. Default: what a scenario says, else 20
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Judge each row over so many seeds. Default: what a scenario says, else 20, or 1,000 for comparisons (F)
+    #[arg(long, alias = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
 
     /// Fail only if a goal is missed that is not in this list; its number of seeds is the default then

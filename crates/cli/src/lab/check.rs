@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use fulmar_lab::Failure as LabFailure;
 use fulmar_lab::explore::{Exploration, check_rows};
-use fulmar_lab::scenario::{Check, ControllerName, Expected, Figures, Row, RunError, Surprises, Verdict};
+use fulmar_lab::scenario::{
+    Check, ControllerName, Expected, Figures, PairedCheck, Row, RunError, Surprises, Verdict,
+};
 use fulmar_lab::sweep::{Curve, SEEDS as SEEDS_SWEPT, Sweep};
 
 use super::args::LabCheckArgs;
@@ -82,8 +84,14 @@ fn rows(args: &LabCheckArgs, seeds: Option<u32>, output: Output) -> Result<Vec<R
         true => Vec::new(),
         false => load::scenarios(&words)?,
     };
+    // Thousands of runs: only for who asks for them.
+    let paired = match args.what.is_empty() {
+        true => PairedCheck::new([], only, seeds)?,
+        false => PairedCheck::new(scenarios.clone(), only, seeds)?,
+    };
     let check = Check::new(scenarios, only, seeds)?;
     let mut rows = check.rows(&run_all(&check, output));
+    rows.extend(paired.rows(&run_pairs(&paired, output)));
     if wants(EXPLORE) {
         let fixed = Exploration::fixed(only);
         rows.extend(check_rows(&fixed, &explore::run_all(&fixed, None, output)?));
@@ -116,6 +124,24 @@ fn run_all(check: &Check, output: Output) -> Vec<Result<Figures, RunError>> {
     );
     bars.clear();
     results.into_iter().flatten().collect()
+}
+
+/// A run that panicked has no result.
+fn run_pairs(check: &PairedCheck, output: Output) -> Vec<Option<Result<Figures, RunError>>> {
+    let bars = Bars::new(output.wants_bars());
+    let bar = bars.with_count(check.len() as u64);
+    let mut results = vec![None; check.len()];
+    pool::for_each(
+        check.len(),
+        |number| check.run(number),
+        |number, result| {
+            results[number] = result.ok();
+            bar.inc(1);
+            true
+        },
+    );
+    bars.clear();
+    results
 }
 
 /// The rows as text, with the widths of their columns.

@@ -66,6 +66,7 @@ pub fn check_rows(fixed: &Exploration, outcomes: &[Outcome]) -> Vec<Row> {
             verdict,
             alone_mbps: BTreeMap::new(),
             note,
+            comparison: None,
         })
     });
     rows.collect()

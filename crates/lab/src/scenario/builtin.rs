@@ -118,6 +118,16 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "multipath/failover-slow",
     "multipath/return",
     "multipath/first-path-down",
+    "fec/clean",
+    "fec/one-in-1000",
+    "fec/loss-100ms",
+    "fec/loss-200ms",
+    "fec/loss-600ms",
+    "fec/bursts",
+    "fec/bursts-of-packets",
+    "fec/voice-1",
+    "fec/voice-5",
+    "fec/voice-bursts",
 ];
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::Failure;
 
-use super::{ControllerName, Figures, Goal, Metric, RunError, Scenario, ScenarioError};
+use super::{Comparison, ControllerName, Figures, Goal, Metric, RunError, Scenario, ScenarioError};
 
 /// What has to run to tell whether scenarios reach their goals.
 ///
@@ -133,9 +133,12 @@ pub struct Row {
     /// The rate of each path alone in Mbit/s, where the figure is compared with these.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub alone_mbps: BTreeMap<String, f64>,
-    /// Why nothing was measured.
+    /// Why nothing was measured, or what stands behind the figure.
     #[serde(skip)]
     pub note: Option<String>,
+    /// The ways that were compared, if the figure is about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
 }
 
 /// Whether a goal is reached.
@@ -287,6 +290,7 @@ fn row(
         verdict: if goal.is_met(measured) { Verdict::Met } else { Verdict::Missed },
         alone_mbps,
         note: failures.first().map(|first| note(first, failures.len())),
+        comparison: None,
     }
 }
 

@@ -196,6 +196,12 @@ pub(super) enum LossSpec {
         loss_good: Probability,
         loss_bad: Probability,
     },
+    GilbertElliottTimed {
+        good_mean_ms: Millis,
+        bad_mean_ms: Millis,
+        loss_good: Probability,
+        loss_bad: Probability,
+    },
     Pattern {
         period: Count,
         /// Without it, the seed decides where in the pattern the first packet is.
@@ -226,6 +232,14 @@ impl LossSpec {
                 loss_good: loss_good.0,
                 loss_bad: loss_bad.0,
             },
+            Self::GilbertElliottTimed { good_mean_ms, bad_mean_ms, loss_good, loss_bad } => {
+                Loss::GilbertElliottTimed {
+                    good_mean: good_mean_ms.0,
+                    bad_mean: bad_mean_ms.0,
+                    loss_good: loss_good.0,
+                    loss_bad: loss_bad.0,
+                }
+            }
             Self::Pattern { period, offset, lost } => Loss::Pattern {
                 period: u64::from(period.0),
                 offset: offset

@@ -28,6 +28,7 @@ pub(crate) struct EndpointSpec {
     ecn: Option<bool>,
     ack_frequency: Option<bool>,
     preemptive_repeat: Option<bool>,
+    idle_duplicates: Option<bool>,
     timers: Option<TimersSpec>,
     fec: Option<FecSpec>,
     fec_code: Option<FecCodeSpec>,
@@ -94,6 +95,7 @@ impl EndpointSpec {
         set(&mut config.ecn, self.ecn);
         set(&mut config.ack_frequency, self.ack_frequency);
         set(&mut config.preemptive_repeat, self.preemptive_repeat);
+        set(&mut config.idle_duplicates, self.idle_duplicates);
         set(&mut config.timers, self.timers.map(TimersSpec::style));
         match self.fec {
             Some(FecSpec::Off) => config.fec = None,

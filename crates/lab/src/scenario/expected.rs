@@ -88,6 +88,7 @@ mod tests {
             verdict,
             alone_mbps: BTreeMap::new(),
             note: None,
+            comparison: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::collections::BTreeMap;
 
 use fulmar_base::Instant;
-use fulmar_proto::Side;
+use fulmar_proto::{FecStats, Side};
 use fulmar_sim::{Distribution, LinkConfig, LinkStats};
 use serde::Serialize;
 
@@ -79,6 +79,26 @@ pub struct SideFigures {
     pub cwnd_max: u64,
     /// Connections that this side accepted; 0 at the client.
     pub connections_accepted: u64,
+    /// What forward erasure correction has done; `None` if no connection had it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec: Option<FecFigures>,
+}
+
+/// Forward erasure correction, as the sending half of a side counts it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct FecFigures {
+    /// Packets that were protected.
+    pub symbols_sent: u64,
+    /// Those of them that were lost.
+    pub symbols_lost: u64,
+    /// Repair symbols sent.
+    pub repairs_sent: u64,
+    /// Their bytes.
+    pub repair_bytes_sent: u64,
+    /// Protected packets that the peer has recovered.
+    pub symbols_recovered: u64,
+    /// Those of them whose data was not sent again before.
+    pub retransmissions_spared: u64,
 }
 
 /// The figures of a path.
@@ -262,6 +282,9 @@ impl SideFigures {
                 figures.acks_sent += stats.acks_sent;
                 figures.pto_count += stats.pto_count;
                 figures.cwnd_max = figures.cwnd_max.max(stats.cwnd_max);
+                if let Some(fec) = &stats.fec {
+                    figures.fec.get_or_insert_default().add(fec);
+                }
                 if let Some(rtt_min) = stats.rtt_min.map(millis) {
                     figures.rtt_min_ms = Some(figures.rtt_min_ms.map_or(rtt_min, |other| other.min(rtt_min)));
                     let rtt_max = millis(side.peaks.rtt);
@@ -271,6 +294,17 @@ impl SideFigures {
         }
         let rtt = |share| rtts.quantile(share).map(millis);
         Self { rtt_p50_ms: rtt(0.5), rtt_p90_ms: rtt(0.9), rtt_p99_ms: rtt(0.99), ..figures }
+    }
+}
+
+impl FecFigures {
+    fn add(&mut self, stats: &FecStats) {
+        self.symbols_sent += stats.symbols_sent;
+        self.symbols_lost += stats.symbols_lost;
+        self.repairs_sent += stats.repairs_sent;
+        self.repair_bytes_sent += stats.repair_bytes_sent;
+        self.symbols_recovered += stats.symbols_recovered;
+        self.retransmissions_spared += stats.retransmissions_spared;
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `event` | what a schedule does, in words |
 //! | `run`, `figures`, `rate` | a run and what came out of it |
 //! | `check` | scenarios against their goals |
+//! | `paired` | ways to meet losses, compared over the same seeds |
 //! | `expected` | the goals that a version is known to miss |
 //! | `grid` | campaigns: parameters x controllers x seeds |
 //!
@@ -34,6 +35,7 @@ mod grid;
 mod link;
 mod mahimahi;
 mod nat;
+mod paired;
 mod path;
 mod rate;
 mod run;
@@ -50,16 +52,18 @@ pub use self::controller::{ControllerName, OwnController, Parameters};
 pub use self::error::{Place, ScenarioError};
 pub use self::event::ScenarioEvent;
 pub use self::expected::{Expected, Surprises};
-pub use self::figures::{Figures, LinkFigures, MoreFigures, PathFigures, SideFigures};
+pub use self::figures::{FecFigures, Figures, LinkFigures, MoreFigures, PathFigures, SideFigures};
 pub use self::goal::{Goal, Metric};
 pub use self::grid::{Grid, Point};
 pub use self::mahimahi::schedule_of_trace;
+pub use self::paired::{Comparison, PairedCheck, Way};
 pub use self::run::RunError;
 
 use self::connection::ConnectionSpec;
 use self::endpoints::EndpointSpec;
 use self::link::{HopSpec, LinkEvent, LinkSpec, LinkSpecs, ScheduleSpec};
 use self::nat::{NatSpec, ShiftSpec};
+use self::paired::ComparisonSpec;
 use self::path::PathSpec;
 use self::values::{Count, Seconds};
 use crate::{LabPath, Workload};
@@ -100,6 +104,8 @@ pub enum Section {
     C,
     /// Multipath.
     M,
+    /// Forward erasure correction.
+    F,
 }
 
 /// A scenario file.
@@ -148,6 +154,8 @@ struct File {
     #[serde(default)]
     goal: Vec<Goal>,
     baseline: Option<BTreeMap<String, toml::Value>>,
+    #[serde(default)]
+    comparison: Vec<ComparisonSpec>,
 }
 
 /// The direction whose rate over time is a figure.
@@ -169,7 +177,7 @@ impl Watched {
 
 impl Section {
     /// All sections, in the order of the specification.
-    pub const ALL: [Self; 6] = [Self::S, Self::D, Self::W, Self::R, Self::C, Self::M];
+    pub const ALL: [Self; 7] = [Self::S, Self::D, Self::W, Self::R, Self::C, Self::M, Self::F];
 
     /// The folder of the section's files.
     pub const fn folder(self) -> &'static str {
@@ -180,6 +188,7 @@ impl Section {
             Self::R => "recovery",
             Self::C => "congestion",
             Self::M => "multipath",
+            Self::F => "fec",
         }
     }
 
@@ -314,6 +323,11 @@ impl Scenario {
     /// What it is to reach.
     pub fn goals(&self) -> &[Goal] {
         &self.file.goal
+    }
+
+    /// Which ways to meet losses it compares.
+    fn comparisons(&self) -> &[ComparisonSpec] {
+        &self.file.comparison
     }
 
     /// The controller that it runs with if nobody names another; `None` if that has no name.

@@ -82,6 +82,10 @@ pub struct TransportConfig {
     pub timers: TimerStyle,
     /// Whether data that was lost leaves twice when it is sent again, where nothing else waits to be sent. Default true.
     pub preemptive_repeat: bool,
+    /// Whether everything leaves twice where nothing else waits to be sent and the congestion window has room: each packet with
+    /// stream data once more, before anything is known of it. This doubles the bytes of short transfers; it is there to be
+    /// compared with forward erasure correction, which needs fewer, and with which it is without effect. Default false.
+    pub idle_duplicates: bool,
     /// How long this end may delay an acknowledgement. Default 25 ms, at most 2^14 ms.
     pub max_ack_delay: Duration,
     /// Whether the ends may agree on how often to acknowledge (draft-ietf-quic-ack-frequency). Default true.
@@ -152,6 +156,7 @@ impl Default for TransportConfig {
             initial_rtt: INITIAL_RTT,
             timers: TimerStyle::default(),
             preemptive_repeat: true,
+            idle_duplicates: false,
             max_ack_delay: Duration::from_millis(25),
             ack_frequency: true,
             congestion: CongestionControl::default(),

@@ -254,6 +254,7 @@ impl Transfer {
             mtu_probe: false,
             repeated: false,
             resends: false,
+            copies: false,
             symbol: None,
             ecn: Ecn::NotEct,
             delivered: self.congestion.on_sent(self.now, number, SIZE),

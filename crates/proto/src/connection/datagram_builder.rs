@@ -230,6 +230,7 @@ impl Sender<'_> {
             mtu_probe,
             repeated: false,
             resends: payload.resends,
+            copies: payload.copies,
             symbol: payload.symbol,
             ecn: plan.ecn,
             delivered,

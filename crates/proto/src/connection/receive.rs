@@ -319,6 +319,9 @@ impl Connection {
     ) -> Result<(), TransportError> {
         let seen = self.handle_frames(cx)?;
         if self.extensions.fec.is_some() && cx.space.is_data() && self.lifecycle.is_open() {
+            if seen.ack_eliciting && self.extensions.fec_receiver().is_some_and(|fec| fec.repeat_reports()) {
+                self.paths.raise(Pending::FEC);
+            }
             self.take_recovered(cx, seen.symbol.clone())?;
         }
         if self.lifecycle.is_open() {

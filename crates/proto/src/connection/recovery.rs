@@ -263,10 +263,8 @@ impl Recovery<'_> {
     /// A packet with a source symbol was lost: what the symbol may make again is not sent again before the symbol is given
     /// up, and what the peer has recovered not at all.
     fn on_symbol_lost(&mut self, space: SpaceId, symbol: SymbolId, packet: &SentPacket) {
-        let Owners { extensions, streams, .. } = &mut self.owners;
-        let Some(sender) = extensions.fec_sender() else { return };
-        // Without other data to send, to wait would save nothing.
-        let loss = sender.on_lost(symbol, streams.has_data_to_send());
+        let Some(sender) = self.owners.extensions.fec_sender() else { return };
+        let loss = sender.on_lost(self.now, symbol);
         if !packet.repeated {
             let (unprotected, protected) = packet.frames.split_at(loss.unprotected.min(packet.frames.len()));
             self.owners.deliver(space, unprotected, Fate::Lost);

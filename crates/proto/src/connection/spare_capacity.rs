@@ -16,7 +16,7 @@ use crate::packet::SentFrame;
 use crate::path::Pending;
 
 /// The writers, in the order of their priority. One that has something to send queues it with its owner.
-const WRITERS: [fn(&mut Sender<'_>); 2] = [repeat_preemptively, repair];
+const WRITERS: [fn(&mut Sender<'_>); 3] = [duplicate, repeat_preemptively, repair];
 
 /// Lets the writers queue what they have, one after the other, until there is something to send. Returns whether there is.
 pub(super) fn fill(sender: &mut Sender<'_>) -> bool {
@@ -26,32 +26,45 @@ pub(super) fn fill(sender: &mut Sender<'_>) -> bool {
     })
 }
 
-/// Queues what was sent again, and is in flight, once more.
-fn repeat_preemptively(sender: &mut Sender<'_>) {
-    let has_repairs = |sender: &mut Sender<'_>| {
-        sender.parts.extensions.fec_sender().is_some_and(|fec| fec.protects_tails())
-    };
-    if !sender.config.preemptive_repeat || has_repairs(sender) {
+/// Queues all stream data that is in flight once more, where that was asked for.
+fn duplicate(sender: &mut Sender<'_>) {
+    if !sender.config.idle_duplicates || protects_tails(sender) || !has_room(sender) {
         return;
     }
-    let path = sender.parts.path_mut();
-    let resent = path.space.take_resent();
-    let frames: Vec<SentFrame> = resent.flat_map(|packet| packet.frames.iter().cloned()).collect();
-    let space = SpaceId::Data(path.id);
-    Owners::of(&mut sender.parts).deliver(space, &frames, Fate::Probed);
+    let uncopied = sender.parts.path_mut().space.take_uncopied();
+    let frames: Vec<SentFrame> = uncopied.flat_map(|packet| packet.frames.iter().cloned()).collect();
+    repeat(sender, &frames);
 }
 
-/// Lets forward erasure correction make repair symbols, and sends again what it has held back while there was other data.
-fn repair(sender: &mut Sender<'_>) {
-    let Some(fec) = sender.parts.extensions.fec_sender() else { return };
-    fec.release_held();
-    let released = fec.take_released();
-    if !released.is_empty() {
-        return Owners::of(&mut sender.parts).resend(&released);
+/// Queues what was sent again, and is in flight, once more.
+fn repeat_preemptively(sender: &mut Sender<'_>) {
+    if !sender.config.preemptive_repeat || protects_tails(sender) {
+        return;
     }
-    let (now, tuple) = (sender.now, sender.tuple());
-    let has_room = tuple.congestion.window_left() >= u64::from(tuple.mtu());
-    let rtt = tuple.rtt.smoothed();
+    let resent = sender.parts.path_mut().space.take_resent();
+    let frames: Vec<SentFrame> = resent.flat_map(|packet| packet.frames.iter().cloned()).collect();
+    repeat(sender, &frames);
+}
+
+fn repeat(sender: &mut Sender<'_>, frames: &[SentFrame]) {
+    let space = SpaceId::Data(sender.parts.path().id);
+    Owners::of(&mut sender.parts).deliver(space, frames, Fate::Probed);
+}
+
+/// Whether repair symbols take the place of copies.
+fn protects_tails(sender: &mut Sender<'_>) -> bool {
+    sender.parts.extensions.fec_sender().is_some_and(|fec| fec.protects_tails())
+}
+
+/// Whether the congestion window has room for a packet.
+fn has_room(sender: &Sender<'_>) -> bool {
+    let tuple = sender.tuple();
+    tuple.congestion.window_left() >= u64::from(tuple.mtu())
+}
+
+/// Lets forward erasure correction make repair symbols.
+fn repair(sender: &mut Sender<'_>) {
+    let (now, rtt, has_room) = (sender.now, sender.tuple().rtt.smoothed(), has_room(sender));
     if let Some(fec) = sender.parts.extensions.fec_sender().filter(|_| has_room) {
         fec.schedule(now, true, rtt);
         if fec.has_repairs() {

@@ -230,7 +230,7 @@ impl Writers<'_> {
             && is_full
             && let Some(sender) = self.extensions.fec_sender()
         {
-            sender.write(out);
+            sender.write(now, out);
         }
     }
 

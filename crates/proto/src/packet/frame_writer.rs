@@ -18,6 +18,7 @@ pub(crate) struct FrameWriter<'a> {
     fills_datagram: bool,
     non_probing: bool,
     resends: bool,
+    copies: bool,
     /// Bytes at the end of the payload that are kept for [`FrameWriter::write_tail`].
     tail: usize,
     symbol: Option<SymbolId>,
@@ -47,6 +48,8 @@ pub(crate) struct Payload {
     pub(crate) fills_datagram: bool,
     /// See [`SentPacket::resends`](super::SentPacket::resends).
     pub(crate) resends: bool,
+    /// See [`SentPacket::copies`](super::SentPacket::copies).
+    pub(crate) copies: bool,
     /// See [`SentPacket::symbol`](super::SentPacket::symbol).
     pub(crate) symbol: Option<SymbolId>,
 }
@@ -62,6 +65,7 @@ impl<'a> FrameWriter<'a> {
             fills_datagram: false,
             non_probing: false,
             resends: false,
+            copies: false,
             tail: 0,
             symbol: None,
             open: None,
@@ -138,6 +142,11 @@ impl<'a> FrameWriter<'a> {
     /// Notes that what was written last was lost before, and has no other copy in flight.
     pub(crate) fn mark_resent(&mut self) {
         self.resends = true;
+    }
+
+    /// Notes that what was written last has another copy in flight.
+    pub(crate) fn mark_copied(&mut self) {
+        self.copies = true;
     }
 
     /// Writes a frame whose fate nobody needs to hear of. Returns false, and writes nothing, if it does not fit.
@@ -259,6 +268,7 @@ impl<'a> FrameWriter<'a> {
             ack_eliciting: self.ack_eliciting,
             fills_datagram: self.fills_datagram,
             resends: self.resends,
+            copies: self.copies,
             symbol: self.symbol,
         }
     }

@@ -103,6 +103,8 @@ pub(crate) struct SentPacket {
     pub(crate) repeated: bool,
     /// Whether it holds stream data that was lost before, and is the only copy of it in flight.
     pub(crate) resends: bool,
+    /// Whether it holds stream data of which there is another copy in flight: it is not copied again.
+    pub(crate) copies: bool,
     /// The symbol that its protected frames are part of, which may make them again after its loss.
     pub(crate) symbol: Option<SymbolId>,
     /// The ECN mark that it left with.

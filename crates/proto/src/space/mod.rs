@@ -35,7 +35,7 @@ use self::tx_numbers::TxNumbers;
 use crate::TransportError;
 use crate::datagram::Ecn;
 use crate::ids::TupleId;
-use crate::packet::{AckedFrames, FrameWriter, SentPacket};
+use crate::packet::{AckedFrames, FrameWriter, SentFrame, SentPacket};
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
 /// acknowledgement would bring nothing but an RTT sample.
@@ -101,6 +101,8 @@ pub(crate) struct NumberSpace {
     pub(crate) probes: Probes,
     /// Whether packets were sent that [`NumberSpace::take_resent`] would find.
     resends: bool,
+    /// Whether packets were sent that [`NumberSpace::take_uncopied`] has not seen.
+    uncopied: bool,
     largest_acked: Option<u64>,
     last_ack_eliciting: Option<Instant>,
     ack_only_run: u32,
@@ -138,6 +140,7 @@ impl NumberSpace {
             outstanding: Outstanding::default(),
             probes: Probes::default(),
             resends: false,
+            uncopied: false,
             largest_acked: None,
             last_ack_eliciting: None,
             ack_only_run: 0,
@@ -163,6 +166,7 @@ impl NumberSpace {
         self.numbers.advance(rng);
         self.ecn.on_sent(packet.ecn);
         self.resends |= packet.resends;
+        self.uncopied |= !packet.copies;
         if packet.ack_eliciting {
             self.last_ack_eliciting = Some(packet.time_sent);
             self.ack_only_run = 0;
@@ -203,6 +207,18 @@ impl NumberSpace {
         let any = std::mem::take(&mut self.resends);
         let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
         sent.filter(|packet| packet.resends && !packet.repeated).map(|packet| {
+            packet.repeated = true;
+            &*packet
+        })
+    }
+
+    /// The packets with stream data that are the only copy of it, like [`NumberSpace::take_for_probe`].
+    pub(crate) fn take_uncopied(&mut self) -> impl Iterator<Item = &SentPacket> {
+        let any = std::mem::take(&mut self.uncopied);
+        let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
+        let has_data =
+            |packet: &SentPacket| packet.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }));
+        sent.filter(move |packet| !packet.copies && !packet.repeated && has_data(packet)).map(|packet| {
             packet.repeated = true;
             &*packet
         })

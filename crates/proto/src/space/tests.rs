@@ -128,6 +128,7 @@ fn packet(millis: u64) -> SentPacket {
         mtu_probe: false,
         repeated: false,
         resends: false,
+        copies: false,
         symbol: None,
         ecn: Ecn::NotEct,
         delivered: DeliverySnapshot::NONE,

@@ -124,8 +124,9 @@ impl Streams {
             let Some(len) = send.write_lost(id, out) else { return false };
             self.stats.frames_sent += 1;
             self.stats.bytes_retransmitted += len as u64;
-            if !self.repeating {
-                out.mark_resent();
+            match self.repeating {
+                true => out.mark_copied(),
+                false => out.mark_resent(),
             }
             if send.has_lost() {
                 self.lost.charge(len);

@@ -14,6 +14,10 @@ use crate::packet::{FrameWriter, SentFrame};
 /// report is lost is sent again, which does no harm.
 const RECOVERED_MAX: usize = WINDOW_MAX as usize;
 
+/// A report goes with so many further packets that answer the peer: one that is lost alone would leave the peer with the acknowledgement
+/// of a repair symbol that seems not to have helped, and it would send again what is here.
+const REPORT_COPIES: u8 = 2;
+
 /// Recovers source symbols of the peer.
 #[derive(Debug)]
 pub(crate) struct FecReceiver {
@@ -25,8 +29,18 @@ pub(crate) struct FecReceiver {
     /// What was recovered lately, in this order.
     recovered: VecDeque<u64>,
     /// What the peer is to be told.
-    reports: VecDeque<FecRecovered>,
+    reports: VecDeque<Report>,
+    /// What it was told, and is to be told again.
+    told: VecDeque<Report>,
     received: u64,
+}
+
+/// What the peer is to be told.
+#[derive(Debug, Clone, Copy)]
+struct Report {
+    frame: FecRecovered,
+    /// How often it is to be told again.
+    copies: u8,
 }
 
 impl FecReceiver {
@@ -38,6 +52,7 @@ impl FecReceiver {
             open: None,
             recovered: VecDeque::new(),
             reports: VecDeque::new(),
+            told: VecDeque::new(),
             received: 0,
         }
     }
@@ -113,22 +128,34 @@ impl FecReceiver {
         Some(frames)
     }
 
+    /// A packet of the peer was processed that is to be acknowledged: what it was told before goes with that. Returns whether there
+    /// is something.
+    pub(crate) fn repeat_reports(&mut self) -> bool {
+        for report in std::mem::take(&mut self.told) {
+            self.push_report(report);
+        }
+        self.has_reports()
+    }
+
     /// Whether there is something to tell the peer.
     pub(crate) fn has_reports(&self) -> bool {
         !self.reports.is_empty()
     }
 
     pub(super) fn write(&mut self, out: &mut FrameWriter<'_>) {
-        while let Some(report) = self.reports.front().copied() {
-            if !out.write(&Frame::FecRecovered(report), SentFrame::FecRecovered(report)) {
+        while let Some(Report { frame, copies }) = self.reports.front().copied() {
+            if !out.write(&Frame::FecRecovered(frame), SentFrame::FecRecovered(frame)) {
                 return;
             }
             self.reports.pop_front();
+            if let Some(copies) = copies.checked_sub(1) {
+                self.told.push_back(Report { frame, copies });
+            }
         }
     }
 
     pub(super) fn on_report_lost(&mut self, report: FecRecovered) {
-        self.push_report(report);
+        self.push_report(Report { frame: report, copies: 0 });
     }
 
     pub(super) fn add_stats(&self, stats: &mut FecStats) {
@@ -143,17 +170,18 @@ impl FecReceiver {
 
     /// Joins a recovered symbol to the last report, if it follows it.
     fn report(&mut self, id: u64) {
-        if let Some(last) = self.reports.back_mut()
+        if let Some(Report { frame: last, copies: REPORT_COPIES }) = self.reports.back_mut()
             && last.more < u8::MAX
             && last.first.get() + u64::from(last.more) + 1 == id
         {
             last.more += 1;
             return;
         }
-        self.push_report(FecRecovered { first: VarInt::saturating(id), more: 0 });
+        let frame = FecRecovered { first: VarInt::saturating(id), more: 0 };
+        self.push_report(Report { frame, copies: REPORT_COPIES });
     }
 
-    fn push_report(&mut self, report: FecRecovered) {
+    fn push_report(&mut self, report: Report) {
         if self.reports.len() == RECOVERED_MAX {
             self.reports.pop_front();
         }

@@ -1,10 +1,11 @@
 //! The sending half: source symbols until it is known what became of them, and repair symbols.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
-use fulmar_fec::schedule::{Feedback, Order, Scheduler, Situation};
+use fulmar_fec::schedule::{Feedback, LossEstimate, Order, Scheduler, Situation};
 use fulmar_fec::{CauchyKeys, RepairId, SourceWindow};
 use fulmar_wire::{FecParameters, FecRecovered, FecRepair, FecSid, Frame, PathId};
 
@@ -28,6 +29,10 @@ const REPAIRS_FREE: u64 = 16;
 /// A packet that is longer than the longest symbol by more than this is not protected: it would have to be cut.
 const CUT_MAX: usize = 64;
 
+/// What repair symbols may repair waits for their verdict as long as a packet without one is waited for before it is taken
+/// for lost: 9/8 of a round-trip time after the last of them (RFC 9002 §6.1.2).
+const PATIENCE: (u32, u32) = (9, 8);
+
 /// The tokens of protected frames, and the path of their packet.
 pub(crate) type Protected = (PathId, SentFrames);
 
@@ -40,6 +45,7 @@ pub(crate) struct FecSender {
     /// The longest source symbol that the peer takes.
     symbol_max: usize,
     scheduler: Box<dyn Scheduler>,
+    losses: LossEstimate,
     keys: CauchyKeys,
     next_key: u16,
     window: SourceWindow,
@@ -55,6 +61,10 @@ pub(crate) struct FecSender {
     released: Vec<Protected>,
     /// When the scheduler is to be asked.
     timer: Timer,
+    /// When the first of the symbols that are held back is to be given up.
+    patience: Timer,
+    /// The smoothed round-trip time, as it was told last.
+    rtt: Duration,
     stats: FecStats,
 }
 
@@ -69,6 +79,10 @@ struct Symbol {
     state: State,
     /// Repair symbols in flight that cover it.
     covered: u16,
+    /// When the last repair symbol left that covers it; when it left itself, if there is none.
+    covered_at: Instant,
+    /// The first symbol and the number of symbols that this one covers.
+    cover: (u64, u16),
 }
 
 /// What is known of a source symbol.
@@ -77,7 +91,10 @@ enum State {
     /// Nothing.
     InFlight,
     /// Its packet is lost, and its frames are held back for repair symbols that are in flight.
-    Held,
+    Held {
+        /// Until then at most.
+        until: Instant,
+    },
     /// Its packet is lost, and its frames were handed back to their owners.
     Lost,
     /// The peer has it.
@@ -120,6 +137,7 @@ impl FecSender {
                 .unwrap_or(usize::MAX)
                 .min(fulmar_fec::SYMBOL_MAX.into()),
             scheduler: config.scheduler(),
+            losses: LossEstimate::default(),
             keys: CauchyKeys::default(),
             next_key: 0,
             window: SourceWindow::new(window),
@@ -129,6 +147,8 @@ impl FecSender {
             repairs: VecDeque::new(),
             released: Vec::new(),
             timer: Timer::new(),
+            patience: Timer::new(),
+            rtt: Duration::ZERO,
             stats: FecStats::default(),
         })
     }
@@ -170,6 +190,8 @@ impl FecSender {
             unprotected: unprotected as u16,
             state: State::InFlight,
             covered: 0,
+            covered_at: now,
+            cover: (0, 0),
         });
         self.unresolved += 1;
         self.stats.symbols_sent += 1;
@@ -177,6 +199,7 @@ impl FecSender {
 
     /// Asks the scheduler for repair symbols. `idle` says that the application has nothing to send and the window has room.
     pub(crate) fn schedule(&mut self, now: Instant, idle: bool, smoothed_rtt: Duration) {
+        self.rtt = smoothed_rtt;
         while self.repairs.len() < REPAIRS_MAX
             && let Some(order) = self.scheduler.next_order(&self.situation(now, idle, smoothed_rtt))
         {
@@ -208,7 +231,7 @@ impl FecSender {
     }
 
     /// Writes a repair symbol, if there is one and it fits. One that fits no packet any more is dropped.
-    pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>) {
+    pub(crate) fn write(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
         let was_empty = out.is_empty();
         while let Some(Repair { id, symbol }) = self.repairs.front() {
             let frame = Frame::FecRepair(FecRepair {
@@ -227,7 +250,7 @@ impl FecSender {
                 let id = *id;
                 self.stats.repairs_sent += 1;
                 self.stats.repair_bytes_sent += symbol.len() as u64;
-                self.cover(id.first, id.count, true);
+                self.cover(now, id.first, id.count);
                 self.repairs.pop_front();
                 return;
             }
@@ -241,24 +264,37 @@ impl FecSender {
         let was = std::mem::replace(&mut self.symbols[place].state, State::Delivered);
         if was == State::InFlight {
             self.unresolved -= 1;
-            self.scheduler.on_feedback(Feedback::Delivered);
+            self.note(false);
         }
         self.forget_resolved();
     }
 
-    /// The packet of a source symbol is lost. `busy` says that the application has more to send meanwhile.
-    pub(crate) fn on_lost(&mut self, symbol: SymbolId, busy: bool) -> Loss {
+    /// The packet of a source symbol is lost. It is held back while repair symbols that cover it may still be reported to
+    /// have helped: those that follow it closely are, where a retransmission would be in flight already.
+    pub(crate) fn on_lost(&mut self, now: Instant, symbol: SymbolId) -> Loss {
         // What is not known any more was handed back when it was forgotten, or its packet is older than the memory.
         let Some(place) = self.place_of(symbol) else { return Loss { unprotected: 0, resend: true } };
+        let (numerator, denominator) = PATIENCE;
+        let patience = self.rtt * numerator / denominator;
+        let suffices = self.may_suffice(place);
         let symbol = &mut self.symbols[place];
+        let cover = symbol.cover;
         let mut loss = Loss { unprotected: symbol.unprotected.into(), resend: false };
         self.stats.symbols_lost += 1;
         if symbol.state == State::InFlight {
             self.unresolved -= 1;
-            self.scheduler.on_feedback(Feedback::Lost);
-            let held = busy && symbol.covered > 0;
-            symbol.state = if held { State::Held } else { State::Lost };
+            let until = symbol.covered_at + patience;
+            let held = suffices && until > now;
+            symbol.state = if held { State::Held { until } } else { State::Lost };
             loss.resend = !held;
+            if held && self.patience.deadline().is_none_or(|first| until < first) {
+                self.patience.set(until);
+            }
+            self.note(true);
+            if !suffices {
+                // All or none of what the same repair symbols cover can be recovered.
+                self.release(self.places(cover.0, cover.1), |_| true);
+            }
         }
         self.forget_resolved();
         loss
@@ -273,7 +309,7 @@ impl FecSender {
         if acked && !self.lacks_any(first, count) {
             self.scheduler.on_feedback(Feedback::RepairsUnused(1));
         }
-        self.cover(first, count, false);
+        self.uncover(first, count);
     }
 
     /// The peer has recovered symbols. Returns the tokens of the frames that it has now.
@@ -294,12 +330,12 @@ impl FecSender {
             self.stats.symbols_recovered += 1;
             // Its packet may have no verdict yet: it will be taken for lost, which is then nobody's concern.
             self.stats.retransmissions_spared += u64::from(symbol.state != State::Lost);
-            if symbol.state == State::InFlight {
-                self.unresolved -= 1;
-                self.scheduler.on_feedback(Feedback::Lost);
-            }
-            symbol.state = State::Delivered;
+            let was = std::mem::replace(&mut symbol.state, State::Delivered);
             delivered.push((symbol.path, std::mem::take(&mut symbol.frames)));
+            if was == State::InFlight {
+                self.unresolved -= 1;
+                self.note(true);
+            }
         }
         if !delivered.is_empty() {
             self.scheduler.on_feedback(Feedback::RepairsUsed(delivered.len() as u16));
@@ -307,27 +343,31 @@ impl FecSender {
         Ok(delivered)
     }
 
-    /// Nothing else is to be sent: what is held back for repair symbols may as well leave.
-    pub(crate) fn release_held(&mut self) {
-        for symbol in self.symbols.iter_mut().filter(|symbol| symbol.state == State::Held) {
-            symbol.state = State::Lost;
-            self.released.push((symbol.path, symbol.frames.clone()));
-        }
-    }
-
     /// What was held back, and is to be sent again now.
     pub(crate) fn take_released(&mut self) -> Vec<Protected> {
         std::mem::take(&mut self.released)
     }
 
-    /// When the scheduler is to be asked although nothing else happens.
+    /// When the scheduler is to be asked, or what is held back to be given up, although nothing else happens.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.timer.deadline()
+        self.timer.deadline().into_iter().chain(self.patience.deadline()).min()
     }
 
-    /// The time has come; it is asked when nothing waits to be sent.
+    /// The time has come; the scheduler is asked when nothing waits to be sent.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         self.timer.take_expired(now);
+        if !self.patience.take_expired(now) {
+            return;
+        }
+        let all = 0..self.symbols.len();
+        self.release(all, |symbol| matches!(symbol.state, State::Held { until } if until <= now));
+        let deadlines = self.symbols.iter().filter_map(|symbol| match symbol.state {
+            State::Held { until } => Some(until),
+            _ => None,
+        });
+        if let Some(next) = deadlines.min() {
+            self.patience.set(next);
+        }
     }
 
     pub(super) fn stats(&self) -> FecStats {
@@ -410,7 +450,8 @@ impl FecSender {
 
     /// Whether one of these symbols is lost.
     fn lacks_any(&self, first: u64, count: u16) -> bool {
-        let lacks = |id| self.state_of(id).is_some_and(|state| matches!(state, State::Held | State::Lost));
+        let lacks =
+            |id| self.state_of(id).is_some_and(|state| matches!(state, State::Held { .. } | State::Lost));
         (first..first + u64::from(count)).any(lacks)
     }
 
@@ -419,21 +460,62 @@ impl FecSender {
         self.symbols.get(place).map(|symbol| symbol.state)
     }
 
-    /// Counts a repair symbol in flight over these symbols, or one that has left it. What was held back for the last one is given up.
-    fn cover(&mut self, first: u64, count: u16, sent: bool) {
-        let end = first + u64::from(count);
-        for id in first.max(self.first)..end.min(self.end()) {
-            let symbol = &mut self.symbols[(id - self.first) as usize];
-            if sent {
-                symbol.covered = symbol.covered.saturating_add(1);
-                continue;
-            }
+    /// A repair symbol over these symbols leaves.
+    fn cover(&mut self, now: Instant, first: u64, count: u16) {
+        for place in self.places(first, count) {
+            let symbol = &mut self.symbols[place];
+            symbol.covered = symbol.covered.saturating_add(1);
+            symbol.covered_at = now;
+            symbol.cover = (first, count);
+        }
+    }
+
+    /// A repair symbol over these symbols is in flight no more. What was held back for the last one is given up.
+    fn uncover(&mut self, first: u64, count: u16) {
+        let places = self.places(first, count);
+        for symbol in self.symbols.range_mut(places.clone()) {
             symbol.covered = symbol.covered.saturating_sub(1);
-            if symbol.covered == 0 && symbol.state == State::Held {
+        }
+        self.release(places, |symbol| symbol.covered == 0);
+    }
+
+    /// Notes what became of a symbol.
+    fn note(&mut self, lost: bool) {
+        self.losses.note(lost);
+        self.scheduler.on_feedback(if lost { Feedback::Lost } else { Feedback::Delivered });
+    }
+
+    /// Whether the repair symbols in flight over the symbol at this place, which is lost, are as many as the losses that are to be
+    /// expected among all that they cover.
+    fn may_suffice(&self, place: usize) -> bool {
+        let Symbol { covered, cover: (first, count), .. } = self.symbols[place];
+        // The symbol itself is in flight still.
+        let (mut lost, mut unknown) = (1.0, f64::from(covered) - 1.0);
+        for symbol in self.symbols.range(self.places(first, count)) {
+            match symbol.state {
+                State::InFlight => unknown += 1.0,
+                State::Held { .. } | State::Lost => lost += 1.0,
+                State::Delivered => {}
+            }
+        }
+        // More likely than not.
+        covered > 0 && lost + (unknown * self.losses.loss_rate()).round() <= f64::from(covered)
+    }
+
+    /// Gives up what is held back of these places and meets a condition.
+    fn release(&mut self, places: Range<usize>, is_over: impl Fn(&Symbol) -> bool) {
+        for symbol in self.symbols.range_mut(places) {
+            if matches!(symbol.state, State::Held { .. }) && is_over(symbol) {
                 symbol.state = State::Lost;
                 self.released.push((symbol.path, symbol.frames.clone()));
             }
         }
+    }
+
+    /// Where those of these symbols are that something is remembered of.
+    fn places(&self, first: u64, count: u16) -> Range<usize> {
+        let known = |id: u64| (id.clamp(self.first, self.end()) - self.first) as usize;
+        known(first)..known(first + u64::from(count))
     }
 
     /// Forgets what has arrived before all others.
@@ -442,7 +524,7 @@ impl FecSender {
         let is_over = |symbol: &Symbol, first: u64| match symbol.state {
             State::Delivered => true,
             State::Lost => first < old,
-            State::InFlight | State::Held => false,
+            State::InFlight | State::Held { .. } => false,
         };
         while self.symbols.front().is_some_and(|symbol| is_over(symbol, self.first)) {
             self.symbols.pop_front();
@@ -455,7 +537,7 @@ impl FecSender {
         self.first += 1;
         match symbol.state {
             State::InFlight => self.unresolved -= 1,
-            State::Held => self.released.push((symbol.path, symbol.frames)),
+            State::Held { .. } => self.released.push((symbol.path, symbol.frames)),
             State::Lost | State::Delivered => {}
         }
     }

@@ -32,7 +32,7 @@ fn repairs(sender: &mut FecSender) -> u64 {
     let before = sender.stats().repairs_sent;
     while sender.has_repairs() {
         let mut payload = [0; 1_200];
-        sender.write(&mut FrameWriter::new(&mut payload, Dialect::SinglePath));
+        sender.write(Instant::ZERO, &mut FrameWriter::new(&mut payload, Dialect::SinglePath));
     }
     sender.stats().repairs_sent - before
 }
@@ -73,16 +73,41 @@ fn repairs_at_the_tail_leave_when_there_is_nothing_else_in_two_halves() {
 }
 
 #[test]
-fn what_is_lost_waits_for_repairs_in_flight_only_while_there_is_other_data() {
+fn what_is_lost_waits_for_repairs_in_flight_and_not_longer_than_they_can_take() {
     let mut sender = sender(FecMode::Constant { source: 4, repair: 1 }, FecCode::Xor);
+    send(&mut sender, 1);
+    assert!(sender.on_lost(Instant::ZERO, SymbolId(0)).resend, "no repair covers it");
+    sender.on_recovered(&FecRecovered { first: VarInt::from_u32(0), more: 0 }).unwrap();
     send(&mut sender, 4);
-    assert!(sender.on_lost(SymbolId(0), true).resend, "no repair covers it");
     sender.schedule(Instant::ZERO, false, RTT);
     assert_eq!(repairs(&mut sender), 1);
-    assert!(!sender.on_lost(SymbolId(1), true).resend, "held");
-    assert!(sender.on_lost(SymbolId(2), false).resend, "nothing else is to be sent");
-    assert!(sender.take_released().is_empty());
-    // The last repair symbol that might have helped has not.
+    let verdict = Instant::ZERO + RTT * 9 / 8;
+    assert!(!sender.on_lost(Instant::ZERO + RTT, SymbolId(1)).resend, "held");
+    assert_eq!(sender.next_timeout(), Some(verdict));
+    sender.on_timeout(verdict);
+    assert_eq!((sender.take_released().len(), sender.next_timeout()), (1, None));
+    assert!(sender.on_lost(verdict, SymbolId(2)).resend, "nothing is to be expected any more");
+}
+
+#[test]
+fn what_cannot_be_recovered_together_is_sent_again_at_once() {
+    let mut sender = sender(FecMode::Constant { source: 8, repair: 2 }, FecCode::ReedSolomon);
+    send(&mut sender, 8);
+    sender.schedule(Instant::ZERO, false, RTT);
+    assert_eq!(repairs(&mut sender), 2);
+    assert!(!sender.on_lost(Instant::ZERO, SymbolId(1)).resend, "held");
+    assert!(!sender.on_lost(Instant::ZERO, SymbolId(2)).resend, "held");
+    assert!(sender.on_lost(Instant::ZERO, SymbolId(3)).resend, "more than there are repair symbols");
+    assert_eq!(sender.take_released().len(), 2);
+}
+
+#[test]
+fn what_is_lost_is_given_up_when_the_last_repair_in_flight_has_not_helped() {
+    let mut sender = sender(FecMode::Constant { source: 4, repair: 1 }, FecCode::Xor);
+    send(&mut sender, 4);
+    sender.schedule(Instant::ZERO, false, RTT);
+    assert_eq!(repairs(&mut sender), 1);
+    assert!(!sender.on_lost(Instant::ZERO, SymbolId(1)).resend, "held");
     sender.on_repair_delivery(0, 4, true);
     assert_eq!(sender.take_released().len(), 1);
     assert!(sender.take_released().is_empty(), "once");
@@ -95,7 +120,7 @@ fn what_the_peer_has_recovered_is_not_sent_again() {
     let report = |first, more| FecRecovered { first: VarInt::from_u32(first), more };
     assert_eq!(sender.on_recovered(&report(1, 1)).unwrap().len(), 2);
     assert!(sender.on_recovered(&report(1, 0)).unwrap().is_empty(), "once");
-    let loss = sender.on_lost(SymbolId(1), false);
+    let loss = sender.on_lost(Instant::ZERO, SymbolId(1));
     assert!(!loss.resend, "its packet is lost all the same");
     assert!(sender.on_recovered(&report(3, 1)).is_err(), "never sent");
     let stats = sender.stats();
@@ -108,7 +133,7 @@ fn memory_of_symbols_without_a_verdict_is_bounded() {
     send(&mut sender, 10_000);
     sender.schedule(Instant::ZERO, true, RTT);
     assert!(repairs(&mut sender) > 0);
-    assert!(sender.on_lost(SymbolId(0), true).resend, "forgotten");
+    assert!(sender.on_lost(Instant::ZERO, SymbolId(0)).resend, "forgotten");
     for id in 9_000..10_000 {
         sender.on_acked(SymbolId(id));
     }

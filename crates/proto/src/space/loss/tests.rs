@@ -80,6 +80,7 @@ fn packet(time: u64) -> SentPacket {
         mtu_probe: false,
         repeated: false,
         resends: false,
+        copies: false,
         symbol: None,
         ecn: Ecn::NotEct,
         delivered: DeliverySnapshot::NONE,
