@@ -83,6 +83,12 @@ impl DelayWatch {
         self.groups.iter().min().copied().filter(|_| self.count >= GROUPS)
     }
 
+    /// The mean of the latest samples, once there are enough.
+    pub(super) fn recent_mean(&self) -> Option<Duration> {
+        let sum: Duration = self.groups.iter().sum();
+        (self.count >= GROUPS).then_some(sum / GROUPS as u32)
+    }
+
     /// Whether the latest samples all exceed `base` so much that a queue has grown.
     pub(super) fn has_risen(&self, base: Duration) -> bool {
         self.recent_min().is_some_and(|recent| recent > base + self.rise(base))

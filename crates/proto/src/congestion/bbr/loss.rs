@@ -72,6 +72,11 @@ impl Losses {
         self.inflight_latest = 0;
     }
 
+    /// Whether losses or marks of the round were a sign of congestion.
+    pub(super) fn congested(&self) -> bool {
+        self.congested
+    }
+
     /// Forgets the losses and the marks of the round.
     fn begin_lossless_round(&mut self) {
         self.in_round = false;

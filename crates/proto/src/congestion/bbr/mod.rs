@@ -19,7 +19,7 @@
 //! Where this departs from the draft, the place says so and why. The departures are:
 //!
 //! - STARTUP: packet trains show the capacity, and the flight that follows shows it if they were wrong. A rise
-//!   of the delay ends it, heavy losses end it at once and the bandwidth is measured anew, and marks end it as losses do.
+//!   of the delay ends it, unless the delay does not fall with the flight; heavy losses end it at once and the bandwidth is measured anew, and marks end it as losses do.
 //! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
 //! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
 //! - Losses: few losses without a queue lower no bound. Nowhere do they lower that of a probe below what the path
@@ -210,6 +210,7 @@ impl Bbr {
         self.check_startup_done(rs);
         self.remeasure(rs);
         self.check_drain_done(rs);
+        self.check_delay_doubt();
         self.update_probe_bw(rs);
         let packet_time = packet_time(self.control.packet, self.bandwidth());
         self.min_rtt.on_sample(rs.now, rs.rtt, packet_time);

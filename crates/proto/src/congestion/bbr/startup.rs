@@ -1,5 +1,7 @@
 //! STARTUP and DRAIN: finding the bandwidth, and emptying the queue that this made.
 
+use std::time::Duration;
+
 use fulmar_base::Instant;
 
 use super::super::full_pipe::FullPipe;
@@ -25,6 +27,9 @@ const HEAVY_LOSS_PACKETS: u64 = 6;
 /// DRAIN ends after this many rounds, whatever is in flight.
 const DRAIN_ROUNDS: u64 = 3;
 
+/// What left before the queue was empty takes a round to show its delay, and what follows another one.
+const DOUBT_ROUNDS: u64 = 2;
+
 /// The state of STARTUP and DRAIN.
 #[derive(Debug, Clone)]
 pub(super) struct Startup {
@@ -35,13 +40,32 @@ pub(super) struct Startup {
     pub(super) remeasure_from: Option<u64>,
     /// Whether a rise of the delay has ended STARTUP.
     is_full_by_delay: bool,
+    doubt: Option<Doubt>,
+    /// The usual delay that was left when the flight had shrunk: a rise begins there, not at the smallest round-trip time.
+    resting_delay: Option<Duration>,
+}
+
+/// A rise of the delay has ended STARTUP, and it is not known yet whether the delay falls with the flight.
+#[derive(Debug, Clone, Copy)]
+struct Doubt {
+    /// The usual delay when STARTUP ended.
+    delay: Duration,
+    /// The round in which the flight was that of an empty queue.
+    drained: Option<u64>,
 }
 
 impl Startup {
     /// A start with this window in bytes.
     pub(super) fn new(initial_window: u64) -> Self {
         let trains = TrainProbing::new(initial_window);
-        Self { trains, drain_start: 0, remeasure_from: None, is_full_by_delay: false }
+        Self {
+            trains,
+            drain_start: 0,
+            remeasure_from: None,
+            is_full_by_delay: false,
+            doubt: None,
+            resting_delay: None,
+        }
     }
 }
 
@@ -159,10 +183,44 @@ impl Bbr {
     /// a stop of the path.
     fn check_startup_delay(&mut self) {
         let Some(base) = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless()) else { return };
+        let base = self.startup.resting_delay.map_or(base, |resting| resting.max(base));
         let is_rising = || !self.round_best.has_stopped(base) && self.delay.is_rising(base);
         if self.delay.has_risen(base) || is_rising() {
             self.startup.is_full_by_delay = !self.full.reached;
+            if self.startup.is_full_by_delay {
+                self.startup.doubt = self.delay.recent_mean().map(|delay| Doubt { delay, drained: None });
+            }
             self.full.set_full();
+        }
+    }
+
+    /// A departure from the draft, which has no end by delay: it is undone where the delay does not fall with the flight. A
+    /// radio link that keeps the order of packets delays all by what the slowest of them takes, and the more packets are on it,
+    /// the slower is the slowest of a round trip. Losses keep the flight that they have shown to be enough.
+    pub(super) fn check_delay_doubt(&mut self) {
+        let Some(doubt) = &mut self.startup.doubt else { return };
+        let round = self.rounds.count();
+        if self.losses.congested() || matches!(self.phase, Phase::Startup | Phase::ProbeUp | Phase::ProbeRtt)
+        {
+            self.startup.doubt = None;
+            return;
+        }
+        if self.phase == Phase::Drain {
+            return;
+        }
+        let drained = *doubt.drained.get_or_insert(round);
+        if round < drained + DOUBT_ROUNDS {
+            return;
+        }
+        // Between a fall to the smallest delay and none.
+        let fallen = (doubt.delay + self.min_rtt.get().unwrap_or_default()) / 2;
+        self.startup.doubt = None;
+        let delay = self.delay.recent_mean();
+        if delay.is_some_and(|delay| delay > fallen) {
+            self.startup.resting_delay = delay;
+            self.full.reached = false;
+            self.full.restart(self.max_bandwidth.get());
+            self.enter_startup();
         }
     }
 
