@@ -67,3 +67,7 @@ pub use server::{BoxError, HttpService, RemoteAddress, Server, serve_connection,
 pub use shared::ALPN;
 
 pub use fulmar_h3_proto::{Config, ErrorCode, Priority, Protocol};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/http3-client.md")]
+struct ClientDocument;
