@@ -414,7 +414,7 @@ fn row(
         goal: spec.most,
         measured,
         verdict,
-        alone_mbps: std::collections::BTreeMap::new(),
+        alone_mbps: BTreeMap::new(),
         note: Some(comparison.text()),
         comparison: Some(comparison),
     }

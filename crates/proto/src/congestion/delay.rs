@@ -117,8 +117,13 @@ impl DelayWatch {
 
     /// What a rise exceeds.
     fn rise(&self, base: Duration) -> Duration {
-        (base / RTT_DIVISOR).clamp(MIN_RISE, MAX_RISE).max(self.jitter * JITTER_FACTOR)
+        least_rise(base).max(self.jitter * JITTER_FACTOR)
     }
+}
+
+/// What a rise exceeds on a path without jitter, where `base` is the smallest round-trip time.
+pub(super) fn least_rise(base: Duration) -> Duration {
+    (base / RTT_DIVISOR).clamp(MIN_RISE, MAX_RISE)
 }
 
 fn group_length(base: Duration) -> Duration {

@@ -127,6 +127,11 @@ impl RandomLoss {
         self.trial.is_some()
     }
 
+    /// How many bytes of a flight of so many may be lost at random.
+    pub(in crate::congestion) fn tolerated_of(&self, flight: u64) -> u64 {
+        u64::try_from(u128::from(flight) * u128::from(self.tolerated()) / u128::from(ONE)).unwrap_or(u64::MAX)
+    }
+
     /// The smallest round-trip time of the path so far.
     pub(in crate::congestion) fn min_rtt(&self) -> Duration {
         self.min_rtt
@@ -142,6 +147,13 @@ impl RandomLoss {
         let before = if is_heavy { self.fast_rate } else { rate };
         let trial = Trial { since: now, before, acked: 0, lost: 0, window_max };
         self.trial = self.is_empty().then_some(trial);
+    }
+
+    /// What was lost until now says nothing about the reaction yet.
+    pub(in crate::congestion) fn restart_trial(&mut self, now: Instant) {
+        if let Some(trial) = &mut self.trial {
+            *trial = Trial { since: now, acked: 0, lost: 0, ..*trial };
+        }
     }
 
     /// The window changes for another reason than losses: what is lost from now on shows nothing about the last reaction.
@@ -188,7 +200,7 @@ impl RandomLoss {
     }
 
     /// Whether the delay shows no queue.
-    fn is_empty(&self) -> bool {
+    pub(in crate::congestion) fn is_empty(&self) -> bool {
         !self.delay.shows_queue(self.min_rtt)
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Losses {
     overflow: u64,
     /// When the queue overflowed last.
     overflowed: Option<Instant>,
+    /// The long-term bound before the losses that are on trial.
+    bound_before_trial: Option<u64>,
     /// The state that losses ended (BBR.undo_state).
     pub(super) undo_phase: Option<Phase>,
     undo_bandwidth: Option<u64>,
@@ -59,6 +61,11 @@ pub(super) struct Losses {
 }
 
 impl Losses {
+    /// How much of a flight may be lost while probing.
+    fn tolerated_of(&self, flight: u64) -> u64 {
+        percent(flight, LOSS_PERCENT).max(self.random.tolerated_of(flight))
+    }
+
     /// Forgets the short-term bounds.
     pub(super) fn reset_short_term(&mut self) {
         self.short_bandwidth = None;
@@ -86,14 +93,34 @@ impl Losses {
     }
 }
 
-impl Sample {
-    /// Whether more of the flight was lost than a probe may lose (IsInflightTooHigh).
-    pub(super) fn inflight_too_high(&self) -> bool {
-        self.lost > percent(self.tx_in_flight, LOSS_PERCENT)
-    }
-}
-
 impl Bbr {
+    /// Whether more of the flight was lost than a probe may lose (IsInflightTooHigh).
+    pub(super) fn inflight_too_high(&self, rs: &Sample) -> bool {
+        rs.lost > self.losses.tolerated_of(rs.tx_in_flight)
+    }
+
+    /// A departure from the draft: the end of STARTUP by losses is on trial. If the path loses as much afterwards, they were random.
+    pub(super) fn begin_trial(&mut self, now: Instant) {
+        self.losses.bound_before_trial = self.losses.long_inflight;
+        self.losses.random.on_reaction(now, u64::MAX);
+    }
+
+    /// Goes on with STARTUP if random losses have ended it.
+    pub(super) fn check_trial(&mut self) {
+        let is_measured = self.startup.remeasure_from.is_none();
+        if !is_measured || !self.losses.random.trial_was_in_vain(self.control.window) {
+            return;
+        }
+        self.losses.begin_lossless_round();
+        self.losses.reset_short_term();
+        self.losses.long_inflight = larger_bound(self.losses.long_inflight, self.losses.bound_before_trial);
+        if self.phase.is_probe_bw() || self.phase == Phase::Drain {
+            self.full.reached = false;
+            self.full.restart(0);
+            self.enter_startup();
+        }
+    }
+
     /// UpdateLatestDeliverySignals of the draft.
     pub(super) fn update_latest_signals(&mut self, rs: &Sample) {
         let losses = &mut self.losses;
@@ -151,7 +178,7 @@ impl Bbr {
         }
         let tx_in_flight = u64::from(lost.snapshot.in_flight);
         let lost_since = lost.total_lost.saturating_sub(lost.snapshot.lost);
-        if lost_since > percent(tx_in_flight, LOSS_PERCENT) {
+        if lost_since > self.losses.tolerated_of(tx_in_flight) {
             let in_flight = inflight_at_loss(tx_in_flight, lost_since, lost.bytes);
             let bound = self.bound_after_loss(in_flight);
             self.handle_inflight_too_high(now, bound, lost.snapshot.app_limited);
@@ -236,6 +263,7 @@ impl Bbr {
             let bound = in_flight.max(percent(self.probe_target(), BETA_PERCENT));
             self.handle_inflight_too_high(now, bound, event.snapshot.app_limited);
         }
+        self.losses.random.end_trial();
     }
 
     fn on_loss_in_round(&mut self, congested: bool) {

@@ -22,7 +22,7 @@
 //!   of the delay ends it, unless the delay does not fall with the flight; heavy losses end it at once and the bandwidth is measured anew, and marks end it as losses do.
 //! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
 //! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
-//! - Losses: few losses without a queue lower no bound. Nowhere do they lower that of a probe below what the path
+//! - Losses: few losses without a queue lower no bound. STARTUP goes on where the path loses as much after losses have ended it. Nowhere do they lower that of a probe below what the path
 //!   holds, but a probe that takes from others lowers it as they do. A queue that overflows without a probe is not fed further.
 //! - PROBE_RTT is rarer on long paths, and spared where the queue is empty.
 //! - The pace has a lower bound, and no margin where there is no queue.
@@ -210,7 +210,7 @@ impl Bbr {
         self.check_startup_done(rs);
         self.remeasure(rs);
         self.check_drain_done(rs);
-        self.check_delay_doubt();
+        self.check_delay_doubt(rs);
         self.update_probe_bw(rs);
         let packet_time = packet_time(self.control.packet, self.bandwidth());
         self.min_rtt.on_sample(rs.now, rs.rtt, packet_time);
@@ -291,6 +291,7 @@ impl Controller for Bbr {
         self.newest_acked = self.newest_acked.max(ack.largest_sent_time);
         self.check_unvalidated_flight(now, ack);
         self.losses.random.on_ack(now, ack);
+        self.check_trial();
         let rs = self.sample(now, ack);
         if let Some(rtt) = rs.rtt {
             self.delay.on_sample(now, rtt, self.min_rtt.get().unwrap_or(rtt));

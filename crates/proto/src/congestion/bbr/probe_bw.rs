@@ -123,6 +123,8 @@ impl Bbr {
     }
 
     pub(super) fn start_probe_refill(&mut self) {
+        // What a probe loses says nothing about the last reaction.
+        self.losses.random.end_trial();
         self.losses.reset_short_term();
         self.cycle.up_rounds = 0;
         self.cycle.up_acked = 0;
@@ -199,7 +201,7 @@ impl Bbr {
             }
             _ => {}
         }
-        if let Some(bound) = self.losses.long_inflight.filter(|_| !rs.inflight_too_high()) {
+        if let Some(bound) = self.losses.long_inflight.filter(|_| !self.inflight_too_high(rs)) {
             self.losses.long_inflight = Some(bound.max(rs.tx_in_flight));
             if self.phase == Phase::ProbeUp {
                 self.raise_long_inflight(rs.newly_acked);

@@ -8,6 +8,7 @@ use super::super::full_pipe::FullPipe;
 use super::super::units::percent;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::AckEvent;
+use crate::congestion::delay::least_rise;
 use crate::congestion::train_probing::TrainProbing;
 use crate::congestion::unvalidated_flight::SafeRetreat;
 
@@ -144,14 +145,16 @@ impl Bbr {
     ///
     /// The draft counts ranges of lost packets. Here the times are counted that losses were found: a burst of
     /// losses is one of them. The draft also waits for the end of the round, in which a policer, which has no queue,
-    /// drops most of another flight: losses that are beyond doubt are not waited for.
+    /// drops most of another flight: losses that are beyond doubt are not waited for. Where the delay shows no queue and the rate
+    /// of delivery grows in spite of them, losses of less may be random, and end nothing.
     fn check_startup_high_loss(&mut self, rs: &Sample) {
         let losses = &self.losses;
         let heavy = losses.events_in_round >= HEAVY_LOSS_EVENTS
             && rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT)
             && rs.lost >= HEAVY_LOSS_PACKETS * self.control.packet;
         let heavy = heavy || self.startup.trains.is_refuted();
-        let too_high = rs.inflight_too_high() || losses.marked_too_high;
+        let may_be_random = !rs.app_limited && self.full.is_growing() && losses.random.is_empty();
+        let too_high = self.inflight_too_high(rs) && !may_be_random || losses.marked_too_high;
         let whole_round = losses.round_started && losses.events_in_round >= FULL_LOSS_EVENTS && too_high;
         if !losses.in_round || !(heavy || whole_round) {
             return;
@@ -159,6 +162,7 @@ impl Bbr {
         self.startup.remeasure_from = heavy.then_some(losses.round_end);
         self.losses.undo_phase = Some(Phase::Startup);
         self.full.set_full();
+        self.begin_trial(rs.now);
         self.losses.long_inflight = Some(self.bdp(100).max(self.losses.inflight_latest));
     }
 
@@ -173,6 +177,8 @@ impl Bbr {
         self.startup.remeasure_from = None;
         if !rs.app_limited {
             self.max_bandwidth.replace(rate);
+            // What was sent faster lost more.
+            self.losses.random.restart_trial(rs.now);
         }
     }
 
@@ -196,11 +202,14 @@ impl Bbr {
 
     /// A departure from the draft, which has no end by delay: it is undone where the delay does not fall with the flight. A
     /// radio link that keeps the order of packets delays all by what the slowest of them takes, and the more packets are on it,
-    /// the slower is the slowest of a round trip. Losses keep the flight that they have shown to be enough.
-    pub(super) fn check_delay_doubt(&mut self) {
+    /// the slower is the slowest of a round trip. Losses keep the flight that they have shown to be enough, and an application that
+    /// sends little needs no more.
+    pub(super) fn check_delay_doubt(&mut self, rs: &Sample) {
         let Some(doubt) = &mut self.startup.doubt else { return };
         let round = self.rounds.count();
-        if self.losses.congested() || matches!(self.phase, Phase::Startup | Phase::ProbeUp | Phase::ProbeRtt)
+        if rs.app_limited
+            || self.losses.congested()
+            || matches!(self.phase, Phase::Startup | Phase::ProbeUp | Phase::ProbeRtt)
         {
             self.startup.doubt = None;
             return;
@@ -212,8 +221,9 @@ impl Bbr {
         if round < drained + DOUBT_ROUNDS {
             return;
         }
-        // Between a fall to the smallest delay and none.
-        let fallen = (doubt.delay + self.min_rtt.get().unwrap_or_default()) / 2;
+        // Between a fall to the smallest delay and none; less than a rise is no reason to doubt.
+        let base = self.min_rtt.get().unwrap_or_default();
+        let fallen = ((doubt.delay + base) / 2).max(base + least_rise(base));
         self.startup.doubt = None;
         let delay = self.delay.recent_mean();
         if delay.is_some_and(|delay| delay > fallen) {

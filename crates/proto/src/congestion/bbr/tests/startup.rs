@@ -63,6 +63,13 @@ fn startup_ends_on_loss_when_application_limited() {
 }
 
 #[test]
+fn random_losses_do_not_keep_the_rate_below_that_of_the_path() {
+    // 200 Mbit/s and 40 ms, one packet in 15 lost: the usual wait for a probe is two seconds.
+    let mut path = Path::new(Link { loss: Some(15), ..Link::new(200, 20, 50) });
+    path.until(seconds(1), |bbr| bbr.max_bandwidth.get() > 21_000_000);
+}
+
+#[test]
 fn heavy_losses_end_startup_before_the_round_does() {
     for (one_way, bucket) in [(10, 40_000), (20, 40_000), (25, 125_000)] {
         let mut path = Path::new(Link { policer: Some(bucket), ..Link::new(10, one_way, 20) });
