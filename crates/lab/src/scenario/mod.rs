@@ -477,8 +477,8 @@ impl Scenario {
         }
         self.baseline()?;
         // Goals that change nothing would lead back here.
-        let changed = self.file.goal.iter().filter(|goal| !goal.set.is_empty());
-        changed.map(|goal| self.without_goals()?.of_goal(goal).map(drop)).collect()
+        let mut changed = self.file.goal.iter().filter(|goal| !goal.set.is_empty());
+        changed.try_for_each(|goal| self.without_goals()?.of_goal(goal).map(drop))
     }
 }
 
