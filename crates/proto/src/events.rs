@@ -36,6 +36,22 @@ pub enum Event {
     Path(PathEvent),
 }
 
+/// What an end wants of a path (RFC 10069 §3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PathUse {
+    /// It is used like others.
+    #[default]
+    Available,
+    /// It is used where no other works.
+    Backup,
+}
+
+impl PathUse {
+    pub(crate) fn new(available: bool) -> Self {
+        if available { Self::Available } else { Self::Backup }
+    }
+}
+
 /// Something that happened to the addresses of a connection (RFC 9000 §9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathEvent {
@@ -47,6 +63,29 @@ pub enum PathEvent {
         from: FourTuple,
         /// The addresses from now on.
         to: FourTuple,
+    },
+    /// Another path is open, by this end or by the peer (RFC 10069). It carries data once it is validated.
+    Opened {
+        /// The path.
+        path: PathId,
+        /// Its addresses.
+        addrs: FourTuple,
+    },
+    /// A path is gone. Its ID never returns.
+    Abandoned {
+        /// The path.
+        path: PathId,
+        /// Why: a transport error code.
+        code: VarInt,
+        /// Whether the peer has abandoned it.
+        by_peer: bool,
+    },
+    /// The peer wants a path to be used otherwise than before.
+    Status {
+        /// The path.
+        path: PathId,
+        /// What the peer wants.
+        wanted: PathUse,
     },
     /// The peer was seen to receive there.
     Validated {

@@ -69,10 +69,13 @@ mod tokens;
 
 pub use cids::{CidGenerator, EmptyCids, QuicLb, QuicLbConfig, QuicLbError, RandomCids, WorkerCids};
 pub use config::{
-    AddressValidation, ClientConfig, ConfigError, EndpointConfig, RetryPolicy, ServerConfig, SpinBit,
-    TransportConfig,
+    AddressValidation, ClientConfig, ConfigError, EndpointConfig, MultipathConfig, RetryPolicy, ServerConfig,
+    SpinBit, TransportConfig,
 };
-pub use connection::{Connection, ConnectionStats, EarlyData, MigrateError, PathStats, TimerReason};
+pub use connection::{
+    Connection, ConnectionStats, EarlyData, MigrateError, OpenPathError, PathError, PathInfo, PathStats,
+    TimerReason,
+};
 pub use crypto::{
     AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError,
     restrict_suites, sealed_tickets,
@@ -86,7 +89,7 @@ pub use endpoint::{
     DropReason, Endpoint, EndpointShared, Incoming, RetryError, Route,
 };
 pub use error::TransportError;
-pub use events::{ConnectionError, EndpointEvent, Event, PathEvent};
+pub use events::{ConnectionError, EndpointEvent, Event, PathEvent, PathUse};
 pub use ext::{FecCode, FecConfig, FecMode, FecSettingError, FecStats, OneWayDelays};
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{

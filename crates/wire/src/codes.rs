@@ -67,6 +67,14 @@ named_numbers! {
         NO_VIABLE_PATH = 0x10,
         /// Version negotiation was interfered with (RFC 9368).
         VERSION_NEGOTIATION_ERROR = 0x11,
+        /// The application has abandoned a path (RFC 10069).
+        APPLICATION_ABANDON_PATH = 0x3e,
+        /// There are no resources for a path (RFC 10069).
+        PATH_RESOURCE_LIMIT_REACHED = 0x3e75,
+        /// A path does not work well enough (RFC 10069).
+        PATH_UNSTABLE_OR_POOR = 0x3e76,
+        /// There is no connection ID for a path (RFC 10069).
+        NO_CID_AVAILABLE_FOR_PATH = 0x3e77,
     }
 }
 
@@ -165,9 +173,21 @@ named_numbers! {
         /// draft-ietf-quic-address-discovery §4.1, an IPv6 address.
         OBSERVED_ADDRESS_V6 = 0x9f81a7,
         /// RFC 10069.
+        PATH_ABANDON = 0x3e75,
+        /// RFC 10069.
+        PATH_STATUS_BACKUP = 0x3e76,
+        /// RFC 10069.
+        PATH_STATUS_AVAILABLE = 0x3e77,
+        /// RFC 10069.
         PATH_NEW_CONNECTION_ID = 0x3e78,
         /// RFC 10069.
         PATH_RETIRE_CONNECTION_ID = 0x3e79,
+        /// RFC 10069.
+        MAX_PATH_ID = 0x3e7a,
+        /// RFC 10069.
+        PATHS_BLOCKED = 0x3e7b,
+        /// RFC 10069.
+        PATH_CIDS_BLOCKED = 0x3e7c,
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fulmar_wire::{AddressDiscovery, TimeStamps, VarInt};
 use thiserror::Error;
 
+use super::multipath::{MultipathConfig, PATHS_MAX};
 use crate::congestion::CongestionControl;
 use crate::crypto::KeyUpdatePolicy;
 use crate::ext::{FecConfig, MIN_ACK_DELAY};
@@ -130,6 +131,8 @@ pub struct TransportConfig {
     /// Forward erasure correction, where the peer has it, too: repair symbols replace lost packets without a retransmission.
     /// Default `None`: off, in both directions.
     pub fec: Option<FecConfig>,
+    /// Several paths at a time, where the peer has them, too (RFC 10069). Needs connection IDs. Default `None`: one path.
+    pub multipath: Option<MultipathConfig>,
     /// Whether packets carry an ECN codepoint, as long as the path proves to preserve it (RFC 9000 §13.4): ECT(0), or
     /// the one that the congestion controller asks for. Default true.
     pub ecn: bool,
@@ -174,6 +177,7 @@ impl Default for TransportConfig {
             address_discovery: None,
             time_stamps: None,
             fec: None,
+            multipath: None,
             ecn: true,
             log_entries: 0,
         }
@@ -248,6 +252,8 @@ impl TransportConfig {
         if let Some(problem) = self.fec.as_ref().and_then(FecConfig::problem) {
             return Err(ConfigError { field: "fec", problem });
         }
+        let paths_max = self.multipath.map_or(1, |multipath| multipath.paths_max);
+        check((1..=PATHS_MAX).contains(&paths_max), "multipath", "not 1 to 16 paths")?;
         let KeyUpdatePolicy { packets, bytes } = self.key_update;
         check(packets != Some(0) && bytes != Some(0), "key_update", "zero; use None for never")?;
         check(self.log_entries <= LOG_ENTRIES_MAX, "log_entries", "more than 2^26")?;

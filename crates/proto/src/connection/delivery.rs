@@ -107,20 +107,26 @@ impl<'c> Owners<'c> {
                 Pending::STREAMS
             }
             SentFrame::NewConnectionId { path, sequence } => {
-                match self.paths.get_mut(*path).map(|path| &mut path.local_cids) {
+                match self.paths.local_cids_mut(*path) {
                     Some(cids) if acked => cids.on_acked(*sequence),
                     Some(cids) => cids.on_lost(*sequence),
                     None => {}
                 }
-                Pending::LOCAL_CIDS
+                Pending::LOCAL_CIDS.with(Pending::MULTIPATH)
             }
             SentFrame::RetireConnectionId { path, sequence } => {
-                match self.paths.get_mut(*path).map(|path| &mut path.remote_cids) {
+                match self.paths.remote_cids_mut(*path) {
                     Some(cids) if acked => cids.on_acked(*sequence),
                     Some(cids) => cids.on_lost(*sequence),
                     None => {}
                 }
-                Pending::REMOTE_CIDS
+                Pending::REMOTE_CIDS.with(Pending::MULTIPATH)
+            }
+            SentFrame::PathAbandon(_) | SentFrame::PathStatus(_) | SentFrame::MaxPathId => {
+                if let Some(multipath) = &mut self.paths.multipath {
+                    multipath.on_delivery(token, acked);
+                }
+                Pending::MULTIPATH
             }
             SentFrame::HandshakeDone => {
                 match acked {

@@ -6,8 +6,8 @@
 use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{
-    AckFrequency, ConnectionId, Crypto, Frame, FrameType, NewToken, ObservedAddress, PacketKind,
-    TransportErrorCode,
+    AckFrequency, ConnectionId, Crypto, Frame, FrameType, NewToken, ObservedAddress, PacketKind, PathAbandon,
+    PathStatus, TransportErrorCode,
 };
 
 use super::Connection;
@@ -69,6 +69,10 @@ pub(super) enum Consequence {
     PathChallenge([u8; 8]),
     /// The peer answers such a question.
     PathResponse([u8; 8]),
+    /// The peer abandons a path.
+    PathAbandon(PathAbandon),
+    /// The peer says whether a path should be used.
+    PathStatus(PathStatus),
     /// The figures of the path have changed.
     Acked,
     /// The peer has closed the connection.
@@ -123,6 +127,9 @@ impl Receivers<'_> {
             Frame::Ack(ack) => {
                 // Application data of a path is acknowledged on any path.
                 let space = if cx.space.is_data() { SpaceId::Data(ack.path) } else { cx.space };
+                if cx.space.is_data() && paths.get(ack.path).is_none() {
+                    return paths.check_never_sent(ack.path).map(|()| Consequence::Nothing);
+                }
                 self.recovery(cx.now).on_ack(space, ack, cx.generation)?;
                 return Ok(Consequence::Acked);
             }
@@ -148,14 +155,12 @@ impl Receivers<'_> {
             Frame::StreamsBlocked(blocked) => streams.on_streams_blocked(blocked),
             Frame::Datagram(datagram) => self.datagrams.on_datagram(datagram, cx.payload)?,
             Frame::NewConnectionId(new) => {
-                if let Some(path) = paths.get_mut(new.path) {
-                    path.remote_cids.on_new_connection_id(new, events)?;
-                    path.on_cids_changed(events);
-                }
+                paths.on_new_connection_id(new, events)?;
             }
             Frame::RetireConnectionId(retire) => {
-                if let Some(path) = paths.get_mut(retire.path) {
-                    path.local_cids.on_retire(retire.sequence.get(), &cx.dst, events)?;
+                paths.admits(retire.path)?;
+                if let Some(cids) = paths.local_cids_mut(retire.path) {
+                    cids.on_retire(retire.sequence.get(), &cx.dst, events)?;
                 }
             }
             Frame::PathChallenge(challenge) => return Ok(Consequence::PathChallenge(challenge.data)),
@@ -180,6 +185,11 @@ impl Receivers<'_> {
                     self.owners.deliver(SpaceId::Data(path), &frames, Fate::Acked);
                 }
             }
+            Frame::PathAbandon(abandon) => return Ok(Consequence::PathAbandon(*abandon)),
+            Frame::PathStatus(status) => return Ok(Consequence::PathStatus(*status)),
+            Frame::MaxPathId(max) => paths.on_max_path_id(max, handshake.peer_parameters(), events)?,
+            Frame::PathsBlocked(blocked) => paths.on_paths_blocked(blocked)?,
+            Frame::PathCidsBlocked(blocked) => paths.on_cids_blocked(blocked)?,
             Frame::ConnectionClose(close) => {
                 let reason = Bytes::copy_from_slice(close.reason);
                 return Ok(Consequence::Closed(Box::new(ConnectionError::from_peer(close.code, reason))));

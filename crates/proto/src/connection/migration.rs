@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::{PathId, Side};
+use fulmar_wire::{PathId, Side, TransportErrorCode, VarInt};
 
 use super::Connection;
 use super::delivery::Fate;
@@ -42,6 +42,16 @@ impl OffPathArrival {
     /// The addresses that the datagram took.
     pub(super) fn addrs(&self) -> FourTuple {
         self.addrs
+    }
+
+    /// What the address has sent so far.
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// A datagram that may open a path.
+    pub(super) fn on_new_path(datagram: &Datagram) -> Self {
+        Self { addrs: datagram.addrs, received: datagram.payload.len() as u64 }
     }
 
     /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.
@@ -208,6 +218,7 @@ impl Connection {
         let Some(path) = self.paths.get_mut(id) else { return };
         self.telemetry.stats.paths_validated += 1;
         path.failures = 0;
+        path.is_unproven = false;
         self.outbox.push_path(PathEvent::Validated { path: id, addrs });
         if addrs == path.tuple.addrs {
             self.telemetry.record_migration(now, MigrationState::MigrationComplete, &addrs);
@@ -281,6 +292,7 @@ impl Connection {
     /// Challenges are repeated, or have failed.
     pub(super) fn on_validation_timeout(&mut self, now: Instant, id: PathId) {
         let is_failed = |tuple: &mut Tuple| tuple.validation.as_mut().is_some_and(|v| v.on_timeout(now));
+        let has_others = !self.paths.is_single();
         let Some(path) = self.paths.get_mut(id) else { return };
         let mut index = 0;
         while let Some(tuple) = path.off_path_mut().get_mut(index) {
@@ -319,6 +331,14 @@ impl Connection {
             Some(index) => {
                 self.telemetry.record_migration(now, MigrationState::MigrationAbandoned, &addrs);
                 self.switch_to(now, id, index, MigrationCause::Failed);
+            }
+            None if path.is_unproven && has_others => {
+                self.drop_path(
+                    now,
+                    id,
+                    VarInt::saturating(TransportErrorCode::PATH_UNSTABLE_OR_POOR.0),
+                    false,
+                );
             }
             // Where else should the peer be? It is asked on, ever more patiently.
             None => path.tuple.validation = Some(path.validation_of(now, &path.tuple)),
@@ -366,6 +386,12 @@ impl Path {
         remote == self.first_remote
             || remote == self.tuple.addrs.remote
             || self.off_path().iter().any(|tuple| tuple.addrs.remote == remote)
+    }
+
+    /// The path is new: its tuple has to prove itself.
+    pub(super) fn begin_validation(&mut self, now: Instant) {
+        self.has_challenged = true;
+        self.tuple.validation = Some(self.validation_of(now, &self.tuple));
     }
 
     /// A validation of a tuple of this path.

@@ -18,6 +18,7 @@
 //! | `recovery` | acknowledgements, losses |
 //! | `probing` | the probe timeout, and what is sent then |
 //! | `migration`, `active_migration` | which addresses are used, and whether they work; this end moves |
+//! | `multipath`, `path_choice` | several paths: they come and go; which one the next packets take |
 //! | `timers` | when to wake, and why |
 //! | `liveness`, `idle`, `watchdog` | silence: the idle timeout, keep-alive, a steady flow that stops |
 //! | `extensions` | the extensions in use |
@@ -40,9 +41,11 @@ mod idle;
 mod lifecycle;
 mod liveness;
 mod migration;
+mod multipath;
 mod opening;
 mod outbox;
 mod parameters;
+mod path_choice;
 mod probing;
 mod progress;
 mod receive;
@@ -70,6 +73,7 @@ use rustls::pki_types::CertificateDer;
 
 pub use self::active_migration::MigrateError;
 pub use self::handshake::EarlyData;
+pub use self::multipath::{OpenPathError, PathError, PathInfo};
 pub(crate) use self::setup::{Admission, ConnectionSetup};
 pub use self::stats::{ConnectionStats, PathStats};
 pub use self::timers::TimerReason;

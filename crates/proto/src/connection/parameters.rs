@@ -10,6 +10,7 @@ use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
 use crate::ext::FecConfig;
+use crate::path::initial_max;
 
 /// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
 pub(super) struct OfServer {
@@ -48,6 +49,11 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         address_discovery: transport.address_discovery,
         fec: transport.fec.as_ref().map(FecConfig::parameters),
         grease_quic_bit: transport.grease_quic_bit,
+        // RFC 10069 §2.1: not without connection IDs.
+        initial_max_path_id: transport
+            .multipath
+            .filter(|_| !setup.local_cid.is_empty())
+            .map(|multipath| initial_max(multipath.paths_max)),
         max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),
         ..TransportParameters::default()
     }
@@ -114,6 +120,6 @@ impl Connection {
         self.extensions = Extensions::negotiate(now, &self.config, &parameters, &mut self.rng);
         let cid_limit = parameters.active_connection_id_limit.get();
         path.local_cids.set_peer_limit(cid_limit, &mut self.outbox.endpoint_events);
-        Ok(())
+        self.begin_multipath()
     }
 }

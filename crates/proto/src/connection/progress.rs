@@ -28,6 +28,7 @@ impl Connection {
         if progress.complete {
             self.handshake.on_complete(now, self.config.key_update);
             self.lifecycle.move_to_established();
+            self.paths.on_complete();
             self.telemetry.record_established(now, &self.handshake);
             self.telemetry.record(now, LogEvent::State(ConnectionState::Established));
             let pto = self.probe_timeout();

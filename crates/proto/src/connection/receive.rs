@@ -86,11 +86,18 @@ impl Connection {
         self.telemetry.stats.datagrams_received += 1;
         self.telemetry.stats.bytes_received += len as u64;
         let mut off_path = None;
-        let path = self.paths.primary_mut();
-        if path.tuple.addrs.is_taken_by(&datagram.addrs) {
+        let mut path = self.paths.of_datagram(&datagram.payload).map(|id| self.paths.get_mut(id));
+        if let Some(Some(path)) = &mut path
+            && path.tuple.addrs.is_taken_by(&datagram.addrs)
+        {
             path.tuple.amplification.on_received(len as u64);
         } else {
-            off_path = OffPathArrival::of(&datagram, path, self.side, &self.handshake);
+            off_path = match path {
+                Some(Some(path)) => OffPathArrival::of(&datagram, path, self.side, &self.handshake),
+                Some(None) if self.side.is_server() => Some(OffPathArrival::on_new_path(&datagram)),
+                // A server opens no path, and one that is gone takes no packets.
+                Some(None) | None => None,
+            };
             if off_path.is_none() {
                 self.telemetry.record_dropped(now, PacketDropReason::Unwanted, None, len);
                 return;
@@ -161,10 +168,14 @@ impl Connection {
             }
             // RFC 9001 §4.6: only clients send early data.
             ProtectedKind::ZeroRtt { .. } if self.side.is_client() => Err(UNWANTED),
-            ProtectedKind::ZeroRtt { .. } | ProtectedKind::OneRtt { .. } => {
-                let space = SpaceId::Data(self.paths.of_cid(&packet.dst));
+            ProtectedKind::ZeroRtt { .. } => {
+                let space = SpaceId::Data(self.paths.primary().id);
                 self.handle_protected(now, space, packet, bytes, arrival)
             }
+            ProtectedKind::OneRtt { .. } => match self.paths.of_cid(&packet.dst) {
+                Some(path) => self.handle_protected(now, SpaceId::Data(path), packet, bytes, arrival),
+                None => Err(UNWANTED),
+            },
         };
         let kind = || kind_for_log(&packet.kind);
         match result {
@@ -208,6 +219,7 @@ impl Connection {
     ) -> Result<(), Discard> {
         let size = bytes.len() as u16;
         let opened = self.open_packet(now, space, packet, &mut bytes, arrival.ecn)?;
+        let arrival = self.follow_if_new(now, space, arrival)?;
         let zero_rtt = is_zero_rtt(packet);
         let number = opened.number;
         self.on_authenticated(now, space, packet, &opened, arrival.off_path.is_some());
@@ -257,7 +269,11 @@ impl Connection {
         };
         let largest = numbers.and_then(|numbers| numbers.largest_received());
         let opened = open(&mut handshake.keys, space, largest, packet, bytes)?;
-        let is_duplicate = numbers.is_none_or(|numbers| numbers.is_duplicate(opened.number));
+        // On a path that is not open yet, nothing has arrived.
+        let is_duplicate = match numbers {
+            Some(numbers) => numbers.is_duplicate(opened.number),
+            None => !space.is_data(),
+        };
         if self.side.is_client()
             && space == SpaceId::Initial
             && let Some(version) = handshake.follow_version(packet)
@@ -265,6 +281,23 @@ impl Connection {
             self.on_version(now, version);
         }
         if is_duplicate { Err(Discard::Silently(PacketDropReason::Duplicate)) } else { Ok(opened) }
+    }
+
+    /// The first packet of a path opens it, and has taken its addresses then.
+    fn follow_if_new<'a>(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        arrival: Arrival<'a>,
+    ) -> Result<Arrival<'a>, Discard> {
+        let SpaceId::Data(id) = space else { return Ok(arrival) };
+        if self.paths.get(id).is_some() {
+            return Ok(arrival);
+        }
+        match arrival.off_path.is_some_and(|from| self.follow_path(now, id, from)) {
+            true => Ok(Arrival { off_path: None, ..arrival }),
+            false => Err(UNWANTED),
+        }
     }
 
     /// An authentic packet of the peer arrived.
@@ -475,6 +508,8 @@ impl Connection {
             }
             Consequence::PathChallenge(data) => self.on_path_challenge(cx, data),
             Consequence::PathResponse(data) => self.on_path_response(cx.now, cx.space.path(), data)?,
+            Consequence::PathAbandon(frame) => self.on_path_abandon(cx.now, &frame)?,
+            Consequence::PathStatus(frame) => self.on_path_status(&frame)?,
             Consequence::Closed(error) => self.drain(cx.now, *error),
         }
         Ok(())

@@ -262,7 +262,7 @@ impl Recovery<'_> {
 
     /// A packet with a source symbol was lost: what the symbol may make again is not sent again before the symbol is given
     /// up, and what the peer has recovered not at all.
-    fn on_symbol_lost(&mut self, space: SpaceId, symbol: SymbolId, packet: &SentPacket) {
+    pub(super) fn on_symbol_lost(&mut self, space: SpaceId, symbol: SymbolId, packet: &SentPacket) {
         let Some(sender) = self.owners.extensions.fec_sender() else { return };
         let loss = sender.on_lost(self.now, symbol);
         if !packet.repeated {

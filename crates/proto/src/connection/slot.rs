@@ -8,7 +8,7 @@ use super::write_order::Allowance;
 use crate::config::MTU_MIN;
 use crate::datagram::Ecn;
 use crate::ids::SpaceId;
-use crate::path::{Path, Tuple};
+use crate::path::{Path, Pending, Tuple};
 
 /// After so many probe timeouts in a row, datagrams have the size that every path carries.
 const NARROW_PTOS: u32 = 2;
@@ -136,7 +136,7 @@ impl Sender<'_> {
         if let Some(size) = probe.filter(|_| !wants_any || self.tuple().mtud.is_impatient()) {
             return self.congestion_allows(size).map(|()| Slot::MtuProbe(size));
         }
-        if !wants_any && !spare_capacity::fill(self) {
+        if !wants_any && !(self.carries_data() && spare_capacity::fill(self)) {
             return Err(Blocked::NothingToSend);
         }
         self.congestion_allows(self.tuple().mtu())?;
@@ -144,6 +144,11 @@ impl Sender<'_> {
             self.tuple_mut().mtud.on_passed_over();
         }
         Ok(Slot::Packets(Allowance::Everything))
+    }
+
+    /// Whether data may take this path; always where it is the only one.
+    fn carries_data(&self) -> bool {
+        self.parts.path().allowed.has(Pending::STREAMS)
     }
 
     fn congestion_allows(&mut self, size: u16) -> Result<(), Blocked> {

@@ -88,18 +88,19 @@ impl Connection {
             self.close_on_error(now, error);
             return self.transmit_close(now, batch);
         }
-        let mut last = None;
-        while let Some(path) = self.paths.next_id(last) {
-            last = Some(path);
-            if let Some(transmit) = self.transmit_on(now, path, batch) {
-                return Some(transmit);
-            }
+        match self.paths.multipath {
+            None => self.transmit_on(now, self.paths.primary().id, batch),
+            Some(_) => self.transmit_on_one(now, batch),
         }
-        None
     }
 
     /// Writes the next batch for one path.
-    fn transmit_on(&mut self, now: Instant, path: PathId, batch: &mut TransmitBatch) -> Option<Transmit> {
+    pub(super) fn transmit_on(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        batch: &mut TransmitBatch,
+    ) -> Option<Transmit> {
         self.rotate_cid(now, path);
         let mut sender = self.sender(now, path)?;
         if let Some(transmit) = sender.send_off_path(batch) {

@@ -75,7 +75,7 @@ const BEFORE_ACK: [Writer; 2] = [
 
 /// What comes after it. Short frames that end a state of waiting come first; unreliable datagrams and streams last, as
 /// they fill whatever is left. So what forward erasure correction protects is the tail of the payload.
-const AFTER_ACK: [Writer; 11] = [
+const AFTER_ACK: [Writer; 12] = [
     Writer {
         bit: Pending::HANDSHAKE,
         wants: |c| c.handshake.tls.wants_to_send_done(),
@@ -95,6 +95,15 @@ const AFTER_ACK: [Writer; 11] = [
         bit: Pending::REMOTE_CIDS,
         wants: |c| c.path().remote_cids.wants_to_send(),
         write: |c, _, out| c.path_mut().remote_cids.write(out),
+    },
+    Writer {
+        bit: Pending::MULTIPATH,
+        wants: |c| c.paths.wants_to_manage(),
+        write: |c, _, out| {
+            if let Some(multipath) = c.paths.managed() {
+                multipath.write(out);
+            }
+        },
     },
     // It goes with data, and is no reason for a packet.
     Writer { bit: Pending::DATA, wants: |_| false, write: |c, _, out| c.write_ack_frequency(out) },
@@ -144,17 +153,18 @@ impl Writers<'_> {
     /// Whether there is application data, or what goes with it, that congestion control must allow. Only those are
     /// asked that were told of; the bits of those that have nothing are cleared.
     pub(super) fn want_to_send(&mut self) -> bool {
-        if self.path().pending.is_empty() {
+        let due = self.path().due();
+        if due.is_empty() {
             debug_assert!(self.unasked_are_silent());
             return false;
         }
-        if self.path().pending == Pending::STREAMS && self.streams.wants_to_send() {
+        if due == Pending::STREAMS && self.streams.wants_to_send() {
             // Bulk data, and nothing else.
             return true;
         }
         let mut still = Pending::NONE;
         for writer in BEFORE_ACK.iter().chain(&AFTER_ACK) {
-            if self.path().pending.has(writer.bit) && (writer.wants)(self) {
+            if due.has(writer.bit) && (writer.wants)(self) {
                 still = still.with(writer.bit);
             }
         }
@@ -163,7 +173,9 @@ impl Writers<'_> {
             // That ends with the next packet, also if there is nothing left to be repeated.
             still.raise(Pending::STREAMS);
         }
-        self.path_mut().pending = still;
+        // What may not be sent here now may be later.
+        let path = self.path_mut();
+        path.pending = still.with(path.pending.without(path.allowed));
         debug_assert!(self.unasked_are_silent());
         any
     }
@@ -216,7 +228,7 @@ impl Writers<'_> {
     }
 
     fn write_before_ack(&mut self, now: Instant, allowance: Allowance, out: &mut FrameWriter<'_>) {
-        let pending = self.path().pending;
+        let pending = self.path().due();
         let [local_cids, tuple] = &BEFORE_ACK;
         let is_full = matches!(allowance, Allowance::Everything | Allowance::Probe);
         if pending.has(local_cids.bit) && is_full {
@@ -235,7 +247,7 @@ impl Writers<'_> {
     }
 
     fn write_after_ack(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
-        let pending = self.path().pending;
+        let pending = self.path().due();
         if pending == Pending::STREAMS {
             // Bulk data, and nothing else.
             self.write_ack_frequency(out);

@@ -402,6 +402,11 @@ impl LogEvent {
             Frame::Timestamp(stamp) => plain(stamp.time.get()),
             Frame::ObservedAddress(observed) => plain(observed.sequence.get()),
             Frame::AckFrequency(request) => plain(request.sequence.get()),
+            Frame::PathAbandon(abandon) => plain(abandon.path.0.into()),
+            Frame::PathStatus(status) => plain(status.path.0.into()),
+            Frame::MaxPathId(max) => plain(max.max.0.into()),
+            Frame::PathsBlocked(blocked) => plain(blocked.max.0.into()),
+            Frame::PathCidsBlocked(blocked) => plain(blocked.path.0.into()),
             Frame::ConnectionClose(close) => match close.code {
                 CloseCode::Application(code) => Self::Close { application: true, code: code.get() },
                 CloseCode::Transport { code, .. } => Self::Close { application: false, code: code.0 },

@@ -52,6 +52,10 @@ pub(crate) enum SentFrame {
         path: PathId,
         sequence: u64,
     },
+    /// The end of a path.
+    PathAbandon(PathId),
+    PathStatus(PathId),
+    MaxPathId,
     HandshakeDone,
     /// A token for later connections, by its place among those of the connection.
     NewToken {

@@ -63,6 +63,26 @@ impl LocalCids {
         Self { path, issued, next_sequence: 1, limit: 1, retire_prior_to: 0, taken: 1, config, rng }
     }
 
+    /// Those of a path beyond the first: the peer learns of all of them by frames (RFC 10069 §3.2).
+    pub(crate) fn of_unused(path: PathId, config: Arc<EndpointConfig>, rng: Rng) -> Self {
+        let issued = VecDeque::new();
+        Self { path, issued, next_sequence: 0, limit: 0, retire_prior_to: 0, taken: 1, config, rng }
+    }
+
+    pub(crate) fn config(&self) -> &Arc<EndpointConfig> {
+        &self.config
+    }
+
+    /// The sequence number of the next ID.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    /// The path is gone, and with it its IDs.
+    pub(crate) fn forget(&self, events: &mut VecDeque<EndpointEventInner>) {
+        events.extend(self.issued.iter().map(|issued| EndpointEventInner::CidRetired(issued.cid)));
+    }
+
     /// The ID that a server has given for its preferred address has sequence number 1, and the peer knows it from
     /// the transport parameters (RFC 9000 §5.1.1). To be called before others are issued.
     pub(crate) fn add_preferred(&mut self, cid: ConnectionId) {

@@ -13,6 +13,7 @@ mod amplification;
 mod ecn;
 mod local_cids;
 mod mtud;
+mod multipath;
 mod paths;
 mod pending;
 mod probe_timer;
@@ -31,6 +32,7 @@ use fulmar_wire::{ConnectionId, PathId};
 
 pub(crate) use amplification::AntiAmplification;
 pub(crate) use local_cids::LocalCids;
+pub(crate) use multipath::{Multipath, MultipathSetup, NoPath, PathCids, initial_max};
 pub(crate) use paths::Paths;
 pub(crate) use pending::Pending;
 pub(crate) use probe_timer::ProbeTimer;
@@ -64,12 +66,16 @@ pub(crate) struct Path {
     pub(crate) first_remote: SocketAddr,
     /// Whether this end ever sent a challenge, so that an answer is no lie.
     pub(crate) has_challenged: bool,
+    /// Whether no tuple of the path was ever validated.
+    pub(crate) is_unproven: bool,
     /// How many validations of the tuple in use have failed since one succeeded.
     pub(crate) failures: u32,
     /// The largest datagram that the peer takes.
     pub(crate) mtu_limit: u16,
     /// Who may have something to send here.
     pub(crate) pending: Pending,
+    /// Who may send here; everybody where there is one path.
+    pub(crate) allowed: Pending,
     /// When an acknowledgement is overdue.
     pub(crate) pto: ProbeTimer,
     /// When the pacer lets the next packets leave.
@@ -103,21 +109,37 @@ impl Path {
             setup;
         let id = PathId::ZERO;
         tuple.peer_dst = Some(local_cid);
-        let cids = LocalCids::new(id, local_cid, config, rng.fork());
+        let local = LocalCids::new(id, local_cid, config, rng.fork());
+        let cids = PathCids { local, remote: RemoteCids::new(id, remote_cid, remote_cids_max) };
+        Self::with_cids(id, space, cids, tuple, pto, rng)
+    }
+
+    /// A path with the connection IDs that both ends have given for it.
+    pub(crate) fn with_cids(
+        id: PathId,
+        space: NumberSpace,
+        cids: PathCids,
+        mut tuple: Tuple,
+        pto: ProbeTimer,
+        rng: Rng,
+    ) -> Self {
+        tuple.remote_cid = cids.remote.active_sequence();
         Self {
             id,
             space,
-            local_cids: cids,
-            remote_cids: RemoteCids::new(id, remote_cid, remote_cids_max),
+            local_cids: cids.local,
+            remote_cids: cids.remote,
             off_path: Vec::new(),
             window_max: 0,
             fallback: None,
             switched: None,
             first_remote: tuple.addrs.remote,
             has_challenged: false,
+            is_unproven: !tuple.validated,
             failures: 0,
             mtu_limit: u16::MAX,
             pending: Pending::ALL,
+            allowed: Pending::ALL,
             pto,
             pacing: Timer::new(),
             preferred: None,
@@ -125,6 +147,12 @@ impl Path {
             tuple,
             rng,
         }
+    }
+
+    /// Who may have something to send here, and may send it.
+    #[inline]
+    pub(crate) fn due(&self) -> Pending {
+        self.pending.and(self.allowed)
     }
 
     /// What was said of connection IDs, and is not acknowledged, is said again: it may have gone where nobody is any more.

@@ -1,9 +1,19 @@
 //! All paths of a connection, in the order of their IDs.
 
-use fulmar_wire::{ConnectionId, Dialect, PacketKind, PathId};
+use std::collections::VecDeque;
 
-use super::{Path, Pending};
+use fulmar_wire::{
+    ConnectionId, Dialect, MaxPathId, NewConnectionId, PacketKind, PathCidsBlocked, PathId, PathsBlocked,
+    TransportParameters,
+};
+
+use super::{LocalCids, Multipath, Path, Pending, RemoteCids};
+use crate::error::TransportError;
+use crate::events::EndpointEventInner;
 use crate::ids::SpaceId;
+
+/// The bit of the first byte that only long headers have (RFC 8999 §5.1).
+const LONG_FORM: u8 = 0x80;
 
 /// The paths of a connection. There is always one: without multipath, path 0 and no other.
 ///
@@ -14,12 +24,78 @@ pub(crate) struct Paths {
     list: Vec<Path>,
     /// How frames of 1-RTT packets name the path. Frames of all other packets are on path 0, and never name it.
     dialect: Dialect,
+    /// The extension, where both ends have it.
+    pub(crate) multipath: Option<Box<Multipath>>,
 }
 
 impl Paths {
     /// Begins with the path of the handshake.
     pub(crate) fn new(first: Path) -> Self {
-        Self { list: vec![first], dialect: Dialect::SinglePath }
+        Self { list: vec![first], dialect: Dialect::SinglePath, multipath: None }
+    }
+
+    /// The handshake is complete: frames of 1-RTT packets name their path from now on, if both ends have the extension
+    /// (RFC 10069 §2).
+    pub(crate) fn on_complete(&mut self) {
+        if self.multipath.is_some() {
+            self.dialect = Dialect::Multipath;
+        }
+    }
+
+    /// Whether something is to be said of paths, their IDs or their connection IDs. Not before the handshake is complete
+    /// (RFC 10069 §2).
+    pub(crate) fn wants_to_manage(&self) -> bool {
+        self.dialect == Dialect::Multipath && self.multipath.as_ref().is_some_and(|m| m.wants_to_send())
+    }
+
+    /// What says it.
+    pub(crate) fn managed(&mut self) -> Option<&mut Multipath> {
+        self.multipath.as_deref_mut().filter(|_| self.dialect == Dialect::Multipath)
+    }
+
+    /// Whether there is one path.
+    #[inline]
+    pub(crate) fn is_single(&self) -> bool {
+        self.list.len() == 1
+    }
+
+    /// Adds a path that was opened.
+    pub(crate) fn add(&mut self, path: Path) {
+        let at = self.list.partition_point(|other| other.id < path.id);
+        self.list.insert(at, path);
+    }
+
+    /// Takes out a path, unless it is the only one.
+    pub(crate) fn remove(&mut self, id: PathId) -> Option<Path> {
+        let index = self.index_of(id).filter(|_| !self.is_single())?;
+        Some(self.list.remove(index))
+    }
+
+    /// The connection IDs of this end for a path, whether it is open or not.
+    pub(crate) fn local_cids_mut(&mut self, id: PathId) -> Option<&mut LocalCids> {
+        match self.list.iter_mut().find(|path| path.id == id) {
+            Some(path) => Some(&mut path.local_cids),
+            None => self.multipath.as_mut()?.local_cids(id),
+        }
+    }
+
+    /// The connection IDs of the peer for a path, whether it is open or not.
+    pub(crate) fn remote_cids_mut(&mut self, id: PathId) -> Option<&mut RemoteCids> {
+        match self.list.iter_mut().find(|path| path.id == id) {
+            Some(path) => Some(&mut path.remote_cids),
+            None => self.multipath.as_mut()?.remote_cids(id),
+        }
+    }
+
+    /// The path to whose connection ID a datagram was sent, open or not yet; `None` if it is gone.
+    #[inline]
+    pub(crate) fn of_datagram(&self, datagram: &[u8]) -> Option<PathId> {
+        let Some(_) = &self.multipath else { return Some(self.list[0].id) };
+        if datagram.first().is_some_and(|first| first & LONG_FORM != 0) {
+            return Some(self.list[0].id);
+        }
+        let len = self.list[0].local_cids.cid_len();
+        self.of_cid(&ConnectionId::new(datagram.get(1..=len)?)?)
     }
 
     /// The path that the connection as a whole speaks of: the one with the lowest ID. The handshake takes place on it.
@@ -59,13 +135,70 @@ impl Paths {
         }
     }
 
-    /// The path to which the packets to one of its connection IDs belong. Without connection IDs there is one path.
+    /// The path to which the packets to one of its connection IDs belong, open or not yet; `None` if it is gone. Without
+    /// connection IDs there is one path.
     #[inline]
-    pub(crate) fn of_cid(&self, dst: &ConnectionId) -> PathId {
-        match &*self.list {
-            [only] => only.id,
-            paths => paths.iter().find(|path| path.local_cids.is_issued(dst)).unwrap_or(&paths[0]).id,
+    pub(crate) fn of_cid(&self, dst: &ConnectionId) -> Option<PathId> {
+        let Some(multipath) = &self.multipath else { return Some(self.list[0].id) };
+        let open = self.list.iter().find(|path| path.local_cids.is_issued(dst));
+        open.map(|path| path.id).or_else(|| multipath.unused_of(dst))
+    }
+
+    /// Whether a path ID that the peer names is not gone.
+    ///
+    /// # Errors
+    /// It is above the limit.
+    pub(crate) fn admits(&self, id: PathId) -> Result<bool, TransportError> {
+        self.multipath.as_ref().map_or(Ok(true), |multipath| multipath.admits(id))
+    }
+
+    /// The peer acknowledges packets of a path that is not open.
+    ///
+    /// # Errors
+    /// There never was one (RFC 9000 §13.1). What is said of one that is gone means nothing.
+    pub(crate) fn check_never_sent(&self, id: PathId) -> Result<(), TransportError> {
+        match self.admits(id)? {
+            true => Err(TransportError::protocol_violation(
+                "packets of a path were acknowledged that is not open",
+            )),
+            false => Ok(()),
         }
+    }
+
+    /// The peer issued a connection ID for a path, open or not.
+    pub(crate) fn on_new_connection_id(
+        &mut self,
+        frame: &NewConnectionId,
+        events: &mut VecDeque<EndpointEventInner>,
+    ) -> Result<(), TransportError> {
+        self.admits(frame.path)?;
+        if let Some(path) = self.get_mut(frame.path) {
+            path.remote_cids.on_new_connection_id(frame, events)?;
+            path.on_cids_changed(events);
+        } else if let Some(multipath) = &mut self.multipath {
+            multipath.on_new_connection_id(frame, events)?;
+        }
+        Ok(())
+    }
+
+    /// The peer allows larger path IDs.
+    pub(crate) fn on_max_path_id(
+        &mut self,
+        frame: &MaxPathId,
+        peer: Option<&TransportParameters>,
+        events: &mut VecDeque<EndpointEventInner>,
+    ) -> Result<(), TransportError> {
+        let initial = peer.and_then(|peer| peer.initial_max_path_id).unwrap_or_default();
+        self.multipath.as_mut().map_or(Ok(()), |multipath| multipath.on_max_path_id(frame, initial, events))
+    }
+
+    pub(crate) fn on_paths_blocked(&self, frame: &PathsBlocked) -> Result<(), TransportError> {
+        self.admits(frame.max).map(|_| ())
+    }
+
+    pub(crate) fn on_cids_blocked(&mut self, frame: &PathCidsBlocked) -> Result<(), TransportError> {
+        let next = self.local_cids_mut(frame.path).map(|cids| cids.next_sequence());
+        self.multipath.as_ref().map_or(Ok(()), |multipath| multipath.on_cids_blocked(frame, next))
     }
 
     /// Where the path with this ID is, for [`Paths::at`], as long as no path comes or goes.

@@ -25,13 +25,31 @@ impl Pending {
     pub(crate) const DATA: Self = Self(Self::DATAGRAMS.0 | Self::STREAMS.0);
     /// Repair symbols of forward erasure correction, and reports of what it has recovered.
     pub(crate) const FEC: Self = Self(1 << 8);
+    /// What is said of paths, their IDs and their connection IDs.
+    pub(crate) const MULTIPATH: Self = Self(1 << 9);
     /// After what happens rarely, everybody is asked.
-    pub(crate) const ALL: Self = Self((1 << 9) - 1);
+    pub(crate) const ALL: Self = Self((1 << 10) - 1);
+    /// What belongs to a path itself.
+    pub(crate) const OWN: Self = Self(Self::LOCAL_CIDS.0 | Self::TUPLE.0 | Self::REMOTE_CIDS.0);
+    /// All but what carries data.
+    pub(crate) const CONTROL: Self = Self(Self::ALL.0 & !(Self::DATA.0 | Self::FEC.0));
 
     /// Whether one of `bits` is raised.
     #[inline]
     pub(crate) fn has(self, bits: Self) -> bool {
         self.0 & bits.0 != 0
+    }
+
+    /// The bits of both.
+    #[inline]
+    pub(crate) fn and(self, bits: Self) -> Self {
+        Self(self.0 & bits.0)
+    }
+
+    /// Those without `bits`.
+    #[inline]
+    pub(crate) fn without(self, bits: Self) -> Self {
+        Self(self.0 & !bits.0)
     }
 
     #[inline]

@@ -63,6 +63,36 @@ impl RemoteCids {
         }
     }
 
+    /// Starts with the first ID that has come for a path beyond the first. None is in use before [`RemoteCids::begin`].
+    pub(crate) fn of_unused(
+        frame: &NewConnectionId,
+        max: u64,
+        events: &mut VecDeque<EndpointEventInner>,
+    ) -> Self {
+        let sequence = frame.sequence.get();
+        let mut cids = Self::new(frame.path, frame.cid, max);
+        cids.seen = RangeSet::new();
+        cids.seen.insert_one(sequence);
+        cids.ids.clear();
+        cids.active.0 = sequence;
+        let reset_token = Some(frame.reset_token);
+        cids.insert(Remote { sequence, cid: frame.cid, reset_token, used: false }, events);
+        cids
+    }
+
+    /// The path is opened, with the oldest ID.
+    pub(crate) fn begin(&mut self) {
+        if let Some(first) = self.ids.front().map(|id| id.sequence) {
+            self.set_active(first);
+        }
+    }
+
+    /// The path is gone: all IDs count as retired (RFC 10069 §3.4).
+    pub(crate) fn forget(&self, events: &mut VecDeque<EndpointEventInner>) {
+        let tokens = self.ids.iter().filter_map(|id| id.reset_token);
+        events.extend(tokens.map(EndpointEventInner::ResetTokenForgotten));
+    }
+
     /// The ID to send to.
     pub(crate) fn active(&self) -> ConnectionId {
         self.active.1

@@ -172,6 +172,12 @@ impl Frames {
             FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
                 ("observed_address", format!(",\"sequence_number\":{value}"))
             }
+            FrameType::PATH_ABANDON => ("path_abandon", path_id(value)),
+            FrameType::PATH_STATUS_AVAILABLE => ("path_status_available", path_id(value)),
+            FrameType::PATH_STATUS_BACKUP => ("path_status_backup", path_id(value)),
+            FrameType::MAX_PATH_ID => ("max_path_id", format!(",\"maximum_path_id\":{value}")),
+            FrameType::PATHS_BLOCKED => ("paths_blocked", format!(",\"maximum_path_id\":{value}")),
+            FrameType::PATH_CIDS_BLOCKED => ("path_cids_blocked", path_id(value)),
             other => return self.unknown(other),
         };
         self.frame(name, |text| text.push_str(&rest));
@@ -216,6 +222,10 @@ impl Frames {
         rest(&mut self.text);
         self.text.push('}');
     }
+}
+
+fn path_id(value: u64) -> String {
+    format!(",\"path_id\":{value}")
 }
 
 fn streams(kind: &str, limit: &str, value: u64) -> String {

@@ -4,9 +4,9 @@ use std::iter::FusedIterator;
 
 use super::{
     Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, FecRecovered, FecRepair, FecSid,
-    Frame, MaxData, MaxStreamData, MaxStreams, NewConnectionId, NewToken, ObservedAddress, PathChallenge,
-    PathResponse, ResetStream, ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked,
-    StreamsBlocked, Timestamp,
+    Frame, MaxData, MaxPathId, MaxStreamData, MaxStreams, NewConnectionId, NewToken, ObservedAddress,
+    PathAbandon, PathChallenge, PathCidsBlocked, PathResponse, PathStatus, PathsBlocked, ResetStream,
+    ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamsBlocked, Timestamp,
 };
 use crate::{Dialect, Dir, FrameType, PathId, Reader, TransportErrorCode, Truncated, VarInt};
 
@@ -180,11 +180,17 @@ fn read_path_frame<'a>(frame_type: FrameType, reader: &mut Reader<'a>) -> Result
             let path = read_path(reader)?;
             Frame::RetireConnectionId(RetireConnectionId::decode(reader, path)?)
         }
+        FrameType::PATH_ABANDON => Frame::PathAbandon(PathAbandon::decode(reader)?),
+        FrameType::PATH_STATUS_AVAILABLE => Frame::PathStatus(PathStatus::decode(reader, true)?),
+        FrameType::PATH_STATUS_BACKUP => Frame::PathStatus(PathStatus::decode(reader, false)?),
+        FrameType::MAX_PATH_ID => Frame::MaxPathId(MaxPathId::decode(reader)?),
+        FrameType::PATHS_BLOCKED => Frame::PathsBlocked(PathsBlocked::decode(reader)?),
+        FrameType::PATH_CIDS_BLOCKED => Frame::PathCidsBlocked(PathCidsBlocked::decode(reader)?),
         _ => return Err(UNKNOWN_TYPE),
     })
 }
 
-fn read_path(reader: &mut Reader<'_>) -> Result<PathId, Malformed> {
+pub(super) fn read_path(reader: &mut Reader<'_>) -> Result<PathId, Malformed> {
     let id = u32::try_from(reader.varint()?.get());
     // RFC 10069: a path ID above the limit, which is below 2^32, is a PROTOCOL_VIOLATION.
     id.map(PathId).map_err(|_| Malformed {

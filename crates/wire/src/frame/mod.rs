@@ -15,6 +15,7 @@ mod datagram;
 mod decode;
 mod fec;
 mod flow_control;
+mod multipath;
 mod new_token;
 mod observed_address;
 mod path_validation;
@@ -32,6 +33,7 @@ pub use datagram::Datagram;
 pub use decode::{FrameError, Frames, frames};
 pub use fec::{FecRecovered, FecRepair, FecSid};
 pub use flow_control::{DataBlocked, MaxData, MaxStreamData, MaxStreams, StreamDataBlocked, StreamsBlocked};
+pub use multipath::{MaxPathId, PathAbandon, PathCidsBlocked, PathStatus, PathsBlocked};
 pub use new_token::NewToken;
 pub use observed_address::ObservedAddress;
 pub use path_validation::{PathChallenge, PathResponse};
@@ -106,6 +108,16 @@ pub enum Frame<'a> {
     FecRecovered(FecRecovered),
     /// Asks for an acknowledgement without delay (draft-ietf-quic-ack-frequency §5).
     ImmediateAck,
+    /// Ends a path.
+    PathAbandon(PathAbandon),
+    /// Says whether the peer should send on a path.
+    PathStatus(PathStatus),
+    /// Raises the largest path ID.
+    MaxPathId(MaxPathId),
+    /// Tells that the largest path ID holds back the opening of a path.
+    PathsBlocked(PathsBlocked),
+    /// Tells that a path has no connection ID.
+    PathCidsBlocked(PathCidsBlocked),
 }
 
 impl Frame<'_> {
@@ -151,6 +163,11 @@ impl Frame<'_> {
             Self::FecRepair(_) => FrameType::FEC_REPAIR,
             Self::FecRecovered(_) => FrameType::FEC_RECOVERED,
             Self::ObservedAddress(frame) => frame.frame_type(),
+            Self::PathAbandon(_) => FrameType::PATH_ABANDON,
+            Self::PathStatus(frame) => frame.frame_type(),
+            Self::MaxPathId(_) => FrameType::MAX_PATH_ID,
+            Self::PathsBlocked(_) => FrameType::PATHS_BLOCKED,
+            Self::PathCidsBlocked(_) => FrameType::PATH_CIDS_BLOCKED,
         }
     }
 
@@ -199,6 +216,12 @@ impl Frame<'_> {
             Self::FecSid(_) | Self::FecRepair(_) | Self::FecRecovered(_) => kind == PacketKind::OneRtt,
             // draft-huitema-quic-ts §2.2.
             Self::Timestamp(_) => kind == PacketKind::OneRtt,
+            // RFC 10069 §4.
+            Self::PathAbandon(_)
+            | Self::PathStatus(_)
+            | Self::MaxPathId(_)
+            | Self::PathsBlocked(_)
+            | Self::PathCidsBlocked(_) => kind == PacketKind::OneRtt,
             Self::NewConnectionId(frame) => match kind {
                 PacketKind::Initial | PacketKind::Handshake => false,
                 PacketKind::ZeroRtt => frame.path == PathId::ZERO,
@@ -249,6 +272,11 @@ impl Frame<'_> {
             Self::FecRepair(frame) => frame.encoded_len(),
             Self::FecRecovered(frame) => frame.encoded_len(),
             Self::ObservedAddress(frame) => frame.encoded_len(),
+            Self::PathAbandon(frame) => frame.encoded_len(),
+            Self::PathStatus(frame) => frame.encoded_len(),
+            Self::MaxPathId(frame) => frame.encoded_len(),
+            Self::PathsBlocked(frame) => frame.encoded_len(),
+            Self::PathCidsBlocked(frame) => frame.encoded_len(),
         }
     }
 
@@ -286,6 +314,11 @@ impl Frame<'_> {
             Self::FecRepair(frame) => frame.encode(writer),
             Self::FecRecovered(frame) => frame.encode(writer),
             Self::ObservedAddress(frame) => frame.encode(writer),
+            Self::PathAbandon(frame) => frame.encode(writer),
+            Self::PathStatus(frame) => frame.encode(writer),
+            Self::MaxPathId(frame) => frame.encode(writer),
+            Self::PathsBlocked(frame) => frame.encode(writer),
+            Self::PathCidsBlocked(frame) => frame.encode(writer),
         }
     }
 }

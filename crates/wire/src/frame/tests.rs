@@ -6,7 +6,7 @@ use crate::{ConnectionId, Dir, ResetToken, StreamId, TransportErrorCode};
 pub(super) mod strategies;
 mod table;
 
-use strategies::{any_dialect, any_frame};
+use strategies::{any_dialect, any_frame, any_path_frame};
 
 const DIALECTS: [Dialect; 2] = [Dialect::SinglePath, Dialect::Multipath];
 
@@ -44,6 +44,14 @@ proptest! {
     }
 
     #[test]
+    fn every_frame_about_paths_is_read_as_written(frame in any_path_frame()) {
+        let bytes = encode(&frame, Dialect::Multipath);
+        let read: Vec<_> = frames(&bytes, Dialect::Multipath).collect();
+        prop_assert_eq!(read, [Ok(frame)]);
+        check_truncations(&bytes, Dialect::Multipath);
+    }
+
+    #[test]
     fn frames_follow_each_other(
         (dialect, mut list) in any_dialect().prop_flat_map(|dialect| {
             (Just(dialect), prop::collection::vec(any_frame(dialect), 0..12))
@@ -61,7 +69,7 @@ proptest! {
     fn any_bytes_are_read_to_an_end(
         dialect in any_dialect(),
         pieces in prop::collection::vec((0u8..0x40, prop::collection::vec(0u8..=0xff, 0..24)), 0..8),
-        path_type in prop::option::of(0x78u8..=0x79),
+        path_type in prop::option::of(0x75u8..=0x7c),
     ) {
         let mut bytes: Vec<u8> = path_type.into_iter().flat_map(|low| [0x7e, low]).collect();
         for (first, body) in pieces {

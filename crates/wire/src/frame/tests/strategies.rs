@@ -129,3 +129,15 @@ pub(super) fn any_frame(dialect: Dialect) -> impl Strategy<Value = Frame<'static
             .prop_map(|(sequence, ip, port)| F::ObservedAddress(ObservedAddress { sequence, ip, port })),
     ]
 }
+
+/// The frames that only [`Dialect::Multipath`] has.
+pub(super) fn any_path_frame() -> impl Strategy<Value = Frame<'static>> {
+    (any_path(Dialect::Multipath), any_varint(), 0..6).prop_map(|(path, number, kind)| match kind {
+        0 => Frame::PathAbandon(PathAbandon { path, code: number }),
+        1 => Frame::PathStatus(PathStatus { path, sequence: number, available: true }),
+        2 => Frame::PathStatus(PathStatus { path, sequence: number, available: false }),
+        3 => Frame::MaxPathId(MaxPathId { max: path }),
+        4 => Frame::PathsBlocked(PathsBlocked { max: path }),
+        _ => Frame::PathCidsBlocked(PathCidsBlocked { path, next_sequence: number }),
+    })
+}

@@ -198,3 +198,24 @@ fn plain_frames_mean_path_0_among_several_paths() {
         assert_eq!(frames(&bytes, Dialect::Multipath).collect::<Vec<_>>(), [Ok(frame)]);
     }
 }
+
+#[test]
+fn frames_that_manage_paths() {
+    let path = PathId(3);
+    let sequence = varint(65);
+    let rows: [(Frame<'_>, &[u8]); 6] = [
+        (Frame::PathAbandon(PathAbandon { path, code: varint(0x3e) }), b"\x7e\x75\x03\x3e"),
+        (Frame::PathStatus(PathStatus { path, sequence, available: false }), b"\x7e\x76\x03\x40\x41"),
+        (Frame::PathStatus(PathStatus { path, sequence, available: true }), b"\x7e\x77\x03\x40\x41"),
+        (Frame::MaxPathId(MaxPathId { max: path }), b"\x7e\x7a\x03"),
+        (Frame::PathsBlocked(PathsBlocked { max: path }), b"\x7e\x7b\x03"),
+        (Frame::PathCidsBlocked(PathCidsBlocked { path, next_sequence: sequence }), b"\x7e\x7c\x03\x40\x41"),
+    ];
+    for (frame, bytes) in rows {
+        check_notes(&frame, "1", "");
+        check_bytes(&frame, bytes, Dialect::Multipath);
+        assert_eq!(Reader::new(bytes).varint().unwrap().get(), frame.frame_type().0);
+        let alone = frames(bytes, Dialect::SinglePath).next().unwrap().unwrap_err();
+        assert_eq!(alone.reason, "the frame type is unknown");
+    }
+}

@@ -1,0 +1,420 @@
+//! Several paths (RFC 10069): which path IDs there are, their connection IDs until they are used, what was abandoned.
+//!
+//! An ID is unused, open or gone, in this order, and never returns (RFC 10069 §3.4). Of an open one the connection IDs
+//! belong to its [`Path`](super::Path); those of an unused one are here.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fulmar_base::{Instant, RangeSet, Rng};
+use fulmar_wire::{
+    ConnectionId, Frame, MaxPathId, NewConnectionId, PathAbandon, PathCidsBlocked, PathId, PathStatus,
+    PathsBlocked, VarInt,
+};
+
+use super::{LocalCids, RemoteCids};
+use crate::config::EndpointConfig;
+use crate::error::TransportError;
+use crate::events::EndpointEventInner;
+use crate::packet::{FrameWriter, SentFrame};
+use crate::reliable::{Latest, Once};
+
+/// How many connection IDs the peer gets for each path beyond the first: one to use and one to move to.
+const CIDS_PER_PATH: u64 = 2;
+
+/// How many abandoned paths are remembered whose frame is not acknowledged, or whose connection IDs may still arrive. When
+/// there are more, the oldest are forgotten: a frame is not repeated, late packets are answered with a stateless reset.
+const ABANDONED_MAX: usize = 32;
+
+type Events = VecDeque<EndpointEventInner>;
+
+/// What the extension is made from, when the peer's parameters have come.
+pub(crate) struct MultipathSetup {
+    /// How many paths this end has at a time.
+    pub(crate) paths_max: u32,
+    /// The largest path ID that the peer takes.
+    pub(crate) peer_max: PathId,
+    /// How many connection IDs of this end the peer keeps for a path.
+    pub(crate) peer_cids_max: u64,
+    /// How many of the peer's this end keeps.
+    pub(crate) remote_cids_max: u64,
+    pub(crate) config: Arc<EndpointConfig>,
+    pub(crate) rng: Rng,
+}
+
+/// The connection IDs of a path.
+#[derive(Debug)]
+pub(crate) struct PathCids {
+    pub(crate) local: LocalCids,
+    pub(crate) remote: RemoteCids,
+}
+
+/// A path ID that is not gone.
+#[derive(Debug)]
+struct Entry {
+    id: PathId,
+    is_open: bool,
+    /// Until the path is open.
+    local: Option<LocalCids>,
+    remote: Option<RemoteCids>,
+    /// What this end says of the path: the number of the statement, and whether it is available.
+    said: Latest<(u64, bool)>,
+    /// What the peer says.
+    heard: Option<(u64, bool)>,
+}
+
+/// A path ID that is gone, as long as something is to be done about it.
+#[derive(Debug)]
+struct Abandoned {
+    id: PathId,
+    frame: Once<VarInt>,
+    /// The IDs at which packets may still arrive, and until when.
+    draining: Option<(Instant, LocalCids)>,
+}
+
+/// The state of the extension.
+///
+/// Bounded: `paths_max` entries, [`ABANDONED_MAX`] that are gone. The ranges of `gone` are separated by entries.
+#[derive(Debug)]
+pub(crate) struct Multipath {
+    setup: MultipathSetup,
+    entries: Vec<Entry>,
+    gone: RangeSet,
+    abandoned: VecDeque<Abandoned>,
+    /// The largest path ID that the peer was told that it may use.
+    local_max: Latest<u32>,
+    paths_blocked: Latest<u32>,
+    cids_blocked: Latest<(PathId, u64)>,
+}
+
+impl std::fmt::Debug for MultipathSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MultipathSetup").field("paths_max", &self.paths_max).finish_non_exhaustive()
+    }
+}
+
+/// The largest path ID that an end with so many paths announces first.
+pub(crate) fn initial_max(paths_max: u32) -> PathId {
+    PathId(paths_max.saturating_sub(1))
+}
+
+/// Why no path can be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoPath {
+    /// All path IDs are used.
+    Limit,
+    /// The peer has given no connection ID for the next one.
+    NoCid,
+}
+
+impl Multipath {
+    pub(crate) fn new(setup: MultipathSetup, events: &mut Events) -> Self {
+        let local_max = initial_max(setup.paths_max).0;
+        let mut new = Self {
+            setup,
+            entries: vec![Entry::new(PathId::ZERO)],
+            gone: RangeSet::new(),
+            abandoned: VecDeque::new(),
+            local_max: Latest::new(local_max),
+            paths_blocked: Latest::new(0),
+            cids_blocked: Latest::new((PathId::ZERO, 0)),
+        };
+        new.entries[0].is_open = true;
+        for id in 1..=local_max {
+            new.entries.push(Entry::new(PathId(id)));
+        }
+        new.issue(events);
+        new
+    }
+
+    /// Gives the peer connection IDs for all paths that both ends allow (RFC 10069 §3.2.1).
+    fn issue(&mut self, events: &mut Events) {
+        let setup = &mut self.setup;
+        let max = setup.peer_max;
+        for entry in self.entries.iter_mut().filter(|e| !e.is_open && e.local.is_none() && e.id <= max) {
+            let mut cids = LocalCids::of_unused(entry.id, setup.config.clone(), setup.rng.fork());
+            cids.set_peer_limit(setup.peer_cids_max.min(CIDS_PER_PATH), events);
+            entry.local = Some(cids);
+        }
+    }
+
+    fn entry(&mut self, id: PathId) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|entry| entry.id == id)
+    }
+
+    /// Whether a path ID that the peer names is not gone.
+    ///
+    /// # Errors
+    /// It is larger than this end allows (RFC 10069 §4).
+    pub(crate) fn admits(&self, id: PathId) -> Result<bool, TransportError> {
+        if id.0 > self.local_max.get() {
+            return Err(TransportError::protocol_violation("a path ID above the limit"));
+        }
+        Ok(!self.gone.contains(id.0.into()))
+    }
+
+    /// The unused path to which packets to this connection ID belong.
+    pub(crate) fn unused_of(&self, dst: &ConnectionId) -> Option<PathId> {
+        let is_of = |entry: &&Entry| entry.local.as_ref().is_some_and(|cids| cids.is_issued(dst));
+        self.entries.iter().find(is_of).map(|entry| entry.id)
+    }
+
+    pub(crate) fn local_cids(&mut self, id: PathId) -> Option<&mut LocalCids> {
+        self.entry(id)?.local.as_mut()
+    }
+
+    pub(crate) fn remote_cids(&mut self, id: PathId) -> Option<&mut RemoteCids> {
+        self.entry(id)?.remote.as_mut()
+    }
+
+    /// The peer issued a connection ID for a path that is not open.
+    pub(crate) fn on_new_connection_id(
+        &mut self,
+        frame: &NewConnectionId,
+        events: &mut Events,
+    ) -> Result<(), TransportError> {
+        let max = self.setup.remote_cids_max;
+        let Some(entry) = self.entry(frame.path).filter(|entry| !entry.is_open) else { return Ok(()) };
+        let cids = entry.remote.get_or_insert_with(|| RemoteCids::of_unused(frame, max, events));
+        cids.on_new_connection_id(frame, events)
+    }
+
+    /// The next path that can be opened. If there is none, the peer is told why.
+    pub(crate) fn next_unused(&mut self) -> Result<PathId, NoPath> {
+        let mut unused = self.entries.iter().filter(|e| !e.is_open && e.local.is_some());
+        match unused.find(|entry| entry.remote.is_some()) {
+            Some(entry) => return Ok(entry.id),
+            None => {
+                let lacking = self.entries.iter().find(|e| !e.is_open && e.local.is_some());
+                if let Some(id) = lacking.map(|entry| entry.id) {
+                    self.cids_blocked.set((id, 0));
+                    return Err(NoPath::NoCid);
+                }
+            }
+        }
+        if self.setup.peer_max.0 <= self.local_max.get() {
+            self.paths_blocked.set(self.setup.peer_max.0);
+        }
+        Err(NoPath::Limit)
+    }
+
+    /// Takes the connection IDs of a path that is being opened; `None` if one of the ends has none.
+    pub(crate) fn open(&mut self, id: PathId) -> Option<PathCids> {
+        let entry = self.entry(id).filter(|e| !e.is_open && e.local.is_some() && e.remote.is_some())?;
+        let (local, mut remote) = (entry.local.take()?, entry.remote.take()?);
+        entry.is_open = true;
+        remote.begin();
+        Some(PathCids { local, remote })
+    }
+
+    /// A path is gone. Another ID takes its place.
+    pub(crate) fn abandon(
+        &mut self,
+        id: PathId,
+        code: VarInt,
+        draining: Option<(Instant, LocalCids)>,
+        events: &mut Events,
+    ) {
+        let Some(index) = self.entries.iter().position(|entry| entry.id == id) else { return };
+        let entry = self.entries.remove(index);
+        if let Some(remote) = &entry.remote {
+            remote.forget(events);
+        }
+        if let Some(local) = &entry.local {
+            local.forget(events);
+        }
+        self.gone.insert_one(id.0.into());
+        if self.abandoned.len() >= ABANDONED_MAX
+            && let Some((_, cids)) = self.abandoned.pop_front().and_then(|oldest| oldest.draining)
+        {
+            cids.forget(events);
+        }
+        self.abandoned.push_back(Abandoned { id, frame: Once::Pending(code), draining });
+        if let Some(next) = self.local_max.get().checked_add(1) {
+            self.local_max.set(next);
+            self.entries.push(Entry::new(PathId(next)));
+        }
+        self.issue(events);
+    }
+
+    /// The peer allows larger path IDs.
+    pub(crate) fn on_max_path_id(
+        &mut self,
+        frame: &MaxPathId,
+        initial: PathId,
+        events: &mut Events,
+    ) -> Result<(), TransportError> {
+        if frame.max < initial {
+            return Err(TransportError::protocol_violation("a largest path ID below the first one"));
+        }
+        if frame.max > self.setup.peer_max {
+            self.setup.peer_max = frame.max;
+            self.paths_blocked.cancel();
+            self.issue(events);
+        }
+        Ok(())
+    }
+
+    /// The peer has no connection ID for a path, whose next one will have the number `next`.
+    pub(crate) fn on_cids_blocked(
+        &self,
+        frame: &PathCidsBlocked,
+        next: Option<u64>,
+    ) -> Result<(), TransportError> {
+        let known = self.admits(frame.path)?;
+        if known && frame.next_sequence.get() > next.unwrap_or(0) {
+            return Err(TransportError::protocol_violation(
+                "a connection ID was missed that was never issued",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The peer says whether a path should be used. Returns whether that is news.
+    pub(crate) fn on_status(&mut self, frame: &PathStatus) -> Result<bool, TransportError> {
+        if !self.admits(frame.path)? {
+            return Ok(false);
+        }
+        let new = (frame.sequence.get(), frame.available);
+        let Some(entry) = self.entry(frame.path) else { return Ok(false) };
+        let before = entry.heard;
+        if before.is_some_and(|(sequence, _)| sequence >= new.0) {
+            return Ok(false);
+        }
+        entry.heard = Some(new);
+        Ok(before.is_none_or(|(_, available)| available) != new.1)
+    }
+
+    /// Tells the peer whether it should use a path.
+    pub(crate) fn set_status(&mut self, id: PathId, available: bool) {
+        if let Some(entry) = self.entry(id) {
+            let (sequence, before) = entry.said.get();
+            if before != available || entry.said.is_idle() {
+                entry.said.set((sequence + 1, available));
+            }
+        }
+    }
+
+    /// Whether this end, and the peer, want a path to be used like others.
+    pub(crate) fn status(&self, id: PathId) -> (bool, bool) {
+        let entry = self.entries.iter().find(|entry| entry.id == id);
+        entry.map_or((true, true), |e| (e.said.get().1, e.heard.is_none_or(|(_, available)| available)))
+    }
+
+    /// When connection IDs of abandoned paths are forgotten.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.abandoned.iter().filter_map(|abandoned| Some(abandoned.draining.as_ref()?.0)).min()
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Instant, events: &mut Events) {
+        for abandoned in &mut self.abandoned {
+            if let Some((_, cids)) = abandoned.draining.take_if(|(at, _)| *at <= now) {
+                cids.forget(events);
+            }
+        }
+        self.abandoned.retain(|abandoned| !abandoned.is_over());
+    }
+
+    pub(crate) fn wants_to_send(&self) -> bool {
+        self.local_max.is_pending()
+            || self.paths_blocked.is_pending()
+            || self.cids_blocked.is_pending()
+            || self.abandoned.iter().any(|abandoned| matches!(abandoned.frame, Once::Pending(_)))
+            || self.entries.iter().any(Entry::wants_to_send)
+    }
+
+    pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>) {
+        for Abandoned { id, frame, .. } in &mut self.abandoned {
+            if let Once::Pending(code) = *frame {
+                let abandon = Frame::PathAbandon(PathAbandon { path: *id, code });
+                if !out.write(&abandon, SentFrame::PathAbandon(*id)) {
+                    return;
+                }
+                *frame = Once::Sent(code);
+            }
+        }
+        if let Some(max) = self.local_max.pending() {
+            let frame = Frame::MaxPathId(MaxPathId { max: PathId(max) });
+            if !out.write(&frame, SentFrame::MaxPathId) {
+                return;
+            }
+            self.local_max.on_written();
+        }
+        // They are hints, and not repeated.
+        if let Some(max) = self.paths_blocked.pending()
+            && out.write_untracked(&Frame::PathsBlocked(PathsBlocked { max: PathId(max) }))
+        {
+            self.paths_blocked.on_written();
+        }
+        if let Some((path, next)) = self.cids_blocked.pending()
+            && out.write_untracked(&Frame::PathCidsBlocked(PathCidsBlocked {
+                path,
+                next_sequence: VarInt::saturating(next),
+            }))
+        {
+            self.cids_blocked.on_written();
+        }
+        for entry in &mut self.entries {
+            entry.write(out);
+        }
+    }
+
+    /// A frame was acknowledged, or has to be repeated.
+    pub(crate) fn on_delivery(&mut self, token: &SentFrame, acked: bool) {
+        match token {
+            SentFrame::PathAbandon(id) => self.on_abandon_delivery(*id, acked),
+            SentFrame::MaxPathId if !acked => self.local_max.on_lost(),
+            SentFrame::PathStatus(id) if !acked => {
+                if let Some(entry) = self.entry(*id) {
+                    entry.said.on_lost();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_abandon_delivery(&mut self, id: PathId, acked: bool) {
+        for abandoned in self.abandoned.iter_mut().filter(|abandoned| abandoned.id == id) {
+            abandoned.frame = match abandoned.frame {
+                _ if acked => Once::Acked,
+                Once::Sent(code) => Once::Pending(code),
+                ref other => other.clone(),
+            };
+        }
+        self.abandoned.retain(|abandoned| !abandoned.is_over());
+    }
+}
+
+impl Abandoned {
+    fn is_over(&self) -> bool {
+        self.draining.is_none() && matches!(self.frame, Once::Acked)
+    }
+}
+
+impl Entry {
+    fn new(id: PathId) -> Self {
+        Self { id, is_open: false, local: None, remote: None, said: Latest::new((0, true)), heard: None }
+    }
+
+    fn wants_to_send(&self) -> bool {
+        self.said.is_pending()
+            || self.local.as_ref().is_some_and(LocalCids::wants_to_send)
+            || self.remote.as_ref().is_some_and(RemoteCids::wants_to_send)
+    }
+
+    fn write(&mut self, out: &mut FrameWriter<'_>) {
+        if let Some((sequence, available)) = self.said.pending() {
+            let sequence = VarInt::saturating(sequence);
+            let frame = Frame::PathStatus(PathStatus { path: self.id, sequence, available });
+            if out.write(&frame, SentFrame::PathStatus(self.id)) {
+                self.said.on_written();
+            }
+        }
+        if let Some(cids) = &mut self.local {
+            cids.write(out);
+        }
+        if let Some(cids) = &mut self.remote {
+            cids.write(out);
+        }
+    }
+}

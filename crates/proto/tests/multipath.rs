@@ -1,0 +1,172 @@
+//! Several paths in one connection (RFC 10069).
+
+mod pair;
+
+use std::time::Duration;
+
+use fulmar_proto::{
+    Event, FourTuple, MultipathConfig, OpenPathError, PathError, PathEvent, PathId, PathUse, Side,
+    TransportConfig, TransportErrorCode,
+};
+use pair::{Pair, Setup};
+
+const OTHER: &str = "10.0.1.1:1000";
+const SECOND: PathId = PathId(1);
+
+fn config() -> TransportConfig {
+    TransportConfig { multipath: Some(MultipathConfig::default()), ..TransportConfig::default() }
+}
+
+/// Both ends after the handshake; the client has another address.
+fn connected() -> Pair {
+    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
+    pair.client.more_addrs = vec![OTHER.parse().unwrap()];
+    pair
+}
+
+fn other(pair: &Pair) -> FourTuple {
+    let ip = pair.client.more_addrs[0].ip();
+    FourTuple::new(pair.server.addr, Some(ip))
+}
+
+/// Both ends with a second path that is validated.
+fn with_two_paths() -> Pair {
+    let mut pair = connected();
+    let (now, addrs) = (pair.now, other(&pair));
+    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
+    pair.run_for(Duration::from_millis(100));
+    pair
+}
+
+fn has_event(pair: &mut Pair, side: Side, wanted: impl Fn(&PathEvent) -> bool) -> bool {
+    pair.end(side).events.iter().any(|event| matches!(event, Event::Path(event) if wanted(event)))
+}
+
+#[test]
+fn a_client_opens_a_second_path_and_both_ends_validate_it() {
+    let mut pair = with_two_paths();
+    for side in [Side::Client, Side::Server] {
+        let paths: Vec<_> = pair.end(side).conn().paths().collect();
+        assert_eq!(paths.iter().map(|path| path.id).collect::<Vec<_>>(), [PathId::ZERO, SECOND]);
+        assert!(paths.iter().all(|path| path.validated), "{side:?}: {paths:?}");
+        assert!(has_event(&mut pair, side, |event| matches!(event, PathEvent::Opened { path: SECOND, .. })));
+        assert!(has_event(&mut pair, side, |event| matches!(
+            event,
+            PathEvent::Validated { path: SECOND, .. }
+        )));
+    }
+    assert_eq!((pair.lost(Side::Client), pair.lost(Side::Server)), (None, None));
+}
+
+#[test]
+fn without_multipath_at_both_ends_no_path_is_opened() {
+    for (client, server) in [(config(), TransportConfig::default()), (TransportConfig::default(), config())] {
+        let mut pair = Setup { client, server, ..Setup::default() }.connect();
+        let (now, addrs) = (pair.now, FourTuple::new(pair.server.addr, None));
+        assert_eq!(pair.client.conn().open_path(now, addrs), Err(OpenPathError::NotNegotiated));
+        pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    }
+}
+
+#[test]
+fn data_takes_both_paths_and_arrives() {
+    for from in [Side::Client, Side::Server] {
+        let mut pair = with_two_paths();
+        pair.transfer(from, 5_000_000, Duration::from_secs(20));
+        let windows: Vec<_> = pair.end(from).conn().path_stats().map(|path| path.cwnd).collect();
+        // A window grows only by what is acknowledged.
+        assert!(windows.iter().all(|window| *window > 20_000), "{from:?}: {windows:?}");
+        pair.close_and_forget();
+    }
+}
+
+#[test]
+fn an_abandoned_path_is_gone_at_both_ends_and_its_id_never_returns() {
+    let mut pair = with_two_paths();
+    let (now, addrs) = (pair.now, other(&pair));
+    let code = TransportErrorCode::APPLICATION_ABANDON_PATH;
+    pair.client.conn().abandon_path(now, SECOND, code).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(pair.server.conn().paths().count(), 1);
+    let is_told = |event: &PathEvent| matches!(event, PathEvent::Abandoned { path: SECOND, code, by_peer: true } if code.get() == 0x3e);
+    assert!(has_event(&mut pair, Side::Server, is_told));
+    let now = pair.now;
+    assert_eq!(pair.client.conn().abandon_path(now, SECOND, code), Err(PathError::Unknown));
+    assert_eq!(pair.client.conn().abandon_path(now, PathId::ZERO, code), Err(PathError::LastPath));
+    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(PathId(2)));
+    pair.transfer(Side::Client, 1_000_000, Duration::from_secs(5));
+    pair.close_and_forget();
+}
+
+#[test]
+fn the_first_path_can_be_abandoned() {
+    let mut pair = with_two_paths();
+    let now = pair.now;
+    pair.client.conn().abandon_path(now, PathId::ZERO, TransportErrorCode::NO_ERROR).unwrap();
+    pair.transfer(Side::Client, 1_000_000, Duration::from_secs(5));
+    pair.transfer(Side::Server, 1_000_000, Duration::from_secs(5));
+    pair.close_and_forget();
+}
+
+#[test]
+fn a_thousand_paths_come_and_go() {
+    let mut pair = connected();
+    for n in 1..=1_000 {
+        let (now, addrs) = (pair.now, other(&pair));
+        assert_eq!(pair.client.conn().open_path(now, addrs), Ok(PathId(n)));
+        pair.run_for(Duration::from_millis(30));
+        let now = pair.now;
+        let end = pair.end(if n % 2 == 0 { Side::Client } else { Side::Server });
+        end.conn().abandon_path(now, PathId(n), TransportErrorCode::NO_ERROR).unwrap();
+        pair.run_for(Duration::from_millis(30));
+    }
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    pair.close_and_forget();
+}
+
+#[test]
+fn a_path_that_the_peer_wants_as_backup_carries_no_data_while_another_works() {
+    let mut pair = with_two_paths();
+    pair.server.conn().set_path_use(SECOND, PathUse::Backup).unwrap();
+    pair.run_for(Duration::from_millis(50));
+    let is_told =
+        |event: &PathEvent| matches!(event, PathEvent::Status { path: SECOND, wanted: PathUse::Backup });
+    assert!(has_event(&mut pair, Side::Client, is_told));
+    let before = pair.client.conn().path_stats().nth(1).unwrap().cwnd;
+    pair.transfer(Side::Client, 1_000_000, Duration::from_secs(5));
+    assert_eq!(pair.client.conn().path_stats().nth(1).unwrap().cwnd, before);
+}
+
+#[test]
+fn a_path_that_never_answers_is_abandoned() {
+    let mut pair = connected();
+    let (now, mut addrs) = (pair.now, other(&pair));
+    addrs.remote = "10.0.9.9:443".parse().unwrap();
+    pair.client.conn().open_path(now, addrs).unwrap();
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(pair.client.conn().paths().count(), 1);
+    assert!(has_event(&mut pair, Side::Client, |event| matches!(event, PathEvent::Abandoned { .. })));
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+}
+
+#[test]
+fn a_path_that_falls_silent_holds_nothing_up() {
+    let mut pair = with_two_paths();
+    let silent = pair.client.more_addrs[0];
+    pair.client.wire = Box::new(move |flying| if flying.from == silent { vec![] } else { vec![flying] });
+    pair.transfer(Side::Client, 2_000_000, Duration::from_secs(5));
+}
+
+#[test]
+fn more_paths_than_allowed_are_refused() {
+    let mut pair = connected();
+    for n in 1..=3 {
+        let (now, addrs) = (pair.now, other(&pair));
+        assert_eq!(pair.client.conn().open_path(now, addrs), Ok(PathId(n)));
+        pair.run_for(Duration::from_millis(50));
+    }
+    let (now, addrs) = (pair.now, other(&pair));
+    assert_eq!(pair.client.conn().open_path(now, addrs), Err(OpenPathError::Limit));
+    pair.transfer(Side::Client, 1_000_000, Duration::from_secs(5));
+    pair.close_and_forget();
+}
