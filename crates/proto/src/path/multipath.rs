@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use fulmar_base::{Instant, RangeSet, Rng};
 use fulmar_wire::{
-    ConnectionId, Frame, MaxPathId, NewConnectionId, PathAbandon, PathCidsBlocked, PathId, PathStatus,
-    PathsBlocked, VarInt,
+    ConnectionId, Dialect, Frame, MaxPathId, NewConnectionId, PathAbandon, PathCidsBlocked, PathId,
+    PathStatus, PathsBlocked, VarInt,
 };
 
 use super::{LocalCids, RemoteCids};
@@ -78,6 +78,8 @@ struct Abandoned {
 #[derive(Debug)]
 pub(crate) struct Multipath {
     setup: MultipathSetup,
+    /// How frames of 1-RTT packets name the path. Frames of all other packets are on path 0, and never name it.
+    pub(crate) dialect: Dialect,
     entries: Vec<Entry>,
     gone: RangeSet,
     abandoned: VecDeque<Abandoned>,
@@ -112,6 +114,7 @@ impl Multipath {
         let local_max = initial_max(setup.paths_max).0;
         let mut new = Self {
             setup,
+            dialect: Dialect::SinglePath,
             entries: vec![Entry::new(PathId::ZERO)],
             gone: RangeSet::new(),
             abandoned: VecDeque::new(),

@@ -22,8 +22,6 @@ const LONG_FORM: u8 = 0x80;
 pub(crate) struct Paths {
     /// Never empty, in the order of their IDs.
     list: Vec<Path>,
-    /// How frames of 1-RTT packets name the path. Frames of all other packets are on path 0, and never name it.
-    dialect: Dialect,
     /// The extension, where both ends have it.
     pub(crate) multipath: Option<Box<Multipath>>,
 }
@@ -31,26 +29,27 @@ pub(crate) struct Paths {
 impl Paths {
     /// Begins with the path of the handshake.
     pub(crate) fn new(first: Path) -> Self {
-        Self { list: vec![first], dialect: Dialect::SinglePath, multipath: None }
+        Self { list: vec![first], multipath: None }
     }
 
     /// The handshake is complete: frames of 1-RTT packets name their path from now on, if both ends have the extension
     /// (RFC 10069 §2).
     pub(crate) fn on_complete(&mut self) {
-        if self.multipath.is_some() {
-            self.dialect = Dialect::Multipath;
+        if let Some(multipath) = &mut self.multipath {
+            multipath.dialect = Dialect::Multipath;
         }
     }
 
     /// Whether something is to be said of paths, their IDs or their connection IDs. Not before the handshake is complete
     /// (RFC 10069 §2).
     pub(crate) fn wants_to_manage(&self) -> bool {
-        self.dialect == Dialect::Multipath && self.multipath.as_ref().is_some_and(|m| m.wants_to_send())
+        let speaking = self.multipath.as_ref().filter(|multipath| multipath.dialect == Dialect::Multipath);
+        speaking.is_some_and(|multipath| multipath.wants_to_send())
     }
 
     /// What says it.
     pub(crate) fn managed(&mut self) -> Option<&mut Multipath> {
-        self.multipath.as_deref_mut().filter(|_| self.dialect == Dialect::Multipath)
+        self.multipath.as_deref_mut().filter(|multipath| multipath.dialect == Dialect::Multipath)
     }
 
     /// Whether there is one path.
@@ -230,7 +229,10 @@ impl Paths {
     /// How the frames of a kind of packet are written.
     #[inline]
     pub(crate) fn dialect_of(&self, kind: PacketKind) -> Dialect {
-        if kind == PacketKind::OneRtt { self.dialect } else { Dialect::SinglePath }
+        match &self.multipath {
+            Some(multipath) if kind == PacketKind::OneRtt => multipath.dialect,
+            _ => Dialect::SinglePath,
+        }
     }
 
     /// Something that may be sent on any path may have got something to say.
