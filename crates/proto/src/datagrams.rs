@@ -7,6 +7,7 @@
 mod outgoing;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
@@ -15,6 +16,7 @@ use thiserror::Error;
 
 use self::outgoing::Outgoing;
 use crate::TransportError;
+use crate::memory::{Reservation, SharedMemory};
 use crate::packet::FrameWriter;
 use crate::slices::{adopt, may_pin};
 
@@ -114,8 +116,8 @@ pub struct DatagramStats {
 pub(crate) struct Datagrams {
     incoming: Queue,
     outgoing: Outgoing,
-    /// The largest frame that this end accepts; 0 if it accepts none.
-    local_frame_max: u64,
+    /// Whether this end accepts any.
+    is_accepting: bool,
     /// The largest frame that the peer accepts; 0 if it accepts none, or is not known yet.
     peer_frame_max: u64,
     /// The application waits for room.
@@ -132,13 +134,14 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Buffers of these sizes in bytes, where a datagram counts 64 bytes more than it has. Without a receive
+    /// Buffers of these sizes in bytes, where a datagram counts 64 bytes more than it has; `memory` is what the connections of
+    /// the endpoint have for received data. Without a receive
     /// buffer datagrams are refused.
-    pub(crate) fn new(receive_buffer: Option<usize>, send_buffer: usize) -> Self {
+    pub(crate) fn new(receive_buffer: Option<usize>, send_buffer: usize, memory: Arc<SharedMemory>) -> Self {
         Self {
-            incoming: Queue::new(receive_buffer.unwrap_or(0)),
+            incoming: Queue::new(receive_buffer.unwrap_or(0), memory),
             outgoing: Outgoing::new(send_buffer),
-            local_frame_max: local_frame_max(receive_buffer),
+            is_accepting: receive_buffer.is_some(),
             peer_frame_max: 0,
             send_blocked: false,
             receive_blocked: true,
@@ -225,13 +228,13 @@ impl Datagrams {
         payload: &Bytes,
     ) -> Result<(), TransportError> {
         // RFC 9221 §3: datagrams that were not offered, or larger than was. The frame has at least a type.
-        if frame.data.len() as u64 + 1 > self.local_frame_max {
+        if !self.is_accepting || frame.data.len() as u64 + 1 > FRAME_SIZE_MAX {
             let reason = "a datagram that is larger than this end accepts";
             return Err(TransportError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason)
                 .with_frame(FrameType::DATAGRAM));
         }
         self.received += 1;
-        let data = match may_pin(self.incoming.bytes as u64) {
+        let data = match may_pin(self.incoming.bytes()) {
             true => adopt(payload, frame.data),
             false => Bytes::copy_from_slice(frame.data),
         };
@@ -310,14 +313,18 @@ impl Datagrams {
 #[derive(Debug)]
 struct Queue {
     queue: VecDeque<Bytes>,
-    /// The sum of the lengths, with [`OVERHEAD_BYTES`] for each.
-    bytes: usize,
     limit: usize,
+    /// Holds the sum of the lengths, with [`OVERHEAD_BYTES`] for each.
+    reservation: Reservation,
 }
 
 impl Queue {
-    fn new(limit: usize) -> Self {
-        Self { queue: VecDeque::new(), bytes: 0, limit }
+    fn new(limit: usize, memory: Arc<SharedMemory>) -> Self {
+        Self { queue: VecDeque::new(), limit, reservation: Reservation::new(memory) }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.reservation.held()
     }
 
     fn is_empty(&self) -> bool {
@@ -325,12 +332,13 @@ impl Queue {
     }
 
     fn has_room(&self, len: usize) -> bool {
-        self.bytes + len + OVERHEAD_BYTES <= self.limit
+        let (bytes, limit) = (self.bytes() + (len + OVERHEAD_BYTES) as u64, self.limit as u64);
+        bytes <= limit && bytes <= self.reservation.limit_of_half(limit)
     }
 
     fn pop(&mut self) -> Option<Bytes> {
         let data = self.queue.pop_front()?;
-        self.bytes -= data.len() + OVERHEAD_BYTES;
+        self.reservation.set_held(self.bytes() - (data.len() + OVERHEAD_BYTES) as u64);
         Some(data)
     }
 
@@ -344,7 +352,7 @@ impl Queue {
                 return dropped;
             }
         }
-        self.bytes += data.len() + OVERHEAD_BYTES;
+        self.reservation.set_held(self.bytes() + (data.len() + OVERHEAD_BYTES) as u64);
         self.queue.push_back(data);
         dropped
     }

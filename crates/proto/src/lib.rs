@@ -57,6 +57,7 @@ mod events;
 mod ext;
 mod ids;
 pub mod log;
+mod memory;
 mod packet;
 mod path;
 mod reliable;

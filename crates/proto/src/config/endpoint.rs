@@ -37,6 +37,16 @@ pub struct EndpointConfig {
     /// fills many long paths at once needs more: twice the product of its rate and the round-trip time. If it is less than
     /// twice a connection's `send_window`, that counts instead. Default 32 MiB.
     pub send_memory: u64,
+    /// Bytes that all connections together may hold of what they received and the application has not read: data of streams, and
+    /// datagrams. It bounds what peers can pin whose data is read slowly, or that leave gaps in it.
+    ///
+    /// Each connection may hold 16 KiB of each kind. Beyond that, windows shrink with what is left of the first half of this, and
+    /// waiting datagrams are dropped, the oldest first. When more than a quarter is used, clients prove their address before
+    /// anything is kept of them ([`RetryPolicy::Auto`](crate::RetryPolicy)); when more than half is, new connections are refused.
+    /// The second half is for what peers send by credit that they have from before. When nothing is left of it either, a
+    /// connection that would need more is closed with INTERNAL_ERROR. All of that ends when memory comes back. If this is less
+    /// than twice a connection's `receive_window_max`, that counts instead for what the connection may hold. Default 256 MiB.
+    pub receive_memory: u64,
     /// The time of [`Instant::ZERO`](crate::Instant::ZERO), since the beginning of 1970: tokens that outlive a
     /// process are dated by it. Default zero, which is as good as the truth as long as it is the same for all
     /// servers that share keys.
@@ -55,6 +65,7 @@ impl EndpointConfig {
             max_incoming_bytes: 16 << 10,
             max_stateless_resets: 200,
             send_memory: 32 << 20,
+            receive_memory: 256 << 20,
             epoch: Duration::ZERO,
         }
     }

@@ -22,10 +22,11 @@ use crate::crypto::{AeadBackend, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
 use crate::ids::TupleId;
+use crate::memory::EndpointMemory;
 use crate::path::{AntiAmplification, Path, PathSetup, Paths, ProbeTimer, Tuple};
 use crate::sessions::SessionView;
 use crate::space::{AckPolicy, NumberSpace};
-use crate::streams::{SendMemory, Streams};
+use crate::streams::Streams;
 use crate::tokens::TokenIssuer;
 
 /// What a connection is made from.
@@ -42,7 +43,7 @@ pub(crate) struct ConnectionSetup {
     pub(crate) endpoint: Arc<EndpointConfig>,
     pub(crate) transport: Arc<TransportConfig>,
     /// What all connections of the endpoint may buffer for sending.
-    pub(crate) send_memory: Arc<SendMemory>,
+    pub(crate) memory: EndpointMemory,
     pub(crate) aead: AeadBackend,
     pub(crate) rng: Rng,
     pub(crate) now: Instant,
@@ -145,8 +146,12 @@ impl Connection {
             side,
             handshake: HandshakeState::new(&setup, session, original_dcid, spaces),
             paths: Paths::new(path),
-            streams: Streams::new(side, &transport.streams(), setup.send_memory.clone(), &mut setup.rng),
-            datagrams: Datagrams::new(transport.datagram_receive_buffer, transport.datagram_send_buffer),
+            streams: Streams::new(side, &transport.streams(), &setup.memory, &mut setup.rng),
+            datagrams: Datagrams::new(
+                transport.datagram_receive_buffer,
+                transport.datagram_send_buffer,
+                setup.memory.receive.clone(),
+            ),
             extensions: Extensions::default(),
             address_tokens: AddressTokens::default(),
             sessions: None,

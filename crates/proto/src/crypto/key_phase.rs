@@ -43,8 +43,10 @@ pub(crate) struct OneRttKeys {
     remote_header: HeaderKey,
     generation: u64,
     current: PhaseKeys,
-    /// Missing only between an update and the next `maintain`.
-    next: Option<PhaseKeys>,
+    /// The peer's next key. It is at hand so that opening a packet takes as long in either phase (RFC 9001 §6.3); the key to
+    /// seal with is made when it is needed, which most connections never come to. Missing only between an update and the
+    /// next `maintain`.
+    next: Option<PacketKey>,
     previous: Option<PreviousKey>,
     sending: Sending,
     receiving: Receiving,
@@ -105,7 +107,7 @@ impl OneRttKeys {
             remote_header,
             generation: 0,
             current,
-            next: Some(maker.make_next()),
+            next: Some(maker.make_next_remote()),
             previous: None,
             sending: Sending::default(),
             receiving: Receiving::default(),
@@ -184,7 +186,7 @@ impl OneRttKeys {
         let key = match choice {
             Choice::Current | Choice::Dummy => &self.current.remote,
             Choice::Previous => self.previous.as_ref().map_or(&self.current.remote, |previous| &previous.key),
-            Choice::Next => self.next.as_ref().map_or(&self.current.remote, |next| &next.remote),
+            Choice::Next => self.next.as_ref().unwrap_or(&self.current.remote),
         };
         match key.open(path, packet_number, packet, header_len) {
             Ok(len) if choice != Choice::Dummy => self.opened(choice, path, packet_number, len),
@@ -323,7 +325,7 @@ impl OneRttKeys {
 
     fn prepare_next(&mut self) {
         if self.next.is_none() {
-            self.next = Some(self.maker.make_next());
+            self.next = Some(self.maker.make_next_remote());
         }
     }
 
@@ -344,7 +346,8 @@ impl OneRttKeys {
     /// Moves to the next generation in both directions, on whoever's initiative. Without prepared keys nothing
     /// happens.
     fn advance(&mut self) {
-        let Some(next) = self.next.take() else { return };
+        let Some(remote) = self.next.take() else { return };
+        let next = PhaseKeys { local: self.maker.make_local(), remote };
         let old = std::mem::replace(&mut self.current, next);
         self.previous = Some(PreviousKey { key: old.remote, discard_at: None });
         self.generation += 1;

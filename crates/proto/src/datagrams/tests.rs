@@ -7,7 +7,7 @@ use super::*;
 const PAYLOAD: usize = 1_000;
 
 fn supported(send_buffer: usize) -> Datagrams {
-    let mut datagrams = Datagrams::new(Some(1_000), send_buffer);
+    let mut datagrams = Datagrams::new(Some(1_000), send_buffer, SharedMemory::new(1 << 20));
     datagrams.set_peer_frame_max(FRAME_SIZE_MAX);
     datagrams
 }
@@ -94,7 +94,7 @@ fn the_longest_datagram_fits_the_queue() {
 
 #[test]
 fn peers_without_datagrams_get_none() {
-    let mut datagrams = Datagrams::new(None, 1_000);
+    let mut datagrams = Datagrams::new(None, 1_000, SharedMemory::new(1 << 20));
     assert_eq!(send(&mut datagrams, Bytes::new(), true), Err(SendDatagramError::UnsupportedByPeer));
     assert_eq!(local_frame_max(None), 0);
     let error = receive(&mut datagrams, 0).unwrap_err();
@@ -136,7 +136,7 @@ fn unread_datagrams_are_bounded_and_announced_once() {
     for len in 0..100 {
         receive(&mut datagrams, len).unwrap();
     }
-    assert!(datagrams.incoming.bytes <= 1_000);
+    assert!(datagrams.incoming.bytes() <= 1_000);
     assert_eq!(datagrams.poll_event(), Some(DatagramEvent::Received));
     assert_eq!(datagrams.poll_event(), None);
     let read: Vec<_> = std::iter::from_fn(|| datagrams.receive()).map(|data| data.len()).collect();
@@ -263,4 +263,32 @@ fn notices_that_nobody_reads_are_bounded_and_counted() {
     assert_eq!(datagrams.poll_event(), None);
     send_with(&mut datagrams, 0, of_priority(0)).unwrap();
     assert_eq!(datagrams.poll_event(), Some(DatagramEvent::Dropped));
+}
+
+#[test]
+fn without_memory_at_the_endpoint_only_a_few_of_the_newest_datagrams_wait() {
+    let memory = SharedMemory::new(400_000);
+    let make = || Datagrams::new(Some(100_000), 0, memory.clone());
+    let mut hogs = [make(), make()];
+    let (size, count) = (1_000, 99);
+    let fill = |datagrams: &mut Datagrams| {
+        for n in 0..count {
+            let payload = Bytes::from(vec![n; size]);
+            datagrams.on_datagram(&Datagram { data: &payload }, &payload).unwrap();
+        }
+        std::iter::from_fn(|| datagrams.incoming.queue.back().cloned()).next()
+    };
+    for hog in &mut hogs {
+        fill(hog);
+        assert!(hog.incoming.bytes() > 50_000, "a connection may have its buffer while there is room");
+    }
+    let mut late = make();
+    let newest = fill(&mut late).unwrap();
+    assert_eq!(newest[0], count - 1);
+    assert!(late.incoming.bytes() <= 2 * 16 * 1024, "{} bytes", late.incoming.bytes());
+    drop(hogs);
+    fill(&mut late);
+    assert!(late.incoming.bytes() > 90_000, "there is room again");
+    drop(late);
+    assert_eq!(memory.reserved(), 0);
 }

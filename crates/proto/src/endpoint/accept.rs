@@ -129,7 +129,7 @@ impl Endpoint {
                 AddressProof::Known { window_hint } => config.transport.beginning_with(&window_hint),
                 AddressProof::Missing | AddressProof::Retried { .. } => config.transport.clone(),
             },
-            send_memory: self.shared.send_memory.clone(),
+            memory: self.shared.memory.clone(),
             aead: config.aead,
             rng: self.rng.fork(),
             now,

@@ -39,7 +39,7 @@ impl Endpoint {
             addrs,
             endpoint: self.config.clone(),
             transport: config.transport.clone(),
-            send_memory: self.shared.send_memory.clone(),
+            memory: self.shared.memory.clone(),
             aead: config.aead,
             rng: self.rng.fork(),
             now,

@@ -118,6 +118,11 @@ impl Endpoint {
         self.shared.send_memory_reserved()
     }
 
+    /// Bytes of [`EndpointConfig::receive_memory`] that connections have reserved, at all endpoints that share.
+    pub fn receive_memory_reserved(&self) -> u64 {
+        self.shared.receive_memory_reserved()
+    }
+
     /// The connection, and its path, that a datagram names by its connection ID, or by its address where there are no connection IDs. This
     /// costs next to nothing. Whatever else it may be - an attempt to connect, a stateless reset, noise - is given back, for
     /// [`handle_datagram`](Self::handle_datagram), which may cost much more and which anyone can cause.
@@ -237,6 +242,10 @@ impl Endpoint {
                 ));
             }
         };
+        if self.shared.memory.receive.is_reserved_to(2) {
+            let code = TransportErrorCode::CONNECTION_REFUSED;
+            return Route::Reply(self.close_statelessly(&first, code, reply));
+        }
         if proof == AddressProof::Missing && self.wants_proof() {
             return self.write_retry(now, &first, reply);
         }
@@ -248,7 +257,9 @@ impl Endpoint {
     fn wants_proof(&self) -> bool {
         match self.server.as_ref().map(|server| server.config.validation.retry) {
             Some(RetryPolicy::Always) => true,
-            Some(RetryPolicy::Auto { half_open }) => self.half_open() >= half_open,
+            Some(RetryPolicy::Auto { half_open }) => {
+                self.half_open() >= half_open || self.shared.memory.receive.is_reserved_to(4)
+            }
             Some(RetryPolicy::Never) | None => false,
         }
     }

@@ -7,18 +7,18 @@ use fulmar_base::Instant;
 
 use super::reset_limit::ResetLimit;
 use crate::config::EndpointConfig;
-use crate::streams::SendMemory;
+use crate::memory::EndpointMemory;
 use crate::tokens::TokenVerifier;
 
 /// The limits and memories that several endpoints keep together, so that a server has no more of them with more workers:
 /// which address tokens were used, how many stateless resets are sent, how many attempts to connect are half open, and what
-/// connections hold for sending.
+/// connections hold for sending and of what they received.
 ///
 /// All of it is touched rarely, and never for a packet of a connection; each part has a lock or a counter of its own. With one
 /// endpoint, what happens depends on its calls alone. With several it depends on which of them comes first.
 #[derive(Debug)]
 pub struct EndpointShared {
-    pub(super) send_memory: Arc<SendMemory>,
+    pub(super) memory: EndpointMemory,
     pub(super) token_verifier: TokenVerifier,
     reset_limit: Mutex<ResetLimit>,
     half_open: Arc<AtomicUsize>,
@@ -28,7 +28,7 @@ impl EndpointShared {
     /// What endpoints with this configuration share.
     pub fn new(config: &EndpointConfig) -> Arc<Self> {
         Arc::new(Self {
-            send_memory: SendMemory::new(config.send_memory),
+            memory: EndpointMemory::new(config.send_memory, config.receive_memory),
             token_verifier: TokenVerifier::default(),
             reset_limit: Mutex::new(ResetLimit::new(config.max_stateless_resets)),
             half_open: Arc::default(),
@@ -43,7 +43,12 @@ impl EndpointShared {
 
     /// Bytes of [`EndpointConfig::send_memory`] that connections have reserved.
     pub fn send_memory_reserved(&self) -> u64 {
-        self.send_memory.reserved()
+        self.memory.send.reserved()
+    }
+
+    /// Bytes of [`EndpointConfig::receive_memory`] that connections have reserved.
+    pub fn receive_memory_reserved(&self) -> u64 {
+        self.memory.receive.reserved()
     }
 
     /// Whether one more stateless reset may be sent now; it is counted then.

@@ -81,6 +81,13 @@ impl Assembler {
         }
     }
 
+    /// Bytes that wait to be read. What an unordered reader took beyond a gap counts again until all before it was read.
+    #[inline]
+    pub(super) fn held(&self) -> u64 {
+        let ready = self.ready.front().map_or(0, |(offset, _)| self.ready_end - offset);
+        ready + self.out_of_order.held()
+    }
+
     /// Forgets what was received from `offset` on. Nothing from there on may be added afterwards.
     pub(super) fn truncate(&mut self, offset: u64) {
         while self.ready.back().is_some_and(|(start, _)| *start >= offset) {

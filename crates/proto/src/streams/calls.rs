@@ -103,7 +103,9 @@ impl Streams {
     ) -> Result<Option<Chunk>, ReadError> {
         let stream = self.table.get_mut(id).ok_or(ReadError::ClosedStream)?;
         let recv = stream.recv.as_mut().ok_or(ReadError::ClosedStream)?;
+        self.window.set_window_limit(self.receive_budget.window_limit(self.config.receive_window_max));
         let result = recv.read(max_len, ordered, &mut self.window);
+        recv.recount_held(&mut self.receive_budget);
         match result {
             Ok(Some(_)) if stream.is_control_queued_rightly() => {}
             Ok(Some(_)) => self.sync(id),
@@ -115,7 +117,9 @@ impl Streams {
 
     pub(super) fn stop(&mut self, id: StreamId, code: VarInt) -> Result<(), ClosedStream> {
         let recv = self.table.recv_mut(id).filter(|recv| !recv.is_stopped()).ok_or(ClosedStream)?;
-        if recv.stop(code, &mut self.window) {
+        let ended = recv.stop(code, &mut self.window);
+        recv.recount_held(&mut self.receive_budget);
+        if ended {
             self.drop_recv(id);
         } else {
             self.sync(id);

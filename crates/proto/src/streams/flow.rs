@@ -93,6 +93,8 @@ pub(super) struct ReceiveWindow {
     /// How far ahead of the application the peer may send.
     window: u64,
     window_max: u64,
+    /// What memory allows of the window now.
+    window_limit: u64,
     /// The end of what was received: the highest offset of a stream, or the sum of those.
     received: u64,
     /// What the application has read, or will never read.
@@ -120,6 +122,7 @@ impl ReceiveWindow {
         Self {
             window,
             window_max: window_max.max(window),
+            window_limit: u64::MAX,
             received: 0,
             consumed: 0,
             limit: Latest::new(window.min(VarInt::MAX.get())),
@@ -159,6 +162,12 @@ impl ReceiveWindow {
     /// Whether the peer may send `bytes` more than it has.
     pub(super) fn allows(&self, bytes: u64) -> bool {
         bytes <= self.limit.get() - self.received
+    }
+
+    /// Memory allows no more than this of the window from now on. Credit that the peer has is not taken back.
+    #[inline]
+    pub(super) fn set_window_limit(&mut self, bytes: u64) {
+        self.window_limit = bytes;
     }
 
     /// Counts `bytes` as received; the caller has checked that they were allowed.
@@ -207,7 +216,7 @@ impl ReceiveWindow {
     }
 
     fn grow_to(&mut self, window: u64) {
-        let window = window.min(self.window_max);
+        let window = window.min(self.window_max).min(self.window_limit);
         if window > self.window {
             self.window = window;
             self.advance();
@@ -217,20 +226,21 @@ impl ReceiveWindow {
     /// A new limit is announced when this part of the window is used up. Half of it is often enough for a window that
     /// can grow. Of one that cannot, the peer has the use of as much as possible; so it has where losses hold back what was
     /// received, and so little credit is left that it would wait for more.
-    fn update_parts(&self) -> u64 {
+    fn update_parts(&self, window: u64) -> u64 {
         let left = self.limit.get().saturating_sub(self.received);
-        if self.window < self.window_max && left >= self.window / 8 * 3 { 2 } else { UPDATE_PARTS_MAX }
+        if window < self.window_max && left >= window / 8 * 3 { 2 } else { UPDATE_PARTS_MAX }
     }
 
     /// Announces a new limit when a part of the window is used up: often enough that the peer does not stall,
     /// rarely enough that the frames cost nothing.
     fn advance(&mut self) {
-        let limit = self.consumed.saturating_add(self.window).min(VarInt::MAX.get());
+        let window = self.window.min(self.window_limit);
+        let limit = self.consumed.saturating_add(window).min(VarInt::MAX.get());
         let gain = limit.saturating_sub(self.limit.get());
-        if gain == 0 || (gain < self.window / UPDATE_PARTS_MAX && !self.limit.is_pending()) {
+        if gain == 0 || (gain < window / UPDATE_PARTS_MAX && !self.limit.is_pending()) {
             return;
         }
-        if gain >= self.window / self.update_parts() || self.limit.is_pending() {
+        if gain >= window / self.update_parts(window) || self.limit.is_pending() {
             self.limit.set(limit);
         }
     }

@@ -20,7 +20,6 @@
 //! there is anything to send costs nothing. [`Streams::sync`] restores this after every change of a half.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
@@ -31,9 +30,11 @@ use self::events::Events;
 use self::flow::{ReceiveWindow, SendCredit};
 use self::limits::{IncomingStreams, OutgoingStreams, PerDir};
 use self::priority::PriorityQueue;
+use self::receive_budget::ReceiveBudget;
 use self::recv::RecvHalf;
 use self::send::SendHalf;
 use self::table::{Stream, Table};
+use crate::memory::EndpointMemory;
 
 mod assembler;
 mod budget;
@@ -46,6 +47,7 @@ mod handles;
 mod limits;
 mod priority;
 mod receive;
+mod receive_budget;
 mod recv;
 mod segment;
 mod send;
@@ -53,7 +55,6 @@ mod send_buffer;
 mod table;
 mod transmit;
 
-pub(crate) use budget::SendMemory;
 pub(crate) use config::{InitialLimits, StreamsConfig};
 pub(crate) use demand::ReceiveCredit;
 pub use events::StreamEvent;
@@ -79,6 +80,7 @@ pub struct Streams {
     /// The most that was read from a stream in a round trip.
     stream_demand: u64,
     budget: SendBudget,
+    receive_budget: ReceiveBudget,
     /// Streams with frames other than STREAM to write.
     control: VecDeque<StreamId>,
     /// Streams with data to send again, or only their end to send: neither needs credit.
@@ -121,8 +123,8 @@ pub struct StreamStats {
 }
 
 impl Streams {
-    /// The streams of a new connection, on this side of it, of an endpoint that has this memory for what is to be sent.
-    pub(crate) fn new(side: Side, config: &StreamsConfig, memory: Arc<SendMemory>, rng: &mut Rng) -> Self {
+    /// The streams of a new connection, on this side of it, of an endpoint with these memories.
+    pub(crate) fn new(side: Side, config: &StreamsConfig, memory: &EndpointMemory, rng: &mut Rng) -> Self {
         Self {
             side,
             config: config.clone(),
@@ -136,7 +138,8 @@ impl Streams {
             credit: SendCredit::new(0),
             window: ReceiveWindow::new(config.receive_window, config.receive_window_max),
             stream_demand: 0,
-            budget: SendBudget::new(config.send_window, memory),
+            budget: SendBudget::new(config.send_window, memory.send.clone()),
+            receive_budget: ReceiveBudget::new(memory.receive.clone()),
             control: VecDeque::new(),
             lost: PriorityQueue::default(),
             repeating: false,
@@ -331,8 +334,10 @@ impl Streams {
 
     /// The receiving half has ended.
     fn drop_recv(&mut self, id: StreamId) {
-        if let Some(stream) = self.table.get_mut(id) {
-            stream.recv = None;
+        if let Some(stream) = self.table.get_mut(id)
+            && let Some(recv) = stream.recv.take()
+        {
+            self.receive_budget.release(recv.counted());
         }
         self.sync(id);
     }

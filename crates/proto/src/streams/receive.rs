@@ -31,7 +31,10 @@ impl Streams {
         self.locate(frame.id, Half::Recv, FrameType::STREAM)?;
         let Some(stream) = self.table.get_mut(frame.id) else { return Ok(()) };
         let Some(recv) = &mut stream.recv else { return Ok(()) };
+        let window_max = self.config.receive_window_max;
+        self.window.set_window_limit(self.receive_budget.window_limit(window_max));
         let arrival = recv.on_stream(frame, payload, cx, &mut self.window)?;
+        recv.count_held(&mut self.receive_budget, window_max)?;
         self.stream_demand = self.stream_demand.max(recv.demand());
         self.window.tune(cx.now, cx.rtt);
         // More data of a stream that nobody waits for changes nothing else.
@@ -46,6 +49,7 @@ impl Streams {
         self.locate(frame.id, Half::Recv, FrameType::RESET_STREAM)?;
         let Some(recv) = self.table.recv_mut(frame.id) else { return Ok(()) };
         let arrival = recv.on_reset(frame, &mut self.window)?;
+        recv.recount_held(&mut self.receive_budget);
         self.apply(frame.id, arrival);
         Ok(())
     }
@@ -55,6 +59,7 @@ impl Streams {
         self.locate(frame.id, Half::Recv, FrameType::RESET_STREAM_AT)?;
         let Some(recv) = self.table.recv_mut(frame.id) else { return Ok(()) };
         let arrival = recv.on_reset_at(frame, &mut self.window)?;
+        recv.recount_held(&mut self.receive_budget);
         self.apply(frame.id, arrival);
         Ok(())
     }

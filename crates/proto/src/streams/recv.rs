@@ -7,6 +7,7 @@ use super::RecvContext;
 use super::assembler::Assembler;
 use super::flow::ReceiveWindow;
 use super::handles::{Chunk, ReadError};
+use super::receive_budget::ReceiveBudget;
 use crate::TransportError;
 use crate::reliable::{Latest, Once};
 use crate::slices::may_pin;
@@ -27,6 +28,8 @@ pub(super) struct RecvHalf {
     waiting_for_reset: bool,
     /// Whether a part of it came as early data.
     early: bool,
+    /// Bytes that the connection counts as held here.
+    counted: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +77,39 @@ impl RecvHalf {
             waiting: Some(Wait { ordered: true }),
             waiting_for_reset: false,
             early: false,
+            counted: 0,
         }
+    }
+
+    /// Counts what is held at the connection, whose window may grow to `window_max`.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    #[inline]
+    pub(super) fn count_held(
+        &mut self,
+        budget: &mut ReceiveBudget,
+        window_max: u64,
+    ) -> Result<(), TransportError> {
+        let held = self.assembler.held();
+        if held != self.counted {
+            budget.exchange(self.counted, held, window_max)?;
+            self.counted = held;
+        }
+        Ok(())
+    }
+
+    /// The same after something was read or dropped, which never takes more.
+    #[inline]
+    pub(super) fn recount_held(&mut self, budget: &mut ReceiveBudget) {
+        let held = self.assembler.held().min(self.counted);
+        budget.release(self.counted - held);
+        self.counted = held;
+    }
+
+    /// Bytes that the connection counts as held here.
+    pub(super) fn counted(&self) -> u64 {
+        self.counted
     }
 
     /// The most that was read from it in a round trip.

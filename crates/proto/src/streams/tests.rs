@@ -77,12 +77,12 @@ impl Granted {
 
 impl End {
     fn new(side: Side, config: &StreamsConfig) -> Self {
-        Self::with_memory(side, config, &SendMemory::new(32 << 20))
+        Self::with_memory(side, config, &EndpointMemory::new(32 << 20, 256 << 20))
     }
 
     /// An end that shares its memory with others.
-    fn with_memory(side: Side, config: &StreamsConfig, memory: &Arc<SendMemory>) -> Self {
-        let streams = Streams::new(side, config, memory.clone(), &mut Rng::from_u64(1));
+    fn with_memory(side: Side, config: &StreamsConfig, memory: &EndpointMemory) -> Self {
+        let streams = Streams::new(side, config, memory, &mut Rng::from_u64(1));
         Self { streams, granted: Granted::default(), now: Instant::ZERO }
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use fulmar_proto::{
-    Connection, ConnectionError, ConnectionHandle, Datagram, DropReason, Endpoint, EndpointConfig, Event,
-    FourTuple, Incoming, Instant, Route, ServerConfig, Side, TransmitBatch,
+    Connection, ConnectionError, ConnectionHandle, Datagram, DropReason, Endpoint, EndpointConfig,
+    EndpointShared, Event, FourTuple, Incoming, Instant, Route, ServerConfig, Side, TransmitBatch,
 };
 use fulmar_wire::{ProtectedKind, read_packet};
 
@@ -37,6 +37,7 @@ pub struct Amplification {
 pub struct End {
     pub side: Side,
     pub addr: SocketAddr,
+    seed: u8,
     /// Further addresses at which it receives, and from which it sends if a connection says so.
     pub more_addrs: Vec<SocketAddr>,
     pub config: Arc<EndpointConfig>,
@@ -69,12 +70,13 @@ impl End {
         seed: u8,
     ) -> Self {
         let config = Arc::new(config);
-        let seed = [2 * seed + u8::from(side.is_server()); 32];
+        let seeds = [2 * seed + u8::from(side.is_server()); 32];
         Self {
             side,
             addr: addr.parse().unwrap(),
             more_addrs: Vec::new(),
-            endpoint: Endpoint::new(config.clone(), server.clone(), seed),
+            endpoint: Endpoint::new(config.clone(), server.clone(), seeds),
+            seed,
             config,
             server,
             connection: None,
@@ -100,6 +102,12 @@ impl End {
     pub fn restart(&mut self) {
         self.endpoint = Endpoint::new(self.config.clone(), self.server.clone(), [255; 32]);
         self.connection = None;
+    }
+
+    /// Makes this one of several endpoints of a server. Before anything has arrived.
+    pub fn share(&mut self, shared: Arc<EndpointShared>) {
+        let seed = [u8::from(self.side.is_server()) + 2 * self.seed; 32];
+        self.endpoint = Endpoint::with_shared(shared, self.config.clone(), self.server.clone(), seed);
     }
 
     /// Why the connection was lost, if it was.

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{
-    AddressValidation, CidGenerator, ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, FourTuple,
-    Instant, RandomCids, ReadError, ResetKey, ServerConfig, SessionStore, Side, StreamId, TransportConfig,
-    Version,
+    AddressValidation, CidGenerator, ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, EndpointShared,
+    FourTuple, Instant, RandomCids, ReadError, ResetKey, ServerConfig, SessionStore, Side, StreamId,
+    TransportConfig, Version,
 };
 
 pub use certificates::{
@@ -59,6 +59,8 @@ pub struct Setup {
     pub validation: AddressValidation,
     pub sessions: Option<Arc<SessionStore>>,
     pub answer: Answer,
+    /// What the server's endpoint shares with others.
+    pub server_shared: Option<Arc<EndpointShared>>,
     /// Decides the connection IDs.
     pub seed: u8,
 }
@@ -81,6 +83,7 @@ impl Default for Setup {
             validation: AddressValidation::default(),
             sessions: None,
             answer: Answer::Accept,
+            server_shared: None,
             seed: 0,
         }
     }
@@ -116,6 +119,9 @@ impl Setup {
             stray_addrs: Vec::new(),
         };
         pair.server.answer = self.answer;
+        if let Some(shared) = self.server_shared {
+            pair.server.share(shared);
+        }
         pair.server.more_addrs.extend(self.preferred);
         let addrs = FourTuple::new(pair.server.addr, None);
         let connection = pair.client.endpoint.connect(pair.now, &client, addrs, self.server_name).unwrap();

@@ -15,8 +15,8 @@ use crate::config::{EndpointConfig, TransportConfig};
 use crate::crypto::{AeadBackend, Circumstances, ResetKey, Session};
 use crate::datagram::{Datagram, Ecn, FourTuple, TransmitBatch};
 use crate::ids::SpaceId;
+use crate::memory::EndpointMemory;
 use crate::space::NumberSpace;
-use crate::streams::SendMemory;
 use crate::{ConnectionError, Event, TransportError};
 
 pub(super) const ORIGINAL_DCID: [u8; 8] = [0xd0; 8];
@@ -42,7 +42,7 @@ fn setup(side: Side, now: Instant) -> ConnectionSetup {
         endpoint: Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32]))),
         // With a log, which must take whatever comes as well.
         transport: Arc::new(TransportConfig { log_entries: 1_000, ..TransportConfig::default() }),
-        send_memory: SendMemory::new(32 << 20),
+        memory: EndpointMemory::new(32 << 20, 256 << 20),
         aead: AeadBackend::default(),
         rng: Rng::from_u64(side.is_server().into()),
         now,

@@ -3,6 +3,7 @@
 use fulmar_wire::Side;
 
 use crate::crypto::aead::{AeadBackend, CipherSuite};
+use crate::crypto::hkdf::Secret;
 use crate::crypto::keys::SecretPair;
 use crate::crypto::packet_key::PacketKey;
 use crate::crypto::version::VersionConstants;
@@ -20,14 +21,26 @@ pub(super) struct KeyMaker {
 
 impl KeyMaker {
     pub(super) fn make(&self) -> PhaseKeys {
-        let (local, remote) = self.secrets.local_remote(self.side);
-        let key = |secret| PacketKey::new(self.suite, secret, self.version, self.backend);
-        PhaseKeys { local: key(local), remote: key(remote) }
+        PhaseKeys { local: self.make_local(), remote: self.make_remote() }
     }
 
-    pub(super) fn make_next(&mut self) -> PhaseKeys {
+    /// The key of the newest generation to seal with.
+    pub(super) fn make_local(&self) -> PacketKey {
+        self.expand(self.secrets.local_remote(self.side).0)
+    }
+
+    /// Goes on to the next generation, and makes the key to open with.
+    pub(super) fn make_next_remote(&mut self) -> PacketKey {
         self.secrets = self.secrets.next(self.version.update_label);
-        self.make()
+        self.make_remote()
+    }
+
+    fn make_remote(&self) -> PacketKey {
+        self.expand(self.secrets.local_remote(self.side).1)
+    }
+
+    fn expand(&self, secret: &Secret) -> PacketKey {
+        PacketKey::new(self.suite, secret, self.version, self.backend)
     }
 }
 

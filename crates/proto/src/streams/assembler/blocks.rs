@@ -31,6 +31,11 @@ impl Blocks {
         self.len == 0
     }
 
+    /// The bytes of all blocks, however few of them are present.
+    pub(super) fn held(&self) -> u64 {
+        (self.map.len() * size_of::<Block>()) as u64
+    }
+
     /// Copies `data` to its place.
     pub(super) fn insert(&mut self, mut offset: u64, mut data: &[u8]) {
         while !data.is_empty() {

@@ -37,6 +37,15 @@ impl OutOfOrder {
         }
     }
 
+    /// Bytes held: those of the data, or of the blocks that it lies in.
+    #[inline]
+    pub(super) fn held(&self) -> u64 {
+        match self {
+            Self::Segments(segments) => segments.len as u64,
+            Self::Blocks(blocks) => blocks.held(),
+        }
+    }
+
     /// Adds `data`, a part of `payload`.
     pub(super) fn insert(&mut self, offset: u64, data: &[u8], payload: &Bytes) {
         match self {

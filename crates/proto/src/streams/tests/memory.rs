@@ -3,12 +3,13 @@
 use fulmar_wire::MaxStreamData;
 
 use super::*;
+use crate::memory::CONNECTION_FLOOR_BYTES;
 
 const MIB: u64 = 1 << 20;
 
 /// Connections of an endpoint with `memory` bytes, whose peers grant all credit and acknowledge nothing by themselves.
 struct Crowd {
-    memory: Arc<SendMemory>,
+    memory: EndpointMemory,
     config: StreamsConfig,
     members: Vec<(End, End)>,
 }
@@ -16,7 +17,7 @@ struct Crowd {
 impl Crowd {
     fn new(memory: u64, send_window: u64) -> Self {
         let config = StreamsConfig { send_window, ..StreamsConfig::default() };
-        Self { memory: SendMemory::new(memory), config, members: Vec::new() }
+        Self { memory: EndpointMemory::new(memory, 256 * MIB), config, members: Vec::new() }
     }
 
     /// Another connection, whose application writes as much as is taken, on so many streams. Gives what that is.
@@ -62,7 +63,7 @@ fn a_connection_that_is_alone_has_its_window() {
 
 #[test]
 fn peers_that_acknowledge_nothing_share_what_there_is() {
-    let floor = budget::CONNECTION_FLOOR_BYTES;
+    let floor = CONNECTION_FLOOR_BYTES;
     let mut crowd = Crowd::new(32 * MIB, 16 * MIB);
     let mut before = u64::MAX;
     for n in 1..=500 {
@@ -81,7 +82,7 @@ fn many_streams_are_no_way_around_the_limit() {
     for _ in 0..50 {
         crowd.join(100);
     }
-    assert!(crowd.held() <= 2 * MIB + 50 * budget::CONNECTION_FLOOR_BYTES, "{} bytes", crowd.held());
+    assert!(crowd.held() <= 2 * MIB + 50 * CONNECTION_FLOOR_BYTES, "{} bytes", crowd.held());
 }
 
 #[test]
@@ -90,13 +91,13 @@ fn memory_comes_back_when_connections_end_and_when_data_is_acknowledged() {
     let first = crowd.join(1);
     assert!(crowd.join(1) < first);
     crowd.members.pop();
-    assert_eq!(crowd.memory.reserved().next_multiple_of(MIB), 16 * MIB);
+    assert_eq!(crowd.memory.send.reserved().next_multiple_of(MIB), 16 * MIB);
     let (server, client) = &mut crowd.members[0];
     flush(server, client);
     assert_eq!(server.streams.send_buffered(), 0);
-    assert!(crowd.memory.reserved() <= budget::CONNECTION_FLOOR_BYTES, "{}", crowd.memory.reserved());
+    assert!(crowd.memory.send.reserved() <= CONNECTION_FLOOR_BYTES, "{}", crowd.memory.send.reserved());
     crowd.members.clear();
-    assert_eq!(crowd.memory.reserved(), 0);
+    assert_eq!(crowd.memory.send.reserved(), 0);
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn who_comes_when_nothing_is_left_makes_progress_and_grows_when_there_is_room() 
         assert!(server.events().iter().any(is_woken), "the writer is woken in round {round}");
         assert_eq!(read_all(&mut client, id).0.len() as u64, held);
         if round == 99 {
-            assert!(most < 2 * budget::CONNECTION_FLOOR_BYTES, "{most} bytes while there is little");
+            assert!(most < 2 * CONNECTION_FLOOR_BYTES, "{most} bytes while there is little");
         }
     }
     assert_eq!(most, MIB, "the whole window once there is room");
