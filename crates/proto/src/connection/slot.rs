@@ -136,7 +136,7 @@ impl Sender<'_> {
         if let Some(size) = probe.filter(|_| !wants_any || self.tuple().mtud.is_impatient()) {
             return self.congestion_allows(size).map(|()| Slot::MtuProbe(size));
         }
-        if !wants_any && !(self.carries_data() && spare_capacity::fill(self)) {
+        if !(wants_any || self.carries_data() && spare_capacity::fill(self)) {
             return Err(Blocked::NothingToSend);
         }
         self.congestion_allows(self.tuple().mtu())?;
