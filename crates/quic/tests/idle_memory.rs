@@ -27,7 +27,7 @@ async fn accept(server: &Endpoint, count: usize) -> Vec<Connection> {
         let incoming = server.accept().await.expect("an open endpoint");
         accepted.push(incoming.await.expect("a handshake"));
     }
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
     accepted
 }
 

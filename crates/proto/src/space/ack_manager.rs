@@ -95,6 +95,7 @@ impl AckManager {
     }
 
     /// Notes a packet that was opened and processed and is no duplicate.
+    #[inline]
     pub(crate) fn on_received(&mut self, now: Instant, number: u64, ack_eliciting: bool, ecn: Ecn) {
         self.ranges.insert_one(number);
         if self.ranges.len() > MAX_ACK_RANGES {

@@ -25,6 +25,7 @@ impl Received {
     }
 
     /// Notes a packet that was opened. Returns false if it is a duplicate.
+    #[inline]
     pub(crate) fn insert(&mut self, now: Instant, number: u64) -> bool {
         if number < self.floor || !self.ranges.insert_one(number) {
             return false;

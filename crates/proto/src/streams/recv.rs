@@ -119,6 +119,7 @@ impl RecvHalf {
 
     /// Takes the data of a STREAM frame, which is a part of `payload`. `connection` is the window of all
     /// streams together.
+    #[inline]
     pub(super) fn on_stream(
         &mut self,
         frame: &Stream<'_>,
@@ -323,6 +324,7 @@ impl RecvHalf {
 
     /// Reads for the application; see [`super::RecvHandle::read`]. What ends the half is remembered by the
     /// caller: after `Ok(None)` and [`ReadError::Reset`] nobody needs it any more.
+    #[inline]
     pub(super) fn read(
         &mut self,
         max_len: usize,

@@ -277,6 +277,7 @@ impl SendHalf {
 
     /// Writes a STREAM frame of new data, at most `allowed` bytes. Returns its length, or `None` if the packet
     /// is full.
+    #[inline]
     pub(super) fn write_new(
         &mut self,
         id: StreamId,

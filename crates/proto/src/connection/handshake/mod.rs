@@ -190,6 +190,7 @@ impl HandshakeState {
     }
 
     /// An authentic packet came. Returns the peer's connection ID if this is its first packet.
+    #[inline]
     pub(super) fn on_authenticated(
         &mut self,
         space: SpaceId,

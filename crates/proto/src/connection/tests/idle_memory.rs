@@ -22,7 +22,7 @@ const MAX: [(&str, usize, i64); 17] = [
     ("versions", 80, 4),
     ("limits remembered", 72, 0),
     ("undecryptable packets", 32, 0),
-    ("paths", 32, 5_510),
+    ("paths", 32, 5_570),
     ("streams", 1_016, 1_040),
     ("datagrams", 240, 0),
     ("extensions", 520, 0),
@@ -33,7 +33,7 @@ const MAX: [(&str, usize, i64); 17] = [
 ];
 
 /// What all of it may be, in bytes.
-const TOTAL_MAX: usize = 11_620;
+const TOTAL_MAX: usize = 11_680;
 
 /// The bytes of a value itself, and those that it holds beyond.
 fn held<T>(value: T) -> (usize, i64) {

@@ -13,6 +13,7 @@ impl<T> PerPath<T> {
         self.0.iter().find(|entry| entry.0 == path).map(|entry| &entry.1)
     }
 
+    #[inline]
     pub(super) fn get_or_insert(&mut self, path: PathId, value: T) -> &mut T {
         let index = match self.0.first() {
             // Without multipath there is no other.
