@@ -270,6 +270,11 @@ impl Datagrams {
         self.unblock();
     }
 
+    /// How many were written into packets.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
     /// The length of the frame that is written next.
     pub(crate) fn next_frame_len(&self) -> Option<usize> {
         self.outgoing.first().map(|data| Datagram { data }.encoded_len())

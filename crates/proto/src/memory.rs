@@ -25,6 +25,7 @@ impl SharedMemory {
     }
 
     /// Bytes that connections have reserved.
+    #[inline]
     pub(crate) fn reserved(&self) -> u64 {
         self.reserved.load(Ordering::Relaxed)
     }
@@ -86,6 +87,7 @@ impl Reservation {
 
     /// What a connection with this window may let come: what it may hold of the first half of the memory. The other half is
     /// for what comes all the same, by credit from before. Alone it always has its window.
+    #[inline]
     pub(crate) fn limit_of_half(&self, window: u64) -> u64 {
         let half = (self.memory.bytes / 2).max(window);
         CONNECTION_FLOOR_BYTES + half.saturating_sub(self.memory.reserved()) + self.reserved

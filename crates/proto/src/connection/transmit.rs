@@ -235,15 +235,17 @@ impl Sender<'_> {
             }
             let size = self.datagram_size(slot).min(segments.size.unwrap_or(usize::MAX));
             let room = buffer.get_mut(segments.len..segments.len + size)?;
-            let unreliable = self.parts.datagrams.next_frame_len();
+            let datagrams = &*self.parts.datagrams;
+            let (first, sent) = (datagrams.next_frame_len(), datagrams.sent());
             let datagram = self.build_datagram(&Plan { slot, off_path: None, ecn }, room);
             if datagram.len == 0 {
                 return Some(Blocked::NothingToSend);
             }
             self.on_datagram_sent(&datagram);
-            // Unreliable datagrams are not cut: one that is no longer than the last leaves the same room unused.
-            let next = self.parts.datagrams.next_frame_len();
-            let fits = next.is_some_and(|next| unreliable.is_some_and(|last| next <= last));
+            // Unreliable datagrams are not cut: one that is no longer than the first of these leaves the same room unused.
+            let datagrams = &*self.parts.datagrams;
+            let fits = datagrams.sent() > sent
+                && datagrams.next_frame_len().is_some_and(|next| first.is_some_and(|first| next <= first));
             if !segments.add(datagram.len, size, fits) || is_probe {
                 return None;
             }

@@ -23,8 +23,9 @@ impl ReceiveBudget {
         Self { reservation: Reservation::new(memory) }
     }
 
-    /// How large the window of the connection may be now, which may grow to `window_max`. It never falls below what every connection may hold, so that a peer
-    /// whose data is read goes on.
+    /// How large the window of the connection may be now, which may grow to `window_max`. It never falls below what every
+    /// connection may hold, so that a peer whose data is read goes on.
+    #[inline]
     pub(super) fn window_limit(&self, window_max: u64) -> u64 {
         self.reservation.limit_of_half(window_max)
     }

@@ -102,9 +102,11 @@ impl RecvHalf {
     /// The same after something was read or dropped, which never takes more.
     #[inline]
     pub(super) fn recount_held(&mut self, budget: &mut ReceiveBudget) {
-        let held = self.assembler.held().min(self.counted);
-        budget.release(self.counted - held);
-        self.counted = held;
+        let held = self.assembler.held();
+        if held < self.counted {
+            budget.release(self.counted - held);
+            self.counted = held;
+        }
     }
 
     /// Bytes that the connection counts as held here.
