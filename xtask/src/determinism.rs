@@ -20,6 +20,12 @@ pub(crate) struct Options {
     /// The seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Use this program `fulmar` instead of building one in release mode.
+    #[arg(long, value_name = "FILE")]
+    fulmar: Option<PathBuf>,
+    /// Use this program `fulmar` with debug assertions instead of building one.
+    #[arg(long, value_name = "FILE")]
+    fulmar_debug: Option<PathBuf>,
 }
 
 /// The hashes of a process, by scenario; one for each time that it ran.
@@ -27,8 +33,8 @@ type Hashes = BTreeMap<String, Vec<String>>;
 
 /// Builds both programs, runs them and compares.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let release = programs::build_fulmar()?;
-    let debug = programs::build_fulmar_for_debugging()?;
+    let release = options.fulmar.clone().map_or_else(programs::build_fulmar, Ok)?;
+    let debug = options.fulmar_debug.clone().map_or_else(programs::build_fulmar_for_debugging, Ok)?;
     let mut names = lightest(&release)?;
     if names.len() < options.scenarios {
         return Err(format!("there are only {} scenarios", names.len()).into());

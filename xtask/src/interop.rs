@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// Only this network.
     #[arg(long)]
     network: Option<NetworkChoice>,
-    /// Only what takes little time, and only peers whose programs come from the registries of Rust and Go.
+    /// Only what takes little time.
     #[arg(long)]
     quick: bool,
     /// How many cases of the emulated network run at the same time.
@@ -281,10 +281,7 @@ fn run_emulated_case(
 fn emulated_strangers(options: &Options) -> Vec<emulated::Peer> {
     use emulated::Peer;
     if options.peers.is_empty() {
-        return match options.quick {
-            true => vec![Peer::Fulmar, Peer::Quinn, Peer::QuicGo],
-            false => Peer::value_variants().to_vec(),
-        };
+        return Peer::value_variants().to_vec();
     }
     options
         .peers

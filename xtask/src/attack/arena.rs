@@ -53,6 +53,8 @@ pub(super) struct Effort {
     /// Blows per second, where the row's own rate is not wanted.
     pub(super) rate: Option<u32>,
     pub(super) is_quick: bool,
+    /// Whether there are rounds in quiet to compare with.
+    pub(super) compares: bool,
 }
 
 /// What all rows need.
@@ -89,7 +91,7 @@ impl Arena {
         let service = row.service();
         let (server, address) = self.start(service)?;
         let profile = Profile::new(&self.certificates.authority, service.protocol())?;
-        let target = Target { address, profile: &profile, log: &self.dir.join("server.err") };
+        let target = Target { address, profile: &profile, log: &self.dir.join("server.out") };
         let mut round = Round { profile: &profile, address, service, rng: Rng::from_u64(1) };
         let mut attacker = row.attacker(&target)?;
         round.requests(WARM_UP)?;
@@ -102,7 +104,9 @@ impl Arena {
         let rate = self.effort.rate.or(row.rate());
         for _ in 0..self.effort.rounds {
             let idle = processor_time(&server)?;
-            outcome.quiet_p99_us.push(round.requests(self.effort.duration)?);
+            if self.effort.compares {
+                outcome.quiet_p99_us.push(round.requests(self.effort.duration)?);
+            }
             let quiet = processor_time(&server)?;
             let duration = self.effort.duration;
             let (p99, count) =

@@ -473,8 +473,8 @@ impl Attacker for Replays {
         let log = fs::read_to_string(&self.log)?;
         for number in 0..self.sent {
             let name = format!("early-{number:06}");
-            let is_request = |line: &&str| line.contains("request path=") && line.contains(&name);
-            match log.lines().filter(is_request).count() {
+            let request = format!("\"GET /{name} ");
+            match log.lines().filter(|line| line.contains(&request)).count() {
                 1 => {}
                 count => self.findings.push(format!("{name} was given to the application {count} times")),
             }

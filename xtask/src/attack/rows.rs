@@ -112,7 +112,7 @@ impl Service {
 pub(super) struct Target<'a> {
     pub(super) address: SocketAddr,
     pub(super) profile: &'a Profile,
-    /// The log of the server.
+    /// The server's line for each request.
     pub(super) log: &'a Path,
 }
 
@@ -126,7 +126,7 @@ impl Row {
             Self::Tickets => {
                 Service::Files(&["--retry", "never", "--sealed-tickets", "--token-keys", "keys"])
             }
-            Self::EarlyData => Service::Files(&["--retry", "never", "-v"]),
+            Self::EarlyData => Service::Files(&["--retry", "never"]),
             _ => Service::Perf,
         }
     }

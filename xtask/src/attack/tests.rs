@@ -25,7 +25,26 @@ fn whatever_is_beyond_a_limit_is_named() {
     let wrong = Outcome { complaints: vec!["wrong".to_owned()], ..outcome() };
     assert_eq!(wrong.judge(), ["wrong"]);
     let silent = Outcome { attacked_p99_us: vec![f64::INFINITY; 3], ..outcome() };
-    assert_eq!(silent.judge().len(), 1);
+    assert_eq!(silent.judge(), ["no request was answered"]);
+}
+
+#[test]
+fn a_row_that_is_known_to_be_heavy_has_no_other_fault() {
+    let heavy = Outcome { growth: GROWTH_MAX + 1, ..outcome() };
+    assert!(heavy.is_lost_by_memory_alone());
+    assert!(!outcome().is_lost_by_memory_alone());
+    let wrong = Outcome { complaints: vec!["wrong".to_owned()], ..heavy };
+    assert!(!wrong.is_lost_by_memory_alone());
+    assert!(!Outcome { growth: 0, ..wrong }.is_lost_by_memory_alone());
+}
+
+#[test]
+fn without_rounds_in_quiet_only_answers_count() {
+    let unquiet = |p99| Outcome { quiet_p99_us: Vec::new(), attacked_p99_us: vec![p99; 3], ..outcome() };
+    assert_eq!(unquiet(9_000_000.0).judge(), Vec::<String>::new());
+    assert_eq!(unquiet(f64::INFINITY).judge(), ["no request was answered"]);
+    let large = Outcome { growth: GROWTH_MAX + 1, ..unquiet(1.0) };
+    assert_eq!(large.judge(), ["the memory grew by 32 MiB"]);
 }
 
 #[test]

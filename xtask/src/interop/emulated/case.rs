@@ -69,7 +69,8 @@ pub(super) struct Script {
 
 impl Case {
     /// The cases that together take no more than a few seconds.
-    pub(crate) const QUICK: [Self; 4] = [Self::Handshake, Self::Retry, Self::Multiplexing, Self::Ipv6];
+    pub(crate) const QUICK: [Self; 6] =
+        [Self::Handshake, Self::Retry, Self::Multiplexing, Self::Ipv6, Self::Keyupdate, Self::V2];
 
     /// Whether the result is a figure rather than a verdict.
     pub(crate) fn is_measurement(self) -> bool {
