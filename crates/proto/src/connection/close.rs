@@ -7,6 +7,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCode, VarInt};
 
 use super::Connection;
+use super::lifecycle::State;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEventInner};
 use crate::log::{ConnectionState, LogEvent};
@@ -76,6 +77,7 @@ impl Connection {
         if self.lifecycle.is_open() {
             self.start_closing(now, CloseCode::Application(code), reason);
             self.outbox.end(&mut self.streams, ConnectionError::LocallyClosed);
+            self.let_go_if_over();
         }
     }
 
@@ -143,6 +145,17 @@ impl Connection {
         self.stop_components(now);
         self.outbox.end(&mut self.streams, reason);
         self.outbox.push_endpoint(EndpointEventInner::Drained);
+    }
+
+    /// Lets go of what only a connection needs that still says something. RFC 9000 §10.2: whoever ends connections as fast as
+    /// they can must not fill the memory with those that are remembered.
+    pub(super) fn let_go_if_over(&mut self) {
+        match self.lifecycle.state() {
+            State::Handshaking | State::Established => {}
+            // With its keys and numbers it still says that it is over.
+            State::Closing => self.handshake.tls.let_go(),
+            State::Draining | State::Drained => self.handshake.let_go(),
+        }
     }
 
     fn stop_components(&mut self, now: Instant) {

@@ -82,6 +82,11 @@ impl Connection {
             State::Closing => return self.answer_closed(&datagram),
             State::Draining | State::Drained => return,
         }
+        self.take(now, datagram, late);
+        self.let_go_if_over();
+    }
+
+    fn take(&mut self, now: Instant, datagram: Datagram, late: bool) {
         let len = datagram.payload.len();
         self.telemetry.stats.datagrams_received += 1;
         self.telemetry.stats.bytes_received += len as u64;

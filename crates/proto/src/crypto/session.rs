@@ -57,6 +57,8 @@ enum Tls {
     Running(Box<Running>),
     /// On a server that has said all it has to say. What a client could still say is nothing, so only what was agreed is kept.
     Finished(Box<Finished>),
+    /// The connection ended before anything was agreed.
+    Over,
 }
 
 struct Running {
@@ -237,10 +239,17 @@ impl Session {
         }
     }
 
+    /// The connection is over. A handshake that was not complete never will be, and TLS is let go.
+    pub(crate) fn let_go(&mut self) {
+        if self.is_handshaking() {
+            self.tls = Tls::Over;
+        }
+    }
+
     fn running(&self) -> Option<&Running> {
         match &self.tls {
             Tls::Running(running) => Some(running),
-            Tls::Finished(_) => None,
+            Tls::Finished(_) | Tls::Over => None,
         }
     }
 
@@ -315,6 +324,7 @@ impl Session {
         match &self.tls {
             Tls::Running(running) => running.is_resumed(),
             Tls::Finished(finished) => finished.is_resumed,
+            Tls::Over => false,
         }
     }
 
@@ -334,6 +344,7 @@ impl Session {
         match &self.tls {
             Tls::Running(running) => running.tls.alpn_protocol(),
             Tls::Finished(finished) => finished.alpn.as_deref(),
+            Tls::Over => None,
         }
     }
 
@@ -341,6 +352,7 @@ impl Session {
     pub(crate) fn server_name(&self) -> Option<&str> {
         match &self.tls {
             Tls::Finished(finished) => finished.server_name.as_deref(),
+            Tls::Over => None,
             Tls::Running(running) => match &running.tls {
                 quic::Connection::Client(_) => None,
                 quic::Connection::Server(tls) => tls.server_name(),
@@ -353,6 +365,7 @@ impl Session {
         match &self.tls {
             Tls::Running(running) => running.tls.peer_certificates(),
             Tls::Finished(finished) => finished.certificates.as_deref(),
+            Tls::Over => None,
         }
     }
 
@@ -361,6 +374,7 @@ impl Session {
         match &self.tls {
             Tls::Running(running) => running.suite(),
             Tls::Finished(finished) => Some(finished.suite),
+            Tls::Over => None,
         }
     }
 
@@ -369,6 +383,7 @@ impl Session {
         match &self.tls {
             Tls::Running(running) => running.key_exchange(),
             Tls::Finished(finished) => finished.key_exchange,
+            Tls::Over => None,
         }
     }
 
@@ -387,6 +402,7 @@ impl Session {
                 let exported = running.tls.export_keying_material(output, label, context);
                 exported.map(drop).map_err(|error| TlsError::from(&error))
             }
+            Tls::Over => Err(TlsError::Other("the handshake was never complete".to_owned())),
             Tls::Finished(_) if output.is_empty() => {
                 Err(TlsError::Other("keying material of no length".to_owned()))
             }

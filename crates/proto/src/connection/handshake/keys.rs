@@ -130,4 +130,14 @@ impl PacketKeys {
             SpaceId::Data(_) => false,
         }
     }
+
+    /// Discards those of a handshake. The last ones stay if it is complete: they tell how often they were changed.
+    pub(super) fn let_go(&mut self, complete: bool) {
+        self.initial.discard();
+        self.zero_rtt = None;
+        self.handshake = None;
+        if !complete {
+            self.one_rtt = None;
+        }
+    }
 }

@@ -290,6 +290,13 @@ impl HandshakeState {
         self.tls.stop();
         self.undecryptable.clear();
     }
+
+    /// The connection is over and says nothing any more: what it is remembered for needs no more than its IDs.
+    pub(super) fn let_go(&mut self) {
+        self.keys.let_go(self.is_complete());
+        self.tls.let_go();
+        self.spaces = HandshakeSpaces { initial: None, handshake: None };
+    }
 }
 
 /// Whether a packet carries early data.

@@ -400,6 +400,13 @@ impl TlsHandshake {
         self.deadline.cancel();
     }
 
+    /// Nothing of the handshake is sent or read any more.
+    pub(in crate::connection) fn let_go(&mut self) {
+        self.session.let_go();
+        self.streams = Default::default();
+        self.negotiation = None;
+    }
+
     // Frames.
 
     /// Whether there are handshake bytes to send at a level.
