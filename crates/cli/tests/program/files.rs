@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::run::{Finished, Server, content, finish, fulmar, interrupt};
+use crate::run::{Finished, Server, content, finish, fulmar, get_hq, interrupt};
 use crate::test_dir::TestDir;
 
 #[test]
@@ -144,15 +144,7 @@ fn keys_are_logged_on_both_sides() {
     fs::write(www.path().join("a"), "a file").expect("a file");
     let server = Server::serve(www.path(), &[]);
     let log = out.path().join("keys");
-    let mut command = fulmar(&[
-        "get",
-        "--hq",
-        "-q",
-        "--insecure",
-        "-o",
-        out.path().to_str().expect("a path"),
-        &server.url("/a"),
-    ]);
+    let mut command = get_hq(out.path(), &server.url("/a"));
     command.env("SSLKEYLOGFILE", &log);
     finish(command).succeeded();
     let keys = fs::read_to_string(log).expect("the log");

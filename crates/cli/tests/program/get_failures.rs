@@ -5,42 +5,14 @@ use std::net::UdpSocket;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::run::{Server, content, finish, fulmar};
-use crate::test_dir::TestDir;
-
-/// A served directory with `a` and `large` in it, and an empty one to fetch to.
-struct Scene {
-    www: TestDir,
-    out: TestDir,
-    server: Server,
-}
-
-impl Scene {
-    fn new(name: &str) -> Self {
-        let (www, out) = (TestDir::new(&format!("{name}-www")), TestDir::new(&format!("{name}-out")));
-        fs::write(www.path().join("a"), "a file").expect("a file");
-        fs::write(www.path().join("large"), content(3_000_000, 1)).expect("a file");
-        let server = Server::serve(www.path(), &[]);
-        Self { www, out, server }
-    }
-
-    fn get(&self, arguments: &[&str]) -> Command {
-        let mut command = fulmar(&["get", "--hq", "-o", self.out.path().to_str().expect("a path")]);
-        command.args(arguments);
-        command
-    }
-
-    #[track_caller]
-    fn nothing_was_written(&self) {
-        assert!(self.out.names().is_empty(), "{:?}", self.out.names());
-    }
-}
+use crate::run::{Server, finish, fulmar};
+use crate::scene::Scene;
 
 #[test]
 fn another_certificate_than_the_pinned_one_is_refused() {
     let scene = Scene::new("pin");
     let wrong = format!("sha256:{}", "0".repeat(64));
-    let finished = finish(scene.get(&["--pin", &wrong, &scene.server.url("/a")]));
+    let finished = finish(scene.get_hq(&["--pin", &wrong, &scene.server.url("/a")]));
     finished.failed(1, &["certificate", "refused", &scene.server.fingerprint]);
     scene.nothing_was_written();
 }
@@ -48,7 +20,7 @@ fn another_certificate_than_the_pinned_one_is_refused() {
 #[test]
 fn a_certificate_nobody_vouches_for_is_refused() {
     let scene = Scene::new("untrusted");
-    let finished = finish(scene.get(&[&scene.server.url("/a")]));
+    let finished = finish(scene.get_hq(&[&scene.server.url("/a")]));
     finished.failed(1, &["certificate"]);
     scene.nothing_was_written();
 }
@@ -67,7 +39,7 @@ fn files_outside_of_the_directory_are_not_served() {
         (format!("/{absolute}/x"), "refuses the request"),
         (format!("/{name}"), "no such file"),
     ] {
-        let finished = finish(scene.get(&["--insecure", "-q", &scene.server.url(&path)]));
+        let finished = finish(scene.get_hq(&["--insecure", "-q", &scene.server.url(&path)]));
         finished.failed(1, &[sentence]);
     }
     fs::remove_file(secret).expect("removed");
@@ -78,7 +50,7 @@ fn files_outside_of_the_directory_are_not_served() {
 fn the_files_that_exist_are_fetched_even_if_others_do_not() {
     let scene = Scene::new("missing");
     let [a, b, c] = ["/a", "/missing", "/gone"].map(|path| scene.server.url(path));
-    let finished = finish(scene.get(&["--insecure", "-q", &a, &b, &c]));
+    let finished = finish(scene.get_hq(&["--insecure", "-q", &a, &b, &c]));
     let stderr = finished.stderr();
     let sentences: Vec<&str> = stderr.lines().collect();
     assert_eq!(sentences.len(), 3, "one for each file and one for all: {stderr}");
@@ -96,7 +68,7 @@ fn a_dead_server_is_given_up() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let url = format!("https://{}/a", silent.local_addr().expect("an address"));
     let finished =
-        finish(scene.get(&["--insecure", "--handshake-timeout", "500ms", &url])).failed(1, &["no answer"]);
+        finish(scene.get_hq(&["--insecure", "--handshake-timeout", "500ms", &url])).failed(1, &["no answer"]);
     assert!(finished.took < Duration::from_secs(10), "{:?}", finished.took);
     scene.nothing_was_written();
 }
@@ -105,14 +77,15 @@ fn a_dead_server_is_given_up() {
 fn a_server_of_another_protocol_is_recognised() {
     let scene = Scene::new("alpn");
     let perf = Server::perf();
-    finish(scene.get(&["--insecure", &perf.url("/a")])).failed(1, &["protocol", "hq-interop"]);
+    finish(scene.get_hq(&["--insecure", &perf.url("/a")])).failed(1, &["protocol", "hq-interop"]);
     scene.nothing_was_written();
 }
 
 #[test]
 fn a_name_without_address_is_one_sentence() {
     let scene = Scene::new("dns");
-    finish(scene.get(&["--insecure", "https://no-such-host.invalid/a"])).failed(1, &["no-such-host.invalid"]);
+    finish(scene.get_hq(&["--insecure", "https://no-such-host.invalid/a"]))
+        .failed(1, &["no-such-host.invalid"]);
     scene.nothing_was_written();
 }
 
@@ -146,7 +119,7 @@ fn a_full_disk_leaves_nothing() {
 fn a_file_that_has_the_name_stays_when_the_new_one_fails() {
     let scene = Scene::new("keep");
     fs::write(scene.out.path().join("missing"), "old").expect("a file");
-    finish(scene.get(&["--insecure", &scene.server.url("/missing")])).failed(1, &["no such file"]);
+    finish(scene.get_hq(&["--insecure", &scene.server.url("/missing")])).failed(1, &["no such file"]);
     assert_eq!(scene.out.names(), ["missing"]);
     assert_eq!(fs::read(scene.out.path().join("missing")).expect("the file"), b"old");
 }
@@ -154,9 +127,10 @@ fn a_file_that_has_the_name_stays_when_the_new_one_fails() {
 #[test]
 fn wrong_usage_has_an_exit_code_of_its_own() {
     let scene = Scene::new("usage");
-    finish(scene.get(&["http://localhost/a"])).failed(2, &["https://"]);
-    finish(scene.get(&["https://localhost/"])).failed(2, &["names no file"]);
-    finish(scene.get(&["--ca", "/nonexistent.pem", "https://localhost/a"])).failed(1, &["/nonexistent.pem"]);
+    finish(scene.get_hq(&["http://localhost/a"])).failed(2, &["https://"]);
+    finish(scene.get_hq(&["https://localhost/"])).failed(2, &["names no file"]);
+    finish(scene.get_hq(&["--ca", "/nonexistent.pem", "https://localhost/a"]))
+        .failed(1, &["/nonexistent.pem"]);
     scene.nothing_was_written();
 }
 

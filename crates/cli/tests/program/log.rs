@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::run::{Server, finish, fulmar, interrupt};
+use crate::run::{Server, finish, fulmar, get_hq, interrupt};
 use crate::test_dir::TestDir;
 
 #[test]
@@ -52,15 +52,7 @@ fn logs_in_files_have_no_colours_and_show_the_life_of_connections() {
     command.env("RUST_LOG", "fulmar=debug");
     command.stderr(Stdio::from(fs::File::create(&log).expect("a file")));
     let server = Server::start(command);
-    let mut get = fulmar(&[
-        "get",
-        "--hq",
-        "-q",
-        "--insecure",
-        "-o",
-        out.path().to_str().expect("a path"),
-        &server.url("/a"),
-    ]);
+    let mut get = get_hq(out.path(), &server.url("/a"));
     get.env("RUST_LOG", "fulmar=debug");
     let client = finish(get).stderr();
     assert_eq!(server.interrupt(), Some(0));

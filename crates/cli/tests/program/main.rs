@@ -15,6 +15,7 @@ mod lab;
 mod log;
 mod perf;
 mod run;
+mod scene;
 mod stopping;
 mod stuck;
 #[path = "../../src/test_dir.rs"]

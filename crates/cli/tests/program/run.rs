@@ -24,6 +24,11 @@ pub(crate) fn fulmar(arguments: &[&str]) -> Command {
     command
 }
 
+/// `get` by HTTP/0.9 of one URL to a directory, without progress and without a look at the certificate.
+pub(crate) fn get_hq(out: &Path, url: &str) -> Command {
+    fulmar(&["get", "--hq", "-q", "--insecure", "-o", out.to_str().expect("a path"), url])
+}
+
 /// Runs a command to its end.
 pub(crate) fn finish(mut command: Command) -> Finished {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");

@@ -2,53 +2,21 @@
 
 use std::fs;
 use std::net::UdpSocket;
-use std::process::Command;
 use std::time::Duration;
 
-use crate::run::{Server, content, finish, fulmar};
-use crate::test_dir::TestDir;
+use crate::run::{content, finish, fulmar};
+use crate::scene::Scene;
 
-/// A server with two files, and a directory to fetch to.
-struct Scene {
-    www: TestDir,
-    out: TestDir,
-    server: Server,
-}
-
-impl Scene {
-    fn new(name: &str) -> Self {
-        let (www, out) = (TestDir::new(&format!("web-{name}-www")), TestDir::new(&format!("web-{name}-out")));
-        fs::write(www.path().join("a"), "a file").expect("a file");
-        fs::write(www.path().join("large"), content(3_000_000, 1)).expect("a file");
-        let server = Server::serve(www.path(), &[]);
-        Self { www, out, server }
-    }
-
-    fn out(&self) -> &str {
-        self.out.path().to_str().expect("a path")
-    }
-
-    fn url(&self, path: &str) -> String {
-        self.server.url(path)
-    }
-
-    fn get(&self, arguments: &[&str]) -> Command {
-        let mut command = fulmar(&["get", "--pin", &self.server.fingerprint]);
-        command.args(arguments);
-        command
-    }
-
-    /// The validator of a file.
-    fn etag(&self, path: &str) -> String {
-        let head = finish(self.get(&["-I", &self.url(path)])).succeeded().stdout();
-        let etag = head.lines().find_map(|line| line.strip_prefix("etag: "));
-        etag.unwrap_or_else(|| panic!("no etag: {head}")).to_owned()
-    }
+/// The validator of a file.
+fn etag(scene: &Scene, path: &str) -> String {
+    let head = finish(scene.get(&["-I", &scene.url(path)])).succeeded().stdout();
+    let etag = head.lines().find_map(|line| line.strip_prefix("etag: "));
+    etag.unwrap_or_else(|| panic!("no etag: {head}")).to_owned()
 }
 
 #[test]
 fn files_come_by_http3() {
-    let scene = Scene::new("files");
+    let scene = Scene::new("web-files");
     let arguments = ["--json", "-o", scene.out(), &scene.url("/a"), &scene.url("/large")];
     let objects = finish(scene.get(&arguments)).succeeded().objects();
     assert_eq!(scene.out.names(), ["a", "large"]);
@@ -68,7 +36,7 @@ fn files_come_by_http3() {
 
 #[test]
 fn a_file_of_ones_own_choice_or_standard_output_is_written_to() {
-    let scene = Scene::new("places");
+    let scene = Scene::new("web-places");
     let file = scene.out.path().join("b");
     finish(scene.get(&["-q", "-o", file.to_str().expect("a path"), &scene.url("/a")])).succeeded();
     assert_eq!(fs::read(&file).expect("the file"), b"a file");
@@ -80,7 +48,7 @@ fn a_file_of_ones_own_choice_or_standard_output_is_written_to() {
 
 #[test]
 fn what_the_server_refuses_leaves_nothing() {
-    let scene = Scene::new("refused");
+    let scene = Scene::new("web-refused");
     finish(scene.get(&["-o", scene.out(), &scene.url("/nothing")])).failed(22, &["/nothing", "404"]);
     let posted = finish(scene.get(&["-d", "a=b", "-o", scene.out(), &scene.url("/a")]));
     posted.failed(22, &["405"]);
@@ -89,7 +57,7 @@ fn what_the_server_refuses_leaves_nothing() {
 
 #[test]
 fn the_head_is_printed() {
-    let scene = Scene::new("head");
+    let scene = Scene::new("web-head");
     let head = finish(scene.get(&["-I", &scene.url("/large")])).succeeded().stdout();
     assert!(head.starts_with("HTTP/3.0 200 OK\n"), "{head}");
     assert!(head.contains("content-length: 3000000\n"), "{head}");
@@ -97,11 +65,11 @@ fn the_head_is_printed() {
 
 #[test]
 fn a_download_goes_on_where_it_was_cut() {
-    let scene = Scene::new("continue");
+    let scene = Scene::new("web-continue");
     let whole = content(3_000_000, 1);
     let part = scene.out.path().join("large.part");
     fs::write(&part, &whole[..1_000_000]).expect("a part");
-    fs::write(scene.out.path().join("large.part.of"), scene.etag("/large")).expect("its validator");
+    fs::write(scene.out.path().join("large.part.of"), etag(&scene, "/large")).expect("its validator");
     let arguments = ["-C", "-", "--json", "-o", scene.out(), &scene.url("/large")];
     let objects = finish(scene.get(&arguments)).succeeded().objects();
     assert_eq!((&objects[0]["resumed_at"], &objects[0]["bytes"]), (&1_000_000.into(), &2_000_000.into()));
@@ -112,7 +80,7 @@ fn a_download_goes_on_where_it_was_cut() {
 
 #[test]
 fn a_part_of_something_else_is_not_gone_on_with() {
-    let scene = Scene::new("changed");
+    let scene = Scene::new("web-changed");
     let part = scene.out.path().join("large.part");
     let beside = scene.out.path().join("large.part.of");
     for validator in [Some("\"another\""), None] {
@@ -127,7 +95,7 @@ fn a_part_of_something_else_is_not_gone_on_with() {
 
 #[test]
 fn a_part_stays_when_the_time_is_over() {
-    let scene = Scene::new("late");
+    let scene = Scene::new("web-late");
     let url = scene.url("/large");
     let arguments = ["-C", "-", "--limit-rate", "500kB", "--max-time", "2s", "-o", scene.out(), &url];
     finish(scene.get(&arguments)).failed(28, &["2.00 s", "--max-time"]);
@@ -142,7 +110,7 @@ fn a_part_stays_when_the_time_is_over() {
 
 #[test]
 fn without_a_wish_to_go_on_nothing_stays() {
-    let scene = Scene::new("nothing");
+    let scene = Scene::new("web-nothing");
     let arguments = ["--limit-rate", "200kB", "--max-time", "1s", "-o", scene.out(), &scene.url("/large")];
     finish(scene.get(&arguments)).failed(28, &["--max-time"]);
     assert!(scene.out.names().is_empty(), "{:?}", scene.out.names());
@@ -150,7 +118,7 @@ fn without_a_wish_to_go_on_nothing_stays() {
 
 #[test]
 fn a_rate_is_kept() {
-    let scene = Scene::new("rate");
+    let scene = Scene::new("web-rate");
     let arguments = ["-q", "--limit-rate", "2MB", "-o", scene.out(), &scene.url("/large")];
     let finished = finish(scene.get(&arguments)).succeeded();
     assert!(finished.took >= Duration::from_millis(1_400), "{:?}", finished.took);
@@ -158,7 +126,7 @@ fn a_rate_is_kept() {
 
 #[test]
 fn a_server_that_is_not_there_has_an_exit_code() {
-    let scene = Scene::new("absent");
+    let scene = Scene::new("web-absent");
     // A port that nobody listens on, by UDP or TCP.
     let port = UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address").port();
     let url = format!("https://127.0.0.1:{port}/a");
@@ -171,7 +139,7 @@ fn a_server_that_is_not_there_has_an_exit_code() {
 
 #[test]
 fn a_refused_certificate_has_an_exit_code() {
-    let scene = Scene::new("certificate");
+    let scene = Scene::new("web-certificate");
     let wrong = format!("sha256:{}", "0".repeat(64));
     let mut command = fulmar(&["get", "--pin", &wrong, "-o", scene.out(), &scene.url("/a")]);
     finish(command).failed(60, &["certificate", "refused", &scene.server.fingerprint]);
@@ -182,7 +150,7 @@ fn a_refused_certificate_has_an_exit_code() {
 
 #[test]
 fn a_retry_does_not_repeat_what_cannot_pass() {
-    let scene = Scene::new("retry");
+    let scene = Scene::new("web-retry");
     let arguments = ["--retry", "3", "-o", scene.out(), &scene.url("/nothing")];
     let finished = finish(scene.get(&arguments)).failed(22, &["404"]);
     assert!(finished.took < Duration::from_secs(5), "{:?}", finished.took);

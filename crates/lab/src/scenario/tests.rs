@@ -10,7 +10,8 @@ rate_mbps = 2.5
 download_bytes = 20_000
 "#;
 
-fn complaint(text: &str) -> String {
+/// Why a file cannot be read.
+pub(super) fn complaint(text: &str) -> String {
     Scenario::parse("file.toml", text).unwrap_err().to_string()
 }
 

@@ -1,4 +1,5 @@
 use crate::scenario::Scenario;
+use crate::scenario::tests::complaint;
 
 const SCENARIO: &str = r#"title = "Two links"
 [[path]]
@@ -13,10 +14,6 @@ set = { loss = "everything" }
 [[connection]]
 download_bytes = 100_000
 "#;
-
-fn complaint(text: &str) -> String {
-    Scenario::parse("file.toml", text).unwrap_err().to_string()
-}
 
 #[test]
 fn paths_that_make_no_sense_are_refused() {
