@@ -29,7 +29,7 @@ const INSTRUCTIONS: &str = "instructions";
 #[derive(clap::Args)]
 #[command(after_help = "\
 Workloads: download, upload, streams, long, jumbo, chacha, requests, latency, frames, handshakes, datagrams, memory, controllers,
-runtimes, in-process. A word stands for all cases that begin with it, such as `requests-100`; none stands for all of them.
+runtimes, workers, in-process. A word stands for all cases that begin with it, such as `requests-100`; none stands for all of them.
 
 `cargo xtask bench instructions` counts instructions under callgrind instead, and bytes of memory, which are the same on every run.
 With `--check` it fails if a count is more than 3 % above that of benches/instructions.json; without, it writes that file.")]

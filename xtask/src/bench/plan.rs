@@ -7,8 +7,6 @@ use super::results::Figures;
 /// All stacks, in the order in which they take turns.
 pub(crate) const STACKS: [Stack; 6] =
     [Stack::Limit, Stack::Fulmar, Stack::Quinn, Stack::S2n, Stack::QuicGo, Stack::Tcp];
-/// Workers of the servers. A list, so that another number is a line here once endpoints can have several.
-const WORKERS: [u32; 1] = [1];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Stack {
@@ -94,15 +92,7 @@ pub(crate) struct Case {
 impl Case {
     fn new(group: &'static str, name: &str, unit: Unit, runs: u32, load: &str) -> Self {
         let name = if name.is_empty() { group.to_owned() } else { format!("{group}-{name}") };
-        Self {
-            group,
-            name,
-            unit,
-            runs,
-            stacks: STACKS.to_vec(),
-            transport: vec!["--workers".to_owned(), WORKERS[0].to_string()],
-            load: words(load),
-        }
+        Self { group, name, unit, runs, stacks: STACKS.to_vec(), transport: Vec::new(), load: words(load) }
     }
 
     fn with(mut self, transport: &str) -> Self {
@@ -251,6 +241,13 @@ fn variants(sizes: &Sizes) -> Vec<Case> {
                 ]));
             }
         }
+    }
+    // Two workers share the server's core: what they gain with two cores is not seen here, but what they cost.
+    for (name, shape) in [("requests", "--connections 16 --concurrent 100"), ("latency", "--connections 16")]
+    {
+        let load = format!("--workload requests --count {} {shape}", sizes.requests);
+        let case = Case::new("workers", &format!("{name}-2"), Unit::Rate, sizes.runs.min(3), &load);
+        cases.push(case.with("--runtime multi --workers 2").only(&[Fulmar]));
     }
     // The harness of its own takes both cores' programs in turn and says for which core it ran.
     cases.push(Case::new("in-process", "", Unit::Bulk, sizes.runs, "").only(&[Fulmar, Quinn]));

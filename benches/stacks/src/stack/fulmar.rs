@@ -28,16 +28,14 @@ impl Stack for Fulmar {
     type Dialer = FulmarDialer;
 
     fn listen(transport: &Transport) -> Result<Endpoint> {
-        if transport.workers != 1 {
-            return Err(Failure::Unsupported("an endpoint has one worker"));
-        }
         let tls = tls::server(aws_lc_rs::default_provider(), transport)?;
         let config = ServerConfig::new(Arc::new(tls))
             .with_transport(configure(transport))
             .map_err(Failure::at("the configuration"))?
             .with_stored_sessions(SESSIONS_MAX)
             .with_early_data(true);
-        Ok(Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into())?)
+        let endpoint = Endpoint::builder().server_config(config).workers(transport.workers as usize);
+        Ok(endpoint.bind((Ipv4Addr::LOCALHOST, 0).into())?)
     }
 
     fn dialer(transport: &Transport, server: SocketAddr) -> Result<FulmarDialer> {
