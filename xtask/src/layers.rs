@@ -1,8 +1,10 @@
-//! `cargo xtask layers`: which crate and which module may use which, and where unsafe code is forbidden.
+//! `cargo xtask layers`: which crate and which module may use which, where unsafe code is forbidden, and whether
+//! ARCHITECTURE.md names files that are there.
 //!
 //! The table of crates is that of ARCHITECTURE.md: users of a crate stand below it, nothing imports upward. The tables of
 //! modules are in `layers/modules.rs`.
 
+mod document;
 mod modules;
 mod source;
 
@@ -54,6 +56,7 @@ pub(crate) fn run() -> Result<()> {
     }
     let (modules, breaches_within) = modules::breaches()?;
     breaches.extend(breaches_within);
+    breaches.extend(document::breaches()?);
     if breaches.is_empty() {
         println!("{} crates and {modules} modules keep their layers", packages.len());
         return Ok(());

@@ -69,7 +69,7 @@ enum Task {
     /// One end of a TCP connection that competes in an interop case.
     #[command(hide = true)]
     Load(interop::LoadOptions),
-    /// Check which crate may use which, and where unsafe code is forbidden.
+    /// Check which crate may use which, where unsafe code is forbidden, and that ARCHITECTURE.md names files that are there.
     Layers,
 }
 
