@@ -68,8 +68,15 @@ const CLIENTS: u8 = 50;
 /// What may be left of each beside the connection itself, in bytes: its path with its controller, and its place in tables.
 const LEFT_MAX: i64 = 8 << 10;
 
-/// What the clients send before they hear anything, and what they send to give up.
-fn clients() -> Vec<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+/// The datagrams that a client sends.
+struct Client {
+    /// Before it hears anything.
+    hello: Vec<Vec<u8>>,
+    /// When it gives up.
+    goodbye: Vec<Vec<u8>>,
+}
+
+fn clients() -> Vec<Client> {
     (0..CLIENTS)
         .map(|seed| {
             let mut pair = Setup { seed, ..Setup::default() }.dial();
@@ -79,7 +86,7 @@ fn clients() -> Vec<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
             let now = pair.now;
             pair.client.conn().close(now, 0_u32.into(), Bytes::new());
             pair.run_for(Duration::from_millis(1));
-            (hello, std::mem::take(&mut pair.client.sent))
+            Client { hello, goodbye: std::mem::take(&mut pair.client.sent) }
         })
         .collect()
 }
@@ -89,13 +96,13 @@ fn a_client_that_gives_up_leaves_little_until_it_is_forgotten() {
     let mut server = Server::new();
     let clients = clients();
     let begun = allocation_counter::measure(|| {
-        for (port, (hello, _)) in (0..).zip(&clients) {
-            hello.iter().for_each(|datagram| server.receive(datagram, port));
+        for (port, client) in (0..).zip(&clients) {
+            client.hello.iter().for_each(|datagram| server.receive(datagram, port));
         }
     });
     let given_up = allocation_counter::measure(|| {
-        for (port, (_, goodbye)) in (0..).zip(&clients) {
-            goodbye.iter().for_each(|datagram| server.receive(datagram, port));
+        for (port, client) in (0..).zip(&clients) {
+            client.goodbye.iter().for_each(|datagram| server.receive(datagram, port));
         }
     });
     // They are remembered for late packets (RFC 9000 §10.2.2), but without TLS, keys, messages and records of packets.
