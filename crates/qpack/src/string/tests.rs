@@ -21,6 +21,21 @@ fn a_string_that_is_too_long_is_refused_before_it_has_come() {
     assert!(matches!(read(&[0x80 | 41]), Err(ReadError::Invalid(_))));
 }
 
+#[test]
+fn a_string_is_appended_to_what_is_there_and_fits_the_room_that_was_told() {
+    for text in [&b"www.example.com"[..], b"&&&"] {
+        let mut written = Vec::new();
+        write(&mut written, 0, 7, text);
+        let literal = Literal::read(&mut &written[..], 7, 100).unwrap();
+        assert!((text.len()..=2 * written.len()).contains(&literal.room()), "{}", literal.room());
+        let (mut vec, mut bytes) = (b"before ".to_vec(), bytes::BytesMut::from(&b"before "[..]));
+        literal.append_to(&mut vec).unwrap();
+        literal.append_to(&mut bytes).unwrap();
+        let expected = [b"before ", text].concat();
+        assert_eq!((&vec, &bytes[..]), (&expected, &expected[..]));
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read(bytes: Vec<u8>, prefix_bits in 3..=7u32, tail: Vec<u8>) {
