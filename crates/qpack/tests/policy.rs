@@ -135,3 +135,50 @@ fn a_table_smaller_than_an_entry_is_not_used() {
         assert_eq!(pair.send(&[agent()]).1, 0);
     }
 }
+
+/// Requests as a browser makes them: most fields are those of the request before, some return now and then, some never do.
+fn request(n: usize) -> Vec<Field> {
+    let mut fields = vec![
+        Field::new(":method", "GET"),
+        Field::new(":scheme", "https"),
+        Field::new(":authority", "www.example.com"),
+        Field::new(":path", format!("/pages/{}/{n}", n % 3)),
+        agent(),
+        Field::new("accept", if n % 4 == 0 { "text/html,application/xhtml+xml" } else { "image/webp" }),
+        Field::new("x-request-number", format!("{}", n * 7_919)),
+        Field::new("referer", format!("https://www.example.com/{}", n / 10)),
+    ];
+    if n % 5 == 0 {
+        fields.push(other(n / 15));
+    }
+    if n % 7 == 3 {
+        fields.push(Field::new(format!("x-sometimes-{}", n % 2), "a value with a name that is rarely there"));
+    }
+    fields
+}
+
+#[test]
+fn a_hundred_requests_take_no_more_bytes_than_they_did() {
+    // Capacity, streams that may be blocked, how many sections go between acknowledgements, and the bytes of both streams.
+    for (capacity, blocked_streams, every, most) in [
+        (4_096, 100, 1, 3_216),
+        (4_096, 100, 10, 3_216),
+        (4_096, 0, 1, 4_031),
+        (400, 100, 1, 5_707),
+        (400, 100, 7, 5_919),
+        (400, 0, 3, 6_417),
+        (200, 3, 2, 8_679),
+    ] {
+        let mut pair = Pair::new(capacity, blocked_streams);
+        let mut total = 0;
+        for n in 0..100 {
+            let (section, instructions) = pair.send(&request(n));
+            total += section + instructions;
+            if n % every == 0 {
+                pair.acknowledge();
+            }
+        }
+        let settings = (capacity, blocked_streams, every);
+        assert!(total <= most, "{total} bytes instead of {most} with {settings:?}");
+    }
+}
