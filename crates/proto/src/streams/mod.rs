@@ -82,7 +82,7 @@ pub struct Streams {
     budget: SendBudget,
     receive_budget: ReceiveBudget,
     /// How many streams have sent their last byte.
-    ends_sent: u64,
+    ends_sent: u32,
     /// Streams with frames other than STREAM to write.
     control: VecDeque<StreamId>,
     /// Streams with data to send again, or only their end to send: neither needs credit.
@@ -215,9 +215,9 @@ impl Streams {
         self.stats
     }
 
-    /// How many streams have sent their last byte, so far.
+    /// How many streams have sent their last byte so far, to see whether one did: it begins anew after the largest number.
     #[inline]
-    pub(crate) fn ends_sent(&self) -> u64 {
+    pub(crate) fn ends_sent(&self) -> u32 {
         self.ends_sent
     }
 
