@@ -144,11 +144,14 @@ fn request(n: usize) -> Vec<Field> {
         Field::new(":authority", "www.example.com"),
         Field::new(":path", format!("/pages/{}/{n}", n % 3)),
         agent(),
-        Field::new("accept", if n % 4 == 0 { "text/html,application/xhtml+xml" } else { "image/webp" }),
+        Field::new(
+            "accept",
+            if n.is_multiple_of(4) { "text/html,application/xhtml+xml" } else { "image/webp" },
+        ),
         Field::new("x-request-number", format!("{}", n * 7_919)),
         Field::new("referer", format!("https://www.example.com/{}", n / 10)),
     ];
-    if n % 5 == 0 {
+    if n.is_multiple_of(5) {
         fields.push(other(n / 15));
     }
     if n % 7 == 3 {
@@ -174,7 +177,7 @@ fn a_hundred_requests_take_no_more_bytes_than_they_did() {
         for n in 0..100 {
             let (section, instructions) = pair.send(&request(n));
             total += section + instructions;
-            if n % every == 0 {
+            if n.is_multiple_of(every) {
                 pair.acknowledge();
             }
         }
