@@ -12,8 +12,8 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, Ecn, Endpoint, EndpointConfig,
-    FourTuple, Route, ServerConfig, Side, TimerReason, Transmit, TransmitBatch,
+    AddressPairs, ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, Ecn, Endpoint,
+    EndpointConfig, FourTuple, Route, ServerConfig, Side, TimerReason, Transmit, TransmitBatch,
 };
 use fulmar_sim::{Distribution, NodeId, Packet, World};
 
@@ -57,6 +57,8 @@ pub struct Host {
     remembers_paths: bool,
     /// Whether applications begin before the handshake is complete, where they can.
     early_data: bool,
+    /// The pairs of addresses over which its connections keep paths open.
+    pairs: Vec<FourTuple>,
 }
 
 /// Where a host sends its packets.
@@ -110,12 +112,18 @@ impl Host {
             closed: BTreeSet::new(),
             remembers_paths: false,
             early_data: false,
+            pairs: Vec::new(),
         }
     }
 
     /// Applications begin as early as they can.
     pub(crate) fn early_data(self, early_data: bool) -> Self {
         Self { early_data, ..self }
+    }
+
+    /// Its connections have a path over each of these pairs of addresses, as far as both ends allow.
+    pub(crate) fn pairs(self, pairs: Vec<FourTuple>) -> Self {
+        Self { pairs, ..self }
     }
 
     pub(crate) fn remember_paths(self, remembers_paths: bool) -> Self {
@@ -234,6 +242,7 @@ impl Host {
             handle,
             connection,
             application,
+            manager: AddressPairs::new(self.pairs.iter().copied()),
             amplification: self.side.is_server().then(Amplification::default),
             flight: Flight::default(),
             peaks: Peaks::default(),
@@ -330,6 +339,7 @@ impl Host {
         }
         for ring in 0.. {
             session.application.run(outbox.now, &mut session.connection)?;
+            session.manage_paths(outbox.now);
             session.transmit(self.address, &mut self.batch, outbox)?;
             // Sending may have ended the connection.
             session.application.run(outbox.now, &mut session.connection)?;

@@ -19,6 +19,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | `endpoint` | the tables from connection IDs to connections; answers that need no connection |
+//! | `path_manager` | who opens the paths of a client |
 //! | `connection` | a connection and how its components meet: the lists `dispatch`, `write_order`, `delivery` |
 //! | `path` | paths and tuples: connection IDs, addresses, ECN, datagram size |
 //! | `events` | what the core tells the application and the endpoint |
@@ -60,6 +61,7 @@ pub mod log;
 mod memory;
 mod packet;
 mod path;
+mod path_manager;
 mod reliable;
 mod rtt;
 mod sessions;
@@ -98,6 +100,7 @@ pub use fulmar_wire::{
     TimeStamps, TransportErrorCode, TransportParameters, VarInt, Version,
 };
 pub use ids::{SpaceId, TupleId};
+pub use path_manager::{AddressPairs, PathManager};
 pub use rtt::{INITIAL_RTT, Rtt, TimerStyle, UnknownTimerStyle};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{

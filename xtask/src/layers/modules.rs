@@ -86,6 +86,7 @@ const PROTO: ModuleLayers = ModuleLayers {
                 "tokens",
             ],
         ),
+        ("path_manager", &["connection", "datagram", "events"]),
         (
             "endpoint",
             &[

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{Connection, ConnectionHandle, ConnectionStats, Side, Transmit, TransmitBatch};
+use fulmar_proto::{
+    AddressPairs, Connection, ConnectionHandle, ConnectionStats, PathManager, Side, Transmit, TransmitBatch,
+};
 use fulmar_sim::Distribution;
 
 use super::Outbox;
@@ -26,6 +28,7 @@ pub struct Session {
     pub(super) handle: ConnectionHandle,
     pub(super) connection: Connection,
     pub(super) application: Application,
+    pub(super) manager: AddressPairs,
     pub(super) amplification: Option<Amplification>,
     pub(super) flight: Flight,
     pub(super) peaks: Peaks,
@@ -95,7 +98,16 @@ impl Session {
 
     pub(super) fn next_wake(&self) -> Option<Instant> {
         let timer = self.connection.poll_timeout().map(|(at, _)| at);
-        timer.into_iter().chain(self.application.next_wake()).min()
+        let others = [self.application.next_wake(), self.manager.next_timeout()];
+        timer.into_iter().chain(others.into_iter().flatten()).min()
+    }
+
+    /// Opens the paths that are wanted, after the application has taken the events.
+    pub(super) fn manage_paths(&mut self, now: Instant) {
+        for event in self.application.take_path_events() {
+            self.manager.on_event(now, &event);
+        }
+        self.manager.manage(now, &mut self.connection);
     }
 
     pub(super) fn note_received(&mut self, payload: &[u8], cid_len: usize) {

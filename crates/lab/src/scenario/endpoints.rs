@@ -34,6 +34,8 @@ pub(crate) struct EndpointSpec {
     fec_code: Option<FecCodeSpec>,
     fec_overhead_max: Option<Probability>,
     fec_window: Option<u16>,
+    multipath: Option<bool>,
+    paths_max: Option<u32>,
 }
 
 /// Whether there is forward erasure correction, and in which mode.
@@ -101,6 +103,14 @@ impl EndpointSpec {
             Some(FecSpec::Off) => config.fec = None,
             Some(FecSpec::Mode(mode)) => config.fec.get_or_insert_default().mode = mode,
             None => {}
+        }
+        match self.multipath {
+            Some(false) => config.multipath = None,
+            Some(true) => config.multipath = Some(config.multipath.unwrap_or_default()),
+            None => {}
+        }
+        if let Some(multipath) = &mut config.multipath {
+            set(&mut multipath.paths_max, self.paths_max);
         }
         // Without erasure correction its details mean nothing.
         if let Some(fec) = &mut config.fec {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fulmar_base::Instant;
-use fulmar_proto::{Side, TransportConfig};
+use fulmar_proto::{MultipathConfig, Side, TransportConfig};
 use thiserror::Error;
 
 use super::connection::ConnectionSpec;
@@ -207,6 +207,12 @@ impl Scenario {
 
     fn configuration(&self, own: super::EndpointSpec) -> TransportConfig {
         let mut config = TransportConfig::default();
+        // With a path or none there is nothing to choose from.
+        let paths = self.paths().count();
+        config.multipath = (paths > 1).then(|| {
+            let default = MultipathConfig::default();
+            MultipathConfig { paths_max: default.paths_max.max(paths as u32), ..default }
+        });
         self.file.endpoints.apply(&mut config);
         own.apply(&mut config);
         config
