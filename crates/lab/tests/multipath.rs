@@ -40,3 +40,28 @@ fn an_end_allows_no_more_paths_than_its_setting_says() {
     let bytes = bytes_down(&["server.paths_max=1"]);
     assert!(bytes[0] > 5_000_000 && bytes[1] == 0, "{bytes:?}");
 }
+
+#[test]
+fn the_handshake_completes_over_the_second_link_when_the_first_is_dead() {
+    for settings in [&[][..], &["server.multipath=false"][..]] {
+        let dead = ["path.A.link.loss=everything"];
+        let scenario = Scenario::parse("two", TWO).unwrap();
+        let scenario = scenario.with_settings(dead.iter().chain(settings).copied()).unwrap();
+        let figures = scenario.run(None, 1).unwrap();
+        let handshake = figures.more.handshake_s.unwrap();
+        // The second attempt begins after 250 ms, and takes a round trip.
+        assert!((0.27..0.35).contains(&handshake), "{handshake}");
+    }
+}
+
+#[test]
+fn the_quicker_of_two_attempts_stays_and_the_other_is_closed() {
+    let scenario = Scenario::parse("two", TWO).unwrap();
+    let slow = ["path.A.link.delay_ms=400", "connection.0.download_bytes=100_000"];
+    let scenario = scenario.with_settings(slow).unwrap();
+    let report = scenario.lab(scenario.default_controller().unwrap(), 1).unwrap().run().unwrap();
+    let handshake = report.connections[0].client.handshake.unwrap().as_secs_f64();
+    assert!((0.27..0.35).contains(&handshake), "{handshake}");
+    // The server has heard of both.
+    assert_eq!((report.connections.len(), report.server_sessions), (1, 2));
+}

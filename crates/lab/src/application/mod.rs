@@ -246,11 +246,8 @@ impl Application {
     }
 
     fn on_connected(&mut self, now: Instant, connection: &mut Connection) -> Result<(), String> {
-        let mut key = [0; 8];
-        connection
-            .export_keying_material(&mut key, EXPORTER_LABEL, None)
-            .map_err(|error| format!("no keying material although connected: {error}"))?;
-        if self.key.replace(u64::from_be_bytes(key)).is_some() {
+        let key = key_of(connection).ok_or("no keying material although connected")?;
+        if self.key.replace(key).is_some() {
             return Err("connected twice".to_owned());
         }
         self.plan(now, Task::Open);
@@ -415,6 +412,13 @@ impl Application {
     fn sending_mut(&mut self, id: StreamId) -> Result<&mut Sending, String> {
         self.sending.get_mut(&id).ok_or_else(|| format!("an event for stream {id}, on which nothing is sent"))
     }
+}
+
+/// The key of a connection whose handshake is complete.
+pub(crate) fn key_of(connection: &Connection) -> Option<u64> {
+    let mut key = [0; 8];
+    connection.export_keying_material(&mut key, EXPORTER_LABEL, None).ok()?;
+    Some(u64::from_be_bytes(key))
 }
 
 /// How long the application rests now, if it does.

@@ -10,11 +10,12 @@ use fulmar_proto::{
 use fulmar_sim::Distribution;
 
 use super::Outbox;
+use super::race::{Race, Rival};
 use crate::Application;
 use crate::checkers::{Amplification, Flight};
 
 /// Trains that a connection may send at one instant. The largest windows of the lab have fewer.
-const TRAINS_MAX: u32 = 20_000;
+pub(super) const TRAINS_MAX: u32 = 20_000;
 
 /// Datagrams smaller than this do not make a train of more than [`SMALL_SEGMENTS_MAX`]: what they carry fits a
 /// larger one.
@@ -34,6 +35,11 @@ pub struct Session {
     pub(super) peaks: Peaks,
     pub(super) rtts: Distribution,
     pub(super) started: Instant,
+    /// When the attempt began that the connection is.
+    pub(super) attempted: Instant,
+    /// Attempts over other paths, as long as none has succeeded.
+    pub(super) race: Option<Race>,
+    pub(super) rivals: Vec<Rival>,
     pub(super) wake: Option<Instant>,
 }
 
@@ -82,6 +88,12 @@ impl Session {
         self.started
     }
 
+    /// How long the handshake took since the first attempt to connect, once it is complete.
+    pub fn handshake_duration(&self) -> Option<Duration> {
+        let duration = self.connection.stats().handshake_duration?;
+        Some(self.attempted.saturating_since(self.started) + duration)
+    }
+
     /// Whether the workload is done, and the connection remembers no stream and no data.
     pub fn is_settled(&self) -> bool {
         let (streams, bytes) = (self.connection.open_streams(), self.connection.send_buffered());
@@ -98,7 +110,7 @@ impl Session {
 
     pub(super) fn next_wake(&self) -> Option<Instant> {
         let timer = self.connection.poll_timeout().map(|(at, _)| at);
-        let others = [self.application.next_wake(), self.manager.next_timeout()];
+        let others = [self.application.next_wake(), self.manager.next_timeout(), self.race_timeout()];
         timer.into_iter().chain(others.into_iter().flatten()).min()
     }
 
@@ -141,32 +153,32 @@ impl Session {
             if stats.rtt_min.is_some() {
                 self.rtts.note(stats.rtt_latest);
             }
-            self.send_train(&transmit, batch.bytes(), from, outbox)?;
+            send_train(self.connection.side(), &transmit, batch.bytes(), from, outbox)?;
         }
         Ok(())
     }
+}
 
-    fn send_train(
-        &self,
-        transmit: &Transmit,
-        bytes: &[u8],
-        from: SocketAddr,
-        outbox: &mut Outbox<'_>,
-    ) -> Result<(), String> {
-        let segment = transmit.segment_size.unwrap_or(transmit.len);
-        if transmit.len == 0 || transmit.len != bytes.len() || segment == 0 {
-            return Err(format!("{transmit:?} does not describe a batch of {} bytes", bytes.len()));
-        }
-        if segment < SMALL_SEGMENT && bytes.len() > segment * SMALL_SEGMENTS_MAX {
-            return Err(format!("a train of {} bytes in datagrams of {segment}", bytes.len()));
-        }
-        let from = SocketAddr::new(transmit.addrs.local_ip.unwrap_or(from.ip()), from.port());
-        for datagram in bytes.chunks(segment) {
-            check_initial_size(self.connection.side(), datagram)?;
-            outbox.send(from, transmit.addrs.remote, transmit.ecn, datagram);
-        }
-        Ok(())
+pub(super) fn send_train(
+    side: Side,
+    transmit: &Transmit,
+    bytes: &[u8],
+    from: SocketAddr,
+    outbox: &mut Outbox<'_>,
+) -> Result<(), String> {
+    let segment = transmit.segment_size.unwrap_or(transmit.len);
+    if transmit.len == 0 || transmit.len != bytes.len() || segment == 0 {
+        return Err(format!("{transmit:?} does not describe a batch of {} bytes", bytes.len()));
     }
+    if segment < SMALL_SEGMENT && bytes.len() > segment * SMALL_SEGMENTS_MAX {
+        return Err(format!("a train of {} bytes in datagrams of {segment}", bytes.len()));
+    }
+    let from = SocketAddr::new(transmit.addrs.local_ip.unwrap_or(from.ip()), from.port());
+    for datagram in bytes.chunks(segment) {
+        check_initial_size(side, datagram)?;
+        outbox.send(from, transmit.addrs.remote, transmit.ecn, datagram);
+    }
+    Ok(())
 }
 
 /// A client pads each datagram with an Initial packet (RFC 9000 §14.1).

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use fulmar_base::{Instant, Rng};
+use fulmar_proto::MultipathConfig;
 use fulmar_sim::{Change, LinkConfig, Loss, Scheduled};
 
 use super::scenario::{self, Dice, MTU};
@@ -25,6 +26,10 @@ pub(super) fn draw(seed: u64) -> Lab {
     let mut lab = scenario::draw(dice.0.u64());
     (lab.seed, lab.nat) = (seed, None);
     lab.shifts.clear();
+    for end in [&mut lab.client, &mut lab.server] {
+        let paths_max = dice.between(1, PATHS_MAX) as u32;
+        end.multipath = dice.0.chance(0.95).then_some(MultipathConfig { paths_max, ..Default::default() });
+    }
     let mtu_min = usize::from(lab.client.initial_mtu.max(lab.server.initial_mtu));
     let paths = dice.between(1, PATHS_MAX);
     let first = (lab.up.clone(), lab.down.clone());
