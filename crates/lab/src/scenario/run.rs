@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fulmar_base::Instant;
-use fulmar_proto::{MultipathConfig, Side, TransportConfig};
+use fulmar_proto::{Side, TransportConfig};
 use thiserror::Error;
 
 use super::connection::ConnectionSpec;
@@ -209,10 +209,10 @@ impl Scenario {
         let mut config = TransportConfig::default();
         // With a path or none there is nothing to choose from.
         let paths = self.paths().count();
-        config.multipath = (paths > 1).then(|| {
-            let default = MultipathConfig::default();
-            MultipathConfig { paths_max: default.paths_max.max(paths as u32), ..default }
-        });
+        if paths > 1 {
+            let multipath = config.multipath.get_or_insert_default();
+            multipath.paths_max = multipath.paths_max.max(paths as u32);
+        }
         self.file.endpoints.apply(&mut config);
         own.apply(&mut config);
         config

@@ -3,7 +3,6 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::MultipathConfig;
 use fulmar_sim::{Change, LinkConfig, Loss, Scheduled};
 
 use super::scenario::{self, Dice, MTU};
@@ -28,7 +27,9 @@ pub(super) fn draw(seed: u64) -> Lab {
     lab.shifts.clear();
     for end in [&mut lab.client, &mut lab.server] {
         let paths_max = dice.between(1, PATHS_MAX) as u32;
-        end.multipath = dice.0.chance(0.95).then_some(MultipathConfig { paths_max, ..Default::default() });
+        if dice.0.chance(0.95) {
+            end.multipath.get_or_insert_default().paths_max = paths_max;
+        }
     }
     let mtu_min = usize::from(lab.client.initial_mtu.max(lab.server.initial_mtu));
     let paths = dice.between(1, PATHS_MAX);
