@@ -12,6 +12,7 @@ use crate::duration::parse_duration;
 use crate::get::HttpArgs;
 use crate::interop::args::{INTEROP_EXAMPLES, InteropCommand};
 use crate::lab::args::{LAB_EXAMPLES, LabCommand};
+use crate::net::Bind;
 use crate::qlog::{QlogArgs, QlogCommand};
 use crate::size::parse_size;
 use crate::tls::Fingerprint;
@@ -144,6 +145,10 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = parse_size)]
     pub(crate) size: u64,
 
+    /// Move it over two paths (RFC 10069), from 127.0.0.1 and from 127.0.0.2, with a bar for each
+    #[arg(long)]
+    pub(crate) multipath: bool,
+
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
 }
@@ -274,10 +279,28 @@ pub(crate) struct GetArgs {
     pub(crate) early: bool,
 
     #[command(flatten)]
+    pub(crate) paths: PathArgs,
+
+    #[command(flatten)]
     pub(crate) qlog: QlogArgs,
 
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
+}
+
+/// Several paths to a server.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Paths")]
+pub(crate) struct PathArgs {
+    /// Use all that --bind names at once, if the server has multipath (RFC 10069): what one link carries adds to the others, and the
+    /// transfer goes on when one is gone
+    #[arg(long, requires = "bind")]
+    pub(crate) multipath: bool,
+
+    /// Send from this address of this machine, or over this interface (wlan0; on Linux). Given several times, the first from which the
+    /// server answers is used, or all of them with --multipath
+    #[arg(long, value_name = "ADDR_OR_IF")]
+    pub(crate) bind: Vec<Bind>,
 }
 
 #[derive(Debug, Args)]

@@ -117,7 +117,7 @@ pub use fulmar_proto::{
     TokenKeys, TokenKeysError, TransportConfig, TransportError, TransportErrorCode, VarInt, Version,
     WorkerCids, restrict_suites,
 };
-pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket};
+pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket, open_socket};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/migration.md")]

@@ -93,6 +93,10 @@ fn a_second_address_of_a_socket_carries_data_in_both_directions() {
         transfer(&client, &server, 3_000_000).await;
         transfer(&server, &client, 3_000_000).await;
         assert_eq!((client.paths().len(), server.paths().len()), (2, 2));
+        for path in client.paths().iter().chain(&server.paths()) {
+            let stats = path.stats().unwrap();
+            assert!(stats.bytes_sent + stats.bytes_received > 100_000, "{stats:?}");
+        }
         let remotes: Vec<IpAddr> =
             server.paths().iter().map(|path| path.info().unwrap().addrs.remote.ip()).collect();
         assert_eq!(remotes, [IpAddr::from(FIRST), SECOND.into()]);

@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use fulmar_proto::{AddressPairs, ClientConfig, ConnectionError, SocketId};
+use fulmar_proto::{AddressPairs, ClientConfig, ConnectionError, FourTuple, SocketId};
 use tokio::runtime::Handle;
 
 use super::{Endpoint, builder};
@@ -75,6 +75,19 @@ impl Endpoint {
         let connection = self.race(config, pairs, server_name).await?;
         connection.set_path_manager(AddressPairs::new(pairs.iter().map(|(local, remote)| local.to(*remote))));
         Ok(connection)
+    }
+
+    /// Keeps a path open from each of these to the address of the server that `connection` uses, as far as it can be reached from
+    /// there.
+    pub fn keep_paths(&self, connection: &Connection, locals: &[Local]) {
+        let remote = connection.remote_address();
+        let pairs = locals.iter().map(|local| local.to(remote));
+        let reaches = |addrs: &FourTuple| {
+            let socket = self.shared.workers()[0].socket_of(addrs.socket);
+            let same_family = addrs.local_ip.is_none_or(|ip| ip.is_ipv4() == remote.is_ipv4());
+            same_family && socket.is_some_and(|socket| socket.can_reach(remote))
+        };
+        connection.set_path_manager(AddressPairs::new(pairs.filter(reaches)));
     }
 
     async fn race(
