@@ -34,6 +34,7 @@
 //! | `log` | the memory of a connection: what it did and saw lately |
 //! | `ids` | the ids of packet number spaces and tuples |
 //! | `crypto` | everything that knows a secret |
+//! | `scheduler` | which path carries data, where there are several |
 //! | `rtt` | the round-trip time, and the choice of timers that follow from it |
 //! | `cids` | who makes connection IDs |
 //! | `slices`, `reliable`, `datagram`, `error` | small values and patterns that several modules share |
@@ -64,6 +65,7 @@ mod path;
 mod path_manager;
 mod reliable;
 mod rtt;
+mod scheduler;
 mod sessions;
 mod slices;
 mod space;
@@ -102,6 +104,9 @@ pub use fulmar_wire::{
 pub use ids::{SpaceId, TupleId};
 pub use path_manager::{AddressPairs, PathManager};
 pub use rtt::{INITIAL_RTT, Rtt, TimerStyle, UnknownTimerStyle};
+pub use scheduler::{
+    PathOrder, PathView, Scheduler, SchedulerFactory, SchedulerKind, UnknownScheduler, Waiting,
+};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
     Chunk, ClosedStream, FinishError, Priority, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,

@@ -106,7 +106,7 @@ impl EndpointSpec {
         }
         match self.multipath {
             Some(false) => config.multipath = None,
-            Some(true) => config.multipath = Some(config.multipath.unwrap_or_default()),
+            Some(true) => drop(config.multipath.get_or_insert_default()),
             None => {}
         }
         if let Some(multipath) = &mut config.multipath {

@@ -6,6 +6,7 @@ use fulmar_wire::{
     ConnectionId, Dialect, MaxPathId, NewConnectionId, PacketKind, PathCidsBlocked, PathId, PathsBlocked,
     TransportParameters,
 };
+use smallvec::SmallVec;
 
 use super::{LocalCids, Multipath, Path, Pending, RemoteCids};
 use crate::error::TransportError;
@@ -233,6 +234,13 @@ impl Paths {
             Some(multipath) if kind == PacketKind::OneRtt => multipath.dialect,
             _ => Dialect::SinglePath,
         }
+    }
+
+    /// The paths beside this one on which unreliable datagrams leave, too, because the scheduler wants that.
+    pub(crate) fn that_repeat_datagrams(&self, id: PathId) -> SmallVec<[PathId; 8]> {
+        let repeats = self.multipath.as_ref().is_some_and(|multipath| multipath.repeats_datagrams());
+        let others = self.list.iter().filter(|path| repeats && path.id != id);
+        others.filter(|path| path.allowed.has(Pending::DATAGRAMS)).map(|path| path.id).collect()
     }
 
     /// Something that may be sent on any path may have got something to say.
