@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fulmar::{FecCode, FecMode};
+use fulmar::{FecCode, FecMode, SchedulerKind};
 
 use crate::authority::{ListenAddr, parse_listen};
 use crate::duration::parse_duration;
@@ -149,6 +149,10 @@ pub(crate) struct DemoArgs {
     #[arg(long)]
     pub(crate) multipath: bool,
 
+    /// Which of the paths carry what is moved: earliest-completion, min-rtt, redundant, backup, weighted
+    #[arg(hide_short_help = true, long, value_name = "NAME", default_value_t = SchedulerKind::default(), requires = "multipath")]
+    pub(crate) scheduler: SchedulerKind,
+
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
 }
@@ -168,6 +172,11 @@ pub(crate) struct ServeArgs {
     /// the program may use, and 1 on other systems than Linux
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) workers: Option<u8>,
+
+    /// Which paths carry what is sent to clients that open several (multipath, RFC 10069): earliest-completion, min-rtt, redundant,
+    /// backup, weighted
+    #[arg(hide_short_help = true, long, value_name = "NAME", default_value_t = SchedulerKind::default())]
+    pub(crate) scheduler: SchedulerKind,
 
     /// Serve over UDP alone. Otherwise HTTP/1.1 and HTTP/2 are served on the TCP port of the same number, and tell clients of HTTP/3
     /// (Alt-Svc)
@@ -301,6 +310,11 @@ pub(crate) struct PathArgs {
     /// server answers is used, or all of them with --multipath
     #[arg(long, value_name = "ADDR_OR_IF")]
     pub(crate) bind: Vec<Bind>,
+
+    /// Which of the paths carry what this end sends: earliest-completion (the slower one only where that is quicker), min-rtt, redundant
+    /// (datagrams on all), backup (one, and the next if it fails), weighted. The server chooses for what it sends
+    #[arg(hide_short_help = true, long, value_name = "NAME", default_value_t = SchedulerKind::default(), requires = "multipath")]
+    pub(crate) scheduler: SchedulerKind,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fulmar::{
     AddressDiscovery, AeadBackend, CongestionControl, Dscp, Endpoint, EndpointBuilder, FecConfig,
-    KeyUpdatePolicy, MultipathConfig, TimeStamps, TransportConfig, Version,
+    KeyUpdatePolicy, MultipathConfig, SchedulerKind, TimeStamps, TransportConfig, Version,
 };
 
 use super::unusable;
@@ -88,8 +88,9 @@ impl Transport {
     }
 
     /// Takes and opens further paths, if `multipath` says so and the peer does, too.
-    pub(crate) fn with_multipath(self, multipath: bool) -> Self {
-        let multipath = multipath.then(MultipathConfig::default);
+    pub(crate) fn with_multipath(self, multipath: bool, scheduler: SchedulerKind) -> Self {
+        let multipath = multipath
+            .then(|| MultipathConfig { scheduler: Arc::new(scheduler), ..MultipathConfig::default() });
         Self {
             config: Arc::new(TransportConfig { multipath, ..TransportConfig::clone(&self.config) }),
             ..self

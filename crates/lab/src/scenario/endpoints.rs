@@ -1,6 +1,10 @@
 //! The configuration of the ends: `[endpoints]` for both, `[client]` and `[server]` for one.
 
-use fulmar_proto::{FecCode, FecConfig, FecMode, TimerStyle, TransportConfig};
+use std::sync::Arc;
+
+use fulmar_proto::{
+    FecCode, FecConfig, FecMode, SchedulerKind, TimerStyle, TransportConfig, UnknownScheduler,
+};
 use serde::Deserialize;
 
 use super::values::{Millis, Probability, Seconds};
@@ -36,6 +40,7 @@ pub(crate) struct EndpointSpec {
     fec_window: Option<u16>,
     multipath: Option<bool>,
     paths_max: Option<u32>,
+    scheduler: Option<SchedulerSpec>,
 }
 
 /// Whether there is forward erasure correction, and in which mode.
@@ -65,6 +70,18 @@ impl TryFrom<String> for FecCodeSpec {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         text.parse().map(Self).map_err(|error: fulmar_proto::FecSettingError| error.to_string())
+    }
+}
+
+/// Which path carries data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct SchedulerSpec(SchedulerKind);
+
+impl TryFrom<String> for SchedulerSpec {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: UnknownScheduler| error.to_string())
     }
 }
 
@@ -111,6 +128,9 @@ impl EndpointSpec {
         }
         if let Some(multipath) = &mut config.multipath {
             set(&mut multipath.paths_max, self.paths_max);
+            if let Some(SchedulerSpec(kind)) = self.scheduler {
+                multipath.scheduler = Arc::new(kind);
+            }
         }
         // Without erasure correction its details mean nothing.
         if let Some(fec) = &mut config.fec {

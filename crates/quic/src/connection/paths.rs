@@ -156,6 +156,17 @@ impl Path {
         result
     }
 
+    /// Says what the path costs, for schedulers that ask for it. Default 1.
+    ///
+    /// # Errors
+    /// The path is gone.
+    pub fn set_cost(&self, cost: u32) -> Result<(), PathError> {
+        let mut state = self.connection.inner.lock();
+        let result = state.proto.set_path_cost(self.id, cost);
+        self.connection.inner.release(state);
+        result
+    }
+
     /// Abandons the path: what is under way on it is sent again on others. A manager does not open it again.
     ///
     /// # Errors
