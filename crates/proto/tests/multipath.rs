@@ -173,6 +173,23 @@ fn more_paths_than_allowed_are_refused() {
     pair.close_and_forget();
 }
 
+#[test]
+fn what_lies_on_a_path_that_falls_silent_under_load_arrives_over_the_other_at_once() {
+    for silent in 0..2 {
+        let mut pair = with_two_paths();
+        let silent = [pair.client.addr, pair.client.more_addrs[0]][silent];
+        let mut carried = 0;
+        pair.client.wire = Box::new(move |flying| {
+            carried += usize::from(flying.from == silent);
+            if flying.from == silent && carried > 100 { vec![] } else { vec![flying] }
+        });
+        let before = pair.now;
+        pair.transfer(Side::Client, 5_000_000, Duration::from_secs(60));
+        let elapsed = pair.now - before;
+        assert!(elapsed < Duration::from_millis(500), "{silent}: {elapsed:?}");
+    }
+}
+
 fn with_scheduler(kind: SchedulerKind) -> Pair {
     let multipath = MultipathConfig { scheduler: Arc::new(kind), ..MultipathConfig::default() };
     let config = || TransportConfig { multipath: Some(multipath.clone()), ..TransportConfig::default() };
