@@ -30,8 +30,8 @@ pub struct PathView {
     pub rtt: Duration,
     /// The mean deviation of the round-trip time.
     pub rtt_variance: Duration,
-    /// How long a packet is on its way to the peer: what is left of the round-trip time without the way back, of which it is
-    /// assumed that it takes half of the round trip of the path that acknowledgements come on.
+    /// How long a packet is on its way to the peer: the round-trip time without the way back, which is taken for half of the
+    /// smallest round trip, as queues stand where data goes.
     pub delay: Duration,
     /// The congestion window in bytes.
     pub window: u64,

@@ -1,7 +1,5 @@
 //! Which path the next packets take, where there are several.
 
-use std::time::Duration;
-
 use fulmar_base::Instant;
 use fulmar_wire::PathId;
 use smallvec::SmallVec;
@@ -70,13 +68,12 @@ impl Connection {
     /// those that are left, if there are none, the better ones.
     fn order(&mut self, now: Instant, classes: &[Class], carries: impl Fn(&Class) -> bool) -> PathOrder {
         let waiting = self.waiting();
-        let backs: SmallVec<[Duration; 8]> = self.paths.iter().map(|path| self.way_back(path)).collect();
         let Some(multipath) = &self.paths.multipath else { return PathOrder::default() };
         let costs: SmallVec<[u32; 8]> = self.paths.iter().map(|path| multipath.cost(path.id)).collect();
         let mut views: SmallVec<[PathView; 8]> = SmallVec::new();
         for (index, path) in self.paths.iter_mut().enumerate() {
             if carries(&classes[index]) {
-                views.push(view(now, path, &classes[index], costs[index], backs[index]));
+                views.push(view(now, path, &classes[index], costs[index]));
             }
         }
         let mut order = PathOrder::default();
@@ -89,11 +86,6 @@ impl Connection {
             }
         }
         order
-    }
-
-    /// How long the acknowledgements of a path are on their way back.
-    fn way_back(&self, path: &Path) -> Duration {
-        path.tuple.rtt.smoothed() / 2
     }
 
     fn waiting(&mut self) -> Waiting {
@@ -112,14 +104,14 @@ impl Connection {
     }
 }
 
-fn view(now: Instant, path: &mut Path, class: &Class, cost: u32, way_back: Duration) -> PathView {
+fn view(now: Instant, path: &mut Path, class: &Class, cost: u32) -> PathView {
     let tuple = &mut path.tuple;
     let (bytes_delivered, bytes_lost) = tuple.congestion.totals();
     PathView {
         id: path.id,
         rtt: tuple.rtt.smoothed(),
         rtt_variance: tuple.rtt.variance(),
-        delay: tuple.rtt.smoothed().saturating_sub(way_back),
+        delay: tuple.rtt.to_peer(),
         window: tuple.congestion.controller().window(),
         bytes_in_flight: tuple.congestion.bytes_in_flight(),
         window_left: tuple.congestion.window_left(),

@@ -33,7 +33,8 @@ impl Recovery<'_> {
     }
 }
 
-/// Queues what is under way on slower paths, and would arrive earlier from here: a writer of spare capacity. It is asked when
+/// Queues what is under way on other paths, if a copy from here arrives before an acknowledgement could tell that it was of no
+/// use: on slower paths almost all of it, also for what they lose. It is a writer of spare capacity, and asked when
 /// nothing else may be sent: at the end of a transfer, and where the head of a stream is missing and flow control or the buffer
 /// lets nothing more follow. What the window has room for is the budget.
 pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
@@ -45,14 +46,14 @@ pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
     if !works(here) {
         return;
     }
-    let arrival = now + rtt.smoothed() / 2 + rtt.variance();
+    let arrival = now + rtt.to_peer() + rtt.variance();
     let mut frames = Vec::new();
     let mut last = None;
     while let Some(other) = sender.parts.paths.next_id(last) {
         last = Some(other);
         let Some(path) = sender.parts.paths.get_mut(other).filter(|_| other != id) else { continue };
-        let late = path.tuple.rtt.smoothed() / 2;
-        path.space.take_slow(room, |sent| sent + late > arrival, &mut frames);
+        let answered = path.tuple.rtt.smoothed();
+        path.space.take_slow(room, |sent| sent + answered > arrival, &mut frames);
         if !frames.is_empty() {
             return Owners::of(&mut sender.parts).deliver(SpaceId::Data(other), &frames, Fate::Probed);
         }

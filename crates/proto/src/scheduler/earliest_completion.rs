@@ -48,8 +48,8 @@ impl Quicker {
     }
 }
 
-/// What a path carries, in bytes per second: a window each round trip.
+/// What a path carries, in bytes per second: a window each round trip, and no more than the pacer lets leave.
 fn rate(path: &PathView) -> u64 {
     let bytes = u128::from(path.window) * 1_000_000 / path.rtt.as_micros().max(1);
-    u64::try_from(bytes).unwrap_or(u64::MAX)
+    path.pacing_rate.min(u64::try_from(bytes).unwrap_or(u64::MAX))
 }

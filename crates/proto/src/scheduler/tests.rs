@@ -9,7 +9,7 @@ fn path(id: u32, rtt_ms: u64, window: u64) -> PathView {
         window,
         bytes_in_flight: 0,
         window_left: window,
-        pacing_rate: 0,
+        pacing_rate: u64::MAX,
         pacing_budget: 0,
         delivery_rate: 0,
         bytes_delivered: 0,
@@ -54,6 +54,15 @@ fn the_variation_of_a_slow_path_counts_as_delay() {
     paths[0].rtt_variance = Duration::from_millis(50);
     assert_eq!(order(scheduler, &paths, 130_000), [1]);
     assert_eq!(order(scheduler, &paths, 150_000), [1, 0]);
+}
+
+#[test]
+fn a_path_is_no_quicker_than_its_pacer() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    let mut paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
+    paths[1].pacing_rate = 500_000;
+    assert_eq!(order(scheduler, &paths, 40_000), [1]);
+    assert_eq!(order(scheduler, &paths, 50_000), [1, 0]);
 }
 
 #[test]
