@@ -98,6 +98,10 @@ impl Reservation {
     pub(crate) fn set_held(&mut self, bytes: u64) {
         self.held = bytes;
         let step = CONNECTION_FLOOR_BYTES;
+        // What is reserved is enough, and no more than a step too much: asked in one comparison, as this is called often.
+        if (CONNECTION_FLOOR_BYTES + self.reserved).wrapping_sub(bytes) <= 2 * step {
+            return;
+        }
         let needed = bytes.saturating_sub(CONNECTION_FLOOR_BYTES).next_multiple_of(step);
         if needed > self.reserved || needed + step < self.reserved {
             self.memory.exchange(self.reserved, needed);

@@ -5,7 +5,7 @@ mod pair;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar_proto::{TransmitBatch, TransportConfig};
+use fulmar_proto::{Dir, Side, TransmitBatch, TransportConfig};
 use pair::{Pair, Setup};
 
 /// The datagrams of the client's next batches, by their number and the size of each, after it was given unreliable
@@ -39,4 +39,36 @@ fn unreliable_datagrams_of_one_length_leave_together_though_their_packets_are_sh
 fn a_shorter_unreliable_datagram_ends_a_batch_and_a_longer_one_begins_another() {
     let found = batches(&[800, 800, 700, 900]);
     assert!(matches!(found[..2], [(3, Some(800..860)), (1, None)]), "{found:?}");
+}
+
+/// The datagrams of the server's next batches, after it has written so many bytes to each of so many streams, and has finished
+/// them.
+fn answers(streams: usize, len: usize) -> Vec<usize> {
+    let mut pair: Pair = Setup::default().connect();
+    pair.transfer(Side::Server, 1_000_000, Duration::from_secs(10));
+    let now = pair.now;
+    let server = pair.server.conn();
+    for _ in 0..streams {
+        let id = server.streams().open(Dir::Uni).unwrap();
+        assert_eq!(server.streams().send(id).write(&vec![7; len]), Ok(len));
+        server.streams().send(id).finish().unwrap();
+    }
+    let mut batch = TransmitBatch::new(64);
+    let mut batches = Vec::new();
+    while let Some(transmit) = server.poll_transmit(now, &mut batch) {
+        batches.push(transmit.len.div_ceil(transmit.segment_size.unwrap_or(transmit.len)));
+    }
+    batches
+}
+
+#[test]
+fn the_first_of_many_answers_leave_before_the_last_are_packed() {
+    let batches = answers(40, 1_000);
+    assert!(batches.len() >= 2 && batches.iter().all(|count| *count <= 16), "{batches:?}");
+}
+
+#[test]
+fn one_long_answer_leaves_in_batches_as_long_as_the_kernel_takes() {
+    let batches = answers(1, 40_000);
+    assert!(batches[0] > 20, "{batches:?}");
 }

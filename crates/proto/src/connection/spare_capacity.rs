@@ -39,7 +39,7 @@ fn duplicate(sender: &mut Sender<'_>) {
 
 /// Queues what was sent again, and is in flight, once more.
 fn repeat_preemptively(sender: &mut Sender<'_>) {
-    if !sender.config.preemptive_repeat || protects_tails(sender) {
+    if !sender.config.preemptive_repeat || !sender.parts.path().space.has_resent() || protects_tails(sender) {
         return;
     }
     let resent = sender.parts.path_mut().space.take_resent();
@@ -65,8 +65,11 @@ fn has_room(sender: &Sender<'_>) -> bool {
 
 /// Lets forward erasure correction make repair symbols.
 fn repair(sender: &mut Sender<'_>) {
-    let (now, rtt, has_room) = (sender.now, sender.tuple().rtt.smoothed(), has_room(sender));
-    if let Some(fec) = sender.parts.extensions.fec_sender().filter(|_| has_room) {
+    if sender.parts.extensions.fec_sender().is_none() || !has_room(sender) {
+        return;
+    }
+    let (now, rtt) = (sender.now, sender.tuple().rtt.smoothed());
+    if let Some(fec) = sender.parts.extensions.fec_sender() {
         fec.schedule(now, true, rtt);
         if fec.has_repairs() {
             sender.parts.path_mut().pending.raise(Pending::FEC);

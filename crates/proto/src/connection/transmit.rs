@@ -23,6 +23,10 @@ use crate::path::{Pending, Tuple};
 /// Datagrams in one batch at most, so that one connection does not keep the others waiting and the clock of
 /// the pacer stays honest.
 const BATCH_DATAGRAMS_MAX: usize = 64;
+/// Datagrams in a batch in which streams end, about a third of what the kernel segments at a time. Whoever waits for those streams
+/// goes on while the next batch is made: of answers to many requests in one long batch, the last would hold up the first, and both
+/// ends would work in turn (100 requests of 1 KB at a time: 0.78 of the processor busy with batches of 64, 0.98 with these).
+const BATCH_ENDS_MAX: usize = 16;
 
 /// Without words for the application, a packet that closes has fewer bytes.
 const CLOSE_BYTES: u64 = 60;
@@ -223,7 +227,11 @@ impl Sender<'_> {
     }
 
     fn fill(&mut self, ecn: Ecn, segments: &mut Segments, buffer: &mut [u8]) -> Option<Blocked> {
+        let ends_before = self.parts.streams.ends_sent();
         while segments.count < segments.count_max {
+            if segments.count >= BATCH_ENDS_MAX && self.parts.streams.ends_sent() != ends_before {
+                return None;
+            }
             let slot = match self.next_slot() {
                 Ok(slot) => slot,
                 Err(blocked) => return Some(blocked),

@@ -204,6 +204,12 @@ impl NumberSpace {
         )
     }
 
+    /// Whether [`NumberSpace::take_resent`] may find something.
+    #[inline]
+    pub(crate) fn has_resent(&self) -> bool {
+        self.resends
+    }
+
     /// The packets that hold the only copy of data that was lost before, like [`NumberSpace::take_for_probe`].
     pub(crate) fn take_resent(&mut self) -> impl Iterator<Item = &SentPacket> {
         // Asked whenever there is nothing to send: the records are looked through only if there is something to find.

@@ -81,6 +81,8 @@ pub struct Streams {
     stream_demand: u64,
     budget: SendBudget,
     receive_budget: ReceiveBudget,
+    /// How many streams have sent their last byte.
+    ends_sent: u32,
     /// Streams with frames other than STREAM to write.
     control: VecDeque<StreamId>,
     /// Streams with data to send again, or only their end to send: neither needs credit.
@@ -140,6 +142,7 @@ impl Streams {
             stream_demand: 0,
             budget: SendBudget::new(config.send_window, memory.send.clone()),
             receive_budget: ReceiveBudget::new(memory.receive.clone()),
+            ends_sent: 0,
             control: VecDeque::new(),
             lost: PriorityQueue::default(),
             repeating: false,
@@ -210,6 +213,12 @@ impl Streams {
     /// What happened so far.
     pub(crate) fn stats(&self) -> StreamStats {
         self.stats
+    }
+
+    /// How many streams have sent their last byte so far, to see whether one did: it begins anew after the largest number.
+    #[inline]
+    pub(crate) fn ends_sent(&self) -> u32 {
+        self.ends_sent
     }
 
     /// The number of streams that have state.
@@ -335,9 +344,10 @@ impl Streams {
     /// The receiving half has ended.
     fn drop_recv(&mut self, id: StreamId) {
         if let Some(stream) = self.table.get_mut(id)
-            && let Some(recv) = stream.recv.take()
+            && let Some(recv) = &stream.recv
         {
             self.receive_budget.release(recv.counted());
+            stream.recv = None;
         }
         self.sync(id);
     }

@@ -300,6 +300,11 @@ impl SendHalf {
         Some(len)
     }
 
+    /// Whether the end of the stream has left, and nothing says that it was lost.
+    pub(super) fn is_end_sent(&self) -> bool {
+        self.fin == Fin::Sent
+    }
+
     fn on_fin_sent(&mut self, sent: bool) {
         if sent {
             self.fin = Fin::Sent;

@@ -166,6 +166,7 @@ impl Streams {
             } else {
                 send.queued_fresh = false;
                 self.fresh.pop();
+                self.ends_sent = self.ends_sent.wrapping_add(send.is_end_sent().into());
                 if send.is_partially_reset() {
                     // The last bytes that are delivered have left: RESET_STREAM_AT can follow.
                     self.sync(id);
