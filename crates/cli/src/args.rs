@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fulmar::{FecCode, FecMode};
+use fulmar::{FecCode, FecMode, SchedulerKind};
 
 use crate::authority::{ListenAddr, parse_listen};
 use crate::duration::parse_duration;
 use crate::get::HttpArgs;
 use crate::interop::args::{INTEROP_EXAMPLES, InteropCommand};
 use crate::lab::args::{LAB_EXAMPLES, LabCommand};
+use crate::net::Bind;
 use crate::qlog::{QlogArgs, QlogCommand};
 use crate::size::parse_size;
 use crate::tls::Fingerprint;
@@ -144,6 +145,14 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = parse_size)]
     pub(crate) size: u64,
 
+    /// Move it over two paths (RFC 10069), from 127.0.0.1 and from 127.0.0.2, with a bar for each
+    #[arg(long)]
+    pub(crate) multipath: bool,
+
+    /// Which of the paths carry what is moved: earliest-completion, min-rtt, redundant, backup, weighted
+    #[arg(hide_short_help = true, long, value_name = "NAME", default_value_t = SchedulerKind::default(), requires = "multipath")]
+    pub(crate) scheduler: SchedulerKind,
+
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
 }
@@ -163,6 +172,11 @@ pub(crate) struct ServeArgs {
     /// the program may use, and 1 on other systems than Linux
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) workers: Option<u8>,
+
+    /// Which paths carry what is sent to clients that open several (multipath, RFC 10069): earliest-completion, min-rtt, redundant,
+    /// backup, weighted
+    #[arg(hide_short_help = true, long, value_name = "NAME", default_value_t = SchedulerKind::default())]
+    pub(crate) scheduler: SchedulerKind,
 
     /// Serve over UDP alone. Otherwise HTTP/1.1 and HTTP/2 are served on the TCP port of the same number, and tell clients of HTTP/3
     /// (Alt-Svc)
@@ -274,10 +288,33 @@ pub(crate) struct GetArgs {
     pub(crate) early: bool,
 
     #[command(flatten)]
+    pub(crate) paths: PathArgs,
+
+    #[command(flatten)]
     pub(crate) qlog: QlogArgs,
 
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
+}
+
+/// Several paths to a server.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Paths")]
+pub(crate) struct PathArgs {
+    /// Use all that --bind names at once, if the server has multipath (RFC 10069): what one link carries adds to the others, and the
+    /// transfer goes on when one is gone
+    #[arg(long, requires = "bind")]
+    pub(crate) multipath: bool,
+
+    /// Send from this address of this machine, or over this interface (wlan0; on Linux). Given several times, the first from which the
+    /// server answers is used, or all of them with --multipath
+    #[arg(long, value_name = "ADDR_OR_IF")]
+    pub(crate) bind: Vec<Bind>,
+
+    /// Which of the paths carry what this end sends: earliest-completion (the slower one only where that is quicker), min-rtt, redundant
+    /// (datagrams on all), backup (one, and the next if it fails), weighted. The server chooses for what it sends
+    #[arg(hide_short_help = true, long, value_name = "NAME", default_value_t = SchedulerKind::default(), requires = "multipath")]
+    pub(crate) scheduler: SchedulerKind,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@
 
 mod side;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{OnceLock, mpsc};
@@ -19,13 +19,16 @@ use tokio::sync::oneshot;
 use crate::args::{DemoArgs, TransportArgs};
 use crate::duration::Span;
 use crate::failure::Failure;
-use crate::net::{Figures, Transport};
+use crate::net::{Bind, Figures, PathFigures, Transport};
 use crate::progress::Bars;
 use crate::report::{self, Output, Transfer, Verified};
 use crate::size::{Rate, Size};
 use crate::tls::Identity;
 
 use self::side::{Client, Received, Sent, Server};
+
+/// Where the paths of the client begin, with `--multipath`.
+const PATHS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2))];
 
 /// How often the bar is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
@@ -43,16 +46,17 @@ struct Progress {
 /// what it came to until then is printed.
 pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
-    let transport = Transport::from_args(&args.transport)?;
+    let transport = Transport::from_args(&args.transport)?.with_multipath(args.multipath, args.scheduler);
     let identity = Identity::self_signed()?;
     let fingerprint = identity.fingerprint();
     let (stop, stopped) = oneshot::channel();
-    let (address, server) = start_server(identity, transport, progress.clone(), stopped)?;
+    let (address, server) = start_server(identity, transport.clone(), progress.clone(), stopped)?;
     let client = start_client(Client {
         address,
         pin: fingerprint,
         size: args.size,
-        transport: args.transport.clone(),
+        transport: transport.clone(),
+        binds: if args.multipath { PATHS.map(Bind::Ip).to_vec() } else { Vec::new() },
         progress: progress.clone(),
         output,
     })?;
@@ -104,12 +108,48 @@ fn join<T>(name: &'static str, thread: JoinHandle<Result<T, Failure>>) -> Result
 /// Shows the progress until the client is done.
 fn watch<T>(client: &JoinHandle<T>, size: u64, progress: &Progress, bars: &Bars) {
     let bar = bars.with_size(size);
+    let mut paths = PathBars { bars, size, shown: Vec::new() };
     let mut shown = 0;
     while !client.is_finished() {
         thread::sleep(TICK);
         shown = show(&bar, progress, shown);
+        if let Some(connection) = progress.connection.get().filter(|connection| connection.is_multipath()) {
+            paths.show(connection);
+        }
     }
     bar.finish_and_clear();
+    paths.shown.iter().for_each(|(_, bar)| bar.finish_and_clear());
+}
+
+/// A bar for each path of the sender: its share of what is to be moved.
+struct PathBars<'a> {
+    bars: &'a Bars,
+    size: u64,
+    shown: Vec<(u32, ProgressBar)>,
+}
+
+impl PathBars<'_> {
+    fn show(&mut self, connection: &Connection) {
+        for path in connection.paths() {
+            let Some(figures) = path.stats().map(|stats| PathFigures::of(&stats)) else { continue };
+            let bar = match self.shown.iter().find(|(id, _)| *id == figures.id) {
+                Some((_, bar)) => bar.clone(),
+                None => {
+                    let bar = self.bars.with_size(self.size);
+                    self.shown.push((figures.id, bar.clone()));
+                    bar
+                }
+            };
+            bar.set_position(figures.bytes_sent.min(self.size));
+            bar.set_message(format!(
+                "path {} to {}  rtt {:.1} ms  cwnd {}",
+                figures.id,
+                figures.remote.ip(),
+                figures.rtt_ms,
+                Size(figures.window_bytes)
+            ));
+        }
+    }
 }
 
 /// Brings the bar up to date, given what it showed a tick ago.
@@ -139,6 +179,7 @@ fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -
         packets_lost: sent.figures.packets_lost,
         cpu_s_client: received.cpu.map(|cpu| cpu.as_secs_f64()),
         cpu_s_server: sent.cpu.map(|cpu| cpu.as_secs_f64()),
+        paths: sent.paths.clone(),
         ..Transfer::of("demo", moved, received.handshake, &received.figures, verified)
     };
     output.print(&transfer, || summary(&args.transport, &transfer, sent, received));
@@ -166,7 +207,7 @@ fn summary(transport: &TransportArgs, transfer: &Transfer, sent: &Sent, received
         None if received.interrupted => "interrupted".to_owned(),
         None => format!("NOT VERIFIED (crc32 {:08x})", received.checksum),
     };
-    [
+    let mut lines = vec![
         format!(
             "{} in {}: {}, {verdict}",
             Size(transfer.bytes),
@@ -178,6 +219,10 @@ fn summary(transport: &TransportArgs, transfer: &Transfer, sent: &Sent, received
         format!("  round trip  {} at least", Span(received.figures.rtt_min)),
         format!("  packets     {} sent, {} lost", transfer.packets_sent, transfer.packets_lost),
         format!("  congestion  {}", format!("{:?}", transport.cc).to_lowercase()),
-    ]
-    .join("\n")
+    ];
+    lines.extend(transfer.paths.iter().map(|path| {
+        let (sent, rtt) = (Size(path.bytes_sent), path.rtt_ms);
+        format!("  path {}      {sent} to {}, rtt {rtt:.1} ms", path.id, path.remote.ip())
+    }));
+    lines.join("\n")
 }

@@ -1,5 +1,6 @@
 //! How the program sets up the crate `fulmar`: what listens, what dials, and the figures of a connection.
 
+mod binds;
 mod dialer;
 mod narration;
 mod transport;
@@ -12,11 +13,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar::{
     AddressValidation, CipherSuite, ClientConfig, ConfigError, Connecting, Connection, Endpoint,
-    EndpointConfig, Incoming, ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, VarInt,
+    EndpointConfig, Incoming, Local, ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys,
+    VarInt,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::timeout;
 
+pub(crate) use self::binds::{Bind, Binds, Family, PathFigures};
 pub(crate) use self::dialer::{Dialer, resolve};
 pub(crate) use self::transport::Transport;
 pub(crate) use self::workers::Workers;
@@ -135,12 +138,14 @@ pub(crate) fn client_config(
     Ok((config.with_aead(transport.aead), refusal))
 }
 
-/// The socket of a client of the web, for IPv6 and IPv4.
-pub(crate) fn web_endpoint(transport: &Transport) -> Result<Endpoint, Failure> {
+/// The socket of a client of the web, for IPv6 and IPv4, and further ones where it is to send from.
+pub(crate) fn web_endpoint(transport: &Transport, wanted: &[Bind]) -> Result<(Endpoint, Binds), Failure> {
     let any = |ip: std::net::IpAddr| transport.endpoint().bind((ip, 0).into());
-    any(Ipv6Addr::UNSPECIFIED.into())
+    let endpoint = any(Ipv6Addr::UNSPECIFIED.into())
         .or_else(|_| any(Ipv4Addr::UNSPECIFIED.into()))
-        .map_err(Failure::io("cannot open a UDP socket"))
+        .map_err(Failure::io("cannot open a UDP socket"))?;
+    let binds = Binds::open(&endpoint, wanted, Family::Both)?;
+    Ok((endpoint, binds))
 }
 
 /// A client of the web. Why a certificate was refused can be read from the `Refusal`.
@@ -148,7 +153,7 @@ pub(crate) fn web_client(
     trust: &TrustArgs,
     cipher: Option<Cipher>,
     transport: &Transport,
-    endpoint: Endpoint,
+    (endpoint, locals): (Endpoint, Vec<Local>),
     sessions: Arc<SessionStore>,
     http3_only: bool,
 ) -> Result<(fulmar_h3::Client, Refusal), Failure> {
@@ -160,7 +165,7 @@ pub(crate) fn web_client(
         .map_err(unusable)?
         .with_aead(transport.aead)
         .with_sessions(sessions);
-    let builder = fulmar_h3::Client::builder().tls(tls).quic(quic).endpoint(endpoint);
+    let builder = fulmar_h3::Client::builder().tls(tls).quic(quic).endpoint(endpoint).locals(locals);
     let client = builder.http3_only(http3_only).build();
     Ok((client.map_err(|error| Failure::Tls(error.to_string()))?, refusal))
 }

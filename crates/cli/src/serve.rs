@@ -80,7 +80,8 @@ struct Site {
 pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     let root = Directory::open(&args.dir, args.hidden)?;
     let logs = args.qlog.start()?;
-    let transport = Transport::from_args(&args.transport)?.with_logs(logs.clone());
+    let transport =
+        Transport::from_args(&args.transport)?.with_logs(logs.clone()).with_multipath(true, args.scheduler);
     let identity = Identity::from_args(&args.identity, output)?;
     let workers = Workers::start(args.workers)?;
     let runtimes = workers.handles();

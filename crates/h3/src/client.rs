@@ -73,7 +73,7 @@ impl Client {
     /// The same with other limits.
     #[must_use]
     pub fn with_config(endpoint: Endpoint, config: Config) -> Self {
-        let quic = Quic { endpoint, config: None, http3: Arc::new(config) };
+        let quic = Quic { endpoint, config: None, locals: vec![fulmar::Local::Any], http3: Arc::new(config) };
         let transports = Transports { quic, tcp: None, may_be_early: false };
         Self { transports: Arc::new(transports), origins: Arc::default() }
     }

@@ -3,20 +3,22 @@
 //! It does what the loop around a socket does on a real network - hand datagrams to connections, call them when
 //! their timers ring, send what they want sent - and watches that they behave.
 
+mod race;
 mod session;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, Ecn, Endpoint, EndpointConfig,
-    FourTuple, Route, ServerConfig, Side, TimerReason, Transmit, TransmitBatch,
+    AddressPairs, ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, EarlyData, Ecn, Endpoint,
+    EndpointConfig, FourTuple, Route, ServerConfig, Side, TimerReason, Transmit, TransmitBatch,
 };
 use fulmar_sim::{Distribution, NodeId, Packet, World};
 
+use self::race::{Race, Rival};
 use crate::capture::Capture;
 use crate::checkers::{Amplification, Flight, Kept};
 use crate::{Application, Trace, Workload};
@@ -57,6 +59,8 @@ pub struct Host {
     remembers_paths: bool,
     /// Whether applications begin before the handshake is complete, where they can.
     early_data: bool,
+    /// The pairs of addresses over which its connections keep paths open.
+    pairs: Vec<FourTuple>,
 }
 
 /// Where a host sends its packets.
@@ -110,12 +114,18 @@ impl Host {
             closed: BTreeSet::new(),
             remembers_paths: false,
             early_data: false,
+            pairs: Vec::new(),
         }
     }
 
     /// Applications begin as early as they can.
     pub(crate) fn early_data(self, early_data: bool) -> Self {
         Self { early_data, ..self }
+    }
+
+    /// Its connections have a path over each of these pairs of addresses, as far as both ends allow.
+    pub(crate) fn pairs(self, pairs: Vec<FourTuple>) -> Self {
+        Self { pairs, ..self }
     }
 
     pub(crate) fn remember_paths(self, remembers_paths: bool) -> Self {
@@ -209,7 +219,27 @@ impl Host {
             .endpoint
             .connect(now, config, addrs, crate::crypto::SERVER_NAME)
             .map_err(|error| format!("cannot connect: {error}"))?;
-        Ok(self.add_session(now, handle, connection, workload))
+        let number = self.add_session(now, handle, connection, workload);
+        // Data that has gone out before the handshake belongs to this one attempt.
+        let others: VecDeque<FourTuple> = self.pairs.iter().copied().filter(|pair| *pair != addrs).collect();
+        let is_early = self.early_data && self.sessions[number].connection.early_data() == EarlyData::Offered;
+        if config.transport().multipath.is_some() && !others.is_empty() && !is_early {
+            self.sessions[number].race = Some(Race::new(now, config, others));
+        }
+        Ok(number)
+    }
+
+    /// Begins one more attempt at a connection whose handshake takes long, if it is time and there is another path.
+    fn attempt_elsewhere(&mut self, now: Instant, number: usize) -> Result<(), String> {
+        let race = self.sessions[number].race.as_mut();
+        let Some((config, addrs)) = race.and_then(|race| race.next_attempt(now)) else { return Ok(()) };
+        let (handle, connection) = self
+            .endpoint
+            .connect(now, &config, addrs, crate::crypto::SERVER_NAME)
+            .map_err(|error| format!("cannot connect: {error}"))?;
+        self.by_handle.insert(handle, number);
+        self.sessions[number].rivals.push(Rival { handle, connection, started: now });
+        Ok(())
     }
 
     fn add_session(
@@ -234,11 +264,15 @@ impl Host {
             handle,
             connection,
             application,
+            manager: AddressPairs::new(self.pairs.iter().copied()),
             amplification: self.side.is_server().then(Amplification::default),
             flight: Flight::default(),
             peaks: Peaks::default(),
             rtts: Distribution::default(),
             started: now,
+            attempted: now,
+            race: None,
+            rivals: Vec::new(),
             wake: None,
         });
         number
@@ -258,7 +292,7 @@ impl Host {
                 self.dirty.insert(number);
                 let session = &mut self.sessions[number];
                 session.note_received(&packet.payload, self.config.cid_generator.cid_len());
-                session.connection.handle_datagram(outbox.now, datagram);
+                session.connection_of(handle).handle_datagram(outbox.now, datagram);
             }
             Route::Incoming(incoming) => {
                 let validated = incoming.is_validated();
@@ -324,20 +358,27 @@ impl Host {
     }
 
     fn service_session(&mut self, number: usize, outbox: &mut Outbox<'_>) -> Result<(), String> {
+        self.attempt_elsewhere(outbox.now, number)?;
         let session = &mut self.sessions[number];
         if let Some(at) = session.wake.take() {
             self.wakes.remove(&(at, number));
         }
         for ring in 0.. {
+            session.decide_race(outbox.now);
             session.application.run(outbox.now, &mut session.connection)?;
+            session.manage_paths(outbox.now);
             session.transmit(self.address, &mut self.batch, outbox)?;
+            session.service_rivals(self.address, &mut self.batch, outbox)?;
             // Sending may have ended the connection.
             session.application.run(outbox.now, &mut session.connection)?;
-            while let Some(event) = session.connection.poll_endpoint_event() {
-                if event.is_drained() {
-                    self.by_handle.remove(&session.handle);
+            let rivals = session.rivals.iter_mut().map(|rival| (rival.handle, &mut rival.connection));
+            for (handle, connection) in rivals.chain([(session.handle, &mut session.connection)]) {
+                while let Some(event) = connection.poll_endpoint_event() {
+                    if event.is_drained() {
+                        self.by_handle.remove(&handle);
+                    }
+                    self.endpoint.handle_event(handle, event);
                 }
-                self.endpoint.handle_event(session.handle, event);
             }
             match session.connection.poll_timeout() {
                 // Whoever set it should have acted at once. Only a probe may be overdue: an acknowledgement ends the backoff and

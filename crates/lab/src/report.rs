@@ -120,6 +120,8 @@ pub struct SideReport {
     pub first_read: Option<Instant>,
     /// When the connection began on this side.
     pub started: Option<Instant>,
+    /// How long the handshake took from the first attempt on, once it is complete.
+    pub handshake: Option<Duration>,
     /// When the application read last: bytes of a stream, or its end.
     pub last_read: Option<Instant>,
     /// The longest time between two reads of the application, or between the end of a stream and the beginning of the next.
@@ -185,6 +187,7 @@ impl SideReport {
             datagrams_received: application.messages().received(),
             first_read: application.first_read(),
             started: Some(session.started()),
+            handshake: session.handshake_duration(),
             last_read: application.last_read(),
             read_gap_max: application.read_gap_max(),
             datagram_times_sent: application.messages().times_sent().to_vec(),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::{ConfigError, Connection, ServerConfig, Side};
+use fulmar_proto::{ConfigError, Connection, FourTuple, ServerConfig, Side};
 use fulmar_sim::{Delivery, NodeId, Packet, World};
 
 use self::network::Network;
@@ -88,6 +88,8 @@ impl Simulation {
             let node = world.add_node(addresses);
             let config = lab.endpoint_config(side);
             let host = Host::new(side, address, config, server, workload, rng.fork());
+            let pairs = if side.is_client() { pairs(&lab.paths) } else { Vec::new() };
+            let host = host.pairs(pairs);
             End { node, host: host.remember_paths(remember_paths).early_data(early_data) }
         };
         let server = Some(server_config.clone());
@@ -381,6 +383,12 @@ fn client_addresses(paths: &[LabPath]) -> Vec<IpAddr> {
         [] => std::iter::once(IpAddr::from([10, 0, 0, 1])).chain(others).collect(),
         paths => paths.iter().map(|path| path.client).collect(),
     }
+}
+
+/// The pairs of addresses over which the client has paths.
+fn pairs(paths: &[LabPath]) -> Vec<FourTuple> {
+    let pair = |path: &LabPath| FourTuple::new(SocketAddr::new(path.server, SERVER_PORT), Some(path.client));
+    paths.iter().map(pair).collect()
 }
 
 /// The addresses of the server: those at the far ends of the paths, or one.

@@ -19,6 +19,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | `endpoint` | the tables from connection IDs to connections; answers that need no connection |
+//! | `path_manager` | who opens the paths of a client |
 //! | `connection` | a connection and how its components meet: the lists `dispatch`, `write_order`, `delivery` |
 //! | `path` | paths and tuples: connection IDs, addresses, ECN, datagram size |
 //! | `events` | what the core tells the application and the endpoint |
@@ -33,6 +34,7 @@
 //! | `log` | the memory of a connection: what it did and saw lately |
 //! | `ids` | the ids of packet number spaces and tuples |
 //! | `crypto` | everything that knows a secret |
+//! | `scheduler` | which path carries data, where there are several |
 //! | `rtt` | the round-trip time, and the choice of timers that follow from it |
 //! | `cids` | who makes connection IDs |
 //! | `slices`, `reliable`, `datagram`, `error` | small values and patterns that several modules share |
@@ -60,8 +62,10 @@ pub mod log;
 mod memory;
 mod packet;
 mod path;
+mod path_manager;
 mod reliable;
 mod rtt;
+mod scheduler;
 mod sessions;
 mod slices;
 mod space;
@@ -98,7 +102,11 @@ pub use fulmar_wire::{
     TimeStamps, TransportErrorCode, TransportParameters, VarInt, Version,
 };
 pub use ids::{SpaceId, TupleId};
+pub use path_manager::{AddressPairs, PathManager};
 pub use rtt::{INITIAL_RTT, Rtt, TimerStyle, UnknownTimerStyle};
+pub use scheduler::{
+    PathOrder, PathView, Scheduler, SchedulerFactory, SchedulerKind, UnknownScheduler, Waiting,
+};
 pub use sessions::{SessionFileError, SessionStore};
 pub use streams::{
     Chunk, ClosedStream, FinishError, Priority, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,

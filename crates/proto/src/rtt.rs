@@ -201,6 +201,12 @@ impl Rtt {
         self.smoothed
     }
 
+    /// How long a packet is on its way to the peer, by a guess: the way back takes half of the smallest round trip, as queues
+    /// stand where data goes.
+    pub(crate) fn to_peer(&self) -> Duration {
+        self.smoothed.saturating_sub(self.min / 2)
+    }
+
     /// The deviation (rttvar): the mean of the largest one of each round trip, or with
     /// [`TimerStyle::Classic`] of all.
     pub fn variance(&self) -> Duration {

@@ -196,9 +196,10 @@ impl<W: io::Write> Writer<W> {
         };
         self.event(at, names, |text| {
             let kind = if early { "0RTT" } else { names::packet_type(space) };
+            let path = names::path_of(space);
             let _ = write!(
                 text,
-                "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}{phase}}},\
+                "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}{path}{phase}}},\
                  \"raw\":{{\"length\":{size}}},\"frames\":[{frames}]{mark}{more}"
             );
         });

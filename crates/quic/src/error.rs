@@ -25,6 +25,21 @@ pub enum ConnectError {
     Config(#[from] fulmar_proto::ConnectError),
 }
 
+/// Why no connection came about over any of several pairs of addresses.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectOverError {
+    /// No pair of addresses was given.
+    #[error("no address was given")]
+    NoAddress,
+    /// Nothing could be sent.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The attempt failed on the network.
+    #[error(transparent)]
+    Lost(#[from] ConnectionError),
+}
+
 /// Why an incoming connection could not be accepted.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 #[non_exhaustive]

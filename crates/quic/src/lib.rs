@@ -89,13 +89,13 @@ mod sync;
 pub mod tls;
 mod worker;
 
-pub use connection::{Connecting, Connection, DatagramOptions, DropCodes};
+pub use connection::{Connecting, Connection, DatagramOptions, DropCodes, Local, Path};
 pub use endpoint::{
     ConnectionMetrics, Endpoint, EndpointBuilder, EndpointMetrics, EndpointStats, Incoming, IncomingFuture,
 };
 pub use error::{
-    AcceptError, ClosedStream, ConnectError, ReadError, ReadExactError, ReadToEndError, SendDatagramError,
-    StoppedError, WriteError,
+    AcceptError, ClosedStream, ConnectError, ConnectOverError, ReadError, ReadExactError, ReadToEndError,
+    SendDatagramError, StoppedError, WriteError,
 };
 pub use log::{LogBatch, LogDelivery, LogSink};
 pub use shared::Totals;
@@ -107,19 +107,25 @@ pub use fulmar_proto::congestion;
 pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
-    AddressDiscovery, AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig, ConfigError,
-    ConnectionError, ConnectionId, ConnectionStats, DatagramDropReason, DatagramId, DatagramStats, Dir,
-    DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FecCode, FecConfig, FecMode, FecSettingError,
-    FecStats, FrameType, KeyUpdatePolicy, OneWayDelays, Priority, QuicLb, QuicLbConfig, QuicLbError,
-    RandomCids, ResetAtError, ResetKey, RetryPolicy, ServerConfig, SessionFileError, SessionStore, Side,
-    SpinBit, StreamId, StreamStats, TimeStamps, TlsError, TokenKeys, TokenKeysError, TransportConfig,
-    TransportError, TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
+    AddressDiscovery, AddressPairs, AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig,
+    ConfigError, ConnectionError, ConnectionId, ConnectionStats, DatagramDropReason, DatagramId,
+    DatagramStats, Dir, DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FecCode, FecConfig, FecMode,
+    FecSettingError, FecStats, FourTuple, FrameType, KeyUpdatePolicy, MultipathConfig, OneWayDelays,
+    OpenPathError, PathError, PathEvent, PathId, PathInfo, PathManager, PathStats, PathUse, Priority, QuicLb,
+    QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy, Scheduler, SchedulerFactory,
+    SchedulerKind, ServerConfig, SessionFileError, SessionStore, Side, SocketId, SpinBit, StreamId,
+    StreamStats, TimeStamps, TlsError, TokenKeys, TokenKeysError, TransportConfig, TransportError,
+    TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
 };
-pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket};
+pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket, open_socket};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/migration.md")]
 struct MigrationDocument;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/multipath.md")]
+struct MultipathDocument;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/streams.md")]

@@ -33,5 +33,5 @@ pub use address::canonical;
 pub use dscp::Dscp;
 pub use group::Instruction;
 pub use recv::{Received, RecvBatch};
-pub use socket::{BufferSizes, SOCKET_BUFFER_BYTES, SendOutcome, Transmit, UdpSocket};
+pub use socket::{BufferSizes, SOCKET_BUFFER_BYTES, SendOutcome, Transmit, UdpSocket, open_socket};
 pub use stats::SocketStats;

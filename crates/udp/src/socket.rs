@@ -363,6 +363,25 @@ fn is_network_report(error: &io::Error) -> bool {
     )
 }
 
+/// Binds a socket for [`UdpSocket::from_std`] as [`UdpSocket::bind`] does, and to a network interface, so that what it sends leaves there
+/// whatever the routes say, if one is named.
+///
+/// # Errors
+/// Those of the operating system: there is no such address or interface. `Unsupported` for interfaces on other systems than
+/// Linux.
+pub fn open_socket(addr: SocketAddr, interface: Option<&str>) -> io::Result<std::net::UdpSocket> {
+    open(addr, |socket| match interface {
+        None => Ok(()),
+        #[cfg(target_os = "linux")]
+        Some(name) => socket.bind_device(Some(name.as_bytes())),
+        #[cfg(not(target_os = "linux"))]
+        Some(_) => {
+            let reason = "sockets are bound to interfaces on Linux alone";
+            Err(io::Error::new(io::ErrorKind::Unsupported, reason))
+        }
+    })
+}
+
 /// Binds a socket, to which `prepare` does something before.
 pub(crate) fn open(
     addr: SocketAddr,

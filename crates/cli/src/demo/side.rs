@@ -15,12 +15,12 @@ use fulmar::{
 use tokio::sync::oneshot;
 
 use super::Progress;
-use crate::args::{TransportArgs, TrustArgs};
+use crate::args::TrustArgs;
 use crate::authority::{Authority, ListenAddr};
 use crate::clock::thread_cpu;
 use crate::content::Content;
 use crate::failure::Failure;
-use crate::net::{self, CLOSE_DONE, Dialer, Figures, Inbox, Listen, Transport};
+use crate::net::{self, Bind, CLOSE_DONE, Dialer, Figures, Inbox, Listen, PathFigures, Transport};
 use crate::report::Output;
 use crate::signal::Signals;
 use crate::tls::{Fingerprint, Identity};
@@ -35,6 +35,8 @@ pub(super) struct Sent {
     /// The processor time of its thread.
     pub(super) cpu: Option<Duration>,
     pub(super) figures: Figures,
+    /// Each path of the connection, if it has several.
+    pub(super) paths: Vec<PathFigures>,
 }
 
 /// What the client has to tell.
@@ -107,7 +109,10 @@ async fn serve(endpoint: &Endpoint, progress: &Progress) -> Result<Sent, Failure
     let checksum = send_content(&mut send, size).await?;
     // The client closes the connection when it has everything.
     connection.closed().await;
-    Ok(Sent { checksum, cpu: None, figures: Figures::of(&connection) })
+    let is_multipath = connection.is_multipath();
+    let paths = connection.paths().into_iter().filter(|_| is_multipath);
+    let paths = paths.filter_map(|path| path.stats().map(|stats| PathFigures::of(&stats))).collect();
+    Ok(Sent { checksum, cpu: None, figures: Figures::of(&connection), paths })
 }
 
 async fn read_size(recv: &mut RecvStream) -> Result<u64, Failure> {
@@ -147,7 +152,9 @@ pub(super) struct Client {
     /// The server's certificate.
     pub(super) pin: Fingerprint,
     pub(super) size: u64,
-    pub(super) transport: TransportArgs,
+    pub(super) transport: Transport,
+    /// Where its paths begin, if it is to have several.
+    pub(super) binds: Vec<Bind>,
     pub(super) progress: Arc<Progress>,
     pub(super) output: Output,
 }
@@ -160,8 +167,8 @@ impl Client {
             let signals = Signals::listen().map_err(Failure::io("cannot wait for signals"))?;
             let server = Authority { host: self.address.ip().to_string(), port: self.address.port() };
             let trust = TrustArgs { insecure: false, ca: None, pin: Some(self.pin) };
-            let transport = Transport::from_args(&self.transport)?;
-            let dialer = Dialer::new(&server, &trust, None, PROTOCOL, &transport, self.output).await?;
+            let transport = (&self.transport, &*self.binds);
+            let dialer = Dialer::new(&server, &trust, None, PROTOCOL, transport, self.output).await?;
             let start = Instant::now();
             let connection = dialer.dial().await?;
             let handshake = start.elapsed();

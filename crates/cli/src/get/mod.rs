@@ -147,8 +147,16 @@ async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Resu
     // Who only receives would have nothing to send, and nothing could tell it that the server has forgotten it.
     transport.keep_alive = transport.keep_alive.or(args.hold.is_none().then_some(ASK_AFTER));
     let transport = Transport::from_args(&transport)?.with_logs(job.logs.clone());
-    let mut dialer =
-        Dialer::new(authority, &args.trust, args.cipher, hq::PROTOCOL, &transport, job.output).await?;
+    let transport = transport.with_multipath(args.paths.multipath, args.paths.scheduler);
+    let mut dialer = Dialer::new(
+        authority,
+        &args.trust,
+        args.cipher,
+        hq::PROTOCOL,
+        (&transport, &args.paths.bind),
+        job.output,
+    )
+    .await?;
     dialer.remember(job.sessions.clone());
     let mut connection = dialer.dial().await?;
     let (first, others) = sessions::split(args, items);
@@ -192,7 +200,7 @@ async fn fetch_over(
         restarts += 1;
     }
     let summary = Summary { duration: start.elapsed(), ..work.summary() };
-    job.summarise(connection, handshake, &summary);
+    job.summarise(dialer, connection, handshake, &summary);
     hold(&dialer.peer, connection, job.args.hold).await.map(|()| summary.missing)
 }
 
@@ -330,13 +338,15 @@ impl Job {
     }
 
     /// Tells of all files of one server.
-    fn summarise(&self, connection: &Connection, handshake: Duration, summary: &Summary) {
+    fn summarise(&self, dialer: &Dialer, connection: &Connection, handshake: Duration, summary: &Summary) {
         if self.args.quiet && !self.output.is_json() {
             return;
         }
         let figures = Figures::of(connection);
         let Summary { files, bytes, duration, .. } = *summary;
-        let transfer = Transfer::of("get", (bytes, duration), handshake, &figures, None);
+        let paths = dialer.path_figures(connection);
+        let transfer =
+            Transfer { paths, ..Transfer::of("get", (bytes, duration), handshake, &figures, None) };
         let rate = Rate { bytes, duration };
         let print = || {
             self.output.print(&transfer, || {

@@ -21,7 +21,7 @@ use super::{ASK_AFTER, CLEANUP_MAX, Item, Url, local_names, sessions};
 use crate::args::GetArgs;
 use crate::duration::Span;
 use crate::failure::{EXIT_FAILURE, Failure};
-use crate::net::{self, Transport};
+use crate::net::{self, PathFigures, Transport};
 use crate::progress::Bars;
 use crate::qlog;
 use crate::report::{self, Output};
@@ -130,6 +130,9 @@ struct Summary {
     missing: usize,
     bytes: u64,
     duration_s: f64,
+    /// Those of connections that have several at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<PathFigures>,
 }
 
 /// Fetches all URLs.
@@ -146,6 +149,7 @@ pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     let mut transport = args.transport.clone();
     transport.keep_alive = transport.keep_alive.or(Some(ASK_AFTER));
     let transport = Transport::from_args(&transport)?.with_logs(logs.clone());
+    let transport = transport.with_multipath(args.paths.multipath, args.paths.scheduler);
     let runtime = net::runtime()?;
     let session = args.session.clone();
     let result = runtime.block_on(async {
@@ -290,7 +294,8 @@ fn summarise(job: &Job, total: &Total, duration: Duration) {
         return;
     }
     let &Total { files, bytes, missing, .. } = total;
-    let summary = Summary { kind: "summary", files, missing, bytes, duration_s: duration.as_secs_f64() };
+    let (duration_s, paths) = (duration.as_secs_f64(), job.clients.path_figures());
+    let summary = Summary { kind: "summary", files, missing, bytes, duration_s, paths };
     job.output.print(&summary, || {
         let files = report::counted(files, "file");
         format!("{files}, {} in {} ({})", Size(bytes), Span(duration), Rate { bytes, duration })

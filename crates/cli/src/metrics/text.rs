@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fulmar::{ConnectionMetrics, EndpointMetrics};
+use fulmar::{ConnectionMetrics, EndpointMetrics, PathStats};
 
 /// Connections of which the figures are told one by one, the oldest first. A server may have very many, and each makes
 /// series of its own.
@@ -122,15 +122,30 @@ const CONNECTION: &[Figure] = &[
     }),
 ];
 
-const PATH: &[Figure] = &[
-    ("path_congestion_window_bytes", "gauge", "The congestion window.", |c| Some(c.stats.cwnd as f64)),
-    ("path_bytes_in_flight", "gauge", "Bytes in flight.", |c| Some(c.stats.bytes_in_flight as f64)),
-    ("path_pacing_rate_bytes_per_second", "gauge", "The rate at which packets leave.", |c| {
-        Some(c.stats.pacing_rate as f64)
+/// What is told of each path of a connection.
+type PathFigure = (&'static str, &'static str, &'static str, fn(&PathStats) -> f64);
+
+const PATHS: &[PathFigure] = &[
+    ("path_bytes_sent_total", "counter", "Bytes of UDP payload sent over the addresses in use.", |p| {
+        p.bytes_sent as f64
     }),
-    ("path_rtt_smoothed_seconds", "gauge", "The smoothed round-trip time.", |c| {
-        c.stats.rtt_min.map(|_| c.stats.rtt.as_secs_f64())
+    (
+        "path_bytes_received_total",
+        "counter",
+        "Bytes of UDP payload received over the addresses in use.",
+        |p| p.bytes_received as f64,
+    ),
+    ("path_congestion_window_bytes", "gauge", "The congestion window.", |p| p.cwnd as f64),
+    ("path_bytes_in_flight", "gauge", "Bytes in flight.", |p| p.bytes_in_flight as f64),
+    ("path_pacing_rate_bytes_per_second", "gauge", "The rate at which packets leave.", |p| {
+        p.pacing_rate as f64
     }),
+    ("path_rtt_smoothed_seconds", "gauge", "The smoothed round-trip time.", |p| p.rtt.as_secs_f64()),
+    ("path_mtu_bytes", "gauge", "UDP payload of a full datagram.", |p| p.mtu.into()),
+];
+
+/// What is told of the first path alone.
+const FIRST_PATH: &[Figure] = &[
     ("path_rtt_min_seconds", "gauge", "The smallest round-trip time.", |c| {
         Some(c.stats.rtt_min?.as_secs_f64())
     }),
@@ -143,7 +158,6 @@ const PATH: &[Figure] = &[
     ("path_return_queue_seconds", "gauge", "The time in queues from the peer, if it tells the time.", |c| {
         Some(c.stats.one_way?.return_queue.as_secs_f64())
     }),
-    ("path_mtu_bytes", "gauge", "UDP payload of a full datagram.", |c| Some(c.stats.mtu.into())),
 ];
 
 fn connections(text: &mut String, connections: &[ConnectionMetrics]) {
@@ -156,7 +170,22 @@ fn connections(text: &mut String, connections: &[ConnectionMetrics]) {
         "Open connections without series of their own.",
         left_out as u64,
     );
-    for (figures, is_path) in [(CONNECTION, false), (PATH, true)] {
+    for (name, kind, help, value) in PATHS {
+        family(text, name, kind, help);
+        for connection in told {
+            let ConnectionMetrics { id, stats, paths, .. } = connection;
+            for path in paths {
+                let (number, remote, value) = (path.path, path.addrs.remote, value(path));
+                let controller = escaped(stats.controller);
+                let _ = writeln!(
+                    text,
+                    "fulmar_{name}{{connection=\"{id}\",path=\"{}\",remote=\"{remote}\",controller=\"{controller}\"}} {value}",
+                    number.0
+                );
+            }
+        }
+    }
+    for (figures, is_path) in [(CONNECTION, false), (FIRST_PATH, true)] {
         for (name, kind, help, value) in figures {
             family(text, name, kind, help);
             for connection in told {

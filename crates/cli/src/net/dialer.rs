@@ -4,12 +4,12 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fulmar::{ClientConfig, Connecting, Connection, ConnectionError, Endpoint, SessionStore};
+use fulmar::{ClientConfig, Connecting, Connection, ConnectionError, Endpoint, Local, SessionStore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::narration::Narrator;
-use super::{CLOSE_DONE, Transport, client_config, farewell};
+use super::{Bind, Binds, CLOSE_DONE, Family, PathFigures, Transport, client_config, farewell};
 use crate::args::{Cipher, TrustArgs};
 use crate::authority::Authority;
 use crate::duration::Span;
@@ -31,7 +31,8 @@ pub(crate) struct Dialer {
     pub(crate) peer: String,
     host: String,
     addresses: Vec<SocketAddr>,
-    endpoints: Vec<Endpoint>,
+    /// With where connections may begin.
+    endpoints: Vec<(Endpoint, Binds)>,
     config: ClientConfig,
     protocol: &'static str,
     refusal: Refusal,
@@ -45,7 +46,7 @@ impl Dialer {
         trust: &TrustArgs,
         cipher: Option<Cipher>,
         protocol: &'static str,
-        transport: &Transport,
+        (transport, wanted): (&Transport, &[Bind]),
         output: Output,
     ) -> Result<Self, Failure> {
         let (config, refusal) = client_config(trust, cipher, protocol, transport.clone())?;
@@ -61,7 +62,10 @@ impl Dialer {
         {
             if addresses.iter().any(|address| address.is_ipv4() == any.is_ipv4()) {
                 let endpoint = transport.endpoint().bind(any);
-                endpoints.push(endpoint.map_err(Failure::io("cannot open a UDP socket"))?);
+                let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
+                let family = if any.is_ipv4() { Family::V4 } else { Family::V6 };
+                let binds = Binds::open(&endpoint, wanted, family)?;
+                endpoints.push((endpoint, binds));
             }
         }
         let (peer, host) = (server.to_string(), server.host.clone());
@@ -78,12 +82,12 @@ impl Dialer {
     /// one costs a moment and not the whole handshake timeout.
     pub(crate) async fn dial(&self) -> Result<Connection, Failure> {
         let start = Instant::now();
-        let mut waiting = self.addresses.iter();
+        let mut waiting = self.targets().into_iter();
         let mut attempts = JoinSet::new();
         let mut first_failure = None;
         loop {
-            if let Some(&address) = waiting.next() {
-                match self.start(address) {
+            if let Some((address, local)) = waiting.next() {
+                match self.start(address, local) {
                     Ok(connecting) => drop(attempts.spawn(connecting)),
                     Err(failure) => drop(first_failure.get_or_insert(failure)),
                 }
@@ -92,6 +96,7 @@ impl Dialer {
                 Some(result) = attempts.join_next() => match result {
                     Ok(Ok(connection)) => {
                         self.narrator.connected(&connection, start.elapsed());
+                        self.keep_paths(&connection);
                         return Ok(connection);
                     }
                     Ok(Err(error)) => drop(first_failure.get_or_insert(self.judge(error))),
@@ -119,8 +124,10 @@ impl Dialer {
         let Some(&address) = self.addresses.iter().find(resumable) else { return self.dial().await };
         let config = self.config.clone().with_early_data(true);
         let start = Instant::now();
-        match self.connect(config, address)?.into_0rtt() {
+        let (_, binds) = self.from(address);
+        match self.connect(config, address, binds.locals()[0])?.into_0rtt() {
             Ok(connection) => {
+                self.keep_paths(&connection);
                 let narrator = self.narrator.clone();
                 let early = connection.clone();
                 tokio::spawn(async move {
@@ -155,20 +162,57 @@ impl Dialer {
         let _ = timeout(HANG_UP_MAX, told).await;
     }
 
-    fn connect(&self, config: ClientConfig, address: SocketAddr) -> Result<Connecting, Failure> {
-        let same_family = |endpoint: &&Endpoint| {
+    /// The endpoint that reaches an address.
+    fn from(&self, address: SocketAddr) -> &(Endpoint, Binds) {
+        let same_family = |(endpoint, _): &&(Endpoint, Binds)| {
             endpoint.local_addr().is_ok_and(|local| local.is_ipv4() == address.is_ipv4())
         };
-        let endpoint = self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0]);
+        self.endpoints.iter().find(same_family).unwrap_or(&self.endpoints[0])
+    }
+
+    /// Each address of the server from each place where connections may begin.
+    fn targets(&self) -> Vec<(SocketAddr, Local)> {
+        let from = |address: &SocketAddr| {
+            let address = *address;
+            self.from(address).1.locals().into_iter().map(move |local| (address, local))
+        };
+        self.addresses.iter().flat_map(from).collect()
+    }
+
+    /// Opens further paths, if there are several places where they may begin.
+    fn keep_paths(&self, connection: &Connection) {
+        let (endpoint, binds) = self.from(connection.remote_address());
+        let locals = binds.locals();
+        if locals.len() > 1 && self.config.transport().multipath.is_some() {
+            endpoint.keep_paths(connection, &locals);
+        }
+    }
+
+    /// The figures of the paths of a connection; none if the ends have not agreed on multipath.
+    pub(crate) fn path_figures(&self, connection: &Connection) -> Vec<PathFigures> {
+        if !connection.is_multipath() {
+            return Vec::new();
+        }
+        let (_, binds) = self.from(connection.remote_address());
+        connection.paths().iter().filter_map(|path| Some(binds.figures(&path.stats()?))).collect()
+    }
+
+    fn connect(
+        &self,
+        config: ClientConfig,
+        address: SocketAddr,
+        local: Local,
+    ) -> Result<Connecting, Failure> {
+        let (endpoint, _) = self.from(address);
         self.narrator.output.narrate(|| format!("trying {address}"));
         endpoint
-            .connect_with(config, address, &self.host)
+            .connect_from(config, local, address, &self.host)
             .map_err(|error| Failure::Connect { peer: self.peer.clone(), error })
     }
 
     /// Gives the sockets a moment to tell the peers surely that their connections are closed.
     pub(crate) async fn farewell(&self) {
-        for endpoint in &self.endpoints {
+        for (endpoint, _) in &self.endpoints {
             farewell(endpoint).await;
         }
     }
@@ -176,8 +220,9 @@ impl Dialer {
     fn start(
         &self,
         address: SocketAddr,
+        local: Local,
     ) -> Result<impl Future<Output = Result<Connection, ConnectionError>> + Send + 'static, Failure> {
-        self.connect(self.config.clone(), address)
+        self.connect(self.config.clone(), address, local)
     }
 
     /// Why a handshake failed, in the user's terms.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fulmar::{
     AddressDiscovery, AeadBackend, CongestionControl, Dscp, Endpoint, EndpointBuilder, FecConfig,
-    KeyUpdatePolicy, TimeStamps, TransportConfig, Version,
+    KeyUpdatePolicy, MultipathConfig, SchedulerKind, TimeStamps, TransportConfig, Version,
 };
 
 use super::unusable;
@@ -85,6 +85,16 @@ impl Transport {
         // Values above 63 are refused with the arguments.
         let dscp = Dscp::new(args.dscp).unwrap_or_default();
         Ok(Self { config: Arc::new(config), aead, versions, initial_version, dscp, logs: None })
+    }
+
+    /// Takes and opens further paths, if `multipath` says so and the peer does, too.
+    pub(crate) fn with_multipath(self, multipath: bool, scheduler: SchedulerKind) -> Self {
+        let multipath = multipath
+            .then(|| MultipathConfig { scheduler: Arc::new(scheduler), ..MultipathConfig::default() });
+        Self {
+            config: Arc::new(TransportConfig { multipath, ..TransportConfig::clone(&self.config) }),
+            ..self
+        }
     }
 
     /// Lets connections write down what they do.

@@ -92,7 +92,7 @@ pub(crate) fn run(args: PerfClientArgs, output: Output) -> Result<(), Failure> {
 
 async fn measure(server: &Authority, args: &PerfClientArgs, end: End, output: Output) -> Result<(), Failure> {
     let transport = Transport::from_args(&args.transport)?;
-    let dialer = Dialer::new(server, &args.trust, args.cipher, PROTOCOL, &transport, output);
+    let dialer = Dialer::new(server, &args.trust, args.cipher, PROTOCOL, (&transport, &[]), output);
     let dialer = unless_interrupted(&end, dialer).await?;
     let measurement = Measurement::from_args(args);
     let load = |count| Load { count, concurrent: args.concurrent, end: end.clone() };

@@ -13,6 +13,7 @@ mod hostile;
 mod identity;
 mod lab;
 mod log;
+mod multipath;
 mod perf;
 mod run;
 mod scene;

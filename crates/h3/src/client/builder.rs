@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 
-use fulmar::{CipherSuite, ClientConfig, Endpoint, SessionStore, TransportConfig, restrict_suites};
+use fulmar::{CipherSuite, ClientConfig, Endpoint, Local, SessionStore, TransportConfig, restrict_suites};
 use fulmar_h3_proto::Config;
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
@@ -24,6 +24,7 @@ pub struct ClientBuilder {
     quic: Option<ClientConfig>,
     endpoint: Option<Endpoint>,
     transport: Option<Arc<TransportConfig>>,
+    locals: Vec<Local>,
     http3: Config,
     is_http3_only: bool,
     has_no_early_data: bool,
@@ -48,6 +49,15 @@ impl ClientBuilder {
     #[must_use]
     pub fn endpoint(mut self, endpoint: Endpoint) -> Self {
         self.endpoint = Some(endpoint);
+        self
+    }
+
+    /// Where connections of QUIC begin, the preferred place first: sockets and addresses of the endpoint. The first from which the server
+    /// can be reached is used, and where both ends have multipath (`TransportConfig::multipath`) a path is kept from each. Without
+    /// this it is the endpoint's first socket.
+    #[must_use]
+    pub fn locals(mut self, locals: Vec<Local>) -> Self {
+        self.locals = locals;
         self
     }
 
@@ -116,8 +126,9 @@ impl ClientBuilder {
                 .or_else(|_| Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()))
                 .map_err(setup)?,
         };
+        let locals = if self.locals.is_empty() { vec![Local::Any] } else { self.locals };
         let transports = Transports {
-            quic: Quic { endpoint, config: Some(quic), http3: Arc::new(self.http3) },
+            quic: Quic { endpoint, config: Some(quic), locals, http3: Arc::new(self.http3) },
             tcp: (!self.is_http3_only).then(|| Tcp::new(tls)),
             may_be_early: !self.has_no_early_data,
         };

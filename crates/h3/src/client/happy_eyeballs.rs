@@ -44,11 +44,12 @@ pub(super) fn in_turn(found: impl IntoIterator<Item = SocketAddr>) -> Vec<Socket
 ///
 /// # Errors
 /// That of the last attempt that failed.
-pub(super) async fn connect<T, F>(
-    addresses: &[SocketAddr],
-    mut start: impl FnMut(SocketAddr) -> Result<F, Error>,
+pub(super) async fn connect<A, T, F>(
+    addresses: &[A],
+    mut start: impl FnMut(A) -> Result<F, Error>,
 ) -> Result<T, Error>
 where
+    A: Copy,
     F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
 {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar::{ClientConfig, Connecting, Endpoint};
+use fulmar::{ClientConfig, Connecting, Endpoint, Local};
 use fulmar_h3_proto::Config;
 
 use super::connection::ClientConnection;
@@ -16,6 +16,8 @@ pub(super) struct Quic {
     pub(super) endpoint: Endpoint,
     /// That of the endpoint if there is none.
     pub(super) config: Option<ClientConfig>,
+    /// From where connections begin, and have paths.
+    pub(super) locals: Vec<Local>,
     pub(super) http3: Arc<Config>,
 }
 
@@ -26,11 +28,23 @@ impl Quic {
         name: &str,
         addresses: &[SocketAddr],
     ) -> Result<ClientConnection, Error> {
-        let quic = happy_eyeballs::connect(addresses, |address| {
-            let connecting = self.start(self.config.clone(), name, address)?;
+        let from = |address: &SocketAddr| {
+            let address = *address;
+            self.locals.iter().map(move |local| (*local, address))
+        };
+        let pairs: Vec<(Local, SocketAddr)> = addresses.iter().flat_map(from).collect();
+        let quic = happy_eyeballs::connect(&pairs, |pair| {
+            let connecting = self.start(self.config.clone(), name, pair)?;
             Ok(async move { Ok(connecting.await?) })
         });
-        Ok(ClientConnection::new(quic.await?, Arc::clone(&self.http3)))
+        Ok(self.begin(quic.await?))
+    }
+
+    fn begin(&self, quic: fulmar::Connection) -> ClientConnection {
+        if self.locals.len() > 1 {
+            self.endpoint.keep_paths(&quic, &self.locals);
+        }
+        ClientConnection::new(quic, Arc::clone(&self.http3))
     }
 
     /// Whether something is remembered of a server with which early data can be sent to it.
@@ -42,18 +56,19 @@ impl Quic {
     /// Begins a connection on which early data can be sent (0-RTT); `None` if that is not possible after all.
     pub(super) fn connect_early(&self, name: &str, address: SocketAddr) -> Option<ClientConnection> {
         let config = self.config.clone()?.with_early_data(true);
-        let quic = self.start(Some(config), name, address).ok()?.into_0rtt().ok()?;
-        Some(ClientConnection::new(quic, Arc::clone(&self.http3)))
+        let start = |local: &Local| self.start(Some(config.clone()), name, (*local, address)).ok();
+        let quic = self.locals.iter().find_map(start)?.into_0rtt().ok()?;
+        Some(self.begin(quic))
     }
 
     fn start(
         &self,
         config: Option<ClientConfig>,
         name: &str,
-        address: SocketAddr,
+        (local, address): (Local, SocketAddr),
     ) -> Result<Connecting, Error> {
         Ok(match config {
-            Some(config) => self.endpoint.connect_with(config, address, name)?,
+            Some(config) => self.endpoint.connect_from(config, local, address, name)?,
             None => self.endpoint.connect(address, name)?,
         })
     }

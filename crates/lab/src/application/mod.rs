@@ -21,7 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
-use fulmar_proto::{Connection, ConnectionError, Dir, EarlyData, Event, Side, StreamEvent, StreamId};
+use fulmar_proto::{
+    Connection, ConnectionError, Dir, EarlyData, Event, PathEvent, Side, StreamEvent, StreamId,
+};
 
 pub use self::frames::Frames;
 pub use self::messages::Messages;
@@ -66,6 +68,8 @@ pub struct Application {
     /// What is to be done, by time and then in the order in which it was decided.
     tasks: BTreeSet<(Instant, u64, Task)>,
     tasks_made: u64,
+    /// What happened to paths, for who manages them.
+    path_events: Vec<PathEvent>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +113,7 @@ impl Application {
             receiving: BTreeMap::new(),
             tasks: BTreeSet::new(),
             tasks_made: 0,
+            path_events: Vec::new(),
         }
     }
 
@@ -200,6 +205,11 @@ impl Application {
         self.tasks.first().map(|(at, ..)| *at)
     }
 
+    /// What happened to paths since this was asked last.
+    pub(crate) fn take_path_events(&mut self) -> Vec<PathEvent> {
+        std::mem::take(&mut self.path_events)
+    }
+
     /// Takes the connection's events and does what is due.
     pub(crate) fn run(&mut self, now: Instant, connection: &mut Connection) -> Result<(), String> {
         while let Some(event) = connection.poll_event() {
@@ -230,17 +240,14 @@ impl Application {
             Event::DatagramReceived => self.messages.receive(now, self.early_key.or(self.key), connection)?,
             Event::DatagramsUnblocked => self.plan(now, Task::SendMessage),
             Event::DatagramsDropped => self.messages.note_dropped(connection)?,
-            Event::Path(_) => {}
+            Event::Path(event) => self.path_events.push(event),
         }
         Ok(())
     }
 
     fn on_connected(&mut self, now: Instant, connection: &mut Connection) -> Result<(), String> {
-        let mut key = [0; 8];
-        connection
-            .export_keying_material(&mut key, EXPORTER_LABEL, None)
-            .map_err(|error| format!("no keying material although connected: {error}"))?;
-        if self.key.replace(u64::from_be_bytes(key)).is_some() {
+        let key = key_of(connection).ok_or("no keying material although connected")?;
+        if self.key.replace(key).is_some() {
             return Err("connected twice".to_owned());
         }
         self.plan(now, Task::Open);
@@ -405,6 +412,13 @@ impl Application {
     fn sending_mut(&mut self, id: StreamId) -> Result<&mut Sending, String> {
         self.sending.get_mut(&id).ok_or_else(|| format!("an event for stream {id}, on which nothing is sent"))
     }
+}
+
+/// The key of a connection whose handshake is complete.
+pub(crate) fn key_of(connection: &Connection) -> Option<u64> {
+    let mut key = [0; 8];
+    connection.export_keying_material(&mut key, EXPORTER_LABEL, None).ok()?;
+    Some(u64::from_be_bytes(key))
 }
 
 /// How long the application rests now, if it does.

@@ -4,15 +4,18 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{Connection, ConnectionHandle, ConnectionStats, Side, Transmit, TransmitBatch};
+use fulmar_proto::{
+    AddressPairs, Connection, ConnectionHandle, ConnectionStats, PathManager, Side, Transmit, TransmitBatch,
+};
 use fulmar_sim::Distribution;
 
 use super::Outbox;
+use super::race::{Race, Rival};
 use crate::Application;
 use crate::checkers::{Amplification, Flight};
 
 /// Trains that a connection may send at one instant. The largest windows of the lab have fewer.
-const TRAINS_MAX: u32 = 20_000;
+pub(super) const TRAINS_MAX: u32 = 20_000;
 
 /// Datagrams smaller than this do not make a train of more than [`SMALL_SEGMENTS_MAX`]: what they carry fits a
 /// larger one.
@@ -26,11 +29,17 @@ pub struct Session {
     pub(super) handle: ConnectionHandle,
     pub(super) connection: Connection,
     pub(super) application: Application,
+    pub(super) manager: AddressPairs,
     pub(super) amplification: Option<Amplification>,
     pub(super) flight: Flight,
     pub(super) peaks: Peaks,
     pub(super) rtts: Distribution,
     pub(super) started: Instant,
+    /// When the attempt began that the connection is.
+    pub(super) attempted: Instant,
+    /// Attempts over other paths, as long as none has succeeded.
+    pub(super) race: Option<Race>,
+    pub(super) rivals: Vec<Rival>,
     pub(super) wake: Option<Instant>,
 }
 
@@ -79,6 +88,12 @@ impl Session {
         self.started
     }
 
+    /// How long the handshake took since the first attempt to connect, once it is complete.
+    pub fn handshake_duration(&self) -> Option<Duration> {
+        let duration = self.connection.stats().handshake_duration?;
+        Some(self.attempted.saturating_since(self.started) + duration)
+    }
+
     /// Whether the workload is done, and the connection remembers no stream and no data.
     pub fn is_settled(&self) -> bool {
         let (streams, bytes) = (self.connection.open_streams(), self.connection.send_buffered());
@@ -95,7 +110,16 @@ impl Session {
 
     pub(super) fn next_wake(&self) -> Option<Instant> {
         let timer = self.connection.poll_timeout().map(|(at, _)| at);
-        timer.into_iter().chain(self.application.next_wake()).min()
+        let others = [self.application.next_wake(), self.manager.next_timeout(), self.race_timeout()];
+        timer.into_iter().chain(others.into_iter().flatten()).min()
+    }
+
+    /// Opens the paths that are wanted, after the application has taken the events.
+    pub(super) fn manage_paths(&mut self, now: Instant) {
+        for event in self.application.take_path_events() {
+            self.manager.on_event(now, &event);
+        }
+        self.manager.manage(now, &mut self.connection);
     }
 
     pub(super) fn note_received(&mut self, payload: &[u8], cid_len: usize) {
@@ -129,32 +153,32 @@ impl Session {
             if stats.rtt_min.is_some() {
                 self.rtts.note(stats.rtt_latest);
             }
-            self.send_train(&transmit, batch.bytes(), from, outbox)?;
+            send_train(self.connection.side(), &transmit, batch.bytes(), from, outbox)?;
         }
         Ok(())
     }
+}
 
-    fn send_train(
-        &self,
-        transmit: &Transmit,
-        bytes: &[u8],
-        from: SocketAddr,
-        outbox: &mut Outbox<'_>,
-    ) -> Result<(), String> {
-        let segment = transmit.segment_size.unwrap_or(transmit.len);
-        if transmit.len == 0 || transmit.len != bytes.len() || segment == 0 {
-            return Err(format!("{transmit:?} does not describe a batch of {} bytes", bytes.len()));
-        }
-        if segment < SMALL_SEGMENT && bytes.len() > segment * SMALL_SEGMENTS_MAX {
-            return Err(format!("a train of {} bytes in datagrams of {segment}", bytes.len()));
-        }
-        let from = SocketAddr::new(transmit.addrs.local_ip.unwrap_or(from.ip()), from.port());
-        for datagram in bytes.chunks(segment) {
-            check_initial_size(self.connection.side(), datagram)?;
-            outbox.send(from, transmit.addrs.remote, transmit.ecn, datagram);
-        }
-        Ok(())
+pub(super) fn send_train(
+    side: Side,
+    transmit: &Transmit,
+    bytes: &[u8],
+    from: SocketAddr,
+    outbox: &mut Outbox<'_>,
+) -> Result<(), String> {
+    let segment = transmit.segment_size.unwrap_or(transmit.len);
+    if transmit.len == 0 || transmit.len != bytes.len() || segment == 0 {
+        return Err(format!("{transmit:?} does not describe a batch of {} bytes", bytes.len()));
     }
+    if segment < SMALL_SEGMENT && bytes.len() > segment * SMALL_SEGMENTS_MAX {
+        return Err(format!("a train of {} bytes in datagrams of {segment}", bytes.len()));
+    }
+    let from = SocketAddr::new(transmit.addrs.local_ip.unwrap_or(from.ip()), from.port());
+    for datagram in bytes.chunks(segment) {
+        check_initial_size(side, datagram)?;
+        outbox.send(from, transmit.addrs.remote, transmit.ecn, datagram);
+    }
+    Ok(())
 }
 
 /// A client pads each datagram with an Initial packet (RFC 9000 §14.1).

@@ -1,6 +1,10 @@
 //! The configuration of the ends: `[endpoints]` for both, `[client]` and `[server]` for one.
 
-use fulmar_proto::{FecCode, FecConfig, FecMode, TimerStyle, TransportConfig};
+use std::sync::Arc;
+
+use fulmar_proto::{
+    FecCode, FecConfig, FecMode, SchedulerKind, TimerStyle, TransportConfig, UnknownScheduler,
+};
 use serde::Deserialize;
 
 use super::values::{Millis, Probability, Seconds};
@@ -34,6 +38,9 @@ pub(crate) struct EndpointSpec {
     fec_code: Option<FecCodeSpec>,
     fec_overhead_max: Option<Probability>,
     fec_window: Option<u16>,
+    multipath: Option<bool>,
+    paths_max: Option<u32>,
+    scheduler: Option<SchedulerSpec>,
 }
 
 /// Whether there is forward erasure correction, and in which mode.
@@ -63,6 +70,18 @@ impl TryFrom<String> for FecCodeSpec {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         text.parse().map(Self).map_err(|error: fulmar_proto::FecSettingError| error.to_string())
+    }
+}
+
+/// Which path carries data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct SchedulerSpec(SchedulerKind);
+
+impl TryFrom<String> for SchedulerSpec {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: UnknownScheduler| error.to_string())
     }
 }
 
@@ -101,6 +120,17 @@ impl EndpointSpec {
             Some(FecSpec::Off) => config.fec = None,
             Some(FecSpec::Mode(mode)) => config.fec.get_or_insert_default().mode = mode,
             None => {}
+        }
+        match self.multipath {
+            Some(false) => config.multipath = None,
+            Some(true) => drop(config.multipath.get_or_insert_default()),
+            None => {}
+        }
+        if let Some(multipath) = &mut config.multipath {
+            set(&mut multipath.paths_max, self.paths_max);
+            if let Some(SchedulerSpec(kind)) = self.scheduler {
+                multipath.scheduler = Arc::new(kind);
+            }
         }
         // Without erasure correction its details mean nothing.
         if let Some(fec) = &mut config.fec {

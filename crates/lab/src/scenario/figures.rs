@@ -384,8 +384,8 @@ impl MoreFigures {
 
 /// The longest handshake of all clients; `None` if one was not completed.
 fn handshake_s(report: &RunReport) -> Option<f64> {
-    let stats = report.connections.iter().map(|connection| connection.client.stats.as_ref());
-    let durations: Option<Vec<Duration>> = stats.map(|stats| stats?.handshake_duration).collect();
+    let durations = report.connections.iter().map(|connection| connection.client.handshake);
+    let durations: Option<Vec<Duration>> = durations.collect();
     durations?.into_iter().max().map(|duration| duration.as_secs_f64())
 }
 

@@ -207,6 +207,12 @@ impl Scenario {
 
     fn configuration(&self, own: super::EndpointSpec) -> TransportConfig {
         let mut config = TransportConfig::default();
+        // With a path or none there is nothing to choose from.
+        let paths = self.paths().count();
+        if paths > 1 {
+            let multipath = config.multipath.get_or_insert_default();
+            multipath.paths_max = multipath.paths_max.max(paths as u32);
+        }
         self.file.endpoints.apply(&mut config);
         own.apply(&mut config);
         config

@@ -67,7 +67,7 @@ impl Simulation {
             return None;
         };
         let session = &self.client().sessions()[planned.session?];
-        let duration = session.connection().stats().handshake_duration?;
+        let duration = session.handshake_duration()?;
         (!planned.closed && session.application().lost().is_none())
             .then(|| session.started() + duration + delay)
     }

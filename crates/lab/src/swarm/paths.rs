@@ -25,6 +25,12 @@ pub(super) fn draw(seed: u64) -> Lab {
     let mut lab = scenario::draw(dice.0.u64());
     (lab.seed, lab.nat) = (seed, None);
     lab.shifts.clear();
+    for end in [&mut lab.client, &mut lab.server] {
+        let paths_max = dice.between(1, PATHS_MAX) as u32;
+        if dice.0.chance(0.95) {
+            end.multipath.get_or_insert_default().paths_max = paths_max;
+        }
+    }
     let mtu_min = usize::from(lab.client.initial_mtu.max(lab.server.initial_mtu));
     let paths = dice.between(1, PATHS_MAX);
     let first = (lab.up.clone(), lab.down.clone());

@@ -29,6 +29,11 @@ impl ClientConfig {
         Self { tls, transport: Arc::default(), aead, saved_path: None, sessions: None, early_data: false }
     }
 
+    /// The transport configuration.
+    pub fn transport(&self) -> &Arc<TransportConfig> {
+        &self.transport
+    }
+
     /// Uses another transport configuration.
     ///
     /// # Errors

@@ -252,7 +252,7 @@ impl TransportConfig {
         if let Some(problem) = self.fec.as_ref().and_then(FecConfig::problem) {
             return Err(ConfigError { field: "fec", problem });
         }
-        let paths_max = self.multipath.map_or(1, |multipath| multipath.paths_max);
+        let paths_max = self.multipath.as_ref().map_or(1, |multipath| multipath.paths_max);
         check((1..=PATHS_MAX).contains(&paths_max), "multipath", "not 1 to 16 paths")?;
         let KeyUpdatePolicy { packets, bytes } = self.key_update;
         check(packets != Some(0) && bytes != Some(0), "key_update", "zero; use None for never")?;

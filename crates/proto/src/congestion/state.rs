@@ -394,6 +394,11 @@ impl CongestionState {
         self.delivery_rate
     }
 
+    /// Bytes that were acknowledged, and bytes that were declared lost.
+    pub(crate) fn totals(&self) -> (u64, u64) {
+        (self.delivery.delivered(), self.delivery.lost())
+    }
+
     fn remove(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.bytes_in_flight, "a packet leaves the flight once");
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);

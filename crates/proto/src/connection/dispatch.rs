@@ -135,11 +135,8 @@ impl Receivers<'_> {
             }
             Frame::Crypto(crypto) => return self.on_crypto(cx, crypto),
             Frame::Stream(stream) => {
-                let stream_cx = RecvContext {
-                    now: cx.now,
-                    rtt: paths.of(cx.space).tuple.rtt.smoothed(),
-                    early: cx.kind == PacketKind::ZeroRtt,
-                };
+                let stream_cx =
+                    RecvContext { now: cx.now, rtt: paths.rtt_max(), early: cx.kind == PacketKind::ZeroRtt };
                 streams.on_stream(stream, cx.payload, &stream_cx)?;
                 return Ok(Consequence::StreamData);
             }

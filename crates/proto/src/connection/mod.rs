@@ -16,6 +16,7 @@
 //! | `spare_capacity` | **the list** of writers that use what nothing else needs |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
 //! | `recovery` | acknowledgements, losses |
+//! | `reinjection` | what lies on a slow or silent path is said again on another one |
 //! | `probing` | the probe timeout, and what is sent then |
 //! | `migration`, `active_migration` | which addresses are used, and whether they work; this end moves |
 //! | `multipath`, `path_choice` | several paths: they come and go; which one the next packets take |
@@ -50,6 +51,7 @@ mod probing;
 mod progress;
 mod receive;
 mod recovery;
+mod reinjection;
 mod resume;
 mod retry;
 mod setup;

@@ -76,6 +76,8 @@ pub struct PathInfo {
     pub local_use: PathUse,
     /// What the peer wants of it.
     pub remote_use: PathUse,
+    /// What it costs to use it, see [`Connection::set_path_cost`].
+    pub cost: u32,
 }
 
 impl Connection {
@@ -94,6 +96,7 @@ impl Connection {
                 validated: path.tuple.validated,
                 local_use: PathUse::new(status.0),
                 remote_use: PathUse::new(status.1),
+                cost: self.paths.multipath.as_ref().map_or(1, |m| m.cost(path.id)),
             }
         })
     }
@@ -167,10 +170,25 @@ impl Connection {
         Ok(())
     }
 
+    /// Says what it costs to use a path, for the scheduler, which decides what follows from that. The peer does not hear of it.
+    /// 1 where nobody has said so.
+    ///
+    /// # Errors
+    /// There is no such path.
+    pub fn set_path_cost(&mut self, id: PathId, cost: u32) -> Result<(), PathError> {
+        if self.paths.get(id).is_none() {
+            return Err(PathError::Unknown);
+        }
+        let multipath = self.paths.multipath.as_mut().ok_or(PathError::Unknown)?;
+        multipath.set_cost(id, cost);
+        self.paths.raise(Pending::ALL);
+        Ok(())
+    }
+
     /// Both ends have offered the extension.
     pub(super) fn begin_multipath(&mut self) -> Result<(), TransportError> {
         let peer = self.handshake.peer_parameters();
-        let (Some(config), Some(peer)) = (self.config.multipath, peer) else { return Ok(()) };
+        let (Some(config), Some(peer)) = (&self.config.multipath, peer) else { return Ok(()) };
         let path = self.paths.primary();
         let Some(peer_max) = peer.initial_max_path_id.filter(|_| path.local_cids.cid_len() > 0) else {
             return Ok(());
@@ -181,6 +199,7 @@ impl Connection {
         }
         let setup = MultipathSetup {
             paths_max: config.paths_max,
+            scheduler: config.scheduler.build(),
             peer_max,
             peer_cids_max: peer.active_connection_id_limit.get(),
             remote_cids_max: self.config.connection_ids,
@@ -270,6 +289,7 @@ impl Connection {
         self.recovery(now).lose_all(id);
         let pto = self.probe_timeout_max();
         let path = self.paths.remove(id);
+        self.datagrams.forget_copies(id);
         let draining = path.map(|path| {
             path.remote_cids.forget(&mut self.outbox.endpoint_events);
             self.outbox.push_path(PathEvent::Abandoned { path: id, code, by_peer });

@@ -52,6 +52,7 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         // RFC 10069 §2.1: not without connection IDs.
         initial_max_path_id: transport
             .multipath
+            .as_ref()
             .filter(|_| !setup.local_cid.is_empty())
             .map(|multipath| initial_max(multipath.paths_max)),
         max_datagram_frame_size: (frame_max > 0).then(|| VarInt::saturating(frame_max)),

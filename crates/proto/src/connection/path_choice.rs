@@ -1,7 +1,5 @@
 //! Which path the next packets take, where there are several.
 
-use std::time::Duration;
-
 use fulmar_base::Instant;
 use fulmar_wire::PathId;
 use smallvec::SmallVec;
@@ -9,71 +7,122 @@ use smallvec::SmallVec;
 use super::Connection;
 use crate::datagram::{Transmit, TransmitBatch};
 use crate::path::{Multipath, Path, Pending};
-
-/// Paths in the order in which they are asked. More than these take an allocation.
-type Order = SmallVec<[PathId; 8]>;
+use crate::scheduler::{PathOrder, PathView, Waiting};
 
 impl Connection {
-    /// Writes the next batch for one of the paths: the quickest is asked first, and the others carry data only if it
-    /// arrives there before it could on quicker ones.
+    /// Writes the next batch for one of the paths: those that may carry data are asked in the order of the scheduler, then the
+    /// others, which may have something to say of themselves.
     pub(super) fn transmit_on_one(&mut self, now: Instant, batch: &mut TransmitBatch) -> Option<Transmit> {
-        self.allow_paths();
-        let order = self.order();
-        for (index, &id) in order.iter().enumerate() {
-            if !self.is_worth_it(&order[..index], id)
-                && let Some(path) = self.paths.get_mut(id)
-            {
-                path.allowed = path.allowed.and(Pending::CONTROL);
+        if self.paths.is_single() {
+            let path = self.paths.primary_mut();
+            path.allowed = Pending::ALL;
+            let id = path.id;
+            return self.transmit_on(now, id, batch);
+        }
+        let order = self.schedule(now);
+        let carriers = order.as_slice();
+        for &id in carriers {
+            if let Some(transmit) = self.transmit_counted(now, id, batch) {
+                return Some(transmit);
             }
-            if let Some(transmit) = self.transmit_on(now, id, batch) {
+        }
+        let mut last = None;
+        while let Some(id) = self.paths.next_id(last) {
+            last = Some(id);
+            if !carriers.contains(&id)
+                && let Some(transmit) = self.transmit_counted(now, id, batch)
+            {
                 return Some(transmit);
             }
         }
         None
     }
 
-    /// The paths, the quickest first.
-    fn order(&self) -> Order {
-        let mut order: SmallVec<[(Duration, PathId); 8]> =
-            self.paths.iter().map(|path| (path.tuple.rtt.smoothed(), path.id)).collect();
-        order.sort_unstable();
-        order.into_iter().map(|(_, id)| id).collect()
-    }
-
-    /// Whether what waits to be sent would arrive later, to its last byte, over the quicker paths alone than its first
-    /// packet does over this one. Otherwise the path would hold up a stream rather than help it.
-    fn is_worth_it(&self, quicker: &[PathId], id: PathId) -> bool {
-        let Some(path) = self.paths.get(id) else { return false };
-        let carrying = quicker.iter().filter_map(|id| self.paths.get(*id));
-        let carrying = carrying.filter(|path| path.allowed.has(Pending::STREAMS));
-        let (mut rate, mut delay) = (0, None);
-        for path in carrying {
-            let rtt = &path.tuple.rtt;
-            rate += path.tuple.congestion.controller().window() * 1_000_000
-                / rtt.smoothed().as_micros().max(1) as u64;
-            delay = delay.or(Some(rtt.smoothed() / 2));
+    fn transmit_counted(&mut self, now: Instant, id: PathId, batch: &mut TransmitBatch) -> Option<Transmit> {
+        let transmit = self.transmit_on(now, id, batch)?;
+        if let Some(multipath) = &mut self.paths.multipath {
+            multipath.scheduler().on_sent(id, transmit.len);
         }
-        let Some(delay) = delay else { return true };
-        let in_flight: u64 = self.paths.iter().map(|path| path.tuple.congestion.bytes_in_flight()).sum();
-        let waiting = self.streams.send_buffered().saturating_sub(in_flight);
-        let alone = delay + Duration::from_micros(waiting * 1_000_000 / rate.max(1));
-        path.tuple.rtt.smoothed() / 2 + path.tuple.rtt.variance() < alone
+        Some(transmit)
     }
 
-    /// Says which paths may carry data: those that are validated, answer, and are no backup; of those that are left, if
-    /// there are none, the better ones.
-    fn allow_paths(&mut self) {
-        let multipath = self.paths.multipath.as_deref();
-        let classes: SmallVec<[Class; 8]> =
-            self.paths.iter().map(|path| Class::of(path, multipath)).collect();
+    /// Lets each path send what it may: those that are chosen data, the others what is left.
+    fn schedule(&mut self, now: Instant) -> PathOrder {
+        let classes = self.classes();
         let best = classes.iter().min().copied();
+        let carries = |class: &Class| Some(*class) == best;
+        let order = self.order(now, &classes, &carries);
+        let repeats = self.paths.multipath.as_ref().is_some_and(|m| m.repeats_datagrams());
         for (path, class) in self.paths.iter_mut().zip(&classes) {
             path.allowed = match class {
-                class if Some(*class) == best => Pending::ALL,
+                _ if order.as_slice().contains(&path.id) => Pending::ALL,
                 Class { is_unproven: true, .. } => Pending::OWN,
+                class if repeats && carries(class) => Pending::CONTROL.with(Pending::DATAGRAMS),
                 _ => Pending::CONTROL,
             };
         }
+        order
+    }
+
+    /// The paths that may carry data, in the order of the scheduler: those that are validated, answer, and are no backup; of
+    /// those that are left, if there are none, the better ones.
+    fn order(&mut self, now: Instant, classes: &[Class], carries: impl Fn(&Class) -> bool) -> PathOrder {
+        let waiting = self.waiting();
+        let Some(multipath) = &self.paths.multipath else { return PathOrder::default() };
+        let costs: SmallVec<[u32; 8]> = self.paths.iter().map(|path| multipath.cost(path.id)).collect();
+        let mut views: SmallVec<[PathView; 8]> = SmallVec::new();
+        for (index, path) in self.paths.iter_mut().enumerate() {
+            if carries(&classes[index]) {
+                views.push(view(now, path, &classes[index], costs[index]));
+            }
+        }
+        let mut order = PathOrder::default();
+        match &*views {
+            [only] => order.push(only.id),
+            views => {
+                if let Some(multipath) = &mut self.paths.multipath {
+                    multipath.scheduler().schedule(now, views, &waiting, &mut order);
+                }
+            }
+        }
+        order
+    }
+
+    fn waiting(&mut self) -> Waiting {
+        let in_flight: u64 = self.paths.iter().map(|path| path.tuple.congestion.bytes_in_flight()).sum();
+        Waiting {
+            stream_bytes: self.streams.send_buffered().saturating_sub(in_flight),
+            urgency: self.streams.next_urgency(),
+            datagram: self.datagrams.next_frame_len(),
+            deadline: self.datagrams.next_timeout(),
+        }
+    }
+
+    fn classes(&self) -> SmallVec<[Class; 8]> {
+        let multipath = self.paths.multipath.as_deref();
+        self.paths.iter().map(|path| Class::of(path, multipath)).collect()
+    }
+}
+
+fn view(now: Instant, path: &mut Path, class: &Class, cost: u32) -> PathView {
+    let tuple = &mut path.tuple;
+    let (bytes_delivered, bytes_lost) = tuple.congestion.totals();
+    PathView {
+        id: path.id,
+        rtt: tuple.rtt.smoothed(),
+        rtt_variance: tuple.rtt.variance(),
+        delay: tuple.rtt.to_peer(),
+        window: tuple.congestion.controller().window(),
+        bytes_in_flight: tuple.congestion.bytes_in_flight(),
+        window_left: tuple.congestion.window_left(),
+        pacing_rate: tuple.congestion.pacing_rate(),
+        pacing_budget: tuple.congestion.pacing_budget(now),
+        delivery_rate: tuple.congestion.delivery_rate(),
+        bytes_delivered,
+        bytes_lost,
+        is_silent: class.is_silent,
+        is_backup: class.is_backup,
+        cost,
     }
 }
 

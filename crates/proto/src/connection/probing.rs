@@ -11,6 +11,7 @@ use super::delivery::Owners;
 use super::extensions::Extensions;
 use super::handshake::HandshakeState;
 use super::recovery::{Recovery, peer_max_ack_delay, pto_base, space_and_tuples};
+use super::reinjection::has_other_that_works;
 use crate::config::TransportConfig;
 use crate::ids::SpaceId;
 use crate::log::LogEvent;
@@ -27,6 +28,9 @@ const LATE_PATIENCE: u32 = 16;
 
 /// After so many probe timeouts in a row, ECN marks are suspected of being the reason (RFC 9000 §13.4.2).
 const ECN_PATIENCE_PTOS: u32 = 2;
+
+/// After so many probe timeouts in a row a path is silent, and what lies on it is repeated on others: one alone may come from jitter.
+const SILENT_PTOS: u32 = 2;
 
 /// What the probe timeouts of a path depend on.
 struct PtoContext<'c> {
@@ -205,6 +209,9 @@ impl Connection {
             }
             for probed in shared.into_iter().chain([data]).flatten() {
                 self.recovery(now).probe(probed, probes);
+            }
+            if data.is_some() && count >= SILENT_PTOS && has_other_that_works(&self.paths, id) {
+                self.recovery(now).repeat_elsewhere(id);
             }
         }
         let Some(path) = self.paths.get_mut(id) else { return };

@@ -10,13 +10,14 @@
 //! repairs any loss.
 
 use super::delivery::{Fate, Owners};
+use super::reinjection::repeat_what_is_slow;
 use super::transmit::Sender;
 use crate::ids::SpaceId;
 use crate::packet::SentFrame;
 use crate::path::Pending;
 
 /// The writers, in the order of their priority. One that has something to send queues it with its owner.
-const WRITERS: [fn(&mut Sender<'_>); 3] = [duplicate, repeat_preemptively, repair];
+const WRITERS: [fn(&mut Sender<'_>); 4] = [duplicate, repeat_preemptively, repeat_what_is_slow, repair];
 
 /// Lets the writers queue what they have, one after the other, until there is something to send. Returns whether there is.
 pub(super) fn fill(sender: &mut Sender<'_>) -> bool {

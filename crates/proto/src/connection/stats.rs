@@ -143,6 +143,10 @@ pub struct PathStats {
     pub addrs: FourTuple,
     /// Whether the peer was seen to receive there.
     pub validated: bool,
+    /// Bytes of UDP payload sent over the addresses in use.
+    pub bytes_sent: u64,
+    /// Bytes of UDP payload received over them.
+    pub bytes_received: u64,
     /// The congestion window in bytes.
     pub cwnd: u64,
     /// Bytes in flight.
@@ -164,6 +168,8 @@ impl PathStats {
             path: *id,
             addrs: tuple.addrs,
             validated: tuple.validated,
+            bytes_sent: tuple.amplification.sent(),
+            bytes_received: tuple.amplification.received(),
             cwnd: tuple.congestion.controller().window(),
             bytes_in_flight: tuple.congestion.bytes_in_flight(),
             pacing_rate: tuple.congestion.pacing_rate(),

@@ -126,11 +126,8 @@ const AFTER_ACK: [Writer; 12] = [
     Writer { bit: Pending::STREAMS, wants: |_| false, write: |c, _, out| c.streams.write_control(out) },
     Writer {
         bit: Pending::DATAGRAMS,
-        wants: |c| c.datagrams.wants_to_send(),
-        write: |c, now, out| {
-            let room = c.path().datagram_room();
-            c.datagrams.write(now, out, room);
-        },
+        wants: |c| c.datagrams.wants_to_send() || c.datagrams.wants_to_copy(c.path().id),
+        write: |c, now, out| c.write_datagrams(now, out),
     },
     Writer {
         bit: Pending::STREAMS,
@@ -262,6 +259,20 @@ impl Writers<'_> {
             }
         }
         self.end_symbol(now, out);
+    }
+
+    fn write_datagrams(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
+        let (id, room) = (self.path().id, self.path().datagram_room());
+        if self.paths.is_single() {
+            return self.datagrams.write(now, out, room, &[]);
+        }
+        self.datagrams.write_copies(now, id, out, room);
+        let others = self.paths.that_repeat_datagrams(id);
+        let before = self.datagrams.sent();
+        self.datagrams.write(now, out, room, &others);
+        if !others.is_empty() && self.datagrams.sent() > before {
+            self.paths.raise(Pending::DATAGRAMS);
+        }
     }
 
     /// Lets forward erasure correction protect what follows. An unreliable datagram that would not fit then is not protected,

@@ -77,6 +77,11 @@ impl Outgoing {
         self.queue.front().map(|waiting| &waiting.data)
     }
 
+    /// When the datagram that leaves next is of no use any more.
+    pub(super) fn first_deadline(&self) -> Option<Instant> {
+        self.queue.front().and_then(|waiting| waiting.deadline)
+    }
+
     /// The first datagram was sent.
     pub(super) fn on_sent(&mut self) {
         self.remove(0);

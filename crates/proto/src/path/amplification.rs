@@ -35,6 +35,16 @@ impl AntiAmplification {
         self.sent = self.sent.saturating_add(bytes);
     }
 
+    /// Bytes that came from the address so far.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Bytes that were sent there so far.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
     /// How many bytes may be sent now.
     pub(crate) fn available(&self) -> u64 {
         if self.validated {

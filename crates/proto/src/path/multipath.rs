@@ -18,6 +18,7 @@ use crate::error::TransportError;
 use crate::events::EndpointEventInner;
 use crate::packet::{FrameWriter, SentFrame};
 use crate::reliable::{Latest, Once};
+use crate::scheduler::Scheduler;
 
 /// How many connection IDs the peer gets for each path beyond the first: one to use and one to move to.
 const CIDS_PER_PATH: u64 = 2;
@@ -32,6 +33,7 @@ type Events = VecDeque<EndpointEventInner>;
 pub(crate) struct MultipathSetup {
     /// How many paths this end has at a time.
     pub(crate) paths_max: u32,
+    pub(crate) scheduler: Box<dyn Scheduler>,
     /// The largest path ID that the peer takes.
     pub(crate) peer_max: PathId,
     /// How many connection IDs of this end the peer keeps for a path.
@@ -61,6 +63,8 @@ struct Entry {
     said: Latest<(u64, bool)>,
     /// What the peer says.
     heard: Option<(u64, bool)>,
+    /// What it costs to use the path.
+    cost: u32,
 }
 
 /// A path ID that is gone, as long as something is to be done about it.
@@ -298,6 +302,27 @@ impl Multipath {
         }
     }
 
+    pub(crate) fn set_cost(&mut self, id: PathId, cost: u32) {
+        if let Some(entry) = self.entry(id) {
+            entry.cost = cost;
+        }
+    }
+
+    /// What it costs to use a path.
+    pub(crate) fn cost(&self, id: PathId) -> u32 {
+        self.entries.iter().find(|entry| entry.id == id).map_or(1, |entry| entry.cost)
+    }
+
+    /// Which path carries data.
+    pub(crate) fn scheduler(&mut self) -> &mut dyn Scheduler {
+        &mut *self.setup.scheduler
+    }
+
+    /// Whether unreliable datagrams leave on every path.
+    pub(crate) fn repeats_datagrams(&self) -> bool {
+        self.setup.scheduler.repeats_datagrams()
+    }
+
     /// Whether this end, and the peer, want a path to be used like others.
     pub(crate) fn status(&self, id: PathId) -> (bool, bool) {
         let entry = self.entries.iter().find(|entry| entry.id == id);
@@ -396,7 +421,15 @@ impl Abandoned {
 
 impl Entry {
     fn new(id: PathId) -> Self {
-        Self { id, is_open: false, local: None, remote: None, said: Latest::new((0, true)), heard: None }
+        Self {
+            id,
+            is_open: false,
+            local: None,
+            remote: None,
+            said: Latest::new((0, true)),
+            heard: None,
+            cost: 1,
+        }
     }
 
     fn wants_to_send(&self) -> bool {

@@ -1,16 +1,17 @@
 //! All paths of a connection, in the order of their IDs.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use fulmar_wire::{
     ConnectionId, Dialect, MaxPathId, NewConnectionId, PacketKind, PathCidsBlocked, PathId, PathsBlocked,
     TransportParameters,
 };
+use smallvec::SmallVec;
 
 use super::{LocalCids, Multipath, Path, Pending, RemoteCids};
 use crate::error::TransportError;
 use crate::events::EndpointEventInner;
-use crate::ids::SpaceId;
 
 /// The bit of the first byte that only long headers have (RFC 8999 §5.1).
 const LONG_FORM: u8 = 0x80;
@@ -125,12 +126,17 @@ impl Paths {
         }
     }
 
-    /// The path that packets of a space take: Initial and Handshake packets take the first.
+    /// The longest smoothed round-trip time of the paths that have proven themselves. So long what arrives on another path may have
+    /// to wait for what was sent before it.
     #[inline]
-    pub(crate) fn of(&self, space: SpaceId) -> &Path {
-        match space {
-            SpaceId::Data(id) => self.get(id).unwrap_or(self.primary()),
-            SpaceId::Initial | SpaceId::Handshake => self.primary(),
+    pub(crate) fn rtt_max(&self) -> Duration {
+        match &*self.list {
+            [only] => only.tuple.rtt.smoothed(),
+            [first, others @ ..] => {
+                let proven = others.iter().filter(|path| path.tuple.validated);
+                proven.map(|path| path.tuple.rtt.smoothed()).fold(first.tuple.rtt.smoothed(), Duration::max)
+            }
+            [] => Duration::ZERO,
         }
     }
 
@@ -233,6 +239,13 @@ impl Paths {
             Some(multipath) if kind == PacketKind::OneRtt => multipath.dialect,
             _ => Dialect::SinglePath,
         }
+    }
+
+    /// The paths beside this one on which unreliable datagrams leave, too, because the scheduler wants that.
+    pub(crate) fn that_repeat_datagrams(&self, id: PathId) -> SmallVec<[PathId; 8]> {
+        let repeats = self.multipath.as_ref().is_some_and(|multipath| multipath.repeats_datagrams());
+        let others = self.list.iter().filter(|path| repeats && path.id != id);
+        others.filter(|path| path.allowed.has(Pending::DATAGRAMS)).map(|path| path.id).collect()
     }
 
     /// Something that may be sent on any path may have got something to say.

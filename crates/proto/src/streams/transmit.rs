@@ -22,6 +22,12 @@ impl Streams {
         self.has_lost() || (!self.fresh.is_empty() && self.credit.available() > 0)
     }
 
+    /// The urgency of the stream whose data is written next.
+    pub(crate) fn next_urgency(&mut self) -> Option<u8> {
+        let id = self.lost.first().or_else(|| self.fresh.first())?;
+        Some(self.table.send_mut(id)?.priority().urgency())
+    }
+
     /// Whether there is data to send again. It does not need flow control credit.
     pub(crate) fn has_lost(&self) -> bool {
         !self.lost.is_empty()

@@ -231,7 +231,8 @@ fn packet(data: &Value) -> Option<(SpaceKey, u64)> {
         _ => return None,
     };
     let number = header.get("packet_number").or_else(|| data.get("packet_number")).and_then(number)?;
-    Some(((space, 0), number))
+    let path = header.get("path_id").or_else(|| data.get("path_id")).and_then(self::number);
+    Some(((space, path.and_then(|path| u32::try_from(path).ok()).unwrap_or(0)), number))
 }
 
 /// The size of a packet in bytes; 0 if it is not told.

@@ -11,6 +11,15 @@ pub(super) fn packet_type(space: SpaceId) -> &'static str {
     }
 }
 
+/// What tells the path of a packet, if it is not the first: numbers belong to paths. The drafts have no word for it yet; it is the one
+/// of the frames of multipath.
+pub(super) fn path_of(space: SpaceId) -> String {
+    match space {
+        SpaceId::Data(path) if path.0 > 0 => format!(",\"path_id\":{}", path.0),
+        _ => String::new(),
+    }
+}
+
 pub(super) fn number_space(space: SpaceId) -> &'static str {
     match space {
         SpaceId::Initial => "initial",

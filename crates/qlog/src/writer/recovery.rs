@@ -7,7 +7,7 @@ use fulmar_base::Instant;
 use fulmar_proto::SpaceId;
 use fulmar_proto::log::{BlockedReason, LogEvent};
 
-use super::names::{blocked, ecn_state, number_space, packet_type};
+use super::names::{blocked, ecn_state, number_space, packet_type, path_of};
 use super::{Flavor, Writer};
 
 impl<W: io::Write> Writer<W> {
@@ -16,18 +16,19 @@ impl<W: io::Write> Writer<W> {
             LogEvent::PacketLost { space, number, mtu_probe, .. } => {
                 let probe = if mtu_probe { ",\"is_mtu_probe_packet\":true" } else { "" };
                 self.event(at, ("recovery:packet_lost", "quic:packet_lost"), |text| {
-                    let kind = packet_type(space);
+                    let (kind, path) = (packet_type(space), path_of(space));
                     let _ = write!(
                         text,
-                        "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}}}{probe}"
+                        "\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}{path}}}{probe}"
                     );
                 });
             }
             LogEvent::PacketSpurious { space, number, .. } => {
                 let names = ("recovery:spurious_loss", "fulmar:spurious_loss");
                 self.event(at, names, |text| {
-                    let kind = number_space(space);
-                    let _ = write!(text, "\"packet_number_space\":\"{kind}\",\"packet_number\":{number}");
+                    let (kind, path) = (number_space(space), path_of(space));
+                    let _ =
+                        write!(text, "\"packet_number_space\":\"{kind}\",\"packet_number\":{number}{path}");
                 });
             }
             LogEvent::ProbeTimeout { space, count } => {

@@ -16,6 +16,28 @@ fn logs() -> (Vec<LogEntry>, u64) {
     (report.recording.unwrap().connections.remove(0).client, lost)
 }
 
+/// The log of a server that sends over two links.
+fn logs_of_two_paths() -> Vec<LogEntry> {
+    let scenario = fulmar_lab::scenario::Scenario::builtin("multipath/both").unwrap();
+    let lab = scenario.lab(scenario.default_controller().unwrap(), 1).unwrap();
+    lab.recorded(1 << 18).run().unwrap().recording.unwrap().connections.remove(0).server
+}
+
+#[test]
+fn packets_tell_their_path_and_are_told_apart_when_they_are_read() {
+    let entries = logs_of_two_paths();
+    let file = written(&entries, Flavor::Draft);
+    let sent = records(&file).into_iter().filter(|record| record["name"] == "quic:packet_sent");
+    let mut seen = std::collections::BTreeSet::new();
+    for record in sent.filter(|record| record["data"]["header"]["packet_type"] == "1RTT") {
+        let header = &record["data"]["header"];
+        let path = header.get("path_id").map_or(0, |path| path.as_u64().unwrap());
+        assert!(seen.insert((path, header["packet_number"].as_u64().unwrap())), "{header}");
+    }
+    let paths: std::collections::BTreeSet<u64> = seen.iter().map(|(path, _)| *path).collect();
+    assert_eq!(paths.into_iter().collect::<Vec<_>>(), [0, 1]);
+}
+
 fn written(entries: &[LogEntry], flavor: Flavor) -> Vec<u8> {
     let header = Header {
         side: Side::Client,

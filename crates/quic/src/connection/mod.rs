@@ -3,6 +3,7 @@
 mod connecting;
 mod datagrams;
 mod opening;
+mod paths;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -18,6 +19,7 @@ use crate::shared::{Awaited, ConnectionRef, Ticket};
 pub use crate::shared::DropCodes;
 pub use connecting::Connecting;
 pub use datagrams::DatagramOptions;
+pub use paths::{Local, Path};
 
 /// A QUIC connection.
 ///
@@ -157,7 +159,7 @@ impl Connection {
         known: Option<SocketAddr>,
     ) -> Result<SocketAddr, ConnectionError> {
         loop {
-            let changed = self.inner.inner().changed.observed_address.notified();
+            let changed = self.inner.inner().changed.paths.notified();
             {
                 let state = self.inner.lock();
                 state.check()?;

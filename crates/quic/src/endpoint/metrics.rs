@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar_proto::{ConnectionStats, Side};
+use fulmar_proto::{ConnectionStats, PathStats, Side};
 
 use super::EndpointStats;
 use crate::shared::{Core, Totals, WorkerShared};
@@ -33,6 +33,8 @@ pub struct ConnectionMetrics {
     pub remote: SocketAddr,
     /// Its figures.
     pub stats: ConnectionStats,
+    /// Each of its paths by itself.
+    pub paths: Vec<PathStats>,
 }
 
 /// The figures of an endpoint with these workers.
@@ -71,7 +73,8 @@ impl EndpointMetrics {
                 let proto = &connection.lock().proto;
                 let (side, remote, stats) = (proto.side(), proto.remote_address(), proto.stats());
                 totals.add(&stats);
-                ConnectionMetrics { id: connection.id(), side, remote, stats }
+                let paths = proto.path_stats().collect();
+                ConnectionMetrics { id: connection.id(), side, remote, stats, paths }
             })
             .collect();
         connections.sort_by_key(|connection| connection.id);

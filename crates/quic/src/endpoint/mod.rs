@@ -4,6 +4,7 @@ mod accept;
 mod builder;
 mod incoming;
 mod metrics;
+mod paths;
 
 use std::fmt;
 use std::io;
@@ -12,10 +13,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fulmar_proto::{ClientConfig, EndpointConfig, FourTuple, ServerConfig, VarInt};
-use fulmar_udp::{SocketStats, UdpSocket, canonical};
+use fulmar_udp::{SocketStats, UdpSocket};
 
 use crate::clock;
-use crate::connection::Connecting;
+use crate::connection::{Connecting, Local};
 use crate::error::ConnectError;
 use crate::shared::{ConnectionRef, Shared};
 use crate::sync::lock;
@@ -128,18 +129,27 @@ impl Endpoint {
         addr: SocketAddr,
         server_name: &str,
     ) -> Result<Connecting, ConnectError> {
-        let remote = canonical(addr);
-        if remote.port() == 0 || remote.ip().is_unspecified() || !self.shared.socket().can_reach(remote) {
-            return Err(ConnectError::UnreachableAddress(addr));
-        }
+        self.dial(config, Local::Any.to(addr), server_name)
+    }
+
+    fn dial(
+        &self,
+        config: ClientConfig,
+        addrs: FourTuple,
+        server_name: &str,
+    ) -> Result<Connecting, ConnectError> {
+        let remote = addrs.remote;
         let worker = self.shared.dialling_worker();
+        let can_reach = worker.socket_of(addrs.socket).is_some_and(|socket| socket.can_reach(remote));
+        if remote.port() == 0 || remote.ip().is_unspecified() || !can_reach {
+            return Err(ConnectError::UnreachableAddress(remote));
+        }
         worker.report_refusals();
         let mut core = lock(&worker.core);
         if core.is_closed() {
             return Err(ConnectError::EndpointClosed);
         }
         let now = core.advance(clock::now());
-        let addrs = FourTuple::new(remote, None);
         let (handle, connection) = core.endpoint.connect(now, &config, addrs, server_name)?;
         let inner = worker.insert(&mut core, handle, connection);
         drop(core);

@@ -6,12 +6,13 @@ use std::task::Waker;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_proto::{ConnectionError, ConnectionHandle, Event, PathEvent, StreamEvent, VarInt};
+use fulmar_proto::{ConnectionError, ConnectionHandle, Event, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
 use super::ReadyQueue;
 use super::drop_codes::DropCodes;
 use super::life::Life;
+use super::paths::Paths;
 use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
 use crate::clock;
 use crate::sync::lock;
@@ -52,6 +53,8 @@ pub(crate) struct State {
     pub(crate) is_remembered: bool,
     /// The worker has forgotten the connection.
     pub(crate) is_drained: bool,
+    /// Of connections with several paths.
+    pub(super) paths: Option<Box<Paths>>,
     /// The worker's entry in its timers.
     pub(crate) timer: Option<Instant>,
     now: Instant,
@@ -64,8 +67,8 @@ pub(crate) struct Changed {
     pub(crate) closed: Notify,
     pub(crate) datagram_received: Notify,
     pub(crate) datagrams_unblocked: Notify,
-    /// The peer sees this end elsewhere.
-    pub(crate) observed_address: Notify,
+    /// Something happened to a path, or the peer sees this end elsewhere.
+    pub(crate) paths: Notify,
     /// Datagrams were dropped before they were sent.
     pub(crate) datagrams_dropped: Notify,
 }
@@ -73,7 +76,7 @@ pub(crate) struct Changed {
 impl Changed {
     fn all(&self) -> impl Iterator<Item = &Notify> {
         let datagrams = [&self.datagram_received, &self.datagrams_unblocked, &self.datagrams_dropped];
-        [&self.connected, &self.closed, &self.observed_address].into_iter().chain(datagrams)
+        [&self.connected, &self.closed, &self.paths].into_iter().chain(datagrams)
     }
 }
 
@@ -111,6 +114,7 @@ impl Inner {
             is_path_kept: false,
             is_remembered: false,
             is_drained: false,
+            paths: None,
             timer: None,
             now,
         };
@@ -208,9 +212,9 @@ impl Inner {
                 Event::DatagramsDropped => self.changed.datagrams_dropped.notify_waiters(),
                 Event::Path(event) => {
                     self.life.path(&event);
-                    if matches!(event, PathEvent::Observed { .. } | PathEvent::Moved { .. }) {
-                        self.changed.observed_address.notify_waiters();
-                    }
+                    let now = state.now;
+                    state.on_path_event(now, event);
+                    self.changed.paths.notify_waiters();
                 }
                 Event::HandshakeConfirmed => self.life.confirmed(),
             }

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
-use fulmar_proto::{ConnectionHandle, Datagram, Transmit, TransmitBatch, VarInt};
+use fulmar_proto::{ConnectionHandle, Datagram, SocketId, Transmit, TransmitBatch, VarInt};
 use fulmar_udp::UdpSocket;
 use tokio::runtime::Handle;
 
 use super::attempts::Attempts;
 use super::replies::Replies;
+use super::sockets::MoreSockets;
 use super::{Common, Core, Inner, ReadyQueue, Steering};
 use crate::sync::lock;
 
@@ -24,6 +25,8 @@ pub(crate) struct WorkerShared {
     pub(crate) runtime: Handle,
     /// Replaced when the endpoint is bound anew.
     socket: RwLock<Arc<UdpSocket>>,
+    /// Those beside it.
+    pub(crate) more_sockets: MoreSockets,
     /// The socket was replaced, and the worker does not know it yet.
     rebound: AtomicBool,
     pub(crate) core: Mutex<Core>,
@@ -63,6 +66,7 @@ impl WorkerShared {
             common,
             runtime,
             socket: RwLock::new(Arc::new(socket)),
+            more_sockets: MoreSockets::default(),
             rebound: AtomicBool::new(false),
             core: Mutex::new(Core::new(core)),
             attempts: Mutex::default(),
@@ -97,6 +101,14 @@ impl WorkerShared {
     /// The socket in use.
     pub(crate) fn socket(&self) -> Arc<UdpSocket> {
         self.socket.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The socket of this name.
+    pub(crate) fn socket_of(&self, id: SocketId) -> Option<Arc<UdpSocket>> {
+        if id == SocketId::default() {
+            return Some(self.socket());
+        }
+        self.more_sockets.all().into_iter().find(|(known, _)| *known == id).map(|(_, socket)| socket)
     }
 
     /// Has attempts to connect told where nobody listens.

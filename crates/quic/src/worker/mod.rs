@@ -26,13 +26,13 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_proto::{
-    ConnectionError, ConnectionHandle, Datagram, EndpointEvent, Side, Transmit, TransmitBatch,
+    ConnectionError, ConnectionHandle, Datagram, EndpointEvent, Side, SocketId, Transmit, TransmitBatch,
 };
 use fulmar_udp::{RecvBatch, SendOutcome, UdpSocket};
 
 use crate::clock;
 use crate::log::LogBatch;
-use crate::shared::{Inner, State, WorkerShared};
+use crate::shared::{Inner, Sockets, State, WorkerShared};
 use crate::sync::lock;
 
 use refusals::Refusals;
@@ -52,6 +52,8 @@ const BATCHES_PER_TURN: usize = 32;
 pub(crate) struct Worker {
     shared: Arc<WorkerShared>,
     socket: Arc<UdpSocket>,
+    /// Those beside it, for paths of their own.
+    more_sockets: Sockets,
     /// Those that were in use before.
     retired: RetiredSockets,
     refusals: Refusals,
@@ -94,6 +96,7 @@ impl Worker {
             reply: TransmitBatch::new(1),
             shared,
             socket,
+            more_sockets: Sockets::new(),
             retired: RetiredSockets::default(),
             refusals: Refusals::default(),
             received: RecvBatch::new(),
@@ -121,12 +124,16 @@ impl Worker {
             self.pending = None;
             self.recv_paused_until = None;
         }
+        if let Some(sockets) = self.shared.more_sockets.take_change() {
+            self.more_sockets = sockets;
+        }
         self.receive_some();
         self.receive_forwarded();
         self.take_refusals();
         self.expire_timers(clock::now());
         self.flush();
-        self.batch.set_max_segments(self.socket.max_gso_segments());
+        let more = self.more_sockets.iter().map(|(_, socket)| socket.max_gso_segments());
+        self.batch.set_max_segments(more.fold(self.socket.max_gso_segments(), usize::min));
         self.serve();
         self.route_unmatched();
         self.send_replies();
@@ -191,6 +198,7 @@ impl Worker {
         for batches in 0..BATCHES_PER_CONNECTION {
             let mut state = connection.lock();
             let now = state.advance(clock::now());
+            state.manage_paths(now);
             let Some(transmit) = state.proto.poll_transmit(now, &mut self.batch) else {
                 state.queued = false;
                 self.settle(&connection, state);
@@ -228,8 +236,11 @@ impl Worker {
                 self.timers.disarm(connection, armed);
             }
         } else {
-            let deadline = state.proto.poll_timeout().map(|(deadline, _)| deadline);
+            let deadline = state.deadline();
             self.timers.arm(connection, &mut state.timer, deadline);
+            if state.awaits_manager() && !mem::replace(&mut state.queued, true) {
+                self.queue.push_back(connection.clone());
+            }
         }
         drop(state);
         self.hand_over(batch);
@@ -277,7 +288,13 @@ impl Worker {
     /// Sends what waits. Returns whether nothing waits any more.
     fn flush(&mut self) -> bool {
         let Some(pending) = &mut self.pending else { return true };
-        match send(&self.socket, &pending.transmit, &self.batch.bytes()[pending.sent..pending.transmit.len]) {
+        let id = pending.transmit.addrs.socket;
+        let Some(socket) = socket_of(&self.socket, &self.more_sockets, id) else {
+            // It was removed: what leaves there is lost, as on a link that is gone.
+            self.pending = None;
+            return true;
+        };
+        match send(socket, &pending.transmit, &self.batch.bytes()[pending.sent..pending.transmit.len]) {
             SendOutcome::Done => {
                 self.pending = None;
                 true
@@ -293,7 +310,13 @@ impl Worker {
     fn send_replies(&mut self) {
         let replies = lock(&self.shared.replies).take();
         for reply in replies {
-            let _ = send(&self.socket, &reply.transmit, &reply.contents);
+            self.send_reply(&reply.transmit, &reply.contents);
+        }
+    }
+
+    fn send_reply(&self, transmit: &Transmit, contents: &[u8]) {
+        if let Some(socket) = socket_of(&self.socket, &self.more_sockets, transmit.addrs.socket) {
+            let _ = send(socket, transmit, contents);
         }
     }
 
@@ -313,7 +336,11 @@ impl Worker {
         let mut due = !self.queue.is_empty() && self.pending.is_none();
         due |= !self.unmatched.is_empty();
         let paused = self.recv_paused_until;
-        let blind = self.pending.is_some() && self.socket.has_failed();
+        // What waits was given to a socket that is still there.
+        let blocked = self.pending.as_ref().and_then(|pending| {
+            socket_of(&self.socket, &self.more_sockets, pending.transmit.addrs.socket).cloned()
+        });
+        let blind = blocked.as_ref().is_some_and(|socket| socket.has_failed());
         let retry = blind.then(|| clock::now() + SEND_PAUSE);
         let deadline =
             [self.timers.next(), paused, self.retired.deadline(), retry].into_iter().flatten().min();
@@ -326,9 +353,13 @@ impl Worker {
             ready?;
             due = true;
         }
-        if self.pending.is_some()
-            && !blind
-            && let Poll::Ready(ready) = self.socket.poll_send_ready(cx)
+        due |= self.pending.is_some() && blocked.is_none();
+        // Each is asked, so that each wakes this task.
+        for (_, socket) in self.more_sockets.iter().filter(|_| paused.is_none()) {
+            due |= socket.poll_recv_ready(cx).is_ready();
+        }
+        if let Some(socket) = blocked.filter(|_| !blind)
+            && let Poll::Ready(ready) = socket.poll_send_ready(cx)
         {
             ready?;
             due = true;
@@ -388,6 +419,14 @@ fn defer_wake(cx: &mut Context<'_>) {
     // The first poll of `yield_now` hands the waker to the scheduler; what is left of it does nothing.
     let yielding = pin!(tokio::task::yield_now());
     let _ = yielding.poll(cx);
+}
+
+/// The socket of this name.
+fn socket_of<'a>(first: &'a Arc<UdpSocket>, more: &'a Sockets, id: SocketId) -> Option<&'a Arc<UdpSocket>> {
+    if id == SocketId::default() {
+        return Some(first);
+    }
+    more.iter().find(|(known, _)| *known == id).map(|(_, socket)| socket)
 }
 
 /// Sends `contents`, a batch or the rest of one, as `transmit` says.

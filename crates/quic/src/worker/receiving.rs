@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{Datagram, DropReason, Ecn, FourTuple, Route};
+use fulmar_proto::{Datagram, DropReason, Ecn, FourTuple, Route, SocketId};
 use fulmar_udp::{Received, UdpSocket};
 
-use super::{Worker, send};
+use super::Worker;
 use crate::clock;
 use crate::shared::{Forwarded, Inner};
 use crate::sync::lock;
@@ -29,7 +29,7 @@ const RECV_PAUSE: Duration = Duration::from_millis(10);
 /// Which socket a datagram came through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    InUse,
+    InUse(SocketId),
     /// One that was replaced.
     Retired,
 }
@@ -39,10 +39,18 @@ impl Worker {
         for socket in self.retired.open_at(clock::now()) {
             self.receive(&socket, Origin::Retired);
         }
-        let socket = self.socket.clone();
+        self.receive_from(&self.socket.clone(), SocketId::default());
+        for index in 0..self.more_sockets.len() {
+            let (id, socket) = self.more_sockets[index].clone();
+            self.receive_from(&socket, id);
+        }
+    }
+
+    /// Receives what one turn takes of a socket.
+    fn receive_from(&mut self, socket: &Arc<UdpSocket>, id: SocketId) {
         let mut bytes = 0;
         for _ in 0..RECV_CALLS_PER_TURN {
-            let is_more = self.receive(&socket, Origin::InUse);
+            let is_more = self.receive(socket, Origin::InUse(id));
             bytes += self.received.bytes();
             if !is_more || bytes >= RECV_BYTES_PER_TURN {
                 return;
@@ -90,7 +98,7 @@ impl Worker {
                 break;
             };
             let came = Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(received.waited);
-            match core.recognize(into_datagram(received)) {
+            match core.recognize(into_datagram(received, origin)) {
                 Ok((to, datagram)) if run.is_none_or(|run| run == to.connection) => {
                     run = Some(to.connection);
                     self.datagrams.push((came, datagram));
@@ -129,7 +137,7 @@ impl Worker {
                     drop(core);
                     if let Some(connection) = connection {
                         self.datagrams.push((now, datagram));
-                        self.deliver(&connection, Origin::InUse);
+                        self.deliver(&connection, Origin::InUse(SocketId::default()));
                     }
                 }
                 Err(datagram) => core.dropped_datagrams += u64::from(!self.unmatched.add(datagram)),
@@ -160,7 +168,7 @@ impl Worker {
                     drop(core);
                     if let Some(connection) = connection {
                         self.datagrams.push((now, datagram));
-                        self.deliver(&connection, Origin::InUse);
+                        self.deliver(&connection, Origin::InUse(SocketId::default()));
                     }
                 }
                 Route::Incoming(incoming) => {
@@ -172,7 +180,7 @@ impl Worker {
                 }
                 Route::Reply(transmit) => {
                     drop(core);
-                    let _ = send(&self.socket, &transmit, &self.reply.bytes()[..transmit.len]);
+                    self.send_reply(&transmit, &self.reply.bytes()[..transmit.len]);
                 }
                 Route::Dropped(_) => core.dropped_datagrams += 1,
             }
@@ -191,7 +199,7 @@ impl Worker {
         for (came, datagram) in self.datagrams.drain(..) {
             let now = state.advance(came);
             match origin {
-                Origin::InUse => state.proto.handle_datagram(now, datagram),
+                Origin::InUse(_) => state.proto.handle_datagram(now, datagram),
                 Origin::Retired => state.proto.handle_late_datagram(now, datagram),
             }
         }
@@ -199,9 +207,13 @@ impl Worker {
     }
 }
 
-fn into_datagram(received: Received) -> Datagram {
+fn into_datagram(received: Received, origin: Origin) -> Datagram {
+    let socket = match origin {
+        Origin::InUse(id) => id,
+        Origin::Retired => SocketId::default(),
+    };
     Datagram {
-        addrs: FourTuple::new(received.remote, received.local_ip),
+        addrs: FourTuple { socket, ..FourTuple::new(received.remote, received.local_ip) },
         ecn: Ecn::from_bits(received.ecn),
         payload: received.payload,
     }

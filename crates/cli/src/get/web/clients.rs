@@ -12,7 +12,7 @@ use crate::args::{Cipher, GetArgs, TrustArgs};
 use crate::authority::Authority;
 use crate::failure::Failure;
 use crate::get::Url;
-use crate::net::{Transport, web_client, web_endpoint};
+use crate::net::{Binds, PathFigures, Transport, web_client, web_endpoint};
 use crate::tls::Refusal;
 
 /// How long the end of the program may be put off to tell the servers of it.
@@ -21,6 +21,7 @@ const FAREWELL_MAX: Duration = Duration::from_millis(100);
 /// A client for each server, so that a refused certificate is known to be its.
 pub(super) struct Clients {
     endpoint: Endpoint,
+    binds: Binds,
     trust: TrustArgs,
     cipher: Option<Cipher>,
     transport: Transport,
@@ -36,8 +37,10 @@ impl Clients {
         transport: Transport,
         sessions: Arc<SessionStore>,
     ) -> Result<Self, Failure> {
+        let (endpoint, binds) = web_endpoint(&transport, &args.paths.bind)?;
         Ok(Self {
-            endpoint: web_endpoint(&transport)?,
+            endpoint,
+            binds,
             trust: args.trust.clone(),
             cipher: args.cipher,
             transport,
@@ -53,11 +56,19 @@ impl Clients {
         if let Some(client) = made.get(server) {
             return Ok(client.clone());
         }
-        let (endpoint, sessions) = (self.endpoint.clone(), Arc::clone(&self.sessions));
+        let endpoint = (self.endpoint.clone(), self.binds.locals());
+        let sessions = Arc::clone(&self.sessions);
         let client =
             web_client(&self.trust, self.cipher, &self.transport, endpoint, sessions, self.http3_only)?;
         made.insert(server.clone(), client.clone());
         Ok(client)
+    }
+
+    /// The figures of all paths of connections that have several.
+    pub(super) fn path_figures(&self) -> Vec<PathFigures> {
+        let connections = self.endpoint.metrics().connections.into_iter();
+        let several = connections.filter(|connection| connection.paths.len() > 1);
+        several.flat_map(|connection| connection.paths).map(|path| self.binds.figures(&path)).collect()
     }
 
     /// Closes all connections.

@@ -1,0 +1,67 @@
+//! Connections of the lab with several paths.
+
+use fulmar_lab::scenario::Scenario;
+
+/// Two equal links, and a download.
+const TWO: &str = r#"
+title = "two links"
+[[path]]
+name = "A"
+link = { rate_mbps = 20, delay_ms = 10, queue_ms = 40 }
+[[path]]
+name = "B"
+link = { rate_mbps = 20, delay_ms = 10, queue_ms = 40 }
+[[connection]]
+download_bytes = 5_000_000
+"#;
+
+/// Bytes that each path brought to the client.
+fn bytes_down(settings: &[&str]) -> Vec<u64> {
+    let scenario = Scenario::parse("two", TWO).unwrap().with_settings(settings.iter().copied()).unwrap();
+    let controller = scenario.default_controller().unwrap();
+    let report = scenario.lab(controller, 1).unwrap().run().unwrap();
+    report.paths.iter().map(|path| path.down.bytes_delivered).collect()
+}
+
+#[test]
+fn a_connection_has_a_path_over_each_link() {
+    let bytes = bytes_down(&[]);
+    assert!(bytes.len() == 2 && bytes.iter().all(|bytes| *bytes > 1_000_000), "{bytes:?}");
+}
+
+#[test]
+fn without_multipath_the_first_link_carries_all() {
+    let bytes = bytes_down(&["client.multipath=false"]);
+    assert!(bytes[0] > 5_000_000 && bytes[1] == 0, "{bytes:?}");
+}
+
+#[test]
+fn an_end_allows_no_more_paths_than_its_setting_says() {
+    let bytes = bytes_down(&["server.paths_max=1"]);
+    assert!(bytes[0] > 5_000_000 && bytes[1] == 0, "{bytes:?}");
+}
+
+#[test]
+fn the_handshake_completes_over_the_second_link_when_the_first_is_dead() {
+    for settings in [&[][..], &["server.multipath=false"][..]] {
+        let dead = ["path.A.link.loss=everything"];
+        let scenario = Scenario::parse("two", TWO).unwrap();
+        let scenario = scenario.with_settings(dead.iter().chain(settings).copied()).unwrap();
+        let figures = scenario.run(None, 1).unwrap();
+        let handshake = figures.more.handshake_s.unwrap();
+        // The second attempt begins after 250 ms, and takes a round trip.
+        assert!((0.27..0.35).contains(&handshake), "{handshake}");
+    }
+}
+
+#[test]
+fn the_quicker_of_two_attempts_stays_and_the_other_is_closed() {
+    let scenario = Scenario::parse("two", TWO).unwrap();
+    let slow = ["path.A.link.delay_ms=400", "connection.0.download_bytes=100_000"];
+    let scenario = scenario.with_settings(slow).unwrap();
+    let report = scenario.lab(scenario.default_controller().unwrap(), 1).unwrap().run().unwrap();
+    let handshake = report.connections[0].client.handshake.unwrap().as_secs_f64();
+    assert!((0.27..0.35).contains(&handshake), "{handshake}");
+    // The server has heard of both.
+    assert_eq!((report.connections.len(), report.server_sessions), (1, 2));
+}

@@ -1,0 +1,61 @@
+//! What lies on a path that is slow or silent is said again on another one.
+//!
+//! Frames are not bound to the path that they have left on, and their owners know how to say them again. Each packet is
+//! repeated once at most, so that no more than a window of a path is sent twice.
+
+use fulmar_wire::PathId;
+
+use super::delivery::{Fate, Owners};
+use super::recovery::Recovery;
+use super::transmit::Sender;
+use crate::ids::SpaceId;
+use crate::packet::SentFrame;
+use crate::path::{Path, Paths};
+
+/// Whether a path may be expected to carry what another one has not: it has proven itself, and answers.
+fn works(path: &Path) -> bool {
+    path.tuple.validated && path.pto.backoff.count() == 0
+}
+
+/// Whether there is a path beside this one that works.
+pub(super) fn has_other_that_works(paths: &Paths, id: PathId) -> bool {
+    paths.iter().any(|path| path.id != id && works(path))
+}
+
+impl Recovery<'_> {
+    /// A path has fallen silent while others work: all that is under way on it is said again at once, and whichever copy arrives
+    /// first counts. The path goes on being probed.
+    pub(super) fn repeat_elsewhere(&mut self, id: PathId) {
+        let Some(path) = self.owners.paths.get_mut(id) else { return };
+        let frames: Vec<SentFrame> =
+            path.space.take_for_probe().flat_map(|packet| packet.frames.iter().cloned()).collect();
+        self.owners.deliver(SpaceId::Data(id), &frames, Fate::Probed);
+    }
+}
+
+/// Queues what is under way on other paths, if a copy from here arrives before an acknowledgement could tell that it was of no
+/// use: on slower paths almost all of it, also for what they lose. It is a writer of spare capacity, and asked when
+/// nothing else may be sent: at the end of a transfer, and where the head of a stream is missing and flow control or the buffer
+/// lets nothing more follow. What the window has room for is the budget.
+pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
+    if sender.parts.paths.is_single() {
+        return;
+    }
+    let (now, here) = (sender.now, sender.parts.path());
+    let (id, rtt, room) = (here.id, &here.tuple.rtt, here.tuple.congestion.window_left());
+    if !works(here) {
+        return;
+    }
+    let arrival = now + rtt.to_peer() + rtt.variance();
+    let mut frames = Vec::new();
+    let mut last = None;
+    while let Some(other) = sender.parts.paths.next_id(last) {
+        last = Some(other);
+        let Some(path) = sender.parts.paths.get_mut(other).filter(|_| other != id) else { continue };
+        let answered = path.tuple.rtt.smoothed();
+        path.space.take_slow(room, |sent| sent + answered > arrival, &mut frames);
+        if !frames.is_empty() {
+            return Owners::of(&mut sender.parts).deliver(SpaceId::Data(other), &frames, Fate::Probed);
+        }
+    }
+}

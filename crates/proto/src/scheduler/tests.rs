@@ -1,0 +1,118 @@
+use super::*;
+
+fn path(id: u32, rtt_ms: u64, window: u64) -> PathView {
+    PathView {
+        id: PathId(id),
+        rtt: Duration::from_millis(rtt_ms),
+        rtt_variance: Duration::ZERO,
+        delay: Duration::from_millis(rtt_ms / 2),
+        window,
+        bytes_in_flight: 0,
+        window_left: window,
+        pacing_rate: u64::MAX,
+        pacing_budget: 0,
+        delivery_rate: 0,
+        bytes_delivered: 0,
+        bytes_lost: 0,
+        is_silent: false,
+        is_backup: false,
+        cost: 1,
+    }
+}
+
+fn order(scheduler: &mut dyn Scheduler, paths: &[PathView], stream_bytes: u64) -> Vec<u32> {
+    let (mut order, waiting) = (PathOrder::default(), Waiting { stream_bytes, ..Waiting::default() });
+    scheduler.schedule(Instant::ZERO, paths, &waiting, &mut order);
+    order.as_slice().iter().map(|id| id.0).collect()
+}
+
+fn build(kind: SchedulerKind) -> Box<dyn Scheduler> {
+    kind.build()
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    for kind in SchedulerKind::ALL {
+        assert_eq!(kind.to_string().parse(), Ok(kind));
+    }
+    assert_eq!("fastest".parse::<SchedulerKind>(), Err(UnknownScheduler("fastest".into())));
+}
+
+#[test]
+fn a_slow_path_carries_data_only_if_it_arrives_before_the_quick_one_is_through() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    // 1 MB a second with 10 ms to the peer, and 100 ms to the peer.
+    let paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
+    assert_eq!(order(scheduler, &paths, 80_000), [1]);
+    assert_eq!(order(scheduler, &paths, 100_000), [1, 0]);
+}
+
+#[test]
+fn the_variation_of_a_slow_path_counts_as_delay() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    let mut paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
+    paths[0].rtt_variance = Duration::from_millis(50);
+    assert_eq!(order(scheduler, &paths, 130_000), [1]);
+    assert_eq!(order(scheduler, &paths, 150_000), [1, 0]);
+}
+
+#[test]
+fn a_path_is_no_quicker_than_its_pacer() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    let mut paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
+    paths[1].pacing_rate = 500_000;
+    assert_eq!(order(scheduler, &paths, 40_000), [1]);
+    assert_eq!(order(scheduler, &paths, 50_000), [1, 0]);
+}
+
+#[test]
+fn a_third_path_competes_with_both_others() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    // 1 MB a second each.
+    let paths = [path(0, 20, 20_000), path(1, 20, 20_000), path(2, 200, 100_000)];
+    assert_eq!(order(scheduler, &paths, 170_000), [0, 1]);
+    assert_eq!(order(scheduler, &paths, 190_000), [0, 1, 2]);
+}
+
+#[test]
+fn min_rtt_asks_all_paths_the_quickest_first() {
+    let paths = [path(0, 200, 1), path(1, 20, 1), path(2, 20, 1)];
+    assert_eq!(order(&mut *build(SchedulerKind::MinRtt), &paths, 0), [1, 2, 0]);
+}
+
+#[test]
+fn a_backup_is_used_only_if_no_cheaper_path_is_left() {
+    let mut paths = [path(0, 200, 1), path(1, 20, 1)];
+    assert_eq!(order(&mut *build(SchedulerKind::Backup), &paths, 1_000_000), [0]);
+    paths[0].cost = 2;
+    assert_eq!(order(&mut *build(SchedulerKind::Backup), &paths, 1_000_000), [1]);
+    assert_eq!(order(&mut *build(SchedulerKind::Backup), &paths[..1], 1_000_000), [0]);
+}
+
+#[test]
+fn weighted_shares_follow_the_inverse_of_the_costs() {
+    let scheduler = &mut *build(SchedulerKind::Weighted);
+    let mut paths = [path(0, 20, 1), path(1, 200, 1), path(2, 20, 1)];
+    paths[1].cost = 3;
+    let mut sent = [0; 3];
+    let mut send = |scheduler: &mut dyn Scheduler, paths: &[PathView], rounds: usize| {
+        for _ in 0..rounds {
+            let first = order(scheduler, paths, 0)[0];
+            scheduler.on_sent(PathId(first), 1_000);
+            sent[first as usize] += 1_000;
+        }
+        sent
+    };
+    let before = send(scheduler, &paths[..2], 4_000);
+    assert!((990_000..=1_010_000).contains(&before[1]), "a quarter of it: {before:?}");
+    // A path that comes later does not make up for what others have carried.
+    let after = send(scheduler, &paths, 700);
+    assert!((290_000..=310_000).contains(&after[2]), "three sevenths of the rest: {after:?}");
+}
+
+#[test]
+fn only_the_redundant_scheduler_repeats_datagrams() {
+    for kind in SchedulerKind::ALL {
+        assert_eq!(kind.build().repeats_datagrams(), kind == SchedulerKind::Redundant);
+    }
+}

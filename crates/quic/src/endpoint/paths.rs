@@ -1,0 +1,142 @@
+//! Several sockets, and connections that begin over any of several paths.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use fulmar_proto::{AddressPairs, ClientConfig, ConnectionError, FourTuple, SocketId};
+use tokio::runtime::Handle;
+
+use super::{Endpoint, builder};
+use crate::connection::{Connecting, Connection, Local};
+use crate::error::{ConnectError, ConnectOverError};
+
+/// How long an attempt has before the next one begins beside it (RFC 8305 §5, Connection Attempt Delay).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+
+impl Endpoint {
+    /// Sends and receives over one more socket, for paths of its own: bound to the address of an interface, or to the interface.
+    /// A server accepts connections there as well. Up to 16; a name that was given once is not given again.
+    ///
+    /// # Errors
+    /// If the socket cannot be set up, or outside of a tokio runtime. `InvalidInput` if the endpoint has several workers, or too many
+    /// sockets.
+    pub fn add_socket(&self, socket: std::net::UdpSocket) -> io::Result<SocketId> {
+        Handle::try_current().map_err(io::Error::other)?;
+        let [worker] = self.shared.workers() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "one more socket is for one worker"));
+        };
+        let socket = builder::register(socket, &worker.runtime)?.with_dscp(worker.socket().dscp())?;
+        let id = worker.more_sockets.add(socket)?;
+        worker.ready.wake();
+        Ok(id)
+    }
+
+    /// Closes a socket that was added. Nothing arrives any more on paths that use it: abandon them, or they fall silent. Returns
+    /// whether there was one of this name.
+    pub fn remove_socket(&self, id: SocketId) -> bool {
+        let worker = &self.shared.workers()[0];
+        let removed = worker.more_sockets.remove(id);
+        worker.ready.wake();
+        removed
+    }
+
+    /// Dials from one of several sockets or addresses of this end. See [`connect_with`](Self::connect_with).
+    ///
+    /// # Errors
+    /// If nothing can be sent at all.
+    pub fn connect_from(
+        &self,
+        config: ClientConfig,
+        local: Local,
+        addr: SocketAddr,
+        server_name: &str,
+    ) -> Result<Connecting, ConnectError> {
+        self.dial(config, local.to(addr), server_name)
+    }
+
+    /// Dials over several pairs of addresses, the preferred one first, and keeps a path open over each if both ends have multipath
+    /// (`TransportConfig::multipath`). As long as no attempt has succeeded another one begins every 250 ms, or when one
+    /// fails; the first that succeeds stays, and the others are closed (RFC 8305).
+    ///
+    /// Cancelled, it closes all attempts.
+    ///
+    /// # Errors
+    /// How the last attempt failed, if all have.
+    pub async fn connect_over(
+        &self,
+        config: ClientConfig,
+        pairs: &[(Local, SocketAddr)],
+        server_name: &str,
+    ) -> Result<Connection, ConnectOverError> {
+        let connection = self.race(config, pairs, server_name).await?;
+        connection.set_path_manager(AddressPairs::new(pairs.iter().map(|(local, remote)| local.to(*remote))));
+        Ok(connection)
+    }
+
+    /// Keeps a path open from each of these to the address of the server that `connection` uses, as far as it can be reached from
+    /// there.
+    pub fn keep_paths(&self, connection: &Connection, locals: &[Local]) {
+        let remote = connection.remote_address();
+        let pairs = locals.iter().map(|local| local.to(remote));
+        let reaches = |addrs: &FourTuple| {
+            let socket = self.shared.workers()[0].socket_of(addrs.socket);
+            let same_family = addrs.local_ip.is_none_or(|ip| ip.is_ipv4() == remote.is_ipv4());
+            same_family && socket.is_some_and(|socket| socket.can_reach(remote))
+        };
+        connection.set_path_manager(AddressPairs::new(pairs.filter(reaches)));
+    }
+
+    async fn race(
+        &self,
+        config: ClientConfig,
+        pairs: &[(Local, SocketAddr)],
+        server_name: &str,
+    ) -> Result<Connection, ConnectOverError> {
+        let mut attempts: Vec<Pin<Box<Connecting>>> = Vec::new();
+        let mut failure = ConnectOverError::NoAddress;
+        let mut pairs = pairs.iter();
+        loop {
+            match pairs.next() {
+                Some((local, remote)) => {
+                    match self.connect_from(config.clone(), *local, *remote, server_name) {
+                        Ok(attempt) => attempts.push(Box::pin(attempt)),
+                        Err(error) => {
+                            failure = error.into();
+                            continue;
+                        }
+                    }
+                }
+                None if attempts.is_empty() => return Err(failure),
+                None => {}
+            }
+            let has_more = pairs.len() > 0;
+            match tokio::time::timeout(ATTEMPT_DELAY, first_of(&mut attempts)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => failure = error.into(),
+                Err(_) if has_more => {}
+                Err(_) => match first_of(&mut attempts).await {
+                    Ok(connection) => return Ok(connection),
+                    Err(error) => failure = error.into(),
+                },
+            }
+        }
+    }
+}
+
+/// The outcome of whichever attempt is over first. It is taken out.
+async fn first_of(attempts: &mut Vec<Pin<Box<Connecting>>>) -> Result<Connection, ConnectionError> {
+    poll_fn(|cx| {
+        for index in 0..attempts.len() {
+            if let Poll::Ready(outcome) = pin!(attempts[index].as_mut()).poll(cx) {
+                drop(attempts.remove(index));
+                return Poll::Ready(outcome);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}

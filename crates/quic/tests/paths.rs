@@ -1,0 +1,210 @@
+//! Connections with several paths, over several addresses and sockets.
+
+mod common;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use common::{ALPN, Identity, run, within};
+use fulmar::{
+    Connection, Endpoint, Local, MultipathConfig, OpenPathError, PathError, PathEvent, PathUse,
+    TransportConfig, VarInt,
+};
+
+const FIRST: Ipv4Addr = Ipv4Addr::LOCALHOST;
+const SECOND: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+/// Two endpoints that know each other, and where the server listens.
+struct Ends {
+    identity: Identity,
+    server: Endpoint,
+    client: Endpoint,
+    addr: SocketAddr,
+}
+
+fn multipath() -> TransportConfig {
+    TransportConfig { multipath: Some(MultipathConfig::default()), ..TransportConfig::default() }
+}
+
+impl Ends {
+    /// The client's first socket is bound to `ip`.
+    fn new(ip: Ipv4Addr) -> Self {
+        let identity = Identity::new();
+        let config = identity.server_config(multipath(), ALPN);
+        let server = Endpoint::server(config, (Ipv4Addr::UNSPECIFIED, 0).into()).unwrap();
+        let addr = (FIRST, server.local_addr().unwrap().port()).into();
+        let client = Endpoint::client((ip, 0).into()).unwrap();
+        client.set_default_client_config(identity.client_config(multipath(), ALPN));
+        Self { identity, server, client, addr }
+    }
+
+    async fn connect(&self) -> (Connection, Connection) {
+        let accept = async { self.server.accept().await.unwrap().await.unwrap() };
+        let connect = async { self.client.connect(self.addr, "localhost").unwrap().await.unwrap() };
+        tokio::join!(connect, accept)
+    }
+
+    /// One more socket of the client.
+    fn socket(&self, ip: Ipv4Addr) -> Local {
+        let socket = UdpSocket::bind((ip, 0)).unwrap();
+        Local::Socket(self.client.add_socket(socket).unwrap())
+    }
+}
+
+/// Opens a path as soon as the server has given a connection ID for it.
+async fn open(connection: &Connection, local: Local, remote: SocketAddr) -> fulmar::Path {
+    within(Duration::from_secs(5), async {
+        loop {
+            match connection.open_path(local, remote) {
+                Ok(path) => return path,
+                Err(OpenPathError::NotConfirmed | OpenPathError::NoConnectionId) => {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    })
+    .await
+}
+
+/// Sends so many bytes from one end to the other.
+async fn transfer(from: &Connection, to: &Connection, bytes: usize) {
+    let send = async {
+        let mut stream = from.open_uni().await.unwrap();
+        stream.write_all(&vec![7; bytes]).await.unwrap();
+        stream.finish().unwrap();
+    };
+    let receive = async { to.accept_uni().await.unwrap().read_to_end(bytes).await.unwrap().len() };
+    assert_eq!(tokio::join!(send, receive).1, bytes);
+}
+
+fn used(connection: &Connection) -> Vec<bool> {
+    connection.paths().iter().map(|path| path.stats().unwrap().cwnd > 15_000).collect()
+}
+
+#[test]
+fn a_second_address_of_a_socket_carries_data_in_both_directions() {
+    run(async {
+        let ends = Ends::new(Ipv4Addr::UNSPECIFIED);
+        let (client, server) = ends.connect().await;
+        let path = open(&client, Local::Ip(IpAddr::V4(SECOND)), ends.addr).await;
+        path.validated().await.unwrap();
+        assert_eq!(path.info().unwrap().addrs.local_ip, Some(SECOND.into()));
+        transfer(&client, &server, 3_000_000).await;
+        transfer(&server, &client, 3_000_000).await;
+        assert_eq!((client.paths().len(), server.paths().len()), (2, 2));
+        for path in client.paths().iter().chain(&server.paths()) {
+            let stats = path.stats().unwrap();
+            assert!(stats.bytes_sent + stats.bytes_received > 100_000, "{stats:?}");
+        }
+        let remotes: Vec<IpAddr> =
+            server.paths().iter().map(|path| path.info().unwrap().addrs.remote.ip()).collect();
+        assert_eq!(remotes, [IpAddr::from(FIRST), SECOND.into()]);
+    });
+}
+
+#[test]
+fn a_second_socket_carries_data_and_can_be_closed_when_its_path_is_abandoned() {
+    run(async {
+        let ends = Ends::new(FIRST);
+        let (client, server) = ends.connect().await;
+        let local = ends.socket(SECOND);
+        let path = open(&client, local, ends.addr).await;
+        path.validated().await.unwrap();
+        transfer(&server, &client, 10_000_000).await;
+        assert!(used(&server).contains(&true), "{:?}", used(&server));
+        let Local::Socket(id) = local else { unreachable!("it is a socket") };
+        path.abandon().unwrap();
+        assert!(ends.client.remove_socket(id) && !ends.client.remove_socket(id));
+        transfer(&server, &client, 3_000_000).await;
+        transfer(&client, &server, 3_000_000).await;
+    });
+}
+
+#[test]
+fn a_path_is_told_set_aside_and_abandoned() {
+    run(async {
+        let ends = Ends::new(FIRST);
+        let (client, server) = ends.connect().await;
+        let path = open(&client, ends.socket(SECOND), ends.addr).await;
+        let id = path.id();
+        let is = |event: PathEvent, wanted: fn(PathEvent) -> bool| assert!(wanted(event), "{event:?}");
+        is(server.path_event().await.unwrap(), |event| matches!(event, PathEvent::Opened { .. }));
+        is(server.path_event().await.unwrap(), |event| matches!(event, PathEvent::Validated { .. }));
+        path.validated().await.unwrap();
+        path.set_status(PathUse::Backup).unwrap();
+        is(server.path_event().await.unwrap(), |event| {
+            matches!(event, PathEvent::Status { wanted: PathUse::Backup, .. })
+        });
+        path.abandon().unwrap();
+        is(server.path_event().await.unwrap(), |event| {
+            matches!(event, PathEvent::Abandoned { by_peer: true, .. })
+        });
+        assert_eq!((path.stats().is_none(), path.abandon()), (true, Err(PathError::Unknown)));
+        assert_eq!(path.validated().await, Err(PathError::Unknown));
+        assert!(client.paths().iter().all(|path| path.id() != id));
+        assert_eq!(client.paths()[0].abandon(), Err(PathError::LastPath));
+        client.close(VarInt::ZERO, b"");
+        assert!(server.path_event().await.is_err());
+    });
+}
+
+#[test]
+fn a_manager_opens_a_path_over_each_pair() {
+    run(async {
+        let ends = Ends::new(FIRST);
+        let locals = [Local::Any, ends.socket(SECOND), ends.socket(Ipv4Addr::new(127, 0, 0, 3))];
+        let pairs = locals.map(|local| (local, ends.addr));
+        let config = ends.identity.client_config(multipath(), ALPN);
+        let accept = async { ends.server.accept().await.unwrap().await.unwrap() };
+        let connect = ends.client.connect_over(config, &pairs, "localhost");
+        let (client, server) = tokio::join!(connect, accept);
+        let client = client.unwrap();
+        let are_open = |connection: &Connection| {
+            let paths = connection.paths();
+            paths.len() == 3 && paths.iter().all(|path| path.info().is_some_and(|info| info.validated))
+        };
+        within(Duration::from_secs(5), async {
+            while !are_open(&client) || !are_open(&server) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        transfer(&server, &client, 3_000_000).await;
+    });
+}
+
+#[test]
+fn the_handshake_takes_the_pair_that_answers() {
+    run(async {
+        let ends = Ends::new(FIRST);
+        // Whoever is bound there says nothing.
+        let silent = UdpSocket::bind((FIRST, 0)).unwrap();
+        let local = ends.socket(SECOND);
+        let pairs = [(Local::Any, silent.local_addr().unwrap()), (local, ends.addr)];
+        let config = ends.identity.client_config(multipath(), ALPN);
+        let accept = async { ends.server.accept().await.unwrap().await.unwrap() };
+        let connect = ends.client.connect_over(config, &pairs, "localhost");
+        let (client, server) = tokio::join!(connect, accept);
+        let client = client.unwrap();
+        assert_eq!(server.remote_address().ip(), IpAddr::from(SECOND));
+        transfer(&client, &server, 100_000).await;
+    });
+}
+
+#[test]
+fn a_server_answers_on_each_of_its_sockets() {
+    run(async {
+        let ends = Ends::new(Ipv4Addr::UNSPECIFIED);
+        let socket = UdpSocket::bind((SECOND, 0)).unwrap();
+        let addr = socket.local_addr().unwrap();
+        ends.server.add_socket(socket).unwrap();
+        let accept = async { ends.server.accept().await.unwrap().await.unwrap() };
+        let connect = async { ends.client.connect(addr, "localhost").unwrap().await.unwrap() };
+        let (client, server) = tokio::join!(connect, accept);
+        transfer(&client, &server, 1_000_000).await;
+        // Another path leads to the other socket.
+        open(&client, Local::Any, ends.addr).await.validated().await.unwrap();
+        transfer(&server, &client, 3_000_000).await;
+    });
+}
