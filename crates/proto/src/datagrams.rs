@@ -4,7 +4,6 @@
 //! Knows no stream and no flow control. Memory is bounded by dropping; what is dropped before it was sent is counted and
 //! reported.
 
-mod copies;
 mod outgoing;
 
 use std::collections::VecDeque;
@@ -12,10 +11,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_wire::{Datagram, Frame, FrameType, PathId, TransportErrorCode};
+use fulmar_wire::{Datagram, Frame, FrameType, TransportErrorCode};
 use thiserror::Error;
 
-use self::copies::Copies;
 use self::outgoing::Outgoing;
 use crate::TransportError;
 use crate::memory::{Reservation, SharedMemory};
@@ -118,7 +116,6 @@ pub struct DatagramStats {
 pub(crate) struct Datagrams {
     incoming: Queue,
     outgoing: Outgoing,
-    copies: Copies,
     /// Whether this end accepts any.
     is_accepting: bool,
     /// The largest frame that the peer accepts; 0 if it accepts none, or is not known yet.
@@ -144,7 +141,6 @@ impl Datagrams {
         Self {
             incoming: Queue::new(receive_buffer.unwrap_or(0), memory),
             outgoing: Outgoing::new(send_buffer),
-            copies: Copies::default(),
             is_accepting: receive_buffer.is_some(),
             peer_frame_max: 0,
             send_blocked: false,
@@ -250,42 +246,20 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Whether there is a datagram to write that has not left on any path.
+    /// Whether there is a datagram to write.
     pub(crate) fn wants_to_send(&self) -> bool {
         !self.outgoing.is_empty()
     }
 
-    /// Whether there is a copy to write of one that has left on another path.
-    #[inline]
-    pub(crate) fn wants_to_copy(&self, path: PathId) -> bool {
-        self.copies.are_for(path)
-    }
-
-    /// A path is gone: nothing waits for it.
-    pub(crate) fn forget_copies(&mut self, path: PathId) {
-        self.copies.forget(path);
-    }
-
-    /// Writes the copies that are for a path, of which an empty packet has room for `payload` bytes.
-    pub(crate) fn write_copies(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        out: &mut FrameWriter<'_>,
-        payload: usize,
-    ) {
-        self.copies.write(now, path, out, payload);
-    }
-
     /// Writes the datagrams that are not late, in the order of their priorities, until there are no more or the
     /// next does not fit. `payload` is what an empty packet has room for: what cannot fit any packet, because the
-    /// path has changed, is dropped. Each leaves once more on each of the paths in `copied_to`.
+    /// path has changed, is dropped. Those that are written are shown to `copy`, with their deadlines.
     pub(crate) fn write(
         &mut self,
         now: Instant,
         out: &mut FrameWriter<'_>,
         payload: usize,
-        copied_to: &[PathId],
+        mut copy: impl FnMut(&Bytes, Option<Instant>),
     ) {
         self.outgoing.drop_late(now);
         let len_max = self.max_len(payload);
@@ -294,9 +268,7 @@ impl Datagrams {
                 self.outgoing.drop_first_as_too_large();
             } else if out.write_untracked(&Frame::Datagram(Datagram { data })) {
                 self.sent += 1;
-                if !copied_to.is_empty() {
-                    self.copies.add(data, self.outgoing.first_deadline(), copied_to);
-                }
+                copy(data, self.outgoing.first_deadline());
                 self.outgoing.on_sent();
             } else {
                 break;

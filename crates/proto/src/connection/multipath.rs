@@ -289,7 +289,6 @@ impl Connection {
         self.recovery(now).lose_all(id);
         let pto = self.probe_timeout_max();
         let path = self.paths.remove(id);
-        self.datagrams.forget_copies(id);
         let draining = path.map(|path| {
             path.remote_cids.forget(&mut self.outbox.endpoint_events);
             self.outbox.push_path(PathEvent::Abandoned { path: id, code, by_peer });

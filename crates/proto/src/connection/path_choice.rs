@@ -51,7 +51,7 @@ impl Connection {
         let classes = self.classes();
         let best = classes.iter().min().copied();
         let carries = |class: &Class| Some(*class) == best;
-        let order = self.order(now, &classes, &carries);
+        let order = self.order(now, &classes, carries);
         let repeats = self.paths.multipath.as_ref().is_some_and(|m| m.repeats_datagrams());
         for (path, class) in self.paths.iter_mut().zip(&classes) {
             path.allowed = match class {

@@ -126,7 +126,7 @@ const AFTER_ACK: [Writer; 12] = [
     Writer { bit: Pending::STREAMS, wants: |_| false, write: |c, _, out| c.streams.write_control(out) },
     Writer {
         bit: Pending::DATAGRAMS,
-        wants: |c| c.datagrams.wants_to_send() || c.datagrams.wants_to_copy(c.path().id),
+        wants: |c| c.datagrams.wants_to_send() || c.paths.copies_datagrams_to(c.path().id),
         write: |c, now, out| c.write_datagrams(now, out),
     },
     Writer {
@@ -263,13 +263,14 @@ impl Writers<'_> {
 
     fn write_datagrams(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
         let (id, room) = (self.path().id, self.path().datagram_room());
-        if self.paths.is_single() {
-            return self.datagrams.write(now, out, room, &[]);
-        }
-        self.datagrams.write_copies(now, id, out, room);
         let others = self.paths.that_repeat_datagrams(id);
+        let Some(multipath) = &mut self.paths.multipath else {
+            return self.datagrams.write(now, out, room, |_, _| {});
+        };
+        let copies = &mut multipath.copies;
+        copies.write(now, id, out, room);
         let before = self.datagrams.sent();
-        self.datagrams.write(now, out, room, &others);
+        self.datagrams.write(now, out, room, |data, deadline| copies.add(data, deadline, &others));
         if !others.is_empty() && self.datagrams.sent() > before {
             self.paths.raise(Pending::DATAGRAMS);
         }

@@ -52,7 +52,7 @@ fn packet(datagrams: &mut Datagrams, size: usize) -> Vec<Vec<u8>> {
 fn packet_at(datagrams: &mut Datagrams, now: Instant, size: usize) -> Vec<Vec<u8>> {
     let mut payload = vec![0; size];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-    datagrams.write(now, &mut out, PAYLOAD.min(size), &[]);
+    datagrams.write(now, &mut out, PAYLOAD.min(size), |_, _| {});
     let len = out.finish().len;
     let datagram = |frame| match frame {
         Ok(Frame::Datagram(datagram)) => datagram.data.to_vec(),

@@ -10,6 +10,7 @@
 //! RFC 9000 §5.1 (connection IDs), §8 (address validation), §9 (migration), §13.4 (ECN), §14 (datagram size).
 
 mod amplification;
+mod datagram_copies;
 mod ecn;
 mod local_cids;
 mod mtud;

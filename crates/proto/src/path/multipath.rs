@@ -12,6 +12,7 @@ use fulmar_wire::{
     PathStatus, PathsBlocked, VarInt,
 };
 
+use super::datagram_copies::DatagramCopies;
 use super::{LocalCids, RemoteCids};
 use crate::config::EndpointConfig;
 use crate::error::TransportError;
@@ -91,6 +92,8 @@ pub(crate) struct Multipath {
     local_max: Latest<u32>,
     paths_blocked: Latest<u32>,
     cids_blocked: Latest<(PathId, u64)>,
+    /// Copies of unreliable datagrams that wait for their paths.
+    pub(crate) copies: DatagramCopies,
 }
 
 impl std::fmt::Debug for MultipathSetup {
@@ -125,6 +128,7 @@ impl Multipath {
             local_max: Latest::new(local_max),
             paths_blocked: Latest::new(0),
             cids_blocked: Latest::new((PathId::ZERO, 0)),
+            copies: DatagramCopies::default(),
         };
         new.entries[0].is_open = true;
         for id in 1..=local_max {
@@ -231,6 +235,7 @@ impl Multipath {
             local.forget(events);
         }
         self.gone.insert_one(id.0.into());
+        self.copies.forget(id);
         if self.abandoned.len() >= ABANDONED_MAX
             && let Some((_, cids)) = self.abandoned.pop_front().and_then(|oldest| oldest.draining)
         {

@@ -248,6 +248,11 @@ impl Paths {
         others.filter(|path| path.allowed.has(Pending::DATAGRAMS)).map(|path| path.id).collect()
     }
 
+    /// Whether copies of datagrams wait for a path.
+    pub(crate) fn copies_datagrams_to(&self, id: PathId) -> bool {
+        self.multipath.as_ref().is_some_and(|multipath| multipath.copies.are_for(id))
+    }
+
     /// Something that may be sent on any path may have got something to say.
     #[inline]
     pub(crate) fn raise(&mut self, bits: Pending) {

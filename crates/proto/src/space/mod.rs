@@ -103,8 +103,8 @@ pub(crate) struct NumberSpace {
     resends: bool,
     /// Whether packets were sent that [`NumberSpace::take_uncopied`] has not seen.
     uncopied: bool,
-    /// The packet from which on [`NumberSpace::take_slow`] goes on.
-    slow_from: u64,
+    /// Whether packets were sent that [`NumberSpace::take_slow`] has not seen.
+    unseen: bool,
     largest_acked: Option<u64>,
     last_ack_eliciting: Option<Instant>,
     ack_only_run: u32,
@@ -143,7 +143,7 @@ impl NumberSpace {
             probes: Probes::default(),
             resends: false,
             uncopied: false,
-            slow_from: 0,
+            unseen: false,
             largest_acked: None,
             last_ack_eliciting: None,
             ack_only_run: 0,
@@ -170,6 +170,7 @@ impl NumberSpace {
         self.ecn.on_sent(packet.ecn);
         self.resends |= packet.resends;
         self.uncopied |= !packet.copies;
+        self.unseen |= !packet.copies;
         if packet.ack_eliciting {
             self.last_ack_eliciting = Some(packet.time_sent);
             self.ack_only_run = 0;
@@ -234,29 +235,30 @@ impl NumberSpace {
     }
 
     /// The packets with stream data that are the only copy of it and slow by the time at which they were sent, oldest first, as
-    /// many as `budget` bytes hold; like [`NumberSpace::take_for_probe`]. Each packet is looked at once.
+    /// many as `budget` bytes hold; like [`NumberSpace::take_for_probe`]. They are looked through when others were sent since.
     pub(crate) fn take_slow(
         &mut self,
         mut budget: u64,
         is_slow: impl Fn(Instant) -> bool,
         frames: &mut Vec<SentFrame>,
     ) {
-        self.slow_from = self.slow_from.max(self.sent.first_key().unwrap_or(0));
-        while self.slow_from < self.sent.end_key() {
-            if let Some(packet) = self.sent.get_mut(self.slow_from)
-                && !packet.copies
+        if !std::mem::take(&mut self.unseen) {
+            return;
+        }
+        for (_, packet) in self.sent.iter_mut() {
+            if !packet.copies
                 && !packet.repeated
                 && is_slow(packet.time_sent)
                 && packet.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }))
             {
                 if u64::from(packet.size) > budget {
+                    self.unseen = true;
                     return;
                 }
                 budget -= u64::from(packet.size);
                 packet.repeated = true;
                 frames.extend(packet.frames.iter().cloned());
             }
-            self.slow_from += 1;
         }
     }
 

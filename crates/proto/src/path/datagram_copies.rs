@@ -14,7 +14,7 @@ const COPIES_MAX: usize = 64;
 
 /// The copies, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Copies(VecDeque<Waiting>);
+pub(crate) struct DatagramCopies(VecDeque<Waiting>);
 
 #[derive(Debug)]
 struct Waiting {
@@ -23,15 +23,15 @@ struct Waiting {
     deadline: Option<Instant>,
 }
 
-impl Copies {
+impl DatagramCopies {
     /// Whether there are any for a path.
     #[inline]
-    pub(super) fn are_for(&self, path: PathId) -> bool {
+    pub(crate) fn are_for(&self, path: PathId) -> bool {
         self.0.iter().any(|waiting| waiting.path == path)
     }
 
     /// Adds one for each of some paths.
-    pub(super) fn add(&mut self, data: &Bytes, deadline: Option<Instant>, paths: &[PathId]) {
+    pub(crate) fn add(&mut self, data: &Bytes, deadline: Option<Instant>, paths: &[PathId]) {
         for path in paths {
             if self.0.len() >= COPIES_MAX {
                 self.0.pop_front();
@@ -40,13 +40,13 @@ impl Copies {
         }
     }
 
-    pub(super) fn forget(&mut self, path: PathId) {
+    pub(crate) fn forget(&mut self, path: PathId) {
         self.0.retain(|waiting| waiting.path != path);
     }
 
     /// Writes those for a path that fit. Forgets those that are late, or do not fit an empty packet of the path, which has room
     /// for `payload` bytes.
-    pub(super) fn write(&mut self, now: Instant, path: PathId, out: &mut FrameWriter<'_>, payload: usize) {
+    pub(crate) fn write(&mut self, now: Instant, path: PathId, out: &mut FrameWriter<'_>, payload: usize) {
         self.0.retain(|waiting| {
             let is_late = waiting.deadline.is_some_and(|deadline| deadline <= now);
             if is_late || waiting.path != path {
