@@ -102,7 +102,8 @@ fn hops_are_what_the_paths_have_in_common() {
 fn packets_take_the_link_of_their_address_and_the_answers_go_the_same_way() {
     let text = SCENARIO.replace("download_bytes", "path = \"A\"\ndownload_bytes")
         + "[[connection]]\npath = \"B\"\ndownload_bytes = 100_000\nstreams = 3\n";
-    let scenario = Scenario::parse("s", &text).unwrap().with_settings(["path.B.schedule=[]"]).unwrap();
+    let settings = ["path.B.schedule=[]", "endpoints.multipath=false"];
+    let scenario = Scenario::parse("s", &text).unwrap().with_settings(settings).unwrap();
     let figures = scenario.run(None, 1).unwrap();
     let names: Vec<&str> = figures.paths.iter().map(|path| path.name.as_str()).collect();
     assert_eq!(names, ["A", "B"]);
@@ -119,7 +120,8 @@ fn packets_take_the_link_of_their_address_and_the_answers_go_the_same_way() {
 fn a_server_may_have_an_address_for_each_path() {
     let text = SCENARIO.replace("name = \"B\"", "name = \"B\"\nclient = \"10.9.0.1\"\nserver = \"10.9.0.2\"");
     let scenario = Scenario::parse("s", &text).unwrap();
-    let scenario = scenario.with_settings(["connection.0.path=B", "path.B.schedule=[]"]).unwrap();
+    let settings = ["connection.0.path=B", "path.B.schedule=[]", "endpoints.multipath=false"];
+    let scenario = scenario.with_settings(settings).unwrap();
     let figures = scenario.run(None, 1).unwrap();
     assert_eq!((figures.bytes, figures.paths[0].up.packets_sent), (100_100, 0));
 }
