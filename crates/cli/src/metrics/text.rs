@@ -93,6 +93,21 @@ fn totals(text: &mut String, metrics: &EndpointMetrics) {
             "Unreliable datagrams not sent because others took their place or the path shrank.",
             totals.unreliable_displaced,
         ),
+        (
+            "fec_symbols_sent_total",
+            "Packets sent that forward erasure correction protects.",
+            totals.symbols_sent,
+        ),
+        ("fec_repairs_sent_total", "Repair symbols sent.", totals.repairs_sent),
+        ("fec_repair_bytes_sent_total", "Bytes of repair symbols sent.", totals.repair_bytes_sent),
+        ("fec_repairs_received_total", "Repair symbols received.", totals.repairs_received),
+        ("fec_symbols_recovered_total", "Lost packets that peers have recovered.", totals.symbols_recovered),
+        (
+            "fec_retransmissions_spared_total",
+            "Lost packets that peers have recovered before they were sent again.",
+            totals.retransmissions_spared,
+        ),
+        ("fec_recovered_total", "Lost packets of peers that were recovered.", totals.recovered),
     ];
     for (name, help, value) in counters {
         single(text, name, "counter", help, value);

@@ -40,6 +40,20 @@ pub struct Totals {
     pub unreliable_late: u64,
     /// Unreliable datagrams dropped before they were sent for other reasons.
     pub unreliable_displaced: u64,
+    /// Packets sent whose contents forward erasure correction protects.
+    pub symbols_sent: u64,
+    /// Repair symbols sent.
+    pub repairs_sent: u64,
+    /// Bytes of the repair symbols sent.
+    pub repair_bytes_sent: u64,
+    /// Repair symbols received.
+    pub repairs_received: u64,
+    /// Packets that peers have recovered.
+    pub symbols_recovered: u64,
+    /// Those of them that were not sent again before.
+    pub retransmissions_spared: u64,
+    /// Packets of peers that were recovered.
+    pub recovered: u64,
 }
 
 impl Totals {
@@ -61,6 +75,15 @@ impl Totals {
         self.unreliable_sent += stats.datagrams.sent;
         self.unreliable_late += stats.datagrams.late;
         self.unreliable_displaced += stats.datagrams.dropped_outgoing;
+        if let Some(fec) = &stats.fec {
+            self.symbols_sent += fec.symbols_sent;
+            self.repairs_sent += fec.repairs_sent;
+            self.repair_bytes_sent += fec.repair_bytes_sent;
+            self.repairs_received += fec.repairs_received;
+            self.symbols_recovered += fec.symbols_recovered;
+            self.retransmissions_spared += fec.retransmissions_spared;
+            self.recovered += fec.recovered;
+        }
     }
 }
 
@@ -82,5 +105,12 @@ impl AddAssign for Totals {
         self.unreliable_sent += other.unreliable_sent;
         self.unreliable_late += other.unreliable_late;
         self.unreliable_displaced += other.unreliable_displaced;
+        self.symbols_sent += other.symbols_sent;
+        self.repairs_sent += other.repairs_sent;
+        self.repair_bytes_sent += other.repair_bytes_sent;
+        self.repairs_received += other.repairs_received;
+        self.symbols_recovered += other.symbols_recovered;
+        self.retransmissions_spared += other.retransmissions_spared;
+        self.recovered += other.recovered;
     }
 }
