@@ -27,8 +27,8 @@ pub(super) struct PacketTrain {
     first_sent: Instant,
     last_sent: Instant,
     bytes: u64,
-    /// Bytes that left before it and have not been acknowledged since; four gigabytes at most, as connections are to be small.
-    older: u32,
+    /// Bytes that left before it and have not been acknowledged since.
+    older: u64,
     acked: u64,
     first_ack: Option<FirstAck>,
     rate: Option<u64>,
@@ -52,7 +52,7 @@ impl PacketTrain {
             first_sent: now,
             last_sent: now,
             bytes,
-            older: u32::try_from(older).unwrap_or(u32::MAX),
+            older,
             acked: 0,
             first_ack: None,
             rate: None,
@@ -86,8 +86,8 @@ impl PacketTrain {
     /// before the train: it does not count. Where some of that is lost instead, the estimate is too low.
     pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>, min_rtt: Duration, packet: u64) {
         let sent = ack.largest_sent_time;
-        let acked = ack.acked_bytes.saturating_sub(self.older.into());
-        self.older = self.older.saturating_sub(u32::try_from(ack.acked_bytes).unwrap_or(u32::MAX));
+        let acked = ack.acked_bytes.saturating_sub(self.older);
+        self.older = self.older.saturating_sub(ack.acked_bytes);
         if sent < self.first_sent {
             return;
         }
