@@ -29,6 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-lab", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim"]),
     ("fulmar", &["fulmar-base", "fulmar-proto", "fulmar-udp"]),
     ("fulmar-h3", &["fulmar", "fulmar-h3-proto"]),
+    ("h3-fulmar", &["fulmar", "fulmar-h3"]),
     ("fulmar-plot", &["fulmar-base", "fulmar-proto"]),
     ("fulmar-qlog", &["fulmar-base", "fulmar-proto", "fulmar-plot", "fulmar-lab", "fulmar-sim"]),
     ("fulmar-cli", &["fulmar", "fulmar-h3", "fulmar-lab", "fulmar-plot", "fulmar-qlog"]),
@@ -93,7 +94,7 @@ fn forbidden_edges(name: &str, dependencies: &[&str]) -> Vec<String> {
 }
 
 fn is_ours(name: &str) -> bool {
-    name == "fulmar" || name == "xtask" || name.starts_with("fulmar-")
+    name == "fulmar" || name == "xtask" || name.starts_with("fulmar-") || name.ends_with("-fulmar")
 }
 
 /// A sentence for each library or program of a package that does not forbid unsafe code.
