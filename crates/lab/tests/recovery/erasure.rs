@@ -66,17 +66,3 @@ fn an_end_that_protects_nothing_itself_recovers_what_its_peer_protects() {
     let without = downloads(mode(FecMode::None, FecCode::ReedSolomon), 10_000, 40);
     assert_eq!(servers(&without, |fec| fec.repairs_sent + fec.symbols_sent), 0);
 }
-
-#[test]
-fn protected_packets_do_not_make_the_start_overflow_a_queue() {
-    // A packet more in the first flight is acknowledged late, and the next train of packets with it.
-    let link = LinkConfig::with_rate(50_000_000, ms(50), ms(100));
-    for fec in [None, mode(FecMode::Tail, FecCode::ReedSolomon)] {
-        for size in [3_000_000, 3_000_400, 3_000_800] {
-            let config = TransportConfig { fec, ..TransportConfig::default() };
-            let run = download(link.clone(), config, size).finish(Duration::from_secs(60));
-            println!("{size}: {:?}, {} lost", run.time, run.server.packets_lost);
-            assert!(run.server.packets_lost < 100, "{fec:?}: {}", run.server.packets_lost);
-        }
-    }
-}

@@ -27,8 +27,6 @@ pub(super) struct PacketTrain {
     first_sent: Instant,
     last_sent: Instant,
     bytes: u64,
-    /// Bytes that left before it and have not been acknowledged since; four gigabytes at most, as connections are to be small.
-    older: u32,
     acked: u64,
     first_ack: Option<FirstAck>,
     rate: Option<u64>,
@@ -46,13 +44,12 @@ struct FirstAck {
 }
 
 impl PacketTrain {
-    /// The train that begins with a packet of `bytes`, when `older` bytes are in flight that left before it.
-    pub(super) fn new(now: Instant, bytes: u64, older: u64) -> Self {
+    /// The train that begins with a packet of `bytes`.
+    pub(super) fn new(now: Instant, bytes: u64) -> Self {
         Self {
             first_sent: now,
             last_sent: now,
             bytes,
-            older: u32::try_from(older).unwrap_or(u32::MAX),
             acked: 0,
             first_ack: None,
             rate: None,
@@ -82,20 +79,17 @@ impl PacketTrain {
     /// about the smallest round-trip time: acknowledgements that had to wait for something on their way back, or were sent
     /// together, come in a bunch, but then all of them late. So the estimate is rather too low than too high, which
     /// the next train corrects, since it is longer. Where one acknowledgement is all that came, the delay alone says
-    /// something, if it is long enough. What left before the train and is acknowledged together with its first packets took its time
-    /// before the train: it does not count. Where some of that is lost instead, the estimate is too low.
+    /// something, if it is long enough.
     pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>, min_rtt: Duration, packet: u64) {
         let sent = ack.largest_sent_time;
-        let acked = ack.acked_bytes.saturating_sub(self.older.into());
-        self.older = self.older.saturating_sub(u32::try_from(ack.acked_bytes).unwrap_or(u32::MAX));
         if sent < self.first_sent {
             return;
         }
-        self.acked += acked;
+        self.acked += ack.acked_bytes;
         let first = *self.first_ack.get_or_insert_with(|| {
             // The smallest round-trip time may be that of a small packet; what exceeds it by more came late.
             let base = now.saturating_since(sent).clamp(min_rtt, min_rtt + MIN_TIME);
-            FirstAck { came: now, bytes: acked, base }
+            FirstAck { came: now, bytes: ack.acked_bytes, base }
         });
         if self.is_short(packet) || self.acked < MIN_PACKETS * packet || self.acked < self.bytes / 2 {
             return;

@@ -96,9 +96,9 @@ struct Probe {
 }
 
 impl Probe {
-    /// The train of `size` bytes that begins with a packet of `bytes`, when `older` bytes are in flight that left before it.
-    fn new(now: Instant, bytes: u64, older: u64, size: u64, known: u64) -> Self {
-        Self { train: PacketTrain::new(now, bytes, older), left: size.saturating_sub(bytes), known }
+    /// The train of `size` bytes that begins with a packet of `bytes`.
+    fn new(now: Instant, bytes: u64, size: u64, known: u64) -> Self {
+        Self { train: PacketTrain::new(now, bytes), left: size.saturating_sub(bytes), known }
     }
 
     /// Takes a packet that leaves; returns whether it belongs to the train.
@@ -207,13 +207,11 @@ impl TrainProbing {
                 // A train that is whole is kept: what follows are probes, long before its acknowledgements.
                 let belongs = |probe: &mut Probe| probe.left == 0 || probe.on_sent(now, sent.bytes);
                 if !probe.as_mut().is_some_and(belongs) {
-                    // Nothing but the handshake left before it.
-                    *probe = Some(Probe::new(now, sent.bytes, 0, self.initial_window, known));
+                    *probe = Some(Probe::new(now, sent.bytes, self.initial_window, known));
                 }
             }
             Phase::Waiting(bytes) => {
-                let older = sent.bytes_in_flight.saturating_sub(sent.bytes);
-                self.phase = Phase::Probing(Probe::new(now, sent.bytes, older, *bytes, known));
+                self.phase = Phase::Probing(Probe::new(now, sent.bytes, *bytes, known));
             }
             Phase::Probing(probe) => {
                 probe.on_sent(now, sent.bytes);

@@ -10,7 +10,7 @@ fn at(micros: u64) -> Instant {
 
 /// A train of so many packets that left at once.
 fn train(packets: u64) -> PacketTrain {
-    let mut train = PacketTrain::new(at(0), PACKET, 0);
+    let mut train = PacketTrain::new(at(0), PACKET);
     for _ in 1..packets {
         assert!(train.on_sent(at(0), PACKET));
     }
@@ -75,7 +75,7 @@ fn a_packet_that_leaves_late_belongs_to_no_train() {
 
 #[test]
 fn older_packets_do_not_count() {
-    let mut train = PacketTrain::new(at(500), PACKET, 0);
+    let mut train = PacketTrain::new(at(500), PACKET);
     for _ in 1..10 {
         train.on_sent(at(500), PACKET);
     }
@@ -104,19 +104,4 @@ fn a_bunch_that_is_late_as_a_whole_does_not_raise_the_estimate() {
         acknowledge(&mut train, 10_000 + 30 * pair);
     }
     assert!(train.rate().is_some_and(|rate| rate <= 1_270_000), "{:?}", train.rate());
-}
-
-#[test]
-fn what_left_before_the_train_and_is_acknowledged_with_it_does_not_count() {
-    // 1.2 MB/s. The peer acknowledges rarely: the first acknowledgement covers 20 packets of before and four of the train.
-    let mut train = PacketTrain::new(at(0), PACKET, 20 * PACKET);
-    for _ in 1..10 {
-        train.on_sent(at(0), PACKET);
-    }
-    let rtt = rtt(MIN_RTT);
-    train.on_ack(at(604_000), &ack(24 * PACKET, at(0), &rtt), MIN_RTT, PACKET);
-    assert!(!train.is_over(at(0)), "six packets are missing");
-    train.on_ack(at(610_000), &ack(6 * PACKET, at(0), &rtt), MIN_RTT, PACKET);
-    let rate = train.rate().expect("the train was long enough");
-    assert!((1_100_000..=1_250_000).contains(&rate), "{rate}");
 }
