@@ -24,6 +24,16 @@ pub(crate) struct Directory {
     has_hidden: bool,
 }
 
+/// How far one may go for what is in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// To what the kernel has in memory, which takes no longer than a copy of it: the thread of a runtime may do that. Whatever needs more
+    /// fails with [`ErrorKind::WouldBlock`].
+    Cached,
+    /// To the disk.
+    Disk,
+}
+
 /// What a path names.
 #[derive(Debug)]
 pub(super) enum Found {
@@ -56,21 +66,16 @@ impl Directory {
     ///
     /// # Errors
     /// Those of the file system; [`ErrorKind::NotFound`] also for what is hidden, leads out of the directory, or is neither a
-    /// directory nor a regular file.
-    pub(super) fn find(&self, path: &Path) -> io::Result<Found> {
+    /// directory nor a regular file; [`ErrorKind::WouldBlock`] for what needs another [`Access`].
+    pub(super) fn find(&self, path: &Path, access: Access) -> io::Result<Found> {
         if !self.has_hidden && is_hidden(path) {
             return Err(ErrorKind::NotFound.into());
         }
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let mut options = OpenOptions::new();
-        options.read(true);
-        // To open a pipe would wait for its other end.
-        #[cfg(unix)]
-        {
-            use cap_std::fs::OpenOptionsExt;
-            options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-        }
-        let file = self.dir.open_with(path, &options).map_err(outside)?.into_std();
+        let file = match access {
+            Access::Cached => self.open_cached(path)?,
+            Access::Disk => self.open_wherever(path)?,
+        };
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             Ok(Found::Directory)
@@ -81,12 +86,43 @@ impl Directory {
         }
     }
 
+    fn open_wherever(&self, path: &Path) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        // To open a pipe would wait for its other end.
+        #[cfg(unix)]
+        {
+            use cap_std::fs::OpenOptionsExt;
+            options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+        }
+        Ok(self.dir.open_with(path, &options).map_err(outside)?.into_std())
+    }
+
+    /// Opens what the kernel finds without a disk, below the directory and nowhere else. Of what it refuses only that a name is not there is
+    /// taken as the last word: the other way decides what else means what.
+    #[cfg(target_os = "linux")]
+    fn open_cached(&self, path: &Path) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::CACHED;
+        match openat2(&*self.dir, path, flags, Mode::empty(), resolve) {
+            Ok(file) => Ok(file.into()),
+            Err(rustix::io::Errno::NOENT) => Err(ErrorKind::NotFound.into()),
+            Err(_) => Err(ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_cached(&self, _: &Path) -> io::Result<File> {
+        Err(ErrorKind::WouldBlock.into())
+    }
+
     /// The regular file at `path`.
     ///
     /// # Errors
     /// As those of [`find`](Self::find), and [`ErrorKind::NotFound`] for a directory.
-    pub(super) fn file(&self, path: &Path) -> io::Result<File> {
-        match self.find(path)? {
+    pub(super) fn file(&self, path: &Path, access: Access) -> io::Result<File> {
+        match self.find(path, access)? {
             Found::File(file) => Ok(file),
             Found::Directory => Err(io::Error::new(ErrorKind::NotFound, "it is a directory")),
         }

@@ -1,13 +1,13 @@
-//! Files below one directory, read in blocks off the runtime's thread.
+//! Files below one directory, read in blocks: those that the kernel has in memory at once, the others off the runtime's thread.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use tokio::task::spawn_blocking;
 
-use super::directory::Directory;
+use super::directory::{Access, Directory};
 
 /// A file that is being sent, with the length that it had when it was opened first. It is open from a read until it is
 /// closed; while it is open it may be replaced by another one of its name, and is sent to its end nevertheless.
@@ -65,15 +65,19 @@ impl Source {
         Ok((Self { root, path, file: Some(file), stamp: Some(stamp) }, stamp.len, stamp.modified))
     }
 
-    /// Reads at most `max` bytes from `offset` on, off the runtime's thread, and nothing beyond the length that the file had at
-    /// first: what is appended meanwhile is for the next request.
+    /// Reads at most `max` bytes from `offset` on, off the runtime's thread unless the kernel has them in memory, and nothing beyond the
+    /// length that the file had at first: what is appended meanwhile is for the next request.
     ///
     /// # Errors
     /// Those of the file system, and [`SourceError::Changed`] for a file that has shrunk or was written to. A file that was closed
     /// must not even have been replaced.
     pub(super) async fn read(mut self, offset: u64, max: u64) -> Result<(Self, Block), SourceError> {
+        match self.read_now(offset, max, Access::Cached) {
+            Err(error) if error.is_not_cached() => {}
+            read => return Ok((self, read?)),
+        }
         let read = spawn_blocking(move || {
-            let block = self.read_now(offset, max)?;
+            let block = self.read_now(offset, max, Access::Disk)?;
             Ok((self, block))
         });
         read.await.map_err(io::Error::other)?
@@ -84,16 +88,25 @@ impl Source {
         self.file = None;
     }
 
-    /// The same in the thread that calls it.
-    pub(super) fn read_now(&mut self, offset: u64, max: u64) -> Result<Block, SourceError> {
-        let (mut file, stamp) = match (self.file.take(), self.stamp) {
+    /// The same in the thread that calls it. What fails because it takes a disk can be tried again.
+    pub(super) fn read_now(&mut self, offset: u64, max: u64, access: Access) -> Result<Block, SourceError> {
+        let (file, stamp) = match (self.file.take(), self.stamp) {
             (Some(file), Some(stamp)) => (file, stamp),
-            _ => self.open()?,
+            _ => self.open(access)?,
         };
-        file.seek(SeekFrom::Start(offset))?;
         let wanted = stamp.len.saturating_sub(offset).min(max);
-        let mut bytes = Vec::with_capacity(wanted as usize);
-        let read = (&file).take(wanted).read_to_end(&mut bytes)? as u64;
+        let read = match access {
+            Access::Cached => read_cached(&file, offset, wanted),
+            Access::Disk => read_wherever(&file, offset, wanted),
+        };
+        let bytes = match read {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.file = Some(file);
+                return Err(error.into());
+            }
+            read => read?,
+        };
+        let read = bytes.len() as u64;
         // Looked at after the read, so that what was read is of the file as it was.
         if read < wanted || !stamp.allows(Stamp::of(&file)?) {
             return Err(SourceError::Changed);
@@ -102,11 +115,43 @@ impl Source {
         Ok(Block { bytes, is_last: offset + read >= stamp.len })
     }
 
-    fn open(&mut self) -> Result<(File, Stamp), SourceError> {
-        let file = self.root.file(&self.path)?;
+    fn open(&mut self, access: Access) -> Result<(File, Stamp), SourceError> {
+        let file = self.root.file(&self.path, access)?;
         let found = Stamp::of(&file)?;
         let stamp = *self.stamp.get_or_insert(found);
         if stamp.allows(found) { Ok((file, stamp)) } else { Err(SourceError::Changed) }
+    }
+}
+
+/// Reads what the kernel has in memory: all of it or nothing.
+#[cfg(target_os = "linux")]
+fn read_cached(file: &File, offset: u64, wanted: u64) -> io::Result<Vec<u8>> {
+    use rustix::io::{ReadWriteFlags, preadv2};
+    let mut bytes = vec![0; wanted as usize];
+    let into = &mut [io::IoSliceMut::new(&mut bytes)];
+    match preadv2(file, into, offset, ReadWriteFlags::NOWAIT) {
+        Ok(read) if read as u64 == wanted => Ok(bytes),
+        _ => Err(ErrorKind::WouldBlock.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_cached(_: &File, _: u64, _: u64) -> io::Result<Vec<u8>> {
+    Err(ErrorKind::WouldBlock.into())
+}
+
+/// Reads what there is, less than is wanted if the file has become shorter.
+fn read_wherever(mut file: &File, offset: u64, wanted: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::with_capacity(wanted as usize);
+    file.take(wanted).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+impl SourceError {
+    /// Whether it takes a disk to know more.
+    pub(super) fn is_not_cached(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == ErrorKind::WouldBlock)
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) use self::body::{Budget, WebBody};
 use self::conditions::{Validators, Verdict};
 use self::encoding::Encoding;
 use self::range::Wanted;
-use super::directory::{Directory, Found};
+use super::directory::{Access, Directory, Found};
 use super::files::{Source, SourceError};
 use super::told::{Asked, Tale};
 use crate::hq;
@@ -82,11 +82,17 @@ impl Web {
         let mut told = self.0.tale.begin(asked);
         let content = Arc::clone(&self.0);
         let is_head = request.method == Method::HEAD;
-        let found = spawn_blocking(move || respond(&content, &request)).await;
-        let response = found.unwrap_or_else(|error| {
-            info!(%remote, "request not answered: {error}");
-            bare(StatusCode::INTERNAL_SERVER_ERROR)
-        });
+        let response = match respond(&content, &request, Access::Cached) {
+            Some(response) => Some(response),
+            // It may take a while.
+            None => spawn_blocking(move || respond(&content, &request, Access::Disk)).await.unwrap_or_else(
+                |error| {
+                    info!(%remote, "request not answered: {error}");
+                    None
+                },
+            ),
+        };
+        let response = response.unwrap_or_else(|| bare(StatusCode::INTERNAL_SERVER_ERROR));
         told.status(response.status());
         let (mut head, body) = response.into_parts();
         if !head.headers.contains_key(CONTENT_LENGTH) && head.status != StatusCode::NOT_MODIFIED {
@@ -102,38 +108,51 @@ impl Web {
     }
 }
 
-/// Looks at files, which may take a while.
-fn respond(content: &Content, request: &request::Parts) -> Response<WebBody> {
+/// The response to a request; nothing if it takes another access.
+fn respond(content: &Content, request: &request::Parts, access: Access) -> Option<Response<WebBody>> {
+    match look_up(content, request, access) {
+        Err(error) if access == Access::Cached && error.is_not_cached() => None,
+        Err(error) => Some(refuse(request.uri.path(), &error)),
+        Ok(response) => Some(response),
+    }
+}
+
+/// Looks at files.
+fn look_up(
+    content: &Content,
+    request: &request::Parts,
+    access: Access,
+) -> Result<Response<WebBody>, SourceError> {
     if !matches!(request.method, Method::GET | Method::HEAD) {
         let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return response;
+        return Ok(response);
     }
     let target = request.uri.path();
     if target.len() > PATH_MAX {
-        return bare(StatusCode::URI_TOO_LONG);
+        return Ok(bare(StatusCode::URI_TOO_LONG));
     }
     let path = match hq::relative(target.as_bytes()) {
         Ok(path) => path,
-        Err(hq::BadRequest::Outside) => return bare(StatusCode::NOT_FOUND),
-        Err(_) => return bare(StatusCode::BAD_REQUEST),
+        Err(hq::BadRequest::Outside) => return Ok(bare(StatusCode::NOT_FOUND)),
+        Err(_) => return Ok(bare(StatusCode::BAD_REQUEST)),
     };
     let names_directory = target.ends_with('/');
-    let result = match content.root.find(&path) {
+    let result = match content.root.find(&path, access) {
         Ok(Found::Directory) if !names_directory => Ok(redirect(&request.uri)),
-        Ok(Found::Directory) => directory(content, request, &path),
+        Ok(Found::Directory) => directory(content, request, &path, access),
         Ok(Found::File(_)) if names_directory => Err(io::Error::from(ErrorKind::NotFound).into()),
-        Ok(Found::File(file)) => send(content, request, path.clone(), file),
+        Ok(Found::File(file)) => send(content, request, path.clone(), file, access),
         Err(error) => Err(error.into()),
     };
-    let result = match result {
+    match result {
         Err(error) if content.is_single_page && is_missing(&error) && is_page(&path) => {
             let index = PathBuf::from(INDEX);
-            content.root.file(&index).map_err(Into::into).and_then(|file| send(content, request, index, file))
+            let file = content.root.file(&index, access)?;
+            send(content, request, index, file, access)
         }
         result => result,
-    };
-    result.unwrap_or_else(|error| refuse(&path, &error))
+    }
 }
 
 /// The index of a directory, or what is in it.
@@ -141,14 +160,18 @@ fn directory(
     content: &Content,
     request: &request::Parts,
     path: &Path,
+    access: Access,
 ) -> Result<Response<WebBody>, SourceError> {
     let index = path.join(INDEX);
-    match content.root.file(&index) {
-        Ok(file) => return send(content, request, index, file),
+    match content.root.file(&index, access) {
+        Ok(file) => return send(content, request, index, file, access),
         Err(error) if !content.has_listings || error.kind() != ErrorKind::NotFound => {
             return Err(error.into());
         }
         Err(_) => {}
+    }
+    if access == Access::Cached {
+        return Err(io::Error::from(ErrorKind::WouldBlock).into());
     }
     let (entries, is_all) = content.root.list(path)?;
     let segments: Vec<&str> = path.iter().filter_map(|segment| segment.to_str()).collect();
@@ -166,10 +189,11 @@ fn send(
     request: &request::Parts,
     path: PathBuf,
     file: std::fs::File,
+    access: Access,
 ) -> Result<Response<WebBody>, SourceError> {
     let headers = &request.headers;
     let kind = content_type(&path);
-    let (encoding, path, file) = match compressed(content, headers, &path) {
+    let (encoding, path, file) = match compressed(content, headers, &path, access)? {
         Some((encoding, path, file)) => (Some(encoding), path, file),
         None => (None, path, file),
     };
@@ -182,7 +206,7 @@ fn send(
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         }
-        Verdict::Serve => body(content, request, source, len, &validators)?,
+        Verdict::Serve => body(content, request, source, len, &validators, access)?,
     };
     let fields = response.headers_mut();
     fields.insert(VARY, HeaderValue::from_static("accept-encoding"));
@@ -209,6 +233,7 @@ fn body(
     source: Source,
     len: u64,
     validators: &Validators,
+    access: Access,
 ) -> Result<Response<WebBody>, SourceError> {
     // Only GET knows ranges (RFC 9110 §14.2).
     let wanted = match request.method == Method::GET && validators.allow_part(&request.headers) {
@@ -228,7 +253,7 @@ fn body(
         WebBody::of("")
     } else {
         let mut part = Part::new(source, (start, end), content.budget.clone());
-        let first = part.read()?;
+        let first = part.read(access)?;
         WebBody::file(part, first)
     };
     let mut response = Response::new(body);
@@ -245,14 +270,21 @@ fn compressed(
     content: &Content,
     headers: &HeaderMap,
     path: &Path,
-) -> Option<(Encoding, PathBuf, std::fs::File)> {
-    encoding::accepted(headers).find_map(|encoding| {
+    access: Access,
+) -> io::Result<Option<(Encoding, PathBuf, std::fs::File)>> {
+    for encoding in encoding::accepted(headers) {
         let mut name = path.as_os_str().to_owned();
         name.push(encoding.suffix());
         let path = PathBuf::from(name);
-        let file = content.root.file(&path).ok()?;
-        Some((encoding, path, file))
-    })
+        match content.root.file(&path, access) {
+            Ok(file) => return Ok(Some((encoding, path, file))),
+            Err(error) if access == Access::Cached && error.kind() == ErrorKind::WouldBlock => {
+                return Err(error);
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 /// What a file is, by its name. Text is taken to be in UTF-8.
@@ -284,13 +316,13 @@ fn is_missing(error: &SourceError) -> bool {
     matches!(error, SourceError::Io(error) if status_of(error) == StatusCode::NOT_FOUND)
 }
 
-fn refuse(path: &Path, error: &SourceError) -> Response<WebBody> {
+fn refuse(path: &str, error: &SourceError) -> Response<WebBody> {
     let status = match error {
         SourceError::Io(error) => status_of(error),
         SourceError::Changed => StatusCode::INTERNAL_SERVER_ERROR,
     };
     if status.is_server_error() {
-        info!(path = %path.display(), "request not answered: {error}");
+        info!(path, "request not answered: {error}");
     }
     bare(status)
 }

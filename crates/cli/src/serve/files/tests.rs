@@ -129,6 +129,42 @@ fn only_regular_files_are_opened() {
     }
 }
 
+/// Lets the kernel forget what it has in memory of a file, as far as its file system does that.
+#[cfg(target_os = "linux")]
+fn evict(path: &Path) {
+    let file = File::open(path).expect("a file");
+    file.sync_all().expect("written");
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advice is taken");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_are_not_in_memory_are_read_whole() {
+    let dir = TestDir::new("files-evicted");
+    let root = root(dir.path()).expect("a directory");
+    let path = dir.path().join("file");
+    let content: Vec<u8> = (0..500_000).map(|index| (index % 253) as u8).collect();
+    fs::write(&path, &content).expect("a file");
+    evict(&path);
+    assert!(read_all(&root, "file").expect("readable") == content);
+
+    // A part in memory is no reason to send a part.
+    evict(&path);
+    let mut source = Source::new(root.clone(), "file".into());
+    let block = source.read_now(300_000, 1_000, Access::Disk).expect("readable");
+    assert_eq!(block.bytes, content[300_000..301_000]);
+    match source.read_now(0, 500_000, Access::Cached) {
+        Ok(block) => assert!(block.bytes == content),
+        Err(error) => assert!(error.is_not_cached(), "{error}"),
+    }
+    let block = source.read_now(0, 500_000, Access::Disk).expect("it can be tried again");
+    assert!(block.bytes == content);
+    match source.read_now(0, 500_000, Access::Cached) {
+        Ok(block) => assert!(block.bytes == content),
+        Err(error) => assert!(error.is_not_cached(), "{error}"),
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn links_may_not_leave_the_directory() {
@@ -152,6 +188,8 @@ fn links_may_not_leave_the_directory() {
     assert_eq!(read_all(&root, "good").expect("stays inside"), b"public");
     for path in ["up", "parent/secret", "sibling", "absolute"] {
         assert_eq!(read_all(&root, path).expect_err(path).kind(), Some(ErrorKind::NotFound), "{path}");
+        // Now the kernel has them in memory, and leads nobody there either.
+        assert!(root.find(Path::new(path), Access::Cached).is_err(), "{path}");
     }
     assert!(read_all(&root, "loop").is_err());
 }

@@ -11,6 +11,7 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::super::directory::Access;
 use super::super::files::{Block, Source, SourceError};
 use super::super::told::Told;
 
@@ -84,10 +85,10 @@ impl Part {
         Self { source, next: start, end, budget, kept_open: None }
     }
 
-    /// Reads the next block in the thread that calls it.
-    pub(super) fn read(&mut self) -> Result<Bytes, SourceError> {
+    /// Reads the next block in the thread that calls it. What fails because it takes a disk can be tried again.
+    pub(super) fn read(&mut self, access: Access) -> Result<Bytes, SourceError> {
         let (max, memory) = self.budget.take(self.end - self.next);
-        let Block { bytes, .. } = self.source.read_now(self.next, max)?;
+        let Block { bytes, .. } = self.source.read_now(self.next, max, access)?;
         self.next += bytes.len() as u64;
         if bytes.is_empty() && self.next < self.end {
             return Err(SourceError::Changed);
@@ -125,6 +126,8 @@ pub(crate) struct WebBody {
 enum Rest {
     None,
     Part(Box<Part>),
+    /// Others had their turn after the block before.
+    Turn(Box<Part>),
     Reading(JoinHandle<Result<(Box<Part>, Bytes), SourceError>>),
 }
 
@@ -147,6 +150,11 @@ impl WebBody {
         Self { told: Some(told), ..self }
     }
 
+    fn on_block(&mut self, part: Box<Part>, bytes: Bytes) {
+        self.ready = bytes;
+        self.rest = if part.next < part.end { Rest::Part(part) } else { Rest::None };
+    }
+
     fn poll_block(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, SourceError>>> {
         loop {
             if !self.ready.is_empty() {
@@ -156,22 +164,29 @@ impl WebBody {
             }
             match std::mem::replace(&mut self.rest, Rest::None) {
                 Rest::None => return Poll::Ready(None),
-                Rest::Part(mut part) => {
-                    self.rest = Rest::Reading(spawn_blocking(move || {
-                        let bytes = part.read()?;
-                        Ok((part, bytes))
-                    }));
+                // A client that takes all at once shall not keep those waiting that share its thread.
+                Rest::Part(part) => {
+                    self.rest = Rest::Turn(part);
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
                 }
+                Rest::Turn(mut part) => match part.read(Access::Cached) {
+                    Ok(bytes) => self.on_block(part, bytes),
+                    Err(error) if error.is_not_cached() => {
+                        self.rest = Rest::Reading(spawn_blocking(move || {
+                            let bytes = part.read(Access::Disk)?;
+                            Ok((part, bytes))
+                        }));
+                    }
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                },
                 Rest::Reading(mut reading) => match Pin::new(&mut reading).poll(cx) {
                     Poll::Pending => {
                         self.rest = Rest::Reading(reading);
                         return Poll::Pending;
                     }
                     Poll::Ready(read) => match read.map_err(io::Error::other) {
-                        Ok(Ok((part, bytes))) => {
-                            self.ready = bytes;
-                            self.rest = if part.next < part.end { Rest::Part(part) } else { Rest::None };
-                        }
+                        Ok(Ok((part, bytes))) => self.on_block(part, bytes),
                         Ok(Err(error)) => return Poll::Ready(Some(Err(error))),
                         Err(error) => return Poll::Ready(Some(Err(error.into()))),
                     },
