@@ -11,7 +11,7 @@ use crate::driver::Driver;
 use crate::error::Error;
 use crate::incoming::{Body, Incoming, Upload};
 use crate::outgoing::{Outgoing, code_of};
-use crate::shared::Shared;
+use crate::shared::{OpenRequest, Shared};
 
 /// A connection to a server, for programs that make connections themselves. [`Client`](crate::Client) keeps such.
 ///
@@ -117,8 +117,14 @@ impl ClientConnection {
             Err(error) => return Err((error.into(), Box::new(Request::from_parts(parts, body)))),
         };
         let incoming = Incoming::new(Arc::clone(&self.shared), recv, ErrorCode::RequestCancelled);
-        let upload = tokio::spawn(upload(outgoing, head, body));
-        Ok(Begun { incoming, upload: Upload(Some(upload.abort_handle())) })
+        let sending = OpenRequest::new(&self.shared);
+        let task = tokio::spawn(async move {
+            upload(outgoing, head, body).await;
+            drop(sending);
+        });
+        let upload =
+            Upload { task: Some(task.abort_handle()), request: Some(OpenRequest::new(&self.shared)) };
+        Ok(Begun { incoming, upload })
     }
 }
 
