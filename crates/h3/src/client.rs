@@ -10,7 +10,9 @@ mod quic;
 mod tcp;
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use fulmar::Endpoint;
@@ -20,6 +22,7 @@ use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Empty;
 use rustls::RootCertStore;
 use tokio::sync::OwnedSemaphorePermit;
+use tower_service::Service;
 
 pub use self::alt_svc::{ALT_SVC_BYTES_MAX, ALTERNATIVES_MAX, AltSvc, Alternative};
 pub use self::builder::ClientBuilder;
@@ -244,6 +247,27 @@ impl Client {
             }
         }
         Ok(Arc::clone(origins.entry(name).or_insert_with(|| Origin::new(host, port))))
+    }
+}
+
+/// A client is a `tower` service as well: for what is built on such, as the clients of gRPC that `tonic` makes are.
+impl<B> Service<Request<B>> for Client
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let client = self.clone();
+        Box::pin(async move { client.request(request).await })
     }
 }
 

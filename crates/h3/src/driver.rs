@@ -4,10 +4,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar::{ConnectionError, ReadError, RecvStream, SendStream, WriteError};
 use fulmar_h3_proto::{Critical, ErrorCode, Event, Received, Role, Scope};
+use tokio::time::Sleep;
 
 use crate::shared::{Blocked, Shared, State, code, now};
 
@@ -21,6 +23,8 @@ pub(crate) struct Driver {
     quic: fulmar::Connection,
     outputs: [Output; 3],
     side_streams: Vec<SideStream>,
+    /// Runs since nothing more is to come of the connection.
+    closing: Option<Pin<Box<Sleep>>>,
 }
 
 /// One of the critical streams of this end.
@@ -46,6 +50,7 @@ impl Driver {
             quic: shared.quic.clone(),
             outputs: Critical::ALL.map(output),
             side_streams: Vec::new(),
+            closing: None,
             shared,
         }
     }
@@ -171,7 +176,25 @@ impl Driver {
             }
         }
         // What was read may be answered.
-        (0..self.outputs.len()).try_for_each(|n| self.poll_output(n, cx))
+        (0..self.outputs.len()).try_for_each(|n| self.poll_output(n, cx))?;
+        self.poll_closing(cx)
+    }
+
+    /// Ends a connection of a client of which nothing is to come: a server that stops waits for that.
+    fn poll_closing(&mut self, cx: &mut Context<'_>) -> Result<(), Over> {
+        if !self.shared.lock().is_idle() {
+            self.closing = None;
+            return Ok(());
+        }
+        let quic = &self.quic;
+        let closing = self.closing.get_or_insert_with(|| {
+            // The end of a request whose response came early may be on its way, and be lost once.
+            Box::pin(tokio::time::sleep(quic.rtt() * 3 + Duration::from_millis(10)))
+        });
+        match closing.as_mut().poll(cx) {
+            Poll::Ready(()) => Err(Over),
+            Poll::Pending => Ok(()),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
 use crate::error::Error;
-use crate::shared::{Blocked, Shared, code, now};
+use crate::shared::{Blocked, OpenRequest, Shared, code, now};
 
 /// The receiving side of the stream of a request.
 pub(crate) struct Incoming {
@@ -149,13 +149,16 @@ pub(crate) struct TcpIncoming {
     pub(crate) _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// A task that sends the body of a request, and is ended when nobody wants the response any more.
+/// A request that a response belongs to: the task that sends its body, which is ended when nobody wants the response any more.
 #[derive(Default)]
-pub(crate) struct Upload(pub(crate) Option<AbortHandle>);
+pub(crate) struct Upload {
+    pub(crate) task: Option<AbortHandle>,
+    pub(crate) request: Option<OpenRequest>,
+}
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        if let Some(task) = &self.0 {
+        if let Some(task) = &self.task {
             task.abort();
         }
     }
@@ -223,7 +226,7 @@ impl Body {
                 Ok(Some(Event::Finished) | None) => {
                     self.source = Source::Over;
                     // A response may be complete before its request is.
-                    self.upload.0 = None;
+                    (self.upload.task, self.upload.request) = (None, None);
                 }
                 Ok(Some(_)) => {}
                 Err(error) => {

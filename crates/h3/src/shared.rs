@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
 use fulmar::{Instant, VarInt};
-use fulmar_h3_proto::{Connection, Critical, ErrorCode, Event, Priority, Scope};
+use fulmar_h3_proto::{Connection, Critical, ErrorCode, Event, Priority, Role, Scope};
 
 use crate::error::Error;
 
@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub(crate) priorities: BTreeMap<u64, Priority>,
     /// The driver, which writes to the critical streams.
     pub(crate) driver: Option<Waker>,
+    /// Requests of this end that are not over.
+    pub(crate) requests: usize,
     /// The peer takes no more requests.
     pub(crate) is_going_away: bool,
     /// Nothing will come any more.
@@ -50,6 +52,7 @@ impl Shared {
             blocked: BTreeMap::new(),
             priorities: BTreeMap::new(),
             driver: None,
+            requests: 0,
             is_going_away: false,
             is_over: false,
         };
@@ -91,6 +94,37 @@ impl Shared {
             self.on_error(&error);
             error.into()
         })
+    }
+}
+
+/// A request of this end, until it is over: its connection stays open as long, also if the server takes no more.
+pub(crate) struct OpenRequest(Arc<Shared>);
+
+impl OpenRequest {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        shared.lock().requests += 1;
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        let waker = {
+            let mut state = self.0.lock();
+            state.requests -= 1;
+            // The driver closes the connection after the last one.
+            if state.is_idle() { state.driver.take() } else { None }
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl State {
+    /// Whether nothing is to come of a connection: the server takes no more requests, and those that it took are over.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_going_away && self.requests == 0 && self.h3.role() == Role::Client
     }
 }
 

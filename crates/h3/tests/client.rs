@@ -108,7 +108,13 @@ fn hello() -> Router {
     Router::new()
         .route("/", get(|| async { "hello" }))
         .route("/echo", post(|body: AxumBody| async move { body }))
+        .route("/used", get(|headers: http::HeaderMap| async move { used(&headers) }))
         .route("/close", get(|| async { ([("connection", "close")], "bye") }))
+}
+
+/// Which alternative service a request says that it came to.
+fn used(headers: &http::HeaderMap) -> String {
+    headers.get("alt-used").map_or("none", |used| used.to_str().unwrap()).to_owned()
 }
 
 const HTTP2: &[&[u8]] = &[b"h2", b"http/1.1"];
@@ -201,6 +207,7 @@ async fn quic_is_used_where_both_are_there() {
         assert_eq!(info(&response).is_reused, is_reused);
         assert_eq!(text(response).await, "hello");
     }
+    assert_eq!(text(client.get(uri(port, "/used")).await.unwrap()).await, "none");
 }
 
 #[tokio::test]
@@ -222,6 +229,9 @@ async fn a_server_says_where_else_it_is_found() {
         if response.version() == Version::HTTP_3 {
             assert_eq!(info(&response).remote.port(), quic_port);
             assert_eq!(text(response).await, "hello");
+            // RFC 7838 §5.
+            let used = text(client.get(uri(port, "/used")).await.unwrap()).await;
+            assert_eq!(used, format!("127.0.0.1:{quic_port}"));
             return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -16,13 +16,14 @@ use fulmar::{Endpoint, tls};
 use fulmar_h3::{ALPN, Client, Config, Error, RemoteAddress, Server};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body::Frame;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use rustls::RootCertStore;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio::sync::{mpsc, oneshot};
 
 struct Running {
     client: Client,
+    client_endpoint: Endpoint,
     server: Arc<Server>,
     serving: tokio::task::JoinHandle<()>,
     address: SocketAddr,
@@ -54,7 +55,7 @@ fn start_with(app: Router, config: Config) -> Running {
     });
     let endpoint = Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()).unwrap();
     endpoint.set_default_client_config(tls::client_config(roots, &[ALPN]).unwrap());
-    Running { client: Client::new(endpoint), server, serving, address }
+    Running { client: Client::new(endpoint.clone()), client_endpoint: endpoint, server, serving, address }
 }
 
 /// A body of what is sent through a channel.
@@ -235,6 +236,44 @@ async fn a_server_shuts_down_when_its_requests_are_answered() {
     running.server.shutdown();
     assert_eq!(request.await.unwrap(), "done");
     tokio::time::timeout(Duration::from_secs(5), running.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_client_closes_a_connection_that_takes_no_more_requests_after_its_last_response() {
+    let release = Arc::new(tokio::sync::Notify::new());
+    let app = Router::new().route(
+        "/",
+        get({
+            let release = Arc::clone(&release);
+            move || async move {
+                release.notified().await;
+                "hello"
+            }
+        }),
+    );
+    let running = start(app);
+    let endpoint = running.client_endpoint.clone();
+    let quic = endpoint.connect(running.address, "127.0.0.1").unwrap().await.unwrap();
+    let connection = fulmar_h3::ClientConnection::new(quic, Arc::default());
+    let request = || Request::get(running.uri("/")).body(Empty::<Bytes>::new()).unwrap();
+    let response = tokio::spawn({
+        let (connection, request) = (connection.clone(), request());
+        async move { connection.request(request).await }
+    });
+    // The request has to be there before the server stops.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    running.server.shutdown();
+    while connection.is_open() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(connection.quic().close_reason(), None, "a response is to come");
+    release.notify_one();
+    let response = response.await.unwrap().unwrap();
+    assert_eq!(text(response).await, "hello");
+    let reason = tokio::time::timeout(Duration::from_secs(5), connection.quic().closed()).await.unwrap();
+    assert_eq!(reason, fulmar::ConnectionError::LocallyClosed, "the server waits longer");
+    running.serving.await.unwrap();
 }
 
 #[tokio::test]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fulmar_h3_proto::{Config, Connection, ErrorCode, Event, SendError};
-use http::{Request, Response};
+use http::{HeaderName, HeaderValue, Request, Response};
 
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::incoming::{Body, Incoming, Upload};
 use crate::outgoing::{Outgoing, code_of};
-use crate::shared::Shared;
+use crate::shared::{OpenRequest, Shared};
 
 /// A connection to a server, for programs that make connections themselves. [`Client`](crate::Client) keeps such.
 ///
@@ -19,7 +19,12 @@ use crate::shared::Shared;
 #[derive(Debug, Clone)]
 pub struct ClientConnection {
     shared: Arc<Shared>,
+    /// Where it leads, if that is an alternative service.
+    alt_used: Option<HeaderValue>,
 }
+
+/// Tells a server which of its alternative services a request came to (RFC 7838 §5).
+const ALT_USED: HeaderName = HeaderName::from_static("alt-used");
 
 /// A request whose response is to come.
 pub(crate) struct Begun {
@@ -37,7 +42,17 @@ impl ClientConnection {
     pub fn new(quic: fulmar::Connection, config: Arc<Config>) -> Self {
         let shared = Shared::new(quic, Connection::client(config, None));
         tokio::spawn(Driver::new(Arc::clone(&shared)));
-        Self { shared }
+        Self { shared, alt_used: None }
+    }
+
+    /// The same as one that leads to an alternative service.
+    pub(super) fn at_alternative(self, alt_used: Option<HeaderValue>) -> Self {
+        Self { alt_used, ..self }
+    }
+
+    /// The alternative service that it leads to, as requests name it.
+    pub(super) fn alternative(&self) -> Option<HeaderValue> {
+        self.alt_used.clone()
     }
 
     /// Makes a request: see [`Client::request`](crate::Client::request).
@@ -93,14 +108,23 @@ impl ClientConnection {
             Err(error) => return Err((error.into(), Box::new(request))),
         };
         let outgoing = Outgoing::new(Arc::clone(&self.shared), send);
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if let Some(alt_used) = self.alternative() {
+            parts.headers.insert(ALT_USED, alt_used);
+        }
         let head = match self.shared.with(|state| state.h3.send_request(outgoing.id(), &parts)) {
             Ok(head) => head,
             Err(error) => return Err((error.into(), Box::new(Request::from_parts(parts, body)))),
         };
         let incoming = Incoming::new(Arc::clone(&self.shared), recv, ErrorCode::RequestCancelled);
-        let upload = tokio::spawn(upload(outgoing, head, body));
-        Ok(Begun { incoming, upload: Upload(Some(upload.abort_handle())) })
+        let sending = OpenRequest::new(&self.shared);
+        let task = tokio::spawn(async move {
+            upload(outgoing, head, body).await;
+            drop(sending);
+        });
+        let upload =
+            Upload { task: Some(task.abort_handle()), request: Some(OpenRequest::new(&self.shared)) };
+        Ok(Begun { incoming, upload })
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use fulmar::Instant;
-use http::HeaderMap;
 use http::header::ALT_SVC;
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
-use super::alt_svc::{AltSvc, Known};
+use super::alt_svc::{AltSvc, Alternative, Known};
 use super::connection::ClientConnection;
 use super::happy_eyeballs::resolve;
 use super::info::ConnectionInfo;
@@ -44,8 +44,8 @@ pub(super) struct Origin {
 struct State {
     http3: Option<ClientConnection>,
     tcp: Pool,
-    /// Where QUIC has reached it.
-    last: Option<SocketAddr>,
+    /// Where QUIC has reached it, and which alternative service that is.
+    last: Option<(SocketAddr, Option<HeaderValue>)>,
     /// Whether QUIC is tried beside requests over TCP.
     is_quic_tried: bool,
     /// How often the server has named new places. Attempts that began before say nothing of them.
@@ -131,7 +131,7 @@ impl Origin {
         };
         if is_safe
             && transports.may_be_early
-            && let Some(http3) = self.early(state.last, transports, &addresses)
+            && let Some(http3) = self.early(state.last.clone(), transports, &addresses)
         {
             state.http3 = Some(http3.clone());
             let info = ConnectionInfo { is_early: true, ..made(http3.quic().remote_address()) };
@@ -245,13 +245,14 @@ impl Origin {
     /// A connection on which early data can be sent, if one is possible.
     fn early(
         &self,
-        last: Option<SocketAddr>,
+        last: Option<(SocketAddr, Option<HeaderValue>)>,
         transports: &Transports,
         addresses: &[SocketAddr],
     ) -> Option<ClientConnection> {
-        let address = last.or(addresses.first().copied())?;
+        let (address, alternative) = last.or_else(|| Some((*addresses.first()?, None)))?;
         let has_session = transports.quic.has_session(&self.host, address.port());
-        has_session.then(|| transports.quic.connect_early(&self.host, address))?
+        let http3 = has_session.then(|| transports.quic.connect_early(&self.host, address))??;
+        Some(http3.at_alternative(alternative))
     }
 
     /// Another way, if early data has not proved in time to reach the server: the race that was left out for it.
@@ -344,7 +345,7 @@ async fn connect_quic(
         let host = if place.host.is_empty() { &origin.host } else { &place.host };
         let Ok(found) = resolve(host, place.port).await else { continue };
         match transports.quic.connect(&origin.host, &found).await {
-            Ok(http3) => return Ok(http3),
+            Ok(http3) => return Ok(http3.at_alternative(alt_used(host, &place))),
             Err(error) => {
                 tracing::debug!(%error, host, port = place.port, "an alternative service is not there")
             }
@@ -355,6 +356,13 @@ async fn connect_quic(
         return transports.quic.connect(&origin.host, &found).await;
     }
     transports.quic.connect(&origin.host, addresses).await
+}
+
+/// An alternative service as a request names it, with its port where that is not the one of the scheme (RFC 7838 §5).
+fn alt_used(host: &str, place: &Alternative) -> Option<HeaderValue> {
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let text = if place.port == 443 { host } else { format!("{host}:{}", place.port) };
+    HeaderValue::from_str(&text).ok()
 }
 
 /// What several fields say together (RFC 9110 §5.3).
@@ -387,7 +395,7 @@ impl State {
 
     fn on_http3(&mut self, http3: ClientConnection) {
         self.broken = None;
-        self.last = Some(http3.quic().remote_address());
+        self.last = Some((http3.quic().remote_address(), http3.alternative()));
         self.http3 = Some(http3);
     }
 
