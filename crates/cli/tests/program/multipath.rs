@@ -66,7 +66,9 @@ fn what_is_no_address_of_this_machine_is_told() {
 
 #[test]
 fn the_demo_moves_bytes_over_two_paths() {
-    let finished = finish(fulmar(&["demo", "--size", "30MB", "--multipath", "--json"])).succeeded();
+    let finished =
+        finish(fulmar(&["demo", "--size", "30MB", "--multipath", "--scheduler", "weighted", "--json"]))
+            .succeeded();
     let transfer = &finished.objects()[0];
     assert_eq!(transfer["verified"], "crc32");
     let paths = transfer["paths"].as_array().expect("paths");
