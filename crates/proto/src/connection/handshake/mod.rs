@@ -250,9 +250,11 @@ impl HandshakeState {
     }
 
     /// A server's packet of the handshake came although the client has all of it: the server asks for the end of the
-    /// handshake, which costs nothing beside the acknowledgement that it gets each time.
+    /// handshake. It goes with the acknowledgement, as far as the congestion window lets it: it is no probe.
     pub(super) fn repeat_end(&mut self) {
-        self.repeat(SpaceId::Handshake);
+        if self.can_send(SpaceId::Handshake) {
+            self.tls.repeat(Level::Handshake);
+        }
     }
 
     /// A packet of the server came for which the client has no keys yet: the server's Initial packet is missing.
