@@ -53,6 +53,9 @@ pub(crate) enum Failure {
     /// What arrived is not what was sent.
     #[error("{0}")]
     NotVerified(String),
+    /// A body begins again of which a part has left already.
+    #[error("a part has gone to {0}, where it cannot be taken back, and the server sends all of it again")]
+    CannotBeginAnew(String),
     /// A thread of ours panicked, which is a defect of the program.
     #[error("the thread of the {0} ended unexpectedly")]
     Thread(&'static str),

@@ -1,4 +1,4 @@
-//! Files that do not stand under their name before they are complete.
+//! Files that do not stand under their name before they are complete; and devices and pipes, which are written to as they are.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -13,11 +13,14 @@ const NAMES_TRIED_MAX: u64 = 16;
 
 /// A file under a temporary name, in the directory where it will stand. Unless it is committed or kept, it is removed when this is
 /// dropped.
+///
+/// What stands there already and is no regular file, a device or a pipe, is never replaced: it is written to at once.
 #[derive(Debug)]
 pub(super) struct PartFile {
     file: File,
-    path: PathBuf,
-    /// Where the file will stand.
+    /// The temporary name; none of what is written to as it is.
+    path: Option<PathBuf>,
+    /// Where the file will stand; where a symbolic link leads, if one stands there.
     destination: PathBuf,
     committed: bool,
     /// Whether it stays when it is not complete, with what it is a part of in a file beside it.
@@ -29,16 +32,25 @@ impl PartFile {
     /// Opens `NAME.part`, which an earlier download may have left, and tells what that was a part of: a validator of HTTP. Without one
     /// it is empty. What this writes stays if it is not complete.
     pub(super) fn resume(destination: PathBuf) -> Result<(Self, Option<String>), Failure> {
+        let destination = behind_links(destination);
+        if let Some(part) = Self::in_place(&destination)? {
+            return Ok((part, None));
+        }
         let path = with_suffix(&destination, ".part");
         let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let mut file = open.map_err(cannot_write(&destination))?;
         let len = file.seek(SeekFrom::End(0)).map_err(cannot_write(&destination))?;
         let validator = fs::read_to_string(with_suffix(&destination, VALIDATOR)).ok().filter(|_| len > 0);
-        let mut part = Self { file, path, destination, committed: false, kept: true, len };
+        let mut part = Self { file, path: Some(path), destination, committed: false, kept: true, len };
         if validator.is_none() {
             part.begin_anew(None)?;
         }
         Ok((part, validator))
+    }
+
+    /// Whether it is no regular file.
+    pub(super) fn is_stream(&self) -> bool {
+        self.path.is_none()
     }
 
     /// How much is there.
@@ -47,7 +59,16 @@ impl PartFile {
     }
 
     /// Forgets what is there. What is written next is part of what this validator names.
+    ///
+    /// # Errors
+    /// What has gone to a device or a pipe cannot be taken back.
     pub(super) fn begin_anew(&mut self, validator: Option<&str>) -> Result<(), Failure> {
+        if self.path.is_none() {
+            return match self.len {
+                0 => Ok(()),
+                _ => Err(Failure::CannotBeginAnew(self.destination.display().to_string())),
+            };
+        }
         self.file.set_len(0).map_err(cannot_write(&self.destination))?;
         self.file.seek(SeekFrom::Start(0)).map_err(cannot_write(&self.destination))?;
         self.len = 0;
@@ -64,8 +85,24 @@ impl PartFile {
         }
     }
 
-    /// Makes the temporary file for `destination`.
+    /// Opens what is there, if it is no regular file.
+    fn in_place(destination: &Path) -> Result<Option<Self>, Failure> {
+        let Ok(found) = fs::metadata(destination) else { return Ok(None) };
+        // What a directory in the way means is told when the file gets its name.
+        if found.is_file() || found.is_dir() {
+            return Ok(None);
+        }
+        let file = OpenOptions::new().write(true).open(destination).map_err(cannot_write(destination))?;
+        let destination = destination.to_owned();
+        Ok(Some(Self { file, path: None, destination, committed: false, kept: false, len: 0 }))
+    }
+
+    /// Makes the temporary file for `destination`, with the permissions of the file that it replaces.
     pub(super) fn create(destination: PathBuf) -> Result<Self, Failure> {
+        let destination = behind_links(destination);
+        if let Some(part) = Self::in_place(&destination)? {
+            return Ok(part);
+        }
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         let mut attempt = 0;
@@ -73,6 +110,12 @@ impl PartFile {
             let path = part_path(&destination, random(attempt));
             match options.open(&path) {
                 Ok(file) => {
+                    if let Ok(replaced) = fs::metadata(&destination)
+                        && replaced.is_file()
+                    {
+                        file.set_permissions(replaced.permissions()).map_err(cannot_write(&destination))?;
+                    }
+                    let path = Some(path);
                     return Ok(Self { file, path, destination, committed: false, kept: false, len: 0 });
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && attempt < NAMES_TRIED_MAX => {
@@ -92,7 +135,8 @@ impl PartFile {
 
     /// Gives the file its name; a file that has the name is replaced.
     pub(super) fn commit(mut self) -> Result<(), Failure> {
-        fs::rename(&self.path, &self.destination).map_err(cannot_write(&self.destination))?;
+        let Some(path) = &self.path else { return Ok(()) };
+        fs::rename(path, &self.destination).map_err(cannot_write(&self.destination))?;
         self.committed = true;
         if self.kept {
             let _ = fs::remove_file(with_suffix(&self.destination, VALIDATOR));
@@ -105,15 +149,23 @@ impl Drop for PartFile {
     fn drop(&mut self) {
         // Without a validator nothing could go on there.
         let stays = self.kept && self.len > 0 && with_suffix(&self.destination, VALIDATOR).exists();
-        if !self.committed && !stays {
+        if let Some(path) = self.path.as_ref().filter(|_| !self.committed && !stays) {
             // Nobody is left to be told if this fails, and the name says what the file is.
-            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(path);
         }
     }
 }
 
 /// What is added to the name of a file that is not complete, for what names the version of which it is a part.
 const VALIDATOR: &str = ".part.of";
+
+/// Where symbolic links lead, so that they stay. One that leads nowhere is replaced.
+fn behind_links(destination: PathBuf) -> PathBuf {
+    match destination.is_symlink() {
+        true => fs::canonicalize(&destination).unwrap_or(destination),
+        false => destination,
+    }
+}
 
 fn with_suffix(destination: &Path, suffix: &str) -> PathBuf {
     let mut name = destination.file_name().unwrap_or_default().to_owned();

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::UdpSocket;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::run::{content, finish, fulmar};
@@ -44,6 +45,28 @@ fn a_file_of_ones_own_choice_or_standard_output_is_written_to() {
     assert_eq!(told.stdout(), "a filea file");
     finish(scene.get(&["-o", file.to_str().expect("a path"), &scene.url("/a"), &scene.url("/large")]))
         .failed(2, &["directory"]);
+}
+
+#[test]
+fn what_goes_to_a_pipe_arrives_there_and_the_pipe_stays() {
+    let scene = Scene::new("web-pipe");
+    let pipe = scene.out.path().join("large");
+    let named = pipe.to_str().expect("a path");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    let pin = &scene.server.fingerprint;
+    let commands = [
+        scene.get(&["-o", named, &scene.url("/large")]),
+        scene.get_hq(&["--pin", pin, &scene.url("/large")]),
+    ];
+    for command in commands {
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).expect("a pipe")
+        });
+        finish(command).succeeded();
+        assert!(reader.join().expect("read") == content(3_000_000, 1), "it differs");
+        assert!(scene.out.names() == ["large"] && !pipe.is_file());
+    }
 }
 
 #[test]

@@ -62,3 +62,65 @@ fn long_names_are_cut_to_what_a_file_system_takes() {
         assert_eq!(path.parent(), Some(Path::new("dir")));
     }
 }
+
+/// A pipe of that name, and what is read from it.
+fn pipe(path: &Path) -> std::thread::JoinHandle<Vec<u8>> {
+    let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo runs");
+    assert!(made.success());
+    let path = path.to_owned();
+    std::thread::spawn(move || fs::read(path).expect("a pipe"))
+}
+
+#[test]
+fn a_pipe_is_written_to_and_stays() {
+    let dir = TestDir::new("part-pipe");
+    let destination = dir.path().join("pipe");
+    for resume in [false, true] {
+        let reader = pipe(&destination);
+        let mut part = match resume {
+            true => PartFile::resume(destination.clone()).expect("a pipe").0,
+            false => PartFile::create(destination.clone()).expect("a pipe"),
+        };
+        part.begin_anew(Some("v")).expect("nothing has gone there");
+        part.write(b"one").expect("written");
+        let failure = part.begin_anew(None).expect_err("it has gone").to_string();
+        assert!(failure.contains("cannot be taken back"), "{failure}");
+        part.commit().expect("written");
+        assert_eq!(reader.join().expect("read"), b"one");
+        assert_eq!(dir.names(), ["pipe"]);
+        assert!(!fs::metadata(&destination).expect("the pipe").is_file());
+        fs::remove_file(&destination).expect("removed");
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_to_write_is_not_replaced() {
+    let dir = TestDir::new("part-socket");
+    let destination = dir.path().join("socket");
+    let _socket = std::os::unix::net::UnixListener::bind(&destination).expect("a socket");
+    PartFile::create(destination.clone()).expect_err("a socket");
+    assert!(!fs::metadata(&destination).expect("the socket").is_file());
+}
+
+#[test]
+fn a_symbolic_link_stays_and_what_it_names_is_replaced() {
+    let dir = TestDir::new("part-link");
+    let (link, file) = (dir.path().join("link"), dir.path().join("file"));
+    fs::write(&file, "old").expect("a file");
+    std::os::unix::fs::symlink("file", &link).expect("a link");
+    let mut part = PartFile::create(link.clone()).expect("a part");
+    part.write(b"new").expect("written");
+    part.commit().expect("committed");
+    assert!(link.is_symlink() && fs::read(&file).expect("the file") == b"new");
+}
+
+#[test]
+fn a_file_that_is_replaced_leaves_its_permissions() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = TestDir::new("part-permissions");
+    let destination = dir.path().join("a");
+    fs::write(&destination, "old").expect("a file");
+    fs::set_permissions(&destination, fs::Permissions::from_mode(0o600)).expect("set");
+    PartFile::create(destination.clone()).expect("a part").commit().expect("committed");
+    assert_eq!(fs::metadata(&destination).expect("the file").permissions().mode() & 0o777, 0o600);
+}

@@ -270,6 +270,8 @@ impl<'a> Exchange<'a> {
         bar: &ProgressBar,
     ) -> Result<Result<(), fulmar_h3::Error>, Failure> {
         let start = Instant::now();
+        // What someone waits for is shown at once.
+        let batch_bytes = if self.sink.as_ref().is_some_and(Sink::is_stream) { 1 } else { BATCH_BYTES };
         let mut batch = Vec::new();
         let mut writing: Option<Writing> = None;
         let ended = loop {
@@ -281,8 +283,7 @@ impl<'a> Exchange<'a> {
             batch.extend_from_slice(&data);
             done.bytes += data.len() as u64;
             bar.inc(data.len() as u64);
-            // What is shown to a person is shown at once.
-            if batch.len() >= BATCH_BYTES || matches!(self.sink, Some(Sink::Stdout)) {
+            if batch.len() >= batch_bytes {
                 batch = self.write(&mut writing, batch).await?;
             }
             if let Some(rate) = self.job.args.http.limit_rate {

@@ -11,7 +11,8 @@ use crate::get::part::PartFile;
 /// Where a response is written to, off the thread of the runtime.
 #[derive(Debug)]
 pub(super) enum Sink {
-    Stdout,
+    /// So many bytes have gone there.
+    Stdout(u64),
     File(PartFile),
 }
 
@@ -19,7 +20,7 @@ impl Sink {
     /// What is there of the file, and of what it is a part.
     pub(super) fn open(file: Option<PathBuf>, resume: bool) -> Result<(Self, Option<String>), Failure> {
         Ok(match file {
-            None => (Self::Stdout, None),
+            None => (Self::Stdout(0), None),
             Some(file) if resume => {
                 let (part, validator) = PartFile::resume(file)?;
                 (Self::File(part), validator)
@@ -28,17 +29,26 @@ impl Sink {
         })
     }
 
+    /// Whether someone waits for it at the other end, so that it is not collected first.
+    pub(super) fn is_stream(&self) -> bool {
+        match self {
+            Self::Stdout(_) => true,
+            Self::File(part) => part.is_stream(),
+        }
+    }
+
     /// How much is there.
     pub(super) fn len(&self) -> u64 {
         match self {
-            Self::Stdout => 0,
+            Self::Stdout(written) => *written,
             Self::File(part) => part.len(),
         }
     }
 
     pub(super) fn begin_anew(&mut self, validator: Option<&str>) -> Result<(), Failure> {
         match self {
-            Self::Stdout => Ok(()),
+            Self::Stdout(0) => Ok(()),
+            Self::Stdout(_) => Err(Failure::CannotBeginAnew("standard output".to_owned())),
             Self::File(part) => part.begin_anew(validator),
         }
     }
@@ -47,8 +57,9 @@ impl Sink {
     pub(super) fn write(mut self, bytes: Vec<u8>) -> Writing {
         Writing(spawn_blocking(move || {
             let written = match &mut self {
-                Self::Stdout => {
+                Self::Stdout(count) => {
                     let mut stdout = io::stdout().lock();
+                    *count += bytes.len() as u64;
                     let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
                     written.map_err(Failure::io("cannot write to standard output"))
                 }
@@ -61,7 +72,7 @@ impl Sink {
     /// All is there.
     pub(super) async fn commit(self) -> Result<(), Failure> {
         match self {
-            Self::Stdout => Ok(()),
+            Self::Stdout(_) => Ok(()),
             Self::File(part) => {
                 spawn_blocking(move || part.commit()).await.unwrap_or(Err(Failure::Thread("disk")))
             }
