@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Units by name, in bytes. The decimal ones are powers of ten, as in the figures that are printed.
-const UNITS: [(&str, u64); 9] = [
+/// Units by name, in bytes. The decimal ones are powers of ten, as in the figures that are printed. A single letter is what it is for
+/// curl, dd and head: a power of 1,024.
+const UNITS: [(&str, u64); 12] = [
     ("", 1),
     ("b", 1),
     ("kb", 1_000),
@@ -14,9 +15,12 @@ const UNITS: [(&str, u64); 9] = [
     ("kib", 1 << 10),
     ("mib", 1 << 20),
     ("gib", 1 << 30),
+    ("k", 1 << 10),
+    ("m", 1 << 20),
+    ("g", 1 << 30),
 ];
 
-/// Parses an amount of bytes: `1GB`, `100MB`, `10kB`, `1.5GB`, `1GiB` or plain bytes. Upper and lower case are
+/// Parses an amount of bytes: `1GB`, `100MB`, `10kB`, `1.5GB`, `1GiB`, `1M` (as 1 MiB) or plain bytes. Upper and lower case are
 /// alike.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let malformed = || format!("`{text}` is no size: write for example 1GB, 100MB, 10kB, 1GiB or 1500");

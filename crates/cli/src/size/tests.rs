@@ -16,6 +16,9 @@ fn sizes_have_decimal_and_binary_units() {
         ("2TB", 2_000_000_000_000),
         ("1KiB", 1024),
         ("1GiB", 1_073_741_824),
+        ("200k", 204_800),
+        ("1M", 1_048_576),
+        ("1G", 1_073_741_824),
     ] {
         assert_eq!(parse_size(text), Ok(bytes), "{text}");
     }

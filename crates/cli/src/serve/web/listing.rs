@@ -44,7 +44,8 @@ pub(super) fn page(segments: &[&str], entries: &[Entry], is_all: bool) -> String
     let directories = entries.iter().filter(|entry| entry.is_directory).count();
     let files = entries.len() - directories;
     let bytes = entries.iter().filter(|entry| !entry.is_directory).map(|entry| entry.len).sum();
-    let _ = write!(html, "{directories} directories, {files} files, {}", Size(bytes));
+    let (ies, s) = (if directories == 1 { "y" } else { "ies" }, if files == 1 { "" } else { "s" });
+    let _ = write!(html, "{directories} director{ies}, {files} file{s}, {}", Size(bytes));
     if !is_all {
         html.push_str(". There are more, which are not shown");
     }
@@ -140,7 +141,7 @@ mod tests {
             "<a href=\"./a%3Ab%3F%23%25\">",
             "2026-11-21 18:04",
             "5.00 kB",
-            "1 directories, 2 files, 10.0 kB",
+            "1 directory, 2 files, 10.0 kB",
         ] {
             assert!(page.contains(part), "{part} is not in {page}");
         }
