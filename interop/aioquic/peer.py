@@ -1,7 +1,7 @@
 """A stranger for Fulmar to talk to: an HTTP/0.9 server and client over aioquic.
 
 It speaks ALPN hq-interop: the client opens a bidirectional stream, sends "GET /path\\r\\n" and ends the stream, the server answers
-with the bytes of the file and ends the stream. The command line is that of the other peers.
+with the bytes of the file and ends the stream. In the case http3 it speaks HTTP/3. The command line is that of the other peers.
 """
 
 import argparse
@@ -12,6 +12,8 @@ import sys
 from urllib.parse import urlsplit
 
 from aioquic.asyncio import QuicConnectionProtocol, connect, serve
+from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import StreamDataReceived, StreamReset
 from aioquic.quic.packet import QuicProtocolVersion
@@ -33,7 +35,7 @@ def configuration(is_client, arguments):
         versions.insert(0, QuicProtocolVersion.VERSION_2)
     result = QuicConfiguration(
         is_client=is_client,
-        alpn_protocols=[ALPN],
+        alpn_protocols=H3_ALPN if arguments.testcase == "http3" else [ALPN],
         secrets_log_file=open_key_log(),
         supported_versions=versions,
         max_data=8 << 20,
@@ -69,13 +71,43 @@ class ServerProtocol(QuicConnectionProtocol):
     def _answer(self, stream_id, request):
         line = request.split(b"\n")[0].strip().decode("ascii", "replace")
         method, _, path = line.partition(" ")
-        path = os.path.realpath(os.path.join(self.root, path.lstrip("/")))
-        inside = path.startswith(os.path.join(os.path.realpath(self.root), ""))
-        if method != "GET" or not inside or not os.path.isfile(path):
+        content = self.content(path) if method == "GET" else None
+        if content is None:
             self._quic.reset_stream(stream_id, 0x404)
         else:
-            with open(path, "rb") as file:
-                self._quic.send_stream_data(stream_id, file.read(), end_stream=True)
+            self._quic.send_stream_data(stream_id, content, end_stream=True)
+        self.transmit()
+
+    def content(self, path):
+        """What a file has, or None."""
+        path = os.path.realpath(os.path.join(self.root, path.lstrip("/")))
+        inside = path.startswith(os.path.join(os.path.realpath(self.root), ""))
+        if not inside or not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            return file.read()
+
+
+class Http3ServerProtocol(ServerProtocol):
+    """Answers each request with a file."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self._http = H3Connection(self._quic)
+
+    def quic_event_received(self, event):
+        for http_event in self._http.handle_event(event):
+            if isinstance(http_event, HeadersReceived):
+                self._respond(http_event.stream_id, dict(http_event.headers))
+
+    def _respond(self, stream_id, fields):
+        is_get = fields.get(b":method") == b"GET"
+        content = self.content(fields.get(b":path", b"").decode("ascii", "replace")) if is_get else None
+        status = b"404" if content is None else b"200"
+        content = content or b""
+        length = str(len(content)).encode()
+        self._http.send_headers(stream_id, [(b":status", status), (b"content-length", length)])
+        self._http.send_data(stream_id, content, end_stream=True)
         self.transmit()
 
 
@@ -102,7 +134,7 @@ async def run_server(arguments):
         host.strip("[]"),
         int(port),
         configuration=config,
-        create_protocol=ServerProtocol,
+        create_protocol=Http3ServerProtocol if arguments.testcase == "http3" else ServerProtocol,
         session_ticket_fetcher=tickets.pop,
         session_ticket_handler=tickets.add,
         retry=arguments.retry,
@@ -149,6 +181,43 @@ class ClientProtocol(QuicConnectionProtocol):
                 done.set_exception(why or RuntimeError("the connection was lost"))
 
 
+class Http3ClientProtocol(ClientProtocol):
+    """Writes the bodies of responses to files."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self._http = H3Connection(self._quic)
+        self.authority = ""
+
+    def get(self, path, out):
+        stream_id = self._quic.get_next_available_stream_id()
+        done = self._loop.create_future()
+        self._files[stream_id] = (open(os.path.join(out, os.path.basename(path)), "wb"), done)
+        request = {":method": "GET", ":scheme": "https", ":authority": self.authority, ":path": path}
+        fields = [(name.encode(), value.encode()) for name, value in request.items()]
+        self._http.send_headers(stream_id, fields, end_stream=True)
+        self.transmit()
+        return done
+
+    def quic_event_received(self, event):
+        if isinstance(event, StreamReset):
+            super().quic_event_received(event)
+        for http_event in self._http.handle_event(event):
+            file, done = self._files.get(getattr(http_event, "stream_id", None), (None, None))
+            if file is None:
+                continue
+            if isinstance(http_event, HeadersReceived) and dict(http_event.headers).get(b":status") != b"200":
+                del self._files[http_event.stream_id]
+                done.set_exception(RuntimeError(f"the response was {http_event.headers}"))
+                continue
+            if isinstance(http_event, DataReceived):
+                file.write(http_event.data)
+            if http_event.stream_ended:
+                file.close()
+                del self._files[http_event.stream_id]
+                done.set_result(None)
+
+
 async def fetch(arguments, config, urls, *, early=False, on_ticket=None, expect_ticket=False):
     """Fetches files over one connection."""
     parts = urlsplit(urls[0])
@@ -164,13 +233,14 @@ async def fetch(arguments, config, urls, *, early=False, on_ticket=None, expect_
         parts.hostname,
         parts.port or 443,
         configuration=config,
-        create_protocol=ClientProtocol,
+        create_protocol=Http3ClientProtocol if arguments.testcase == "http3" else ClientProtocol,
         session_ticket_handler=take_ticket,
         wait_connected=not early,
     ) as client:
         if arguments.testcase == "keyupdate":
             await client.ping()
             client.request_key_update()
+        client.authority = parts.netloc
         files = [client.get(urlsplit(url).path, arguments.out) for url in urls]
         closed = asyncio.ensure_future(client.wait_closed())
         everything = asyncio.gather(*files)

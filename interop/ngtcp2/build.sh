@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds ngtcp2's HTTP/0.9 programs (gtlsh09client, gtlsh09server) from the sources of Debian's backports into a directory.
+# Builds ngtcp2's programs for HTTP/3 (gtlsclient, gtlsserver) and for HTTP/0.9 (gtlsh09client, gtlsh09server) from the sources of
+# Debian's backports into a directory.
 # Needs a Debian system with a C++20 compiler, dpkg-dev, libgnutls28-dev and pkg-config; installs nothing.
 set -euo pipefail
 out=${1:?usage: build.sh DIR}
@@ -35,15 +36,19 @@ jobs=${JOBS:-$(nproc)}
 make -s -j"$jobs" -C lib >"$work/make.log" 2>&1
 make -s -j"$jobs" -C crypto >>"$work/make.log" 2>&1
 make -s -j"$jobs" -C third-party >>"$work/make.log" 2>&1
+programs() {
+    make -s -j"$jobs" -C examples gtlsclient gtlsserver CPPFLAGS="-I$work/ngtcp2/third-party" \
+        LIBS="$work/ngtcp2/third-party/libhttp-parser.la" >>"$work/make.log" 2>&1
+}
+programs
+cp examples/gtlsclient examples/gtlsserver "$out/"
 # Only the HTTP/3 programs are built with GnuTLS; those for HTTP/0.9 have the same parts but for one file and the name of the
 # protocol.
 cp examples/h09client.cc examples/client.cc
 cp examples/h09server.cc examples/server.cc
 sed -i 's/H3_ALPN_V1/HQ_ALPN_V1/g' examples/tls_*_gnutls.cc
-make -s -j"$jobs" -C examples gtlsclient gtlsserver CPPFLAGS="-I$work/ngtcp2/third-party" \
-    LIBS="$work/ngtcp2/third-party/libhttp-parser.la" >>"$work/make.log" 2>&1
+programs
 cp examples/gtlsclient "$out/gtlsh09client"
 cp examples/gtlsserver "$out/gtlsh09server"
 rm -rf "$work"
-echo "$out/gtlsh09client"
-echo "$out/gtlsh09server"
+printf '%s\n' "$out"/gtls*

@@ -16,12 +16,16 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 )
 
 type client struct {
 	connection *quic.Conn
-	outDir     string
-	report     *report
+	host       string
+	// http3 is nil where files go over HTTP/0.9.
+	http3  *http3.ClientConn
+	outDir string
+	report *report
 	// ticket is closed when there is a session to resume; nil if nobody waits for one.
 	ticket chan struct{}
 }
@@ -37,7 +41,7 @@ func runClient(arguments []string) (*report, error) {
 	outDir := flags.String("out", "", "directory for the files; without it they are read and dropped")
 	parallel := flags.Int("parallel", 100, "requests under way at once")
 	idle := flags.Duration("idle", 30*time.Second, "idle timeout")
-	testcase := flags.String("testcase", "transfer", "multiconnect, resumption and zerortt divide the URLs among connections")
+	testcase := flags.String("testcase", "transfer", "multiconnect, resumption and zerortt divide the URLs among connections, http3 is HTTP/3")
 	hold := flags.Duration("hold", 0, "keep the connection open this long after the last file")
 	_ = flags.Parse(arguments) // The flag set exits on errors.
 
@@ -58,6 +62,7 @@ func runClient(arguments []string) (*report, error) {
 		return report.finish(), err
 	}
 	tlsConfig.KeyLogWriter = keys
+	tlsConfig.NextProtos = []string{protocol(*testcase)}
 	config := quicConfig(*idle)
 	config.HandshakeIdleTimeout = max(*idle, 10*time.Second)
 	tickets := newTicketCache()
@@ -73,7 +78,10 @@ func runClient(arguments []string) (*report, error) {
 		if !early {
 			report.handshakeDone(connection.ConnectionState())
 		}
-		client := &client{connection: connection, outDir: *outDir, report: report}
+		client := &client{connection: connection, host: host, outDir: *outDir, report: report}
+		if *testcase == http3Case {
+			client.http3 = (&http3.Transport{}).NewClientConn(connection)
+		}
 		if tlsConfig.ClientSessionCache != nil && number == 0 {
 			client.ticket = tickets.arrived
 		}
@@ -228,16 +236,11 @@ func (c *client) getAll(paths []string, parallel int) error {
 }
 
 func (c *client) get(urlPath string) error {
-	stream, err := c.connection.OpenStreamSync(context.Background())
+	body, err := c.open(urlPath)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(stream, "GET %s\r\n", urlPath); err != nil {
-		return err
-	}
-	if err := stream.Close(); err != nil {
-		return err
-	}
+	defer body.Close()
 	out := io.Discard
 	if c.outDir != "" {
 		file, err := os.Create(filepath.Join(c.outDir, path.Base(urlPath)))
@@ -247,7 +250,25 @@ func (c *client) get(urlPath string) error {
 		defer file.Close()
 		out = file
 	}
-	bytes, err := io.Copy(out, stream)
+	bytes, err := io.Copy(out, body)
 	c.report.transferred(bytes)
 	return err
+}
+
+// open asks for a file.
+func (c *client) open(urlPath string) (io.ReadCloser, error) {
+	if c.http3 != nil {
+		return c.request(c.host, urlPath)
+	}
+	stream, err := c.connection.OpenStreamSync(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintf(stream, "GET %s\r\n", urlPath); err != nil {
+		return nil, err
+	}
+	if err := stream.Close(); err != nil {
+		return nil, err
+	}
+	return io.NopCloser(stream), nil
 }

@@ -1,7 +1,7 @@
 // Command fulmar-peer-go is a stranger for Fulmar to talk to: an HTTP/0.9 server and client over quic-go.
 //
 // It speaks ALPN hq-interop: the client opens a bidirectional stream, sends "GET /path\r\n" and ends the stream,
-// the server answers with the bytes of the file and ends the stream. The command line is that of the other peers,
+// the server answers with the bytes of the file and ends the stream. In the case http3 it speaks HTTP/3. The command line is that of the other peers,
 // so that `cargo xtask interop` starts all of them alike. `extensions` is for the cases about extensions.
 package main
 

@@ -37,6 +37,7 @@ func runServer(arguments []string) (*report, error) {
 	keyFile := flags.String("key", "", "private key, PEM")
 	retry := flags.Bool("retry", false, "validate every client's address with a Retry packet")
 	idle := flags.Duration("idle", 30*time.Second, "idle timeout")
+	testcase := flags.String("testcase", "transfer", "http3 is HTTP/3")
 	resetKey := flags.String("reset-key", "", "key of the stateless reset tokens, 64 hexadecimal digits")
 	_ = flags.Parse(arguments) // The flag set exits on errors.
 
@@ -68,7 +69,7 @@ func runServer(arguments []string) (*report, error) {
 	tlsConfig := &tls.Config{
 		KeyLogWriter: keys,
 		Certificates: []tls.Certificate{certificate},
-		NextProtos:   []string{alpn},
+		NextProtos:   []string{protocol(*testcase)},
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			report.offered(hello.CipherSuites)
 			return nil, nil
@@ -85,6 +86,9 @@ func runServer(arguments []string) (*report, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	server := &server{root: root, report: report}
+	if *testcase == http3Case {
+		return report.finish(), server.serveHTTP3(ctx, listener)
+	}
 	err = server.serve(ctx, listener)
 	return report.finish(), err
 }

@@ -17,6 +17,9 @@ pub(super) const CONNECTIONS: usize = 50;
 /// How many files with how long names the 0-RTT case asks for.
 pub(super) const EARLY_FILES: usize = 40;
 
+/// How many small files come by HTTP/3.
+const HTTP3_FILES: usize = 300;
+
 /// Named as in the public runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Case {
@@ -41,6 +44,7 @@ pub(crate) enum Case {
     RebindPort,
     RebindAddr,
     Connectionmigration,
+    Http3,
     Goodput,
     Crosstraffic,
 }
@@ -69,8 +73,15 @@ pub(super) struct Script {
 
 impl Case {
     /// The cases that together take no more than a few seconds.
-    pub(crate) const QUICK: [Self; 6] =
-        [Self::Handshake, Self::Retry, Self::Multiplexing, Self::Ipv6, Self::Keyupdate, Self::V2];
+    pub(crate) const QUICK: [Self; 7] = [
+        Self::Handshake,
+        Self::Retry,
+        Self::Multiplexing,
+        Self::Ipv6,
+        Self::Keyupdate,
+        Self::V2,
+        Self::Http3,
+    ];
 
     /// Whether the result is a figure rather than a verdict.
     pub(crate) fn is_measurement(self) -> bool {
@@ -130,6 +141,11 @@ impl Case {
             Self::RebindAddr => rebinding(true, plain),
             Self::Connectionmigration => {
                 Script { testcase: "connectionmigration", files: names(&["2m"]), host: "server46", ..plain }
+            }
+            Self::Http3 => {
+                // So many that the tables of QPACK are used, and one that takes a while.
+                let files = files::small_names().take(HTTP3_FILES).chain(["2m".to_owned()]).collect();
+                Script { testcase: "http3", files, ..plain }
             }
             Self::Goodput => Script { files: names(&["10m"]), ..plain },
             Self::Crosstraffic => {

@@ -117,8 +117,8 @@ impl Programs {
         let mut command = self.command(peer)?;
         let Identity { chain, key } = run.identity;
         if peer == Peer::Ngtcp2 {
-            let mut command =
-                Command::new(self.program(peer).map_err(String::as_str)?.with_file_name("gtlsh09server"));
+            let name = if run.case == Case::Http3 { "gtlsserver" } else { "gtlsh09server" };
+            let mut command = Command::new(self.program(peer).map_err(String::as_str)?.with_file_name(name));
             ngtcp2_server(&mut command, run);
             return Ok(command);
         }
@@ -138,6 +138,9 @@ impl Programs {
         }
         if peer == Peer::Aioquic && run.case == Case::V2 {
             command.arg("--v2");
+        }
+        if matches!(peer, Peer::Aioquic | Peer::QuicGo) {
+            command.args(["--testcase", run.testcase]);
         }
         Ok(command)
     }
@@ -179,6 +182,9 @@ impl Programs {
         let mut commands = Vec::new();
         for (number, part) in parts.into_iter().enumerate() {
             let mut command = self.command(Peer::Ngtcp2)?;
+            if run.case == Case::Http3 {
+                command = Command::new(Path::new(command.get_program()).with_file_name("gtlsclient"));
+            }
             command.args(["--quiet", "--exit-on-all-streams-close", "--timeout=30s"]);
             command.arg("--download").arg(run.out);
             let state = |name: &str| run.state.join(name);
@@ -238,7 +244,9 @@ fn lacks_server_side(peer: Peer) -> &'static [Case] {
     match peer {
         Peer::Fulmar => &[],
         // Without compatible version negotiation and without a preferred address.
-        Peer::Quinn | Peer::QuicGo => &[Case::V2, Case::Connectionmigration],
+        Peer::QuicGo => &[Case::V2, Case::Connectionmigration],
+        // Nor HTTP.
+        Peer::Quinn => &[Case::V2, Case::Connectionmigration, Case::Http3],
         // It sets no ECN marks and has no preferred address.
         Peer::Aioquic => &[Case::Ecn, Case::Connectionmigration],
         Peer::Ngtcp2 => &[],
@@ -249,7 +257,8 @@ fn lacks_server_side(peer: Peer) -> &'static [Case] {
 fn lacks_client_side(peer: Peer) -> &'static [Case] {
     match peer {
         Peer::Fulmar => &[],
-        Peer::Quinn | Peer::QuicGo => &[Case::V2, Case::Connectionmigration],
+        Peer::QuicGo => &[Case::V2, Case::Connectionmigration],
+        Peer::Quinn => &[Case::V2, Case::Connectionmigration, Case::Http3],
         Peer::Aioquic => &[Case::Ecn, Case::Connectionmigration],
         Peer::Ngtcp2 => &[],
     }
@@ -277,7 +286,10 @@ fn python_with_aioquic(dir: &Path) -> Result<PathBuf> {
 /// ngtcp2's client, which has the server beside it. Both are built from Debian's sources when they are not there.
 fn ngtcp2_programs(dir: &Path) -> Result<PathBuf> {
     let client = dir.join("gtlsh09client");
-    if !client.exists() || !dir.join("gtlsh09server").exists() {
+    if !["gtlsclient", "gtlsserver", "gtlsh09client", "gtlsh09server"]
+        .iter()
+        .all(|name| dir.join(name).exists())
+    {
         let script = programs::repository().join("interop/ngtcp2/build.sh");
         run_quietly(Command::new(script).arg(dir))
             .map_err(|error| format!("ngtcp2 cannot be built: {error}"))?;

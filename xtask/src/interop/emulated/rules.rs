@@ -72,6 +72,7 @@ pub(super) fn check(case: Case, evidence: &Evidence) -> Result<()> {
         Case::RebindPort => paths_were_validated(evidence).map(drop),
         Case::RebindAddr => addresses_changed(evidence),
         Case::Connectionmigration => moved_with_another_id(evidence),
+        Case::Http3 => spoke_http3(evidence),
         _ => Ok(()),
     }
 }
@@ -129,6 +130,16 @@ fn only_chacha20_offered(evidence: &Evidence) -> Result<()> {
     let offered = handshakes.first().and_then(Handshake::offered_suites).ok_or("there is no ClientHello")?;
     if offered != [CHACHA20] {
         return Err(format!("the client offered {offered:04x?}").into());
+    }
+    Ok(())
+}
+
+fn spoke_http3(evidence: &Evidence) -> Result<()> {
+    evidence.need_keys()?;
+    let handshakes = handshakes_of(&evidence.at_server);
+    let protocol = handshakes.first().and_then(Handshake::protocol).ok_or("the server named no protocol")?;
+    if protocol != "h3" {
+        return Err(format!("the protocol was {protocol}").into());
     }
     Ok(())
 }

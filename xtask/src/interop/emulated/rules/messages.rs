@@ -11,6 +11,8 @@ const ENCRYPTED_EXTENSIONS: u8 = 8;
 const CERTIFICATE: u8 = 11;
 /// The extension with the transport parameters (RFC 9001 §8.2).
 const TRANSPORT_PARAMETERS: u16 = 0x39;
+/// The extension with the protocol of the application (RFC 7301 §3.1).
+const ALPN: u16 = 16;
 
 /// The handshake data of one connection.
 #[derive(Debug, Default)]
@@ -54,6 +56,14 @@ impl Handshake {
     pub(super) fn offered_suites(&self) -> Option<Vec<u16>> {
         let body = message(&self.hello, CLIENT_HELLO)?;
         read_suites(&body).ok()
+    }
+
+    /// The protocol of the application that the server has chosen.
+    pub(super) fn protocol(&self) -> Option<String> {
+        let body = message(&self.flight, ENCRYPTED_EXTENSIONS)?;
+        let list = read_extension(&body, ALPN).ok()??;
+        // The length of the list, the length of its one name, and the name.
+        String::from_utf8(list.get(3..)?.to_vec()).ok()
     }
 
     /// What the server tells of itself.
