@@ -235,11 +235,12 @@ impl Writers<'_> {
             (tuple.write)(self, now, out);
         }
         // A repair symbol is as long as the longest of its source symbols, and needs a packet to itself.
+        let room = self.path().datagram_room();
         if pending.has(Pending::FEC)
             && is_full
             && let Some(sender) = self.extensions.fec_sender()
         {
-            sender.write(now, out);
+            sender.write(now, room, out);
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fulmar_base::{Instant, Timer};
 use fulmar_fec::schedule::{Feedback, LossEstimate, Order, Scheduler, Situation};
 use fulmar_fec::{CauchyKeys, RepairId, SourceWindow};
-use fulmar_wire::{FecParameters, FecRecovered, FecRepair, FecSid, Frame, PathId};
+use fulmar_wire::{Dialect, FecParameters, FecRecovered, FecRepair, FecSid, Frame, PathId};
 
 use super::{FecCode, FecConfig, FecMode, FecStats};
 use crate::error::TransportError;
@@ -25,6 +25,9 @@ const REPAIRS_MAX: usize = 64;
 
 /// Repair symbols that [`FecConfig::overhead_max`] does not count.
 const REPAIRS_FREE: u64 = 16;
+
+/// By so much may the number of the packet with a repair symbol be longer than those of the packets that it covers (RFC 9000 §17.1).
+const NUMBER_GROWTH: usize = 3;
 
 /// A packet that is longer than the longest symbol by more than this is not protected: it would have to be cut.
 const CUT_MAX: usize = 64;
@@ -161,9 +164,8 @@ impl FecSender {
     /// Begins a source symbol in a packet, unless that would cut the packet. A repair symbol over it has to fit a packet, too.
     /// `datagram` is the length of the DATAGRAM frame that comes next, which cannot be cut either.
     pub(crate) fn begin(&self, datagram: Option<usize>, out: &mut FrameWriter<'_>) {
-        let Some(room) = out.space().checked_sub(FecRepair::OVERHEAD_MAX + fulmar_fec::LENGTH_BYTES) else {
-            return;
-        };
+        let kept = FecRepair::OVERHEAD_MAX + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
+        let Some(room) = out.space().checked_sub(kept) else { return };
         let id = self.end();
         let limit = room.min(self.symbol_max);
         if room <= self.symbol_max + CUT_MAX && datagram.is_none_or(|datagram| datagram <= limit) {
@@ -230,9 +232,10 @@ impl FecSender {
         !self.repairs.is_empty()
     }
 
-    /// Writes a repair symbol, if there is one and it fits. One that fits no packet any more is dropped.
-    pub(crate) fn write(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
-        let was_empty = out.is_empty();
+    /// Writes a repair symbol, if there is one and it fits. One that is too long for this packet waits for one that begins a batch,
+    /// as the others are no longer than that, and packets with source symbols are shorter than the path allows. One that needs
+    /// more than `room`, that of a full packet, fits no packet any more and is dropped.
+    pub(crate) fn write(&mut self, now: Instant, room: usize, out: &mut FrameWriter<'_>) {
         while let Some(Repair { id, symbol }) = self.repairs.front() {
             let frame = Frame::FecRepair(FecRepair {
                 scheme: self.code as u8,
@@ -242,8 +245,9 @@ impl FecSender {
                 symbol,
             });
             let token = SentFrame::FecRepair { first: id.first, count: id.count };
+            let may_fit = frame.encoded_len(Dialect::SinglePath) <= room;
             let is_written = out.write(&frame, token);
-            if !is_written && !was_empty {
+            if !is_written && may_fit {
                 return;
             }
             if is_written {

@@ -32,7 +32,7 @@ fn repairs(sender: &mut FecSender) -> u64 {
     let before = sender.stats().repairs_sent;
     while sender.has_repairs() {
         let mut payload = [0; 1_200];
-        sender.write(Instant::ZERO, &mut FrameWriter::new(&mut payload, Dialect::SinglePath));
+        sender.write(Instant::ZERO, payload.len(), &mut FrameWriter::new(&mut payload, Dialect::SinglePath));
     }
     sender.stats().repairs_sent - before
 }
