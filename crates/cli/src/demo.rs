@@ -179,6 +179,7 @@ fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -
         packets_lost: sent.figures.packets_lost,
         cpu_s_client: received.cpu.map(|cpu| cpu.as_secs_f64()),
         cpu_s_server: sent.cpu.map(|cpu| cpu.as_secs_f64()),
+        fec: sent.figures.fec,
         paths: sent.paths.clone(),
         ..Transfer::of("demo", moved, received.handshake, &received.figures, verified)
     };

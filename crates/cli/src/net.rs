@@ -2,6 +2,7 @@
 
 mod binds;
 mod dialer;
+mod figures;
 mod narration;
 mod transport;
 mod workers;
@@ -12,15 +13,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar::{
-    AddressValidation, CipherSuite, ClientConfig, ConfigError, Connecting, Connection, Endpoint,
-    EndpointConfig, Incoming, Local, ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys,
-    VarInt,
+    AddressValidation, ClientConfig, ConfigError, Connecting, Connection, Endpoint, EndpointConfig, Incoming,
+    Local, ReadError, RecvStream, ResetKey, ServerConfig, SessionStore, TokenKeys, VarInt,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::timeout;
 
 pub(crate) use self::binds::{Bind, Binds, Family, PathFigures};
 pub(crate) use self::dialer::{Dialer, resolve};
+pub(crate) use self::figures::{ConnectionFigures, FecFigures, Figures};
 pub(crate) use self::transport::Transport;
 pub(crate) use self::workers::Workers;
 use crate::args::{Cipher, TrustArgs};
@@ -194,36 +195,6 @@ fn begin(incoming: Incoming) -> Result<Connecting, Failure> {
 /// Gives `endpoint` a moment to tell the peers that their connections are closed.
 pub(crate) async fn farewell(endpoint: &Endpoint) {
     let _ = timeout(FAREWELL_MAX, endpoint.wait_idle()).await;
-}
-
-/// The figures of a connection that this program prints.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Figures {
-    pub(crate) rtt: Duration,
-    pub(crate) rtt_min: Duration,
-    pub(crate) window_bytes: u64,
-    pub(crate) packets_sent: u64,
-    pub(crate) packets_lost: u64,
-    /// The name that TLS has for the cipher suite, once there is one.
-    pub(crate) cipher_suite: Option<&'static str>,
-}
-
-impl Figures {
-    pub(crate) fn of(connection: &Connection) -> Self {
-        let stats = connection.stats();
-        Self {
-            rtt: stats.rtt,
-            rtt_min: stats.rtt_min.unwrap_or_default(),
-            window_bytes: stats.cwnd,
-            packets_sent: stats.packets_sent,
-            packets_lost: stats.packets_lost,
-            cipher_suite: stats.cipher_suite.map(|suite| match suite {
-                CipherSuite::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
-                CipherSuite::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
-                CipherSuite::ChaCha20Poly1305 => "TLS_CHACHA20_POLY1305_SHA256",
-            }),
-        }
-    }
 }
 
 /// Takes what a stream has, many chunks at a time and without copying.

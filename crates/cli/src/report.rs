@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::clock::process_cpu;
 use crate::failure::Failure;
-use crate::net::{Figures, PathFigures};
+use crate::net::{FecFigures, Figures, PathFigures};
 use crate::progress::Stderr;
 
 /// The two streams of the program and how to write on them.
@@ -133,6 +133,9 @@ pub(crate) struct Transfer {
     /// a time limit has ended the transfer, and for files, whose length HTTP/0.9 does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verified: Option<Verified>,
+    /// What forward erasure correction did, if both ends have it: at the sender where that is in this process, else at the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fec: Option<FecFigures>,
     /// Each path at the end, if both ends have multipath.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<PathFigures>,
@@ -160,6 +163,7 @@ impl Transfer {
             cpu_s_client: process_cpu().map(|cpu| cpu.as_secs_f64()),
             cpu_s_server: None,
             verified,
+            fec: figures.fec,
             paths: Vec::new(),
         }
     }
@@ -219,6 +223,7 @@ mod tests {
             cipher_suite: None,
             cpu_s_client: None,
             cpu_s_server: Some(0.5),
+            fec: None,
             paths: Vec::new(),
             verified: None,
         };

@@ -21,7 +21,7 @@ use super::{ASK_AFTER, CLEANUP_MAX, Item, Url, local_names, sessions};
 use crate::args::GetArgs;
 use crate::duration::Span;
 use crate::failure::{EXIT_FAILURE, Failure};
-use crate::net::{self, PathFigures, Transport};
+use crate::net::{self, ConnectionFigures, PathFigures, Transport};
 use crate::progress::Bars;
 use crate::qlog;
 use crate::report::{self, Output};
@@ -130,6 +130,8 @@ struct Summary {
     missing: usize,
     bytes: u64,
     duration_s: f64,
+    /// The QUIC connections that are there at the end; none where all went over TCP.
+    connections: Vec<ConnectionFigures>,
     /// Those of connections that have several at the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paths: Vec<PathFigures>,
@@ -294,8 +296,9 @@ fn summarise(job: &Job, total: &Total, duration: Duration) {
         return;
     }
     let &Total { files, bytes, missing, .. } = total;
-    let (duration_s, paths) = (duration.as_secs_f64(), job.clients.path_figures());
-    let summary = Summary { kind: "summary", files, missing, bytes, duration_s, paths };
+    let duration_s = duration.as_secs_f64();
+    let (connections, paths) = (job.clients.connection_figures(), job.clients.path_figures());
+    let summary = Summary { kind: "summary", files, missing, bytes, duration_s, connections, paths };
     job.output.print(&summary, || {
         let files = report::counted(files, "file");
         format!("{files}, {} in {} ({})", Size(bytes), Span(duration), Rate { bytes, duration })

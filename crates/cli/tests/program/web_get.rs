@@ -33,6 +33,11 @@ fn files_come_by_http3() {
         assert!(timing["total_s"].as_f64() >= timing["first_byte_s"].as_f64(), "{file}");
     }
     assert_eq!((&summary[0]["files"], &summary[0]["bytes"]), (&2.into(), &3_000_006.into()));
+    let connection = &summary[0]["connections"][0];
+    assert_eq!((&connection["version"], &connection["resumed"]), (&"v1".into(), &false.into()));
+    assert!(connection["bytes_received"].as_u64() > Some(3_000_006), "{connection}");
+    assert!(connection["mtu"].as_u64() >= Some(1_200) && connection["rtt_ms"].is_number(), "{connection}");
+    assert!(connection.get("fec").is_none(), "{connection}");
 }
 
 #[test]

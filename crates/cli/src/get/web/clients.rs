@@ -12,7 +12,7 @@ use crate::args::{Cipher, GetArgs, TrustArgs};
 use crate::authority::Authority;
 use crate::failure::Failure;
 use crate::get::Url;
-use crate::net::{Binds, PathFigures, Transport, web_client, web_endpoint};
+use crate::net::{Binds, ConnectionFigures, PathFigures, Transport, web_client, web_endpoint};
 use crate::tls::Refusal;
 
 /// How long the end of the program may be put off to tell the servers of it.
@@ -62,6 +62,11 @@ impl Clients {
             web_client(&self.trust, self.cipher, &self.transport, endpoint, sessions, self.http3_only)?;
         made.insert(server.clone(), client.clone());
         Ok(client)
+    }
+
+    /// The figures of the QUIC connections that are there.
+    pub(super) fn connection_figures(&self) -> Vec<ConnectionFigures> {
+        self.endpoint.metrics().connections.iter().map(ConnectionFigures::of).collect()
     }
 
     /// The figures of all paths of connections that have several.
