@@ -13,7 +13,7 @@ fn a_constant_rate_is_kept_in_bulk() {
         [(FecCode::ReedSolomon, 20, 10), (FecCode::Rlc, 10, 2), (FecCode::Xor, 2, 1)]
     {
         let fec = FecConfig { mode: FecMode::Constant { source, repair }, code, ..FecConfig::default() };
-        let config = || TransportConfig { fec: Some(fec.clone()), ..TransportConfig::default() };
+        let config = || TransportConfig { fec: Some(fec), ..TransportConfig::default() };
         let mut pair = Pair::new(config(), config());
         pair.run_for(Duration::from_millis(100));
         pair.transfer(Side::Server, 1_000_000, Duration::from_secs(10));
