@@ -1,6 +1,7 @@
 //! The ways in which a connection ends, and what is said when this end closes it (RFC 9000 §10).
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
@@ -18,6 +19,12 @@ const REASON_MAX: usize = 256;
 /// A closed connection is remembered for so many probe timeouts (RFC 9000 §10.2).
 const DRAINING_PTOS: u32 = 3;
 
+/// Where more is in flight than this many full packets (an initial window, RFC 9002 §7.2), CONNECTION_CLOSE may be lost in a buffer
+/// that is full of it, and whoever works that off may be away from its processor for longer than some short round trips. The
+/// connection is remembered for [`CLOSING_MIN`] at least then, and who has said something that was not answered is answered at the end.
+const FLIGHT_PACKETS: u64 = 10;
+const CLOSING_MIN: Duration = Duration::from_millis(200);
+
 /// The CONNECTION_CLOSE of this end, and when it is repeated.
 #[derive(Debug)]
 pub(super) struct Close {
@@ -27,12 +34,21 @@ pub(super) struct Close {
     /// Datagrams that came since the frame was last sent, and how many must come before it is sent again.
     received: u32,
     threshold: u32,
+    /// Whether what came since then is answered when the connection is forgotten.
+    answers_last: bool,
 }
 
 impl Close {
-    pub(super) fn new(code: CloseCode, reason: Bytes) -> Self {
+    pub(super) fn new(code: CloseCode, reason: Bytes, answers_last: bool) -> Self {
         let len = reason.len().min(REASON_MAX);
-        Self { code, reason: reason.slice(..len), pending: true, received: 0, threshold: 1 }
+        Self { code, reason: reason.slice(..len), pending: true, received: 0, threshold: 1, answers_last }
+    }
+
+    /// The connection is about to be forgotten; returns whether the frame is to be sent a last time.
+    pub(super) fn on_end(&mut self) -> bool {
+        let is_due = std::mem::take(&mut self.answers_last) && self.received > 0;
+        self.pending |= is_due;
+        is_due
     }
 
     /// Whether the frame should be sent.
@@ -110,8 +126,12 @@ impl Connection {
     fn start_closing(&mut self, now: Instant, code: CloseCode, reason: Bytes) {
         self.telemetry.record(now, LogEvent::State(ConnectionState::Closing));
         self.telemetry.record_closing(now, code, &reason);
-        let end = now + self.probe_timeout() * DRAINING_PTOS;
-        self.lifecycle.move_to_closing(end, Close::new(code, reason));
+        let bulk = self.paths.iter().any(|path| {
+            path.tuple.congestion.bytes_in_flight() > FLIGHT_PACKETS * u64::from(path.tuple.mtu())
+        });
+        let least = if bulk { CLOSING_MIN } else { Duration::ZERO };
+        let end = now + (self.probe_timeout() * DRAINING_PTOS).max(least);
+        self.lifecycle.move_to_closing(end, Close::new(code, reason, bulk));
         self.stop_components(now);
     }
 

@@ -3,6 +3,7 @@
 use fulmar_base::{Instant, Timer};
 
 use super::close::Close;
+use crate::rtt::GRANULARITY;
 
 /// Where a connection stands. Only this file changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,10 +99,14 @@ impl Lifecycle {
 
     /// Returns true if the connection became forgettable at `now`.
     pub(super) fn on_timeout(&mut self, now: Instant) -> bool {
-        let ended = self.end.take_expired(now);
-        if ended {
-            self.move_to_drained();
+        if !self.end.take_expired(now) {
+            return false;
         }
-        ended
+        if self.state == State::Closing && self.close.as_mut().is_some_and(Close::on_end) {
+            self.end.set(now + GRANULARITY);
+            return false;
+        }
+        self.move_to_drained();
+        true
     }
 }
