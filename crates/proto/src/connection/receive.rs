@@ -548,13 +548,8 @@ impl Connection {
         let path = self.paths.primary();
         let rtt = &path.tuple.rtt;
         let on_its_way = rtt.has_sample() && now < path.pto.started + rtt.smoothed();
-        if on_its_way {
-            return;
-        }
-        match (self.side.is_server(), self.handshake.is_complete()) {
-            (true, false) => self.handshake.repeat_asked_flight(),
-            (false, true) => self.handshake.repeat_end(),
-            _ => {}
+        if self.side.is_server() && !self.handshake.is_complete() && !on_its_way {
+            self.handshake.repeat_asked_flight();
         }
     }
 

@@ -233,9 +233,9 @@ impl HandshakeState {
     // Flights that are repeated before a timeout asks for it (RFC 9002 §6.2.3).
     //
     // The probe timeouts of a handshake are long: there is no sample of the round trip yet, or the backoff has grown
-    // while packets were lost. But what arrives can tell that a flight of this end did not. So it is repeated then; a large
-    // one once in a connection, for the evidence may be wrong: where the peer's guess of the round trip is too short, it
-    // asks again for what is on its way.
+    // while packets were lost. But what arrives can tell that a flight of this end did not. So it is repeated then, once
+    // in a connection, for the evidence may be wrong: where the peer's guess of the round trip is too short, it asks
+    // again for what is on its way.
 
     /// A server's packet came that asks for an acknowledgement before the handshake is complete. If the server has sent
     /// its flight, the client asks for it: it has not arrived, or not yet.
@@ -246,14 +246,6 @@ impl HandshakeState {
             for space in spaces {
                 self.repeat(space);
             }
-        }
-    }
-
-    /// A server's packet of the handshake came although the client has all of it: the server asks for the end of the
-    /// handshake. It goes with the acknowledgement, as far as the congestion window lets it: it is no probe.
-    pub(super) fn repeat_end(&mut self) {
-        if self.can_send(SpaceId::Handshake) {
-            self.tls.repeat(Level::Handshake);
         }
     }
 
