@@ -247,3 +247,17 @@ fn a_few_losses_in_the_first_flight_do_not_end_the_first_rise() {
     let (clean, lossy) = (seconds(&[]), seconds(&[8, 14, 21]));
     assert!(lossy < clean + 1.3, "{lossy} s instead of {clean} s: more than two round trips later");
 }
+
+/// Six packets in a hundred are lost by chance, whatever is sent. Losses that end STARTUP or slow BBR down later are on trial, until
+/// it is known that a smaller flight loses as many.
+#[test]
+fn bbr_keeps_the_rate_of_a_link_that_loses_many_packets_by_chance() {
+    let back = LinkConfig::with_rate(100_000_000, ms(10), ms(40));
+    let lossy = LinkConfig { loss: Loss::Uniform { probability: 0.06 }, ..back.clone() };
+    for seed in 1..=8 {
+        let lab = Lab::new(seed).link(lossy.clone(), back.clone()).both(with(bbr()));
+        let report = lab.connection(Connecting::new(Workload::upload(10_000_000))).run().unwrap();
+        // 0.89 s at what is left of the rate, and some round trips until it is found.
+        assert!(report.duration < ms(1_300), "seed {seed}: {:?}", report.duration);
+    }
+}

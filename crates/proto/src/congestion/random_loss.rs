@@ -41,7 +41,8 @@ const BURST_WEIGHT: u64 = 16;
 const MEMORY: u64 = 16 * WEIGHT;
 
 /// A trial is long enough to lose this many packets at the rate before it, so that half of them are told from all, within
-/// bounds of one window of the smallest mean and four of the largest.
+/// bounds of one window of the smallest mean and four of the largest. Where it seems then that the reaction has helped, it goes on
+/// for as long again, and as many times longer as losses come together: chance spares so many packets more often than it loses them.
 const TRIAL_LOSSES: u64 = 8;
 const TRIAL_MIN: u64 = FAST_WEIGHT;
 const TRIAL_MAX: u64 = 4 * WEIGHT;
@@ -75,9 +76,12 @@ struct Trial {
 }
 
 impl Trial {
-    fn is_over(&self) -> bool {
+    /// Whether it is known what it has shown, where losses come together by `burst` packets more than one, in parts of [`ONE`].
+    fn is_over(&self, burst: u64) -> bool {
         let length = (TRIAL_LOSSES * ONE / self.before.max(1)).clamp(TRIAL_MIN, TRIAL_MAX);
-        self.acked + self.lost >= length
+        let longest = length.saturating_mul(2 * (ONE + burst)) / ONE;
+        let packets = self.acked + self.lost;
+        packets >= longest || packets >= length && self.was_in_vain()
     }
 
     /// The rate of loss since the reaction.
@@ -112,7 +116,8 @@ impl RandomLoss {
     /// much as before: the last reaction had no cause.
     pub(in crate::congestion) fn trial_was_in_vain(&mut self, window: u64) -> bool {
         self.trial.take_if(|trial| window >= trial.window_max);
-        self.trial.take_if(|trial| trial.is_over()).is_some_and(|trial| self.judge(trial))
+        let burst = self.burst;
+        self.trial.take_if(|trial| trial.is_over(burst)).is_some_and(|trial| self.judge(trial))
     }
 
     fn judge(&mut self, trial: Trial) -> bool {

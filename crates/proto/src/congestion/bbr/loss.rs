@@ -2,7 +2,7 @@
 
 use fulmar_base::Instant;
 
-use super::super::units::percent;
+use super::super::units::{percent, rate};
 use super::probe_bw::HEADROOM_PERCENT;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::random_loss::RandomLoss;
@@ -21,6 +21,14 @@ const OVERFLOW_PACKETS: u64 = 6;
 /// What is left after a round with losses, at least (BBR.Beta), in hundredths.
 const BETA_PERCENT: u64 = 70;
 
+/// While it is on trial whether losses are chance, the pace is this share of what arrives, in hundredths, as in PROBE_DOWN: a policer
+/// loses nothing of that.
+const TRIAL_PERCENT: u64 = 90;
+
+/// After a trial that has shown losses to be no chance the next one waits until the next probe for bandwidth, and each time for twice
+/// as many of them, up to two to this power.
+const MAX_TRIAL_DOUBLINGS: u32 = 6;
+
 /// The bounds that losses set and the signals of the current round.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Losses {
@@ -35,6 +43,8 @@ pub(super) struct Losses {
     pub(super) inflight_latest: u64,
     /// Whether there were losses in the round.
     pub(super) in_round: bool,
+    /// When the first of them was found, and how much was delivered then.
+    first_loss: Option<(Instant, u64)>,
     /// Whether some of them, or marks, were a sign of congestion.
     congested: bool,
     /// How many times losses were found in it.
@@ -53,6 +63,12 @@ pub(super) struct Losses {
     overflowed: Option<Instant>,
     /// The long-term bound before the losses that are on trial.
     bound_before_trial: Option<u64>,
+    /// The bandwidth that is used during the trial.
+    trial_bandwidth: Option<u64>,
+    /// How many trials have shown losses that were no chance, since one has shown others.
+    trials_passed: u32,
+    /// The next trial waits for so many probes for bandwidth.
+    probes_until_trial: u32,
     /// The state that losses ended (BBR.undo_state).
     pub(super) undo_phase: Option<Phase>,
     undo_bandwidth: Option<u64>,
@@ -66,6 +82,27 @@ impl Losses {
         percent(flight, LOSS_PERCENT).max(self.random.tolerated_of(flight))
     }
 
+    /// A lower rate has lost less: that the path has shown, and it need not show it again soon.
+    fn put_off_trial(&mut self) {
+        self.probes_until_trial = 1 << self.trials_passed;
+        self.trials_passed = (self.trials_passed + 1).min(MAX_TRIAL_DOUBLINGS);
+    }
+
+    /// A probe for bandwidth begins: what it loses says nothing about the last reaction.
+    pub(super) fn begin_probe(&mut self) {
+        self.random.end_trial();
+        self.reset_short_term();
+        self.probes_until_trial = self.probes_until_trial.saturating_sub(1);
+    }
+
+    /// The pace of a trial: a little less than what has arrived since the first loss of the round. Samples of the rate that began
+    /// before it may be larger than what the path carries, where tokens let a burst pass.
+    fn rate_since_loss(&self, now: Instant, delivered: u64) -> Option<u64> {
+        let (since, before) = self.first_loss?;
+        let time = now.saturating_since(since);
+        (!time.is_zero()).then(|| percent(rate(delivered.saturating_sub(before), time), TRIAL_PERCENT))
+    }
+
     /// Forgets the short-term bounds.
     pub(super) fn reset_short_term(&mut self) {
         self.short_bandwidth = None;
@@ -77,6 +114,12 @@ impl Losses {
         self.begin_lossless_round();
         self.bandwidth_latest = 0;
         self.inflight_latest = 0;
+    }
+
+    /// The bandwidth that losses have left for now, if they have changed it.
+    pub(super) fn bandwidth(&self) -> Option<u64> {
+        let trial = self.trial_bandwidth.filter(|_| self.random.is_on_trial());
+        self.short_bandwidth.into_iter().chain(trial).min()
     }
 
     /// Whether losses or marks of the round were a sign of congestion.
@@ -99,22 +142,30 @@ impl Bbr {
         rs.lost > self.losses.tolerated_of(rs.tx_in_flight)
     }
 
-    /// A departure from the draft: the end of STARTUP by losses is on trial. If the path loses as much afterwards, they were random.
+    /// A departure from the draft: what losses change is on trial. If the path loses as much afterwards, they were random.
     pub(super) fn begin_trial(&mut self, now: Instant) {
         self.losses.bound_before_trial = self.losses.long_inflight;
+        self.losses.trial_bandwidth = None;
         self.losses.random.on_reaction(now, u64::MAX);
     }
 
-    /// Goes on with STARTUP if random losses have ended it.
+    /// Undoes what random losses have changed, and goes on with STARTUP if they have ended it.
     pub(super) fn check_trial(&mut self) {
-        let is_measured = self.startup.remeasure_from.is_none();
-        if !is_measured || !self.losses.random.trial_was_in_vain(self.control.window) {
+        if self.startup.remeasure_from.is_some() || !self.losses.random.is_on_trial() {
             return;
         }
+        if !self.losses.random.trial_was_in_vain(self.control.window) {
+            if !self.losses.random.is_on_trial() {
+                self.losses.put_off_trial();
+            }
+            return;
+        }
+        self.losses.trials_passed = 0;
         self.losses.begin_lossless_round();
         self.losses.reset_short_term();
         self.losses.long_inflight = larger_bound(self.losses.long_inflight, self.losses.bound_before_trial);
-        if self.phase.is_probe_bw() || self.phase == Phase::Drain {
+        let in_startup = self.startup.is_full_by_losses;
+        if in_startup && (self.phase.is_probe_bw() || self.phase == Phase::Drain) {
             self.full.reached = false;
             self.full.restart(0);
             self.enter_startup();
@@ -143,12 +194,16 @@ impl Bbr {
     }
 
     /// Once per round with losses, when nothing was probed: adapts to what the path delivered in it.
-    pub(super) fn update_lower_bounds(&mut self) {
-        let max_bandwidth = self.max_bandwidth.get();
-        let losses = &mut self.losses;
-        if !losses.round_started || !losses.congested || self.phase.accelerates() {
+    pub(super) fn update_lower_bounds(&mut self, rs: &Sample) {
+        if !self.losses.round_started || !self.losses.congested || self.phase.accelerates() {
             return;
         }
+        if !self.losses.random.is_on_trial() && self.losses.probes_until_trial == 0 {
+            self.begin_trial(rs.now);
+            self.losses.trial_bandwidth = self.losses.rate_since_loss(rs.now, self.delivered);
+        }
+        let max_bandwidth = self.max_bandwidth.get();
+        let losses = &mut self.losses;
         let bandwidth = percent(losses.short_bandwidth.unwrap_or(max_bandwidth), BETA_PERCENT);
         losses.short_bandwidth = Some(bandwidth.max(losses.bandwidth_latest));
         let inflight = percent(losses.short_inflight.unwrap_or(self.control.window), BETA_PERCENT);
@@ -166,7 +221,7 @@ impl Bbr {
         // more. A loss by chance in PROBE_DOWN would keep its slow pace until the next probe.
         let own_queue = self.phase == Phase::ProbeDown && !self.cycle.takes_from_others;
         let by_chance = self.losses.random.tolerates(1, lost.sent_time, own_queue);
-        self.on_loss_in_round(!by_chance);
+        self.on_loss_in_round(now, !by_chance);
         if !by_chance {
             self.check_overflow(now, lost);
         }
@@ -254,7 +309,7 @@ impl Bbr {
             self.save_state();
         }
         self.recovery.make_final();
-        self.on_loss_in_round(true);
+        self.on_loss_in_round(now, true);
         self.losses.events_in_round += 1;
         let in_flight = u64::from(event.snapshot.in_flight);
         let too_high = marked * self.control.packet > percent(in_flight, LOSS_PERCENT);
@@ -266,8 +321,9 @@ impl Bbr {
         self.losses.random.end_trial();
     }
 
-    fn on_loss_in_round(&mut self, congested: bool) {
+    fn on_loss_in_round(&mut self, now: Instant, congested: bool) {
         if !self.losses.in_round {
+            self.losses.first_loss = Some((now, self.delivered));
             self.losses.round_end = self.delivered;
         }
         self.losses.in_round = true;

@@ -204,7 +204,7 @@ impl Bbr {
     fn update_model_and_state(&mut self, rs: &Sample) {
         self.update_latest_signals(rs);
         self.update_bandwidth(rs);
-        self.update_lower_bounds();
+        self.update_lower_bounds(rs);
         self.update_aggregation(rs);
         self.check_full_bandwidth(rs);
         self.check_startup_done(rs);
@@ -269,7 +269,7 @@ impl Bbr {
     /// The bandwidth of the model in bytes per second (BBR.bw).
     fn bandwidth(&self) -> u64 {
         let long_term = self.max_bandwidth.get().max(self.train_bandwidth());
-        self.losses.short_bandwidth.map_or(long_term, |short| short.min(long_term))
+        self.losses.bandwidth().map_or(long_term, |short| short.min(long_term))
     }
 
     fn begin_round(&mut self) {
@@ -310,7 +310,10 @@ impl Controller for Bbr {
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         self.startup.trains.on_congestion(now, event, self.control.packet);
         match event.cause {
-            Cause::Loss => self.losses.events_in_round += 1,
+            Cause::Loss => {
+                self.losses.events_in_round += 1;
+                self.losses.random.on_burst(event.lost_packets);
+            }
             Cause::Ecn { ce } => self.handle_marks(now, ce, event),
         }
         if event.persistent {

@@ -123,9 +123,7 @@ impl Bbr {
     }
 
     pub(super) fn start_probe_refill(&mut self) {
-        // What a probe loses says nothing about the last reaction.
-        self.losses.random.end_trial();
-        self.losses.reset_short_term();
+        self.losses.begin_probe();
         self.cycle.up_rounds = 0;
         self.cycle.up_acked = 0;
         self.cycle.precautionary = false;

@@ -41,6 +41,8 @@ pub(super) struct Startup {
     pub(super) remeasure_from: Option<u64>,
     /// Whether a rise of the delay has ended STARTUP.
     is_full_by_delay: bool,
+    /// Whether losses have ended STARTUP.
+    pub(super) is_full_by_losses: bool,
     doubt: Option<Doubt>,
     /// The usual delay that was left when the flight had shrunk: a rise begins there, not at the smallest round-trip time.
     resting_delay: Option<Duration>,
@@ -64,6 +66,7 @@ impl Startup {
             drain_start: 0,
             remeasure_from: None,
             is_full_by_delay: false,
+            is_full_by_losses: false,
             doubt: None,
             resting_delay: None,
         }
@@ -73,6 +76,7 @@ impl Startup {
 impl Bbr {
     pub(super) fn enter_startup(&mut self) {
         self.phase = Phase::Startup;
+        self.startup.is_full_by_losses = false;
     }
 
     /// The bandwidth that a train of packets showed, until the rate of delivery shows it better. A rise of the delay confirms
@@ -161,6 +165,7 @@ impl Bbr {
         }
         self.startup.remeasure_from = heavy.then_some(losses.round_end);
         self.losses.undo_phase = Some(Phase::Startup);
+        self.startup.is_full_by_losses = !self.full.reached;
         self.full.set_full();
         self.begin_trial(rs.now);
         self.losses.long_inflight = Some(self.bdp(100).max(self.losses.inflight_latest));

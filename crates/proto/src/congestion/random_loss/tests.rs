@@ -199,3 +199,28 @@ fn bursts_during_a_trial_are_no_second_reason_to_react() {
     path.random.on_reaction(path.now, WINDOW + 1);
     assert!((0..100).all(|_| burst(&mut path)));
 }
+
+#[test]
+fn a_trial_that_chance_has_spared_goes_on() {
+    let mut path = Path::new();
+    path.lose_until_reaction(20);
+    // Eight of these would have been lost in the mean.
+    assert!(!path.acknowledge(170));
+    assert!(path.is_trial_in_vain(10));
+}
+
+#[test]
+fn where_losses_come_in_bursts_a_trial_is_longer() {
+    let mut path = Path::new();
+    let burst = |path: &mut Path| {
+        let ended = path.acknowledge(96);
+        path.random.on_burst(6);
+        path.lose(6);
+        ended
+    };
+    (0..20).for_each(|_| assert!(!burst(&mut path)));
+    path.random.on_reaction(path.now, WINDOW + 1);
+    // Three bursts do not come.
+    assert!(!path.acknowledge(300));
+    assert!((0..20).any(|_| burst(&mut path)));
+}

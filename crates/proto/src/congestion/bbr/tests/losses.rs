@@ -197,9 +197,22 @@ fn losses_in_a_cruise_lower_the_bounds_only_if_there_are_many() {
         path.until_phase(Phase::ProbeCruise);
         path.link.borrow_mut().loss = Some(every);
         path.until(seconds(5), |bbr| bbr.losses.in_round && bbr.phase == Phase::ProbeCruise);
-        path.transfer.run_until(Duration::from_millis(300), |_| false);
-        assert_eq!(path.look(|bbr| bbr.losses.short_bandwidth.is_some()), bounded, "one of {every}");
+        let bbr = path.bbr.clone();
+        let is_lower = || bbr.lock().expect("no test panics with it").losses.short_bandwidth.is_some();
+        let lowered = path.transfer.run_until(Duration::from_millis(300), |_| is_lower());
+        assert_eq!(lowered, bounded, "one of {every}");
     }
+}
+
+#[test]
+fn bounds_of_losses_that_a_lower_rate_does_not_lessen_are_lifted() {
+    let mut path = Path::new(Link::new(50, 50, 100));
+    path.until_phase(Phase::ProbeCruise);
+    path.link.borrow_mut().loss = Some(12);
+    path.until(seconds(2), |bbr| bbr.losses.short_bandwidth.is_some());
+    path.until(seconds(1), |bbr| !bbr.losses.random.is_on_trial());
+    path.look(|bbr| assert_eq!((bbr.losses.short_bandwidth, bbr.losses.short_inflight), (None, None)));
+    assert!(path.utilization(seconds(1)) >= 85);
 }
 
 #[test]

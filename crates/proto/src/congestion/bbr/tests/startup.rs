@@ -54,7 +54,8 @@ fn startup_ends_on_loss_when_application_limited() {
     // 25 of 100 Mbit/s, one packet in ten lost: about ten in each round.
     let link = Link { loss: Some(10), ..Link::new(100, 20, 50) };
     let mut path = Path::with_application(link, Duration::from_micros(400));
-    path.until_phase(Phase::Drain);
+    // So little is in flight that DRAIN may end at once.
+    path.until(seconds(1), |bbr| bbr.phase != Phase::Startup);
     path.look(|bbr| {
         assert!(bbr.full.reached && bbr.full.now);
         assert_eq!(bbr.losses.undo_phase, Some(Phase::Startup));
