@@ -206,6 +206,7 @@ fn run_web(options: &Options, dir: &Path) -> Result<Tally> {
     let programs = web::Programs::prepare(&pairs, &dir.join("peers"), options.fulmar.as_deref())?;
     let stage = web::Stage::prepare(dir, programs)?;
     let mut missing: Vec<String> = pairs.iter().filter_map(|pair| stage.obstacle(*pair)).collect();
+    missing.sort();
     missing.dedup();
     for obstacle in missing {
         eprintln!("skipped: {obstacle}");
