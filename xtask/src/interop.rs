@@ -2,7 +2,8 @@
 //!
 //! Each case runs a server and a client as processes of their own, for pairs of peers and in both roles. There are two networks:
 //! on loopback, where a relay between the two delays and drops, and which needs no privileges; and [`network`], one of namespaces
-//! and TUN devices with the whole list of the public QUIC interop runner, which needs root.
+//! and TUN devices with the whole list of the public QUIC interop runner, which needs root. In [`web`] the program itself meets
+//! browsers, clients and servers of HTTP/3 that people use, without a relay.
 
 mod cases;
 pub(crate) mod certs;
@@ -10,9 +11,11 @@ mod emulated;
 mod files;
 mod network;
 mod peers;
+mod python;
 pub(crate) mod relay;
 mod table;
 mod trace;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -62,6 +65,9 @@ enum PeerChoice {
     QuicGo,
     Aioquic,
     Ngtcp2,
+    Curl,
+    Chromium,
+    Caddy,
     SelfCheck,
 }
 
@@ -69,6 +75,8 @@ enum PeerChoice {
 enum NetworkChoice {
     Loopback,
     Emulated,
+    /// HTTP/3 with curl, Chromium, caddy and quic-go, on loopback without a relay.
+    Web,
 }
 
 /// How the cases went.
@@ -104,10 +112,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     options.check_case_names()?;
     let dir = programs::scratch_dir("interop")?;
     let mut tally = Tally::default();
-    if options.network != Some(NetworkChoice::Emulated) {
+    let is_wanted = |network| options.network.is_none_or(|chosen| chosen == network);
+    if is_wanted(NetworkChoice::Loopback) {
         tally.add(run_loopback(options, &dir)?);
     }
-    if options.network != Some(NetworkChoice::Loopback) {
+    if is_wanted(NetworkChoice::Web) {
+        tally.add(run_web(options, &dir)?);
+    }
+    if is_wanted(NetworkChoice::Emulated) {
         tally.add(run_emulated(options, &dir)?);
     }
     if tally.skipped > 0 {
@@ -120,11 +132,21 @@ impl Options {
     /// A name that no network knows is a mistake.
     fn check_case_names(&self) -> Result<()> {
         let is_known = |name: &String| {
-            Case::from_str(name, false).is_ok() || emulated::Case::from_str(name, false).is_ok()
+            Case::from_str(name, false).is_ok()
+                || emulated::Case::from_str(name, false).is_ok()
+                || web::Case::from_str(name, false).is_ok()
         };
         match self.cases.iter().find(|name| !is_known(name)) {
             Some(name) => Err(format!("there is no case {name}").into()),
             None => Ok(()),
+        }
+    }
+
+    /// Tells how a case on loopback went.
+    fn tell(&self, outcome: &Outcome) {
+        match self.json {
+            true => println!("{}", outcome.to_json()),
+            false => eprintln!("{}", outcome.to_line()),
         }
     }
 
@@ -146,26 +168,21 @@ fn run_loopback(options: &Options, dir: &Path) -> Result<Tally> {
     let extensions = cases.iter().any(|case| case.is_about_extensions());
     let programs = Programs::build(&pairs, options.fulmar.as_deref(), extensions)?;
     let stage = Stage::prepare(dir, programs)?;
-    let mut outcomes = Vec::new();
-    for case in &cases {
-        for pair in &pairs {
-            let outcome = run_case(&stage, *case, *pair);
-            if options.json {
-                println!("{}", outcome.to_json());
-            } else {
-                eprintln!("{}", outcome.to_line());
-            }
-            outcomes.push(outcome);
-        }
-    }
+    let meetings = cases.iter().flat_map(|case| pairs.iter().map(|pair| (*case, *pair)));
+    Ok(play_in_turn(options, meetings.map(|(case, pair)| run_case(&stage, case, pair))))
+}
+
+/// Plays what is on loopback, and tells of it.
+fn play_in_turn(options: &Options, outcomes: impl Iterator<Item = Outcome>) -> Tally {
+    let outcomes: Vec<Outcome> = outcomes.inspect(|outcome| options.tell(outcome)).collect();
     if !options.json {
-        println!("{}", table::render(&cases, &pairs, &outcomes));
+        println!("{}", table::render(&outcomes));
     }
-    Ok(Tally {
+    Tally {
         total: outcomes.len(),
         failed: outcomes.iter().filter(|outcome| outcome.is_failure()).count(),
         skipped: outcomes.iter().filter(|outcome| outcome.is_skipped()).count(),
-    })
+    }
 }
 
 fn run_case(stage: &Stage, case: Case, pair: Pair) -> Outcome {
@@ -177,7 +194,48 @@ fn run_case(stage: &Stage, case: Case, pair: Pair) -> Outcome {
             Err(error) => Verdict::Fail(error.to_string()),
         },
     };
-    Outcome { case, pair, verdict, seconds: start.elapsed().as_secs_f64() }
+    Outcome::new(case, (pair.server, pair.client), verdict, start.elapsed())
+}
+
+fn run_web(options: &Options, dir: &Path) -> Result<Tally> {
+    let meetings = web::meetings(&options.choose::<web::Case>(), &web_pairs(&options.peers));
+    if meetings.is_empty() {
+        return Ok(Tally::default());
+    }
+    let pairs: Vec<web::Pair> = meetings.iter().map(|(_, pair)| *pair).collect();
+    let programs = web::Programs::prepare(&pairs, &dir.join("peers"), options.fulmar.as_deref())?;
+    let stage = web::Stage::prepare(dir, programs)?;
+    let mut missing: Vec<String> = pairs.iter().filter_map(|pair| stage.obstacle(*pair)).collect();
+    missing.sort();
+    missing.dedup();
+    for obstacle in missing {
+        eprintln!("skipped: {obstacle}");
+    }
+    Ok(play_in_turn(options, meetings.into_iter().map(|(case, pair)| stage.play(case, pair))))
+}
+
+/// Who meets whom in the web: strangers meet the program, and each other where the run is about them.
+fn web_pairs(choices: &[PeerChoice]) -> Vec<web::Pair> {
+    use web::{Pair, Peer};
+    const FULMAR: Peer = Peer::Fulmar;
+    let all =
+        [PeerChoice::Fulmar, PeerChoice::Curl, PeerChoice::Chromium, PeerChoice::Caddy, PeerChoice::QuicGo];
+    let choices = if choices.is_empty() { &all[..] } else { choices };
+    choices
+        .iter()
+        .flat_map(|choice| match choice {
+            PeerChoice::Fulmar => vec![Pair { server: FULMAR, client: FULMAR }],
+            PeerChoice::Curl => vec![Pair { server: FULMAR, client: Peer::Curl }],
+            PeerChoice::Chromium => vec![Pair { server: FULMAR, client: Peer::Chromium }],
+            PeerChoice::Caddy => vec![Pair { server: Peer::Caddy, client: FULMAR }],
+            PeerChoice::QuicGo => vec![Pair { server: Peer::QuicGo, client: FULMAR }],
+            PeerChoice::SelfCheck => {
+                let of_caddy = |client| Pair { server: Peer::Caddy, client };
+                vec![of_caddy(Peer::Curl), of_caddy(Peer::Chromium)]
+            }
+            PeerChoice::Quinn | PeerChoice::Aioquic | PeerChoice::Ngtcp2 => Vec::new(),
+        })
+        .collect()
 }
 
 /// Who meets whom on loopback: Fulmar itself and the strangers in both roles, or the strangers among themselves.
@@ -193,7 +251,11 @@ fn loopback_pairs(choices: &[PeerChoice]) -> Vec<Pair> {
             PeerChoice::Quinn => both(FULMAR, Peer::Quinn),
             PeerChoice::QuicGo => both(FULMAR, Peer::QuicGo),
             PeerChoice::SelfCheck => both(Peer::Quinn, Peer::QuicGo),
-            PeerChoice::Aioquic | PeerChoice::Ngtcp2 => Vec::new(),
+            PeerChoice::Aioquic
+            | PeerChoice::Ngtcp2
+            | PeerChoice::Curl
+            | PeerChoice::Chromium
+            | PeerChoice::Caddy => Vec::new(),
         })
         .collect()
 }
@@ -292,7 +354,7 @@ fn emulated_strangers(options: &Options) -> Vec<emulated::Peer> {
             PeerChoice::QuicGo => Some(Peer::QuicGo),
             PeerChoice::Aioquic => Some(Peer::Aioquic),
             PeerChoice::Ngtcp2 => Some(Peer::Ngtcp2),
-            PeerChoice::SelfCheck => None,
+            PeerChoice::SelfCheck | PeerChoice::Curl | PeerChoice::Chromium | PeerChoice::Caddy => None,
         })
         .collect()
 }

@@ -1,7 +1,7 @@
 //! The command line: every option, its default and its help text.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -251,9 +251,10 @@ pub(crate) struct GetArgs {
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<String>,
 
-    /// Where to write to: a directory that exists, a file (for one URL), or `-` for standard output
-    #[arg(short, long = "out", visible_alias = "output", value_name = "PATH", default_value = ".")]
-    pub(crate) out: PathBuf,
+    /// Where to write to: a directory that exists, a file (for one URL), or `-` for standard output. Default: the directory one is in;
+    /// standard output for what answers --data and --upload-file
+    #[arg(short, long = "out", visible_alias = "output", value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
 
     /// Keep the connection open this long after the last file, or until it ends
     #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_duration, requires = "hq")]
@@ -295,6 +296,13 @@ pub(crate) struct GetArgs {
 
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
+}
+
+impl GetArgs {
+    /// The directory to write to where no other place is named.
+    pub(crate) fn out_dir(&self) -> &Path {
+        self.out.as_deref().unwrap_or(Path::new("."))
+    }
 }
 
 /// Several paths to a server.

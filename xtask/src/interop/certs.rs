@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, CustomExtension, DnType, IsCa, KeyPair,
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, CustomExtension, DnType, IsCa,
+    KeyPair, PublicKeyData,
 };
 
 use crate::Result;
@@ -24,6 +25,8 @@ const BALLAST_OID: [u64; 9] = [1, 3, 6, 1, 4, 1, 99_999, 1, 1];
 pub(crate) struct Identity {
     pub(crate) chain: PathBuf,
     pub(crate) key: PathBuf,
+    /// The public key of the first certificate (SubjectPublicKeyInfo, DER).
+    pub(crate) public_key: Vec<u8>,
 }
 
 /// All certificates of a run.
@@ -103,7 +106,11 @@ fn octet_string(len: usize) -> Vec<u8> {
 }
 
 fn write_identity(dir: &Path, name: &str, chain: &str, key: &KeyPair) -> Result<Identity> {
-    let identity = Identity { chain: dir.join(format!("{name}.pem")), key: dir.join(format!("{name}.key")) };
+    let identity = Identity {
+        chain: dir.join(format!("{name}.pem")),
+        key: dir.join(format!("{name}.key")),
+        public_key: key.subject_public_key_info(),
+    };
     fs::write(&identity.chain, chain)?;
     fs::write(&identity.key, key.serialize_pem())?;
     Ok(identity)

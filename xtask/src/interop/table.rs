@@ -1,11 +1,9 @@
 //! Results, as lines of JSON and as a table.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
+use std::time::Duration;
 
 use serde_json::json;
-
-use super::cases::Case;
-use super::peers::Pair;
 
 /// How a case went for a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +18,30 @@ pub(super) enum Verdict {
 /// One cell of the table.
 #[derive(Debug, Clone)]
 pub(super) struct Outcome {
-    pub(super) case: Case,
-    pub(super) pair: Pair,
+    case: String,
+    server: String,
+    client: String,
     pub(super) verdict: Verdict,
-    pub(super) seconds: f64,
+    seconds: f64,
 }
 
 impl Outcome {
+    /// What came of a case for a server and a client.
+    pub(super) fn new<P: Display>(
+        case: impl Display,
+        (server, client): (P, P),
+        verdict: Verdict,
+        time: Duration,
+    ) -> Self {
+        let [case, server, client] = [case.to_string(), server.to_string(), client.to_string()];
+        Self { case, server, client, verdict, seconds: time.as_secs_f64() }
+    }
+
+    /// How a column of the table is called.
+    fn heading(&self) -> String {
+        format!("{}/{}", self.server, self.client)
+    }
+
     pub(super) fn is_failure(&self) -> bool {
         matches!(self.verdict, Verdict::Fail(_))
     }
@@ -43,9 +58,9 @@ impl Outcome {
             Verdict::Skip(detail) => ("skip", Some(detail)),
         };
         json!({
-            "case": self.case.to_string(),
-            "server": self.pair.server.to_string(),
-            "client": self.pair.client.to_string(),
+            "case": self.case,
+            "server": self.server,
+            "client": self.client,
             "result": result,
             "detail": detail,
             "seconds": self.seconds,
@@ -55,32 +70,29 @@ impl Outcome {
 
     /// One line for people to read.
     pub(super) fn to_line(&self) -> String {
-        let Pair { server, client } = self.pair;
+        let Self { case, server, client, seconds, .. } = self;
         let verdict = match &self.verdict {
             Verdict::Pass => "pass".to_owned(),
             Verdict::Fail(reason) => format!("FAIL: {reason}"),
             Verdict::Skip(reason) => format!("skipped: {reason}"),
         };
-        format!(
-            "{:<14} server {server:<8} client {client:<8} {:>6.2} s  {verdict}",
-            self.case.to_string(),
-            self.seconds
-        )
+        format!("{case:<14} server {server:<8} client {client:<8} {seconds:>6.2} s  {verdict}")
     }
 }
 
-/// A row for each case, a column for each pair, and below it why something failed or was skipped.
-pub(super) fn render(cases: &[Case], pairs: &[Pair], outcomes: &[Outcome]) -> String {
-    let headings: Vec<String> = pairs.iter().map(|pair| format!("{}/{}", pair.server, pair.client)).collect();
+/// A row for each case, a column for each pair, in the order in which they come, and below it why something failed or was skipped.
+pub(super) fn render(outcomes: &[Outcome]) -> String {
+    let headings = distinct(outcomes.iter().map(Outcome::heading));
     let mut table = format!("{:<15}", "server/client");
     for heading in &headings {
         write_cell(&mut table, heading, heading.len());
     }
     table.push('\n');
-    for case in cases {
-        _ = write!(table, "{:<15}", case.to_string());
-        for (pair, heading) in pairs.iter().zip(&headings) {
-            let outcome = outcomes.iter().find(|outcome| outcome.case == *case && outcome.pair == *pair);
+    for case in distinct(outcomes.iter().map(|outcome| outcome.case.clone())) {
+        _ = write!(table, "{case:<15}");
+        for heading in &headings {
+            let outcome =
+                outcomes.iter().find(|outcome| outcome.case == case && outcome.heading() == *heading);
             let word = match outcome.map(|outcome| &outcome.verdict) {
                 Some(Verdict::Pass) => "pass",
                 Some(Verdict::Fail(_)) => "FAIL",
@@ -96,6 +108,16 @@ pub(super) fn render(cases: &[Case], pairs: &[Pair], outcomes: &[Outcome]) -> St
         table.push('\n');
     }
     table
+}
+
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in names {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
 }
 
 fn write_cell(table: &mut String, word: &str, width: usize) {

@@ -32,7 +32,7 @@ pub(crate) struct HttpArgs {
     #[arg(long, value_name = "DATA", conflicts_with_all = ["upload_file", "head", "data"])]
     pub(crate) data_binary: Option<String>,
 
-    /// Send this file by PUT; `-` sends what comes from standard input
+    /// Send this file by PUT; `-` sends what comes from standard input. A URL that ends with a slash gets the name of the file
     #[arg(short = 'T', long, value_name = "FILE", conflicts_with = "head")]
     pub(crate) upload_file: Option<PathBuf>,
 
@@ -78,6 +78,13 @@ pub(crate) struct HttpArgs {
     #[arg(hide_short_help = true, long, conflicts_with_all = ["request", "headers", "data", "data_binary", "upload_file", "head",
         "location", "continue_at", "retry", "max_time", "limit_rate", "parallel", "http3_only"])]
     pub(crate) hq: bool,
+}
+
+impl HttpArgs {
+    /// Whether something is sent to the server.
+    pub(super) fn sends(&self) -> bool {
+        !self.data.is_empty() || self.data_binary.is_some() || self.upload_file.is_some()
+    }
 }
 
 fn parse_rate(text: &str) -> Result<u64, String> {

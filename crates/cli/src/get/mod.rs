@@ -79,8 +79,8 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
         return web::run(args, output);
     }
     let groups = plan(&args.urls)?;
-    if !args.out.is_dir() {
-        return Err(Failure::Usage(format!("{} is no directory", args.out.display())));
+    if !args.out_dir().is_dir() {
+        return Err(Failure::Usage(format!("{} is no directory", args.out_dir().display())));
     }
     let bars = Bars::new(output.wants_bars() && !args.quiet);
     let logs = args.qlog.start()?;
@@ -324,7 +324,7 @@ async fn hold(peer: &str, connection: &Connection, time: Option<Duration>) -> Re
 
 impl Job {
     fn destination(&self, name: &str) -> PathBuf {
-        self.args.out.join(name)
+        self.args.out_dir().join(name)
     }
 
     /// Tells of one file.

@@ -59,17 +59,18 @@ enum Place {
 }
 
 impl Place {
-    /// What `-o` names.
+    /// What `-o` names. Without it, what answers an upload gets no name: it could be that of the file that was sent.
     fn of(args: &GetArgs) -> Result<Self, Failure> {
-        let out = &args.out;
+        let out = args.out_dir();
         let place = match out {
+            _ if args.out.is_none() && args.http.sends() && !args.http.remote_name => Self::Stdout,
             _ if out.as_os_str() == "-" => Self::Stdout,
-            _ if out.is_dir() => Self::Directory(out.clone()),
+            _ if out.is_dir() => Self::Directory(out.to_owned()),
             // Only what ends in a separator is surely meant to be one.
             _ if out.to_string_lossy().ends_with('/') => {
                 return Err(Failure::Usage(format!("{} is no directory", out.display())));
             }
-            _ => Self::File(out.clone()),
+            _ => Self::File(out.to_owned()),
         };
         match place {
             Self::File(_) if args.urls.len() > 1 => {
@@ -175,7 +176,10 @@ pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
 
 fn plan(args: &GetArgs, place: &Place) -> Result<Vec<Item>, Failure> {
     let urls = args.urls.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>();
-    let urls = urls.map_err(Failure::Usage)?;
+    let mut urls = urls.map_err(Failure::Usage)?;
+    if let Some(name) = args.http.upload_file.as_deref().and_then(Path::file_name) {
+        urls.iter_mut().for_each(|url| url.name_in_directory(&name.to_string_lossy()));
+    }
     let names = match place {
         Place::Directory(_) if !args.http.head => local_names(&urls)
             .map_err(|why| Failure::Usage(format!("{why}: name a file with -o, or - for standard output")))?,

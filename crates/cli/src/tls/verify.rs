@@ -200,6 +200,12 @@ fn in_words(error: &Error) -> String {
         {
             "it is of X.509 version 1, which names no server (--pin takes it by its fingerprint)".to_owned()
         }
+        Error::InvalidCertificate(CertificateError::Other(OtherError(why)))
+            if why.to_string() == "CaUsedAsEndEntity" =>
+        {
+            "it is that of an authority and not of a server (--ca with this certificate or --pin take it)"
+                .to_owned()
+        }
         Error::InvalidCertificate(CertificateError::BadSignature) => "its signature is wrong".to_owned(),
         Error::InvalidCertificate(error) => error.to_string(),
         error => error.to_string(),

@@ -24,3 +24,4 @@ mod test_dir;
 mod watch;
 mod web;
 mod web_get;
+mod web_upload;

@@ -84,6 +84,22 @@ fn what_the_server_refuses_leaves_nothing() {
 }
 
 #[test]
+fn a_file_that_is_up_to_date_stays_as_it_is() {
+    let scene = Scene::new("web-unchanged");
+    let condition = format!("If-None-Match: {}", etag(&scene, "/a"));
+    let file = scene.out.path().join("a");
+    let arguments = ["--json", "-H", &condition, "-o", scene.out(), &scene.url("/a")];
+    for held in [Some("what is here"), None] {
+        let _ = fs::remove_file(&file);
+        let _ = held.map(|held| fs::write(&file, held).expect("a file"));
+        let objects = finish(scene.get(&arguments)).succeeded().objects();
+        assert_eq!((&objects[0]["status"], &objects[0]["bytes"]), (&304.into(), &0.into()));
+        assert_eq!(fs::read_to_string(&file).ok().as_deref(), held);
+        assert_eq!(scene.out.names().len(), usize::from(held.is_some()), "{:?}", scene.out.names());
+    }
+}
+
+#[test]
 fn the_head_is_printed() {
     let scene = Scene::new("web-head");
     let head = finish(scene.get(&["-I", &scene.url("/large")])).succeeded().stdout();

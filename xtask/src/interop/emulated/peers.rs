@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use clap::ValueEnum;
 
 use super::super::certs::Identity;
 use super::super::network::{PREFERRED_V4, PREFERRED_V6};
+use super::super::python::{self, run_quietly};
 use super::Case;
 use crate::{Result, programs};
 
@@ -79,7 +80,9 @@ impl Programs {
             quic_go: wanted(Peer::QuicGo, &|| {
                 programs::build_go_peer()?.ok_or_else(|| "there is no Go on this machine".into())
             }),
-            aioquic: wanted(Peer::Aioquic, &|| python_with_aioquic(&dir.join("aioquic"))),
+            aioquic: wanted(Peer::Aioquic, &|| {
+                python::environment(&dir.join("aioquic"), "aioquic", "python", &["-c", "import aioquic"])
+            }),
             ngtcp2: wanted(Peer::Ngtcp2, &|| ngtcp2_programs(&dir.join("ngtcp2"))),
         })
     }
@@ -115,7 +118,7 @@ impl Programs {
     /// The command that starts `peer` as a server on all addresses.
     pub(super) fn server(&self, peer: Peer, run: &ServerRun<'_>) -> Result<Command> {
         let mut command = self.command(peer)?;
-        let Identity { chain, key } = run.identity;
+        let Identity { chain, key, .. } = run.identity;
         if peer == Peer::Ngtcp2 {
             let name = if run.case == Case::Http3 { "gtlsserver" } else { "gtlsh09server" };
             let mut command = Command::new(self.program(peer).map_err(String::as_str)?.with_file_name(name));
@@ -268,21 +271,6 @@ fn aioquic_script() -> PathBuf {
     programs::repository().join("interop/aioquic/peer.py")
 }
 
-/// A Python with aioquic in an environment of its own.
-fn python_with_aioquic(dir: &Path) -> Result<PathBuf> {
-    let python = dir.join("bin/python");
-    let works = |python: &Path| run_quietly(Command::new(python).args(["-c", "import aioquic"])).is_ok();
-    if works(&python) {
-        return Ok(python);
-    }
-    run_quietly(Command::new("python3").args(["-m", "venv"]).arg(dir))
-        .map_err(|error| format!("no Python environment can be made: {error}"))?;
-    let requirements = programs::repository().join("interop/aioquic/requirements.txt");
-    run_quietly(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r"]).arg(requirements))
-        .map_err(|error| format!("aioquic cannot be installed: {error}"))?;
-    Ok(python)
-}
-
 /// ngtcp2's client, which has the server beside it. Both are built from Debian's sources when they are not there.
 fn ngtcp2_programs(dir: &Path) -> Result<PathBuf> {
     let client = dir.join("gtlsh09client");
@@ -295,13 +283,4 @@ fn ngtcp2_programs(dir: &Path) -> Result<PathBuf> {
             .map_err(|error| format!("ngtcp2 cannot be built: {error}"))?;
     }
     Ok(client)
-}
-
-fn run_quietly(command: &mut Command) -> Result<()> {
-    let output = command.stdin(Stdio::null()).output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    Err(complaint.trim().lines().last().unwrap_or("it failed without a word").to_owned().into())
 }

@@ -1,10 +1,9 @@
 use super::*;
+use crate::interop::cases::Case;
 use crate::interop::peers::Peer;
 
-const PAIR: Pair = Pair { server: Peer::Quinn, client: Peer::QuicGo };
-
 fn outcome(case: Case, verdict: Verdict) -> Outcome {
-    Outcome { case, pair: PAIR, verdict, seconds: 1.5 }
+    Outcome::new(case, (Peer::Quinn, Peer::QuicGo), verdict, Duration::from_millis(1500))
 }
 
 #[test]
@@ -14,7 +13,7 @@ fn the_table_has_a_word_for_each_outcome_and_reasons_below() {
         outcome(Case::Transfer, Verdict::Fail("2m differs".to_owned())),
         outcome(Case::Retry, Verdict::Skip("no such option".to_owned())),
     ];
-    let text = render(&[Case::Handshake, Case::Transfer, Case::Retry], &[PAIR], &outcomes);
+    let text = render(&outcomes);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     assert_eq!(
         lines,

@@ -182,6 +182,11 @@ impl<'a> Exchange<'a> {
         if parts.status == StatusCode::RANGE_NOT_SATISFIABLE && held > 0 {
             return self.on_no_rest(done, held, &parts.headers).await;
         }
+        if parts.status == StatusCode::NOT_MODIFIED {
+            // The user has asked under a condition: what is here already is what the server has, and stays.
+            self.sink = None;
+            return Ok(done);
+        }
         if parts.status.is_client_error() || parts.status.is_server_error() {
             return Err(refused(&done.url, parts.status, &parts.headers));
         }
