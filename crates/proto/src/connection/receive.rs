@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::BytesMut;
 use fulmar_base::Instant;
-use fulmar_wire::{Frame, ProtectedKind, ProtectedPacket, frames, read_packet};
+use fulmar_wire::{Frame, FrameError, PacketKind, ProtectedKind, ProtectedPacket, frames, read_packet};
 
 use super::Connection;
 use super::dispatch::{Consequence, FrameContext, Origin};
@@ -437,7 +437,7 @@ impl Connection {
             let next = frames.next();
             let frame = match &next {
                 Some(Ok(frame)) => frame,
-                Some(Err(error)) => return Err(TransportError::from(*error)),
+                Some(Err(error)) => return Err(self.refuse_unreadable(cx.kind, *error)),
                 None => return Ok(seen),
             };
             if self.extensions.fec.is_some() && cx.space.is_data() {
@@ -468,6 +468,18 @@ impl Connection {
                 return Ok(seen);
             }
         }
+    }
+
+    /// What the peer is told of a frame that cannot be read.
+    #[cold]
+    fn refuse_unreadable(&self, kind: PacketKind, error: FrameError) -> TransportError {
+        let offers_multipath = self.config.multipath.is_some();
+        if offers_multipath && kind != PacketKind::OneRtt && error.frame_type.is_multipath() {
+            // RFC 10069 §4. To who has not offered the extension it is unknown.
+            return TransportError::protocol_violation("a frame for several paths outside of a 1-RTT packet")
+                .with_frame(error.frame_type);
+        }
+        TransportError::from(error)
     }
 
     /// What a frame is to forward erasure correction. The frames behind FEC_SID are the symbol, up to the last one that is
