@@ -99,7 +99,9 @@ impl Connection {
         } else {
             off_path = match path {
                 Some(Some(path)) => OffPathArrival::of(&datagram, path, self.side, &self.handshake),
-                Some(None) if self.side.is_server() => Some(OffPathArrival::on_new_path(&datagram)),
+                Some(None) if self.side.is_server() => {
+                    OffPathArrival::on_new_path(&datagram, self.paths.primary().tuple.addrs.remote)
+                }
                 // A server opens no path, and one that is gone takes no packets.
                 Some(None) | None => None,
             };
