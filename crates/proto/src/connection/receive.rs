@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use bytes::BytesMut;
 use fulmar_base::Instant;
-use fulmar_wire::{Frame, FrameError, PacketKind, ProtectedKind, ProtectedPacket, frames, read_packet};
+use fulmar_wire::{
+    Frame, FrameError, PacketKind, PathId, ProtectedKind, ProtectedPacket, frames, read_packet,
+};
 
 use super::Connection;
 use super::dispatch::{Consequence, FrameContext, Origin};
@@ -175,9 +177,9 @@ impl Connection {
             }
             // RFC 9001 §4.6: only clients send early data.
             ProtectedKind::ZeroRtt { .. } if self.side.is_client() => Err(UNWANTED),
+            // RFC 10069 §2.3: it is of path 0, and of nobody when that is gone.
             ProtectedKind::ZeroRtt { .. } => {
-                let space = SpaceId::Data(self.paths.primary().id);
-                self.handle_protected(now, space, packet, bytes, arrival)
+                self.handle_protected(now, SpaceId::Data(PathId::ZERO), packet, bytes, arrival)
             }
             ProtectedKind::OneRtt { .. } => match self.paths.of_cid(&packet.dst) {
                 Some(path) => self.handle_protected(now, SpaceId::Data(path), packet, bytes, arrival),
