@@ -569,14 +569,14 @@ impl Connection {
         }
     }
 
-    /// Takes the payload of a 1-RTT packet as if it had been opened, and closes on an error as usual: a fuzzer
-    /// cannot guess keys.
+    /// Takes the payload of a 1-RTT packet of a path as if it had been opened, and closes on an error as usual: a fuzzer
+    /// cannot guess keys. Without effect if there is no such path.
     #[cfg(fuzzing)]
-    pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: bytes::Bytes) {
-        let path = self.paths.primary();
+    pub fn handle_fuzzed_payload(&mut self, now: Instant, id: PathId, payload: bytes::Bytes) {
+        let Some(path) = self.paths.get(id) else { return };
         let number = path.space.largest_received().map_or(0, |largest| largest + 1);
-        let dst = self.handshake.tls.cids.local;
-        let kind = fulmar_wire::PacketKind::OneRtt;
+        let dst = path.tuple.peer_dst.unwrap_or(self.handshake.tls.cids.local);
+        let kind = PacketKind::OneRtt;
         let cx = FrameContext {
             now,
             origin: Origin::Packet,
