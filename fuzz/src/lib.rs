@@ -1,7 +1,7 @@
 //! A client and a server whose handshake is complete, for fuzz targets. Everything about them is fixed, so an
 //! input does the same each time.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,21 +9,30 @@ use bytes::BytesMut;
 use fulmar_lab::crypto;
 use fulmar_proto::{
     AddressDiscovery, ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint,
-    EndpointConfig, FecConfig, FourTuple, Instant, ResetKey, Route, ServerConfig, SessionStore, TimeStamps,
-    TransmitBatch, TransportConfig, Version,
+    EndpointConfig, FecConfig, FourTuple, Instant, MultipathConfig, ResetKey, Route, ServerConfig,
+    SessionStore, TimeStamps, TransmitBatch, TransportConfig, Version,
 };
 
 /// Connections that a target keeps: more than enough, and memory stays bounded.
 const CONNECTIONS_MAX: usize = 16;
 
-/// Extensions that are off by default are on, so that each frame has an owner.
-fn transport() -> Arc<TransportConfig> {
+/// Extensions that are off by default are on, so that each frame has an owner; multipath, which writes frames in
+/// another way, if the input says so.
+fn transport(multipath: bool) -> Arc<TransportConfig> {
     Arc::new(TransportConfig {
         address_discovery: Some(AddressDiscovery::Both),
         time_stamps: Some(TimeStamps::Both),
         fec: Some(FecConfig::default()),
+        multipath: multipath.then(MultipathConfig::default),
         ..TransportConfig::default()
     })
+}
+
+/// A datagram that a host has sent.
+pub struct Sent {
+    /// Where to, and from which address if the connection has chosen one.
+    pub addrs: FourTuple,
+    pub payload: Vec<u8>,
 }
 
 /// An endpoint and its connections.
@@ -51,7 +60,12 @@ impl Host {
 
     /// Takes a datagram from `remote`.
     pub fn receive(&mut self, now: Instant, remote: SocketAddr, payload: &[u8]) {
-        let addrs = FourTuple::new(remote, None);
+        self.receive_at(now, None, remote, payload);
+    }
+
+    /// Takes a datagram that came from `remote` to one of the addresses of this host.
+    pub fn receive_at(&mut self, now: Instant, local: Option<IpAddr>, remote: SocketAddr, payload: &[u8]) {
+        let addrs = FourTuple::new(remote, local);
         let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(payload) };
         match self.endpoint.handle_datagram(now, datagram, &mut self.batch) {
             Route::Connection(handle, datagram) => {
@@ -67,7 +81,7 @@ impl Host {
     }
 
     /// Takes out everything that the connections have to say; returns the datagrams.
-    pub fn drain(&mut self, now: Instant) -> Vec<Vec<u8>> {
+    pub fn drain(&mut self, now: Instant) -> Vec<Sent> {
         let mut out = Vec::new();
         for (handle, connection) in &mut self.connections {
             if connection.poll_timeout().is_some_and(|(at, _)| at <= now) {
@@ -75,7 +89,8 @@ impl Host {
             }
             while let Some(transmit) = connection.poll_transmit(now, &mut self.batch) {
                 let segment = transmit.segment_size.unwrap_or(transmit.len);
-                out.extend(self.batch.bytes().chunks(segment).map(<[u8]>::to_vec));
+                let datagrams = self.batch.bytes().chunks(segment);
+                out.extend(datagrams.map(|d| Sent { addrs: transmit.addrs, payload: d.to_vec() }));
             }
             while connection.poll_event().is_some() {}
             while let Some(event) = connection.poll_endpoint_event() {
@@ -103,10 +118,16 @@ impl Default for Pair {
 }
 
 impl Pair {
+    /// Both ends without multipath.
     pub fn new() -> Self {
+        Self::with_multipath(false)
+    }
+
+    /// Both ends, with multipath or without.
+    pub fn with_multipath(multipath: bool) -> Self {
         crypto::seed(1);
         let server = ServerConfig::new(Arc::new(crypto::server_config(&[b"fuzz"])))
-            .with_transport(transport())
+            .with_transport(transport(multipath))
             .expect("a valid configuration");
         let mut pair = Self {
             now: Instant::from_millis(1),
@@ -115,7 +136,7 @@ impl Pair {
             to_server: Vec::new(),
         };
         let client = ClientConfig::new(Arc::new(crypto::client_config(&[b"fuzz"])));
-        pair.dial(&client.with_transport(transport()).expect("a valid configuration"));
+        pair.dial(&client.with_transport(transport(multipath)).expect("a valid configuration"));
         for _ in 0..10 {
             pair.exchange();
         }
@@ -132,14 +153,30 @@ impl Pair {
 
     /// Carries what both have to say to the other, and lets 10 ms pass.
     pub fn exchange(&mut self) {
-        for datagram in self.client.drain(self.now) {
-            self.server.receive(self.now, self.client.addr, &datagram);
-            self.to_server.push(datagram);
+        for Sent { addrs, payload } in self.client.drain(self.now) {
+            let from =
+                SocketAddr::new(addrs.local_ip.unwrap_or(self.client.addr.ip()), self.client.addr.port());
+            self.server.receive(self.now, from, &payload);
+            self.to_server.push(payload);
         }
-        for datagram in self.server.drain(self.now) {
-            self.client.receive(self.now, self.server.addr, &datagram);
+        for Sent { addrs, payload } in self.server.drain(self.now) {
+            self.client.receive_at(self.now, Some(addrs.remote.ip()), self.server.addr, &payload);
         }
         self.now += Duration::from_millis(10);
+    }
+
+    /// Opens two more paths, where there is multipath, and lets one of them prove itself.
+    pub fn open_paths(&mut self) {
+        for n in 1..=2 {
+            let addrs = FourTuple::new(self.server.addr, Some(IpAddr::from([10, 0, n, 1])));
+            let opened = self.client.connections[0].1.open_path(self.now, addrs);
+            opened.expect("there are path IDs and connection IDs for it");
+            if n == 1 {
+                for _ in 0..4 {
+                    self.exchange();
+                }
+            }
+        }
     }
 
     /// Opens streams on both ends, so that frames meet something.
@@ -203,6 +240,7 @@ impl TokenServer {
         self.pair.client.connections.clear();
         self.pair.dial(&self.client.clone().with_sessions(store));
         let Some(first) = self.pair.client.drain(self.pair.now).into_iter().next() else { return };
+        let first = first.payload;
         let stolen = kind & 2 != 0;
         let remote = if stolen { SocketAddr::from(([10, 0, 0, 9], 1000)) } else { self.pair.client.addr };
         let addrs = FourTuple::new(remote, None);

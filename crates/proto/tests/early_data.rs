@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{
-    AddressValidation, ClientConfig, Dir, EarlyData, RetryPolicy, ServerConfig, SessionStore, Side, StreamId,
-    TokenKeys, TransportConfig, Version,
+    AddressValidation, ClientConfig, Dir, EarlyData, FourTuple, MultipathConfig, PathId, RetryPolicy,
+    ServerConfig, SessionStore, Side, StreamId, TokenKeys, TransportConfig, TransportErrorCode, Version,
 };
 use fulmar_wire::{ProtectedKind, read_packet};
 use pair::{DELAY, Pair, Setup, read_available};
@@ -257,7 +257,7 @@ fn sealed_tickets_resume_at_any_server_with_the_keys_but_take_no_early_data() {
     for key in [1, 1, 2] {
         let mut pair = Setup::default().dial();
         pair.server.endpoint.set_server_config(Some(Arc::new(sealed(key))));
-        let addrs = fulmar_proto::FourTuple::new(pair.server.addr, None);
+        let addrs = FourTuple::new(pair.server.addr, None);
         let dialled = pair.client.endpoint.connect(pair.now, &client(), addrs, "localhost").unwrap();
         assert_eq!(dialled.1.early_data(), EarlyData::Unused);
         pair.client.connection = Some(dialled);
@@ -266,6 +266,38 @@ fn sealed_tickets_resume_at_any_server_with_the_keys_but_take_no_early_data() {
         resumed.push(pair.client.conn().stats().resumed);
     }
     assert_eq!(resumed, [false, true, false]);
+}
+
+#[test]
+fn early_data_that_comes_when_the_first_path_is_gone_is_dropped() {
+    let friends = Friends::new();
+    let config =
+        || TransportConfig { multipath: Some(MultipathConfig::default()), ..TransportConfig::default() };
+    let mut pair = Setup { client: config(), server: config(), ..friends.setup() }.dial();
+    pair.client.more_addrs = vec!["10.0.1.1:1000".parse().unwrap()];
+    let id = send_early(&mut pair, 5_000);
+    assert!(receive(&mut pair, id, 5_000));
+    let early: Vec<Vec<u8>> = pair.client.sent.clone();
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(statuses(&mut pair), (EarlyData::Accepted, EarlyData::Accepted));
+    let addrs = FourTuple::new(pair.server.addr, Some(pair.client.more_addrs[0].ip()));
+    let now = pair.now;
+    pair.client.conn().open_path(now, addrs).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    let now = pair.now;
+    pair.client.conn().abandon_path(now, PathId::ZERO, TransportErrorCode::NO_ERROR).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    assert!(pair.server.conn().paths().all(|path| path.id != PathId::ZERO));
+    let before = pair.server.conn().stats();
+    for from in ["10.0.0.1:1000", "10.0.1.1:1000"] {
+        for datagram in &early {
+            pair.inject(Side::Server, from.parse().unwrap(), datagram.clone());
+        }
+    }
+    let after = pair.server.conn().stats();
+    assert_eq!(after.packets_received, before.packets_received, "it belongs to no other path");
+    assert!(after.packets_dropped > before.packets_dropped);
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(1));
 }
 
 #[test]

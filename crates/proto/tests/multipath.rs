@@ -60,6 +60,49 @@ fn a_client_opens_a_second_path_and_both_ends_validate_it() {
     assert_eq!((pair.lost(Side::Client), pair.lost(Side::Server)), (None, None));
 }
 
+/// The first datagram of a second path, which has reached nobody yet.
+fn first_of_a_second_path(pair: &mut Pair) -> Vec<u8> {
+    let (now, addrs) = (pair.now, other(pair));
+    pair.client.mute = true;
+    let before = pair.client.sent.len();
+    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
+    pair.run_for(Duration::from_millis(1));
+    pair.client.mute = false;
+    pair.client.sent[before].clone()
+}
+
+#[test]
+fn no_path_leads_to_a_loopback_address_from_elsewhere() {
+    // RFC 9000 §21.5.6.
+    for (from, is_followed) in
+        [("127.0.0.1:1000", false), ("127.9.9.9:443", false), ("[::1]:53", false), (OTHER, true)]
+    {
+        let mut pair = connected();
+        let first = first_of_a_second_path(&mut pair);
+        let sent = pair.server.sent.len();
+        pair.inject(Side::Server, from.parse().unwrap(), first);
+        assert_eq!(pair.server.conn().paths().count(), 1 + usize::from(is_followed), "{from}");
+        assert_eq!(pair.server.sent.len() > sent, is_followed, "{from}: nobody there is sent anything");
+        // The client asks again, from where it is.
+        pair.run_for(Duration::from_secs(1));
+        assert!(pair.server.conn().paths().nth(1).is_some_and(|path| path.validated), "{from}");
+    }
+}
+
+#[test]
+fn between_loopback_addresses_paths_are_opened() {
+    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.dial();
+    let first = "127.0.0.1:1000".parse().unwrap();
+    pair.client.addr = first;
+    pair.client.more_addrs = vec!["127.0.0.2:1000".parse().unwrap()];
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(pair.server.conn().remote_address(), first);
+    let (now, addrs) = (pair.now, other(&pair));
+    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
+    pair.run_for(Duration::from_millis(100));
+    assert!(pair.server.conn().paths().nth(1).is_some_and(|path| path.validated));
+}
+
 #[test]
 fn without_multipath_at_both_ends_no_path_is_opened() {
     for (client, server) in [(config(), TransportConfig::default()), (TransportConfig::default(), config())] {

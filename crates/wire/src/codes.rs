@@ -191,6 +191,13 @@ named_numbers! {
     }
 }
 
+impl FrameType {
+    /// Whether RFC 10069 defines it (§4): a frame for several paths, which only 1-RTT packets carry.
+    pub const fn is_multipath(self) -> bool {
+        matches!(self.0, 0x3e | 0x3f | 0x3e75..=0x3e7c)
+    }
+}
+
 impl fmt::Display for FrameType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.name(), self.0) {

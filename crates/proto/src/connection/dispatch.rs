@@ -151,15 +151,8 @@ impl Receivers<'_> {
             Frame::StreamDataBlocked(blocked) => streams.on_stream_data_blocked(blocked)?,
             Frame::StreamsBlocked(blocked) => streams.on_streams_blocked(blocked),
             Frame::Datagram(datagram) => self.datagrams.on_datagram(datagram, cx.payload)?,
-            Frame::NewConnectionId(new) => {
-                paths.on_new_connection_id(new, events)?;
-            }
-            Frame::RetireConnectionId(retire) => {
-                paths.admits(retire.path)?;
-                if let Some(cids) = paths.local_cids_mut(retire.path) {
-                    cids.on_retire(retire.sequence.get(), &cx.dst, events)?;
-                }
-            }
+            Frame::NewConnectionId(new) => paths.on_new_connection_id(new, events)?,
+            Frame::RetireConnectionId(retire) => paths.on_retire_connection_id(retire, &cx.dst, events)?,
             Frame::PathChallenge(challenge) => return Ok(Consequence::PathChallenge(challenge.data)),
             Frame::PathResponse(response) => return Ok(Consequence::PathResponse(response.data)),
             Frame::NewToken(token) => self.on_new_token(token)?,

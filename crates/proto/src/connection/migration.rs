@@ -49,9 +49,10 @@ impl OffPathArrival {
         self.received
     }
 
-    /// A datagram that may open a path.
-    pub(super) fn on_new_path(datagram: &Datagram) -> Self {
-        Self { addrs: datagram.addrs, received: datagram.payload.len() as u64 }
+    /// Decides about a datagram that may open a path beside those of a peer at `known`; `None` if it is to be dropped.
+    pub(super) fn on_new_path(datagram: &Datagram, known: SocketAddr) -> Option<Self> {
+        let new = Self { addrs: datagram.addrs, received: datagram.payload.len() as u64 };
+        (!leads_to_loopback(known, datagram.addrs.remote)).then_some(new)
     }
 
     /// Decides about a datagram that did not take the tuple in use; `None` if it is to be dropped.

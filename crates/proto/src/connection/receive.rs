@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use bytes::BytesMut;
 use fulmar_base::Instant;
-use fulmar_wire::{Frame, ProtectedKind, ProtectedPacket, frames, read_packet};
+use fulmar_wire::{
+    Frame, FrameError, PacketKind, PathId, ProtectedKind, ProtectedPacket, frames, read_packet,
+};
 
 use super::Connection;
 use super::dispatch::{Consequence, FrameContext, Origin};
@@ -99,7 +101,9 @@ impl Connection {
         } else {
             off_path = match path {
                 Some(Some(path)) => OffPathArrival::of(&datagram, path, self.side, &self.handshake),
-                Some(None) if self.side.is_server() => Some(OffPathArrival::on_new_path(&datagram)),
+                Some(None) if self.side.is_server() => {
+                    OffPathArrival::on_new_path(&datagram, self.paths.primary().tuple.addrs.remote)
+                }
                 // A server opens no path, and one that is gone takes no packets.
                 Some(None) | None => None,
             };
@@ -173,9 +177,9 @@ impl Connection {
             }
             // RFC 9001 §4.6: only clients send early data.
             ProtectedKind::ZeroRtt { .. } if self.side.is_client() => Err(UNWANTED),
+            // RFC 10069 §2.3: it is of path 0, and of nobody when that is gone.
             ProtectedKind::ZeroRtt { .. } => {
-                let space = SpaceId::Data(self.paths.primary().id);
-                self.handle_protected(now, space, packet, bytes, arrival)
+                self.handle_protected(now, SpaceId::Data(PathId::ZERO), packet, bytes, arrival)
             }
             ProtectedKind::OneRtt { .. } => match self.paths.of_cid(&packet.dst) {
                 Some(path) => self.handle_protected(now, SpaceId::Data(path), packet, bytes, arrival),
@@ -437,7 +441,7 @@ impl Connection {
             let next = frames.next();
             let frame = match &next {
                 Some(Ok(frame)) => frame,
-                Some(Err(error)) => return Err(TransportError::from(*error)),
+                Some(Err(error)) => return Err(self.refuse_unreadable(cx.kind, *error)),
                 None => return Ok(seen),
             };
             if self.extensions.fec.is_some() && cx.space.is_data() {
@@ -468,6 +472,18 @@ impl Connection {
                 return Ok(seen);
             }
         }
+    }
+
+    /// What the peer is told of a frame that cannot be read.
+    #[cold]
+    fn refuse_unreadable(&self, kind: PacketKind, error: FrameError) -> TransportError {
+        let offers_multipath = self.config.multipath.is_some();
+        if offers_multipath && kind != PacketKind::OneRtt && error.frame_type.is_multipath() {
+            // RFC 10069 §4. To who has not offered the extension it is unknown.
+            return TransportError::protocol_violation("a frame for several paths outside of a 1-RTT packet")
+                .with_frame(error.frame_type);
+        }
+        TransportError::from(error)
     }
 
     /// What a frame is to forward erasure correction. The frames behind FEC_SID are the symbol, up to the last one that is
@@ -553,14 +569,14 @@ impl Connection {
         }
     }
 
-    /// Takes the payload of a 1-RTT packet as if it had been opened, and closes on an error as usual: a fuzzer
-    /// cannot guess keys.
+    /// Takes the payload of a 1-RTT packet of a path as if it had been opened, and closes on an error as usual: a fuzzer
+    /// cannot guess keys. Without effect if there is no such path.
     #[cfg(fuzzing)]
-    pub fn handle_fuzzed_payload(&mut self, now: Instant, payload: bytes::Bytes) {
-        let path = self.paths.primary();
+    pub fn handle_fuzzed_payload(&mut self, now: Instant, id: PathId, payload: bytes::Bytes) {
+        let Some(path) = self.paths.get(id) else { return };
         let number = path.space.largest_received().map_or(0, |largest| largest + 1);
-        let dst = self.handshake.tls.cids.local;
-        let kind = fulmar_wire::PacketKind::OneRtt;
+        let dst = path.tuple.peer_dst.unwrap_or(self.handshake.tls.cids.local);
+        let kind = PacketKind::OneRtt;
         let cx = FrameContext {
             now,
             origin: Origin::Packet,

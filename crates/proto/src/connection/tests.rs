@@ -3,8 +3,9 @@
 //! | file | what it tests |
 //! |---|---|
 //! | `violations`, `parameters`, `packets`, `by_hand` | what a peer that breaks the protocol is told |
+//! | `path_violations` | the same where there are several paths |
 //! | `conformance` | the same, as h3spec asks of servers, where the others do not have it |
-//! | `floods`, `gaps`, `ids`, `chatter` | what a peer that sends too much can reach |
+//! | `floods`, `gaps`, `ids`, `chatter`, `path_floods` | what a peer that sends too much can reach |
 //! | `mutations` | handshakes of which each byte is damaged or missing |
 //! | `orders` | the datagrams of a handshake in every order, and every frame in every kind of packet |
 //! | `erasure` | what a peer can do with forward erasure correction |
@@ -41,6 +42,8 @@ mod mutations;
 mod orders;
 mod packets;
 mod parameters;
+mod path_floods;
+mod path_violations;
 mod quic_bit;
 mod retry;
 mod small_credit;

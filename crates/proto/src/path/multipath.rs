@@ -190,6 +190,12 @@ impl Multipath {
         cids.on_new_connection_id(frame, events)
     }
 
+    /// Whether the peer has issued this connection ID for another path that is not open.
+    pub(crate) fn is_of_other_path(&self, cid: &ConnectionId, id: PathId) -> bool {
+        let others = self.entries.iter().filter(|entry| entry.id != id);
+        others.filter_map(|entry| entry.remote.as_ref()).any(|cids| cids.holds(cid))
+    }
+
     /// The next path that can be opened. If there is none, the peer is told why.
     pub(crate) fn next_unused(&mut self) -> Result<PathId, NoPath> {
         let mut unused = self.entries.iter().filter(|e| !e.is_open && e.local.is_some());

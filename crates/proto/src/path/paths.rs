@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fulmar_wire::{
     ConnectionId, Dialect, MaxPathId, NewConnectionId, PacketKind, PathCidsBlocked, PathId, PathsBlocked,
-    TransportParameters,
+    RetireConnectionId, TransportParameters,
 };
 use smallvec::SmallVec;
 
@@ -176,7 +176,12 @@ impl Paths {
         frame: &NewConnectionId,
         events: &mut VecDeque<EndpointEventInner>,
     ) -> Result<(), TransportError> {
-        self.admits(frame.path)?;
+        if !self.admits(frame.path)? {
+            return Ok(());
+        }
+        if self.is_of_other_path(&frame.cid, frame.path) {
+            return Err(TransportError::protocol_violation("a connection ID was issued for two paths"));
+        }
         if let Some(path) = self.get_mut(frame.path) {
             path.remote_cids.on_new_connection_id(frame, events)?;
             path.on_cids_changed(events);
@@ -184,6 +189,32 @@ impl Paths {
             multipath.on_new_connection_id(frame, events)?;
         }
         Ok(())
+    }
+
+    /// Whether the peer has issued this connection ID for another path (RFC 10069 §3.2.1).
+    fn is_of_other_path(&self, cid: &ConnectionId, id: PathId) -> bool {
+        let open = self.list.iter().filter(|path| path.id != id);
+        open.map(|path| &path.remote_cids).any(|cids| cids.holds(cid))
+            || self.multipath.as_ref().is_some_and(|multipath| multipath.is_of_other_path(cid, id))
+    }
+
+    /// The peer retires one of the connection IDs of this end for a path. `used` is the one that the packet with the frame
+    /// was sent to.
+    pub(crate) fn on_retire_connection_id(
+        &mut self,
+        frame: &RetireConnectionId,
+        used: &ConnectionId,
+        events: &mut VecDeque<EndpointEventInner>,
+    ) -> Result<(), TransportError> {
+        let is_known = self.admits(frame.path)?;
+        match self.local_cids_mut(frame.path) {
+            Some(cids) => cids.on_retire(frame.sequence.get(), used, events),
+            // The peer does not allow the path itself, so that it was given nothing to retire.
+            None if is_known => {
+                Err(TransportError::protocol_violation("a connection ID was retired of a path that has none"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The peer allows larger path IDs.

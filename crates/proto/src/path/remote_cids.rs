@@ -175,6 +175,11 @@ impl RemoteCids {
         }
     }
 
+    /// Whether the peer has issued this ID, and it is not retired.
+    pub(crate) fn holds(&self, cid: &ConnectionId) -> bool {
+        self.ids.iter().any(|id| id.cid == *cid)
+    }
+
     /// Whether `token` belongs to one of the IDs in use.
     pub(crate) fn is_reset_token(&self, token: &ResetToken) -> bool {
         // Every token is compared, so that the time tells nothing about which one matched. RFC 9000 §10.3.1: the
