@@ -64,9 +64,9 @@ pub use client::{
 pub use error::Error;
 pub use incoming::Body;
 pub use server::{BoxError, HttpService, RemoteAddress, Server, serve_connection, serve_connection_until};
-pub use shared::ALPN;
+pub use shared::{ALPN, HttpEvent};
 
-pub use fulmar_h3_proto::{Config, ErrorCode, Priority, Protocol};
+pub use fulmar_h3_proto::{Config, ErrorCode, Priority, Protocol, log};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/http3-client.md")]
