@@ -10,6 +10,7 @@ fn batch(count: u16, is_last: bool, error: Option<ConnectionError>) -> LogBatch 
         side: Side::Server,
         original_cid: ConnectionId::new(&[0xab; 8]).expect("eight bytes"),
         entries: (0..count).map(entry).collect(),
+        application: Vec::new(),
         overwritten: 0,
         is_last,
         error,
