@@ -4,7 +4,7 @@ use super::*;
 use crate::test_dir::TestDir;
 
 fn batch(count: u16, is_last: bool, error: Option<ConnectionError>) -> LogBatch {
-    let entry = |mtu| LogEntry { at: fulmar::Instant::ZERO, event: LogEvent::Mtu(mtu) };
+    let entry = |mtu| LogEntry { at: Instant::ZERO, event: LogEvent::Mtu(mtu) };
     LogBatch {
         connection: 1,
         side: Side::Server,
