@@ -39,7 +39,7 @@
 //!
 //! # What is not here yet
 //!
-//! The client does not ask for HTTPS records (RFC 9460). Sessions (WebTransport, CONNECT-UDP) are not served.
+//! Sessions (WebTransport, CONNECT-UDP) are not served.
 //!
 //! | module | what it owns |
 //! |---|---|
