@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
@@ -262,12 +262,10 @@ async fn a_server_that_does_not_name_http3_is_reached_over_tcp_at_once() {
     let records = vec![record(1, "", &[alpn(&["h2"]), port(served), loopback()])];
     let dns = NameServer::start(&[("one.test", records)]).await;
     let client = identity.client(&dns);
-    let start = Instant::now();
     let response = client.get("https://one.test/").await.unwrap();
-    let took = start.elapsed();
     assert_eq!((response.version(), remote(&response).port()), (Version::HTTP_2, served));
     let nothing = tokio::time::timeout(Duration::from_millis(50), udp.recv_from(&mut [0; 2_000])).await;
-    assert!(nothing.is_err(), "QUIC was tried; the response came after {took:?}");
+    assert!(nothing.is_err(), "QUIC was tried");
 }
 
 #[tokio::test]
