@@ -31,7 +31,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fulmar-h3", &["fulmar", "fulmar-h3-proto"]),
     ("h3-fulmar", &["fulmar", "fulmar-h3"]),
     ("fulmar-plot", &["fulmar-base", "fulmar-proto"]),
-    ("fulmar-qlog", &["fulmar-base", "fulmar-proto", "fulmar-plot", "fulmar-lab", "fulmar-sim"]),
+    (
+        "fulmar-qlog",
+        &["fulmar-base", "fulmar-proto", "fulmar-h3-proto", "fulmar-plot", "fulmar-lab", "fulmar-sim"],
+    ),
     ("fulmar-cli", &["fulmar", "fulmar-h3", "fulmar-lab", "fulmar-plot", "fulmar-qlog"]),
     ("own-controller", &["fulmar-cli"]),
     ("xtask", &["fulmar-base", "fulmar-wire", "fulmar-proto", "fulmar-sim", "fulmar-lab"]),

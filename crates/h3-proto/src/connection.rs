@@ -2,6 +2,7 @@
 
 mod control;
 mod lifecycle;
+mod logging;
 mod output;
 mod receiving;
 mod sending;
@@ -23,6 +24,7 @@ use crate::datagram::{self, Datagram};
 use crate::error::{Error, ErrorCode, SendError};
 use crate::event::{Event, Received};
 use crate::limits::{Bucket, Useless};
+use crate::log::{Log, LogEvent};
 use crate::priority::Priority;
 use crate::settings::Settings;
 
@@ -129,6 +131,7 @@ impl Connection {
                 decoder: Decoder::new(config.decoder.clone()),
                 useless: Useless::new(config.useless_max),
                 partial_bytes: 0,
+                log: Log::default(),
                 config: Arc::clone(&config),
             },
             peer: Peer::default(),
@@ -191,7 +194,9 @@ impl Connection {
     fn received(&mut self, stream: u64, received: Result<Received, Error>) -> Result<Received, Error> {
         match received {
             Ok(Received::Event(Event::Request(mut head))) => {
-                if let Some(priority) = self.early_priorities.remove(&stream) {
+                let early = self.early_priorities.remove(&stream);
+                self.log_first_priority(stream, &head, early);
+                if let Some(priority) = early {
                     head.priority = priority;
                 }
                 Ok(Received::Event(Event::Request(head)))
@@ -223,6 +228,7 @@ impl Connection {
     /// H3_DATAGRAM_ERROR where the datagram names no stream.
     pub fn receive_datagram(&mut self, datagram: Bytes) -> Result<Option<Datagram>, Error> {
         let (stream, payload) = datagram::split(datagram)?;
+        self.shared.log.note(|| LogEvent::DatagramParsed { stream, len: payload.len() as u64 });
         if !self.config.h3_datagram {
             return Ok(None);
         }
@@ -244,6 +250,7 @@ impl Connection {
         if request.send.is_over() {
             return Err(SendError::Closed);
         }
+        self.shared.log.note(|| LogEvent::DatagramCreated { stream, len: payload.len() as u64 });
         Ok(datagram::join(stream, payload))
     }
 

@@ -59,6 +59,7 @@
 //! | priorities of requests that have not come | [`EARLY_PRIORITIES_MAX`] | forgotten |
 //! | what waits for the control stream | [`CONTROL_WAITING_MAX`] | [`SendError::QueueFull`] |
 //! | what waits for the encoder stream | [`ENCODER_WAITING_MAX`] | sections use the dynamic table less |
+//! | events of the log that are not taken | [`log::LOG_WAITING_MAX`] | counted and forgotten |
 //!
 //! How many streams there are at a time is the transport's to limit. Bodies are never kept.
 //!
@@ -78,6 +79,7 @@
 //! | `varint`, `frame`, `capsule`, `datagram`, `origin`, `priority`, `settings` | what stands on the wire |
 //! | `message` | fields and the types of `http`; what is malformed |
 //! | `limits` | what a peer may still do |
+//! | `log` | what is noted for qlog |
 //! | `connection` | streams, and what they have in common |
 #![forbid(unsafe_code)]
 
@@ -89,6 +91,7 @@ mod error;
 mod event;
 mod frame;
 mod limits;
+pub mod log;
 mod message;
 mod origin;
 mod priority;

@@ -53,6 +53,15 @@ impl Settings {
         out
     }
 
+    /// All pairs of a payload, as far as it is one.
+    pub(crate) fn pairs(mut payload: &[u8]) -> Option<Vec<(u64, u64)>> {
+        let mut pairs = Vec::new();
+        while !payload.is_empty() && pairs.len() < SETTINGS_MAX {
+            pairs.push((varint::read(&mut payload)?, varint::read(&mut payload)?));
+        }
+        Some(pairs)
+    }
+
     /// Reads the payload of a SETTINGS frame.
     ///
     /// # Errors

@@ -3,10 +3,12 @@
 mod alt_svc;
 mod builder;
 mod connection;
+mod dns;
 mod happy_eyeballs;
 mod info;
 mod origin;
 mod quic;
+mod service;
 mod tcp;
 
 use std::collections::BTreeMap;
@@ -77,7 +79,7 @@ impl Client {
     #[must_use]
     pub fn with_config(endpoint: Endpoint, config: Config) -> Self {
         let quic = Quic { endpoint, config: None, locals: vec![fulmar::Local::Any], http3: Arc::new(config) };
-        let transports = Transports { quic, tcp: None, may_be_early: false };
+        let transports = Transports { quic, tcp: None, records: None, may_be_early: false };
         Self { transports: Arc::new(transports), origins: Arc::default() }
     }
 

@@ -73,6 +73,7 @@ impl Driver {
                     Poll::Ready(Ok(stream)) => {
                         // Nothing else is of use to the peer before it.
                         let _ = stream.set_priority(fulmar::Priority::new(0, false));
+                        self.shared.with(|state| state.h3.on_opened(output.kind, stream.id().as_u64()));
                         output.stream.insert(stream)
                     }
                 },
@@ -104,7 +105,7 @@ impl Driver {
                 Poll::Ready(Err(_)) => return Err(Over),
                 Poll::Ready(Ok(stream)) => {
                     let id = stream.id().as_u64();
-                    let result = self.shared.lock().h3.accept(id, false, now());
+                    let result = self.shared.with(|state| state.h3.accept(id, false, now()));
                     self.shared.check(result).map_err(|_| Over)?;
                     self.side_streams.push(SideStream { id, stream });
                 }
@@ -114,7 +115,7 @@ impl Driver {
             && let Poll::Ready(opened) = self.quic.poll_accept_bi(cx)
         {
             let (_, stream) = opened.map_err(|_: ConnectionError| Over)?;
-            let result = self.shared.lock().h3.accept(stream.id().as_u64(), false, now());
+            let result = self.shared.with(|state| state.h3.accept(stream.id().as_u64(), false, now()));
             self.shared.check(result).map_err(|_| Over)?;
         }
         Ok(())

@@ -39,7 +39,7 @@
 //!
 //! # What is not here yet
 //!
-//! The client does not ask for HTTPS records (RFC 9460). Sessions (WebTransport, CONNECT-UDP) are not served.
+//! Sessions (WebTransport, CONNECT-UDP) are not served.
 //!
 //! | module | what it owns |
 //! |---|---|
@@ -64,9 +64,9 @@ pub use client::{
 pub use error::Error;
 pub use incoming::Body;
 pub use server::{BoxError, HttpService, RemoteAddress, Server, serve_connection, serve_connection_until};
-pub use shared::ALPN;
+pub use shared::{ALPN, HttpEvent};
 
-pub use fulmar_h3_proto::{Config, ErrorCode, Priority, Protocol};
+pub use fulmar_h3_proto::{Config, ErrorCode, Priority, Protocol, log};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/http3-client.md")]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
 use fulmar::{Instant, VarInt};
+use fulmar_h3_proto::log::LogEvent;
 use fulmar_h3_proto::{Connection, Critical, ErrorCode, Event, Priority, Role, Scope};
 
 use crate::error::Error;
@@ -16,6 +17,8 @@ pub const ALPN: &[u8] = b"h3";
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) quic: fulmar::Connection,
+    /// Somebody takes what is noted.
+    is_logged: bool,
     state: Mutex<State>,
 }
 
@@ -37,6 +40,17 @@ pub(crate) struct State {
     pub(crate) is_over: bool,
 }
 
+/// What HTTP/3 notes of a connection, among the entries that the endpoint's [`LogSink`](fulmar::LogSink) gets
+/// ([`LogBatch::application`](fulmar::LogBatch::application)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpEvent(pub LogEvent);
+
+impl fulmar::ApplicationEvent for HttpEvent {
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+}
+
 /// A stream that waits.
 #[derive(Debug)]
 pub(crate) enum Blocked {
@@ -46,7 +60,11 @@ pub(crate) enum Blocked {
 }
 
 impl Shared {
-    pub(crate) fn new(quic: fulmar::Connection, h3: Connection) -> Arc<Self> {
+    pub(crate) fn new(quic: fulmar::Connection, mut h3: Connection) -> Arc<Self> {
+        let is_logged = quic.is_logged();
+        if is_logged {
+            h3.start_log();
+        }
         let state = State {
             h3,
             blocked: BTreeMap::new(),
@@ -56,18 +74,22 @@ impl Shared {
             is_going_away: false,
             is_over: false,
         };
-        Arc::new(Self { quic, state: Mutex::new(state) })
+        Arc::new(Self { quic, is_logged, state: Mutex::new(state) })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the state, and wakes the driver if there is something to send then.
+    /// Does something with the state, hands over what was noted, and wakes the driver if there is something to send then.
     pub(crate) fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
         let (result, waker) = {
             let mut state = self.lock();
             let result = f(&mut state);
+            if self.is_logged {
+                // Under the lock, so that the order stays.
+                state.h3.take_log().into_iter().for_each(|event| self.quic.log(HttpEvent(event)));
+            }
             let has_output = Critical::ALL.into_iter().any(|stream| state.h3.has_output(stream));
             (result, if has_output { state.driver.take() } else { None })
         };

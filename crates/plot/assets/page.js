@@ -56,7 +56,7 @@ data.runs.forEach((run, number) => {
   run.lanes.forEach((lane, place) => {
     const name = data.runs.length > 1 ? run.name + " · " + lane.name : lane.name;
     const series = new Map(lane.series.map((one) => [one.key, decode(one)]));
-    lanes.push({ name, run: number, series, phases: lane.phases, shown: place === main && number < 4, color: lanes.length });
+    lanes.push({ name, run: number, series, phases: lane.phases, requests: lane.requests, shown: place === main && number < 4, color: lanes.length });
   });
 });
 const own = data.runs.map((run, number) => lanes.filter((lane) => lane.run === number));
@@ -64,13 +64,15 @@ if (data.runs.length > 1) own.forEach((group, number) => group.forEach((lane, pl
 
 const hidden = new Set();
 let charts = [];
-const end = Math.max(1e-6, ...lanes.flatMap((lane) => [...lane.series.values()].map(([xs]) => xs[xs.length - 1] || 0)));
+let bars = [];
+const end = Math.max(1e-6, ...lanes.flatMap((lane) => lane.requests.map((request) => request.end / 1e6)), ...lanes.flatMap((lane) => [...lane.series.values()].map(([xs]) => xs[xs.length - 1] || 0)));
 let range = [0, end];
 
 function zoom(from, to) {
   const width = Math.max(to - from, 1e-6);
   from = Math.max(0, Math.min(from, end - width)); to = Math.min(end, from + width);
   range = [from, to];
+  bars.forEach((bar) => bar());
   charts.forEach(({ plot }) => {
     if (plot.scales.x.min !== from || plot.scales.x.max !== to) plot.setScale("x", { min: from, max: to });
   });
@@ -260,13 +262,38 @@ function build(spec, shown) {
   return { card, plot, labels };
 }
 
+// The requests of a lane: a row for each, with a bar from its fields to its last frame. The lighter part waits for the response.
+function requests(lane, several) {
+  const head = ["stream", "request", "status", "begins", "response after", "last frame after", "sent", "received"];
+  const rows = lane.requests.map((request) => {
+    const wait = element("i", { class: "wait" }), body = element("i", { class: "body" });
+    const place = (node, from, to) => {
+      const of = (micros) => Math.max(0, Math.min(100, (micros / 1e6 - range[0]) / (range[1] - range[0]) * 100));
+      node.style.left = of(from) + "%";
+      node.style.width = Math.max(0.15, of(to) - of(from)) + "%";
+      node.style.visibility = to / 1e6 < range[0] || from / 1e6 > range[1] ? "hidden" : "visible";
+    };
+    const answered = request.answered === null ? request.end : request.answered;
+    const bar = () => { place(wait, request.start, answered); place(body, answered, request.end); };
+    bar();
+    bars.push(bar);
+    const after = (at) => (at === null ? "" : UNITS.micros(at - request.start));
+    const texts = [request.stream, request.method + " " + request.path, request.status, UNITS.micros(request.start), after(request.answered), after(request.end), UNITS.bytes(request.sent), UNITS.bytes(request.received)];
+    return element("tr", {}, ...texts.map((text) => element("td", {}, String(text))), element("td", { class: "lane" }, wait, body));
+  });
+  const table = element("table", { class: "requests" }, element("thead", {}, element("tr", {}, ...head.map((name) => element("th", {}, name)), element("th", { class: "lane" }, ""))), element("tbody", {}, ...rows));
+  return element("section", { class: "card", "data-chart": "Requests" }, element("div", { class: "head" }, element("h2", {}, "Requests" + (several ? " · " + lane.name : "")), element("span", { class: "unit" }, "HTTP/3, by the frames on their streams")), element("div", { class: "scroll" }, table));
+}
+
 const area = element("div", { id: "charts" });
 function rebuild() {
   charts.forEach(({ plot }) => plot.destroy());
   const shown = lanes.filter((lane) => lane.shown);
   charts = CHARTS.map((spec) => build(spec, shown)).filter((chart) => chart !== null);
-  area.replaceChildren(...charts.map(({ card }) => card));
-  if (!charts.length) area.append(element("p", { class: "card empty" }, lanes.length ? "Choose what to show." : "There is nothing to draw."));
+  bars = [];
+  const tables = shown.filter((lane) => lane.requests.length).map((lane) => requests(lane, shown.length > 1));
+  area.replaceChildren(...tables, ...charts.map(({ card }) => card));
+  if (!charts.length && !tables.length) area.append(element("p", { class: "card empty" }, lanes.length ? "Choose what to show." : "There is nothing to draw."));
   window.charts = charts;
 }
 

@@ -28,7 +28,7 @@ mod series;
 mod stats;
 mod timeline;
 
-pub use page::{Event, Lane, Page, Run};
+pub use page::{Event, Lane, Page, Request, Run};
 pub use report::report_page;
 pub use results::{ResultRow, Results, ResultsError};
 pub use scatter::{Parameter, PointGroup, Scatter, ScatterPoint};

@@ -66,6 +66,31 @@ pub struct Lane {
     pub drops: Points,
     /// Where packets were marked with ECN-CE.
     pub marks: Points,
+    /// The requests that it made or answered, in the order in which they began.
+    pub requests: Vec<Request>,
+}
+
+/// A request of HTTP, as one end saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Its stream.
+    pub stream: u64,
+    /// Its method.
+    pub method: String,
+    /// What it asks for.
+    pub path: String,
+    /// The status of the response, the last one if there are informational ones; empty if there is none.
+    pub status: String,
+    /// When its fields were there.
+    pub start: Instant,
+    /// When those of the response were.
+    pub answered: Option<Instant>,
+    /// When the last frame began.
+    pub end: Instant,
+    /// The body of the request, in bytes.
+    pub sent: u64,
+    /// That of the response.
+    pub received: u64,
 }
 
 #[derive(Serialize)]
@@ -93,6 +118,21 @@ struct LaneData<'a> {
     series: Vec<SeriesData>,
     /// Microseconds and the name of each state of the controller.
     phases: Vec<(u64, &'a str)>,
+    requests: Vec<RequestData<'a>>,
+}
+
+/// Times are microseconds.
+#[derive(Serialize)]
+struct RequestData<'a> {
+    stream: u64,
+    method: &'a str,
+    path: &'a str,
+    status: &'a str,
+    start: u64,
+    answered: Option<u64>,
+    end: u64,
+    sent: u64,
+    received: u64,
 }
 
 /// A series: times in microseconds and values, each as the difference from the one before.
@@ -151,6 +191,7 @@ impl Run {
             bytes: lane.timeline.bytes(),
             series: lane.series_data(columns, end),
             phases: lane.phases(),
+            requests: lane.requests.iter().map(Request::data).collect(),
         });
         let micros = |at: Instant| at.as_nanos() / 1_000;
         let events = self.events.iter();
@@ -162,6 +203,23 @@ impl Run {
             events: events.collect(),
             scenario: &self.scenario,
             settings: &self.settings,
+        }
+    }
+}
+
+impl Request {
+    fn data(&self) -> RequestData<'_> {
+        let micros = |at: Instant| at.as_nanos() / 1_000;
+        RequestData {
+            stream: self.stream,
+            method: &self.method,
+            path: &self.path,
+            status: &self.status,
+            start: micros(self.start),
+            answered: self.answered.map(micros),
+            end: micros(self.end),
+            sent: self.sent,
+            received: self.received,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! ```sh
 //! git clone https://github.com/quicwg/qlog
 //! cargo run -p fulmar-qlog --example validate -- qlog/draft-ietf-quic-qlog-main-schema.md \
-//!     qlog/draft-ietf-quic-qlog-quic-events.md crates/qlog/tests/schema/fulmar.cddl logs/*.sqlog
+//!     qlog/draft-ietf-quic-qlog-quic-events.md qlog/draft-ietf-quic-qlog-h3-events.md crates/qlog/tests/schema/fulmar.cddl logs/*.sqlog
 //! ```
 //!
 //! What ends in `.md` or `.cddl` is schema, everything else a file that `--qlog-names draft` has written.

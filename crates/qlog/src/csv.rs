@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use fulmar_base::Instant;
+use fulmar_h3_proto::log::{LogEvent as HttpEvent, LogFrame};
 use fulmar_proto::SpaceId;
 use fulmar_proto::log::{LogEntry, LogEvent};
 
@@ -43,6 +45,59 @@ pub fn csv(entries: &[LogEntry]) -> String {
         let _ = writeln!(out, ",{}", row.text);
     }
     out
+}
+
+/// Events of HTTP/3 in the same columns, without the header: below the others. Lengths are those of payloads.
+pub fn csv_http3(events: &[(Instant, &HttpEvent)]) -> String {
+    let mut out = String::new();
+    for (at, event) in events {
+        let nanos = at.as_nanos();
+        let (name, stream, bytes, text) = http3_row(event);
+        let [stream, bytes] = [stream, bytes].map(|number| number.map_or(String::new(), |n| n.to_string()));
+        let text = text.replace([',', '"', '\n', '\r'], " ");
+        let _ = writeln!(out, "{}.{:03},{name},,,{bytes},{stream},,,,{text}", nanos / 1_000, nanos % 1_000);
+    }
+    out
+}
+
+fn http3_row(event: &HttpEvent) -> (&'static str, Option<u64>, Option<u64>, String) {
+    let of_frame = |name, stream: u64, frame: &LogFrame| {
+        let (bytes, text) = match frame {
+            LogFrame::Data { len } => (Some(*len), "data".to_owned()),
+            LogFrame::Headers { len, fields, .. } => {
+                let pseudo = fields.iter().filter(|field| field.name.starts_with(b":"));
+                let values = pseudo.filter_map(|field| field.value.as_deref());
+                let words = values.map(|value| format!(" {}", String::from_utf8_lossy(value)));
+                (*len, format!("headers{}", words.collect::<String>()))
+            }
+            LogFrame::Reserved { len, .. } | LogFrame::Unknown { len, .. } => {
+                (Some(*len), format!("{frame:?}"))
+            }
+            other => (None, format!("{other:?}")),
+        };
+        (name, Some(stream), bytes, text)
+    };
+    match event {
+        HttpEvent::FrameCreated { stream, frame } => of_frame("http3_frame_created", *stream, frame),
+        HttpEvent::FrameParsed { stream, frame } => of_frame("http3_frame_parsed", *stream, frame),
+        HttpEvent::StreamType { stream, kind, .. } => {
+            ("http3_stream_type", Some(*stream), None, format!("{kind:?}"))
+        }
+        HttpEvent::PrioritySet { stream, new, .. } => {
+            ("http3_priority", Some(*stream), None, format!("{new:?}"))
+        }
+        HttpEvent::DatagramCreated { stream, len } => {
+            ("http3_datagram_created", Some(*stream), Some(*len), String::new())
+        }
+        HttpEvent::DatagramParsed { stream, len } => {
+            ("http3_datagram_parsed", Some(*stream), Some(*len), String::new())
+        }
+        HttpEvent::SettingsSet { is_local, .. } => {
+            ("http3_settings", None, None, if *is_local { "local" } else { "remote" }.to_owned())
+        }
+        HttpEvent::SettingsRestored(_) => ("http3_settings", None, None, "restored".to_owned()),
+        HttpEvent::Missing(count) => ("http3_missing", None, None, count.to_string()),
+    }
 }
 
 fn row(event: &LogEvent) -> Row {
@@ -173,8 +228,6 @@ fn of_connection(event: &LogEvent) -> Row {
 
 #[cfg(test)]
 mod tests {
-    use fulmar_base::Instant;
-
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! qlog files (draft-ietf-quic-qlog-main-schema-14, draft-ietf-quic-qlog-quic-events-13).
+//! qlog files (draft-ietf-quic-qlog-main-schema-14, draft-ietf-quic-qlog-quic-events-13, draft-ietf-quic-qlog-h3-events-13).
 //!
 //! Owns the way from the entries of a connection's log to a qlog file and to CSV, and the way from a qlog file of any
 //! stack to a course in time that `fulmar-plot` draws. It must not know where entries are kept and when they are
@@ -18,6 +18,6 @@ mod reader;
 mod writer;
 
 pub use calendar::rfc3339;
-pub use csv::csv;
+pub use csv::{csv, csv_http3};
 pub use reader::{QlogError, Trace, page, read};
 pub use writer::{Flavor, Header, Writer};

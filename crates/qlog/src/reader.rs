@@ -8,6 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 mod event;
+mod requests;
 mod time;
 mod torn;
 
@@ -61,7 +62,8 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Trace>, QlogError> {
         Ok(file) => contained(&file),
         Err(_) => sequence(bytes).or_else(|error| salvaged(bytes).ok_or(error))?,
     };
-    let known: Vec<Trace> = traces.into_iter().filter(|trace| !trace.lane.timeline.is_empty()).collect();
+    let is_known = |trace: &Trace| !trace.lane.timeline.is_empty() || !trace.lane.requests.is_empty();
+    let known: Vec<Trace> = traces.into_iter().filter(is_known).collect();
     if known.is_empty() { Err(QlogError::NoTrace) } else { Ok(known) }
 }
 

@@ -8,18 +8,21 @@
 //! | `frames` | the frames of a packet |
 //! | `connection` | the life of the connection: beginning, versions, parameters, keys, addresses, end |
 //! | `recovery` | losses, timers, figures |
+//! | `http3` | HTTP/3: settings, streams, frames with their fields, priorities, datagrams |
 //! | `names` | the words of the drafts |
 
 use std::fmt::Write as _;
 use std::io;
 
 use fulmar_base::Instant;
+use fulmar_h3_proto::log::LogEvent as HttpEvent;
 use fulmar_proto::log::{BarePacket, LogEntry, LogEvent};
 use fulmar_proto::{Ecn, Side, SpaceId};
 use serde_json::{Value, json};
 
 mod connection;
 mod frames;
+mod http3;
 mod names;
 mod recovery;
 
@@ -123,6 +126,26 @@ impl<W: io::Write> Writer<W> {
         result
     }
 
+    /// Writes entries of the log, and what HTTP/3 has noted meanwhile, in the order of their times. Both are in order themselves.
+    ///
+    /// # Errors
+    /// The file takes no more.
+    pub fn write_with_http3(
+        &mut self,
+        entries: &[LogEntry],
+        http3: &[(Instant, &HttpEvent)],
+    ) -> io::Result<()> {
+        let mut http3 = http3.iter().peekable();
+        for entry in entries {
+            while let Some((at, event)) = http3.next_if(|(at, _)| *at < entry.at) {
+                self.take_http3(*at, event);
+            }
+            self.take(entry);
+        }
+        http3.for_each(|(at, event)| self.take_http3(*at, event));
+        self.write(&[])
+    }
+
     /// Tells that so many entries are missing here, since they came faster than they could be written.
     ///
     /// # Errors
@@ -167,15 +190,24 @@ impl<W: io::Write> Writer<W> {
                 self.packet(at, names, &Packet { space, number, size, early, old_keys, ecn }, more);
             }
             LogEvent::BareReceived { packet, size } => self.bare(at, packet, size),
-            // What an acknowledgement brings about is noted before its packet is complete, and told after it.
-            ref event if self.frames.is_empty() => self.other(at, event),
-            ref event => {
-                let text = std::mem::take(&mut self.text);
-                self.other(at, event);
-                let own = std::mem::replace(&mut self.text, text);
-                self.waiting.push_str(&own);
-            }
+            // What an acknowledgement brings about is noted before its packet is complete.
+            ref event => self.between_packets(|writer| writer.other(at, event)),
         }
+    }
+
+    fn take_http3(&mut self, at: Instant, event: &HttpEvent) {
+        self.between_packets(|writer| writer.of_http3(at, event));
+    }
+
+    /// Writes something that is no part of a packet: behind the one that is not complete yet, if there is one.
+    fn between_packets(&mut self, write: impl FnOnce(&mut Self)) {
+        if self.frames.is_empty() {
+            return write(self);
+        }
+        let text = std::mem::take(&mut self.text);
+        write(self);
+        let own = std::mem::replace(&mut self.text, text);
+        self.waiting.push_str(&own);
     }
 
     fn packet(&mut self, at: Instant, names: (&str, &str), packet: &Packet, more: &str) {
@@ -264,7 +296,10 @@ fn trace(header: &Header<'_>) -> Value {
             "time_format": "relative_to_epoch",
             "reference_time": reference_time,
         },
-        "event_schemas": ["urn:ietf:params:qlog:events:quic-13"],
+        "event_schemas": [
+            "urn:ietf:params:qlog:events:quic-13",
+            "urn:ietf:params:qlog:events:http3-13",
+        ],
     })
 }
 

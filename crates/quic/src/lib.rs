@@ -97,7 +97,7 @@ pub use error::{
     AcceptError, ClosedStream, ConnectError, ConnectOverError, ReadError, ReadExactError, ReadToEndError,
     SendDatagramError, StoppedError, WriteError,
 };
-pub use log::{LogBatch, LogDelivery, LogSink};
+pub use log::{ApplicationEntry, ApplicationEvent, LogBatch, LogDelivery, LogSink};
 pub use shared::Totals;
 pub use stream::{Chunk, RecvStream, SendStream};
 

@@ -171,11 +171,12 @@ const H3_PROTO: ModuleLayers = ModuleLayers {
         ("limits", &["config", "error"]),
         ("settings", &["error", "frame", "varint"]),
         ("event", &["message", "priority", "settings"]),
+        ("log", &["frame", "origin", "priority", "settings", "varint"]),
         (
             "connection",
             &[
-                "config", "datagram", "error", "event", "frame", "limits", "message", "origin", "priority",
-                "settings", "varint",
+                "config", "datagram", "error", "event", "frame", "limits", "log", "message", "origin",
+                "priority", "settings", "varint",
             ],
         ),
     ],
@@ -191,7 +192,7 @@ const QUIC: ModuleLayers = ModuleLayers {
         ("tls", &[]),
         ("shared", &["clock", "log", "sync"]),
         ("stream", &["error", "shared"]),
-        ("connection", &["clock", "error", "shared", "stream"]),
+        ("connection", &["clock", "error", "log", "shared", "stream"]),
         ("worker", &["clock", "log", "shared", "sync"]),
         ("endpoint", &["clock", "connection", "error", "log", "shared", "sync", "tls", "worker"]),
     ],

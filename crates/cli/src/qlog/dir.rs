@@ -9,8 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fulmar::{ConnectionError, LogBatch, LogDelivery, LogEntry, LogSink};
-use fulmar_qlog::{Flavor, Header, Writer, csv, rfc3339};
+use fulmar::{ApplicationEntry, ConnectionError, Instant, LogBatch, LogDelivery, LogEntry, LogSink};
+use fulmar_h3::HttpEvent;
+use fulmar_h3::log::LogEvent as Http3;
+use fulmar_qlog::{Flavor, Header, Writer, csv, csv_http3, rfc3339};
 use tracing::warn;
 
 use crate::failure::Failure;
@@ -78,7 +80,7 @@ impl LogSink for QlogDir {
         }
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let Queue { sender: Some(sender), missing, missing_in_all, .. } = &mut *queue else { return };
-        let (connection, count) = (batch.connection, batch.entries.len() as u64);
+        let (connection, count) = (batch.connection, (batch.entries.len() + batch.application.len()) as u64);
         // A ring that keeps the latest only is not missing what came before.
         let overwritten = if self.only_bad { 0 } else { batch.overwritten };
         let before = missing.remove(&connection).unwrap_or(0) + overwritten;
@@ -127,7 +129,10 @@ impl Files {
     }
 
     fn take(&mut self, batch: LogBatch, missing: u64) -> io::Result<()> {
-        let LogBatch { connection, side, original_cid, entries, is_last, .. } = batch;
+        let LogBatch { connection, side, original_cid, entries, application, is_last, .. } = batch;
+        let http3: Vec<(Instant, &Http3)> = application.iter().filter_map(of_http3).collect();
+        let start = [entries.first().map(|first| first.at), http3.first().map(|(at, _)| *at)];
+        let start = start.into_iter().flatten().min().unwrap_or(Instant::ZERO);
         let group_id: String = original_cid.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         let end = if side.is_client() { "client" } else { "server" };
         let path = |extension| self.dir.join(format!("{group_id}_{end}.{extension}"));
@@ -136,7 +141,6 @@ impl Files {
                 return Ok(());
             }
             let title = format!("fulmar {end}");
-            let start = entries.first().map_or(fulmar::Instant::ZERO, |first| first.at);
             let wall_clock_time = wall_clock(&entries);
             let header = Header {
                 side,
@@ -150,13 +154,13 @@ impl Files {
             self.open.insert(connection, Writer::new(file, &header)?);
         }
         if self.only_bad {
-            write_csv(&path("csv"), &entries)?;
+            write_csv(&path("csv"), &entries, &http3)?;
         }
         let Some(writer) = self.open.get_mut(&connection) else { return Ok(()) };
         if missing > 0 {
-            writer.note_missing(entries.first().map_or(fulmar::Instant::ZERO, |first| first.at), missing)?;
+            writer.note_missing(start, missing)?;
         }
-        writer.write(&entries)?;
+        writer.write_with_http3(&entries, &http3)?;
         if is_last && let Some(writer) = self.open.remove(&connection) {
             writer.finish()?;
         }
@@ -175,9 +179,15 @@ fn wall_clock(entries: &[LogEntry]) -> String {
     now.map_or_else(|_| String::new(), |now| rfc3339(now.saturating_sub(span)))
 }
 
-fn write_csv(path: &Path, entries: &[LogEntry]) -> io::Result<()> {
+fn write_csv(path: &Path, entries: &[LogEntry], http3: &[(Instant, &Http3)]) -> io::Result<()> {
     let mut file = File::create(path)?;
-    file.write_all(csv(entries).as_bytes())
+    file.write_all(csv(entries).as_bytes())?;
+    file.write_all(csv_http3(http3).as_bytes())
+}
+
+/// What HTTP/3 has noted.
+fn of_http3(entry: &ApplicationEntry) -> Option<(Instant, &Http3)> {
+    Some((entry.at, &entry.event::<HttpEvent>()?.0))
 }
 
 #[cfg(test)]

@@ -107,6 +107,66 @@ fn both_ends_write_qlog_that_is_drawn() {
 }
 
 #[test]
+fn requests_of_http3_are_in_the_qlog_files_and_are_drawn() {
+    let (www, out, logs) = (TestDir::new("h3log-www"), TestDir::new("h3log-out"), TestDir::new("h3log-logs"));
+    fs::write(www.path().join("f"), content(50_000, 1)).expect("a file");
+    let dir = logs.path().to_str().expect("a path");
+    for names in ["draft", "qvis"] {
+        let server = Server::serve(www.path(), &["--qlog", dir, "--qlog-names", names]);
+        let mut command =
+            fulmar(&["get", "--http3-only", "--insecure", "--qlog", dir, "--qlog-names", names]);
+        command.args([
+            "-H",
+            "authorization: Basic c2VjcmV0",
+            "-o",
+            out.path().join("f").to_str().expect("a path"),
+        ]);
+        command.arg(server.url("/f?x"));
+        finish(command).succeeded();
+        assert_eq!(server.interrupt(), Some(0));
+        let files = logs.names();
+        assert_eq!(files.len(), 2, "{files:?}");
+        let prefix = if names == "draft" { "http3" } else { "http" };
+        for (file, [asked, answered]) in files.iter().zip([["created", "parsed"], ["parsed", "created"]]) {
+            let text = fs::read_to_string(logs.path().join(file)).expect("a file");
+            let has = |event: &str, words: &str| {
+                let name = format!("\"name\":\"{prefix}:{event}\"");
+                text.lines().any(|line| line.contains(&name) && line.contains(words))
+            };
+            assert!(
+                has(&format!("frame_{asked}"), "{\"name\":\":path\",\"value\":\"/f?x\"}"),
+                "{file}: {text}"
+            );
+            assert!(
+                has(&format!("frame_{answered}"), "{\"name\":\":status\",\"value\":\"200\"}"),
+                "{file}: {text}"
+            );
+            assert!(has(&format!("frame_{answered}"), "\"frame_type\":\"data\""), "{file}: {text}");
+            assert!(has("parameters_set", "\"initiator\":\"local\""), "{file}: {text}");
+            assert!(has("parameters_set", "\"initiator\":\"remote\""), "{file}: {text}");
+            assert!(has("stream_type_set", "\"stream_type\":\"control\""), "{file}: {text}");
+            assert!(text.contains("packet_sent") && text.contains("authorization"), "{file}: {text}");
+            assert!(!text.contains("c2VjcmV0"), "{file} tells a secret");
+            let times = text.lines().skip(1).map(|line| {
+                let time = line.split("\"time\":").nth(1).and_then(|rest| rest.split(',').next());
+                time.and_then(|time| time.parse::<f64>().ok()).expect("a time")
+            });
+            assert!(times.is_sorted(), "{file}");
+        }
+        let page = out.path().join("out.html");
+        let mut command = fulmar(&["qlog", "view", "-o", page.to_str().expect("a path")]);
+        command.args(files.iter().map(|name| logs.path().join(name)));
+        finish(command).succeeded();
+        let html = fs::read_to_string(page).expect("a page");
+        is_whole(&html);
+        let rows = html.matches("\"method\":\"GET\",\"path\":\"/f?x\",\"status\":\"200\"").count();
+        assert_eq!(rows, 2, "one of each end");
+        assert!(html.contains("\"sent\":0,\"received\":50000"), "the body of the response");
+        files.iter().for_each(|name| fs::remove_file(logs.path().join(name)).expect("a file"));
+    }
+}
+
+#[test]
 fn a_file_that_is_no_qlog_is_refused() {
     let dir = TestDir::new("qlog-none");
     let file = dir.path().join("x.qlog");

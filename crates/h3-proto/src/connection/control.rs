@@ -6,6 +6,7 @@ use super::{Connection, EARLY_PRIORITIES_MAX, Role, breach, is_of_request, qpack
 use crate::error::{Error, ErrorCode};
 use crate::event::{Event, Received};
 use crate::frame::{self, HeaderReader};
+use crate::log::{LogEvent, LogFrame};
 use crate::origin;
 use crate::priority::Priority;
 use crate::settings::Settings;
@@ -35,14 +36,19 @@ struct Inside {
 }
 
 impl Connection {
-    pub(super) fn receive_on_control(&mut self, bytes: &mut Bytes, is_last: bool) -> Result<Received, Error> {
+    pub(super) fn receive_on_control(
+        &mut self,
+        stream: u64,
+        bytes: &mut Bytes,
+        is_last: bool,
+    ) -> Result<Received, Error> {
         loop {
             let control = &mut self.peer.control;
             let inside = match &mut control.inside {
                 Some(inside) => inside,
                 None => match control.header.read(bytes) {
                     Some((ty, len)) => {
-                        self.begin_control_frame(ty, len)?;
+                        self.begin_control_frame(stream, ty, len)?;
                         continue;
                     }
                     None if is_last => return Err(closed()),
@@ -61,13 +67,18 @@ impl Connection {
             }
             control.inside = None;
             let payload = std::mem::take(&mut control.payload);
+            if !is_skipped {
+                self.shared
+                    .log
+                    .note(|| LogEvent::FrameParsed { stream, frame: LogFrame::control(ty, &payload) });
+            }
             if !is_skipped && let Some(event) = self.control_frame(ty, &payload)? {
                 return Ok(Received::Event(event));
             }
         }
     }
 
-    fn begin_control_frame(&mut self, ty: u64, len: u64) -> Result<(), Error> {
+    fn begin_control_frame(&mut self, stream: u64, ty: u64, len: u64) -> Result<(), Error> {
         let control = &mut self.peer.control;
         match (control.has_settings, ty) {
             (false, frame::SETTINGS) => control.has_settings = true,
@@ -101,6 +112,9 @@ impl Connection {
             return Err(breach(ErrorCode::ExcessiveLoad, "a control frame that is too long"));
         }
         control.inside = Some(Inside { ty, left: len, is_skipped: !is_known });
+        if !is_known {
+            self.shared.log.note(|| LogEvent::FrameParsed { stream, frame: LogFrame::other(ty, len) });
+        }
         Ok(())
     }
 
@@ -130,6 +144,9 @@ impl Connection {
         }
         self.encoder.on_settings(qpack_settings(&settings))?;
         self.peer.settings = Some(settings.clone());
+        self.shared
+            .log
+            .note(|| LogEvent::SettingsSet { is_local: false, settings: Box::new(settings.clone()) });
         Ok(Event::Settings(Box::new(settings)))
     }
 
@@ -180,6 +197,7 @@ impl Connection {
             }
             return Ok(None);
         }
+        self.shared.log.note(|| LogEvent::PrioritySet { stream, new: priority, is_received: true });
         let is_sent = self.requests.get(&stream).is_some_and(|request| !request.send.is_over());
         Ok(is_sent.then_some(Event::PriorityUpdate { stream, priority }))
     }

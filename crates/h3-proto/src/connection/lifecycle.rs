@@ -7,6 +7,7 @@ use super::sending::SendSide;
 use super::{Connection, Request, Role, breach, is_bidirectional, is_of_client};
 use crate::error::{Error, ErrorCode, SendError};
 use crate::frame;
+use crate::log::{LogEvent, StreamKind};
 use crate::varint;
 
 impl Connection {
@@ -40,6 +41,7 @@ impl Connection {
             is_counted: false,
         };
         self.requests.insert(stream, request);
+        self.shared.log.note(|| LogEvent::StreamType { stream, is_local: false, kind: StreamKind::Request });
         Ok(())
     }
 
@@ -166,6 +168,6 @@ impl Connection {
         }
         let mut payload = Vec::new();
         varint::write(id, &mut payload);
-        self.output.control(frame::GOAWAY, &payload)
+        self.send_control(frame::GOAWAY, &payload)
     }
 }

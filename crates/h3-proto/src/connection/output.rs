@@ -65,12 +65,17 @@ impl Output {
     }
 
     /// Puts a frame on the control stream.
-    pub(super) fn control(&mut self, ty: u64, payload: &[u8]) -> Result<(), SendError> {
+    fn control(&mut self, ty: u64, payload: &[u8]) -> Result<(), SendError> {
         if self.control.len() + payload.len() > CONTROL_WAITING_MAX {
             return Err(SendError::QueueFull);
         }
         frame::write(ty, payload, &mut self.control);
         Ok(())
+    }
+
+    /// What was put on the control stream and not taken yet.
+    pub(super) fn waiting_for_control(&self) -> &[u8] {
+        &self.control
     }
 
     /// How much the encoder may write.
@@ -102,6 +107,18 @@ fn settings(role: Role, config: &Config) -> Settings {
 }
 
 impl Connection {
+    /// The settings of this end.
+    pub(super) fn settings(&self) -> Settings {
+        settings(self.role, &self.config)
+    }
+
+    /// Puts a frame on the control stream.
+    pub(super) fn send_control(&mut self, ty: u64, payload: &[u8]) -> Result<(), SendError> {
+        self.output.control(ty, payload)?;
+        self.shared.log.control_created(ty, payload);
+        Ok(())
+    }
+
     /// Whether there is something to write to one of the streams.
     #[must_use]
     pub fn has_output(&self, stream: Critical) -> bool {

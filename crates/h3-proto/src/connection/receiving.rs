@@ -5,7 +5,7 @@ mod body;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fulmar_qpack::{Decoded, Decoder, Excess, Field};
+use fulmar_qpack::{Decoded, Decoder, Excess, Field, FieldRef};
 
 use self::body::Body;
 use super::{Role, breach, is_of_request};
@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorCode};
 use crate::event::{Event, Received, RequestHead};
 use crate::frame::{self, HeaderReader};
 use crate::limits::Useless;
+use crate::log::{Log, LogEvent, LogFrame};
 use crate::message;
 use crate::priority::Priority;
 
@@ -26,6 +27,7 @@ pub(super) struct Shared {
     pub(super) useless: Useless,
     /// What the parts of HEADERS frames take on all streams.
     pub(super) partial_bytes: usize,
+    pub(super) log: Log,
 }
 
 /// The receiving side of the stream of a request.
@@ -173,6 +175,7 @@ impl RecvSide {
     /// A frame begins.
     fn begin(&mut self, stream: u64, shared: &mut Shared, ty: u64, len: u64) -> Result<Option<Event>, Error> {
         let is_first = std::mem::replace(&mut self.is_fresh, false);
+        shared.log_header(stream, ty, len, is_first);
         match ty {
             frame::DATA => self.begin_data(stream, shared, len)?,
             frame::HEADERS => return self.begin_section(stream, shared, len),
@@ -254,6 +257,7 @@ impl RecvSide {
             Decoded::Refused(excess) => self.refused(stream, shared, excess),
             Decoded::Fields(fields) => {
                 self.state = State::Header;
+                shared.log_fields(stream, &fields);
                 let event = self.message(shared, fields)?;
                 Ok(Received::Event(event.map_err(|reason| malformed(stream, reason))?))
             }
@@ -336,6 +340,27 @@ impl RecvSide {
         self.body.end().map_err(|reason| malformed(stream, reason))?;
         self.end(shared);
         Ok(Received::Event(Event::Finished))
+    }
+}
+
+impl Shared {
+    /// Notes a frame of which there is no more to note than its header.
+    fn log_header(&mut self, stream: u64, ty: u64, len: u64, is_first: bool) {
+        let is_session = || is_first && self.config.session_streams.bidirectional.contains(&ty);
+        if !self.log.is_on() || ty == frame::HEADERS || is_session() {
+            return;
+        }
+        self.log.note(|| {
+            let frame = if ty == frame::DATA { LogFrame::Data { len } } else { LogFrame::other(ty, len) };
+            LogEvent::FrameParsed { stream, frame }
+        });
+    }
+
+    fn log_fields(&mut self, stream: u64, fields: &[Field]) {
+        self.log.note(|| {
+            let frame = LogFrame::headers(None, fields.iter().map(FieldRef::from));
+            LogEvent::FrameParsed { stream, frame }
+        });
     }
 }
 

@@ -8,6 +8,7 @@ use super::receiving::RecvSide;
 use super::{Connection, Request, Role, is_of_request};
 use crate::error::SendError;
 use crate::frame;
+use crate::log::{LogEvent, LogFrame, StreamKind};
 use crate::message::{self, Fields, Protocol};
 use crate::priority::Priority;
 use crate::varint;
@@ -88,6 +89,8 @@ impl Connection {
         }
         let fields = message::request_fields(parts).map_err(SendError::Malformed)?;
         let left = message::content_length(&parts.headers).map_err(SendError::Malformed)?;
+        let kind = StreamKind::Request;
+        self.shared.log.note(|| LogEvent::StreamType { stream, is_local: true, kind });
         let headers = self.encode(stream, fields)?;
         let left = if parts.method == Method::CONNECT { None } else { left };
         let send = SendSide { phase: Phase::Body, left };
@@ -136,6 +139,7 @@ impl Connection {
         if let Some(left) = &mut request.send.left {
             *left = left.checked_sub(len).ok_or(SendError::ContentLength)?;
         }
+        self.shared.log.note(|| LogEvent::FrameCreated { stream, frame: LogFrame::Data { len } });
         Ok(DataHeader::new(len))
     }
 
@@ -199,7 +203,9 @@ impl Connection {
         let mut payload = Vec::new();
         varint::write(stream, &mut payload);
         payload.extend_from_slice(priority.encode().as_bytes());
-        self.output.control(frame::PRIORITY_UPDATE, &payload)
+        self.send_control(frame::PRIORITY_UPDATE, &payload)?;
+        self.shared.log.note(|| LogEvent::PrioritySet { stream, new: priority, is_received: false });
+        Ok(())
     }
 
     /// What a stream that this end opens for a session begins with: the kind of the stream, and the session's request.
@@ -235,6 +241,10 @@ impl Connection {
         self.encoder.encode(stream, fields.iter().copied(), &mut out, &mut self.output.encoder);
         self.output.took_encoder_room(self.output.encoder.len() - waiting);
         let len = out.len() - 3;
+        self.shared.log.note(|| {
+            let frame = LogFrame::headers(Some(len as u64), fields.iter().copied());
+            LogEvent::FrameCreated { stream, frame }
+        });
         if let Ok(short) = u16::try_from(len)
             && short < 0x4000
         {

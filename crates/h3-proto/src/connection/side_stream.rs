@@ -6,6 +6,7 @@ use super::{Connection, Role, breach, is_bidirectional, is_of_request};
 use crate::error::{Error, ErrorCode};
 use crate::event::{Event, Received};
 use crate::frame::{HeaderReader, stream_type};
+use crate::log::{LogEvent, StreamKind};
 use crate::varint;
 
 /// What a stream is for.
@@ -46,7 +47,7 @@ impl Connection {
             match self.side_streams.get_mut(&stream) {
                 None => return Ok(Received::Done),
                 Some(SideStream::Claimed) => return Ok(Received::Claimed),
-                Some(SideStream::Control) => return self.receive_on_control(bytes, is_last),
+                Some(SideStream::Control) => return self.receive_on_control(stream, bytes, is_last),
                 Some(SideStream::Encoder) => {
                     self.shared.decoder.on_encoder_stream(&std::mem::take(bytes))?;
                     return end_of_qpack_stream(is_last);
@@ -80,6 +81,7 @@ impl Connection {
 
     /// The type of a unidirectional stream is known.
     fn begin_side_stream(&mut self, stream: u64, ty: u64) -> Result<(), Error> {
+        self.shared.log.note(|| LogEvent::StreamType { stream, is_local: false, kind: StreamKind::of(ty) });
         let (is_there, kind) = match ty {
             stream_type::CONTROL => (&mut self.peer.has_control, SideStream::Control),
             stream_type::ENCODER => (&mut self.peer.has_encoder, SideStream::Encoder),

@@ -1,7 +1,7 @@
 //! How a client is set up.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use fulmar::{CipherSuite, ClientConfig, Endpoint, Local, SessionStore, TransportConfig, restrict_suites};
@@ -9,6 +9,7 @@ use fulmar_h3_proto::Config;
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 
+use super::dns::HttpsRecords;
 use super::origin::Transports;
 use super::quic::Quic;
 use super::tcp::Tcp;
@@ -28,6 +29,8 @@ pub struct ClientBuilder {
     http3: Config,
     is_http3_only: bool,
     has_no_early_data: bool,
+    has_no_https_records: bool,
+    name_servers: Vec<SocketAddr>,
 }
 
 impl ClientBuilder {
@@ -99,6 +102,21 @@ impl ClientBuilder {
         self
     }
 
+    /// Whether DNS is asked for HTTPS records (RFC 9460) of servers beside their addresses. They say whether a server speaks HTTP/3,
+    /// and by which port and name. Default: true.
+    #[must_use]
+    pub fn https_records(mut self, https_records: bool) -> Self {
+        self.has_no_https_records = !https_records;
+        self
+    }
+
+    /// Asks these name servers for HTTPS records instead of the system's. Addresses are the system's to find.
+    #[must_use]
+    pub fn name_servers(mut self, name_servers: Vec<SocketAddr>) -> Self {
+        self.name_servers = name_servers;
+        self
+    }
+
     /// The client, with a socket of its own if no endpoint was given.
     ///
     /// # Errors
@@ -130,6 +148,7 @@ impl ClientBuilder {
         let transports = Transports {
             quic: Quic { endpoint, config: Some(quic), locals, http3: Arc::new(self.http3) },
             tcp: (!self.is_http3_only).then(|| Tcp::new(tls)),
+            records: if self.has_no_https_records { None } else { HttpsRecords::new(&self.name_servers) },
             may_be_early: !self.has_no_early_data,
         };
         Ok(Client { transports: Arc::new(transports), origins: Arc::new(Mutex::new(BTreeMap::new())) })

@@ -12,9 +12,11 @@ use tokio::task::JoinHandle;
 
 use super::alt_svc::{AltSvc, Alternative, Known};
 use super::connection::ClientConnection;
+use super::dns::{HttpsRecords, find};
 use super::happy_eyeballs::resolve;
 use super::info::ConnectionInfo;
 use super::quic::Quic;
+use super::service::Found;
 use super::tcp::{Pool, Tcp, TcpConnection};
 use crate::error::Error;
 use crate::shared::now;
@@ -72,6 +74,8 @@ pub(super) struct Transports {
     pub(super) quic: Quic,
     /// Nothing, if HTTP/3 is all that is wanted.
     pub(super) tcp: Option<Tcp>,
+    /// Nothing, if DNS is asked for addresses alone.
+    pub(super) records: Option<HttpsRecords>,
     pub(super) may_be_early: bool,
 }
 
@@ -120,7 +124,7 @@ impl Origin {
         is_safe: bool,
     ) -> Result<Route, Error> {
         let begun = now();
-        let addresses = resolve(&self.host, self.port).await?;
+        let found = find(transports.records.as_ref(), &self.host, self.port).await?;
         let resolved = now();
         let made = |remote| ConnectionInfo {
             remote,
@@ -131,13 +135,13 @@ impl Origin {
         };
         if is_safe
             && transports.may_be_early
-            && let Some(http3) = self.early(state.last.clone(), transports, &addresses)
+            && let Some(http3) = self.early(state.last.clone(), transports, &found.quic)
         {
             state.http3 = Some(http3.clone());
             let info = ConnectionInfo { is_early: true, ..made(http3.quic().remote_address()) };
             return Ok(Route::Http3(http3, info));
         }
-        let winner = self.race(state, transports, addresses).await?;
+        let winner = self.race(state, transports, found).await?;
         Ok(match winner {
             Winner::Quic(http3) => {
                 state.on_http3(http3.clone());
@@ -160,15 +164,18 @@ impl Origin {
         self: &Arc<Self>,
         state: &mut State,
         transports: &Transports,
-        addresses: Vec<SocketAddr>,
+        found: Found,
     ) -> Result<Winner, Error> {
         let Some(tcp) = &transports.tcp else {
-            return connect_quic(self, transports, &addresses).await.map(Winner::Quic);
+            // It is asked for nothing else, so it is tried whatever DNS says.
+            return connect_quic(self, transports, found.quic_at_last()).await.map(Winner::Quic);
         };
+        // Where DNS says that there is no HTTP/3, a field of a response may still say that there is.
+        let speaks_http3 = !found.quic.is_empty() || !self.alternatives().at(now()).is_empty();
         let mut quic_error = None;
         let mut quic = None;
-        if !state.is_broken() && !state.is_quic_tried {
-            let mut attempt = spawn_quic(self, transports, addresses.clone());
+        if speaks_http3 && !state.is_broken() && !state.is_quic_tried {
+            let mut attempt = spawn_quic(self, transports, found.quic.clone());
             match tokio::time::timeout(HEAD_START, &mut attempt.0).await {
                 Ok(Ok(Ok(http3))) => return Ok(Winner::Quic(http3)),
                 Ok(Ok(Err(error))) => {
@@ -179,7 +186,7 @@ impl Origin {
                 Err(_) => quic = Some(attempt),
             }
         }
-        let mut over_tcp = std::pin::pin!(tcp.connect(&self.host, &addresses));
+        let mut over_tcp = std::pin::pin!(tcp.connect(&self.host, &found.tcp));
         let tcp_error = loop {
             tokio::select! {
                 connected = wait(&mut quic), if quic.is_some() => {
@@ -211,7 +218,7 @@ impl Origin {
                 Err(error) => error,
             },
             // It was thought to be of no use.
-            (None, None) => match connect_quic(self, transports, &addresses).await {
+            (None, None) => match connect_quic(self, transports, found.quic_at_last()).await {
                 Ok(http3) => return Ok(Winner::Quic(http3)),
                 Err(error) => error,
             },
@@ -352,8 +359,8 @@ async fn connect_quic(
         }
     }
     if addresses.is_empty() {
-        let found = resolve(&origin.host, origin.port).await?;
-        return transports.quic.connect(&origin.host, &found).await;
+        let found = find(transports.records.as_ref(), &origin.host, origin.port).await?;
+        return transports.quic.connect(&origin.host, &found.quic).await;
     }
     transports.quic.connect(&origin.host, addresses).await
 }

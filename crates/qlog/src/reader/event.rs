@@ -4,6 +4,8 @@ use fulmar_base::Instant;
 use fulmar_plot::{Lane, SentFrameInfo, SpaceKey, Timeline};
 use serde_json::Value;
 
+use super::requests::Requests;
+
 /// The longest names of states that are kept.
 const NAME_MAX: usize = 60;
 
@@ -12,6 +14,7 @@ const NAME_MAX: usize = 60;
 pub(super) struct Events {
     name: String,
     timeline: Timeline,
+    requests: Requests,
     sent: u64,
     received: u64,
     lost: u64,
@@ -32,6 +35,7 @@ impl Events {
         Self {
             name: shortened(&name),
             timeline: Timeline::default(),
+            requests: Requests::default(),
             sent: 0,
             received: 0,
             lost: 0,
@@ -83,6 +87,9 @@ impl Events {
                 self.timeline.space_discarded((space, 0));
                 Some(())
             }
+            // Of HTTP/3; those of other protocols have no streams.
+            "frame_created" => self.requests.frame(at, true, data),
+            "frame_parsed" => self.requests.frame(at, false, data),
             _ => self.agreement(name, data),
         }
     }
@@ -216,7 +223,11 @@ impl Events {
         for (name, value) in [("version", self.version), ("protocol", self.alpn), ("end", self.end)] {
             facts.extend(value.map(|value| (name.to_owned(), value)));
         }
-        (Lane { name: self.name, timeline: self.timeline, ..Lane::default() }, facts)
+        let requests = self.requests.finish();
+        if !requests.is_empty() {
+            facts.push(("requests".to_owned(), requests.len().to_string()));
+        }
+        (Lane { name: self.name, timeline: self.timeline, requests, ..Lane::default() }, facts)
     }
 }
 
@@ -266,18 +277,18 @@ fn stream(frame: &Value) -> Option<SentFrameInfo> {
     Some(SentFrameInfo::Stream { id, offset, len: length(frame)? })
 }
 
-fn length(frame: &Value) -> Option<u64> {
+pub(super) fn length(frame: &Value) -> Option<u64> {
     let places = ["/length", "/raw/payload_length", "/raw/length"];
     places.iter().find_map(|place| frame.pointer(place).and_then(number))
 }
 
 /// A number that is not negative, also one that is written as text, as some stacks do.
-fn number(value: &Value) -> Option<u64> {
+pub(super) fn number(value: &Value) -> Option<u64> {
     let by_float =
         || value.as_f64().filter(|number| (0.0..1.8e19).contains(number)).map(|number| number as u64);
     value.as_u64().or_else(by_float).or_else(|| value.as_str()?.parse().ok())
 }
 
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     text.chars().take(NAME_MAX).collect()
 }

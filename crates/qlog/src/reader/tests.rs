@@ -33,6 +33,57 @@ fn one_json_text_of_qlog_0_3() {
 }
 
 #[test]
+fn requests_are_known_by_their_frames() {
+    let event = |at: u32, name: &str, stream: u32, frame: &str| {
+        format!(
+            "\u{1e}{{\"time\":{at},\"name\":\"{name}\",\"data\":{{\"stream_id\":{stream},\"frame\":{frame}}}}}\n"
+        )
+    };
+    let headers = |pairs: &[(&str, &str)]| {
+        let fields: Vec<String> = pairs
+            .iter()
+            .map(|(name, value)| format!("{{\"name\":\"{name}\",\"value\":\"{value}\"}}"))
+            .collect();
+        format!("{{\"frame_type\":\"headers\",\"headers\":[{}]}}", fields.join(","))
+    };
+    let data = |len: u32| format!("{{\"frame_type\":\"data\",\"raw\":{{\"payload_length\":{len}}}}}");
+    let text = [
+        "\u{1e}{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"trace\":{\"vantage_point\":{\"type\":\"server\"}}}\n".to_owned(),
+        event(0, "http3:frame_parsed", 2, "{\"frame_type\":\"settings\",\"settings\":[]}"),
+        event(10, "http3:frame_parsed", 4, &headers(&[(":method", "PUT"), (":path", "/up"), ("x", "y")])),
+        event(11, "http:frame_parsed", 0, &headers(&[(":method", "GET"), (":path", "/a b")])),
+        event(12, "http3:frame_parsed", 4, &data(700)),
+        event(20, "http3:frame_created", 4, &headers(&[(":status", "103")])),
+        event(30, "http3:frame_created", 4, &headers(&[(":status", "204")])),
+        event(31, "http3:frame_parsed", 4, &data(50)),
+        event(40, "http3:frame_created", 0, &headers(&[(":status", "200")])),
+        event(41, "http3:frame_created", 0, &data(5_000)),
+        event(60, "http3:frame_created", 0, &data(1)),
+        event(70, "quic:packet_sent", 0, "{}"),
+        // A body without a request.
+        event(80, "http3:frame_created", 8, &data(1)),
+    ];
+    let trace = &read(text.concat().as_bytes()).unwrap()[0];
+    assert_eq!((trace.events, trace.passed_over), (9, 3));
+    assert_eq!(fact(trace, "requests"), "2");
+    let at = fulmar_base::Instant::from_millis;
+    let put = &trace.lane.requests[0];
+    assert_eq!(
+        (put.stream, put.method.as_str(), put.path.as_str(), put.status.as_str()),
+        (4, "PUT", "/up", "204")
+    );
+    assert_eq!((put.start, put.answered, put.end), (at(10), Some(at(30)), at(31)));
+    assert_eq!((put.sent, put.received), (750, 0));
+    let get = &trace.lane.requests[1];
+    assert_eq!((get.start, get.answered, get.end, get.received), (at(11), Some(at(40)), at(60), 5_001));
+    let html = page("x", vec![("x".to_owned(), read(text.concat().as_bytes()).unwrap())]).html();
+    assert!(
+        html.contains("\"path\":\"/up\",\"status\":\"204\",\"start\":10000,\"answered\":30000"),
+        "{html}"
+    );
+}
+
+#[test]
 fn a_sequence_with_deltas_and_a_torn_end() {
     let text = "\u{1e}{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"trace\":{\"vantage_point\":{\"type\":\"client\"},\"common_fields\":{\"time_format\":\"relative_to_previous_event\"}}}\n\
         \u{1e}{\"time\":5,\"name\":\"quic:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"initial\",\"packet_number\":\"0\"},\"frames\":[{\"frame_type\":\"crypto\"}]}}\n\

@@ -1,5 +1,6 @@
 //! Every record of the files of many kinds of connections, against a schema in CDDL: what is written is what the drafts have.
 
+mod http3;
 mod transfers;
 mod validator;
 
@@ -12,6 +13,7 @@ use self::transfers::{Transfer, transfers};
 use self::validator::Schema;
 
 const QUIC: &str = include_str!("quic.cddl");
+const HTTP3: &str = include_str!("http3.cddl");
 const FULMAR: &str = include_str!("fulmar.cddl");
 
 /// Checks both files of a transfer, and returns how often each event occurs in each.

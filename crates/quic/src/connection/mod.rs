@@ -7,6 +7,7 @@ mod paths;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +15,8 @@ use fulmar_proto::congestion::SavedPath;
 use fulmar_proto::{ConnectionError, ConnectionStats, EarlyData, Side, TlsError, VarInt};
 use rustls::pki_types::CertificateDer;
 
+use crate::clock;
+use crate::log::ApplicationEvent;
 use crate::shared::{Awaited, ConnectionRef, Ticket};
 
 pub use crate::shared::DropCodes;
@@ -111,6 +114,26 @@ impl Connection {
     /// The figures of the connection.
     pub fn stats(&self) -> ConnectionStats {
         self.inner.lock().proto.stats()
+    }
+
+    /// Whether somebody takes what is noted by [`log`](Self::log): the endpoint has a [`LogSink`](crate::LogSink), and
+    /// `TransportConfig::log_entries` asks for a log. It stays as it is.
+    pub fn is_logged(&self) -> bool {
+        self.inner.lock().application_log.is_some()
+    }
+
+    /// Notes something of the protocol above QUIC beside what the connection notes itself, for the
+    /// [`LogSink`](crate::LogSink) of the endpoint. Does nothing where the connection is not
+    /// [logged](Self::is_logged), or its log has ended.
+    pub fn log(&self, event: impl ApplicationEvent) {
+        let mut state = self.inner.lock();
+        if state.application_log.is_none() || state.is_drained {
+            return;
+        }
+        let now = state.advance(clock::now());
+        if let Some(log) = &mut state.application_log {
+            log.add(now, Arc::new(event));
+        }
     }
 
     /// What this connection has learned of its path, for a later one to the same peer (RFC 9959): see

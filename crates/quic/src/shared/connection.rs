@@ -15,6 +15,7 @@ use super::life::Life;
 use super::paths::Paths;
 use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
 use crate::clock;
+use crate::log::ApplicationLog;
 use crate::sync::lock;
 
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
@@ -55,6 +56,8 @@ pub(crate) struct State {
     pub(crate) is_drained: bool,
     /// Of connections with several paths.
     pub(super) paths: Option<Box<Paths>>,
+    /// What the protocol above notes, if somebody takes it.
+    pub(crate) application_log: Option<Box<ApplicationLog>>,
     /// The worker's entry in its timers.
     pub(crate) timer: Option<Instant>,
     now: Instant,
@@ -115,6 +118,7 @@ impl Inner {
             is_remembered: false,
             is_drained: false,
             paths: None,
+            application_log: None,
             timer: None,
             now,
         };
@@ -127,6 +131,12 @@ impl Inner {
             changed: Changed::default(),
             life,
         }
+    }
+
+    /// Keeps what the protocol above notes, if the connection keeps a log at all.
+    pub(crate) fn start_application_log(&self) {
+        let mut state = self.lock();
+        state.application_log = state.proto.log().is_some().then(Box::default);
     }
 
     pub(crate) fn handle(&self) -> ConnectionHandle {

@@ -144,6 +144,9 @@ impl WorkerShared {
     ) -> Arc<Inner> {
         let id = self.common.next_id();
         let inner = Arc::new(Inner::new(self.ready.clone(), id, handle, connection, core.now()));
+        if self.common.logging.is_some() {
+            inner.start_application_log();
+        }
         core.insert(handle, inner.clone());
         inner
     }

@@ -227,8 +227,9 @@ impl Worker {
         let surplus =
             if has_ended { self.remembered.add(connection.handle(), connection.id()) } else { None };
         let batch = self.shared.common.logging.as_ref().and_then(|logging| {
-            let State { proto, error, is_drained, .. } = &mut *state;
-            logging.collect(proto, connection.id(), *is_drained, error.as_ref())
+            let State { proto, application_log, error, is_drained, .. } = &mut *state;
+            let application = application_log.as_deref_mut();
+            logging.collect(proto, application, connection.id(), *is_drained, error.as_ref())
         });
         if state.is_drained {
             connection.life.forgotten(&state.proto);
@@ -400,9 +401,11 @@ impl Drop for Worker {
             let is_new = !mem::replace(&mut state.is_drained, true);
             connection.terminate(&mut state, ConnectionError::LocallyClosed, &mut self.wakers);
             let logging = self.shared.common.logging.as_ref().filter(|_| is_new);
-            let State { proto, error, .. } = &mut *state;
-            let batch =
-                logging.and_then(|logging| logging.collect(proto, connection.id(), true, error.as_ref()));
+            let State { proto, application_log, error, .. } = &mut *state;
+            let application = application_log.as_deref_mut();
+            let batch = logging.and_then(|logging| {
+                logging.collect(proto, application, connection.id(), true, error.as_ref())
+            });
             drop(state);
             self.hand_over(batch);
         }

@@ -4,12 +4,13 @@ use super::*;
 use crate::test_dir::TestDir;
 
 fn batch(count: u16, is_last: bool, error: Option<ConnectionError>) -> LogBatch {
-    let entry = |mtu| LogEntry { at: fulmar::Instant::ZERO, event: LogEvent::Mtu(mtu) };
+    let entry = |mtu| LogEntry { at: Instant::ZERO, event: LogEvent::Mtu(mtu) };
     LogBatch {
         connection: 1,
         side: Side::Server,
         original_cid: ConnectionId::new(&[0xab; 8]).expect("eight bytes"),
         entries: (0..count).map(entry).collect(),
+        application: Vec::new(),
         overwritten: 0,
         is_last,
         error,
