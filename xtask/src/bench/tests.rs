@@ -57,7 +57,7 @@ fn a_word_chooses_all_cases_that_begin_with_it() {
 
 #[test]
 fn ratios_are_those_of_the_medians_and_say_whether_a_goal_is_met() {
-    let mut results = Results::new(false);
+    let mut results = Results::new(false, Vec::new());
     let row = results.begin(case("download"));
     for seconds in [1.0, 2.0, 9.0] {
         row.add(Stack::Fulmar, figures(1e9, seconds));
@@ -78,7 +78,7 @@ fn ratios_are_those_of_the_medians_and_say_whether_a_goal_is_met() {
 
 #[test]
 fn what_fails_is_told_and_what_is_not_supported_is_no_failure() {
-    let mut results = Results::new(true);
+    let mut results = Results::new(true, Vec::new());
     let row = results.begin(case("datagrams"));
     row.add(Stack::S2n, Outcome::Nothing("none".to_owned()));
     row.add(Stack::Quinn, Outcome::Failed("it hangs".to_owned()));
