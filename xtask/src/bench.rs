@@ -59,6 +59,9 @@ pub(crate) struct Options {
     /// The priority of the processes, from -20 (highest) to 19; needs root below 0.
     #[arg(long, default_value_t = -10, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     nice: i32,
+    /// Of `http3`: measure this program `fulmar`, such as one of an earlier version, instead of building it.
+    #[arg(long, value_name = "PROGRAM")]
+    fulmar: Option<PathBuf>,
     /// Where to write the tables; benches/RESULTS.md after a whole run, nowhere otherwise.
     #[arg(long)]
     output: Option<PathBuf>,
@@ -78,7 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if !pinned {
         eprintln!("without taskset and two cores, the processes run wherever the system puts them");
     }
-    let rig = Rig::prepare(&cases, Cores { pinned, nice: options.nice }, options.client)?;
+    let rig = Rig::prepare(&cases, Cores { pinned, nice: options.nice }, options)?;
     let results = measure(&rig, cases, options)?;
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report::json(&results))?);
@@ -86,8 +89,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("{}", report::tables(&results));
     }
     let whole = !options.quick && options.workloads.is_empty() && options.stacks.len() == STACKS.len();
-    let default =
-        (whole && options.client.is_none()).then(|| programs::repository().join("benches/RESULTS.md"));
+    let default = (whole && options.client.is_none() && options.fulmar.is_none())
+        .then(|| programs::repository().join("benches/RESULTS.md"));
     if let Some(path) = options.output.clone().or(default) {
         std::fs::write(&path, report::document(&results)?)?;
         eprintln!("written: {}", path.display());
@@ -103,19 +106,19 @@ struct Rig {
 }
 
 impl Rig {
-    fn prepare(cases: &[Case], cores: Cores, client: Option<Stack>) -> Result<Self> {
+    fn prepare(cases: &[Case], cores: Cores, options: &Options) -> Result<Self> {
         let is_http = |case: &Case| case.group == http3::GROUP;
         let (mut pair, mut http3) = (None, None);
         if !cases.iter().all(is_http) {
             let dir = programs::scratch_dir("bench")?;
             let programs = pair::Programs::build()?;
             let certificates = Certificates::create(&dir.join("certs"))?;
-            pair = Some(Pair { dir, programs, certificates, cores, client });
+            pair = Some(Pair { dir, programs, certificates, cores, client: options.client });
         }
         if cases.iter().any(is_http) {
             let dir = programs::scratch_dir("bench/http3")?;
             let certificates = Certificates::create(&dir.join("certs"))?;
-            http3 = Some(Http3::prepare(dir, cores, certificates, cases)?);
+            http3 = Some(Http3::prepare(dir, cores, certificates, cases, options.fulmar.clone())?);
         }
         Ok(Self { pair, http3 })
     }

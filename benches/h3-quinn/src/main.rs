@@ -87,13 +87,9 @@ async fn serve(incoming: Incoming, directory: Arc<Directory>) -> Result<()> {
     Ok(())
 }
 
-async fn answer(
-    resolver: RequestResolver<h3_quinn::Connection, Bytes>,
-    directory: &Directory,
-) -> Result<()> {
+async fn answer(resolver: RequestResolver<h3_quinn::Connection, Bytes>, directory: &Directory) -> Result<()> {
     let (request, mut stream) = resolver.resolve_request().await?;
-    let found =
-        if request.method() == Method::GET { directory.find(request.uri().path()) } else { None };
+    let found = if request.method() == Method::GET { directory.find(request.uri().path()) } else { None };
     let Some(mut found) = found else {
         let response = Response::builder().status(StatusCode::NOT_FOUND).body(())?;
         stream.send_response(response).await?;

@@ -59,19 +59,20 @@ pub(crate) struct Http3 {
 }
 
 impl Http3 {
-    /// Builds and looks for the programs, and makes the files of the cases.
+    /// Builds and looks for the programs, but for `fulmar` if it is given, and makes the files of the cases.
     pub(crate) fn prepare(
         dir: PathBuf,
         cores: Cores,
         certificates: Certificates,
         cases: &[Case],
+        fulmar: Option<PathBuf>,
     ) -> Result<Self> {
         let www = dir.join("www");
         fs::create_dir_all(&www)?;
         for body_bytes in cases.iter().filter_map(|case| case.body_bytes) {
             bodies::make(&www, body_bytes)?;
         }
-        let (servers, load_generator) = (Servers::build()?, tools::load_generator()?);
+        let (servers, load_generator) = (Servers::build(fulmar)?, tools::load_generator()?);
         Ok(Self { dir, www, cores, certificates, servers, load_generator })
     }
 

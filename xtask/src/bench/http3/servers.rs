@@ -30,9 +30,9 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Builds what is ours to build, and looks for the others.
-    pub(super) fn build() -> Result<Self> {
+    pub(super) fn build(fulmar: Option<PathBuf>) -> Result<Self> {
         Ok(Self {
-            fulmar: programs::build_fulmar()?,
+            fulmar: fulmar.map_or_else(programs::build_fulmar, Ok)?,
             quic_go: programs::build_go_bench()?.ok_or_else(|| "there is no Go on this machine".to_owned()),
             h3_quinn: programs::build_bench("fulmar-bench-h3-quinn", "bench-h3-quinn")?,
             nginx: tools::nginx()?,
