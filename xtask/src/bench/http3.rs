@@ -20,13 +20,14 @@ mod tools;
 mod usage;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::cores::Cores;
 use super::pair::Outcome;
-use super::plan::{Case, Stack};
+use super::plan::{Case, Stack, Unit};
 use super::results::Figures;
 use crate::Result;
 use crate::interop::certs::Certificates;
@@ -69,6 +70,7 @@ impl Http3 {
     ) -> Result<Self> {
         let www = dir.join("www");
         fs::create_dir_all(&www)?;
+        fs::create_dir_all(dir.join("downloads"))?;
         for body_bytes in cases.iter().filter_map(|case| case.body_bytes) {
             bodies::make(&www, body_bytes)?;
         }
@@ -90,14 +92,15 @@ impl Http3 {
         let site = Site { www: &self.www, identity: &self.certificates.short, dir: &self.dir };
         let server = match Server::start(&self.servers, stack, self.cores, &site)? {
             Ok(server) => server,
-            Err(why) => return Ok(Outcome::Nothing(why)),
+            Err(outcome) => return Ok(outcome),
         };
-        let url = format!("https://{}/{}", server.address, cases::file_name(body_bytes));
-        if let Err(why) = self.check(&url, body_bytes)? {
+        let name = cases::file_name(body_bytes);
+        let url = format!("https://{}/{name}", server.address);
+        if let Err(why) = self.check(&url, &name)? {
             return Ok(Outcome::Failed(why));
         }
         if client != BY_LOAD_GENERATOR {
-            return self.measured(&server, body_bytes, case, || self.download(&url, load));
+            return self.measured(&server, body_bytes, case, || self.download(&url, &name, load));
         }
         let program = match &self.load_generator {
             Ok(program) => program,
@@ -127,14 +130,22 @@ impl Http3 {
         case: &Case,
         run: impl FnOnce() -> Result<Result<Load, String>>,
     ) -> Result<Outcome> {
-        let (server_before, client_before) = (usage::of_tree(server.id())?, usage::of_ended_children()?);
+        let client_before = usage::of_ended_children()?;
+        let server_before = match usage::of_tree(server.id()) {
+            Ok(usage) => usage,
+            Err(error) => return Ok(Outcome::Failed(error.to_string())),
+        };
         let load = match run()? {
             Ok(load) => load,
             Err(why) => return Ok(Outcome::Failed(why)),
         };
-        let (server_after, client_after) = (usage::of_tree(server.id())?, usage::of_ended_children()?);
+        let client_after = usage::of_ended_children()?;
+        let server_after = match usage::of_tree(server.id()) {
+            Ok(usage) => usage,
+            Err(error) => return Ok(Outcome::Failed(error.to_string())),
+        };
         let amount = match case.unit {
-            super::plan::Unit::Bulk => load.requests * body_bytes,
+            Unit::Bulk => load.requests * body_bytes,
             _ => load.requests,
         };
         Ok(Outcome::Figures(Figures {
@@ -153,35 +164,40 @@ impl Http3 {
     }
 
     /// Fetches the file until the server answers, and compares it; the reason if that does not go well.
-    fn check(&self, url: &str, body_bytes: u64) -> Result<Result<(), String>> {
+    fn check(&self, url: &str, name: &str) -> Result<Result<(), String>> {
         let deadline = Instant::now() + START_PATIENCE;
         loop {
-            match self.download(url, &["--http3-only".to_owned()])? {
+            match self.download(url, name, &["--http3-only".to_owned()])? {
                 Ok(_) => break,
                 Err(why) if Instant::now() > deadline => return Ok(Err(why)),
                 Err(_) => sleep(START_PAUSE),
             }
         }
-        let original = self.www.join(cases::file_name(body_bytes));
-        if bodies::are_equal(&original, &self.downloaded())? {
+        if bodies::are_equal(&self.www.join(name), &self.downloads().join(name))? {
             return Ok(Ok(()));
         }
         Ok(Err("the body is not that of the file".to_owned()))
     }
 
-    /// One download by our own client to a file.
-    fn download(&self, url: &str, options: &[String]) -> Result<Result<Load, String>> {
+    /// One download by our own client to a file of this name.
+    fn download(&self, url: &str, name: &str, options: &[String]) -> Result<Result<Load, String>> {
         let mut command = self.cores.client(&self.servers.fulmar);
         command.args(["get", "--quiet", "--ca"]).arg(&self.certificates.authority);
-        command.args(options).arg("--out").arg(self.downloaded()).arg(url);
+        command.args(options).arg("--out").arg(self.downloads()).arg(url);
+        // What an earlier run has left is no proof of this one.
+        if let Err(error) = fs::remove_file(self.downloads().join(name))
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error.into());
+        }
         let start = Instant::now();
         let finished = self.run(Process::start(command, &self.dir, "get")?)?;
         let seconds = start.elapsed().as_secs_f64();
         Ok(finished.map(|_| Load { seconds, requests: 1, latency: None }))
     }
 
-    fn downloaded(&self) -> PathBuf {
-        self.dir.join("downloaded")
+    fn downloads(&self) -> PathBuf {
+        self.dir.join("downloads")
     }
 
     /// Waits for a client; the reason if it fails.

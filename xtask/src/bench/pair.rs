@@ -121,7 +121,7 @@ impl Outcome {
         figures.map_or_else(|| Self::Failed("it printed no figures".to_owned()), Self::Figures)
     }
 
-    pub(super) fn without_figures(complaint: &str) -> Self {
+    fn without_figures(complaint: &str) -> Self {
         match complaint.split_once(UNSUPPORTED) {
             Some((_, reason)) => Self::Nothing(reason.to_owned()),
             None => Self::Failed(complaint.to_owned()),

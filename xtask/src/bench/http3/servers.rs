@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::tools::{self, Found};
 use crate::bench::cores::Cores;
+use crate::bench::pair::Outcome;
 use crate::bench::plan::Stack;
 use crate::interop::certs::Identity;
 use crate::process::Process;
@@ -74,16 +75,16 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the server of a stack; the reason if there is none.
+    /// Starts the server of a stack; what the run comes to if there is none, or it does not start.
     pub(super) fn start(
         servers: &Servers,
         stack: Stack,
         cores: Cores,
         site: &Site<'_>,
-    ) -> Result<Result<Self, String>> {
+    ) -> Result<Result<Self, Outcome>> {
         let program = match servers.program(stack) {
             Ok(program) => program,
-            Err(why) => return Ok(Err(why.to_owned())),
+            Err(why) => return Ok(Err(Outcome::Nothing(why.to_owned()))),
         };
         let mut command = cores.server(program);
         let port = match stack {
@@ -109,7 +110,10 @@ impl Server {
         let mut process = Process::start(command, site.dir, &format!("{}-server", stack.name()))?;
         let address = match port {
             Some(port) => format!("127.0.0.1:{port}"),
-            None => process.listening(START_PATIENCE)?,
+            None => match process.listening(START_PATIENCE) {
+                Ok(address) => address,
+                Err(error) => return Ok(Err(Outcome::Failed(error.to_string()))),
+            },
         };
         Ok(Ok(Self { process, address }))
     }
