@@ -1,5 +1,5 @@
 // Command bench-quic-go is one end of a benchmark over quic-go. Command line, questions and figures are those of bench-stack
-// (benches/stacks), as far as quic-go can do what is asked.
+// (benches/stacks), as far as quic-go can do what is asked. It also serves files over HTTP/3.
 package main
 
 import (
@@ -33,11 +33,11 @@ var errDamaged = errors.New("the bytes received are not those that were sent")
 func unsupported(what string) error { return errors.New("unsupported: " + what) }
 
 type options struct {
-	stack, cert, key, controller, cipher, runtime, workload, handshake string
-	payload, workers                                                   int
-	size, streams, connections, concurrent, count, milliseconds        uint64
-	serverPid                                                          int
-	active, inTasks                                                    bool
+	stack, cert, key, dir, controller, cipher, runtime, workload, handshake string
+	payload, workers                                                        int
+	size, streams, connections, concurrent, count, milliseconds             uint64
+	serverPid                                                               int
+	active, inTasks                                                         bool
 }
 
 func main() {
@@ -49,7 +49,7 @@ func main() {
 
 func run() error {
 	if len(os.Args) < 2 {
-		return errors.New("usage: bench-quic-go server [options] | client ADDRESS [options]")
+		return errors.New("usage: bench-quic-go server [options] | client ADDRESS [options] | http3 [options]")
 	}
 	role, arguments, address := os.Args[1], os.Args[2:], ""
 	if role == "client" && len(arguments) > 0 {
@@ -64,8 +64,10 @@ func run() error {
 		return serve(o)
 	case "client":
 		return ask(o, address)
+	case "http3":
+		return serveFiles(o)
 	}
-	return fmt.Errorf("%s is neither server nor client", role)
+	return fmt.Errorf("%s is neither server nor client nor http3", role)
 }
 
 func parse(role string, arguments []string) (*options, error) {
@@ -74,6 +76,7 @@ func parse(role string, arguments []string) (*options, error) {
 	flags.StringVar(&o.stack, "stack", "quic-go", "which it is")
 	flags.StringVar(&o.cert, "cert", "", "certificate, PEM; the client trusts exactly it")
 	flags.StringVar(&o.key, "key", "", "private key, PEM")
+	flags.StringVar(&o.dir, "dir", ".", "what to serve over HTTP/3")
 	flags.StringVar(&o.controller, "controller", "", "congestion controller")
 	flags.StringVar(&o.cipher, "cipher", "aes128", "cipher")
 	flags.StringVar(&o.runtime, "runtime", "current", "runtime; Go has its own")

@@ -2,10 +2,12 @@
 //!
 //! Server and client are processes of their own on cores of their own, new for each run, so that memory and warm-up are the same for
 //! all. The stacks take turns (A B C ... A B C), so that a machine that slows down does so for all. `plan` says what is measured,
-//! `pair` starts the processes, `results` holds the figures, `goals` and `report` say what they mean, and `instructions` counts what
+//! `pair` starts the processes (`http3` those that serve files over HTTP), `results` holds the figures, `goals` and `report` say what they mean, and `instructions` counts what
 //! time does not show.
 
+mod cores;
 mod goals;
+mod http3;
 mod instructions;
 mod pair;
 mod plan;
@@ -18,6 +20,8 @@ use crate::interop::certs::Certificates;
 use crate::process::can_pin;
 use crate::{Result, programs};
 
+use self::cores::Cores;
+use self::http3::Http3;
 use self::pair::{Outcome, Pair};
 use self::plan::{Case, Extent, STACKS, Stack};
 use self::results::Results;
@@ -29,7 +33,7 @@ const INSTRUCTIONS: &str = "instructions";
 #[derive(clap::Args)]
 #[command(after_help = "\
 Workloads: download, upload, streams, long, jumbo, chacha, requests, latency, frames, handshakes, datagrams, memory, controllers,
-runtimes, workers, in-process. A word stands for all cases that begin with it, such as `requests-100`; none stands for all of them.
+runtimes, workers, in-process, http3. A word stands for all cases that begin with it, such as `requests-100`; none stands for all of them.
 
 `cargo xtask bench instructions` counts instructions under callgrind instead, and bytes of memory, which are the same on every run.
 With `--check` it fails if a count is more than 3 % above that of benches/instructions.json; without, it writes that file.")]
@@ -55,6 +59,9 @@ pub(crate) struct Options {
     /// The priority of the processes, from -20 (highest) to 19; needs root below 0.
     #[arg(long, default_value_t = -10, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     nice: i32,
+    /// Of `http3`: measure this program `fulmar`, such as one of an earlier version, instead of building it.
+    #[arg(long, value_name = "PROGRAM")]
+    fulmar: Option<PathBuf>,
     /// Where to write the tables; benches/RESULTS.md after a whole run, nowhere otherwise.
     #[arg(long)]
     output: Option<PathBuf>,
@@ -74,25 +81,55 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if !pinned {
         eprintln!("without taskset and two cores, the processes run wherever the system puts them");
     }
-    let dir = programs::scratch_dir("bench")?;
-    let programs = pair::Programs::build()?;
-    let certificates = Certificates::create(&dir.join("certs"))?;
-    let pair = Pair { dir, programs, certificates, pinned, nice: options.nice, client: options.client };
-    let results = measure(&pair, cases, options)?;
+    let rig = Rig::prepare(&cases, Cores { pinned, nice: options.nice }, options)?;
+    let results = measure(&rig, cases, options)?;
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report::json(&results))?);
     } else {
         println!("{}", report::tables(&results));
     }
     let whole = !options.quick && options.workloads.is_empty() && options.stacks.len() == STACKS.len();
-    let default =
-        (whole && options.client.is_none()).then(|| programs::repository().join("benches/RESULTS.md"));
+    let default = (whole && options.client.is_none() && options.fulmar.is_none())
+        .then(|| programs::repository().join("benches/RESULTS.md"));
     if let Some(path) = options.output.clone().or(default) {
         std::fs::write(&path, report::document(&results)?)?;
         eprintln!("written: {}", path.display());
     }
     let failed = results.failures();
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join("; ")).into()) }
+}
+
+/// What measures: only what the cases need is built.
+struct Rig {
+    pair: Option<Pair>,
+    http3: Option<Http3>,
+}
+
+impl Rig {
+    fn prepare(cases: &[Case], cores: Cores, options: &Options) -> Result<Self> {
+        let is_http = |case: &Case| case.group == http3::GROUP;
+        let (mut pair, mut http3) = (None, None);
+        if !cases.iter().all(is_http) {
+            let dir = programs::scratch_dir("bench")?;
+            let programs = pair::Programs::build()?;
+            let certificates = Certificates::create(&dir.join("certs"))?;
+            pair = Some(Pair { dir, programs, certificates, cores, client: options.client });
+        }
+        if cases.iter().any(is_http) {
+            let dir = programs::scratch_dir("bench/http3")?;
+            let certificates = Certificates::create(&dir.join("certs"))?;
+            http3 = Some(Http3::prepare(dir, cores, certificates, cases, options.fulmar.clone())?);
+        }
+        Ok(Self { pair, http3 })
+    }
+
+    fn measure(&self, case: &Case, stack: Stack) -> Result<Outcome> {
+        match (&self.pair, &self.http3) {
+            (_, Some(http3)) if case.group == http3::GROUP => http3.measure(case, stack),
+            (Some(pair), _) => pair.measure(case, stack),
+            _ => Err(format!("nothing is prepared for {}", case.name).into()),
+        }
+    }
 }
 
 /// The cases whose names begin with one of the words.
@@ -109,8 +146,9 @@ fn chosen(cases: Vec<Case>, words: &[String]) -> Result<Vec<Case>> {
     Ok(cases.into_iter().filter(wanted).collect())
 }
 
-fn measure(pair: &Pair, cases: Vec<Case>, options: &Options) -> Result<Results> {
-    let mut results = Results::new(options.quick);
+fn measure(rig: &Rig, cases: Vec<Case>, options: &Options) -> Result<Results> {
+    let versions = rig.http3.as_ref().map(Http3::versions).unwrap_or_default();
+    let mut results = Results::new(options.quick, versions);
     for case in cases {
         let runs = options.runs.unwrap_or(case.runs);
         let name = case.name.clone();
@@ -123,8 +161,8 @@ fn measure(pair: &Pair, cases: Vec<Case>, options: &Options) -> Result<Results> 
                 if cell.is_out(*stack) {
                     continue;
                 }
-                let outcome = pair.measure(&cell.case, *stack)?;
-                eprintln!("{name} {run}/{runs} {:<8} {}", stack.name(), told(cell, &outcome));
+                let outcome = rig.measure(&cell.case, *stack)?;
+                eprintln!("{name} {run}/{runs} {:<9} {}", stack.name(), told(cell, &outcome));
                 cell.add(*stack, outcome);
             }
         }

@@ -38,13 +38,25 @@ impl Output {
 
     /// Prints `object` with `--json`, else the lines of `text`.
     pub(crate) fn print<T: Serialize>(self, object: &T, text: impl FnOnce() -> String) {
-        let line = if self.json {
+        write_out(&(self.line(object, text) + "\n"));
+    }
+
+    /// The same of many objects, written at once.
+    pub(crate) fn print_all<T: Serialize>(self, objects: &[T], mut text: impl FnMut(&T) -> String) {
+        let mut lines = String::new();
+        for object in objects {
+            lines.push_str(&self.line(object, || text(object)));
+            lines.push('\n');
+        }
+        write_out(&lines);
+    }
+
+    fn line<T: Serialize>(self, object: &T, text: impl FnOnce() -> String) -> String {
+        if self.json {
             serde_json::to_string(object).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
         } else {
             text()
-        };
-        let mut stdout = io::stdout().lock();
-        let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+        }
     }
 
     /// Tells of something that is no failure, in one sentence.
@@ -74,6 +86,11 @@ impl Output {
             self.print(&Failed { kind: "failure", url, error: failure.to_string() }, String::new);
         }
     }
+}
+
+fn write_out(lines: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush());
 }
 
 /// A failure, for `--json`.

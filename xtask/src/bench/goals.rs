@@ -25,6 +25,8 @@ enum Figure {
     TimesCase(&'static str),
     /// CPU of both ends as a multiple of another stack's.
     Cpu(Stack),
+    /// CPU of the server for each thing done, as a multiple of another stack's.
+    ServerCpu(Stack),
     ServerMicros,
     ClientMicros,
     TailToMedian,
@@ -86,6 +88,27 @@ pub(crate) fn goals() -> Vec<Goal> {
     ] {
         goals.push(goal(text, case, figure, bound));
     }
+    goals.extend(http3_goals());
+    goals
+}
+
+fn http3_goals() -> Vec<Goal> {
+    use Bound::{AtLeast, AtMost};
+    use Figure::{ServerCpu, ServerMicros, TimesCase};
+    let mut goals = Vec::new();
+    for case in ["http3-13b", "http3-1kb", "http3-20kb", "http3-128kb", "http3-1gb"] {
+        for (other, most, text) in [
+            (Stack::Nginx, 1.0, "CPU of the server, of nginx's at most 1"),
+            (Stack::H3Quinn, 0.5, "CPU of the server, of h3-on-quinn's at most 0.5"),
+            (Stack::Http2, 1.0, "CPU of the server, of our HTTP/2's at most 1"),
+        ] {
+            goals.push(goal(text, case, ServerCpu(other), AtMost(most)));
+        }
+    }
+    // 131,072 bytes at 1.5 s/GB.
+    let text = "us of the server, at most 196.6 (1.5 s/GB)";
+    goals.push(goal(text, "http3-128kb", ServerMicros, AtMost(196.6)));
+    goals.push(goal("of the raw stream, at least 0.95", "http3-get", TimesCase("http3-raw"), AtLeast(0.95)));
     goals
 }
 
@@ -107,6 +130,7 @@ impl Figure {
             Self::Times(other) => Some(row.main(ours)? / row.main(*other)?),
             Self::TimesCase(case) => Some(row.main(ours)? / results.row(case)?.main(ours)?),
             Self::Cpu(other) => Some(row.median(ours, both)? / row.median(*other, both)?),
+            Self::ServerCpu(other) => row.server_cpu_of(*other),
             Self::ServerMicros => row.median(ours, Figures::server_micros),
             Self::ClientMicros => row.median(ours, |figures| Some(figures.client_micros())),
             Self::TailToMedian => row

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use super::cores::Cores;
 use super::plan::{Case, Stack};
 use super::results::Figures;
 use crate::interop::certs::Certificates;
@@ -13,8 +14,6 @@ use crate::{Result, programs};
 /// How long one run, and the start of a server, may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
-const SERVER_CORE: usize = 0;
-const CLIENT_CORE: usize = 1;
 /// With this word a program says that its stack has no such thing.
 const UNSUPPORTED: &str = "unsupported: ";
 const IN_PROCESS: &str = "in-process";
@@ -51,8 +50,7 @@ pub(crate) struct Pair {
     pub(crate) dir: PathBuf,
     pub(crate) programs: Programs,
     pub(crate) certificates: Certificates,
-    pub(crate) pinned: bool,
-    pub(crate) nice: i32,
+    pub(crate) cores: Cores,
     /// The stack of all clients, if it is not the server's.
     pub(crate) client: Option<Stack>,
 }
@@ -61,15 +59,16 @@ impl Pair {
     /// One run with a new server and a new client.
     pub(crate) fn measure(&self, case: &Case, stack: Stack) -> Result<Outcome> {
         if case.group == IN_PROCESS {
-            let mut command = self.on_core(&self.programs.in_process, CLIENT_CORE);
+            let mut command = self.cores.client(&self.programs.in_process);
             command.arg(stack.name());
             return self.finish(Process::start(command, &self.dir, IN_PROCESS)?);
         }
         // The limit is no protocol that another one's client could speak.
         let client = self.client.filter(|_| stack != Stack::Limit && stack != Stack::Tcp).unwrap_or(stack);
-        let (Some(server), Some(mut command)) =
-            (self.command(stack, SERVER_CORE), self.command(client, CLIENT_CORE))
-        else {
+        let (Some(server), Some(mut command)) = (
+            self.program(stack).map(|program| self.cores.server(program)),
+            self.program(client).map(|program| self.cores.client(program)),
+        ) else {
             return Ok(Outcome::Nothing("there is no Go on this machine".to_owned()));
         };
         let mut server = self.start_server(server, case, stack)?;
@@ -107,23 +106,9 @@ impl Pair {
         Ok(Outcome::of(&finished))
     }
 
-    fn command(&self, stack: Stack, core: usize) -> Option<Command> {
-        let program = match stack {
-            Stack::QuicGo => self.programs.quic_go.as_ref()?,
-            Stack::Limit | Stack::Fulmar | Stack::Quinn | Stack::S2n | Stack::Tcp => &self.programs.stacks,
-        };
-        Some(self.on_core(program, core))
-    }
-
-    /// `nice` and `taskset` become the program, so that the process is the program's. A priority that is not allowed is left out by `nice`.
-    fn on_core(&self, program: &PathBuf, core: usize) -> Command {
-        let mut command = Command::new("nice");
-        command.args(["-n", &self.nice.to_string()]);
-        if self.pinned {
-            command.args(["taskset", "--cpu-list", &core.to_string()]);
-        }
-        command.arg(program);
-        command
+    /// The program that speaks for a stack; `None` if it could not be built here.
+    fn program(&self, stack: Stack) -> Option<&PathBuf> {
+        if stack == Stack::QuicGo { self.programs.quic_go.as_ref() } else { Some(&self.programs.stacks) }
     }
 }
 

@@ -2,11 +2,28 @@
 
 use clap::ValueEnum;
 
+use super::http3;
 use super::results::Figures;
 
-/// All stacks, in the order in which they take turns.
-pub(crate) const STACKS: [Stack; 6] =
+/// All stacks.
+pub(crate) const STACKS: [Stack; 10] = [
+    Stack::Limit,
+    Stack::Fulmar,
+    Stack::Quinn,
+    Stack::S2n,
+    Stack::QuicGo,
+    Stack::Tcp,
+    Stack::Http2,
+    Stack::Nginx,
+    Stack::Caddy,
+    Stack::H3Quinn,
+];
+/// Those that move bytes over streams, in the order in which they take turns.
+pub(crate) const STREAM_STACKS: [Stack; 6] =
     [Stack::Limit, Stack::Fulmar, Stack::Quinn, Stack::S2n, Stack::QuicGo, Stack::Tcp];
+/// Those that serve files over HTTP, in the order in which they take turns.
+pub(crate) const HTTP_STACKS: [Stack; 6] =
+    [Stack::Fulmar, Stack::Http2, Stack::Nginx, Stack::Caddy, Stack::QuicGo, Stack::H3Quinn];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Stack {
@@ -18,6 +35,13 @@ pub(crate) enum Stack {
     QuicGo,
     /// TLS over TCP.
     Tcp,
+    /// Fulmar's files over HTTP/2, on the TCP port.
+    #[value(name = "fulmar-h2")]
+    Http2,
+    Nginx,
+    Caddy,
+    /// The crates `h3` and `quinn`.
+    H3Quinn,
 }
 
 impl Stack {
@@ -30,6 +54,10 @@ impl Stack {
             Self::S2n => "s2n",
             Self::QuicGo => "quic-go",
             Self::Tcp => "tcp",
+            Self::Http2 => "fulmar-h2",
+            Self::Nginx => "nginx",
+            Self::Caddy => "caddy",
+            Self::H3Quinn => "h3-quinn",
         }
     }
 }
@@ -87,12 +115,15 @@ pub(crate) struct Case {
     pub(crate) transport: Vec<String>,
     /// Options of the client.
     pub(crate) load: Vec<String>,
+    /// The bytes of each body, where files are served over HTTP.
+    pub(crate) body_bytes: Option<u64>,
 }
 
 impl Case {
-    fn new(group: &'static str, name: &str, unit: Unit, runs: u32, load: &str) -> Self {
+    pub(crate) fn new(group: &'static str, name: &str, unit: Unit, runs: u32, load: &str) -> Self {
         let name = if name.is_empty() { group.to_owned() } else { format!("{group}-{name}") };
-        Self { group, name, unit, runs, stacks: STACKS.to_vec(), transport: Vec::new(), load: words(load) }
+        let stacks = STREAM_STACKS.to_vec();
+        Self { group, name, unit, runs, stacks, transport: Vec::new(), load: words(load), body_bytes: None }
     }
 
     fn with(mut self, transport: &str) -> Self {
@@ -116,6 +147,7 @@ pub(crate) fn cases(extent: Extent) -> Vec<Case> {
     let mut cases = bulk(&sizes);
     cases.extend(small(&sizes));
     cases.extend(variants(&sizes));
+    cases.extend(http3::cases(extent));
     cases
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::goals::goals;
 use super::pair::Outcome;
-use super::plan::{Case, STACKS, Stack, Unit};
+use super::plan::{Case, HTTP_STACKS, STREAM_STACKS, Stack, Unit};
 use super::results::{Figures, Results, Row};
 use crate::{Result, programs};
 
@@ -22,7 +22,7 @@ pub(crate) fn json(results: &Results) -> Value {
             json!({ "goal": goal.text, "figure": verdict.figure, "met": verdict.met })
         })
         .collect();
-    json!({ "quick": results.quick, "machine": machine(), "cases": rows, "goals": goals })
+    json!({ "quick": results.quick, "machine": machine(results), "cases": rows, "goals": goals })
 }
 
 fn row_json(row: &Row) -> Value {
@@ -43,24 +43,24 @@ fn row_json(row: &Row) -> Value {
     json!({ "case": row.case.name, "unit": unit(&row.case), "options": row.case.load, "both": row.case.transport, "stacks": stacks })
 }
 
-/// Both tables: figures, and goals.
+/// The tables: figures of streams, figures of files over HTTP, and goals.
 pub(crate) fn tables(results: &Results) -> String {
+    let (http, streams): (Vec<&Row>, Vec<&Row>) =
+        results.rows.iter().partition(|row| row.case.body_bytes.is_some());
     let mut text = String::new();
-    let names: Vec<&str> = STACKS.iter().map(|stack| stack.name()).collect();
-    let _ = writeln!(text, "| case | unit | {} | of the limit | x quinn | x s2n |", names.join(" | "));
-    let _ = writeln!(text, "|---|---|{}", "---|".repeat(STACKS.len() + 3));
-    for row in &results.rows {
-        let cells: Vec<String> = STACKS.iter().map(|stack| cell(row, *stack)).collect();
-        let ratios: Vec<String> =
-            [Stack::Limit, Stack::Quinn, Stack::S2n].iter().map(|other| ratio(row, *other)).collect();
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} |",
-            row.case.name,
-            unit(&row.case),
-            cells.join(" | "),
-            ratios.join(" | ")
-        );
+    if !streams.is_empty() {
+        let others = [("of the limit", Stack::Limit), ("x quinn", Stack::Quinn), ("x s2n", Stack::S2n)];
+        table(&mut text, &streams, &STREAM_STACKS, &others, main_ratio);
+    }
+    if !http.is_empty() {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text.push_str(gap);
+        let others = [
+            ("server CPU of nginx's", Stack::Nginx),
+            ("of h3-quinn's", Stack::H3Quinn),
+            ("of our HTTP/2's", Stack::Http2),
+        ];
+        table(&mut text, &http, &HTTP_STACKS, &others, |row, other| row.server_cpu_of(other));
     }
     let reasons = reasons(results);
     if !reasons.is_empty() {
@@ -76,17 +76,38 @@ pub(crate) fn tables(results: &Results) -> String {
     text
 }
 
+/// One table: a column for each stack, and one for each other stack that Fulmar is compared with.
+fn table(
+    text: &mut String,
+    rows: &[&Row],
+    stacks: &[Stack],
+    others: &[(&str, Stack)],
+    ratio: impl Fn(&Row, Stack) -> Option<f64>,
+) {
+    let names: Vec<&str> = stacks.iter().map(|stack| stack.name()).collect();
+    let ratios: Vec<&str> = others.iter().map(|(name, _)| *name).collect();
+    let _ = writeln!(text, "| case | unit | {} | {} |", names.join(" | "), ratios.join(" | "));
+    let _ = writeln!(text, "|---|---|{}", "---|".repeat(stacks.len() + others.len()));
+    for row in rows {
+        let cells: Vec<String> = stacks.iter().map(|stack| cell(row, *stack)).collect();
+        let shown = |other| ratio(row, other).map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+        let ratios: Vec<String> = others.iter().map(|(_, other)| shown(*other)).collect();
+        let (name, unit) = (&row.case.name, unit(&row.case));
+        let _ = writeln!(text, "| {name} | {unit} | {} | {} |", cells.join(" | "), ratios.join(" | "));
+    }
+}
+
 /// The file for the repository.
 pub(crate) fn document(results: &Results) -> Result<String> {
     let date = words(Command::new("date").args(["--utc", "+%Y-%m-%d %H:%M UTC"]));
-    let machine = machine();
+    let machine = machine(results);
     let lines: Vec<String> = machine.iter().map(|(name, value)| format!("- {name}: {value}")).collect();
     let extent = if results.quick { "quick (figures are rough)" } else { "whole" };
     Ok(format!(
         "# Results\n\nWritten by `cargo xtask bench` on {date}; extent: {extent}.\n\n{}\n\n\
          Medians over the runs, which took turns. In a cell: the figure, ± half of the spread of the runs, then CPU of the server + that of the \
          client (seconds per gigabyte, or microseconds for each), then the most memory of the server. Server and client had a core each. \
-         Ratios are Fulmar's; where less is better, less than one is better.\n\n{}",
+         Ratios are Fulmar's; where less is better, less than one is better. Of the servers of files (`http3`) memory is the sum of the most that each process had.\n\n{}",
         lines.join("\n"),
         tables(results)
     ))
@@ -138,9 +159,8 @@ fn cell(row: &Row, stack: Stack) -> String {
     text
 }
 
-fn ratio(row: &Row, other: Stack) -> String {
-    let ratio = row.main(Stack::Fulmar).zip(row.main(other)).map(|(ours, theirs)| ours / theirs);
-    ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
+fn main_ratio(row: &Row, other: Stack) -> Option<f64> {
+    Some(row.main(Stack::Fulmar)? / row.main(other)?)
 }
 
 fn reasons(results: &Results) -> Vec<String> {
@@ -162,7 +182,7 @@ fn reasons(results: &Results) -> Vec<String> {
 }
 
 /// What the figures depend on: processor, kernel, versions.
-fn machine() -> Vec<(&'static str, String)> {
+fn machine(results: &Results) -> Vec<(&'static str, String)> {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
         .lines()
@@ -174,11 +194,13 @@ fn machine() -> Vec<(&'static str, String)> {
     let quic_go = module.lines().find_map(|line| {
         line.trim_start_matches("require ").trim().strip_prefix("github.com/quic-go/quic-go ")
     });
-    let versions: Vec<String> = ["quinn", "quinn-proto", "s2n-quic", "rustls", "ring", "aws-lc-rs"]
-        .iter()
-        .filter_map(|name| Some(format!("{name} {}", locked_version(&locked, name)?)))
-        .chain(quic_go.map(|version| format!("quic-go {version}")))
-        .collect();
+    let versions: Vec<String> =
+        ["quinn", "quinn-proto", "s2n-quic", "h3", "h3-quinn", "rustls", "ring", "aws-lc-rs"]
+            .iter()
+            .filter_map(|name| Some(format!("{name} {}", locked_version(&locked, name)?)))
+            .chain(quic_go.map(|version| format!("quic-go {version}")))
+            .chain(results.versions.iter().cloned())
+            .collect();
     vec![
         ("machine", format!("{}, {cores} cores", model.unwrap_or_else(|| "unknown processor".to_owned()))),
         ("kernel", words(Command::new("uname").args(["-s", "-r"]))),

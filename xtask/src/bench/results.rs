@@ -44,6 +44,8 @@ impl Figures {
 /// Everything that was measured.
 pub(crate) struct Results {
     pub(crate) quick: bool,
+    /// Of programs that are neither built here nor in a lock file.
+    pub(crate) versions: Vec<String>,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -61,8 +63,8 @@ pub(crate) struct Cell {
 }
 
 impl Results {
-    pub(crate) fn new(quick: bool) -> Self {
-        Self { quick, rows: Vec::new() }
+    pub(crate) fn new(quick: bool, versions: Vec<String>) -> Self {
+        Self { quick, versions, rows: Vec::new() }
     }
 
     pub(crate) fn begin(&mut self, case: Case) -> &mut Row {
@@ -112,6 +114,14 @@ impl Row {
     /// The median of the case's main figure.
     pub(crate) fn main(&self, stack: Stack) -> Option<f64> {
         self.median(stack, |figures| Some(self.case.unit.of(figures)))
+    }
+
+    /// CPU of Fulmar's server for each thing done, as a multiple of another stack's.
+    pub(crate) fn server_cpu_of(&self, other: Stack) -> Option<f64> {
+        Some(
+            self.median(Stack::Fulmar, Figures::server_micros)?
+                / self.median(other, Figures::server_micros)?,
+        )
     }
 
     /// How far apart the runs of a stack are: the largest less the smallest, as a share of the median.

@@ -57,7 +57,7 @@ fn a_word_chooses_all_cases_that_begin_with_it() {
 
 #[test]
 fn ratios_are_those_of_the_medians_and_say_whether_a_goal_is_met() {
-    let mut results = Results::new(false);
+    let mut results = Results::new(false, Vec::new());
     let row = results.begin(case("download"));
     for seconds in [1.0, 2.0, 9.0] {
         row.add(Stack::Fulmar, figures(1e9, seconds));
@@ -78,9 +78,33 @@ fn ratios_are_those_of_the_medians_and_say_whether_a_goal_is_met() {
 
 #[test]
 fn what_fails_is_told_and_what_is_not_supported_is_no_failure() {
-    let mut results = Results::new(true);
+    let mut results = Results::new(true, Vec::new());
     let row = results.begin(case("datagrams"));
     row.add(Stack::S2n, Outcome::Nothing("none".to_owned()));
     row.add(Stack::Quinn, Outcome::Failed("it hangs".to_owned()));
     assert_eq!(results.failures(), ["datagrams of quinn: it hangs"]);
+}
+
+#[test]
+fn files_over_http_have_a_table_of_their_own_with_the_cpu_of_the_servers() {
+    let mut results = Results::new(false, vec!["nginx version: nginx/1.2.3".to_owned()]);
+    let row = results.begin(case("http3-13b"));
+    // Each has taken a second of the server for so many requests.
+    row.add(Stack::Fulmar, figures(100.0, 1.0));
+    row.add(Stack::Nginx, figures(80.0, 1.0));
+    row.add(Stack::H3Quinn, figures(40.0, 1.0));
+    row.add(Stack::Caddy, Outcome::Nothing("caddy is not installed".to_owned()));
+    let met = |text: &str| {
+        let goal = goals::goals().into_iter().find(|goal| goal.text == text).expect("there is such a goal");
+        goal.judge(&results).met
+    };
+    assert_eq!(met("http3-13b: CPU of the server, of nginx's at most 1"), Some(true));
+    assert_eq!(met("http3-13b: CPU of the server, of h3-on-quinn's at most 0.5"), Some(true));
+    assert_eq!(met("http3-13b: CPU of the server, of our HTTP/2's at most 1"), None);
+    let tables = report::tables(&results);
+    assert!(tables.starts_with("| case | unit | fulmar | fulmar-h2 | nginx | caddy | quic-go | h3-quinn |"));
+    assert!(tables.contains("| 0.80 | 0.40 | - |"), "{tables}");
+    assert!(tables.contains("- http3-13b, caddy: caddy is not installed"), "{tables}");
+    let document = report::document(&results).expect("a document");
+    assert!(document.contains("nginx/1.2.3"), "{document}");
 }

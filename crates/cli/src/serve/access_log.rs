@@ -16,6 +16,9 @@ use crate::report::{Output, counted};
 /// Lines that wait for a reader of standard output that is slow. Further ones are left out, and it is told how many: a server must
 /// not stand still because nobody reads what it says.
 const WAITING_MAX: usize = 4096;
+/// How long lines are gathered before they are written. Were the thread woken for each request, waking it would cost a server that is
+/// asked for small files about as much as the answers.
+const GATHER: Duration = Duration::from_millis(10);
 /// How long the end of the program may be put off by such a reader.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
@@ -58,8 +61,13 @@ impl AccessLog {
         let left_out = Arc::new(AtomicU64::new(0));
         let counter = left_out.clone();
         let write = move || {
-            for request in waiting {
-                output.print(&request, || request.text());
+            let (mut requests, mut clock) = (Vec::new(), Clock::default());
+            while let Ok(first) = waiting.recv() {
+                thread::sleep(GATHER);
+                requests.push(first);
+                requests.extend(waiting.try_iter().take(WAITING_MAX));
+                output.print_all(&requests, |request| request.text(clock.at(request.time)));
+                requests.clear();
                 tell_left_out(&counter, output);
             }
             drop(done);
@@ -95,13 +103,29 @@ fn tell_left_out(counter: &AtomicU64, output: Output) {
 }
 
 impl Request {
-    /// A line in the common log format.
-    fn text(&self) -> String {
+    /// A line in the common log format, with the time in words.
+    fn text(&self, time: &str) -> String {
         let Self { remote, protocol, method, path, status, bytes, .. } = self;
         // Whatever a client asks for, nothing of it steers the terminal or looks like another field.
         let path = path.escape_debug();
-        let time = common_time(self.time);
         format!("{} - - [{time}] \"{method} {path} {protocol}\" {status} {bytes}", remote.ip().to_canonical())
+    }
+}
+
+/// Times in words, which are made anew once a second: the requests of a second have one.
+#[derive(Debug, Default)]
+struct Clock {
+    second: Option<u64>,
+    words: String,
+}
+
+impl Clock {
+    fn at(&mut self, time: SystemTime) -> &str {
+        let second = Some(since_1970(time).as_secs());
+        if self.second != second {
+            (self.second, self.words) = (second, common_time(time));
+        }
+        &self.words
     }
 }
 
@@ -143,8 +167,15 @@ mod tests {
     #[test]
     fn lines_are_in_the_common_log_format() {
         let line = "127.0.0.1 - - [21/Nov/2026:18:04:05 +0000] \"GET /a?b HTTP/3.0\" 206 1000";
-        assert_eq!(request("/a?b").text(), line);
-        let steering = request("/\u{1b}[2J\"\n").text();
+        let mut clock = Clock::default();
+        let mut text = |request: &Request| request.text(clock.at(request.time));
+        assert_eq!(text(&request("/a?b")), line);
+        let mut later = request("/a?b");
+        later.time += Duration::from_millis(700);
+        assert_eq!(text(&later), line);
+        later.time += Duration::from_millis(100);
+        assert_eq!(text(&later), line.replace(":05 ", ":06 "));
+        let steering = text(&request("/\u{1b}[2J\"\n"));
         assert!(steering.contains(r#""GET /\u{1b}[2J\"\n HTTP/3.0""#), "{steering}");
     }
 

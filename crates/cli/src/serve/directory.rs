@@ -1,6 +1,6 @@
 //! The directory that is served, and nothing outside of it.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -37,9 +37,15 @@ pub(super) enum Access {
 /// What a path names.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// A regular file, open.
-    File(File),
+    File(Opened),
     Directory,
+}
+
+/// A regular file that is open, and what it was like then.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) file: File,
+    pub(super) metadata: Metadata,
 }
 
 /// A file or a directory in a directory.
@@ -80,7 +86,7 @@ impl Directory {
         if metadata.is_dir() {
             Ok(Found::Directory)
         } else if metadata.is_file() {
-            Ok(Found::File(file))
+            Ok(Found::File(Opened { file, metadata }))
         } else {
             Err(io::Error::new(ErrorKind::NotFound, "it is no regular file"))
         }
@@ -121,9 +127,9 @@ impl Directory {
     ///
     /// # Errors
     /// As those of [`find`](Self::find), and [`ErrorKind::NotFound`] for a directory.
-    pub(super) fn file(&self, path: &Path, access: Access) -> io::Result<File> {
+    pub(super) fn file(&self, path: &Path, access: Access) -> io::Result<Opened> {
         match self.find(path, access)? {
-            Found::File(file) => Ok(file),
+            Found::File(opened) => Ok(opened),
             Found::Directory => Err(io::Error::new(ErrorKind::NotFound, "it is a directory")),
         }
     }

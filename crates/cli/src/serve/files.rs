@@ -1,13 +1,13 @@
 //! Files below one directory, read in blocks: those that the kernel has in memory at once, the others off the runtime's thread.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use tokio::task::spawn_blocking;
 
-use super::directory::{Access, Directory};
+use super::directory::{Access, Directory, Opened};
 
 /// A file that is being sent, with the length that it had when it was opened first. It is open from a read until it is
 /// closed; while it is open it may be replaced by another one of its name, and is sent to its end nevertheless.
@@ -56,13 +56,9 @@ impl Source {
     }
 
     /// The same of a file that is open, with its length and the time at which it was changed.
-    pub(super) fn opened(
-        root: Directory,
-        path: PathBuf,
-        file: File,
-    ) -> io::Result<(Self, u64, Option<SystemTime>)> {
-        let stamp = Stamp::of(&file)?;
-        Ok((Self { root, path, file: Some(file), stamp: Some(stamp) }, stamp.len, stamp.modified))
+    pub(super) fn opened(root: Directory, path: PathBuf, opened: Opened) -> (Self, u64, Option<SystemTime>) {
+        let stamp = Stamp::of(&opened.metadata);
+        (Self { root, path, file: Some(opened.file), stamp: Some(stamp) }, stamp.len, stamp.modified)
     }
 
     /// Reads at most `max` bytes from `offset` on, off the runtime's thread unless the kernel has them in memory, and nothing beyond the
@@ -108,7 +104,7 @@ impl Source {
         };
         let read = bytes.len() as u64;
         // Looked at after the read, so that what was read is of the file as it was.
-        if read < wanted || !stamp.allows(Stamp::of(&file)?) {
+        if read < wanted || !stamp.allows(Stamp::of(&file.metadata()?)) {
             return Err(SourceError::Changed);
         }
         self.file = Some(file);
@@ -116,8 +112,8 @@ impl Source {
     }
 
     fn open(&mut self, access: Access) -> Result<(File, Stamp), SourceError> {
-        let file = self.root.file(&self.path, access)?;
-        let found = Stamp::of(&file)?;
+        let Opened { file, metadata } = self.root.file(&self.path, access)?;
+        let found = Stamp::of(&metadata);
         let stamp = *self.stamp.get_or_insert(found);
         if stamp.allows(found) { Ok((file, stamp)) } else { Err(SourceError::Changed) }
     }
@@ -156,8 +152,7 @@ impl SourceError {
 }
 
 impl Stamp {
-    fn of(file: &File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
+    fn of(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         let id = {
             use std::os::unix::fs::MetadataExt;
@@ -165,7 +160,7 @@ impl Stamp {
         };
         #[cfg(not(unix))]
         let id = None;
-        Ok(Self { len: metadata.len(), modified: metadata.modified().ok(), id })
+        Self { len: metadata.len(), modified: metadata.modified().ok(), id }
     }
 
     /// Whether a file that was like this and is now like `now` still begins with the same bytes, as far as can be seen: it is the

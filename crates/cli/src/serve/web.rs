@@ -31,7 +31,7 @@ pub(crate) use self::body::{Budget, WebBody};
 use self::conditions::{Validators, Verdict};
 use self::encoding::Encoding;
 use self::range::Wanted;
-use super::directory::{Access, Directory, Found};
+use super::directory::{Access, Directory, Found, Opened};
 use super::files::{Source, SourceError};
 use super::told::{Asked, Tale};
 use crate::hq;
@@ -188,7 +188,7 @@ fn send(
     content: &Content,
     request: &request::Parts,
     path: PathBuf,
-    file: std::fs::File,
+    file: Opened,
     access: Access,
 ) -> Result<Response<WebBody>, SourceError> {
     let headers = &request.headers;
@@ -197,7 +197,7 @@ fn send(
         Some((encoding, path, file)) => (Some(encoding), path, file),
         None => (None, path, file),
     };
-    let (source, len, modified) = Source::opened(content.root.clone(), path, file)?;
+    let (source, len, modified) = Source::opened(content.root.clone(), path, file);
     let validators = Validators::new(len, modified, encoding.map(Encoding::name));
     let mut response = match validators.judge(headers) {
         Verdict::Failed => return Ok(bare(StatusCode::PRECONDITION_FAILED)),
@@ -271,7 +271,7 @@ fn compressed(
     headers: &HeaderMap,
     path: &Path,
     access: Access,
-) -> io::Result<Option<(Encoding, PathBuf, std::fs::File)>> {
+) -> io::Result<Option<(Encoding, PathBuf, Opened)>> {
     for encoding in encoding::accepted(headers) {
         let mut name = path.as_os_str().to_owned();
         name.push(encoding.suffix());

@@ -32,9 +32,13 @@ impl Validators {
         let since = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
         let nanos = since.map_or(0, |since| since.as_nanos());
         let encoding = encoding.map_or_else(String::new, |name| format!("-{name}"));
+        // Until the year 2554 the number has 64 bits, and numbers of 128 take several times as long to write.
+        let text = match u64::try_from(nanos) {
+            Ok(nanos) => format!("\"{nanos:x}-{len:x}{encoding}\""),
+            Err(_) => format!("\"{nanos:x}-{len:x}{encoding}\""),
+        };
         // Digits and letters are always a value.
-        let tag = HeaderValue::from_str(&format!("\"{nanos:x}-{len:x}{encoding}\""))
-            .unwrap_or(HeaderValue::from_static("\"\""));
+        let tag = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("\"\""));
         Self { tag, modified: since.map(|since| UNIX_EPOCH + Duration::from_secs(since.as_secs())) }
     }
 
