@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fulmar::{FecCode, FecMode, SchedulerKind};
+use fulmar::{FecCode, FecDialects, FecMode, SchedulerKind};
 
 use crate::authority::{ListenAddr, parse_listen};
 use crate::duration::parse_duration;
@@ -489,6 +489,11 @@ pub(crate) struct TransportArgs {
     /// The erasure code: xor, rs (Reed-Solomon) or rlc (RFC 8681; third parties claim patents on such codes)
     #[arg(hide_short_help = true, long, value_name = "CODE", default_value = "rs", requires = "fec")]
     pub(crate) fec_code: FecCode,
+
+    /// How erasure correction is spoken: `x` (our own), `m` (draft-michel-quic-fec-01, as a fork of quic-go has it, with its fixed
+    /// rates), or `both` (our own where the peer has it)
+    #[arg(hide_short_help = true, long, value_name = "DIALECT", default_value = "x", requires = "fec")]
+    pub(crate) fec_dialect: FecDialects,
 
     /// Tell peers their addresses, or be told one's own (draft-ietf-quic-address-discovery)
     #[arg(hide_short_help = true, long, value_name = "ROLE")]

@@ -95,7 +95,7 @@ pub use endpoint::{
 };
 pub use error::TransportError;
 pub use events::{ConnectionError, EndpointEvent, Event, PathEvent, PathUse};
-pub use ext::{FecCode, FecConfig, FecMode, FecSettingError, FecStats, OneWayDelays};
+pub use ext::{FecCode, FecConfig, FecDialects, FecMode, FecSettingError, FecStats, OneWayDelays};
 pub use fulmar_base::{Instant, Rng};
 pub use fulmar_wire::{
     AddressDiscovery, ConnectionId, Dir, FrameType, PacketKind, PathId, ResetToken, Side, StreamId,

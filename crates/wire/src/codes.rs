@@ -166,6 +166,14 @@ named_numbers! {
         FEC_REPAIR = 0x3fed,
         /// Forward erasure correction: what was recovered.
         FEC_RECOVERED = 0x3fee,
+        /// draft-michel-quic-fec-01 §10.2, as are the next three: a repair symbol.
+        REPAIR = 0x32a80fec,
+        /// draft-michel-quic-fec-01: a source symbol.
+        SOURCE_SYMBOL = 0x32a80fec55,
+        /// draft-michel-quic-fec-01: the source symbols that arrived or were recovered.
+        SYMBOL_ACK = 0x32a80fecac,
+        /// draft-michel-quic-fec-01: how many symbols the sender of this keeps.
+        FEC_WINDOW = 0x32a80fecc0,
         /// draft-huitema-quic-ts §2.3.
         TIMESTAMP = 0x2f5,
         /// draft-ietf-quic-address-discovery §4.1, an IPv4 address.

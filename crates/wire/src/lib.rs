@@ -26,11 +26,12 @@ mod writer;
 
 pub use codes::{FrameType, TransportErrorCode};
 pub use frame::{
-    Ack, AckEncoder, AckFrequency, AckRanges, AckWritten, CloseCode, ConnectionClose, Crypto, DataBlocked,
-    Datagram, EcnCounts, FecRecovered, FecRepair, FecSid, Frame, FrameError, Frames, MaxData, MaxPathId,
-    MaxStreamData, MaxStreams, NewConnectionId, NewToken, ObservedAddress, PathAbandon, PathChallenge,
-    PathCidsBlocked, PathResponse, PathStatus, PathsBlocked, ResetStream, ResetStreamAt, RetireConnectionId,
-    StopSending, Stream, StreamDataBlocked, StreamHeader, StreamsBlocked, Timestamp, frames,
+    Ack, AckEncoder, AckFrequency, AckRanges, AckWritten, BlockRepair, CloseCode, ConnectionClose, Crypto,
+    DataBlocked, Datagram, EcnCounts, FecRecovered, FecRepair, FecSid, FecWindow, Frame, FrameError, Frames,
+    MaxData, MaxPathId, MaxStreamData, MaxStreams, NewConnectionId, NewToken, ObservedAddress, PathAbandon,
+    PathChallenge, PathCidsBlocked, PathResponse, PathStatus, PathsBlocked, ResetStream, ResetStreamAt,
+    RetireConnectionId, SourceSymbol, StopSending, Stream, StreamDataBlocked, StreamHeader, StreamsBlocked,
+    SymbolAck, Timestamp, frames,
 };
 pub use header::{
     HeaderError, InvariantCids, LongHeader, LongHeaderOffsets, ProtectedKind, ProtectedPacket, RETRY_TAG_LEN,

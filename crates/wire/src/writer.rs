@@ -74,6 +74,23 @@ impl<'a> Writer<'a> {
         self.put_bytes(&value.to_be_bytes());
     }
 
+    /// Replaces two bytes that were written before, the first of them at `at`.
+    ///
+    /// # Panics
+    /// Panics if they were not written.
+    pub fn replace_u16(&mut self, at: usize, value: u16) {
+        self.buffer[..self.at][at..at + 2].copy_from_slice(&value.to_be_bytes());
+    }
+
+    /// Takes out `len` bytes that were written before, the first of them at `at`; what was written behind them moves up.
+    ///
+    /// # Panics
+    /// Panics if they were not written.
+    pub fn remove(&mut self, at: usize, len: usize) {
+        self.buffer.copy_within(at + len..self.at, at);
+        self.at -= len;
+    }
+
     /// Writes four bytes, the high one first.
     pub fn put_u32(&mut self, value: u32) {
         self.put_bytes(&value.to_be_bytes());

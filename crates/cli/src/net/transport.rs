@@ -61,7 +61,12 @@ impl Transport {
             keep_alive_interval: args.keep_alive,
             key_update: KeyUpdatePolicy { packets: args.key_update, bytes: None },
             mtu_max: args.mtu_max.unwrap_or(default.mtu_max),
-            fec: args.fec.map(|mode| FecConfig { mode, code: args.fec_code, ..FecConfig::default() }),
+            fec: args.fec.map(|mode| FecConfig {
+                mode,
+                code: args.fec_code,
+                dialects: args.fec_dialect,
+                ..FecConfig::default()
+            }),
             time_stamps: args.time_stamps.then_some(TimeStamps::Both),
             address_discovery: args.address_discovery.map(|role| match role {
                 DiscoveryRole::Provide => AddressDiscovery::Provide,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fulmar_proto::{
-    FecCode, FecConfig, FecMode, SchedulerKind, TimerStyle, TransportConfig, UnknownScheduler,
+    FecCode, FecConfig, FecDialects, FecMode, SchedulerKind, TimerStyle, TransportConfig, UnknownScheduler,
 };
 use serde::Deserialize;
 
@@ -36,6 +36,7 @@ pub(crate) struct EndpointSpec {
     timers: Option<TimersSpec>,
     fec: Option<FecSpec>,
     fec_code: Option<FecCodeSpec>,
+    fec_dialect: Option<FecDialectsSpec>,
     fec_overhead_max: Option<Probability>,
     fec_window: Option<u16>,
     multipath: Option<bool>,
@@ -65,6 +66,18 @@ impl TryFrom<String> for FecSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 struct FecCodeSpec(FecCode);
+
+/// How erasure correction is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct FecDialectsSpec(FecDialects);
+
+impl TryFrom<String> for FecDialectsSpec {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: fulmar_proto::FecSettingError| error.to_string())
+    }
+}
 
 impl TryFrom<String> for FecCodeSpec {
     type Error = String;
@@ -142,6 +155,7 @@ impl EndpointSpec {
 impl EndpointSpec {
     fn apply_fec(self, fec: &mut FecConfig) {
         set(&mut fec.code, self.fec_code.map(|code| code.0));
+        set(&mut fec.dialects, self.fec_dialect.map(|dialects| dialects.0));
         set(&mut fec.overhead_max, self.fec_overhead_max.map(|part| part.0));
         set(&mut fec.window, self.fec_window);
     }

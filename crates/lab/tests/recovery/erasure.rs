@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fulmar_proto::{FecCode, FecConfig, FecMode, FecStats, TransportConfig};
+use fulmar_proto::{FecCode, FecConfig, FecDialects, FecMode, FecStats, TransportConfig};
 use fulmar_sim::{LinkConfig, Loss};
 
 use crate::run::{Finished, download, ms};
@@ -65,4 +65,37 @@ fn recovered_packets_are_lost_for_congestion_control_and_are_not_sent_again() {
 fn an_end_that_protects_nothing_itself_recovers_what_its_peer_protects() {
     let without = downloads(mode(FecMode::None, FecCode::ReedSolomon), 10_000, 40);
     assert_eq!(servers(&without, |fec| fec.repairs_sent + fec.symbols_sent), 0);
+}
+
+#[test]
+fn ends_that_speak_dialect_m_recover_losses_with_both_of_its_codes() {
+    for (code, source, repair) in [(FecCode::Xor, 2, 1), (FecCode::ReedSolomon, 20, 10)] {
+        let fec = FecConfig { code, dialects: FecDialects::M, ..FecConfig::default() };
+        let with = downloads(Some(fec), 1_000_000, 5);
+        let recovered: u64 = with.iter().filter_map(|run| run.client.fec).map(|fec| fec.recovered).sum();
+        let lost = servers(&with, |fec| fec.symbols_lost);
+        println!("{code:?}: {lost} lost, {recovered} recovered");
+        assert!(recovered > lost / 2, "{code:?}: {recovered} of {lost}");
+        assert_eq!(servers(&with, |fec| u64::from(fec.decoder_off)), 0);
+        for run in &with {
+            let fec = run.server.fec.unwrap();
+            // A block that is not full has no repair symbols, and those of the last one may not have left.
+            let blocks = fec.symbols_sent / source;
+            assert!(
+                fec.repairs_sent <= blocks * repair && fec.repairs_sent > (blocks - 2) * repair,
+                "{fec:?}"
+            );
+            assert_eq!(fec.symbols_recovered, 0, "nobody tells what was recovered");
+            assert_eq!(run.client.fec.unwrap().repairs_dropped, 0);
+        }
+    }
+}
+
+#[test]
+fn ends_that_speak_both_dialects_use_their_own() {
+    let fec = FecConfig { dialects: FecDialects::Both, ..FecConfig::default() };
+    let with = downloads(Some(fec), 10_000, 40);
+    let own = downloads(mode(FecMode::Tail, FecCode::ReedSolomon), 10_000, 40);
+    assert_eq!(servers(&with, |fec| fec.repairs_sent), servers(&own, |fec| fec.repairs_sent));
+    assert!(servers(&with, |fec| fec.repairs_acked) > 0);
 }

@@ -59,6 +59,13 @@ impl<'c> Owners<'c> {
         }
     }
 
+    /// The peer has these frames, although their packets are lost.
+    pub(super) fn deliver_recovered(&mut self, recovered: Vec<Protected>) {
+        for (path, frames) in recovered {
+            self.deliver(SpaceId::Data(path), &frames, Fate::Acked);
+        }
+    }
+
     /// Says again what forward erasure correction has given up.
     pub(super) fn resend(&mut self, released: &[Protected]) {
         for (path, frames) in released {

@@ -11,7 +11,7 @@ use fulmar_wire::{
 };
 
 use super::Connection;
-use super::delivery::{Fate, Owners};
+use super::delivery::Owners;
 use super::handshake::Progress;
 use super::migration::OffPathArrival;
 use super::outbox::Outbox;
@@ -21,7 +21,7 @@ use crate::config::TransportConfig;
 use crate::datagrams::Datagrams;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, PathEvent};
-use crate::ext::{unrequested_address, unrequested_timestamp};
+use crate::ext::{FecDialect, unrequested_address, unrequested_timestamp};
 use crate::ids::SpaceId;
 use crate::log::LogEvent;
 use crate::path::Pending;
@@ -165,15 +165,35 @@ impl Receivers<'_> {
             }
             Frame::ObservedAddress(observed) => self.on_observed_address(cx, observed)?,
             Frame::ImmediateAck => self.on_immediate_ack(cx)?,
-            Frame::FecSid(sid) => extensions.fec_receiver().ok_or_else(not_negotiated)?.on_sid(sid)?,
+            Frame::FecSid(sid) => {
+                extensions.fec_receiver_of(FecDialect::X).ok_or_else(not_negotiated)?.on_sid(sid)?
+            }
             Frame::FecRepair(repair) => {
-                extensions.fec_receiver().ok_or_else(not_negotiated)?.on_repair(repair)?;
+                extensions.fec_receiver_of(FecDialect::X).ok_or_else(not_negotiated)?.on_repair(repair)?;
             }
             Frame::FecRecovered(report) => {
-                let delivered = extensions.fec_sender().ok_or_else(not_negotiated)?.on_recovered(report)?;
-                for (path, frames) in delivered {
-                    self.owners.deliver(SpaceId::Data(path), &frames, Fate::Acked);
-                }
+                let delivered = extensions
+                    .fec_sender_of(FecDialect::X)
+                    .ok_or_else(not_negotiated)?
+                    .on_recovered(report)?;
+                self.owners.deliver_recovered(delivered);
+            }
+            // Taken before, where it belongs to a symbol of the packet: `connection/receive.rs`.
+            Frame::SourceSymbol(_) => return Err(not_negotiated()),
+            Frame::BlockRepair(repair) => {
+                extensions
+                    .fec_receiver_of(FecDialect::M)
+                    .ok_or_else(not_negotiated)?
+                    .on_block_repair(repair)?;
+            }
+            Frame::SymbolAck(ack) => {
+                let delivered =
+                    extensions.fec_sender_of(FecDialect::M).ok_or_else(not_negotiated)?.on_symbol_ack(ack)?;
+                self.owners.deliver_recovered(delivered);
+            }
+            Frame::FecWindow(window) => {
+                let fec = extensions.fec.as_mut().filter(|fec| fec.speaks(FecDialect::M));
+                fec.ok_or_else(not_negotiated)?.on_window(window);
             }
             Frame::PathAbandon(abandon) => return Ok(Consequence::PathAbandon(*abandon)),
             Frame::PathStatus(status) => return Ok(Consequence::PathStatus(*status)),
@@ -277,7 +297,13 @@ fn who_may_answer(frame: &Frame<'_>) -> Pending {
             Pending::NONE
         }
         // What was recovered is told when it is handed on.
-        Frame::FecSid(_) | Frame::FecRepair(_) | Frame::FecRecovered(_) => Pending::NONE,
+        Frame::FecSid(_)
+        | Frame::FecRepair(_)
+        | Frame::FecRecovered(_)
+        | Frame::SourceSymbol(_)
+        | Frame::BlockRepair(_)
+        | Frame::SymbolAck(_)
+        | Frame::FecWindow(_) => Pending::NONE,
         Frame::Stream(_) => Pending::STREAMS.with(Pending::TOKENS),
         Frame::MaxData(_) | Frame::MaxStreamData(_) | Frame::DataBlocked(_) | Frame::StreamDataBlocked(_) => {
             Pending::STREAMS

@@ -4,7 +4,9 @@ use fulmar_base::{Instant, Rng};
 use fulmar_wire::TransportParameters;
 
 use crate::config::TransportConfig;
-use crate::ext::{AckFrequency, AddressDiscovery, Fec, FecReceiver, FecSender, QuicBit, Timestamps};
+use crate::ext::{
+    AckFrequency, AddressDiscovery, Fec, FecDialect, FecReceiver, FecSender, QuicBit, Timestamps,
+};
 
 /// The extensions in use; one that is not has no state.
 #[derive(Debug, Default)]
@@ -30,7 +32,7 @@ impl Extensions {
             ack_frequency: config.min_ack_delay().map(|min| AckFrequency::new(min, peer)),
             address_discovery: AddressDiscovery::new(now, config.address_discovery, peer.address_discovery),
             timestamps: Timestamps::new(now, config.time_stamps, peer),
-            fec: Fec::new(config.fec.as_ref(), peer.fec.as_ref()).map(Box::new),
+            fec: Fec::new(config.fec.as_ref(), peer).map(Box::new),
             quic_bit: greases.then(|| QuicBit::new(rng.fork())),
         }
     }
@@ -39,6 +41,16 @@ impl Extensions {
     #[inline]
     pub(super) fn fec_sender(&mut self) -> Option<&mut FecSender> {
         self.fec.as_mut()?.sender.as_mut()
+    }
+
+    /// What makes repair symbols, if this end does so in this dialect.
+    pub(super) fn fec_sender_of(&mut self, dialect: FecDialect) -> Option<&mut FecSender> {
+        self.fec.as_mut()?.sender_of(dialect)
+    }
+
+    /// What recovers lost packets, if this end does so in this dialect.
+    pub(super) fn fec_receiver_of(&mut self, dialect: FecDialect) -> Option<&mut FecReceiver> {
+        self.fec.as_mut()?.receiver_of(dialect)
     }
 
     /// What recovers lost packets, if this end does.

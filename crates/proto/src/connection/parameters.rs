@@ -9,7 +9,7 @@ use super::{Connection, ConnectionSetup};
 use crate::crypto::Circumstances;
 use crate::datagrams::local_frame_max;
 use crate::error::TransportError;
-use crate::ext::FecConfig;
+use crate::ext::{BlockCode, FecConfig};
 use crate::path::initial_max;
 
 /// The connection IDs that a server repeats, to prove that it saw them (RFC 9000 §7.3).
@@ -27,6 +27,8 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
     let frame_max = local_frame_max(transport.datagram_receive_buffer);
     // Without connection IDs, a token would be the same for all peers.
     let has_token = setup.side.is_server() && !setup.local_cid.is_empty();
+    let fec = transport.fec.as_ref();
+    let block_code = fec.and_then(FecConfig::block_code);
     TransportParameters {
         original_dcid: cids.as_ref().map(|cids| cids.original_dcid),
         retry_scid: cids.and_then(|cids| cids.retry_scid),
@@ -47,7 +49,9 @@ pub(super) fn local_parameters(setup: &ConnectionSetup, cids: Option<OfServer>) 
         reset_stream_at: limits.reset_stream_at,
         time_stamps: transport.time_stamps,
         address_discovery: transport.address_discovery,
-        fec: transport.fec.as_ref().map(FecConfig::parameters),
+        fec: fec.filter(|fec| fec.dialects.has_x()).map(FecConfig::parameters),
+        enable_fec: block_code.is_some().into(),
+        decoder_fec_scheme: block_code.map_or(VarInt::ZERO, BlockCode::scheme),
         grease_quic_bit: transport.grease_quic_bit,
         // RFC 10069 §2.1: not without connection IDs.
         initial_max_path_id: transport

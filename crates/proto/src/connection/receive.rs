@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::BytesMut;
 use fulmar_base::Instant;
 use fulmar_wire::{
-    Frame, FrameError, PacketKind, PathId, ProtectedKind, ProtectedPacket, frames, read_packet,
+    Frame, FrameError, PacketKind, PathId, ProtectedKind, ProtectedPacket, SourceSymbol, frames, read_packet,
 };
 
 use super::Connection;
@@ -21,7 +21,7 @@ use crate::crypto::trailing_token;
 use crate::datagram::{Datagram, Ecn};
 use crate::error::TransportError;
 use crate::events::ConnectionError;
-use crate::ext::may_be_protected;
+use crate::ext::{FecDialect, may_be_protected};
 use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
 use crate::path::{AntiAmplification, Pending};
@@ -413,6 +413,12 @@ impl Connection {
         end: usize,
         seen: &mut FramesSeen,
     ) -> Result<bool, TransportError> {
+        if let Frame::SourceSymbol(symbol) = frame
+            && self.is_own_symbol(cx)
+        {
+            self.take_source_symbol(cx, symbol, seen)?;
+            return Ok(true);
+        }
         match self.is_of_symbol(cx, frame)? {
             OfSymbol::No => seen.symbol = end..end,
             OfSymbol::Yes => seen.symbol.end = end,
@@ -425,6 +431,36 @@ impl Connection {
             OfSymbol::Padding => {}
         }
         Ok(false)
+    }
+
+    /// Whether a frame may be a source symbol by itself.
+    fn is_own_symbol(&mut self, cx: &FrameContext<'_>) -> bool {
+        let receiver = self.extensions.fec_receiver_of(FecDialect::M);
+        let in_packet = cx.origin == Origin::Packet && cx.kind == PacketKind::OneRtt;
+        in_packet && receiver.is_some_and(|receiver| !receiver.is_in_symbol())
+    }
+
+    /// Takes the frames within a SOURCE_SYMBOL frame, and lets the decoder have them.
+    fn take_source_symbol(
+        &mut self,
+        cx: &FrameContext<'_>,
+        symbol: &SourceSymbol<'_>,
+        seen: &mut FramesSeen,
+    ) -> Result<(), TransportError> {
+        let Some(receiver) = self.extensions.fec_receiver() else { return Ok(()) };
+        receiver.on_source_symbol(symbol);
+        if let Some(log) = &mut self.telemetry.log {
+            let exponent = self.handshake.tls.peer_ack_delay_exponent(cx.space);
+            log.push_frame(cx.now, &Frame::SourceSymbol(*symbol), exponent);
+        }
+        seen.ack_eliciting = true;
+        seen.non_probing = true;
+        let payload = cx.payload.slice_ref(symbol.frames);
+        self.handle_frames(&FrameContext { payload: &payload, ..*cx })?;
+        match self.extensions.fec_receiver() {
+            Some(receiver) => receiver.end_packet(&payload),
+            None => Ok(()),
+        }
     }
 
     /// Hands the frames of a payload to their owners, until one of them has ended the connection.
@@ -495,7 +531,9 @@ impl Connection {
             return Ok(OfSymbol::No);
         }
         match frame {
-            Frame::Padding | Frame::Ping if !is_recovered => Ok(OfSymbol::Padding),
+            Frame::Padding | Frame::Ping if !is_recovered && !receiver.has_framed_symbols() => {
+                Ok(OfSymbol::Padding)
+            }
             // A symbol whose frames were recovered: a datagram would come twice.
             Frame::Datagram(_) if !is_recovered && receiver.is_known() => Ok(OfSymbol::Known),
             _ if may_be_protected(frame) => Ok(OfSymbol::Yes),

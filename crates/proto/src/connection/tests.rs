@@ -8,7 +8,7 @@
 //! | `floods`, `gaps`, `ids`, `chatter`, `path_floods` | what a peer that sends too much can reach |
 //! | `mutations` | handshakes of which each byte is damaged or missing |
 //! | `orders` | the datagrams of a handshake in every order, and every frame in every kind of packet |
-//! | `erasure` | what a peer can do with forward erasure correction |
+//! | `erasure`, `erasure_michel` | what a peer can do with forward erasure correction, in both dialects |
 //! | `lies` | false acknowledgements and counts |
 //! | `tokens` | everything that a first packet can carry as a token |
 //! | `before_confirmation` | what is not yet done, or not yet believed, while the handshake lasts |
@@ -29,6 +29,7 @@ mod by_hand;
 mod chatter;
 mod conformance;
 mod erasure;
+mod erasure_michel;
 mod floods;
 mod gaps;
 mod idle_memory;

@@ -7,20 +7,28 @@
 //!
 //! | module | what it owns |
 //! |---|---|
+//! | `michel` | the blocks of dialect M |
 //! | `config` | what can be configured, and what is announced |
 //! | `sender` | source symbols until they are known to have arrived, repair symbols to be sent |
 //! | `receiver` | the decoder, what it has recovered, the reports of that |
 //!
-//! Each direction is negotiated by itself: an end sends repair symbols if its peer has announced a decoder.
+//! Each direction is negotiated by itself: an end sends repair symbols if its peer has announced a decoder. Our own dialect (X) is used
+//! where both ends have it. In dialect M, that of draft-michel-quic-fec-01, the protected frames are within a SOURCE_SYMBOL frame, and
+//! repair symbols (REPAIR) are over blocks of a fixed size. There is no report of what was recovered that all who speak it understand:
+//! so none is sent, and what is lost is sent again at once.
 
 mod config;
+mod michel;
 mod receiver;
 mod sender;
 
 use fulmar_base::Instant;
-use fulmar_wire::{FecParameters, FecRecovered, Frame};
+use fulmar_wire::{FecParameters, FecRecovered, FecWindow, Frame, TransportParameters};
 
-pub use config::{FecCode, FecConfig, FecMode, FecSettingError};
+pub use config::{FecCode, FecConfig, FecDialects, FecMode, FecSettingError};
+pub(crate) use michel::BlockCode;
+#[cfg(test)]
+pub(crate) use michel::vectors as michel_vectors;
 pub(crate) use receiver::FecReceiver;
 pub(crate) use sender::{FecSender, Protected};
 
@@ -60,6 +68,21 @@ pub struct FecStats {
     pub decoder_off: bool,
 }
 
+/// How erasure correction is spoken in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FecDialect {
+    /// Our own.
+    X,
+    /// That of draft-michel-quic-fec-01.
+    M,
+}
+
+impl FecDialect {
+    fn of(blocks: Option<BlockCode>) -> Self {
+        if blocks.is_some() { Self::M } else { Self::X }
+    }
+}
+
 /// The extension in a connection in which at least one of the directions has it.
 #[derive(Debug)]
 pub(crate) struct Fec {
@@ -72,13 +95,43 @@ pub(crate) struct Fec {
 impl Fec {
     /// The extension, for an end with this configuration whose peer has announced this; `None` if it is used in neither
     /// direction.
-    pub(crate) fn new(local: Option<&FecConfig>, peer: Option<&FecParameters>) -> Option<Self> {
+    pub(crate) fn new(local: Option<&FecConfig>, peer: &TransportParameters) -> Option<Self> {
         let local = local?;
-        let peer = peer.filter(|peer| peer.version == FecParameters::VERSION);
+        let x = peer.fec.as_ref().filter(|peer| peer.version == FecParameters::VERSION);
+        if let Some(x) = x.filter(|_| local.dialects.has_x()) {
+            let (sender, receiver) = (FecSender::new(local, x), FecReceiver::new(local, None));
+            return Some(Self { sender, receiver: Some(receiver) });
+        }
+        // A peer that speaks dialect M alone, or none; then our own is what it would have to learn.
+        let blocks = local.block_code().filter(|_| peer.enable_fec == 1 || !local.dialects.has_x());
+        let sender =
+            blocks.and_then(|_| FecSender::in_blocks(local, BlockCode::of(peer.decoder_fec_scheme)?));
         Some(Self {
-            sender: peer.and_then(|peer| FecSender::new(local, peer)),
-            receiver: Some(FecReceiver::new(local)),
+            sender: sender.filter(|_| peer.enable_fec == 1),
+            receiver: Some(FecReceiver::new(local, blocks)),
         })
+    }
+
+    /// Whether this end understands this dialect.
+    pub(crate) fn speaks(&self, dialect: FecDialect) -> bool {
+        self.receiver.as_ref().is_some_and(|receiver| receiver.dialect() == dialect)
+    }
+
+    /// The peer says how many symbols it keeps. An end that sends no repair symbols has no use for that.
+    pub(crate) fn on_window(&mut self, window: &FecWindow) {
+        if let Some(sender) = self.sender_of(FecDialect::M) {
+            sender.on_window(window);
+        }
+    }
+
+    /// What makes repair symbols, if this end does so in this dialect.
+    pub(crate) fn sender_of(&mut self, dialect: FecDialect) -> Option<&mut FecSender> {
+        self.sender.as_mut().filter(|sender| sender.dialect() == dialect)
+    }
+
+    /// What recovers lost packets, if this end does so in this dialect.
+    pub(crate) fn receiver_of(&mut self, dialect: FecDialect) -> Option<&mut FecReceiver> {
+        self.receiver.as_mut().filter(|receiver| receiver.dialect() == dialect)
     }
 
     /// Whether there is a repair symbol or a report to be sent.

@@ -11,8 +11,10 @@ mod timestamps;
 
 pub(crate) use ack_frequency::{AckFigures, AckFrequency, MIN_ACK_DELAY};
 pub(crate) use address_discovery::{AddressDiscovery, Observation, unrequested_address};
-pub(crate) use fec::{Fec, FecReceiver, FecSender, Protected, may_be_protected};
-pub use fec::{FecCode, FecConfig, FecMode, FecSettingError, FecStats};
+#[cfg(test)]
+pub(crate) use fec::michel_vectors;
+pub(crate) use fec::{BlockCode, Fec, FecDialect, FecReceiver, FecSender, Protected, may_be_protected};
+pub use fec::{FecCode, FecConfig, FecDialects, FecMode, FecSettingError, FecStats};
 pub(crate) use quic_bit::QuicBit;
 pub use timestamps::OneWayDelays;
 pub(crate) use timestamps::{Timestamps, unrequested_timestamp};

@@ -45,7 +45,7 @@ impl ConnectionLog {
 }
 
 /// The parameters that are numbers, by their registered numbers (RFC 9000 §18.2 and the extensions); `None`: absent.
-fn numbers(p: &TransportParameters) -> [(u64, Option<u64>); 20] {
+fn numbers(p: &TransportParameters) -> [(u64, Option<u64>); 22] {
     let flag = |set: bool| set.then_some(1);
     [
         // Without a limit, the parameter is 0 or absent.
@@ -67,7 +67,9 @@ fn numbers(p: &TransportParameters) -> [(u64, Option<u64>); 20] {
         (0x2ab2, flag(p.grease_quic_bit)),
         (0x3fed, p.fec.map(|fec| fec.schemes.get())),
         (0x7158, p.time_stamps.map(|roles| roles as u64)),
+        (0x238f_fecd, Some(p.decoder_fec_scheme.get()).filter(|scheme| *scheme != 0)),
         (0x9f81_a176, p.address_discovery.map(|roles| roles as u64)),
         (0xff04_de1b, p.min_ack_delay.map(|delay| delay.as_micros() as u64)),
+        (0x23_8ffe_ce01, Some(p.enable_fec.into()).filter(|enabled| *enabled != 0)),
     ]
 }

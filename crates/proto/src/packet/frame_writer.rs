@@ -1,7 +1,9 @@
 //! The payload of the packet that is being built.
 
 use fulmar_base::Instant;
-use fulmar_wire::{AckEncoder, AckWritten, Dialect, FecSid, Frame, StreamHeader, StreamId, VarInt, Writer};
+use fulmar_wire::{
+    AckEncoder, AckWritten, Dialect, FecSid, Frame, SourceSymbol, StreamHeader, StreamId, VarInt, Writer,
+};
 
 use super::{SentFrame, SentFrames, SymbolId};
 use crate::log::{ACK_DELAY_EXPONENT, ConnectionLog, LogEvent};
@@ -21,16 +23,51 @@ pub(crate) struct FrameWriter<'a> {
     copies: bool,
     /// Bytes at the end of the payload that are kept for [`FrameWriter::write_tail`].
     tail: usize,
+    /// Whether a STREAM frame that reaches the end of the packet says its length all the same.
+    lengths: bool,
     symbol: Option<SymbolId>,
     /// Where the source symbol begins, if one is being written: in the payload, and among the tokens.
     open: Option<OpenSymbol>,
     log: Option<(Instant, &'a mut ConnectionLog)>,
 }
 
+/// What goes before the frames that are a source symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SymbolHeader {
+    /// FEC_SID: the rest of the packet is the symbol.
+    Sid(FecSid),
+    /// The beginning of SOURCE_SYMBOL, with the symbol's id: the symbol is within that frame.
+    Framed(VarInt),
+}
+
+impl SymbolHeader {
+    fn len(self) -> usize {
+        match self {
+            Self::Sid(_) => FecSid::LEN,
+            Self::Framed(id) => SourceSymbol::begin_len(id),
+        }
+    }
+
+    fn begin(self, writer: &mut Writer<'_>) {
+        match self {
+            Self::Sid(sid) => sid.encode(writer),
+            Self::Framed(id) => SourceSymbol::begin(id, writer),
+        }
+    }
+
+    /// The frame as it is logged.
+    fn frame(self) -> Frame<'static> {
+        match self {
+            Self::Sid(sid) => Frame::FecSid(sid),
+            Self::Framed(id) => Frame::SourceSymbol(SourceSymbol { id, frames: &[] }),
+        }
+    }
+}
+
 /// A source symbol that is being written.
 #[derive(Clone, Copy)]
 struct OpenSymbol {
-    sid: FecSid,
+    header: SymbolHeader,
     symbol: SymbolId,
     start: usize,
     tokens: usize,
@@ -67,6 +104,7 @@ impl<'a> FrameWriter<'a> {
             resends: false,
             copies: false,
             tail: 0,
+            lengths: false,
             symbol: None,
             open: None,
             log: None,
@@ -98,26 +136,35 @@ impl<'a> FrameWriter<'a> {
 
     /// What follows is protected by forward erasure correction, as this symbol of at most `len` bytes: its loss is held back
     /// until the symbol is made again or given up. Nothing but PING may follow it in the packet.
-    pub(crate) fn begin_symbol(&mut self, sid: FecSid, symbol: SymbolId, len: usize) {
+    ///
+    /// STREAM frames within SOURCE_SYMBOL all have a length: who speaks that dialect joins the symbols that it recovers before it
+    /// reads their frames.
+    pub(crate) fn begin_symbol(&mut self, header: SymbolHeader, symbol: SymbolId, len: usize) {
         debug_assert_eq!(self.tail, 0, "a symbol reaches to the end of the packet");
-        if self.space() <= FecSid::LEN {
+        if self.space() <= header.len() {
             return;
         }
-        sid.encode(&mut self.writer);
+        header.begin(&mut self.writer);
         self.writer.limit(len);
-        self.open = Some(OpenSymbol { sid, symbol, start: self.writer.len(), tokens: self.frames.len() });
+        self.lengths = matches!(header, SymbolHeader::Framed(_));
+        self.open = Some(OpenSymbol { header, symbol, start: self.writer.len(), tokens: self.frames.len() });
     }
 
     /// Ends the symbol. Returns its bytes, its tokens, and how many tokens came before them; `None` if no symbol was begun,
     /// or nothing was written into it, which is then as if it had not been begun.
     pub(crate) fn end_symbol(&mut self) -> Option<(&[u8], &[SentFrame], usize)> {
-        let OpenSymbol { sid, symbol, start, tokens } = self.open.take()?;
+        let OpenSymbol { header, symbol, start, tokens } = self.open.take()?;
+        self.lengths = false;
         if self.writer.len() == start {
-            self.writer.rewind(start - FecSid::LEN);
+            self.writer.rewind(start - header.len());
             return None;
         }
+        let start = match header {
+            SymbolHeader::Sid(_) => start,
+            SymbolHeader::Framed(_) => SourceSymbol::end(start, &mut self.writer),
+        };
         if let Some((now, log)) = &mut self.log {
-            log.push_frame(*now, &Frame::FecSid(sid), ACK_DELAY_EXPONENT);
+            log.push_frame(*now, &header.frame(), ACK_DELAY_EXPONENT);
         }
         self.symbol = Some(symbol);
         Some((self.writer.written_from(start), &self.frames[tokens..], tokens))
@@ -210,7 +257,7 @@ impl<'a> FrameWriter<'a> {
         let bare = header(0, false, false).encoded_len();
         let room = self.space().checked_sub(bare)?;
         // One that something follows needs it.
-        let (len, explicit_len) = if available >= room && self.tail == 0 {
+        let (len, explicit_len) = if available >= room && self.tail == 0 && !self.lengths {
             (room, false)
         } else {
             let with_length = header(available, fin, true).encoded_len();

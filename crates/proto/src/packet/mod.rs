@@ -8,6 +8,6 @@ mod packet_builder;
 mod sent_packet;
 
 pub(crate) use acked_frames::AckedFrames;
-pub(crate) use frame_writer::{FrameWriter, Payload};
+pub(crate) use frame_writer::{FrameWriter, Payload, SymbolHeader};
 pub(crate) use packet_builder::{HeaderFields, OpenPacket, Sealer};
 pub(crate) use sent_packet::{SentFrame, SentFrames, SentPacket, SymbolId};

@@ -168,6 +168,10 @@ impl Frames {
             FrameType::FEC_SID => ("fec_sid", format!(",\"symbol_id\":{value}")),
             FrameType::FEC_REPAIR => ("fec_repair", format!(",\"symbol_id\":{value}")),
             FrameType::FEC_RECOVERED => ("fec_recovered", format!(",\"symbol_id\":{value}")),
+            FrameType::SOURCE_SYMBOL => ("source_symbol", format!(",\"symbol_id\":{value}")),
+            FrameType::REPAIR => ("repair", format!(",\"block_id\":{value}")),
+            FrameType::SYMBOL_ACK => ("symbol_ack", format!(",\"symbol_id\":{value}")),
+            FrameType::FEC_WINDOW => ("fec_window", format!(",\"window_size\":{value}")),
             FrameType::TIMESTAMP => ("timestamp", format!(",\"timestamp\":{value}")),
             FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
                 ("observed_address", format!(",\"sequence_number\":{value}"))

@@ -88,7 +88,7 @@ pub(super) fn transport_error(code: u64) -> Option<String> {
 }
 
 /// How a transport parameter is told: its number, its name, whether it is a flag.
-pub(super) const PARAMETERS: [(u64, &str, bool); 20] = [
+pub(super) const PARAMETERS: [(u64, &str, bool); 22] = [
     (0x01, "max_idle_timeout", false),
     (0x03, "max_udp_payload_size", false),
     (0x04, "initial_max_data", false),
@@ -108,8 +108,10 @@ pub(super) const PARAMETERS: [(u64, &str, bool); 20] = [
     (0x3e, "initial_max_path_id", false),
     (0x3fed, "fec", false),
     (0x7158, "enable_time_stamp", false),
+    (0x238f_fecd, "decoder_fec_scheme", false),
     (0x9f81_a176, "address_discovery", false),
     (0xff04_de1b, "min_ack_delay", false),
+    (0x23_8ffe_ce01, "enable_fec", false),
 ];
 
 /// Why no more is sent.

@@ -55,9 +55,7 @@ pub struct Ack<'a> {
 impl<'a> Ack<'a> {
     /// The packet numbers acknowledged, largest range first.
     pub fn ranges(&self) -> AckRanges<'a> {
-        let largest = self.largest.get();
-        let first = largest.checked_sub(self.first_range.get()).map(|smallest| smallest..=largest);
-        AckRanges { next: first, pairs: Reader::new(self.pairs) }
+        AckRanges::new(self.largest, self.first_range, self.pairs)
     }
 
     /// The bytes that [`Ack::encode`] writes.
@@ -92,7 +90,7 @@ impl<'a> Ack<'a> {
 /// Skips the pairs and returns their bytes, once it is sure that no range falls below zero.
 ///
 /// Each pair takes two bytes at least, so that the work is bounded by the packet, whatever the count says.
-fn check_ranges<'a>(
+pub(super) fn check_ranges<'a>(
     reader: &mut Reader<'a>,
     largest: u64,
     first_range: u64,
@@ -143,11 +141,21 @@ impl fmt::Debug for Ack<'_> {
     }
 }
 
-/// The ranges of an [`Ack`], largest first.
+/// The ranges of an [`Ack`] or a [`SymbolAck`](super::SymbolAck), largest first.
 #[derive(Clone)]
 pub struct AckRanges<'a> {
     next: Option<RangeInclusive<u64>>,
     pairs: Reader<'a>,
+}
+
+impl<'a> AckRanges<'a> {
+    /// Of a first range that ends at `largest`, and encoded pairs that were checked.
+    #[inline]
+    pub(super) fn new(largest: VarInt, first_range: VarInt, pairs: &'a [u8]) -> Self {
+        let largest = largest.get();
+        let first = largest.checked_sub(first_range.get()).map(|smallest| smallest..=largest);
+        Self { next: first, pairs: Reader::new(pairs) }
+    }
 }
 
 impl Iterator for AckRanges<'_> {

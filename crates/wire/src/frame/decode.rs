@@ -3,10 +3,11 @@
 use std::iter::FusedIterator;
 
 use super::{
-    Ack, AckFrequency, ConnectionClose, Crypto, DataBlocked, Datagram, FecRecovered, FecRepair, FecSid,
-    Frame, MaxData, MaxPathId, MaxStreamData, MaxStreams, NewConnectionId, NewToken, ObservedAddress,
-    PathAbandon, PathChallenge, PathCidsBlocked, PathResponse, PathStatus, PathsBlocked, ResetStream,
-    ResetStreamAt, RetireConnectionId, StopSending, Stream, StreamDataBlocked, StreamsBlocked, Timestamp,
+    Ack, AckFrequency, BlockRepair, ConnectionClose, Crypto, DataBlocked, Datagram, FecRecovered, FecRepair,
+    FecSid, FecWindow, Frame, MaxData, MaxPathId, MaxStreamData, MaxStreams, NewConnectionId, NewToken,
+    ObservedAddress, PathAbandon, PathChallenge, PathCidsBlocked, PathResponse, PathStatus, PathsBlocked,
+    ResetStream, ResetStreamAt, RetireConnectionId, SourceSymbol, StopSending, Stream, StreamDataBlocked,
+    StreamsBlocked, SymbolAck, Timestamp,
 };
 use crate::{Dialect, Dir, FrameType, PathId, Reader, TransportErrorCode, Truncated, VarInt};
 
@@ -151,6 +152,10 @@ fn read_body<'a>(
         FrameType::FEC_SID => Frame::FecSid(FecSid::decode(reader)?),
         FrameType::FEC_REPAIR => Frame::FecRepair(FecRepair::decode(reader)?),
         FrameType::FEC_RECOVERED => Frame::FecRecovered(FecRecovered::decode(reader)?),
+        FrameType::SOURCE_SYMBOL => Frame::SourceSymbol(SourceSymbol::decode(reader)?),
+        FrameType::REPAIR => Frame::BlockRepair(BlockRepair::decode(reader)?),
+        FrameType::SYMBOL_ACK => Frame::SymbolAck(SymbolAck::decode(reader)?),
+        FrameType::FEC_WINDOW => Frame::FecWindow(FecWindow::decode(reader)?),
         FrameType::TIMESTAMP => Frame::Timestamp(Timestamp::decode(reader)?),
         FrameType::OBSERVED_ADDRESS_V4 | FrameType::OBSERVED_ADDRESS_V6 => {
             Frame::ObservedAddress(ObservedAddress::decode(reader, frame_type)?)

@@ -1,4 +1,5 @@
-//! Frames of forward erasure correction, in a dialect of our own: FEC_SID, FEC_REPAIR, FEC_RECOVERED.
+//! Frames of forward erasure correction, in two dialects. `michel` has those of draft-michel-quic-fec-01 (dialect M); here are
+//! those of our own (dialect X): FEC_SID, FEC_REPAIR, FEC_RECOVERED.
 //!
 //! | frame | fields |
 //! |---|---|
@@ -7,6 +8,10 @@
 //! | FEC_RECOVERED | the first id (i), the number of ids less one (i) |
 //!
 //! Their types are ours, from the range that everybody may use, and take two bytes. Ids count the source symbols of a sender from 0 on.
+
+mod michel;
+
+pub use michel::{BlockRepair, FecWindow, SourceSymbol, SymbolAck};
 
 use super::{Malformed, prefixed_len, put_type, type_len};
 use crate::{FrameType, Reader, VarInt, Writer};

@@ -31,7 +31,7 @@ pub use connection_id::{NewConnectionId, RetireConnectionId};
 pub use crypto::Crypto;
 pub use datagram::Datagram;
 pub use decode::{FrameError, Frames, frames};
-pub use fec::{FecRecovered, FecRepair, FecSid};
+pub use fec::{BlockRepair, FecRecovered, FecRepair, FecSid, FecWindow, SourceSymbol, SymbolAck};
 pub use flow_control::{DataBlocked, MaxData, MaxStreamData, MaxStreams, StreamDataBlocked, StreamsBlocked};
 pub use multipath::{MaxPathId, PathAbandon, PathCidsBlocked, PathStatus, PathsBlocked};
 pub use new_token::NewToken;
@@ -106,6 +106,14 @@ pub enum Frame<'a> {
     FecRepair(FecRepair<'a>),
     /// Tells what forward erasure correction has recovered.
     FecRecovered(FecRecovered),
+    /// Frames that are protected by forward erasure correction.
+    SourceSymbol(SourceSymbol<'a>),
+    /// A repair symbol over a block of source symbols.
+    BlockRepair(BlockRepair<'a>),
+    /// Tells which source symbols arrived or were recovered.
+    SymbolAck(SymbolAck<'a>),
+    /// Tells how many symbols are kept.
+    FecWindow(FecWindow),
     /// Asks for an acknowledgement without delay (draft-ietf-quic-ack-frequency §5).
     ImmediateAck,
     /// Ends a path.
@@ -162,6 +170,10 @@ impl Frame<'_> {
             Self::FecSid(_) => FrameType::FEC_SID,
             Self::FecRepair(_) => FrameType::FEC_REPAIR,
             Self::FecRecovered(_) => FrameType::FEC_RECOVERED,
+            Self::SourceSymbol(_) => FrameType::SOURCE_SYMBOL,
+            Self::BlockRepair(_) => FrameType::REPAIR,
+            Self::SymbolAck(_) => FrameType::SYMBOL_ACK,
+            Self::FecWindow(_) => FrameType::FEC_WINDOW,
             Self::ObservedAddress(frame) => frame.frame_type(),
             Self::PathAbandon(_) => FrameType::PATH_ABANDON,
             Self::PathStatus(frame) => frame.frame_type(),
@@ -213,7 +225,13 @@ impl Frame<'_> {
             // draft-ietf-quic-ack-frequency §3: min_ack_delay, which permits them, is not remembered for 0-RTT.
             Self::AckFrequency(_) | Self::ImmediateAck => kind == PacketKind::OneRtt,
             // What permits them is not remembered for 0-RTT.
-            Self::FecSid(_) | Self::FecRepair(_) | Self::FecRecovered(_) => kind == PacketKind::OneRtt,
+            Self::FecSid(_)
+            | Self::FecRepair(_)
+            | Self::FecRecovered(_)
+            | Self::SourceSymbol(_)
+            | Self::BlockRepair(_)
+            | Self::SymbolAck(_)
+            | Self::FecWindow(_) => kind == PacketKind::OneRtt,
             // draft-huitema-quic-ts §2.2.
             Self::Timestamp(_) => kind == PacketKind::OneRtt,
             // RFC 10069 §4.
@@ -271,6 +289,10 @@ impl Frame<'_> {
             Self::FecSid(_) => FecSid::LEN,
             Self::FecRepair(frame) => frame.encoded_len(),
             Self::FecRecovered(frame) => frame.encoded_len(),
+            Self::SourceSymbol(frame) => frame.encoded_len(),
+            Self::BlockRepair(frame) => frame.encoded_len(),
+            Self::SymbolAck(frame) => frame.encoded_len(),
+            Self::FecWindow(frame) => frame.encoded_len(),
             Self::ObservedAddress(frame) => frame.encoded_len(),
             Self::PathAbandon(frame) => frame.encoded_len(),
             Self::PathStatus(frame) => frame.encoded_len(),
@@ -313,6 +335,10 @@ impl Frame<'_> {
             Self::FecSid(frame) => frame.encode(writer),
             Self::FecRepair(frame) => frame.encode(writer),
             Self::FecRecovered(frame) => frame.encode(writer),
+            Self::SourceSymbol(frame) => frame.encode(writer),
+            Self::BlockRepair(frame) => frame.encode(writer),
+            Self::SymbolAck(frame) => frame.encode(writer),
+            Self::FecWindow(frame) => frame.encode(writer),
             Self::ObservedAddress(frame) => frame.encode(writer),
             Self::PathAbandon(frame) => frame.encode(writer),
             Self::PathStatus(frame) => frame.encode(writer),

@@ -86,6 +86,11 @@ pub struct TransportParameters {
     pub address_discovery: Option<AddressDiscovery>,
     /// What the sender of this can recover by forward erasure correction. None is without the extension.
     pub fec: Option<FecParameters>,
+    /// 1 if the sender of this takes part in forward erasure correction (draft-michel-quic-fec-01 §6.1), 0 if not.
+    pub enable_fec: u8,
+    /// The code that the sender of this decodes, which its peer has to use (draft-michel-quic-fec-01 §6.2). The draft names none;
+    /// those who speak it have 0 for none, 1 for XOR and 2 for Reed-Solomon.
+    pub decoder_fec_scheme: VarInt,
     /// The shortest delay of acknowledgements that can be asked for, in microseconds on the wire; at most
     /// `max_ack_delay` (draft-ietf-quic-ack-frequency §3). None is without the extension.
     pub min_ack_delay: Option<Duration>,
@@ -213,6 +218,8 @@ impl Default for TransportParameters {
             time_stamps: None,
             address_discovery: None,
             fec: None,
+            enable_fec: 0,
+            decoder_fec_scheme: VarInt::ZERO,
             min_ack_delay: None,
             initial_max_path_id: None,
         }

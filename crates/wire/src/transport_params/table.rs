@@ -99,6 +99,9 @@ rows! {
     0x3fed "fec" Either fec: Optional<Fec>;
     // draft-huitema-quic-ts §2.1.
     0x7158 "enable_time_stamp" Either time_stamps: Optional<Stamps>;
+    // draft-michel-quic-fec-01 §6: forward erasure correction.
+    0x238ffecd "decoder_fec_scheme" Either decoder_fec_scheme: Number;
+    0x238ffece01 "enable_fec" Either enable_fec: SmallNumber, (flag, "is above 1");
     // draft-ietf-quic-address-discovery §3.
     0x9f81a176 "address_discovery" Either address_discovery: Optional<Discovery>;
     // draft-ietf-quic-ack-frequency §3.
@@ -126,6 +129,10 @@ fn stream_count(maximum: &VarInt) -> bool {
 
 fn exponent(exponent: &u8) -> bool {
     *exponent <= 20
+}
+
+fn flag(flag: &u8) -> bool {
+    *flag <= 1
 }
 
 fn ack_delay(delay: &Duration) -> bool {

@@ -76,6 +76,8 @@ fn all() -> TransportParameters {
             window: VarInt::from_u32(256),
             symbol: VarInt::from_u32(1_500),
         }),
+        enable_fec: 1,
+        decoder_fec_scheme: VarInt::from_u32(2),
         min_ack_delay: Some(Duration::from_millis(1)),
         initial_max_path_id: Some(PathId(u32::MAX)),
     }
@@ -125,6 +127,17 @@ fn what_other_versions_add_to_the_parameter_of_erasure_correction_is_ignored() {
     let fields = [fec.version, fec.schemes, fec.window, fec.symbol].map(VarInt::get);
     assert_eq!(fields, [2, 2, 256, 200]);
     assert!(read(1).is_err(), "this version says no more");
+}
+
+#[test]
+fn the_parameters_of_the_draft_on_erasure_correction() {
+    // What the fork of quic-go writes, which the tests of the frames name: both, with Reed-Solomon.
+    let bytes = *b"\xc0\x00\x00\x23\x8f\xfe\xce\x01\x01\x01\xa3\x8f\xfe\xcd\x01\x02";
+    let read = TransportParameters::read(Side::Client, &bytes).unwrap();
+    assert_eq!((read.enable_fec, read.decoder_fec_scheme), (1, VarInt::from_u32(2)));
+    assert_eq!(split(&read.write(Side::Client, None)), [(0x238ffecd, vec![2]), (0x238ffece01, vec![1])]);
+    let problem = refused(Side::Client, b"\xc0\x00\x00\x23\x8f\xfe\xce\x01\x01\x02", 0x238ffece01);
+    assert_eq!(problem, ParameterProblem::Value("is above 1"));
 }
 
 #[test]

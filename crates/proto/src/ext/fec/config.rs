@@ -7,6 +7,8 @@ use fulmar_fec::schedule::{Constant, Deadline, DeadlineConfig, NoRepairs, Schedu
 use fulmar_fec::{Cauchy, Code, Rlc, SYMBOL_MAX, WINDOW_MAX, Xor};
 use fulmar_wire::{FecParameters, VarInt};
 
+use super::BlockCode;
+
 /// When repair symbols are sent, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FecMode {
@@ -59,6 +61,31 @@ impl FecCode {
     }
 }
 
+/// The frames and transport parameters in which erasure correction is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FecDialects {
+    /// Our own alone (dialect X).
+    X,
+    /// Those of draft-michel-quic-fec-01 alone (dialect M), as an experimental fork of quic-go has them. There, each two source
+    /// symbols are followed by one repair symbol (XOR), or each 20 by ten (Reed-Solomon), and nobody is told what was recovered: it is
+    /// there to talk to that fork, and to be compared with.
+    M,
+    /// Both: our own with peers that have it, and dialect M with others.
+    Both,
+}
+
+impl FecDialects {
+    /// Whether dialect X is one of them.
+    pub(crate) fn has_x(self) -> bool {
+        self != Self::M
+    }
+
+    /// Whether dialect M is one of them.
+    pub(crate) fn has_m(self) -> bool {
+        self != Self::X
+    }
+}
+
 /// Forward erasure correction, where the peer has it, too.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FecConfig {
@@ -73,11 +100,21 @@ pub struct FecConfig {
     /// The packets that a repair symbol may cover: 1 to 256. This bounds the memory that each direction takes, of 1.5 kB for
     /// each. Default 256.
     pub window: u16,
+    /// How it is spoken. In dialect M the numbers of source and repair symbols are fixed, whatever `mode` is, unless that is
+    /// [`FecMode::None`]; each end chooses the code of what it receives, so that `code` is that of the peer's repair symbols; and
+    /// `overhead_max` is without effect. Default [`FecDialects::X`].
+    pub dialects: FecDialects,
 }
 
 impl Default for FecConfig {
     fn default() -> Self {
-        Self { mode: FecMode::Tail, code: FecCode::ReedSolomon, overhead_max: 0.25, window: WINDOW_MAX }
+        Self {
+            mode: FecMode::Tail,
+            code: FecCode::ReedSolomon,
+            overhead_max: 0.25,
+            window: WINDOW_MAX,
+            dialects: FecDialects::X,
+        }
     }
 }
 
@@ -89,6 +126,12 @@ impl FecConfig {
         }
         if !(0.0..=1.0).contains(&self.overhead_max) {
             return Some("with an overhead_max that is not 0 to 1");
+        }
+        if self.dialects.has_m() && self.window < BlockCode::SOURCE_MAX {
+            return Some("with a window that is smaller than a block of dialect M, which has 20 packets");
+        }
+        if self.dialects == FecDialects::M && self.code == FecCode::Rlc {
+            return Some("with a code that dialect M does not have");
         }
         match self.mode {
             FecMode::Constant { source, repair }
@@ -104,7 +147,15 @@ impl FecConfig {
         }
     }
 
-    /// What this end announces: it decodes all codes.
+    /// What this end decodes in dialect M, if it speaks that: Reed-Solomon where its own code is one that dialect M does not have.
+    pub(crate) fn block_code(&self) -> Option<BlockCode> {
+        self.dialects.has_m().then_some(match self.code {
+            FecCode::Xor => BlockCode::Xor,
+            FecCode::ReedSolomon | FecCode::Rlc => BlockCode::ReedSolomon,
+        })
+    }
+
+    /// What this end announces in dialect X: it decodes all codes.
     pub(crate) fn parameters(&self) -> FecParameters {
         let schemes = FecCode::ALL.iter().fold(0, |bits, code| bits | 1 << *code as u8);
         FecParameters {
@@ -153,6 +204,20 @@ impl FromStr for FecMode {
                 Ok(Self::Deadline { within: Duration::from_millis(millis) })
             }
             _ => Err(WRONG),
+        }
+    }
+}
+
+impl FromStr for FecDialects {
+    type Err = FecSettingError;
+
+    /// `x`, `m` or `both`.
+    fn from_str(text: &str) -> Result<Self, FecSettingError> {
+        match text {
+            "x" => Ok(Self::X),
+            "m" => Ok(Self::M),
+            "both" => Ok(Self::Both),
+            _ => Err(FecSettingError("not one of x, m and both")),
         }
     }
 }

@@ -3,10 +3,15 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use fulmar_fec::{DecodeError, Decoder, Limits, Outcome, RepairId, SYMBOL_MAX, WINDOW_MAX};
-use fulmar_wire::{FecRecovered, FecRepair, FecSid, Frame, TransportErrorCode, VarInt};
+use fulmar_fec::{
+    Code, DecodeError, Decoder, LENGTH_BYTES, Limits, Outcome, RepairId, SYMBOL_MAX, WINDOW_MAX,
+    length_to_front,
+};
+use fulmar_wire::{
+    BlockRepair, FecRecovered, FecRepair, FecSid, Frame, SourceSymbol, TransportErrorCode, VarInt,
+};
 
-use super::{FecCode, FecConfig, FecStats, restore_id};
+use super::{BlockCode, FecCode, FecConfig, FecDialect, FecStats, restore_id};
 use crate::error::TransportError;
 use crate::packet::{FrameWriter, SentFrame};
 
@@ -22,6 +27,8 @@ const REPORT_COPIES: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct FecReceiver {
     decoder: Decoder,
+    /// What it decodes in dialect M; `None` in dialect X.
+    blocks: Option<BlockCode>,
     /// The id after the newest one that was named.
     end: u64,
     /// The symbol that the rest of the packet that is being processed is.
@@ -44,10 +51,11 @@ struct Report {
 }
 
 impl FecReceiver {
-    pub(super) fn new(config: &FecConfig) -> Self {
+    pub(super) fn new(config: &FecConfig, blocks: Option<BlockCode>) -> Self {
         let limits = Limits { window: config.window, symbol: SYMBOL_MAX, ..Limits::default() };
         Self {
             decoder: Decoder::new(limits),
+            blocks,
             end: 0,
             open: None,
             recovered: VecDeque::new(),
@@ -55,6 +63,20 @@ impl FecReceiver {
             told: VecDeque::new(),
             received: 0,
         }
+    }
+
+    pub(super) fn dialect(&self) -> FecDialect {
+        FecDialect::of(self.blocks)
+    }
+
+    /// The frames of this frame are a source symbol, up to the call of [`FecReceiver::end_packet`].
+    pub(crate) fn on_source_symbol(&mut self, symbol: &SourceSymbol<'_>) {
+        self.open = Some(symbol.id.get());
+    }
+
+    /// Whether source symbols have an end of their own, so that padding cannot follow them.
+    pub(crate) fn has_framed_symbols(&self) -> bool {
+        self.blocks.is_some()
     }
 
     /// The rest of the packet is a source symbol.
@@ -79,7 +101,7 @@ impl FecReceiver {
         self.open.is_some_and(|id| self.recovered.contains(&id))
     }
 
-    /// The packet has ended: these bytes are its source symbol, if it has one.
+    /// The packet has ended, or the frame that a source symbol is in: these bytes are its source symbol, if it has one.
     ///
     /// # Errors
     /// PROTOCOL_VIOLATION for a symbol that is longer than was announced.
@@ -87,7 +109,8 @@ impl FecReceiver {
         let Some(id) = self.open.take() else { return Ok(()) };
         self.end = self.end.max(id + 1);
         match self.decoder.on_source(id, symbol) {
-            Err(DecodeError::Length(_)) => {
+            // Dialect M has no limit that could be announced: repair symbols over it are of no use, and that is all.
+            Err(DecodeError::Length(_)) if self.blocks.is_none() => {
                 Err(TransportError::protocol_violation("a source symbol that is too long"))
             }
             // Symbols that contradict one another switch the decoder off; that is all.
@@ -106,13 +129,34 @@ impl FecReceiver {
         let count = repair.count();
         let first = restore_id(repair.first, self.end.saturating_sub(count.into()));
         let id = RepairId { first, count, key: repair.key };
-        match self.decoder.on_repair(code.code(), &id, repair.symbol) {
+        self.decode(code.code(), &id, repair.symbol)
+    }
+
+    /// A repair symbol of dialect M arrived. One that is longer than what this end keeps is ignored: there is no way to
+    /// announce that.
+    ///
+    /// # Errors
+    /// FRAME_ENCODING_ERROR if the code has no such repair symbol.
+    pub(crate) fn on_block_repair(&mut self, repair: &BlockRepair<'_>) -> Result<(), TransportError> {
+        let blocks = self.blocks.map(|blocks| (blocks, blocks.repair_id(repair.block, repair.parity)));
+        let Some((blocks, Some(id))) = blocks else { return Err(impossible_repair()) };
+        self.received += 1;
+        if repair.symbol.len() > LENGTH_BYTES + usize::from(SYMBOL_MAX) {
+            return Ok(());
+        }
+        let mut symbol = repair.symbol.to_vec();
+        length_to_front(&mut symbol);
+        self.decode(blocks.code(), &id, &symbol)
+    }
+
+    fn decode(&mut self, code: &dyn Code, id: &RepairId, symbol: &[u8]) -> Result<(), TransportError> {
+        match self.decoder.on_repair(code, id, symbol) {
             Ok(Outcome::Kept | Outcome::Recovered(_)) => {
-                self.end = self.end.max(first + u64::from(count));
+                self.end = self.end.max(id.first + u64::from(id.count));
                 Ok(())
             }
             Ok(_) | Err(DecodeError::Inconsistent) => Ok(()),
-            Err(_) => Err(illegal("a repair symbol that there cannot be")),
+            Err(_) => Err(impossible_repair()),
         }
     }
 
@@ -124,7 +168,10 @@ impl FecReceiver {
             self.recovered.pop_front();
         }
         self.recovered.push_back(id);
-        self.report(id);
+        // Not all who speak dialect M know a report.
+        if self.blocks.is_none() {
+            self.report(id);
+        }
         Some(frames)
     }
 
@@ -187,4 +234,8 @@ impl FecReceiver {
         }
         self.reports.push_back(report);
     }
+}
+
+fn impossible_repair() -> TransportError {
+    TransportError::new(TransportErrorCode::FRAME_ENCODING_ERROR, "a repair symbol that there cannot be")
 }

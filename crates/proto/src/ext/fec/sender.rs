@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use fulmar_base::{Instant, Timer};
 use fulmar_fec::schedule::{Feedback, LossEstimate, Order, Scheduler, Situation};
-use fulmar_fec::{CauchyKeys, RepairId, SourceWindow};
-use fulmar_wire::{Dialect, FecParameters, FecRecovered, FecRepair, FecSid, Frame, PathId};
+use fulmar_fec::{CauchyKeys, Code, RepairId, SourceWindow, length_to_end};
+use fulmar_wire::{
+    BlockRepair, Dialect, FecParameters, FecRecovered, FecRepair, FecSid, FecWindow, Frame, PathId,
+    SymbolAck, VarInt,
+};
 
-use super::{FecCode, FecConfig, FecMode, FecStats};
+use super::{BlockCode, FecCode, FecConfig, FecDialect, FecMode, FecStats};
 use crate::error::TransportError;
-use crate::packet::{FrameWriter, SentFrame, SentFrames, SymbolId};
+use crate::packet::{FrameWriter, SentFrame, SentFrames, SymbolHeader, SymbolId};
 
 /// Source symbols of which something is remembered. When there are more, the oldest are forgotten; what was held back of them
 /// is sent again.
@@ -44,6 +47,10 @@ pub(crate) type Protected = (PathId, SentFrames);
 pub(crate) struct FecSender {
     mode: FecMode,
     code: FecCode,
+    /// What the peer decodes in dialect M; `None` in dialect X. It takes the place of `code` then.
+    blocks: Option<BlockCode>,
+    /// The last window that the peer has told in dialect M.
+    peer_window: Option<FecWindow>,
     overhead_max: f64,
     /// The longest source symbol that the peer takes.
     symbol_max: usize,
@@ -132,13 +139,28 @@ impl FecSender {
         if !knows_code || too_small {
             return None;
         }
-        Some(Self {
+        let symbol_max = usize::try_from(peer.symbol.get()).unwrap_or(usize::MAX);
+        Some(Self::with(config, window, symbol_max.min(fulmar_fec::SYMBOL_MAX.into()), None))
+    }
+
+    /// In dialect M, for a peer that decodes this; `None` if this end sends no repair symbols.
+    pub(super) fn in_blocks(config: &FecConfig, blocks: BlockCode) -> Option<Self> {
+        if config.mode == FecMode::None {
+            return None;
+        }
+        let mode = FecMode::Constant { source: blocks.source(), repair: blocks.repairs() };
+        let config = FecConfig { mode, ..*config };
+        Some(Self::with(&config, config.window, BlockCode::SYMBOL_MAX, Some(blocks)))
+    }
+
+    fn with(config: &FecConfig, window: u16, symbol_max: usize, blocks: Option<BlockCode>) -> Self {
+        Self {
             mode: config.mode,
             code: config.code,
+            blocks,
+            peer_window: None,
             overhead_max: config.overhead_max,
-            symbol_max: usize::try_from(peer.symbol.get())
-                .unwrap_or(usize::MAX)
-                .min(fulmar_fec::SYMBOL_MAX.into()),
+            symbol_max,
             scheduler: config.scheduler(),
             losses: LossEstimate::default(),
             keys: CauchyKeys::default(),
@@ -153,7 +175,11 @@ impl FecSender {
             patience: Timer::new(),
             rtt: Duration::ZERO,
             stats: FecStats::default(),
-        })
+        }
+    }
+
+    pub(super) fn dialect(&self) -> FecDialect {
+        FecDialect::of(self.blocks)
     }
 
     /// Whether repair symbols follow the end of a transfer, so that copies of what was lost need not.
@@ -164,12 +190,21 @@ impl FecSender {
     /// Begins a source symbol in a packet, unless that would cut the packet. A repair symbol over it has to fit a packet, too.
     /// `datagram` is the length of the DATAGRAM frame that comes next, which cannot be cut either.
     pub(crate) fn begin(&self, datagram: Option<usize>, out: &mut FrameWriter<'_>) {
-        let kept = FecRepair::OVERHEAD_MAX + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
+        // What goes before a source symbol is shorter than what goes before a repair symbol, and behind its lengths.
+        let overhead = match self.blocks {
+            None => FecRepair::OVERHEAD_MAX,
+            Some(_) => BlockRepair::OVERHEAD_MAX,
+        };
+        let kept = overhead + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
         let Some(room) = out.space().checked_sub(kept) else { return };
         let id = self.end();
+        let header = match self.blocks {
+            None => SymbolHeader::Sid(FecSid { id: id as u16 }),
+            Some(_) => SymbolHeader::Framed(VarInt::saturating(id)),
+        };
         let limit = room.min(self.symbol_max);
         if room <= self.symbol_max + CUT_MAX && datagram.is_none_or(|datagram| datagram <= limit) {
-            out.begin_symbol(FecSid { id: id as u16 }, SymbolId(id as u32), limit);
+            out.begin_symbol(header, SymbolId(id as u32), limit);
         }
     }
 
@@ -215,6 +250,10 @@ impl FecSender {
 
     /// Makes repair symbols for a probe timeout: what is in flight may be lost. Returns false if there is nothing to repair.
     pub(crate) fn probe(&mut self, path: PathId, repairs: u8) -> bool {
+        if self.blocks.is_some() {
+            // Blocks that are not full have no repair symbols.
+            return false;
+        }
         let in_flight = |symbol: &Symbol| symbol.state == State::InFlight;
         let Some(place) = self.symbols.iter().position(in_flight) else { return false };
         let first = self.first + place as u64;
@@ -237,13 +276,20 @@ impl FecSender {
     /// more than `room`, that of a full packet, fits no packet any more and is dropped.
     pub(crate) fn write(&mut self, now: Instant, room: usize, out: &mut FrameWriter<'_>) {
         while let Some(Repair { id, symbol }) = self.repairs.front() {
-            let frame = Frame::FecRepair(FecRepair {
-                scheme: self.code as u8,
-                first: id.first as u16,
-                more: (id.count - 1) as u8,
-                key: id.key,
-                symbol,
-            });
+            let frame = match self.blocks {
+                None => Frame::FecRepair(FecRepair {
+                    scheme: self.code as u8,
+                    first: id.first as u16,
+                    more: (id.count - 1) as u8,
+                    key: id.key,
+                    symbol,
+                }),
+                Some(blocks) => Frame::BlockRepair(BlockRepair {
+                    block: blocks.block_of(id.first),
+                    parity: VarInt::from_u32(id.key.into()),
+                    symbol,
+                }),
+            };
             let token = SentFrame::FecRepair { first: id.first, count: id.count };
             let may_fit = frame.encoded_len(Dialect::SinglePath) <= room;
             let is_written = out.write(&frame, token);
@@ -347,6 +393,38 @@ impl FecSender {
         Ok(delivered)
     }
 
+    /// The peer says which symbols it has, in dialect M. Returns the tokens of their frames.
+    ///
+    /// # Errors
+    /// PROTOCOL_VIOLATION for symbols that were never sent.
+    pub(crate) fn on_symbol_ack(&mut self, ack: &SymbolAck<'_>) -> Result<Vec<Protected>, TransportError> {
+        if ack.largest().get() >= self.end() {
+            return Err(TransportError::protocol_violation("the recovery of a symbol that was not sent"));
+        }
+        let mut delivered = Vec::new();
+        for range in ack.ranges() {
+            for id in (*range.start()).max(self.first)..=*range.end() {
+                let symbol = &mut self.symbols[(id - self.first) as usize];
+                match std::mem::replace(&mut symbol.state, State::Delivered) {
+                    State::Delivered => continue,
+                    // Its packet may have arrived: the frame tells that as well.
+                    State::InFlight => self.unresolved -= 1,
+                    State::Held { .. } | State::Lost => self.stats.symbols_recovered += 1,
+                }
+                delivered.push((symbol.path, std::mem::take(&mut symbol.frames)));
+            }
+        }
+        self.forget_resolved();
+        Ok(delivered)
+    }
+
+    /// The peer says how many symbols it keeps, in dialect M: where these are fewer than a block, repair symbols are of no use.
+    pub(crate) fn on_window(&mut self, window: &FecWindow) {
+        if self.peer_window.is_none_or(|last| last.epoch < window.epoch) {
+            self.peer_window = Some(*window);
+        }
+    }
+
     /// What was held back, and is to be sent again now.
     pub(crate) fn take_released(&mut self) -> Vec<Protected> {
         std::mem::take(&mut self.released)
@@ -408,21 +486,42 @@ impl FecSender {
         let Some(count) = (order.first + u64::from(order.count)).checked_sub(first) else { return };
         // At most the window.
         let count = count as u16;
+        if !self.is_decodable(count) {
+            return;
+        }
         for index in 0..order.repairs {
             if count == 0 || self.repairs.len() >= REPAIRS_MAX || !self.is_affordable() {
                 return;
             }
             if let Some(id) = self.repair_id(first, count, index, order.repairs) {
                 let mut symbol = Vec::new();
-                let made = self.window.repair(self.code.code(), &id, &mut symbol);
+                let made = self.window.repair(self.code(), &id, &mut symbol);
                 debug_assert_eq!(made, Ok(()), "the symbols are in the window");
+                if self.blocks.is_some() {
+                    length_to_end(&mut symbol);
+                }
                 self.repairs.push_back(Repair { id, symbol });
             }
         }
     }
 
+    fn code(&self) -> &'static dyn Code {
+        self.blocks.map_or_else(|| self.code.code(), BlockCode::code)
+    }
+
+    /// Whether the peer can make use of a repair symbol over so many source symbols.
+    fn is_decodable(&self, count: u16) -> bool {
+        self.blocks.is_none_or(|blocks| {
+            count == blocks.source()
+                && self.peer_window.is_none_or(|window| window.size.get() >= count.into())
+        })
+    }
+
     /// The repair symbol with this place among those of an order.
     fn repair_id(&mut self, first: u64, count: u16, index: u16, repairs: u16) -> Option<RepairId> {
+        if self.blocks.is_some() {
+            return Some(RepairId { first, count, key: index });
+        }
         match self.code {
             // Each of them is over a part of the window.
             FecCode::Xor => {
@@ -502,8 +601,10 @@ impl FecSender {
                 State::Delivered => {}
             }
         }
-        // More likely than not.
-        covered > 0 && lost + (unknown * self.losses.loss_rate()).round() <= f64::from(covered)
+        // More likely than not, and in dialect M nobody would tell.
+        covered > 0
+            && self.blocks.is_none()
+            && lost + (unknown * self.losses.loss_rate()).round() <= f64::from(covered)
     }
 
     /// Gives up what is held back of these places and meets a condition.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::{Dialect, Dir, FecParameters, FecRecovered, Side, StreamId, VarInt};
+use fulmar_wire::{Dialect, Dir, FecParameters, FecRecovered, FecWindow, Side, StreamId, VarInt};
 
 use super::*;
 use crate::packet::SymbolId;
@@ -54,8 +54,65 @@ fn there_are_no_repairs_without_a_decoder_that_knows_their_code() {
     assert!(FecSender::new(&config, &without).is_none());
     assert!(FecSender::new(&FecConfig { mode: FecMode::None, ..config }, &announced).is_none());
     let other = FecParameters { version: VarInt::from_u32(2), ..announced };
-    assert!(Fec::new(Some(&config), Some(&other)).unwrap().sender.is_none(), "of another version");
-    assert!(Fec::new(None, Some(&announced)).is_none(), "off");
+    let peer = |fec| TransportParameters { fec: Some(fec), ..TransportParameters::default() };
+    assert!(Fec::new(Some(&config), &peer(other)).unwrap().sender.is_none(), "of another version");
+    assert!(Fec::new(None, &peer(announced)).is_none(), "off");
+}
+
+#[test]
+fn dialect_x_is_spoken_where_both_ends_have_it_and_dialect_m_where_it_is_the_only_one() {
+    let config = |dialects| FecConfig { dialects, ..FecConfig::default() };
+    let announced = |dialects: FecDialects, scheme| TransportParameters {
+        fec: dialects.has_x().then(|| FecConfig::default().parameters()),
+        enable_fec: dialects.has_m().into(),
+        decoder_fec_scheme: VarInt::from_u32(if dialects.has_m() { scheme } else { 0 }),
+        ..TransportParameters::default()
+    };
+    let spoken = |local, peer: &TransportParameters| {
+        let fec = Fec::new(Some(&config(local)), peer).unwrap();
+        (fec.sender.map(|sender| sender.dialect()), fec.receiver.unwrap().dialect())
+    };
+    let (x, m) = (FecDialect::X, FecDialect::M);
+    for (local, peer, expected) in [
+        (FecDialects::X, FecDialects::X, (Some(x), x)),
+        (FecDialects::X, FecDialects::Both, (Some(x), x)),
+        (FecDialects::X, FecDialects::M, (None, x)),
+        (FecDialects::M, FecDialects::X, (None, m)),
+        (FecDialects::M, FecDialects::Both, (Some(m), m)),
+        (FecDialects::M, FecDialects::M, (Some(m), m)),
+        (FecDialects::Both, FecDialects::X, (Some(x), x)),
+        (FecDialects::Both, FecDialects::Both, (Some(x), x)),
+        (FecDialects::Both, FecDialects::M, (Some(m), m)),
+    ] {
+        assert_eq!(spoken(local, &announced(peer, 1)), expected, "{local:?} with {peer:?}");
+    }
+    let disabled = TransportParameters { enable_fec: 0, ..announced(FecDialects::M, 1) };
+    assert_eq!(spoken(FecDialects::M, &disabled).0, None, "disabled");
+    for scheme in [0, 3] {
+        assert_eq!(spoken(FecDialects::M, &announced(FecDialects::M, scheme)).0, None, "nothing it decodes");
+    }
+    let only_recovers = FecConfig { mode: FecMode::None, ..config(FecDialects::M) };
+    assert!(Fec::new(Some(&only_recovers), &announced(FecDialects::M, 2)).unwrap().sender.is_none());
+}
+
+#[test]
+fn dialect_m_sends_repairs_of_whole_blocks_and_none_to_a_peer_that_keeps_fewer_symbols() {
+    let mut sender = FecSender::in_blocks(&FecConfig::default(), BlockCode::ReedSolomon).unwrap();
+    let blocks = |sender: &mut FecSender, symbols| {
+        send(sender, symbols);
+        sender.schedule(Instant::ZERO, true, RTT);
+        repairs(sender)
+    };
+    assert_eq!(blocks(&mut sender, 19), 0);
+    assert!(!sender.probe(fulmar_wire::PathId::ZERO, 2), "the tail of a transfer has none");
+    assert_eq!(blocks(&mut sender, 1), 10);
+    assert!(sender.on_lost(Instant::ZERO, SymbolId(1)).resend, "nobody will tell that it was recovered");
+    let window = |epoch, size| FecWindow { epoch: VarInt::from_u32(epoch), size: VarInt::from_u32(size) };
+    sender.on_window(&window(1, 19));
+    sender.on_window(&window(0, 256));
+    assert_eq!(blocks(&mut sender, 20), 0);
+    sender.on_window(&window(2, 20));
+    assert_eq!(blocks(&mut sender, 20), 10);
 }
 
 #[test]
@@ -164,6 +221,8 @@ fn modes_and_codes_are_named_by_text() {
     }
     assert_eq!("rlc".parse(), Ok(FecCode::Rlc));
     assert!("lt".parse::<FecCode>().is_err());
+    assert_eq!("both".parse(), Ok(FecDialects::Both));
+    assert!("y".parse::<FecDialects>().is_err());
 }
 
 #[test]
@@ -177,4 +236,8 @@ fn configurations_that_make_no_sense_are_named() {
     assert!(problem(constant(201, 1), FecCode::ReedSolomon, 256).is_some());
     assert!(problem(FecMode::Deadline { within: Duration::ZERO }, FecCode::Xor, 256).is_some());
     assert_eq!(problem(constant(200, 55), FecCode::ReedSolomon, 256), None);
+    let in_m = FecConfig { dialects: FecDialects::M, ..FecConfig::default() };
+    assert_eq!(in_m.problem(), None);
+    assert!(FecConfig { window: 19, ..in_m }.problem().is_some());
+    assert!(FecConfig { code: FecCode::Rlc, ..in_m }.problem().is_some());
 }

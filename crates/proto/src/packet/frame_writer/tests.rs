@@ -28,7 +28,7 @@ fn the_record_names_the_symbol_that_protects_the_packet() {
     let mut payload = [0; 100];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
     out.write(&Frame::Ping, SentFrame::Ping);
-    out.begin_symbol(FecSid { id: 3 }, SymbolId(3), 20);
+    out.begin_symbol(SymbolHeader::Sid(FecSid { id: 3 }), SymbolId(3), 20);
     assert_eq!(out.space(), 20);
     out.write(&Frame::HandshakeDone, SentFrame::HandshakeDone);
     assert_eq!(out.end_symbol(), Some((&[0x1e][..], &[SentFrame::HandshakeDone][..], 1)));
@@ -38,10 +38,28 @@ fn the_record_names_the_symbol_that_protects_the_packet() {
 }
 
 #[test]
+fn a_symbol_of_dialect_m_is_within_a_frame_and_so_are_the_lengths_of_its_streams() {
+    let mut payload = [0; 100];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    let header = SymbolHeader::Framed(VarInt::from_u32(300));
+    out.begin_symbol(header, SymbolId(300), 80);
+    let written = out.write_stream(id(), 0, 1_000, false, |room| room.fill(1)).unwrap();
+    let (symbol, _, _) = out.end_symbol().unwrap();
+    let symbol = symbol.to_vec();
+    let len = out.finish().len;
+    let read: Vec<_> = frames(&payload[..len], Dialect::SinglePath).map(Result::unwrap).collect();
+    let [Frame::SourceSymbol(read)] = read[..] else { panic!("{read:?}") };
+    assert_eq!((read.id, read.frames), (VarInt::from_u32(300), &symbol[..]));
+    // The type, a stream id and a length of two bytes at most go before the data.
+    assert_eq!(symbol[..2], [0x0a, 0x00]);
+    assert_eq!(symbol.len() - written, if written < 64 { 3 } else { 4 });
+}
+
+#[test]
 fn a_symbol_without_frames_leaves_no_trace() {
     let mut payload = [0; 100];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-    out.begin_symbol(FecSid { id: 3 }, SymbolId(3), 20);
+    out.begin_symbol(SymbolHeader::Sid(FecSid { id: 3 }), SymbolId(3), 20);
     assert_eq!(out.end_symbol(), None);
     assert!(out.is_empty() && !out.is_ack_eliciting());
     out.write(&Frame::Ping, SentFrame::Ping);
@@ -49,6 +67,6 @@ fn a_symbol_without_frames_leaves_no_trace() {
     assert_eq!((written.symbol, written.len), (None, 1));
     // Where there is no room for a frame behind it, none begins.
     let mut out = FrameWriter::new(&mut payload[..FecSid::LEN], Dialect::SinglePath);
-    out.begin_symbol(FecSid { id: 3 }, SymbolId(3), 20);
+    out.begin_symbol(SymbolHeader::Sid(FecSid { id: 3 }), SymbolId(3), 20);
     assert!(out.is_empty() && out.end_symbol().is_none());
 }

@@ -3,6 +3,8 @@ use super::*;
 const ENCODING: TransportErrorCode = TransportErrorCode::FRAME_ENCODING_ERROR;
 const VIOLATION: TransportErrorCode = TransportErrorCode::PROTOCOL_VIOLATION;
 const MAX: [u8; 8] = [0xff; 8];
+const SOURCE_SYMBOL: [u8; 8] = *b"\xc0\x00\x00\x32\xa8\x0f\xec\x55";
+const SYMBOL_ACK: [u8; 8] = *b"\xc0\x00\x00\x32\xa8\x0f\xec\xac";
 
 /// Reads what must be one error, and nothing after it.
 fn error(bytes: &[u8], dialect: Dialect) -> FrameError {
@@ -17,7 +19,7 @@ fn error(bytes: &[u8], dialect: Dialect) -> FrameError {
 fn illegal_frames_of_either_dialect() {
     let token = [0; 16];
     let two_to_the_60_and_one = [0xd0, 0, 0, 0, 0, 0, 0, 1];
-    let table: [(&[&[u8]], u64, TransportErrorCode, &str); 35] = [
+    let table: [(&[&[u8]], u64, TransportErrorCode, &str); 39] = [
         (&[&[0x02], b"\x05\x00\x00\x06"], 0x02, ENCODING, "an ACK range falls below zero"),
         (&[&[0x02], b"\x05\x00\x01\x04\x00\x00"], 0x02, ENCODING, "an ACK range falls below zero"),
         (&[&[0x03], b"\x05\x00\x01\x00\x01\x03"], 0x03, ENCODING, "an ACK range falls below zero"),
@@ -43,6 +45,10 @@ fn illegal_frames_of_either_dialect() {
         (&[b"\x7f\xed\x41\x00\x00\x00\x00\x00\x02xy"], 0x3fed, ENCODING, "there is no such erasure code"),
         (&[b"\x7f\xee\x00\x41\x00"], 0x3fee, ENCODING, "more symbols were recovered than there can be"),
         (&[b"\x7f\xee", &MAX, b"\x01"], 0x3fee, ENCODING, "more symbols were recovered than there can be"),
+        (&[&SOURCE_SYMBOL, b"\x00\x10x"], 0x32a80fec55, ENCODING, "the frame is truncated"),
+        (&[b"\xb2\xa8\x0f\xec\x00\x00\x01x"], 0x32a80fec, ENCODING, "the repair symbol is too short"),
+        (&[&SYMBOL_ACK, b"\x05\x00\x06"], 0x32a80fecac, ENCODING, "an ACK range falls below zero"),
+        (&[&SYMBOL_ACK, b"\x05\x02\x00\x00"], 0x32a80fecac, ENCODING, "the frame is truncated"),
         (&[&[0x31], b"\x10x"], 0x31, ENCODING, "the frame is truncated"),
         (&[&[0x24], b"\x04\x00\x05\x06"], 0x24, ENCODING, "the reliable size is larger than the final size"),
         (&[&[0x24], b"\x04\x00\x05\x80\x00"], 0x24, ENCODING, "the frame is truncated"),

@@ -124,6 +124,10 @@ pub(super) fn any_frame(dialect: Dialect) -> impl Strategy<Value = Frame<'static
         (0..VarInt::MAX.get() - 255, any::<u8>()).prop_map(|(first, more)| {
             F::FecRecovered(FecRecovered { first: VarInt::saturating(first), more })
         }),
+        (any_varint(), any_bytes(0)).prop_map(|(id, frames)| F::SourceSymbol(SourceSymbol { id, frames })),
+        (any_varint(), any_varint(), any_bytes(2))
+            .prop_map(|(block, parity, symbol)| F::BlockRepair(BlockRepair { block, parity, symbol })),
+        (any_varint(), any_varint()).prop_map(|(epoch, size)| F::FecWindow(FecWindow { epoch, size })),
         any_varint().prop_map(|time| F::Timestamp(Timestamp { time })),
         (any_varint(), any::<std::net::IpAddr>(), any::<u16>())
             .prop_map(|(sequence, ip, port)| F::ObservedAddress(ObservedAddress { sequence, ip, port })),

@@ -59,6 +59,7 @@ prop_compose! {
             TimeStamps::Both,
         ])),
         fec in prop::option::of([varint(63), varint(VarInt::MAX.get()), varint(VarInt::MAX.get()), varint(VarInt::MAX.get())]),
+        michel in (0u8..2, varint(VarInt::MAX.get())),
         discovery in prop::option::of(prop::sample::select(vec![
             AddressDiscovery::Provide,
             AddressDiscovery::Receive,
@@ -87,6 +88,8 @@ prop_compose! {
             time_stamps,
             address_discovery: discovery,
             fec: fec.map(|[version, schemes, window, symbol]| FecParameters { version, schemes, window, symbol }),
+            enable_fec: michel.0,
+            decoder_fec_scheme: michel.1,
             initial_max_path_id: path.map(PathId),
             ..Default::default()
         }
