@@ -104,10 +104,10 @@ impl Fec {
         }
         // A peer that speaks dialect M alone, or none; then our own is what it would have to learn.
         let blocks = local.block_code().filter(|_| peer.enable_fec == 1 || !local.dialects.has_x());
-        let sender =
-            blocks.and_then(|_| FecSender::in_blocks(local, BlockCode::of(peer.decoder_fec_scheme)?));
+        let decoder = BlockCode::of(peer.decoder_fec_scheme);
+        let decoder = decoder.filter(|_| blocks.is_some() && peer.enable_fec == 1);
         Some(Self {
-            sender: sender.filter(|_| peer.enable_fec == 1),
+            sender: decoder.map(|decoder| FecSender::in_blocks(local, decoder)),
             receiver: Some(FecReceiver::new(local, blocks)),
         })
     }
