@@ -325,7 +325,8 @@ impl<'a> FrameWriter<'a> {
         Some(len)
     }
 
-    fn note(&mut self, event: LogEvent) {
+    /// Adds what is not a frame to the log.
+    pub(crate) fn note(&mut self, event: LogEvent) {
         if let Some((now, log)) = &mut self.log {
             log.push(*now, event);
         }

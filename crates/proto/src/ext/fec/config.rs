@@ -19,7 +19,8 @@ const DEADLINE_DEFAULT: Duration = Duration::from_millis(150);
 /// When repair symbols are sent, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FecMode {
-    /// None: this end can recover what its peer protects, and protects nothing itself.
+    /// None: this end can recover what its peer protects, and protects nothing itself but streams and datagrams with a
+    /// [`Protection`] of their own.
     None,
     /// When the application has nothing to send and the congestion window has room: for the ends of transfers.
     Tail,

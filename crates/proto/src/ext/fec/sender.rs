@@ -14,6 +14,7 @@ use fulmar_wire::{
 
 use super::{BlockCode, FecCode, FecConfig, FecDialect, FecMode, FecStats};
 use crate::error::TransportError;
+use crate::log::{FecEvent, LogEvent};
 use crate::packet::{FrameWriter, Protection, Protections, SentFrame, SentFrames, SymbolHeader, SymbolId};
 
 /// Source symbols of which something is remembered. When there are more, the oldest are forgotten; what was held back of them
@@ -334,6 +335,7 @@ impl FecSender {
             }
             if is_written {
                 let id = *id;
+                out.note(LogEvent::Fec(FecEvent::RepairSent { first: id.first, count: id.count }));
                 self.stats.repairs_sent += 1;
                 self.stats.repair_bytes_sent += symbol.len() as u64;
                 self.cover(now, id.first, id.count);
