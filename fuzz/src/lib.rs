@@ -17,11 +17,11 @@ use fulmar_proto::{
 const CONNECTIONS_MAX: usize = 16;
 
 /// Extensions that are off by default are on, so that each frame has an owner.
-fn transport() -> Arc<TransportConfig> {
+fn transport(fec: FecConfig) -> Arc<TransportConfig> {
     Arc::new(TransportConfig {
         address_discovery: Some(AddressDiscovery::Both),
         time_stamps: Some(TimeStamps::Both),
-        fec: Some(FecConfig::default()),
+        fec: Some(fec),
         ..TransportConfig::default()
     })
 }
@@ -104,9 +104,14 @@ impl Default for Pair {
 
 impl Pair {
     pub fn new() -> Self {
+        Self::with_fec(FecConfig::default())
+    }
+
+    /// A connection whose ends both have erasure correction configured so.
+    pub fn with_fec(fec: FecConfig) -> Self {
         crypto::seed(1);
         let server = ServerConfig::new(Arc::new(crypto::server_config(&[b"fuzz"])))
-            .with_transport(transport())
+            .with_transport(transport(fec))
             .expect("a valid configuration");
         let mut pair = Self {
             now: Instant::from_millis(1),
@@ -115,7 +120,7 @@ impl Pair {
             to_server: Vec::new(),
         };
         let client = ClientConfig::new(Arc::new(crypto::client_config(&[b"fuzz"])));
-        pair.dial(&client.with_transport(transport()).expect("a valid configuration"));
+        pair.dial(&client.with_transport(transport(fec)).expect("a valid configuration"));
         for _ in 0..10 {
             pair.exchange();
         }
