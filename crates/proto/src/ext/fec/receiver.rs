@@ -14,6 +14,7 @@ use fulmar_wire::{
 use super::{BlockCode, FecCode, FecConfig, FecDialect, FecStats, restore_id};
 use crate::error::TransportError;
 use crate::log::{FecEvent, RepairOutcome};
+use crate::memory::Reservation;
 use crate::packet::{FrameWriter, SentFrame};
 
 /// Reports that wait, and recovered symbols that are remembered to tell late packets. The oldest are forgotten: a symbol whose
@@ -28,6 +29,12 @@ const REPORT_COPIES: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct FecReceiver {
     decoder: Decoder,
+    /// What the decoder may take of the endpoint's memory.
+    memory: Reservation,
+    /// The most that it takes, in bytes.
+    memory_max: u64,
+    /// Repair symbols that came while there was no memory.
+    without_memory: u64,
     /// What it decodes in dialect M; `None` in dialect X.
     blocks: Option<BlockCode>,
     /// The id after the newest one that was named.
@@ -54,10 +61,14 @@ struct Report {
 }
 
 impl FecReceiver {
-    pub(super) fn new(config: &FecConfig, blocks: Option<BlockCode>) -> Self {
+    pub(super) fn new(config: &FecConfig, blocks: Option<BlockCode>, memory: Reservation) -> Self {
         let limits = Limits { window: config.window, symbol: SYMBOL_MAX, ..Limits::default() };
         Self {
             decoder: Decoder::new(limits),
+            memory,
+            memory_max: u64::from(config.window)
+                * u64::from(SYMBOL_MAX + LENGTH_BYTES as u16 + config.window),
+            without_memory: 0,
             blocks,
             end: 0,
             open: None,
@@ -112,6 +123,9 @@ impl FecReceiver {
     pub(crate) fn end_packet(&mut self, symbol: &[u8]) -> Result<(), TransportError> {
         let Some(id) = self.open.take() else { return Ok(()) };
         self.end = self.end.max(id + 1);
+        if !self.has_memory() {
+            return Ok(());
+        }
         match self.decoder.on_source(id, symbol) {
             // Dialect M has no limit that could be announced: repair symbols over it are of no use, and that is all.
             Err(DecodeError::Length(_)) if self.blocks.is_none() => {
@@ -156,6 +170,10 @@ impl FecReceiver {
 
     fn decode(&mut self, code: &dyn Code, id: &RepairId, symbol: &[u8]) -> Result<FecEvent, TransportError> {
         let RepairId { first, count, .. } = *id;
+        if !self.has_memory() {
+            self.without_memory += 1;
+            return Ok(FecEvent::RepairReceived { first, count, outcome: RepairOutcome::Dropped });
+        }
         let outcome = match self.decoder.on_repair(code, id, symbol) {
             Ok(Outcome::Kept) => RepairOutcome::Kept,
             Ok(Outcome::Recovered(_)) => RepairOutcome::Used,
@@ -226,9 +244,21 @@ impl FecReceiver {
         stats.recovered = decoder.recovered;
         stats.repairs_received = self.received;
         stats.repairs_redundant = decoder.redundant_repairs;
-        stats.repairs_dropped = decoder.dropped_repairs;
+        stats.repairs_dropped = decoder.dropped_repairs + self.without_memory;
         stats.decoding_work = decoder.work;
         stats.decoder_off = self.decoder.is_off();
+    }
+
+    /// Whether the decoder has its memory, or gets it now. One that is off needs none.
+    fn has_memory(&mut self) -> bool {
+        if self.decoder.is_off() {
+            self.memory.set_held(0);
+            return true;
+        }
+        if self.memory.held() == 0 && self.memory.left(self.memory_max) >= self.memory_max {
+            self.memory.set_held(self.memory_max);
+        }
+        self.memory.held() > 0
     }
 
     /// Joins a recovered symbol to the last report, if it follows it.

@@ -1,9 +1,12 @@
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::{Dialect, Dir, FecParameters, FecRecovered, FecWindow, Side, StreamId, VarInt};
+use fulmar_wire::{
+    Dialect, Dir, FecParameters, FecRecovered, FecRepair, FecSid, FecWindow, Side, StreamId, VarInt,
+};
 
 use super::*;
+use crate::memory::SharedMemory;
 use crate::packet::{Protection, SymbolId};
 
 const RTT: Duration = Duration::from_millis(100);
@@ -60,9 +63,8 @@ fn there_are_no_repairs_without_a_decoder_that_knows_their_code() {
     let without = FecParameters { schemes: VarInt::from_u32(3), ..announced };
     assert!(FecSender::new(&config, &without).is_none());
     let other = FecParameters { version: VarInt::from_u32(2), ..announced };
-    let peer = |fec| TransportParameters { fec: Some(fec), ..TransportParameters::default() };
-    assert!(Fec::new(Some(&config), &peer(other)).unwrap().sender.is_none(), "of another version");
-    assert!(Fec::new(None, &peer(announced)).is_none(), "off");
+    let peer = TransportParameters { fec: Some(other), ..TransportParameters::default() };
+    assert!(Fec::new(&config, &peer, SharedMemory::new(0)).sender.is_none(), "of another version");
 }
 
 #[test]
@@ -75,7 +77,7 @@ fn dialect_x_is_spoken_where_both_ends_have_it_and_dialect_m_where_it_is_the_onl
         ..TransportParameters::default()
     };
     let spoken = |local, peer: &TransportParameters| {
-        let fec = Fec::new(Some(&config(local)), peer).unwrap();
+        let fec = Fec::new(&config(local), peer, SharedMemory::new(0));
         (fec.sender.map(|sender| sender.dialect()), fec.receiver.unwrap().dialect())
     };
     let (x, m) = (FecDialect::X, FecDialect::M);
@@ -281,4 +283,38 @@ fn configurations_that_make_no_sense_are_named() {
     assert_eq!(in_m.problem(), None);
     assert!(FecConfig { window: 19, ..in_m }.problem().is_some());
     assert!(FecConfig { code: FecCode::Rlc, ..in_m }.problem().is_some());
+}
+
+/// A receiver with a window of 64 symbols is told of a symbol that is lost; returns whether that is recovered.
+fn recovers(receiver: &mut FecReceiver, round: u16) -> bool {
+    let mut window = fulmar_fec::SourceWindow::new(2).starting_at(u64::from(round) * 2);
+    let (lost, other) = (b"lost", b"other");
+    let first = window.push(lost).unwrap();
+    let second = window.push(other).unwrap();
+    receiver.on_sid(&FecSid { id: second as u16 }).unwrap();
+    receiver.end_packet(other).unwrap();
+    let mut symbol = Vec::new();
+    window.repair(&fulmar_fec::Xor, &window.repair_from(first, 0).unwrap(), &mut symbol).unwrap();
+    let repair = FecRepair { scheme: 0, first: first as u16, more: 1, key: 0, symbol: &symbol };
+    receiver.on_repair(&repair).unwrap();
+    receiver.next_recovered().is_some_and(|(id, frames)| id == first && frames == lost[..])
+}
+
+#[test]
+fn decoders_share_the_memory_of_the_endpoint_and_wait_for_those_that_end() {
+    let config = FecConfig { window: 64, ..FecConfig::default() };
+    // Each takes 64 symbols of 1,502 bytes with 64 coefficients, rounded up: 96 KiB and the 16 KiB that are free.
+    let memory = SharedMemory::new(200 << 10);
+    let receiver = || FecReceiver::new(&config, None, Reservation::new(memory.clone()));
+    let (mut first, mut second, mut third) = (receiver(), receiver(), receiver());
+    assert!(recovers(&mut first, 0) && recovers(&mut second, 0));
+    assert!(!recovers(&mut third, 0), "nothing is left");
+    let mut stats = FecStats::default();
+    third.add_stats(&mut stats);
+    assert_eq!((stats.repairs_received, stats.repairs_dropped), (1, 1));
+    assert!(recovers(&mut first, 1), "others go on");
+    drop(second);
+    assert!(recovers(&mut third, 1));
+    drop((first, third));
+    assert_eq!(memory.reserved(), 0);
 }
