@@ -18,11 +18,11 @@ const CONNECTIONS_MAX: usize = 16;
 
 /// Extensions that are off by default are on, so that each frame has an owner; multipath, which writes frames in
 /// another way, if the input says so.
-fn transport(multipath: bool) -> Arc<TransportConfig> {
+fn transport(fec: FecConfig, multipath: bool) -> Arc<TransportConfig> {
     Arc::new(TransportConfig {
         address_discovery: Some(AddressDiscovery::Both),
         time_stamps: Some(TimeStamps::Both),
-        fec: Some(FecConfig::default()),
+        fec: Some(fec),
         multipath: multipath.then(MultipathConfig::default),
         ..TransportConfig::default()
     })
@@ -125,9 +125,19 @@ impl Pair {
 
     /// Both ends, with multipath or without.
     pub fn with_multipath(multipath: bool) -> Self {
+        Self::with(FecConfig::default(), multipath)
+    }
+
+    /// A connection whose ends both have erasure correction configured so.
+    pub fn with_fec(fec: FecConfig) -> Self {
+        Self::with(fec, false)
+    }
+
+    fn with(fec: FecConfig, multipath: bool) -> Self {
+        let transport = transport(fec, multipath);
         crypto::seed(1);
         let server = ServerConfig::new(Arc::new(crypto::server_config(&[b"fuzz"])))
-            .with_transport(transport(multipath))
+            .with_transport(transport.clone())
             .expect("a valid configuration");
         let mut pair = Self {
             now: Instant::from_millis(1),
@@ -136,7 +146,7 @@ impl Pair {
             to_server: Vec::new(),
         };
         let client = ClientConfig::new(Arc::new(crypto::client_config(&[b"fuzz"])));
-        pair.dial(&client.with_transport(transport(multipath)).expect("a valid configuration"));
+        pair.dial(&client.with_transport(transport).expect("a valid configuration"));
         for _ in 0..10 {
             pair.exchange();
         }

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use fulmar_base::Rng;
+use fulmar_proto::Protection;
 
 /// What one side of a connection does with it. Shares and probabilities are in `0.0..=1.0`; sizes are in bytes
 /// and drawn for each stream, small ones being more likely than large ones.
@@ -33,6 +34,9 @@ pub struct Workload {
     pub unordered: f64,
     /// The share of streams whose priority is changed, before the first byte and on the way.
     pub priority: f64,
+    /// What forward erasure correction does for what this side sends on the streams of each kind, in the order of their numbers. Beyond
+    /// the end, as for the connection.
+    pub protection: Vec<Protection>,
     /// How many unreliable datagrams this side sends.
     pub datagrams: u32,
     /// The longest of them, if the path and the peer take it.
@@ -102,6 +106,7 @@ impl Default for Workload {
             stop: 0.0,
             unordered: 0.0,
             priority: 0.0,
+            protection: Vec::new(),
             datagrams: 0,
             datagram_size: 0..=0,
             datagram_interval: None,

@@ -17,7 +17,7 @@ use thiserror::Error;
 use self::outgoing::Outgoing;
 use crate::TransportError;
 use crate::memory::{Reservation, SharedMemory};
-use crate::packet::FrameWriter;
+use crate::packet::{FrameWriter, Protection};
 use crate::slices::{adopt, may_pin};
 
 /// What a queued datagram counts for in addition to its length, so that empty ones are not free.
@@ -45,6 +45,9 @@ pub struct DatagramOptions {
     /// When the queue is full, others are dropped for this one: those of the smallest priority first, and of
     /// these the oldest, but none of a larger priority than its own.
     pub makes_room: bool,
+    /// What forward erasure correction does for the datagram. `None`: what [`FecConfig::mode`](crate::FecConfig::mode) says. Without
+    /// effect where it is off, or the peer does not have it.
+    pub protection: Option<Protection>,
 }
 
 /// A datagram that was queued and will never be sent.
@@ -251,8 +254,8 @@ impl Datagrams {
         !self.outgoing.is_empty()
     }
 
-    /// Writes the datagrams that are not late, in the order of their priorities, until there are no more or the
-    /// next does not fit. `payload` is what an empty packet has room for: what cannot fit any packet, because the
+    /// Writes the datagrams that are not late, in the order of their priorities, until there are no more, the
+    /// next does not fit, or the packet takes none of its protection. `payload` is what an empty packet has room for: what cannot fit any packet, because the
     /// path has changed, is dropped. Those that are written are shown to `copy`, with their deadlines.
     pub(crate) fn write(
         &mut self,
@@ -266,7 +269,9 @@ impl Datagrams {
         while let Some(data) = self.outgoing.first() {
             if len_max.is_none_or(|len_max| data.len() > len_max) {
                 self.outgoing.drop_first_as_too_large();
-            } else if out.write_untracked(&Frame::Datagram(Datagram { data })) {
+            } else if out.takes(self.outgoing.first_protection())
+                && out.write_untracked(&Frame::Datagram(Datagram { data }))
+            {
                 self.sent += 1;
                 copy(data, self.outgoing.first_deadline());
                 self.outgoing.on_sent();
@@ -280,6 +285,11 @@ impl Datagrams {
     /// How many were written into packets.
     pub(crate) fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// What was chosen for the protection of the datagram that is written next.
+    pub(crate) fn next_protection(&self) -> Option<Protection> {
+        self.outgoing.first_protection()
     }
 
     /// The length of the frame that is written next.

@@ -102,6 +102,7 @@ pub use fulmar_wire::{
     TimeStamps, TransportErrorCode, TransportParameters, VarInt, Version,
 };
 pub use ids::{SpaceId, TupleId};
+pub use packet::Protection;
 pub use path_manager::{AddressPairs, PathManager};
 pub use rtt::{INITIAL_RTT, Rtt, TimerStyle, UnknownTimerStyle};
 pub use scheduler::{

@@ -124,10 +124,16 @@ pub(crate) struct EndpointMemory {
     pub(crate) send: Arc<SharedMemory>,
     /// For what was received ([`EndpointConfig::receive_memory`](crate::EndpointConfig::receive_memory)).
     pub(crate) receive: Arc<SharedMemory>,
+    /// For decoders of erasure codes ([`EndpointConfig::fec_memory`](crate::EndpointConfig::fec_memory)).
+    pub(crate) fec: Arc<SharedMemory>,
 }
 
 impl EndpointMemory {
-    pub(crate) fn new(send: u64, receive: u64) -> Self {
-        Self { send: SharedMemory::new(send), receive: SharedMemory::new(receive) }
+    pub(crate) fn new(send: u64, receive: u64, fec: u64) -> Self {
+        Self {
+            send: SharedMemory::new(send),
+            receive: SharedMemory::new(receive),
+            fec: SharedMemory::new(fec),
+        }
     }
 }

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use fulmar_base::Instant;
 use fulmar_h3_proto::log::{LogEvent as HttpEvent, LogFrame};
 use fulmar_proto::SpaceId;
-use fulmar_proto::log::{LogEntry, LogEvent};
+use fulmar_proto::log::{FecEvent, LogEntry, LogEvent};
 
-use crate::writer::blocked;
+use crate::writer::{blocked, repair_outcome};
 
 /// The columns. What an event does not have is empty.
 const HEADER: &str = "time_us,event,space,number,bytes,stream,offset,value,value2,text\n";
@@ -171,9 +171,23 @@ fn row(event: &LogEvent) -> Row {
         LogEvent::KeyGeneration(generation) => values("key_generation", generation, None),
         LogEvent::Queues { forward, back } => values("one_way_queues", forward, Some(back)),
         LogEvent::DatagramsDropped { late, other } => values("datagrams_dropped", late, Some(other)),
+        LogEvent::Fec(event) => of_erasure_correction(event),
         LogEvent::Blocked(reason) => worded("blocked", blocked(reason)),
         LogEvent::State(state) => worded("state", &format!("{state:?}")),
         ref other => of_connection(other),
+    }
+}
+
+fn of_erasure_correction(event: FecEvent) -> Row {
+    let plain = |event| Row { event, ..Row::default() };
+    let values = |event, first, count: u16| Row { values: [Some(first), Some(count.into())], ..plain(event) };
+    match event {
+        FecEvent::RepairSent { first, count } => values("fec_repair_sent", first, count),
+        FecEvent::RepairReceived { first, count, outcome } => {
+            Row { text: repair_outcome(outcome).to_owned(), ..values("fec_repair_received", first, count) }
+        }
+        FecEvent::Recovered { id } => values("fec_symbol_recovered", id, 1),
+        FecEvent::DecoderOff => plain("fec_decoder_off"),
     }
 }
 

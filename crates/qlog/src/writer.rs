@@ -26,7 +26,7 @@ mod http3;
 mod names;
 mod recovery;
 
-pub(crate) use names::blocked;
+pub(crate) use names::{blocked, repair_outcome};
 
 /// The byte before each text of a sequence (RFC 7464 §2.2).
 const RECORD_SEPARATOR: char = '\u{1e}';

@@ -112,10 +112,10 @@ pub use fulmar_proto::{
     DatagramStats, Dir, DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FecCode, FecConfig,
     FecDialects, FecMode, FecSettingError, FecStats, FourTuple, FrameType, KeyUpdatePolicy, MultipathConfig,
     OneWayDelays, OpenPathError, PathError, PathEvent, PathId, PathInfo, PathManager, PathStats, PathUse,
-    Priority, QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy, Scheduler,
-    SchedulerFactory, SchedulerKind, ServerConfig, SessionFileError, SessionStore, Side, SocketId, SpinBit,
-    StreamId, StreamStats, TimeStamps, TlsError, TokenKeys, TokenKeysError, TransportConfig, TransportError,
-    TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
+    Priority, Protection, QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy,
+    Scheduler, SchedulerFactory, SchedulerKind, ServerConfig, SessionFileError, SessionStore, Side, SocketId,
+    SpinBit, StreamId, StreamStats, TimeStamps, TlsError, TokenKeys, TokenKeysError, TransportConfig,
+    TransportError, TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket, open_socket};
 

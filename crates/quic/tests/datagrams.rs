@@ -85,7 +85,8 @@ fn what_is_dropped_before_it_is_sent_is_told() {
         let narrow = TransportConfig { datagram_send_buffer: 500, ..TransportConfig::default() };
         let pair = Pair::with(TransportConfig::default(), narrow).await;
         let data = || Bytes::from(vec![7; 300]);
-        let options = DatagramOptions { lifetime: Some(Duration::ZERO), priority: 3 };
+        let options =
+            DatagramOptions { lifetime: Some(Duration::ZERO), priority: 3, ..DatagramOptions::default() };
         let late = pair.client.send_datagram_with(data(), &options).expect("the queue is empty");
         // Nothing else makes room, so nothing but its lifetime ends the first one.
         let dropped = pair.client.dropped_datagram().await.expect("an open connection");

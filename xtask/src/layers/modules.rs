@@ -39,7 +39,7 @@ const PROTO: ModuleLayers = ModuleLayers {
         ("space", &["datagram", "error", "ids", "log", "packet", "rtt"]),
         ("streams", &["error", "memory", "packet", "reliable", "slices"]),
         ("datagrams", &["error", "memory", "packet", "slices"]),
-        ("ext", &["error", "ids", "packet", "reliable", "rtt", "space"]),
+        ("ext", &["error", "ids", "log", "memory", "packet", "reliable", "rtt", "space"]),
         ("sessions", &["congestion"]),
         ("config", &["cids", "congestion", "crypto", "ext", "rtt", "scheduler", "sessions", "streams"]),
         ("tokens", &["config", "crypto", "streams"]),

@@ -114,6 +114,7 @@ impl Messages {
                 priority: urgent.into(),
                 deadline: workload.datagram_lifetime.map(|lifetime| now + lifetime),
                 makes_room: rng.chance(0.2),
+                protection: None,
             };
             match connection.send_datagram_with(Bytes::from(message), &options) {
                 Ok(id) if id.0 != self.sent => {

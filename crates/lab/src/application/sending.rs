@@ -124,6 +124,13 @@ impl Sending {
         workload: &Workload,
         rng: &mut Rng,
     ) -> Result<Pace, String> {
+        if self.written == 0
+            && self.end == SendingEnd::Open
+            && self.fate == SendingFate::Unknown
+            && let Some(protection) = workload.protection.get(self.id.index() as usize)
+        {
+            connection.streams().send(self.id).set_protection(*protection).map_err(|e| self.wrong(e))?;
+        }
         while self.end == SendingEnd::Open && self.fate == SendingFate::Unknown {
             if self.changes_priority && rng.chance(0.5) {
                 let priority = rng.below(5) as i32 - 2;

@@ -355,6 +355,7 @@ impl Dice {
             stop: self.rare(0.3),
             unordered: self.rare(1.0),
             priority: self.rare(1.0),
+            protection: Vec::new(),
             datagrams: self.magnitude(1, 64) as u32 - 1,
             datagram_size: 0..=self.magnitude(1, 2_000),
             datagram_interval: self.0.chance(0.3).then(|| self.millis(1, 50)),

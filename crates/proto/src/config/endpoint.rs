@@ -47,6 +47,10 @@ pub struct EndpointConfig {
     /// connection that would need more is closed with INTERNAL_ERROR. All of that ends when memory comes back. If this is less
     /// than twice a connection's `receive_window_max`, that counts instead for what the connection may hold. Default 256 MiB.
     pub receive_memory: u64,
+    /// Bytes that the decoders of forward erasure correction of all connections may take together. Each takes what its
+    /// [`FecConfig::window`](crate::FecConfig::window) needs, 440 KiB for the largest, from the first protected packet that it receives to the end of
+    /// the connection. One that does not find so much left recovers nothing until it does. One always may. Default 64 MiB.
+    pub fec_memory: u64,
     /// The time of [`Instant::ZERO`](crate::Instant::ZERO), since the beginning of 1970: tokens that outlive a
     /// process are dated by it. Default zero, which is as good as the truth as long as it is the same for all
     /// servers that share keys.
@@ -66,6 +70,7 @@ impl EndpointConfig {
             max_stateless_resets: 200,
             send_memory: 32 << 20,
             receive_memory: 256 << 20,
+            fec_memory: 64 << 20,
             epoch: Duration::ZERO,
         }
     }

@@ -169,7 +169,9 @@ impl Receivers<'_> {
                 extensions.fec_receiver_of(FecDialect::X).ok_or_else(not_negotiated)?.on_sid(sid)?
             }
             Frame::FecRepair(repair) => {
-                extensions.fec_receiver_of(FecDialect::X).ok_or_else(not_negotiated)?.on_repair(repair)?;
+                let receiver = extensions.fec_receiver_of(FecDialect::X).ok_or_else(not_negotiated)?;
+                let event = receiver.on_repair(repair)?;
+                self.telemetry.record(cx.now, LogEvent::Fec(event));
             }
             Frame::FecRecovered(report) => {
                 let delivered = extensions
@@ -181,10 +183,9 @@ impl Receivers<'_> {
             // Taken before, where it belongs to a symbol of the packet: `connection/receive.rs`.
             Frame::SourceSymbol(_) => return Err(not_negotiated()),
             Frame::BlockRepair(repair) => {
-                extensions
-                    .fec_receiver_of(FecDialect::M)
-                    .ok_or_else(not_negotiated)?
-                    .on_block_repair(repair)?;
+                let receiver = extensions.fec_receiver_of(FecDialect::M).ok_or_else(not_negotiated)?;
+                let event = receiver.on_block_repair(repair)?;
+                self.telemetry.record(cx.now, LogEvent::Fec(event));
             }
             Frame::SymbolAck(ack) => {
                 let delivered =

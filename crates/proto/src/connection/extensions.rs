@@ -1,5 +1,7 @@
 //! The extensions of a connection: each a component of its own, built once from the parameters of both ends.
 
+use std::sync::Arc;
+
 use fulmar_base::{Instant, Rng};
 use fulmar_wire::TransportParameters;
 
@@ -7,6 +9,7 @@ use crate::config::TransportConfig;
 use crate::ext::{
     AckFrequency, AddressDiscovery, Fec, FecDialect, FecReceiver, FecSender, QuicBit, Timestamps,
 };
+use crate::memory::{EndpointMemory, SharedMemory};
 
 /// The extensions in use; one that is not has no state.
 #[derive(Debug, Default)]
@@ -17,11 +20,19 @@ pub(super) struct Extensions {
     pub(super) timestamps: Option<Timestamps>,
     /// In a box: connections without it, which are most, have no place for it.
     pub(super) fec: Option<Box<Fec>>,
+    /// What the decoder of erasure codes will have its memory from, if there is to be one.
+    fec_memory: Option<Arc<SharedMemory>>,
 }
 
 impl Extensions {
+    /// None yet: the peer's parameters have not come.
+    pub(super) fn unknown(config: &TransportConfig, memory: &EndpointMemory) -> Self {
+        Self { fec_memory: config.fec.map(|_| memory.fec.clone()), ..Self::default() }
+    }
+
     /// The extensions that both ends know, now that the peer's parameters have come.
     pub(super) fn negotiate(
+        &self,
         now: Instant,
         config: &TransportConfig,
         peer: &TransportParameters,
@@ -32,9 +43,14 @@ impl Extensions {
             ack_frequency: config.min_ack_delay().map(|min| AckFrequency::new(min, peer)),
             address_discovery: AddressDiscovery::new(now, config.address_discovery, peer.address_discovery),
             timestamps: Timestamps::new(now, config.time_stamps, peer),
-            fec: Fec::new(config.fec.as_ref(), peer).map(Box::new),
+            fec: self.negotiate_fec(config, peer).map(Box::new),
+            fec_memory: self.fec_memory.clone(),
             quic_bit: greases.then(|| QuicBit::new(rng.fork())),
         }
+    }
+
+    fn negotiate_fec(&self, config: &TransportConfig, peer: &TransportParameters) -> Option<Fec> {
+        Some(Fec::new(config.fec.as_ref()?, peer, self.fec_memory.clone()?))
     }
 
     /// What makes repair symbols, if this end does.

@@ -3,7 +3,6 @@
 use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, NewConnectionId, PathId, TransportParameters, VarInt, Version};
 
-use super::extensions::Extensions;
 use super::handshake::early_data::stream_limits;
 use super::{Connection, ConnectionSetup};
 use crate::crypto::Circumstances;
@@ -122,7 +121,7 @@ impl Connection {
             };
             path.remote_cids.on_new_connection_id(&issued, &mut self.outbox.endpoint_events)?;
         }
-        self.extensions = Extensions::negotiate(now, &self.config, &parameters, &mut self.rng);
+        self.extensions = self.extensions.negotiate(now, &self.config, &parameters, &mut self.rng);
         let cid_limit = parameters.active_connection_id_limit.get();
         path.local_cids.set_peer_limit(cid_limit, &mut self.outbox.endpoint_events);
         self.begin_multipath()

@@ -23,7 +23,7 @@ use crate::error::TransportError;
 use crate::events::ConnectionError;
 use crate::ext::{FecDialect, may_be_protected};
 use crate::ids::SpaceId;
-use crate::log::{BarePacket, LogEvent, PacketDropReason};
+use crate::log::{BarePacket, FecEvent, LogEvent, PacketDropReason};
 use crate::path::{AntiAmplification, Pending};
 use crate::rtt::TimerStyle;
 
@@ -381,12 +381,16 @@ impl Connection {
             receiver.end_packet(&cx.payload[symbol])?;
         }
         while self.lifecycle.is_open()
-            && let Some(frames) = self.extensions.fec_receiver().and_then(|fec| fec.next_recovered())
+            && let Some((id, frames)) = self.extensions.fec_receiver().and_then(|fec| fec.next_recovered())
         {
             self.paths.raise(Pending::FEC);
+            self.telemetry.record(cx.now, LogEvent::Fec(FecEvent::Recovered { id }));
             let recovered =
                 FrameContext { origin: Origin::Recovered, payload: &frames, off_path: None, ..*cx };
             self.handle_recovered(&recovered)?;
+        }
+        if self.extensions.fec_receiver().is_some_and(|fec| fec.take_switched_off()) {
+            self.telemetry.record(cx.now, LogEvent::Fec(FecEvent::DecoderOff));
         }
         self.resend_released(cx.now);
         Ok(())

@@ -152,7 +152,7 @@ impl Connection {
                 transport.datagram_send_buffer,
                 setup.memory.receive.clone(),
             ),
-            extensions: Extensions::default(),
+            extensions: Extensions::unknown(&transport, &setup.memory),
             address_tokens: AddressTokens::default(),
             sessions: None,
             lifecycle: Lifecycle::new(),

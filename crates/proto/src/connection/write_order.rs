@@ -75,7 +75,7 @@ const BEFORE_ACK: [Writer; 2] = [
 
 /// What comes after it. Short frames that end a state of waiting come first; unreliable datagrams and streams last, as
 /// they fill whatever is left. So what forward erasure correction protects is the tail of the payload.
-const AFTER_ACK: [Writer; 12] = [
+const AFTER_ACK: [Writer; 13] = [
     Writer {
         bit: Pending::HANDSHAKE,
         wants: |c| c.handshake.tls.wants_to_send_done(),
@@ -129,6 +129,7 @@ const AFTER_ACK: [Writer; 12] = [
         wants: |c| c.datagrams.wants_to_send() || c.paths.copies_datagrams_to(c.path().id),
         write: |c, now, out| c.write_datagrams(now, out),
     },
+    Writer { bit: Pending::STREAMS, wants: |_| false, write: |c, _, out| c.switch_symbol(out) },
     Writer {
         bit: Pending::STREAMS,
         wants: |c| c.streams.wants_to_send(),
@@ -251,6 +252,7 @@ impl Writers<'_> {
             self.write_ack_frequency(out);
             self.begin_symbol(out);
             self.streams.write_control(out);
+            self.switch_symbol(out);
             self.streams.write_data(out);
             return self.end_symbol(now, out);
         }
@@ -286,8 +288,24 @@ impl Writers<'_> {
         }
         let is_possible = self.handshake.is_complete() && !self.handshake.sends_zero_rtt();
         let datagram = self.datagrams.next_frame_len();
+        let chosen = match datagram {
+            Some(_) => self.datagrams.next_protection(),
+            None => self.streams.next_protection(),
+        };
         if let Some(sender) = self.extensions.fec_sender().filter(|_| is_possible) {
-            sender.begin(datagram, out);
+            sender.begin(chosen, datagram, out);
+        }
+    }
+
+    /// The data of streams follows, whose protection may be another one than that of what was written before.
+    #[inline]
+    fn switch_symbol(&mut self, out: &mut FrameWriter<'_>) {
+        if self.extensions.fec.is_none() {
+            return;
+        }
+        let chosen = self.streams.next_protection();
+        if let Some(sender) = self.extensions.fec_sender() {
+            sender.switch(chosen, out);
         }
     }
 

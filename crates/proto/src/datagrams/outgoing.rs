@@ -8,6 +8,7 @@ use bytes::Bytes;
 use fulmar_base::Instant;
 
 use super::{DatagramDropReason, DatagramId, DatagramOptions, DroppedDatagram, OVERHEAD_BYTES};
+use crate::packet::Protection;
 
 /// Notices of dropped datagrams that wait for the application. When there are more, the oldest are forgotten, and
 /// counted.
@@ -34,6 +35,7 @@ struct Waiting {
     data: Bytes,
     priority: i32,
     deadline: Option<Instant>,
+    protection: Option<Protection>,
 }
 
 /// How many datagrams were dropped, by reason.
@@ -82,6 +84,11 @@ impl Outgoing {
         self.queue.front().and_then(|waiting| waiting.deadline)
     }
 
+    /// What was chosen for the protection of the datagram that leaves next.
+    pub(super) fn first_protection(&self) -> Option<Protection> {
+        self.queue.front().and_then(|waiting| waiting.protection)
+    }
+
     /// The first datagram was sent.
     pub(super) fn on_sent(&mut self) {
         self.remove(0);
@@ -101,9 +108,9 @@ impl Outgoing {
         }
         let id = DatagramId(self.next_id);
         self.next_id += 1;
-        let DatagramOptions { priority, deadline, .. } = *options;
+        let DatagramOptions { priority, deadline, protection, .. } = *options;
         let place = self.queue.partition_point(|other| other.priority >= priority);
-        self.queue.insert(place, Waiting { id, data, priority, deadline });
+        self.queue.insert(place, Waiting { id, data, priority, deadline, protection });
         self.bytes += cost;
         self.late_at = self.late_at.into_iter().chain(deadline).min();
         Ok(id)

@@ -28,7 +28,7 @@ impl EndpointShared {
     /// What endpoints with this configuration share.
     pub fn new(config: &EndpointConfig) -> Arc<Self> {
         Arc::new(Self {
-            memory: EndpointMemory::new(config.send_memory, config.receive_memory),
+            memory: EndpointMemory::new(config.send_memory, config.receive_memory, config.fec_memory),
             token_verifier: TokenVerifier::default(),
             reset_limit: Mutex::new(ResetLimit::new(config.max_stateless_resets)),
             half_open: Arc::default(),

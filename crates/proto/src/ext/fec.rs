@@ -22,6 +22,8 @@ mod michel;
 mod receiver;
 mod sender;
 
+use std::sync::Arc;
+
 use fulmar_base::Instant;
 use fulmar_wire::{FecParameters, FecRecovered, FecWindow, Frame, TransportParameters};
 
@@ -32,6 +34,7 @@ pub(crate) use michel::vectors as michel_vectors;
 pub(crate) use receiver::FecReceiver;
 pub(crate) use sender::{FecSender, Protected};
 
+use crate::memory::{Reservation, SharedMemory};
 use crate::packet::FrameWriter;
 
 /// What erasure correction has done on a connection.
@@ -93,23 +96,22 @@ pub(crate) struct Fec {
 }
 
 impl Fec {
-    /// The extension, for an end with this configuration whose peer has announced this; `None` if it is used in neither
-    /// direction.
-    pub(crate) fn new(local: Option<&FecConfig>, peer: &TransportParameters) -> Option<Self> {
-        let local = local?;
+    /// The extension, for an end with this configuration whose peer has announced this. The decoder has its memory from `memory`.
+    pub(crate) fn new(local: &FecConfig, peer: &TransportParameters, memory: Arc<SharedMemory>) -> Self {
+        let memory = Reservation::new(memory);
         let x = peer.fec.as_ref().filter(|peer| peer.version == FecParameters::VERSION);
         if let Some(x) = x.filter(|_| local.dialects.has_x()) {
-            let (sender, receiver) = (FecSender::new(local, x), FecReceiver::new(local, None));
-            return Some(Self { sender, receiver: Some(receiver) });
+            let (sender, receiver) = (FecSender::new(local, x), FecReceiver::new(local, None, memory));
+            return Self { sender, receiver: Some(receiver) };
         }
         // A peer that speaks dialect M alone, or none; then our own is what it would have to learn.
         let blocks = local.block_code().filter(|_| peer.enable_fec == 1 || !local.dialects.has_x());
-        let sender =
-            blocks.and_then(|_| FecSender::in_blocks(local, BlockCode::of(peer.decoder_fec_scheme)?));
-        Some(Self {
-            sender: sender.filter(|_| peer.enable_fec == 1),
-            receiver: Some(FecReceiver::new(local, blocks)),
-        })
+        let decoder = BlockCode::of(peer.decoder_fec_scheme);
+        let decoder = decoder.filter(|_| blocks.is_some() && peer.enable_fec == 1);
+        Self {
+            sender: decoder.map(|decoder| FecSender::in_blocks(local, decoder)),
+            receiver: Some(FecReceiver::new(local, blocks, memory)),
+        }
     }
 
     /// Whether this end understands this dialect.

@@ -12,7 +12,7 @@ use fulmar_base::Instant;
 use fulmar_wire::{AckEncoder, Frame, PacketKind};
 
 pub(crate) use self::event::octets;
-pub use self::event::{ACK_RANGES_MAX, LogEntry, LogEvent};
+pub use self::event::{ACK_RANGES_MAX, FecEvent, LogEntry, LogEvent, RepairOutcome};
 pub use self::words::{
     BarePacket, BlockedReason, CloseCause, ConnectionState, EcnState, LogText, MigrationState,
     PacketDropReason, TEXT_MAX, TextKind,

@@ -5,7 +5,7 @@ use fulmar_wire::{
     AckEncoder, AckWritten, Dialect, FecSid, Frame, SourceSymbol, StreamHeader, StreamId, VarInt, Writer,
 };
 
-use super::{SentFrame, SentFrames, SymbolId};
+use super::{Protection, Protections, SentFrame, SentFrames, SymbolId};
 use crate::log::{ACK_DELAY_EXPONENT, ConnectionLog, LogEvent};
 
 /// Writes frames into the payload of one packet and records a token for each.
@@ -25,6 +25,8 @@ pub(crate) struct FrameWriter<'a> {
     tail: usize,
     /// Whether a STREAM frame that reaches the end of the packet says its length all the same.
     lengths: bool,
+    /// The protection of the data that the packet may carry; `None`: whatever there is.
+    only: Option<(Protections, Protection)>,
     symbol: Option<SymbolId>,
     /// Where the source symbol begins, if one is being written: in the payload, and among the tokens.
     open: Option<OpenSymbol>,
@@ -105,6 +107,7 @@ impl<'a> FrameWriter<'a> {
             copies: false,
             tail: 0,
             lengths: false,
+            only: None,
             symbol: None,
             open: None,
             log: None,
@@ -132,6 +135,27 @@ impl<'a> FrameWriter<'a> {
     pub(crate) fn write_tail(&mut self, frame: &Frame<'_>) -> bool {
         self.tail = 0;
         self.write_untracked(frame)
+    }
+
+    /// From here on the packet takes data of this protection only.
+    pub(crate) fn restrict(&mut self, all: Protections, only: Protection) {
+        self.only = Some((all, only));
+    }
+
+    /// Whether the packet takes data for which this protection was chosen.
+    #[inline]
+    pub(crate) fn takes(&self, chosen: Option<Protection>) -> bool {
+        self.only.is_none_or(|(all, only)| all.of(chosen) == only)
+    }
+
+    /// The protection of the data that the packet takes, if that is restricted.
+    pub(crate) fn protection(&self) -> Option<Protection> {
+        self.only.map(|(_, only)| only)
+    }
+
+    /// Whether nothing was written into the source symbol, or none was begun.
+    pub(crate) fn is_symbol_empty(&self) -> bool {
+        self.open.is_none_or(|open| open.start == self.writer.len())
     }
 
     /// What follows is protected by forward erasure correction, as this symbol of at most `len` bytes: its loss is held back
@@ -301,7 +325,8 @@ impl<'a> FrameWriter<'a> {
         Some(len)
     }
 
-    fn note(&mut self, event: LogEvent) {
+    /// Adds what is not a frame to the log.
+    pub(crate) fn note(&mut self, event: LogEvent) {
         if let Some((now, log)) = &mut self.log {
             log.push(*now, event);
         }

@@ -5,9 +5,12 @@
 mod acked_frames;
 mod frame_writer;
 mod packet_builder;
+mod protection;
 mod sent_packet;
 
 pub(crate) use acked_frames::AckedFrames;
 pub(crate) use frame_writer::{FrameWriter, Payload, SymbolHeader};
 pub(crate) use packet_builder::{HeaderFields, OpenPacket, Sealer};
+pub use protection::Protection;
+pub(crate) use protection::Protections;
 pub(crate) use sent_packet::{SentFrame, SentFrames, SentPacket, SymbolId};

@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::Streams;
 use super::priority::Priority;
 use super::send::Source;
+use crate::packet::Protection;
 
 /// Received data of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,6 +208,16 @@ impl SendHandle<'_> {
     /// The sending half has ended.
     pub fn priority(&mut self) -> Result<Priority, ClosedStream> {
         self.streams.table.send_mut(self.id).map(|send| send.priority()).ok_or(ClosedStream)
+    }
+
+    /// Sets what forward erasure correction does for what is sent on the stream from now on, also again. Without effect where it is
+    /// off, or the peer does not have it. The default is [`FecConfig::mode`](crate::FecConfig::mode).
+    ///
+    /// # Errors
+    /// The sending half has ended.
+    pub fn set_protection(&mut self, protection: Protection) -> Result<(), ClosedStream> {
+        self.streams.table.send_mut(self.id).ok_or(ClosedStream)?.protection = Some(protection);
+        Ok(())
     }
 
     /// The code with which the peer has stopped the stream, if it has.

@@ -9,7 +9,7 @@ use super::flow::SendCredit;
 use super::handles::WriteError;
 use super::priority::Priority;
 use super::send_buffer::SendBuffer;
-use crate::packet::FrameWriter;
+use crate::packet::{FrameWriter, Protection};
 use crate::reliable::{Latest, Once};
 
 /// The sending half of a stream, until the peer has acknowledged its end.
@@ -24,6 +24,8 @@ pub(super) struct SendHalf {
     partial_reset: Option<PartialReset>,
     stopped: Option<VarInt>,
     priority: Priority,
+    /// What forward erasure correction does for it; `None`: what it does for the connection.
+    pub(super) protection: Option<Protection>,
     /// Whether the stream is in the queue of streams with data to send again.
     pub(super) queued_lost: bool,
     /// Whether the stream is in the queue of streams with new data.
@@ -92,6 +94,7 @@ impl SendHalf {
             partial_reset: None,
             stopped: None,
             priority: Priority::default(),
+            protection: None,
             queued_lost: false,
             queued_fresh: false,
             write_blocked: false,

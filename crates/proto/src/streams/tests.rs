@@ -77,7 +77,7 @@ impl Granted {
 
 impl End {
     fn new(side: Side, config: &StreamsConfig) -> Self {
-        Self::with_memory(side, config, &EndpointMemory::new(32 << 20, 256 << 20))
+        Self::with_memory(side, config, &EndpointMemory::new(32 << 20, 256 << 20, 64 << 20))
     }
 
     /// An end that shares its memory with others.

@@ -6,7 +6,7 @@ use fulmar_wire::{DataBlocked, Dir, Frame, MaxData, MaxStreams, StreamId, Stream
 
 use super::send::Acked;
 use super::{StreamEvent, Streams};
-use crate::packet::{FrameWriter, SentFrame};
+use crate::packet::{FrameWriter, Protection, SentFrame};
 
 const DIRECTIONS: [Dir; 2] = [Dir::Bi, Dir::Uni];
 
@@ -26,6 +26,12 @@ impl Streams {
     pub(crate) fn next_urgency(&mut self) -> Option<u8> {
         let id = self.lost.first().or_else(|| self.fresh.first())?;
         Some(self.table.send_mut(id)?.priority().urgency())
+    }
+
+    /// What was chosen for the protection of the stream whose data is written next; `None` also if there is no such one.
+    pub(crate) fn next_protection(&mut self) -> Option<Protection> {
+        let id = self.lost.first().or_else(|| self.fresh.first())?;
+        self.table.send_mut(id)?.protection
     }
 
     /// Whether there is data to send again. It does not need flow control credit.
@@ -112,7 +118,8 @@ impl Streams {
     }
 
     /// Writes STREAM frames: lost data first, then new data, each by priority (see
-    /// [`super::priority::PriorityQueue`]), until there is no more or the packet is full.
+    /// [`super::priority::PriorityQueue`]), until there is no more, the packet is full, or it takes no data of the next stream's
+    /// protection.
     pub(crate) fn write_data(&mut self, out: &mut FrameWriter<'_>) {
         if self.write_lost(out) {
             self.write_fresh(out);
@@ -127,6 +134,9 @@ impl Streams {
                 self.lost.pop();
                 continue;
             };
+            if !out.takes(send.protection) {
+                return false;
+            }
             let Some(len) = send.write_lost(id, out) else { return false };
             self.stats.frames_sent += 1;
             self.stats.bytes_retransmitted += len as u64;
@@ -156,6 +166,9 @@ impl Streams {
                 self.fresh.pop();
                 continue;
             };
+            if !out.takes(send.protection) {
+                return;
+            }
             let Some(len) = send.write_new(id, allowed, out) else { return };
             self.credit.spend(len as u64);
             self.stats.frames_sent += 1;

@@ -1,6 +1,8 @@
 //! The words of the drafts for what the log knows.
 
-use fulmar_proto::log::{BlockedReason, ConnectionState, EcnState, MigrationState, PacketDropReason};
+use fulmar_proto::log::{
+    BlockedReason, ConnectionState, EcnState, MigrationState, PacketDropReason, RepairOutcome,
+};
 use fulmar_proto::{CipherSuite, SpaceId, TransportErrorCode};
 
 pub(super) fn packet_type(space: SpaceId) -> &'static str {
@@ -113,6 +115,16 @@ pub(super) const PARAMETERS: [(u64, &str, bool); 22] = [
     (0xff04_de1b, "min_ack_delay", false),
     (0x23_8ffe_ce01, "enable_fec", false),
 ];
+
+/// What became of a repair symbol of forward erasure correction.
+pub(crate) fn repair_outcome(outcome: RepairOutcome) -> &'static str {
+    match outcome {
+        RepairOutcome::Kept => "kept",
+        RepairOutcome::Used => "used",
+        RepairOutcome::Redundant => "redundant",
+        RepairOutcome::Dropped => "dropped",
+    }
+}
 
 /// Why no more is sent.
 pub(crate) fn blocked(reason: BlockedReason) -> &'static str {

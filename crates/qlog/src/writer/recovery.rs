@@ -5,9 +5,9 @@ use std::io;
 
 use fulmar_base::Instant;
 use fulmar_proto::SpaceId;
-use fulmar_proto::log::{BlockedReason, LogEvent};
+use fulmar_proto::log::{BlockedReason, FecEvent, LogEvent};
 
-use super::names::{blocked, ecn_state, number_space, packet_type, path_of};
+use super::names::{blocked, ecn_state, number_space, packet_type, path_of, repair_outcome};
 use super::{Flavor, Writer};
 
 impl<W: io::Write> Writer<W> {
@@ -74,9 +74,29 @@ impl<W: io::Write> Writer<W> {
                 let data = format!("\"late\":{late},\"other\":{other}");
                 self.own_event(at, "fulmar:datagrams_dropped", &data);
             }
+            LogEvent::Fec(event) => self.fec(at, event),
             _ => return false,
         }
         true
+    }
+
+    /// What forward erasure correction did.
+    fn fec(&mut self, at: Instant, event: FecEvent) {
+        let covered = |first: u64, count: u16| format!("\"first_symbol_id\":{first},\"symbols\":{count}");
+        match event {
+            FecEvent::RepairSent { first, count } => {
+                self.own_event(at, "fulmar:fec_repair_sent", &covered(first, count));
+            }
+            FecEvent::RepairReceived { first, count, outcome } => {
+                let outcome = repair_outcome(outcome);
+                let data = format!("{},\"outcome\":\"{outcome}\"", covered(first, count));
+                self.own_event(at, "fulmar:fec_repair_received", &data);
+            }
+            FecEvent::Recovered { id } => {
+                self.own_event(at, "fulmar:fec_symbol_recovered", &format!("\"symbol_id\":{id}"));
+            }
+            FecEvent::DecoderOff => self.own_event(at, "fulmar:fec_decoder_off", ""),
+        }
     }
 
     fn own_event(&mut self, at: Instant, name: &str, data: &str) {

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use fulmar_lab::{Connecting, Lab, Workload};
+use fulmar_proto::log::{FecEvent, RepairOutcome};
 use serde_json::Value;
 
 use super::*;
@@ -122,6 +123,10 @@ fn what_the_drafts_do_not_know_has_a_namespace_of_its_own() {
         LogEvent::DatagramsDropped { late: 3, other: 1 },
         LogEvent::ObservedAddress { ip, port: 443 },
         LogEvent::Queues { forward: 1_500_000, back: 250_000 },
+        LogEvent::Fec(FecEvent::RepairSent { first: 7, count: 3 }),
+        LogEvent::Fec(FecEvent::RepairReceived { first: 9, count: 20, outcome: RepairOutcome::Used }),
+        LogEvent::Fec(FecEvent::Recovered { id: 10 }),
+        LogEvent::Fec(FecEvent::DecoderOff),
     ];
     let at = Instant::from_millis(5);
     let entries: Vec<LogEntry> = events.iter().map(|event| LogEntry { at, event: *event }).collect();
@@ -132,6 +137,15 @@ fn what_the_drafts_do_not_know_has_a_namespace_of_its_own() {
     assert_eq!(records[2]["data"], serde_json::json!({"ip": "192.0.2.1", "port": 443}));
     assert_eq!(records[3]["name"], "fulmar:one_way_queues");
     assert_eq!(records[3]["data"], serde_json::json!({"forward": 1.5, "return": 0.25}));
+    assert_eq!(records[4]["name"], "fulmar:fec_repair_sent");
+    assert_eq!(records[4]["data"], serde_json::json!({"first_symbol_id": 7, "symbols": 3}));
+    assert_eq!(records[5]["name"], "fulmar:fec_repair_received");
+    let received = serde_json::json!({"first_symbol_id": 9, "symbols": 20, "outcome": "used"});
+    assert_eq!(records[5]["data"], received);
+    assert_eq!(records[6]["name"], "fulmar:fec_symbol_recovered");
+    assert_eq!(records[6]["data"], serde_json::json!({"symbol_id": 10}));
+    assert_eq!(records[7]["name"], "fulmar:fec_decoder_off");
+    assert_eq!(records[7]["data"], serde_json::json!({}));
 }
 
 #[test]

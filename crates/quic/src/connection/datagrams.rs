@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar_proto::{ConnectionError, DatagramId, DatagramOptions as Options, DroppedDatagram};
+use fulmar_proto::{ConnectionError, DatagramId, DatagramOptions as Options, DroppedDatagram, Protection};
 
 use super::Connection;
 use crate::clock;
@@ -16,6 +16,8 @@ pub struct DatagramOptions {
     pub priority: i32,
     /// If the datagram has not left after this time, it never does. By default it waits as long as it takes.
     pub lifetime: Option<Duration>,
+    /// What forward erasure correction does for the datagram. By default what [`FecConfig::mode`](crate::FecConfig::mode) says.
+    pub protection: Option<Protection>,
 }
 
 impl Connection {
@@ -60,7 +62,11 @@ impl Connection {
     /// # use fulmar::{Connection, DatagramOptions, SendDatagramError};
     /// # fn frame(connection: &Connection, frame: bytes::Bytes) -> Result<(), SendDatagramError> {
     /// // After 100 ms the frame is of no use. Before it go the datagrams of larger priorities.
-    /// let options = DatagramOptions { lifetime: Some(Duration::from_millis(100)), priority: -1 };
+    /// let options = DatagramOptions {
+    ///     lifetime: Some(Duration::from_millis(100)),
+    ///     priority: -1,
+    ///     ..DatagramOptions::default()
+    /// };
     /// connection.send_datagram_with(frame, &options)?;
     /// # Ok(()) }
     /// ```
@@ -73,7 +79,12 @@ impl Connection {
         options: &DatagramOptions,
     ) -> Result<DatagramId, SendDatagramError> {
         let deadline = options.lifetime.map(|lifetime| clock::now() + lifetime);
-        let options = Options { priority: options.priority, deadline, makes_room: true };
+        let options = Options {
+            priority: options.priority,
+            deadline,
+            makes_room: true,
+            protection: options.protection,
+        };
         self.try_send_datagram(data, &options)?.map_err(SendDatagramError::QueueFull)
     }
 

@@ -6,7 +6,7 @@ mod write;
 use std::fmt;
 use std::task::Waker;
 
-use fulmar_proto::{Priority, ResetAtError, StreamId, VarInt};
+use fulmar_proto::{Priority, Protection, ResetAtError, StreamId, VarInt};
 
 use crate::error::ClosedStream;
 use crate::shared::{ConnectionRef, SlotKey, Ticket};
@@ -117,6 +117,26 @@ impl SendStream {
     pub fn set_priority(&self, priority: impl Into<Priority>) -> Result<(), ClosedStream> {
         let mut state = self.connection.lock();
         let result = state.proto.streams().send(self.key.id).set_priority(priority);
+        result.map_err(|_| ClosedStream)
+    }
+
+    /// Sets what forward erasure correction does for what is sent on this stream from now on. The default is
+    /// [`FecConfig::mode`](crate::FecConfig::mode). Without effect where erasure correction is off, or the peer does not have it.
+    ///
+    /// ```
+    /// # use fulmar::{ClosedStream, Protection, SendStream};
+    /// # fn protect(video: &SendStream, update: &SendStream) -> Result<(), ClosedStream> {
+    /// // What is seen now is of no use when it comes late; a download is not worth the repair packets.
+    /// video.set_protection(Protection::Deadline)?;
+    /// update.set_protection(Protection::None)?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// If the stream is delivered or reset.
+    pub fn set_protection(&self, protection: Protection) -> Result<(), ClosedStream> {
+        let mut state = self.connection.lock();
+        let result = state.proto.streams().send(self.key.id).set_protection(protection);
         result.map_err(|_| ClosedStream)
     }
 

@@ -42,7 +42,7 @@ fn setup(side: Side, now: Instant) -> ConnectionSetup {
         endpoint: Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32]))),
         // With a log, which must take whatever comes as well.
         transport: Arc::new(TransportConfig { log_entries: 1_000, ..TransportConfig::default() }),
-        memory: EndpointMemory::new(32 << 20, 256 << 20),
+        memory: EndpointMemory::new(32 << 20, 256 << 20, 64 << 20),
         aead: AeadBackend::default(),
         rng: Rng::from_u64(side.is_server().into()),
         now,

@@ -10,6 +10,7 @@ use fulmar_wire::{
 use super::DATA;
 use super::pair::{Pair, Setup};
 use super::violations::{encode, receive};
+use crate::log::{FecEvent, LogEntry, LogEvent, RepairOutcome};
 use crate::{FecConfig, TransportConfig, TransportError};
 
 fn connected() -> Pair {
@@ -81,6 +82,34 @@ fn a_lost_packet_is_recovered_reported_and_not_acknowledged() {
     // The packet comes late: what is in it has been read.
     to_server(&mut pair, source(0, &first)).unwrap();
     assert!(datagrams(&mut pair).is_empty(), "no datagram comes twice");
+}
+
+#[test]
+fn the_log_tells_of_repairs_recoveries_and_a_decoder_that_is_off() {
+    let fec = Some(FecConfig::default());
+    let config = || TransportConfig { fec, log_entries: 1 << 10, ..TransportConfig::default() };
+    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
+    let [first, second, third] = [&b"first"[..], b"second", b"third"].map(datagram);
+    to_server(&mut pair, source(1, &second)).unwrap();
+    to_server(&mut pair, repair(&Cauchy, 1, &[&first, &second], 0)).unwrap();
+    to_server(&mut pair, repair(&Cauchy, 1, &[&first, &second], 1)).unwrap();
+    to_server(&mut pair, repair(&Cauchy, 1, &[&first, &second, &third, &third], 0)).unwrap();
+    // Another third one than that which the repair symbols are of: the fourth makes no sense then.
+    to_server(&mut pair, source(2, &datagram(&[7; 900]))).unwrap();
+    let of_fec = |entry: &LogEntry| match entry.event {
+        LogEvent::Fec(event) => Some(event),
+        _ => None,
+    };
+    let events: Vec<FecEvent> = pair.server.conn().log().unwrap().iter().filter_map(of_fec).collect();
+    let received = |count, outcome| FecEvent::RepairReceived { first: 0, count, outcome };
+    let expected = [
+        received(2, RepairOutcome::Used),
+        FecEvent::Recovered { id: 0 },
+        received(2, RepairOutcome::Redundant),
+        received(4, RepairOutcome::Kept),
+        FecEvent::DecoderOff,
+    ];
+    assert_eq!(events, expected);
 }
 
 #[test]

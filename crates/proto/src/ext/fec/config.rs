@@ -8,11 +8,19 @@ use fulmar_fec::{Cauchy, Code, Rlc, SYMBOL_MAX, WINDOW_MAX, Xor};
 use fulmar_wire::{FecParameters, VarInt};
 
 use super::BlockCode;
+use crate::packet::Protection;
+
+/// Source and repair symbols of [`Protection::Constant`] where the mode has none: with as few, every code will do.
+const CONSTANT_DEFAULT: (u16, u16) = (10, 1);
+
+/// The time of [`Protection::Deadline`] where the mode has none: that of conversations.
+const DEADLINE_DEFAULT: Duration = Duration::from_millis(150);
 
 /// When repair symbols are sent, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FecMode {
-    /// None: this end can recover what its peer protects, and protects nothing itself.
+    /// None: this end can recover what its peer protects, and protects nothing itself but streams and datagrams with a
+    /// [`Protection`] of their own.
     None,
     /// When the application has nothing to send and the congestion window has room: for the ends of transfers.
     Tail,
@@ -166,12 +174,37 @@ impl FecConfig {
         }
     }
 
-    pub(super) fn scheduler(&self) -> Box<dyn Scheduler> {
+    /// What is done for data of which nothing else was said.
+    pub(super) fn protection(&self) -> Protection {
         match self.mode {
-            FecMode::None => Box::new(NoRepairs),
-            FecMode::Tail => Box::new(Tail::default()),
-            FecMode::Constant { source, repair } => Box::new(Constant::new(source, repair)),
-            FecMode::Deadline { .. } => {
+            FecMode::None => Protection::None,
+            FecMode::Tail => Protection::Tail,
+            FecMode::Constant { .. } => Protection::Constant,
+            FecMode::Deadline { .. } => Protection::Deadline,
+        }
+    }
+
+    /// After this time data that is protected by [`Protection::Deadline`] is of no use.
+    pub(super) fn within(&self) -> Duration {
+        match self.mode {
+            FecMode::Deadline { within } => within,
+            _ => DEADLINE_DEFAULT,
+        }
+    }
+
+    /// What decides on repair symbols for data with this protection.
+    pub(super) fn scheduler(&self, protection: Protection) -> Box<dyn Scheduler> {
+        match protection {
+            Protection::None => Box::new(NoRepairs),
+            Protection::Tail => Box::new(Tail::default()),
+            Protection::Constant => {
+                let (source, repair) = match self.mode {
+                    FecMode::Constant { source, repair } => (source, repair),
+                    _ => CONSTANT_DEFAULT,
+                };
+                Box::new(Constant::new(source.min(self.window), repair))
+            }
+            Protection::Deadline => {
                 let config = DeadlineConfig { overhead_max: self.overhead_max, ..DeadlineConfig::default() };
                 Box::new(Deadline::new(config))
             }

@@ -13,6 +13,8 @@ use fulmar_wire::{
 
 use super::{BlockCode, FecCode, FecConfig, FecDialect, FecStats, restore_id};
 use crate::error::TransportError;
+use crate::log::{FecEvent, RepairOutcome};
+use crate::memory::Reservation;
 use crate::packet::{FrameWriter, SentFrame};
 
 /// Reports that wait, and recovered symbols that are remembered to tell late packets. The oldest are forgotten: a symbol whose
@@ -27,6 +29,12 @@ const REPORT_COPIES: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct FecReceiver {
     decoder: Decoder,
+    /// What the decoder may take of the endpoint's memory.
+    memory: Reservation,
+    /// The most that it takes, in bytes.
+    memory_max: u64,
+    /// Repair symbols that came while there was no memory.
+    without_memory: u64,
     /// What it decodes in dialect M; `None` in dialect X.
     blocks: Option<BlockCode>,
     /// The id after the newest one that was named.
@@ -40,6 +48,8 @@ pub(crate) struct FecReceiver {
     /// What it was told, and is to be told again.
     told: VecDeque<Report>,
     received: u64,
+    /// Whether somebody has asked since the decoder was switched off.
+    off_told: bool,
 }
 
 /// What the peer is to be told.
@@ -51,10 +61,14 @@ struct Report {
 }
 
 impl FecReceiver {
-    pub(super) fn new(config: &FecConfig, blocks: Option<BlockCode>) -> Self {
+    pub(super) fn new(config: &FecConfig, blocks: Option<BlockCode>, memory: Reservation) -> Self {
         let limits = Limits { window: config.window, symbol: SYMBOL_MAX, ..Limits::default() };
         Self {
             decoder: Decoder::new(limits),
+            memory,
+            memory_max: u64::from(config.window)
+                * u64::from(SYMBOL_MAX + LENGTH_BYTES as u16 + config.window),
+            without_memory: 0,
             blocks,
             end: 0,
             open: None,
@@ -62,6 +76,7 @@ impl FecReceiver {
             reports: VecDeque::new(),
             told: VecDeque::new(),
             received: 0,
+            off_told: false,
         }
     }
 
@@ -108,6 +123,9 @@ impl FecReceiver {
     pub(crate) fn end_packet(&mut self, symbol: &[u8]) -> Result<(), TransportError> {
         let Some(id) = self.open.take() else { return Ok(()) };
         self.end = self.end.max(id + 1);
+        if !self.has_memory() {
+            return Ok(());
+        }
         match self.decoder.on_source(id, symbol) {
             // Dialect M has no limit that could be announced: repair symbols over it are of no use, and that is all.
             Err(DecodeError::Length(_)) if self.blocks.is_none() => {
@@ -122,7 +140,7 @@ impl FecReceiver {
     ///
     /// # Errors
     /// FRAME_ENCODING_ERROR if there is no such repair symbol, or it is beyond what was announced.
-    pub(crate) fn on_repair(&mut self, repair: &FecRepair<'_>) -> Result<(), TransportError> {
+    pub(crate) fn on_repair(&mut self, repair: &FecRepair<'_>) -> Result<FecEvent, TransportError> {
         let illegal = |reason| TransportError::new(TransportErrorCode::FRAME_ENCODING_ERROR, reason);
         let code = FecCode::of(repair.scheme).ok_or_else(|| illegal("an erasure code that is not known"))?;
         self.received += 1;
@@ -137,31 +155,47 @@ impl FecReceiver {
     ///
     /// # Errors
     /// FRAME_ENCODING_ERROR if the code has no such repair symbol.
-    pub(crate) fn on_block_repair(&mut self, repair: &BlockRepair<'_>) -> Result<(), TransportError> {
+    pub(crate) fn on_block_repair(&mut self, repair: &BlockRepair<'_>) -> Result<FecEvent, TransportError> {
         let blocks = self.blocks.map(|blocks| (blocks, blocks.repair_id(repair.block, repair.parity)));
         let Some((blocks, Some(id))) = blocks else { return Err(impossible_repair()) };
         self.received += 1;
         if repair.symbol.len() > LENGTH_BYTES + usize::from(SYMBOL_MAX) {
-            return Ok(());
+            let outcome = RepairOutcome::Dropped;
+            return Ok(FecEvent::RepairReceived { first: id.first, count: id.count, outcome });
         }
         let mut symbol = repair.symbol.to_vec();
         length_to_front(&mut symbol);
         self.decode(blocks.code(), &id, &symbol)
     }
 
-    fn decode(&mut self, code: &dyn Code, id: &RepairId, symbol: &[u8]) -> Result<(), TransportError> {
-        match self.decoder.on_repair(code, id, symbol) {
-            Ok(Outcome::Kept | Outcome::Recovered(_)) => {
-                self.end = self.end.max(id.first + u64::from(id.count));
-                Ok(())
-            }
-            Ok(_) | Err(DecodeError::Inconsistent) => Ok(()),
-            Err(_) => Err(impossible_repair()),
+    fn decode(&mut self, code: &dyn Code, id: &RepairId, symbol: &[u8]) -> Result<FecEvent, TransportError> {
+        let RepairId { first, count, .. } = *id;
+        if !self.has_memory() {
+            self.without_memory += 1;
+            return Ok(FecEvent::RepairReceived { first, count, outcome: RepairOutcome::Dropped });
         }
+        let outcome = match self.decoder.on_repair(code, id, symbol) {
+            Ok(Outcome::Kept) => RepairOutcome::Kept,
+            Ok(Outcome::Recovered(_)) => RepairOutcome::Used,
+            Ok(Outcome::Redundant) => RepairOutcome::Redundant,
+            Ok(Outcome::Stale | Outcome::OverBudget | Outcome::Off) | Err(DecodeError::Inconsistent) => {
+                RepairOutcome::Dropped
+            }
+            Err(_) => return Err(impossible_repair()),
+        };
+        if matches!(outcome, RepairOutcome::Kept | RepairOutcome::Used) {
+            self.end = self.end.max(first + u64::from(count));
+        }
+        Ok(FecEvent::RepairReceived { first, count, outcome })
     }
 
-    /// The frames of the next source symbol that was recovered. To be asked until there are no more.
-    pub(crate) fn next_recovered(&mut self) -> Option<Bytes> {
+    /// Whether symbols that contradict one another have switched the decoder off since this was asked last.
+    pub(crate) fn take_switched_off(&mut self) -> bool {
+        self.decoder.is_off() && !std::mem::replace(&mut self.off_told, true)
+    }
+
+    /// The id and the frames of the next source symbol that was recovered. To be asked until there are no more.
+    pub(crate) fn next_recovered(&mut self) -> Option<(u64, Bytes)> {
         let (id, frames) = self.decoder.next_recovered()?;
         let frames = Bytes::copy_from_slice(frames);
         if self.recovered.len() == RECOVERED_MAX {
@@ -172,7 +206,7 @@ impl FecReceiver {
         if self.blocks.is_none() {
             self.report(id);
         }
-        Some(frames)
+        Some((id, frames))
     }
 
     /// A packet of the peer was processed that is to be acknowledged: what it was told before goes with that. Returns whether there
@@ -210,9 +244,21 @@ impl FecReceiver {
         stats.recovered = decoder.recovered;
         stats.repairs_received = self.received;
         stats.repairs_redundant = decoder.redundant_repairs;
-        stats.repairs_dropped = decoder.dropped_repairs;
+        stats.repairs_dropped = decoder.dropped_repairs + self.without_memory;
         stats.decoding_work = decoder.work;
         stats.decoder_off = self.decoder.is_off();
+    }
+
+    /// Whether the decoder has its memory, or gets it now. One that is off needs none.
+    fn has_memory(&mut self) -> bool {
+        if self.decoder.is_off() {
+            self.memory.set_held(0);
+            return true;
+        }
+        if self.memory.held() == 0 && self.memory.left(self.memory_max) >= self.memory_max {
+            self.memory.set_held(self.memory_max);
+        }
+        self.memory.held() > 0
     }
 
     /// Joins a recovered symbol to the last report, if it follows it.

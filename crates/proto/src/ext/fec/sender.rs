@@ -14,7 +14,8 @@ use fulmar_wire::{
 
 use super::{BlockCode, FecCode, FecConfig, FecDialect, FecMode, FecStats};
 use crate::error::TransportError;
-use crate::packet::{FrameWriter, SentFrame, SentFrames, SymbolHeader, SymbolId};
+use crate::log::{FecEvent, LogEvent};
+use crate::packet::{FrameWriter, Protection, Protections, SentFrame, SentFrames, SymbolHeader, SymbolId};
 
 /// Source symbols of which something is remembered. When there are more, the oldest are forgotten; what was held back of them
 /// is sent again.
@@ -45,16 +46,19 @@ pub(crate) type Protected = (PathId, SentFrames);
 /// Makes repair symbols of what is sent.
 #[derive(Debug)]
 pub(crate) struct FecSender {
-    mode: FecMode,
-    code: FecCode,
+    /// With a window that the peer has, too.
+    config: FecConfig,
+    protections: Protections,
+    /// That of the source symbol that is being written.
+    open: Protection,
     /// What the peer decodes in dialect M; `None` in dialect X. It takes the place of `code` then.
     blocks: Option<BlockCode>,
     /// The last window that the peer has told in dialect M.
     peer_window: Option<FecWindow>,
-    overhead_max: f64,
     /// The longest source symbol that the peer takes.
     symbol_max: usize,
-    scheduler: Box<dyn Scheduler>,
+    /// Those that were needed so far: one at most for each kind of protection.
+    schedulers: Vec<(Protection, Box<dyn Scheduler>)>,
     losses: LossEstimate,
     keys: CauchyKeys,
     next_key: u16,
@@ -127,45 +131,50 @@ pub(crate) struct Loss {
 }
 
 impl FecSender {
-    /// `None` if the peer takes nothing that this end would send.
+    /// `None` if the peer takes nothing that this end would send. Where the mode is none, there may still be streams with another
+    /// protection.
     pub(super) fn new(config: &FecConfig, peer: &FecParameters) -> Option<Self> {
         let knows_code = peer.schemes.get() >> config.code as u8 & 1 == 1;
         let window = u16::try_from(peer.window.get()).unwrap_or(u16::MAX).min(config.window);
         let too_small = match config.mode {
-            FecMode::None => return None,
             FecMode::Constant { source, .. } => source > window,
-            FecMode::Tail | FecMode::Deadline { .. } => window == 0,
+            FecMode::None | FecMode::Tail | FecMode::Deadline { .. } => window == 0,
         };
         if !knows_code || too_small {
             return None;
         }
         let symbol_max = usize::try_from(peer.symbol.get()).unwrap_or(usize::MAX);
-        Some(Self::with(config, window, symbol_max.min(fulmar_fec::SYMBOL_MAX.into()), None))
+        let protections = Protections { default: config.protection(), only: None };
+        let config = FecConfig { window, ..*config };
+        Some(Self::with(config, protections, symbol_max.min(fulmar_fec::SYMBOL_MAX.into()), None))
     }
 
-    /// In dialect M, for a peer that decodes this; `None` if this end sends no repair symbols.
-    pub(super) fn in_blocks(config: &FecConfig, blocks: BlockCode) -> Option<Self> {
-        if config.mode == FecMode::None {
-            return None;
-        }
+    /// In dialect M, for a peer that decodes this: there, all that is protected has blocks of a fixed size.
+    pub(super) fn in_blocks(config: &FecConfig, blocks: BlockCode) -> Self {
         let mode = FecMode::Constant { source: blocks.source(), repair: blocks.repairs() };
+        let protections = Protections { default: config.protection(), only: Some(Protection::Constant) };
         let config = FecConfig { mode, ..*config };
-        Some(Self::with(&config, config.window, BlockCode::SYMBOL_MAX, Some(blocks)))
+        Self::with(config, protections, BlockCode::SYMBOL_MAX, Some(blocks))
     }
 
-    fn with(config: &FecConfig, window: u16, symbol_max: usize, blocks: Option<BlockCode>) -> Self {
+    fn with(
+        config: FecConfig,
+        protections: Protections,
+        symbol_max: usize,
+        blocks: Option<BlockCode>,
+    ) -> Self {
         Self {
-            mode: config.mode,
-            code: config.code,
+            config,
+            protections,
+            open: Protection::None,
             blocks,
             peer_window: None,
-            overhead_max: config.overhead_max,
             symbol_max,
-            scheduler: config.scheduler(),
+            schedulers: Vec::new(),
             losses: LossEstimate::default(),
             keys: CauchyKeys::default(),
             next_key: 0,
-            window: SourceWindow::new(window),
+            window: SourceWindow::new(config.window),
             symbols: VecDeque::new(),
             first: 0,
             unresolved: 0,
@@ -184,12 +193,23 @@ impl FecSender {
 
     /// Whether repair symbols follow the end of a transfer, so that copies of what was lost need not.
     pub(crate) fn protects_tails(&self) -> bool {
-        self.mode == FecMode::Tail
+        self.protections.of(None) == Protection::Tail
     }
 
-    /// Begins a source symbol in a packet, unless that would cut the packet. A repair symbol over it has to fit a packet, too.
+    /// Lets a packet take data of the protection that was `chosen` for what comes next, and begins a source symbol if that is
+    /// any, unless it would cut the packet. A repair symbol over it has to fit a packet, too.
     /// `datagram` is the length of the DATAGRAM frame that comes next, which cannot be cut either.
-    pub(crate) fn begin(&self, datagram: Option<usize>, out: &mut FrameWriter<'_>) {
+    pub(crate) fn begin(
+        &mut self,
+        chosen: Option<Protection>,
+        datagram: Option<usize>,
+        out: &mut FrameWriter<'_>,
+    ) {
+        self.open = self.protections.of(chosen);
+        out.restrict(self.protections, self.open);
+        if self.open == Protection::None {
+            return;
+        }
         // What goes before a source symbol is shorter than what goes before a repair symbol, and behind its lengths.
         let overhead = match self.blocks {
             None => FecRepair::OVERHEAD_MAX,
@@ -208,6 +228,19 @@ impl FecSender {
         }
     }
 
+    /// As [`FecSender::begin`], in a packet that was begun for something else. What has no protection may go before what has, but
+    /// nothing of another protection joins a source symbol, nor follows it.
+    pub(crate) fn switch(&mut self, chosen: Option<Protection>, out: &mut FrameWriter<'_>) {
+        let next = self.protections.of(chosen);
+        match out.protection() {
+            Some(open) if open != next && (open == Protection::None || out.is_symbol_empty()) => {
+                out.end_symbol();
+                self.begin(chosen, None, out);
+            }
+            _ => {}
+        }
+    }
+
     /// Ends the source symbol of a packet, and keeps what was written.
     pub(crate) fn end_symbol(&mut self, now: Instant, path: PathId, out: &mut FrameWriter<'_>) {
         let Some((bytes, tokens, unprotected)) = out.end_symbol() else { return };
@@ -216,11 +249,9 @@ impl FecSender {
         if self.symbols.len() == SYMBOLS_MAX {
             self.forget_oldest();
         }
-        let deadline = match self.mode {
-            FecMode::Deadline { within } => Some(now + within),
-            _ => None,
-        };
-        self.scheduler.on_source(self.end(), now, deadline);
+        let (id, open) = (self.end(), self.open);
+        let deadline = (open == Protection::Deadline).then(|| now + self.config.within());
+        self.scheduler_of(open).on_source(id, now, deadline);
         self.symbols.push_back(Symbol {
             path,
             frames: tokens.iter().cloned().collect(),
@@ -237,12 +268,18 @@ impl FecSender {
     /// Asks the scheduler for repair symbols. `idle` says that the application has nothing to send and the window has room.
     pub(crate) fn schedule(&mut self, now: Instant, idle: bool, smoothed_rtt: Duration) {
         self.rtt = smoothed_rtt;
-        while self.repairs.len() < REPAIRS_MAX
-            && let Some(order) = self.scheduler.next_order(&self.situation(now, idle, smoothed_rtt))
-        {
-            self.obey(&order);
+        for index in 0..self.schedulers.len() {
+            while self.repairs.len() < REPAIRS_MAX {
+                let situation = self.situation(now, idle, smoothed_rtt);
+                let (protection, scheduler) = &mut self.schedulers[index];
+                let (protection, Some(order)) = (*protection, scheduler.next_order(&situation)) else {
+                    break;
+                };
+                self.obey(&order, protection);
+            }
         }
-        match self.scheduler.wake_up().filter(|at| *at > now) {
+        let wake_ups = self.schedulers.iter().filter_map(|(_, scheduler)| scheduler.wake_up());
+        match wake_ups.filter(|at| *at > now).min() {
             Some(at) => self.timer.set(at),
             None => self.timer.cancel(),
         }
@@ -262,7 +299,7 @@ impl FecSender {
             return false;
         }
         let count = (self.end() - first) as u16;
-        self.obey(&Order { first, count, repairs: repairs.into() });
+        self.obey(&Order { first, count, repairs: repairs.into() }, Protection::Tail);
         !self.repairs.is_empty()
     }
 
@@ -278,7 +315,7 @@ impl FecSender {
         while let Some(Repair { id, symbol }) = self.repairs.front() {
             let frame = match self.blocks {
                 None => Frame::FecRepair(FecRepair {
-                    scheme: self.code as u8,
+                    scheme: self.config.code as u8,
                     first: id.first as u16,
                     more: (id.count - 1) as u8,
                     key: id.key,
@@ -298,6 +335,7 @@ impl FecSender {
             }
             if is_written {
                 let id = *id;
+                out.note(LogEvent::Fec(FecEvent::RepairSent { first: id.first, count: id.count }));
                 self.stats.repairs_sent += 1;
                 self.stats.repair_bytes_sent += symbol.len() as u64;
                 self.cover(now, id.first, id.count);
@@ -357,7 +395,7 @@ impl FecSender {
             false => self.stats.repairs_lost += 1,
         }
         if acked && !self.lacks_any(first, count) {
-            self.scheduler.on_feedback(Feedback::RepairsUnused(1));
+            self.tell(Feedback::RepairsUnused(1));
         }
         self.uncover(first, count);
     }
@@ -388,7 +426,7 @@ impl FecSender {
             }
         }
         if !delivered.is_empty() {
-            self.scheduler.on_feedback(Feedback::RepairsUsed(delivered.len() as u16));
+            self.tell(Feedback::RepairsUsed(delivered.len() as u16));
         }
         Ok(delivered)
     }
@@ -481,7 +519,7 @@ impl FecSender {
     }
 
     /// Makes the repair symbols of an order, as far as they are affordable and waiting ones leave room.
-    fn obey(&mut self, order: &Order) {
+    fn obey(&mut self, order: &Order, protection: Protection) {
         let first = order.first.max(self.window.ids().start);
         let Some(count) = (order.first + u64::from(order.count)).checked_sub(first) else { return };
         // At most the window.
@@ -490,7 +528,7 @@ impl FecSender {
             return;
         }
         for index in 0..order.repairs {
-            if count == 0 || self.repairs.len() >= REPAIRS_MAX || !self.is_affordable() {
+            if count == 0 || self.repairs.len() >= REPAIRS_MAX || !self.is_affordable(protection) {
                 return;
             }
             if let Some(id) = self.repair_id(first, count, index, order.repairs) {
@@ -506,7 +544,7 @@ impl FecSender {
     }
 
     fn code(&self) -> &'static dyn Code {
-        self.blocks.map_or_else(|| self.code.code(), BlockCode::code)
+        self.blocks.map_or_else(|| self.config.code.code(), BlockCode::code)
     }
 
     /// Whether the peer can make use of a repair symbol over so many source symbols.
@@ -522,7 +560,7 @@ impl FecSender {
         if self.blocks.is_some() {
             return Some(RepairId { first, count, key: index });
         }
-        match self.code {
+        match self.config.code {
             // Each of them is over a part of the window.
             FecCode::Xor => {
                 let parts = u64::from(repairs.min(count));
@@ -533,7 +571,7 @@ impl FecSender {
             }
             FecCode::ReedSolomon => {
                 // A longer window has no repair symbols: the oldest symbols are left out.
-                let fits = |count: u16| self.code.code().repairs_max(count) > u32::from(repairs);
+                let fits = |count: u16| self.code().repairs_max(count) > u32::from(repairs);
                 let kept = (1..=count).rev().find(|count| fits(*count))?;
                 self.keys.next(first + u64::from(count - kept), kept)
             }
@@ -544,11 +582,11 @@ impl FecSender {
         }
     }
 
-    fn is_affordable(&self) -> bool {
+    fn is_affordable(&self, protection: Protection) -> bool {
         let made = self.stats.repairs_sent + self.repairs.len() as u64;
         let counted = made.saturating_sub(REPAIRS_FREE);
-        matches!(self.mode, FecMode::Constant { .. })
-            || counted as f64 <= self.overhead_max * self.stats.symbols_sent as f64
+        protection == Protection::Constant
+            || counted as f64 <= self.config.overhead_max * self.stats.symbols_sent as f64
     }
 
     /// Whether one of these symbols is lost.
@@ -585,7 +623,22 @@ impl FecSender {
     /// Notes what became of a symbol.
     fn note(&mut self, lost: bool) {
         self.losses.note(lost);
-        self.scheduler.on_feedback(if lost { Feedback::Lost } else { Feedback::Delivered });
+        self.tell(if lost { Feedback::Lost } else { Feedback::Delivered });
+    }
+
+    fn tell(&mut self, feedback: Feedback) {
+        for (_, scheduler) in &mut self.schedulers {
+            scheduler.on_feedback(feedback);
+        }
+    }
+
+    fn scheduler_of(&mut self, protection: Protection) -> &mut dyn Scheduler {
+        let known = self.schedulers.iter().position(|(known, _)| *known == protection);
+        let index = known.unwrap_or_else(|| {
+            self.schedulers.push((protection, self.config.scheduler(protection)));
+            self.schedulers.len() - 1
+        });
+        &mut *self.schedulers[index].1
     }
 
     /// Whether the repair symbols in flight over the symbol at this place, which is lost, are as many as the losses that are to be

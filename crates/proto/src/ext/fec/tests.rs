@@ -1,10 +1,13 @@
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_wire::{Dialect, Dir, FecParameters, FecRecovered, FecWindow, Side, StreamId, VarInt};
+use fulmar_wire::{
+    Dialect, Dir, FecParameters, FecRecovered, FecRepair, FecSid, FecWindow, Side, StreamId, VarInt,
+};
 
 use super::*;
-use crate::packet::SymbolId;
+use crate::memory::SharedMemory;
+use crate::packet::{Protection, SymbolId};
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -15,16 +18,23 @@ fn sender(mode: FecMode, code: FecCode) -> FecSender {
 
 /// Sends so many symbols.
 fn send(sender: &mut FecSender, symbols: u64) {
-    for index in 0..symbols {
+    assert_eq!(send_as(sender, None, symbols), symbols);
+}
+
+/// Sends so many packets with data of this protection; returns how many of them are symbols.
+fn send_as(sender: &mut FecSender, protection: Option<Protection>, packets: u64) -> u64 {
+    let mut symbols = 0;
+    for index in 0..packets {
         let mut payload = [0; 1_200];
         let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-        sender.begin(None, &mut out);
+        sender.begin(protection, None, &mut out);
         out.write_stream(StreamId::new(Side::Client, Dir::Bi, 0), index * 100, 100, false, |room| {
             room.fill(1)
         });
         sender.end_symbol(Instant::ZERO, fulmar_wire::PathId::ZERO, &mut out);
-        assert!(out.finish().symbol.is_some());
+        symbols += u64::from(out.finish().symbol.is_some());
     }
+    symbols
 }
 
 /// Sends all repair symbols that wait; returns how many there were.
@@ -52,11 +62,9 @@ fn there_are_no_repairs_without_a_decoder_that_knows_their_code() {
     assert!(FecSender::new(&config, &announced).is_some());
     let without = FecParameters { schemes: VarInt::from_u32(3), ..announced };
     assert!(FecSender::new(&config, &without).is_none());
-    assert!(FecSender::new(&FecConfig { mode: FecMode::None, ..config }, &announced).is_none());
     let other = FecParameters { version: VarInt::from_u32(2), ..announced };
-    let peer = |fec| TransportParameters { fec: Some(fec), ..TransportParameters::default() };
-    assert!(Fec::new(Some(&config), &peer(other)).unwrap().sender.is_none(), "of another version");
-    assert!(Fec::new(None, &peer(announced)).is_none(), "off");
+    let peer = TransportParameters { fec: Some(other), ..TransportParameters::default() };
+    assert!(Fec::new(&config, &peer, SharedMemory::new(0)).sender.is_none(), "of another version");
 }
 
 #[test]
@@ -69,7 +77,7 @@ fn dialect_x_is_spoken_where_both_ends_have_it_and_dialect_m_where_it_is_the_onl
         ..TransportParameters::default()
     };
     let spoken = |local, peer: &TransportParameters| {
-        let fec = Fec::new(Some(&config(local)), peer).unwrap();
+        let fec = Fec::new(&config(local), peer, SharedMemory::new(0));
         (fec.sender.map(|sender| sender.dialect()), fec.receiver.unwrap().dialect())
     };
     let (x, m) = (FecDialect::X, FecDialect::M);
@@ -91,13 +99,11 @@ fn dialect_x_is_spoken_where_both_ends_have_it_and_dialect_m_where_it_is_the_onl
     for scheme in [0, 3] {
         assert_eq!(spoken(FecDialects::M, &announced(FecDialects::M, scheme)).0, None, "nothing it decodes");
     }
-    let only_recovers = FecConfig { mode: FecMode::None, ..config(FecDialects::M) };
-    assert!(Fec::new(Some(&only_recovers), &announced(FecDialects::M, 2)).unwrap().sender.is_none());
 }
 
 #[test]
 fn dialect_m_sends_repairs_of_whole_blocks_and_none_to_a_peer_that_keeps_fewer_symbols() {
-    let mut sender = FecSender::in_blocks(&FecConfig::default(), BlockCode::ReedSolomon).unwrap();
+    let mut sender = FecSender::in_blocks(&FecConfig::default(), BlockCode::ReedSolomon);
     let blocks = |sender: &mut FecSender, symbols| {
         send(sender, symbols);
         sender.schedule(Instant::ZERO, true, RTT);
@@ -113,6 +119,43 @@ fn dialect_m_sends_repairs_of_whole_blocks_and_none_to_a_peer_that_keeps_fewer_s
     assert_eq!(blocks(&mut sender, 20), 0);
     sender.on_window(&window(2, 20));
     assert_eq!(blocks(&mut sender, 20), 10);
+}
+
+#[test]
+fn each_kind_of_protection_has_a_scheduler_of_its_own() {
+    let mut sender = sender(FecMode::None, FecCode::ReedSolomon);
+    let mut repaired = |protection, packets, idle| {
+        let symbols = send_as(&mut sender, protection, packets);
+        sender.schedule(Instant::ZERO, idle, RTT);
+        (symbols, repairs(&mut sender))
+    };
+    assert_eq!(repaired(None, 30, true), (0, 0), "the mode of the connection");
+    assert_eq!(repaired(Some(Protection::None), 30, true), (0, 0));
+    assert_eq!(repaired(Some(Protection::Constant), 30, false), (30, 3), "one for every ten");
+    assert_eq!(repaired(Some(Protection::Tail), 5, false), (5, 0), "not before there is nothing else");
+    assert!(repaired(Some(Protection::None), 5, true).1 > 0);
+}
+
+#[test]
+fn a_packet_has_data_of_one_protection_behind_what_has_none() {
+    let mut sender = sender(FecMode::Tail, FecCode::ReedSolomon);
+    let mut payload = [0; 1_200];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    let (none, constant) = (Some(Protection::None), Some(Protection::Constant));
+    sender.begin(none, None, &mut out);
+    assert!(out.takes(none) && !out.takes(None));
+    assert!(out.write_untracked(&Frame::HandshakeDone));
+    sender.switch(None, &mut out);
+    assert!(!out.takes(none) && out.takes(None) && out.takes(Some(Protection::Tail)));
+    sender.switch(constant, &mut out);
+    assert!(out.takes(constant), "nothing was written in between");
+    assert!(out.write_untracked(&Frame::HandshakeDone));
+    for other in [none, None] {
+        sender.switch(other, &mut out);
+        assert!(out.takes(constant) && !out.takes(other));
+    }
+    let symbol = out.end_symbol().map(|(symbol, _, _)| symbol.to_vec());
+    assert_eq!(symbol, Some(vec![0x1e]));
 }
 
 #[test]
@@ -240,4 +283,38 @@ fn configurations_that_make_no_sense_are_named() {
     assert_eq!(in_m.problem(), None);
     assert!(FecConfig { window: 19, ..in_m }.problem().is_some());
     assert!(FecConfig { code: FecCode::Rlc, ..in_m }.problem().is_some());
+}
+
+/// A receiver with a window of 64 symbols is told of a symbol that is lost; returns whether that is recovered.
+fn recovers(receiver: &mut FecReceiver, round: u16) -> bool {
+    let mut window = fulmar_fec::SourceWindow::new(2).starting_at(u64::from(round) * 2);
+    let (lost, other) = (b"lost", b"other");
+    let first = window.push(lost).unwrap();
+    let second = window.push(other).unwrap();
+    receiver.on_sid(&FecSid { id: second as u16 }).unwrap();
+    receiver.end_packet(other).unwrap();
+    let mut symbol = Vec::new();
+    window.repair(&fulmar_fec::Xor, &window.repair_from(first, 0).unwrap(), &mut symbol).unwrap();
+    let repair = FecRepair { scheme: 0, first: first as u16, more: 1, key: 0, symbol: &symbol };
+    receiver.on_repair(&repair).unwrap();
+    receiver.next_recovered().is_some_and(|(id, frames)| id == first && frames == lost[..])
+}
+
+#[test]
+fn decoders_share_the_memory_of_the_endpoint_and_wait_for_those_that_end() {
+    let config = FecConfig { window: 64, ..FecConfig::default() };
+    // Each takes 64 symbols of 1,502 bytes with 64 coefficients, rounded up: 96 KiB and the 16 KiB that are free.
+    let memory = SharedMemory::new(200 << 10);
+    let receiver = || FecReceiver::new(&config, None, Reservation::new(memory.clone()));
+    let (mut first, mut second, mut third) = (receiver(), receiver(), receiver());
+    assert!(recovers(&mut first, 0) && recovers(&mut second, 0));
+    assert!(!recovers(&mut third, 0), "nothing is left");
+    let mut stats = FecStats::default();
+    third.add_stats(&mut stats);
+    assert_eq!((stats.repairs_received, stats.repairs_dropped), (1, 1));
+    assert!(recovers(&mut first, 1), "others go on");
+    drop(second);
+    assert!(recovers(&mut third, 1));
+    drop((first, third));
+    assert_eq!(memory.reserved(), 0);
 }

@@ -17,7 +17,7 @@ struct Crowd {
 impl Crowd {
     fn new(memory: u64, send_window: u64) -> Self {
         let config = StreamsConfig { send_window, ..StreamsConfig::default() };
-        Self { memory: EndpointMemory::new(memory, 256 * MIB), config, members: Vec::new() }
+        Self { memory: EndpointMemory::new(memory, 256 * MIB, 64 * MIB), config, members: Vec::new() }
     }
 
     /// Another connection, whose application writes as much as is taken, on so many streams. Gives what that is.

@@ -9,14 +9,14 @@ use crate::ext::fec::{FecConfig, FecSender};
 use crate::packet::{FrameWriter, SentFrame};
 
 fn sender(blocks: BlockCode) -> FecSender {
-    FecSender::in_blocks(&FecConfig::default(), blocks).unwrap()
+    FecSender::in_blocks(&FecConfig::default(), blocks)
 }
 
 /// Sends a packet with these protected frames; returns its payload.
 fn send(sender: &mut FecSender, protected: &[u8]) -> Vec<u8> {
     let mut payload = [0; 1_200];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-    sender.begin(None, &mut out);
+    sender.begin(None, None, &mut out);
     for frame in fulmar_wire::frames(protected, Dialect::SinglePath) {
         assert!(out.write(&frame.unwrap(), SentFrame::Ping));
     }
