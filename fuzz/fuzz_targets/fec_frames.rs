@@ -23,14 +23,37 @@ const INPUTS_MAX: usize = 200;
 #[derive(Debug, Arbitrary)]
 enum Input {
     /// What a peer of good faith sends: a symbol, and a repair symbol over some of them.
-    Source { id: u8 },
-    Repair { first: u8, count: u8, key: u8 },
+    Source {
+        id: u8,
+    },
+    Repair {
+        first: u8,
+        count: u8,
+        key: u8,
+    },
     /// What others send.
-    FalseSource { id: u64, frames: Vec<u8> },
-    FalseRepair { scheme: u8, first: u64, more: u8, key: u16, symbol: Vec<u8> },
-    Recovered { first: u64, more: u8 },
-    Window { epoch: u64, size: u64 },
-    Raw { payload: Vec<u8> },
+    FalseSource {
+        id: u64,
+        frames: Vec<u8>,
+    },
+    FalseRepair {
+        scheme: u8,
+        first: u64,
+        more: u8,
+        key: u16,
+        symbol: Vec<u8>,
+    },
+    Recovered {
+        first: u64,
+        more: u8,
+    },
+    Window {
+        epoch: u64,
+        size: u64,
+    },
+    Raw {
+        payload: Vec<u8>,
+    },
 }
 
 #[derive(Debug, Arbitrary)]
