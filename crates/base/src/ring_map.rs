@@ -1,21 +1,27 @@
 //! Values under increasing keys.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// A map from `u64` keys, inserted in increasing order, to values.
 ///
 /// Sent packets live here under their packet numbers: insertion is at the back, look-up is an index, and the
-/// front moves up as the oldest entries are removed. Skipped keys cost an empty slot, so keys should be
-/// nearly dense.
+/// front moves up as the oldest entries are removed. Skipped keys cost an empty slot, as long as they are not many times as many as
+/// the values: then the values so far are set aside, in a list without empty slots, where look-up is a binary search. So the memory is
+/// that of the values, whoever decides which keys are skipped.
 ///
 /// Memory for many values is given back when it was not needed for a while: whenever the map becomes empty, it keeps no more
 /// than four times what it has needed since it was empty before.
 #[derive(Debug, Clone)]
 pub struct RingMap<T> {
+    /// Values that were set aside, with keys smaller than `first`. Those in the middle that are removed leave an empty place.
+    aside: VecDeque<(u64, Option<T>)>,
     slots: VecDeque<Option<T>>,
     /// The key of `slots[0]`.
     first: u64,
     occupied: usize,
+    /// How many of them are aside.
+    occupied_aside: usize,
     /// The most values since the map was empty.
     peak: usize,
 }
@@ -26,9 +32,20 @@ const SPARE_MAX: usize = 4;
 /// Slots that are always kept: a connection that says little needs no more.
 const SLOTS_KEPT: usize = 4;
 
+/// Values are set aside when there would be so many slots, and so many times more than values in them.
+const SPARSE_SLOTS: u64 = 256;
+const SPARSE_FACTOR: u64 = 4;
+
 impl<T> Default for RingMap<T> {
     fn default() -> Self {
-        Self { slots: VecDeque::new(), first: 0, occupied: 0, peak: 0 }
+        Self {
+            aside: VecDeque::new(),
+            slots: VecDeque::new(),
+            first: 0,
+            occupied: 0,
+            occupied_aside: 0,
+            peak: 0,
+        }
     }
 }
 
@@ -50,8 +67,11 @@ impl<T> RingMap<T> {
 
     /// The smallest key in use.
     pub fn first_key(&self) -> Option<u64> {
-        // The front slot is never empty, see `trim`.
-        (!self.slots.is_empty()).then_some(self.first)
+        // The front is never empty, see `trim`.
+        match self.aside.front() {
+            Some((key, _)) => Some(*key),
+            None => (!self.slots.is_empty()).then_some(self.first),
+        }
     }
 
     /// One past the largest key that was ever inserted and still has a slot.
@@ -65,15 +85,41 @@ impl<T> RingMap<T> {
     /// Panics if `key` is not larger than the keys in use.
     pub fn push(&mut self, key: u64, value: T) {
         if self.slots.is_empty() {
+            assert!(self.aside.is_empty() || key >= self.first, "keys must increase");
             self.first = key;
         }
         assert!(key >= self.end_key(), "keys must increase");
-        while self.end_key() < key {
-            self.slots.push_back(None);
+        if self.end_key() < key {
+            self.skip_to(key);
         }
         self.slots.push_back(Some(value));
         self.occupied += 1;
         self.peak = self.peak.max(self.occupied);
+    }
+
+    #[cold]
+    fn skip_to(&mut self, key: u64) {
+        let slots = key - self.first;
+        let values = (self.occupied - self.occupied_aside) as u64;
+        if slots > SPARSE_SLOTS.max(SPARSE_FACTOR * values) {
+            self.set_aside();
+            self.first = key;
+        }
+        while self.end_key() < key {
+            self.slots.push_back(None);
+        }
+    }
+
+    fn set_aside(&mut self) {
+        // What is empty among the older ones is more than half of them at most once.
+        if self.aside.len() > 2 * self.occupied_aside {
+            self.aside.retain(|(_, value)| value.is_some());
+        }
+        let first = self.first;
+        let values = std::mem::take(&mut self.slots).into_iter().enumerate();
+        self.aside
+            .extend(values.filter_map(|(index, slot)| slot.map(|value| (first + index as u64, Some(value)))));
+        self.occupied_aside = self.occupied;
     }
 
     fn index(&self, key: u64) -> Option<usize> {
@@ -81,48 +127,99 @@ impl<T> RingMap<T> {
         (index < self.slots.len()).then_some(index)
     }
 
+    fn index_aside(&self, key: u64) -> Option<usize> {
+        self.aside.binary_search_by_key(&key, |(key, _)| *key).ok()
+    }
+
     /// The value under `key`.
     pub fn get(&self, key: u64) -> Option<&T> {
-        self.slots[self.index(key)?].as_ref()
+        match self.index(key) {
+            Some(index) => self.slots[index].as_ref(),
+            None => self.aside[self.index_aside(key)?].1.as_ref(),
+        }
     }
 
     /// The value under `key`, to change it.
     pub fn get_mut(&mut self, key: u64) -> Option<&mut T> {
-        let index = self.index(key)?;
-        self.slots[index].as_mut()
+        match self.index(key) {
+            Some(index) => self.slots[index].as_mut(),
+            None => {
+                let index = self.index_aside(key)?;
+                self.aside[index].1.as_mut()
+            }
+        }
     }
 
     /// Takes the value under `key` out.
     pub fn remove(&mut self, key: u64) -> Option<T> {
-        let index = self.index(key)?;
-        let value = self.slots[index].take()?;
+        let value = match self.index(key) {
+            Some(index) => self.slots[index].take()?,
+            None => {
+                let index = self.index_aside(key)?;
+                let value = self.aside[index].1.take()?;
+                self.occupied_aside -= 1;
+                value
+            }
+        };
         self.occupied -= 1;
-        if index == 0 {
-            self.trim();
-        }
+        self.trim();
         Some(value)
     }
 
-    /// Removes the value under `key` after `look` has seen it where it is. Returns whether there was one.
-    pub fn remove_with(&mut self, key: u64, look: impl FnOnce(&T)) -> bool {
-        let Some(index) = self.index(key) else { return false };
-        let Some(value) = &self.slots[index] else { return false };
-        look(value);
-        self.slots[index] = None;
-        self.occupied -= 1;
-        if index == 0 {
+    /// Removes the values under these keys after `look` has seen each where it is, in key order.
+    ///
+    /// The work is linear in the keys among the slots, which are at most some times as many as the values.
+    #[inline]
+    pub fn remove_range(&mut self, keys: Range<u64>, mut look: impl FnMut(u64, &T)) {
+        if keys.start < self.first && !self.aside.is_empty() {
+            self.remove_aside(&keys, &mut look);
+        }
+        let (start, end) = (keys.start.max(self.first), keys.end.min(self.end_key()));
+        if start >= end {
+            return;
+        }
+        // Both are within the slots.
+        let places = (start - self.first) as usize..(end - self.first) as usize;
+        for (key, slot) in (start..).zip(self.slots.range_mut(places)) {
+            if let Some(value) = slot {
+                look(key, value);
+                *slot = None;
+                self.occupied -= 1;
+            }
+        }
+        if self.first_is_empty() {
             self.trim();
         }
-        true
     }
 
-    /// Keeps the front slot occupied, so that `first_key` is the smallest key in use.
+    #[cold]
+    fn remove_aside(&mut self, keys: &Range<u64>, look: &mut impl FnMut(u64, &T)) {
+        let place = |key: u64| self.aside.partition_point(|(other, _)| *other < key);
+        let places = place(keys.start)..place(keys.end.max(keys.start));
+        for (key, place) in self.aside.range_mut(places) {
+            if let Some(value) = place.take() {
+                look(*key, &value);
+                self.occupied -= 1;
+                self.occupied_aside -= 1;
+            }
+        }
+        self.trim();
+    }
+
+    fn first_is_empty(&self) -> bool {
+        matches!(self.slots.front(), Some(None))
+    }
+
+    /// Keeps the front occupied, so that `first_key` is the smallest key in use.
     fn trim(&mut self) {
-        while let Some(None) = self.slots.front() {
+        while let Some((_, None)) = self.aside.front() {
+            self.aside.pop_front();
+        }
+        while self.first_is_empty() {
             self.slots.pop_front();
             self.first += 1;
         }
-        if self.slots.is_empty() {
+        if self.occupied == 0 {
             self.on_empty();
         }
     }
@@ -132,22 +229,24 @@ impl<T> RingMap<T> {
         if self.slots.capacity() > kept {
             self.slots.shrink_to(kept);
         }
+        self.aside = VecDeque::new();
         self.peak = 0;
     }
 
     /// The entries in key order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         let first = self.first;
-        self.slots.iter().enumerate().filter_map(move |(i, slot)| Some((first + i as u64, slot.as_ref()?)))
+        let aside = self.aside.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?)));
+        let slots = self.slots.iter().enumerate();
+        aside.chain(slots.filter_map(move |(i, slot)| Some((first + i as u64, slot.as_ref()?))))
     }
 
     /// The entries in key order, to change the values.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (u64, &mut T)> {
         let first = self.first;
-        self.slots
-            .iter_mut()
-            .enumerate()
-            .filter_map(move |(i, slot)| Some((first + i as u64, slot.as_mut()?)))
+        let aside = self.aside.iter_mut().filter_map(|(key, value)| Some((*key, value.as_mut()?)));
+        let slots = self.slots.iter_mut().enumerate();
+        aside.chain(slots.filter_map(move |(i, slot)| Some((first + i as u64, slot.as_mut()?))))
     }
 
     /// Takes all values out, in key order.
@@ -155,10 +254,12 @@ impl<T> RingMap<T> {
         let first = self.first;
         self.first = self.end_key();
         self.occupied = 0;
-        std::mem::take(&mut self.slots)
-            .into_iter()
-            .enumerate()
-            .filter_map(move |(i, slot)| Some((first + i as u64, slot?)))
+        self.occupied_aside = 0;
+        let aside = std::mem::take(&mut self.aside).into_iter();
+        let slots = std::mem::take(&mut self.slots).into_iter().enumerate();
+        aside
+            .filter_map(|(key, value)| Some((key, value?)))
+            .chain(slots.filter_map(move |(i, slot)| Some((first + i as u64, slot?))))
     }
 }
 
@@ -187,10 +288,80 @@ mod tests {
         map.push(3, 'a');
         map.push(4, 'b');
         let mut seen = Vec::new();
-        assert!(map.remove_with(3, |value| seen.push(*value)));
-        assert!(!map.remove_with(3, |value| seen.push(*value)));
-        assert!(!map.remove_with(7, |value| seen.push(*value)));
-        assert_eq!((seen, map.first_key(), map.len()), (vec!['a'], Some(4), 1));
+        for keys in [3..4, 0..4, 7..9, 4..4] {
+            map.remove_range(keys, |key, value| seen.push((key, *value)));
+        }
+        assert_eq!((seen, map.first_key(), map.len()), (vec![(3, 'a')], Some(4), 1));
+    }
+
+    #[test]
+    fn many_skipped_keys_take_no_memory() {
+        let mut map = RingMap::new();
+        for n in 0..1_000 {
+            map.push(n * 10_000, n);
+        }
+        assert!(map.slots.capacity() + map.aside.capacity() < 5_000);
+        // A dense run behind them is indexed again.
+        (0..500).for_each(|n| map.push(10_000_000 + n, n));
+        assert_eq!((map.len(), map.first_key(), map.end_key()), (1_500, Some(0), 10_000_500));
+        assert_eq!((map.get(70_000), map.get(70_001), map.get(10_000_007)), (Some(&7), None, Some(&7)));
+        *map.get_mut(70_000).unwrap() = 8;
+        let mut seen = Vec::new();
+        map.remove_range(60_000..80_000, |key, value| seen.push((key, *value)));
+        assert_eq!(seen, [(60_000, 6), (70_000, 8)]);
+        assert_eq!(map.remove(70_000), None);
+        assert_eq!(map.remove(0), Some(0));
+        assert_eq!((map.first_key(), map.len()), (Some(10_000), 1_497));
+        let keys: Vec<u64> = map.iter().map(|(key, _)| key).collect();
+        assert!(keys.is_sorted() && keys.len() == map.len());
+        assert!(map.iter_mut().rev().map(|(key, _)| key).eq(keys.iter().rev().copied()));
+        map.remove_range(0..10_000_499, |_, _| ());
+        assert_eq!(map.drain().collect::<Vec<_>>(), [(10_000_499, 499)]);
+        assert!(map.is_empty() && map.first_key().is_none());
+    }
+
+    /// The same as a tree does, whatever is skipped and removed.
+    #[test]
+    fn it_is_a_map() {
+        use crate::Rng;
+        use std::collections::BTreeMap;
+
+        let mut rng = Rng::from_u64(7);
+        for _ in 0..50 {
+            let (mut map, mut tree, mut next) = (RingMap::new(), BTreeMap::new(), 0);
+            for _ in 0..400 {
+                match rng.below(4) {
+                    0 => next += rng.below(3_000),
+                    1 => {
+                        let start = rng.below(next + 1);
+                        let end = start + rng.below(2_000);
+                        let mut seen = Vec::new();
+                        map.remove_range(start..end, |key, value| seen.push((key, *value)));
+                        let keys: Vec<u64> = tree.range(start..end).map(|(key, _)| *key).collect();
+                        let expected: Vec<_> =
+                            keys.iter().map(|key| (*key, tree.remove(key).unwrap())).collect();
+                        assert_eq!(seen, expected);
+                    }
+                    2 => {
+                        let key = tree.keys().nth(rng.below(tree.len() as u64 + 1) as usize).copied();
+                        let key = key.unwrap_or(next);
+                        assert_eq!(map.remove(key), tree.remove(&key));
+                    }
+                    _ => {
+                        for _ in 0..rng.below(40) {
+                            map.push(next, next * 3);
+                            tree.insert(next, next * 3);
+                            next += 1;
+                        }
+                    }
+                }
+                assert_eq!(map.len(), tree.len());
+                assert_eq!(map.first_key(), tree.keys().next().copied());
+                let most = 4 * (2 * SPARSE_FACTOR as usize * map.peak.max(1) + SPARSE_SLOTS as usize);
+                assert!(map.slots.len() <= most, "{} slots for {}", map.slots.len(), map.len());
+            }
+            assert!(map.iter().map(|(key, value)| (key, *value)).eq(tree));
+        }
     }
 
     #[test]

@@ -316,23 +316,18 @@ impl NumberSpace {
         let mut marks = AckedMarks::default();
         let mut newest_sent = None;
         for range in ack.ranges() {
-            // Below the oldest record lie numbers that have had their verdict.
-            let first = self.sent.first_key().unwrap_or(u64::MAX).max(*range.start());
-            let end = self.sent.end_key().min(range.end() + 1);
-            for number in first..end {
-                self.sent.remove_with(number, |packet| {
-                    self.outstanding.remove(packet);
-                    marks.add(packet.ecn);
-                    out.packets += 1;
-                    out.bytes += u64::from(packet.size);
-                    out.ack_eliciting |= packet.ack_eliciting;
-                    if number == largest {
-                        newest_sent = Some((packet.time_sent, packet.tuple));
-                    }
-                    on_acked(number, packet);
-                    out.frames.extend(&packet.frames);
-                });
-            }
+            self.sent.remove_range(*range.start()..range.end() + 1, |number, packet| {
+                self.outstanding.remove(packet);
+                marks.add(packet.ecn);
+                out.packets += 1;
+                out.bytes += u64::from(packet.size);
+                out.ack_eliciting |= packet.ack_eliciting;
+                if number == largest {
+                    newest_sent = Some((packet.time_sent, packet.tuple));
+                }
+                on_acked(number, packet);
+                out.frames.extend(&packet.frames);
+            });
             if self.loss.oldest_remembered().is_some_and(|oldest| oldest <= *range.end()) {
                 self.loss.take_spurious(&range, largest_ever, |number, packet| {
                     out.spurious.push((number, packet));
