@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use fulmar_fec::{Cauchy, Code, RepairId, SourceWindow, Vandermonde, length_to_end};
 use fulmar_fuzz::Pair;
-use fulmar_proto::{FecConfig, FecDialects};
+use fulmar_proto::{FecConfig, FecDialects, PathId};
 use fulmar_wire::{
     BlockRepair, Datagram, Dialect, FecRecovered, FecRepair, FecSid, FecWindow, Frame, SourceSymbol, VarInt,
     Writer,
@@ -142,7 +142,7 @@ fuzz_target!(|run: Run| {
         honest &= is_true;
         let now = pair.now;
         let Some((_, connection)) = pair.server.connections.first_mut() else { break };
-        connection.handle_fuzzed_payload(now, Bytes::from(payload));
+        connection.handle_fuzzed_payload(now, PathId::ZERO, Bytes::from(payload));
         while let Some(datagram) = connection.read_datagram() {
             let known = |id: u16| symbol(id.into()).ends_with(&datagram);
             assert!(!honest || (0..SENT).any(known), "what was never sent was recovered");

@@ -288,6 +288,9 @@ impl Connection {
     pub(super) fn drop_path(&mut self, now: Instant, id: PathId, code: VarInt, by_peer: bool) {
         self.recovery(now).lose_all(id);
         let pto = self.probe_timeout_max();
+        if let Some(keys) = self.handshake.keys.one_rtt_mut() {
+            keys.forget_path(id);
+        }
         let path = self.paths.remove(id);
         let draining = path.map(|path| {
             path.remote_cids.forget(&mut self.outbox.endpoint_events);

@@ -302,6 +302,12 @@ impl OneRttKeys {
         Ok(())
     }
 
+    /// The path is gone: nothing is sealed or opened on it any more.
+    pub(crate) fn forget_path(&mut self, path: PathId) {
+        self.sending.first_sent.remove(path);
+        self.receiving.seen.remove(path);
+    }
+
     /// Whether there are old keys, for the discarding of which [`OneRttKeys::maintain`] needs the probe timeout.
     pub(crate) fn has_previous(&self) -> bool {
         self.previous.is_some()

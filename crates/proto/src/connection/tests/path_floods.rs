@@ -1,4 +1,4 @@
-//! What a peer with several paths can make an end keep: addresses that change, challenges and
+//! What a peer with several paths can make an end keep: paths that come and go, addresses that change, challenges and
 //! acknowledgements in great numbers (RFC 10069).
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_wire::{
     ConnectionId, Frame, MaxPathId, NewConnectionId, PacketKind, PathChallenge, PathCidsBlocked, PathId,
-    PathStatus, PathsBlocked, ResetToken, RetireConnectionId, Side, VarInt,
+    PathStatus, PathsBlocked, ResetToken, RetireConnectionId, Side, TransportErrorCode as Code, VarInt,
 };
 
 use super::by_hand::take;
@@ -28,6 +28,31 @@ fn forget(pair: &mut Pair) {
     }
     pair.strays.clear();
     pair.stray_addrs.clear();
+}
+
+/// Opens a path and lets the one end or the other abandon it, so often.
+fn come_and_go(pair: &mut Pair, count: u32) {
+    for n in 0..count {
+        let id = open_path(pair);
+        let now = pair.now;
+        let end = pair.end(if n % 2 == 0 { Side::Client } else { Side::Server });
+        end.conn().abandon_path(now, id, Code::NO_ERROR).unwrap();
+        pair.run_for(Duration::from_millis(30));
+        forget(pair);
+    }
+}
+
+#[test]
+fn two_thousand_paths_come_and_go() {
+    let mut pair = connected();
+    come_and_go(&mut pair, 200);
+    for count in [500, 2_000] {
+        let memory = memory_of(|| come_and_go(&mut pair, count));
+        assert!(memory.kept < 64 << 10, "{count}: {memory:?}");
+    }
+    assert_eq!(pair.server.conn().paths().count(), 1);
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    pair.close_and_forget();
 }
 
 /// The client moves or probes while a NAT gives other ports to what it sends on its paths, so often.
@@ -115,6 +140,29 @@ fn acknowledgements_of_a_path_that_is_gone_take_no_memory() {
         }
     });
     assert!(memory.kept < 64 << 10, "{memory:?}");
+}
+
+#[test]
+fn a_peer_that_abandons_each_path_before_it_is_used() {
+    let mut pair = connected();
+    let max = Frame::MaxPathId(MaxPathId { max: PathId(u32::MAX) });
+    receive(&mut pair, Side::Server, encode(&max)).unwrap();
+    // It acknowledges nothing.
+    pair.server.mute = true;
+    let flood = |pair: &mut Pair, from: u32, count: u32| {
+        for id in from..from + count {
+            receive(pair, Side::Server, abandon(PathId(id))).unwrap();
+            pair.run_for(Duration::from_micros(100));
+            forget(pair);
+        }
+    };
+    // Until the window is full of packets that nobody acknowledges, and their records are apart from the numbers of later ones.
+    flood(&mut pair, 2, 16_000);
+    for (from, count) in [(16_002, 8_000), (24_002, 16_000)] {
+        let memory = memory_of(|| flood(&mut pair, from, count));
+        assert!(memory.kept < 64 << 10, "{count}: {memory:?}");
+    }
+    assert_eq!(pair.lost(Side::Server), None);
 }
 
 /// A name, and the frame that is sent at a time.

@@ -4,7 +4,7 @@ use fulmar_wire::PathId;
 use smallvec::SmallVec;
 
 /// One value for each path with packets in the current generation. The connection's limit of open paths keeps
-/// it short, and nearly always it has one entry.
+/// it short, since those of paths that are gone are taken out, and nearly always it has one entry.
 #[derive(Debug)]
 pub(super) struct PerPath<T>(SmallVec<[(PathId, T); 1]>);
 
@@ -28,6 +28,10 @@ impl<T> PerPath<T> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(super) fn remove(&mut self, path: PathId) {
+        self.0.retain(|entry| entry.0 != path);
     }
 
     pub(super) fn clear(&mut self) {
