@@ -14,16 +14,71 @@ use std::ops::Range;
 /// than four times what it has needed since it was empty before.
 #[derive(Debug, Clone)]
 pub struct RingMap<T> {
-    /// Values that were set aside, with keys smaller than `first`. Those in the middle that are removed leave an empty place.
-    aside: VecDeque<(u64, Option<T>)>,
+    /// In a box, since few maps have any.
+    aside: Option<Box<Aside<T>>>,
     slots: VecDeque<Option<T>>,
     /// The key of `slots[0]`.
     first: u64,
     occupied: usize,
-    /// How many of them are aside.
-    occupied_aside: usize,
     /// The most values since the map was empty.
     peak: usize,
+}
+
+/// Values that were set aside, with keys smaller than those of the slots.
+#[derive(Debug, Clone)]
+struct Aside<T> {
+    /// Never empty in front; those in the middle that are removed leave an empty place.
+    list: VecDeque<(u64, Option<T>)>,
+    occupied: usize,
+}
+
+impl<T> Aside<T> {
+    fn index(&self, key: u64) -> Option<usize> {
+        self.list.binary_search_by_key(&key, |(key, _)| *key).ok()
+    }
+
+    fn get(&self, key: u64) -> Option<&T> {
+        self.list[self.index(key)?].1.as_ref()
+    }
+
+    fn get_mut(&mut self, key: u64) -> Option<&mut T> {
+        let index = self.index(key)?;
+        self.list[index].1.as_mut()
+    }
+
+    fn remove(&mut self, key: u64) -> Option<T> {
+        let index = self.index(key)?;
+        let value = self.list[index].1.take()?;
+        self.occupied -= 1;
+        self.trim();
+        Some(value)
+    }
+
+    fn remove_range(&mut self, keys: &Range<u64>, look: &mut impl FnMut(u64, &T)) {
+        let place = |key: u64| self.list.partition_point(|(other, _)| *other < key);
+        let places = place(keys.start)..place(keys.end.max(keys.start));
+        for (key, place) in self.list.range_mut(places) {
+            if let Some(value) = place.take() {
+                look(*key, &value);
+                self.occupied -= 1;
+            }
+        }
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        while let Some((_, None)) = self.list.front() {
+            self.list.pop_front();
+        }
+    }
+
+    fn extend(&mut self, values: impl Iterator<Item = (u64, T)>) {
+        // What is empty among the older ones is more than half of them at most once.
+        if self.list.len() > 2 * self.occupied {
+            self.list.retain(|(_, value)| value.is_some());
+        }
+        self.list.extend(values.map(|(key, value)| (key, Some(value))));
+    }
 }
 
 /// See [`RingMap`].
@@ -38,14 +93,7 @@ const SPARSE_FACTOR: u64 = 4;
 
 impl<T> Default for RingMap<T> {
     fn default() -> Self {
-        Self {
-            aside: VecDeque::new(),
-            slots: VecDeque::new(),
-            first: 0,
-            occupied: 0,
-            occupied_aside: 0,
-            peak: 0,
-        }
+        Self { aside: None, slots: VecDeque::new(), first: 0, occupied: 0, peak: 0 }
     }
 }
 
@@ -68,7 +116,7 @@ impl<T> RingMap<T> {
     /// The smallest key in use.
     pub fn first_key(&self) -> Option<u64> {
         // The front is never empty, see `trim`.
-        match self.aside.front() {
+        match self.aside.as_ref().and_then(|aside| aside.list.front()) {
             Some((key, _)) => Some(*key),
             None => (!self.slots.is_empty()).then_some(self.first),
         }
@@ -84,11 +132,10 @@ impl<T> RingMap<T> {
     /// # Panics
     /// Panics if `key` is not larger than the keys in use.
     pub fn push(&mut self, key: u64, value: T) {
+        assert!(self.is_empty() || key >= self.end_key(), "keys must increase");
         if self.slots.is_empty() {
-            assert!(self.aside.is_empty() || key >= self.first, "keys must increase");
             self.first = key;
         }
-        assert!(key >= self.end_key(), "keys must increase");
         if self.end_key() < key {
             self.skip_to(key);
         }
@@ -99,8 +146,8 @@ impl<T> RingMap<T> {
 
     #[cold]
     fn skip_to(&mut self, key: u64) {
-        let slots = key - self.first;
-        let values = (self.occupied - self.occupied_aside) as u64;
+        let aside = self.aside.as_ref().map_or(0, |aside| aside.occupied);
+        let (slots, values) = (key - self.first, (self.occupied - aside) as u64);
         if slots > SPARSE_SLOTS.max(SPARSE_FACTOR * values) {
             self.set_aside();
             self.first = key;
@@ -111,15 +158,12 @@ impl<T> RingMap<T> {
     }
 
     fn set_aside(&mut self) {
-        // What is empty among the older ones is more than half of them at most once.
-        if self.aside.len() > 2 * self.occupied_aside {
-            self.aside.retain(|(_, value)| value.is_some());
-        }
         let first = self.first;
         let values = std::mem::take(&mut self.slots).into_iter().enumerate();
-        self.aside
-            .extend(values.filter_map(|(index, slot)| slot.map(|value| (first + index as u64, Some(value)))));
-        self.occupied_aside = self.occupied;
+        let values = values.filter_map(|(index, slot)| Some((first + index as u64, slot?)));
+        let aside = self.aside.get_or_insert_with(|| Box::new(Aside { list: VecDeque::new(), occupied: 0 }));
+        aside.extend(values);
+        aside.occupied = self.occupied;
     }
 
     fn index(&self, key: u64) -> Option<usize> {
@@ -127,15 +171,11 @@ impl<T> RingMap<T> {
         (index < self.slots.len()).then_some(index)
     }
 
-    fn index_aside(&self, key: u64) -> Option<usize> {
-        self.aside.binary_search_by_key(&key, |(key, _)| *key).ok()
-    }
-
     /// The value under `key`.
     pub fn get(&self, key: u64) -> Option<&T> {
         match self.index(key) {
             Some(index) => self.slots[index].as_ref(),
-            None => self.aside[self.index_aside(key)?].1.as_ref(),
+            None => self.aside.as_ref()?.get(key),
         }
     }
 
@@ -143,10 +183,7 @@ impl<T> RingMap<T> {
     pub fn get_mut(&mut self, key: u64) -> Option<&mut T> {
         match self.index(key) {
             Some(index) => self.slots[index].as_mut(),
-            None => {
-                let index = self.index_aside(key)?;
-                self.aside[index].1.as_mut()
-            }
+            None => self.aside.as_mut()?.get_mut(key),
         }
     }
 
@@ -154,12 +191,7 @@ impl<T> RingMap<T> {
     pub fn remove(&mut self, key: u64) -> Option<T> {
         let value = match self.index(key) {
             Some(index) => self.slots[index].take()?,
-            None => {
-                let index = self.index_aside(key)?;
-                let value = self.aside[index].1.take()?;
-                self.occupied_aside -= 1;
-                value
-            }
+            None => self.aside.as_mut()?.remove(key)?,
         };
         self.occupied -= 1;
         self.trim();
@@ -171,51 +203,34 @@ impl<T> RingMap<T> {
     /// The work is linear in the keys among the slots, which are at most some times as many as the values.
     #[inline]
     pub fn remove_range(&mut self, keys: Range<u64>, mut look: impl FnMut(u64, &T)) {
-        if keys.start < self.first && !self.aside.is_empty() {
-            self.remove_aside(&keys, &mut look);
+        let before = self.occupied;
+        if keys.start < self.first
+            && let Some(aside) = &mut self.aside
+        {
+            let before = aside.occupied;
+            aside.remove_range(&keys, &mut look);
+            self.occupied -= before - aside.occupied;
         }
         let (start, end) = (keys.start.max(self.first), keys.end.min(self.end_key()));
-        if start >= end {
-            return;
-        }
-        // Both are within the slots.
-        let places = (start - self.first) as usize..(end - self.first) as usize;
-        for (key, slot) in (start..).zip(self.slots.range_mut(places)) {
-            if let Some(value) = slot {
-                look(key, value);
-                *slot = None;
-                self.occupied -= 1;
+        if start < end {
+            // Both are within the slots.
+            let places = (start - self.first) as usize..(end - self.first) as usize;
+            for (key, slot) in (start..).zip(self.slots.range_mut(places)) {
+                if let Some(value) = slot {
+                    look(key, value);
+                    *slot = None;
+                    self.occupied -= 1;
+                }
             }
         }
-        if self.first_is_empty() {
+        if self.occupied != before {
             self.trim();
         }
     }
 
-    #[cold]
-    fn remove_aside(&mut self, keys: &Range<u64>, look: &mut impl FnMut(u64, &T)) {
-        let place = |key: u64| self.aside.partition_point(|(other, _)| *other < key);
-        let places = place(keys.start)..place(keys.end.max(keys.start));
-        for (key, place) in self.aside.range_mut(places) {
-            if let Some(value) = place.take() {
-                look(*key, &value);
-                self.occupied -= 1;
-                self.occupied_aside -= 1;
-            }
-        }
-        self.trim();
-    }
-
-    fn first_is_empty(&self) -> bool {
-        matches!(self.slots.front(), Some(None))
-    }
-
-    /// Keeps the front occupied, so that `first_key` is the smallest key in use.
+    /// Keeps the front slot occupied, so that `first_key` is the smallest key in use.
     fn trim(&mut self) {
-        while let Some((_, None)) = self.aside.front() {
-            self.aside.pop_front();
-        }
-        while self.first_is_empty() {
+        while let Some(None) = self.slots.front() {
             self.slots.pop_front();
             self.first += 1;
         }
@@ -229,14 +244,15 @@ impl<T> RingMap<T> {
         if self.slots.capacity() > kept {
             self.slots.shrink_to(kept);
         }
-        self.aside = VecDeque::new();
+        self.aside = None;
         self.peak = 0;
     }
 
     /// The entries in key order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         let first = self.first;
-        let aside = self.aside.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?)));
+        let aside = self.aside.iter().flat_map(|aside| &aside.list);
+        let aside = aside.filter_map(|(key, value)| Some((*key, value.as_ref()?)));
         let slots = self.slots.iter().enumerate();
         aside.chain(slots.filter_map(move |(i, slot)| Some((first + i as u64, slot.as_ref()?))))
     }
@@ -244,7 +260,8 @@ impl<T> RingMap<T> {
     /// The entries in key order, to change the values.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (u64, &mut T)> {
         let first = self.first;
-        let aside = self.aside.iter_mut().filter_map(|(key, value)| Some((*key, value.as_mut()?)));
+        let aside = self.aside.iter_mut().flat_map(|aside| &mut aside.list);
+        let aside = aside.filter_map(|(key, value)| Some((*key, value.as_mut()?)));
         let slots = self.slots.iter_mut().enumerate();
         aside.chain(slots.filter_map(move |(i, slot)| Some((first + i as u64, slot.as_mut()?))))
     }
@@ -254,8 +271,7 @@ impl<T> RingMap<T> {
         let first = self.first;
         self.first = self.end_key();
         self.occupied = 0;
-        self.occupied_aside = 0;
-        let aside = std::mem::take(&mut self.aside).into_iter();
+        let aside = self.aside.take().into_iter().flat_map(|aside| aside.list);
         let slots = std::mem::take(&mut self.slots).into_iter().enumerate();
         aside
             .filter_map(|(key, value)| Some((key, value?)))
@@ -300,7 +316,7 @@ mod tests {
         for n in 0..1_000 {
             map.push(n * 10_000, n);
         }
-        assert!(map.slots.capacity() + map.aside.capacity() < 5_000);
+        assert!(map.slots.capacity() + map.aside.as_ref().unwrap().list.capacity() < 5_000);
         // A dense run behind them is indexed again.
         (0..500).for_each(|n| map.push(10_000_000 + n, n));
         assert_eq!((map.len(), map.first_key(), map.end_key()), (1_500, Some(0), 10_000_500));

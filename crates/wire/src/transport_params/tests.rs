@@ -182,6 +182,8 @@ fn each_parameter_has_its_number_and_layout() {
         (0x2ab2, vec![]),
         (0x3fed, vec![1, 3, 0x41, 0, 0x45, 0xdc]),
         (0x7158, vec![3]),
+        (0x238f_fecd, vec![2]),
+        (0x23_8ffe_ce01, vec![1]),
         (0x9f81_a176, vec![2]),
         (0xff04_de1b, vec![0x43, 0xe8]),
     ];

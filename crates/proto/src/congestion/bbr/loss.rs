@@ -27,7 +27,7 @@ const TRIAL_PERCENT: u64 = 90;
 
 /// After a trial that has shown losses to be no chance the next one waits until the next probe for bandwidth, and each time for twice
 /// as many of them, up to two to this power.
-const MAX_TRIAL_DOUBLINGS: u32 = 6;
+const MAX_TRIAL_DOUBLINGS: u8 = 6;
 
 /// The bounds that losses set and the signals of the current round.
 #[derive(Debug, Clone, Default)]
@@ -66,9 +66,9 @@ pub(super) struct Losses {
     /// The bandwidth that is used during the trial.
     trial_bandwidth: Option<u64>,
     /// How many trials have shown losses that were no chance, since one has shown others.
-    trials_passed: u32,
+    trials_passed: u8,
     /// The next trial waits for so many probes for bandwidth.
-    probes_until_trial: u32,
+    probes_until_trial: u8,
     /// The state that losses ended (BBR.undo_state).
     pub(super) undo_phase: Option<Phase>,
     undo_bandwidth: Option<u64>,
@@ -200,7 +200,10 @@ impl Bbr {
         }
         if !self.losses.random.is_on_trial() && self.losses.probes_until_trial == 0 {
             self.begin_trial(rs.now);
-            self.losses.trial_bandwidth = self.losses.rate_since_loss(rs.now, self.delivered);
+            // A path that stood still is no reason for a crawl.
+            let least = percent(self.bandwidth(), BETA_PERCENT);
+            let pace = self.losses.rate_since_loss(rs.now, self.delivered).map(|rate| rate.max(least));
+            self.losses.trial_bandwidth = pace;
         }
         let max_bandwidth = self.max_bandwidth.get();
         let losses = &mut self.losses;

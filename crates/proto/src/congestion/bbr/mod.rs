@@ -22,8 +22,8 @@
 //!   of the delay ends it, unless the delay does not fall with the flight; heavy losses end it at once and the bandwidth is measured anew, and marks end it as losses do.
 //! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
 //! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
-//! - Losses: few losses without a queue lower no bound. STARTUP goes on where the path loses as much after losses have ended it. Nowhere do they lower that of a probe below what the path
-//!   holds, but a probe that takes from others lowers it as they do. A queue that overflows without a probe is not fed further.
+//! - Losses: few losses without a queue lower no bound. What losses change is on trial: where the path loses as much afterwards,
+//!   bounds are lifted, and STARTUP goes on if losses have ended it. Nowhere do they lower that of a probe below what the path holds, but a probe that takes from others lowers it as they do. A queue that overflows without a probe is not fed further.
 //! - PROBE_RTT is rarer on long paths, and spared where the queue is empty.
 //! - The pace has a lower bound, and no margin where there is no queue.
 //! - The bandwidth: a path that has become much slower is believed after a round.

@@ -16,16 +16,16 @@ const MAX: [(&str, usize, i64); 17] = [
     ("config, sessions", 16, 0),
     ("rng", 112, 0),
     ("lifecycle", 96, 0),
-    ("TLS", 656, 390),
+    ("TLS", 664, 390),
     ("keys", 1_048, 0),
     ("spaces of the handshake", 16, 0),
     ("versions", 80, 4),
     ("limits remembered", 72, 0),
     ("undecryptable packets", 32, 0),
-    ("paths", 32, 5_570),
+    ("paths", 32, 5_620),
     ("streams", 1_016, 1_040),
     ("datagrams", 240, 0),
-    ("extensions", 520, 0),
+    ("extensions", 528, 0),
     ("address tokens", 96, 230),
     ("liveness", 176, 0),
     ("outbox", 64, 0),
@@ -33,7 +33,7 @@ const MAX: [(&str, usize, i64); 17] = [
 ];
 
 /// What all of it may be, in bytes.
-const TOTAL_MAX: usize = 11_680;
+const TOTAL_MAX: usize = 11_745;
 
 /// The bytes of a value itself, and those that it holds beyond.
 fn held<T>(value: T) -> (usize, i64) {
