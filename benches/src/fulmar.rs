@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use fulmar_proto::{
-    ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig, FourTuple,
-    Instant, ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
+    AeadBackend, ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig,
+    FourTuple, Instant, ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
 };
 
 use crate::{DELAY, PAYLOAD, SEGMENTS, WINDOW, tls};
@@ -114,6 +114,13 @@ impl Setup {
             server: Arc::new(server.expect("a valid configuration")),
             client: client.expect("a valid configuration"),
         }
+    }
+
+    /// Lets both ends seal and open packets with this implementation, whatever the processor.
+    #[must_use]
+    pub fn with_aead(self, aead: AeadBackend) -> Self {
+        let server = Arc::unwrap_or_clone(self.server).with_aead(aead);
+        Self { server: Arc::new(server), client: self.client.with_aead(aead) }
     }
 
     /// Connects a new client to a new server by a full handshake.
