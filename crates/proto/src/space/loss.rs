@@ -122,8 +122,7 @@ impl LossDetector {
         self.deadline = None;
         let delay = self.time_delay(cx.rtt);
         let (mut any, mut persistent) = (false, false);
-        while let Some(number) = sent.first_key().filter(|&number| number < largest_acked) {
-            let Some(oldest) = sent.get(number) else { break };
+        while let Some((number, oldest)) = sent.first().filter(|(number, _)| *number < largest_acked) {
             let lost_at = oldest.time_sent + delay;
             if number + self.packet_threshold > largest_acked && now < lost_at {
                 self.deadline = Some(lost_at);

@@ -382,7 +382,7 @@ impl NumberSpace {
     /// When the oldest packet was sent, if its acknowledgement is the next one to be expected: it elicits one, and
     /// none sent after it was acknowledged.
     pub(crate) fn oldest_unacked(&self) -> Option<Instant> {
-        let (_, oldest) = self.sent.iter().next()?;
+        let (_, oldest) = self.sent.first()?;
         (oldest.ack_eliciting && self.loss.deadline().is_none()).then_some(oldest.time_sent)
     }
 
