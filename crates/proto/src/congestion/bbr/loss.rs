@@ -2,8 +2,9 @@
 
 use fulmar_base::Instant;
 
-use super::super::units::{percent, rate};
+use super::super::units::percent;
 use super::probe_bw::HEADROOM_PERCENT;
+use super::trial::LossTrial;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::random_loss::RandomLoss;
 use crate::congestion::{CongestionEvent, LostPacket};
@@ -19,15 +20,7 @@ const OVERFLOW_PERCENT: u64 = 10;
 const OVERFLOW_PACKETS: u64 = 6;
 
 /// What is left after a round with losses, at least (BBR.Beta), in hundredths.
-const BETA_PERCENT: u64 = 70;
-
-/// While it is on trial whether losses are chance, the pace is this share of what arrives, in hundredths, as in PROBE_DOWN: a policer
-/// loses nothing of that.
-const TRIAL_PERCENT: u64 = 90;
-
-/// After a trial that has shown losses to be no chance the next one waits until the next probe for bandwidth, and each time for twice
-/// as many of them, up to two to this power.
-const MAX_TRIAL_DOUBLINGS: u8 = 6;
+pub(super) const BETA_PERCENT: u64 = 70;
 
 /// The bounds that losses set and the signals of the current round.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +37,7 @@ pub(super) struct Losses {
     /// Whether there were losses in the round.
     pub(super) in_round: bool,
     /// When the first of them was found, and how much was delivered then.
-    first_loss: Option<(Instant, u64)>,
+    pub(super) first_loss: Option<(Instant, u64)>,
     /// Whether some of them, or marks, were a sign of congestion.
     congested: bool,
     /// How many times losses were found in it.
@@ -61,14 +54,8 @@ pub(super) struct Losses {
     overflow: u64,
     /// When the queue overflowed last.
     overflowed: Option<Instant>,
-    /// The long-term bound before the losses that are on trial.
-    bound_before_trial: Option<u64>,
-    /// The bandwidth that is used during the trial.
-    trial_bandwidth: Option<u64>,
-    /// How many trials have shown losses that were no chance, since one has shown others.
-    trials_passed: u8,
-    /// The next trial waits for so many probes for bandwidth.
-    probes_until_trial: u8,
+    /// What is on trial of their reactions.
+    pub(super) trial: LossTrial,
     /// The state that losses ended (BBR.undo_state).
     pub(super) undo_phase: Option<Phase>,
     undo_bandwidth: Option<u64>,
@@ -82,25 +69,11 @@ impl Losses {
         percent(flight, LOSS_PERCENT).max(self.random.tolerated_of(flight))
     }
 
-    /// A lower rate has lost less: that the path has shown, and it need not show it again soon.
-    fn put_off_trial(&mut self) {
-        self.probes_until_trial = 1 << self.trials_passed;
-        self.trials_passed = (self.trials_passed + 1).min(MAX_TRIAL_DOUBLINGS);
-    }
-
     /// A probe for bandwidth begins: what it loses says nothing about the last reaction.
     pub(super) fn begin_probe(&mut self) {
         self.random.end_trial();
         self.reset_short_term();
-        self.probes_until_trial = self.probes_until_trial.saturating_sub(1);
-    }
-
-    /// The pace of a trial: a little less than what has arrived since the first loss of the round. Samples of the rate that began
-    /// before it may be larger than what the path carries, where tokens let a burst pass.
-    fn rate_since_loss(&self, now: Instant, delivered: u64) -> Option<u64> {
-        let (since, before) = self.first_loss?;
-        let time = now.saturating_since(since);
-        (!time.is_zero()).then(|| percent(rate(delivered.saturating_sub(before), time), TRIAL_PERCENT))
+        self.trial.on_probe();
     }
 
     /// Forgets the short-term bounds.
@@ -118,7 +91,7 @@ impl Losses {
 
     /// The bandwidth that losses have left for now, if they have changed it.
     pub(super) fn bandwidth(&self) -> Option<u64> {
-        let trial = self.trial_bandwidth.filter(|_| self.random.is_on_trial());
+        let trial = self.trial.bandwidth.filter(|_| self.random.is_on_trial());
         self.short_bandwidth.into_iter().chain(trial).min()
     }
 
@@ -128,7 +101,7 @@ impl Losses {
     }
 
     /// Forgets the losses and the marks of the round.
-    fn begin_lossless_round(&mut self) {
+    pub(super) fn begin_lossless_round(&mut self) {
         self.in_round = false;
         self.congested = false;
         self.events_in_round = 0;
@@ -140,36 +113,6 @@ impl Bbr {
     /// Whether more of the flight was lost than a probe may lose (IsInflightTooHigh).
     pub(super) fn inflight_too_high(&self, rs: &Sample) -> bool {
         rs.lost > self.losses.tolerated_of(rs.tx_in_flight)
-    }
-
-    /// A departure from the draft: what losses change is on trial. If the path loses as much afterwards, they were random.
-    pub(super) fn begin_trial(&mut self, now: Instant) {
-        self.losses.bound_before_trial = self.losses.long_inflight;
-        self.losses.trial_bandwidth = None;
-        self.losses.random.on_reaction(now, u64::MAX);
-    }
-
-    /// Undoes what random losses have changed, and goes on with STARTUP if they have ended it.
-    pub(super) fn check_trial(&mut self) {
-        if self.startup.remeasure_from.is_some() || !self.losses.random.is_on_trial() {
-            return;
-        }
-        if !self.losses.random.trial_was_in_vain(self.control.window) {
-            if !self.losses.random.is_on_trial() {
-                self.losses.put_off_trial();
-            }
-            return;
-        }
-        self.losses.trials_passed = 0;
-        self.losses.begin_lossless_round();
-        self.losses.reset_short_term();
-        self.losses.long_inflight = larger_bound(self.losses.long_inflight, self.losses.bound_before_trial);
-        let in_startup = self.startup.is_full_by_losses;
-        if in_startup && (self.phase.is_probe_bw() || self.phase == Phase::Drain) {
-            self.full.reached = false;
-            self.full.restart(0);
-            self.enter_startup();
-        }
     }
 
     /// UpdateLatestDeliverySignals of the draft.
@@ -198,13 +141,7 @@ impl Bbr {
         if !self.losses.round_started || !self.losses.congested || self.phase.accelerates() {
             return;
         }
-        if !self.losses.random.is_on_trial() && self.losses.probes_until_trial == 0 {
-            self.begin_trial(rs.now);
-            // A path that stood still is no reason for a crawl.
-            let least = percent(self.bandwidth(), BETA_PERCENT);
-            let pace = self.losses.rate_since_loss(rs.now, self.delivered).map(|rate| rate.max(least));
-            self.losses.trial_bandwidth = pace;
-        }
+        self.begin_trial_if_due(rs.now);
         let max_bandwidth = self.max_bandwidth.get();
         let losses = &mut self.losses;
         let bandwidth = percent(losses.short_bandwidth.unwrap_or(max_bandwidth), BETA_PERCENT);
@@ -400,7 +337,7 @@ impl Bbr {
 }
 
 /// The larger of two bounds; none is larger than any.
-fn larger_bound(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+pub(super) fn larger_bound(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     Some(one?.max(other?))
 }
 

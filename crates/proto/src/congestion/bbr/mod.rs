@@ -13,17 +13,20 @@
 //! | `startup` | the states STARTUP and DRAIN |
 //! | `probe_bw`, `probe_rtt` | the other states |
 //! | `loss` | what losses change in the model, and the undoing of it |
+//! | `trial` | whether those losses were random |
 //! | `resume` | careful resume |
 //! | `control` | the window and the pacing rate that follow |
 //!
 //! Where this departs from the draft, the place says so and why. The departures are:
 //!
-//! - STARTUP: packet trains show the capacity, and the flight that follows shows it if they were wrong. A rise
-//!   of the delay ends it, unless the delay does not fall with the flight; heavy losses end it at once and the bandwidth is measured anew, and marks end it as losses do.
+//! - STARTUP: packet trains show the capacity, and the flight that follows shows it if they were wrong. A rise of the delay ends
+//!   it, unless the delay does not fall with the flight; heavy losses end it at once and the bandwidth is measured anew, and marks
+//!   end it as losses do.
 //! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
 //! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
 //! - Losses: few losses without a queue lower no bound. What losses change is on trial: where the path loses as much afterwards,
-//!   bounds are lifted, and STARTUP goes on if losses have ended it. Nowhere do they lower that of a probe below what the path holds, but a probe that takes from others lowers it as they do. A queue that overflows without a probe is not fed further.
+//!   bounds are lifted, and STARTUP goes on if losses have ended it. Nowhere do they lower that of a probe below what the path
+//!   holds, but a probe that takes from others lowers it as they do. A queue that overflows without a probe is not fed further.
 //! - PROBE_RTT is rarer on long paths, and spared where the queue is empty.
 //! - The pace has a lower bound, and no margin where there is no queue.
 //! - The bandwidth: a path that has become much slower is believed after a round.
@@ -40,6 +43,7 @@ mod probe_rtt;
 mod resume;
 mod rounds;
 mod startup;
+mod trial;
 
 use std::time::Duration;
 

@@ -1,0 +1,91 @@
+//! A departure from the draft: what losses change is on trial. Where the path loses as much afterwards, they were random, and what
+//! they have changed is undone. Whether that is so, [`RandomLoss`](crate::congestion::random_loss::RandomLoss) finds out.
+
+use fulmar_base::Instant;
+
+use super::super::units::{percent, rate};
+use super::loss::{BETA_PERCENT, larger_bound};
+use super::{Bbr, Phase};
+
+/// During a trial the pace is this share of what arrives, in hundredths, as in PROBE_DOWN: a policer loses nothing of that.
+const PACE_PERCENT: u64 = 90;
+
+/// After a trial that has shown losses to be no chance the next one waits until the next probe for bandwidth, and each time for twice
+/// as many of them, up to two to this power.
+const MAX_DOUBLINGS: u8 = 6;
+
+/// What is on trial of the reactions to losses, and when the next trial may begin.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LossTrial {
+    /// The long-term bound before the losses that are on trial.
+    bound_before: Option<u64>,
+    /// The bandwidth that is used during the trial.
+    pub(super) bandwidth: Option<u64>,
+    /// How many trials have shown losses that were no chance, since one has shown others.
+    passed: u8,
+    /// The next trial waits for so many probes for bandwidth.
+    probes_until_next: u8,
+}
+
+impl LossTrial {
+    /// A probe for bandwidth begins.
+    pub(super) fn on_probe(&mut self) {
+        self.probes_until_next = self.probes_until_next.saturating_sub(1);
+    }
+
+    /// A lower rate has lost less: that the path has shown, and it need not show it again soon.
+    fn put_off(&mut self) {
+        self.probes_until_next = 1 << self.passed;
+        self.passed = (self.passed + 1).min(MAX_DOUBLINGS);
+    }
+}
+
+impl Bbr {
+    /// Puts what losses change from now on on trial.
+    pub(super) fn begin_trial(&mut self, now: Instant) {
+        self.losses.trial.bound_before = self.losses.long_inflight;
+        self.losses.trial.bandwidth = None;
+        self.losses.random.on_reaction(now, u64::MAX);
+    }
+
+    /// Begins a trial at a lower pace when losses are about to lower the bounds, unless one is under way or was put off.
+    pub(super) fn begin_trial_if_due(&mut self, now: Instant) {
+        if self.losses.random.is_on_trial() || self.losses.trial.probes_until_next > 0 {
+            return;
+        }
+        self.begin_trial(now);
+        // A path that stood still is no reason for a crawl.
+        let least = percent(self.bandwidth(), BETA_PERCENT);
+        self.losses.trial.bandwidth = self.trial_pace(now).map(|pace| pace.max(least));
+    }
+
+    /// A little less than what has arrived since the first loss of the round. Samples of the rate that began before it may be
+    /// larger than what the path carries, where tokens let a burst pass.
+    fn trial_pace(&self, now: Instant) -> Option<u64> {
+        let (since, before) = self.losses.first_loss?;
+        let time = now.saturating_since(since);
+        (!time.is_zero()).then(|| percent(rate(self.delivered.saturating_sub(before), time), PACE_PERCENT))
+    }
+
+    /// Undoes what random losses have changed, and goes on with STARTUP if they have ended it.
+    pub(super) fn check_trial(&mut self) {
+        if self.startup.remeasure_from.is_some() || !self.losses.random.is_on_trial() {
+            return;
+        }
+        if !self.losses.random.trial_was_in_vain(self.control.window) {
+            if !self.losses.random.is_on_trial() {
+                self.losses.trial.put_off();
+            }
+            return;
+        }
+        self.losses.trial.passed = 0;
+        self.losses.begin_lossless_round();
+        self.losses.reset_short_term();
+        self.losses.long_inflight = larger_bound(self.losses.long_inflight, self.losses.trial.bound_before);
+        if self.startup.is_full_by_losses && (self.phase.is_probe_bw() || self.phase == Phase::Drain) {
+            self.full.reached = false;
+            self.full.restart(0);
+            self.enter_startup();
+        }
+    }
+}
