@@ -2,6 +2,7 @@
 
 mod clients;
 mod exchange;
+mod pace;
 mod redirect;
 mod request;
 mod sink;

@@ -9,6 +9,7 @@ use indicatif::ProgressBar;
 use tokio::time::sleep;
 
 use super::clients::judge;
+use super::pace::Pace;
 use super::sink::{Sink, Writing};
 use super::{Item, Job, exit, other, redirect};
 use crate::duration::Span;
@@ -274,7 +275,7 @@ impl<'a> Exchange<'a> {
         body: &mut Body,
         bar: &ProgressBar,
     ) -> Result<Result<(), fulmar_h3::Error>, Failure> {
-        let start = Instant::now();
+        let pace = self.job.args.http.limit_rate.map(|rate| Pace::new(Instant::now(), rate));
         // What someone waits for is shown at once.
         let batch_bytes = if self.sink.as_ref().is_some_and(Sink::is_stream) { 1 } else { BATCH_BYTES };
         let mut batch = Vec::new();
@@ -291,9 +292,8 @@ impl<'a> Exchange<'a> {
             if batch.len() >= batch_bytes {
                 batch = self.write(&mut writing, batch).await?;
             }
-            if let Some(rate) = self.job.args.http.limit_rate {
-                let due = Duration::from_secs_f64(done.bytes as f64 / rate as f64);
-                sleep(due.saturating_sub(start.elapsed())).await;
+            if let Some(early) = pace.as_ref().and_then(|pace| pace.wait(Instant::now(), done.bytes)) {
+                sleep(early).await;
             }
         };
         if !batch.is_empty() {
