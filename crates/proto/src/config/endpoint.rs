@@ -34,8 +34,8 @@ pub struct EndpointConfig {
     ///
     /// Each connection may hold 16 KiB. Beyond that it may hold as much as all together have left: a connection that is alone
     /// gets half of this, and the share of each shrinks with their number. When it is used up, writing waits. A server that
-    /// fills many long paths at once needs more: twice the product of its rate and the round-trip time. If it is less than
-    /// twice a connection's `send_window`, that counts instead. Default 32 MiB.
+    /// fills many long paths at once needs more: six times the product of its rate and the round-trip time. If it is less than
+    /// twice what a connection may have buffered by its own window, that counts instead. Default 32 MiB.
     pub send_memory: u64,
     /// Bytes that all connections together may hold of what they received and the application has not read: data of streams, and
     /// datagrams. It bounds what peers can pin whose data is read slowly, or that leave gaps in it.

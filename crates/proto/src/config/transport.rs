@@ -63,14 +63,15 @@ pub struct TransportConfig {
     /// Bytes that the peer may send on a stream before it must wait; the window grows from here as the
     /// bandwidth-delay product asks for. Default 1 MiB.
     pub stream_receive_window: u64,
-    /// The largest window of a stream. Default 32 MiB.
+    /// The largest window of a stream. Default 96 MiB: what 1 Gbit/s brings in 600 ms, and a third more.
     pub stream_receive_window_max: u64,
     /// Bytes that the peer may send on all streams together; grows likewise. Default 1.5 MiB.
     pub receive_window: u64,
-    /// The largest window of a connection: a bound of the memory that a peer can use. Default 48 MiB.
+    /// The largest window of a connection: a bound of the memory that a peer can use. Default 128 MiB.
     pub receive_window_max: u64,
-    /// Bytes that the application may have buffered for sending, sent and not acknowledged included. It is less while other
-    /// connections use up [`EndpointConfig::send_memory`](crate::EndpointConfig::send_memory). Default 16 MiB.
+    /// Bytes that the application may have buffered for sending at most, sent and not acknowledged included. It begins with
+    /// 64 KiB and follows the congestion windows of the paths, three times as large as these. It is less while other
+    /// connections use up [`EndpointConfig::send_memory`](crate::EndpointConfig::send_memory). Default 128 MiB.
     pub send_window: u64,
     /// Whether streams can be reset with a part of their data still delivered
     /// (draft-ietf-quic-reliable-stream-reset), where the peer can, too. Default true.
@@ -283,7 +284,7 @@ mod tests {
     fn streams_have_one_default() {
         let (of_transport, own) = (TransportConfig::default().streams(), StreamsConfig::default());
         assert_eq!(format!("{of_transport:?}"), format!("{own:?}"));
-        assert_eq!(own.send_window, 16 << 20);
+        assert_eq!(own.send_window, 128 << 20);
     }
 
     #[test]
@@ -295,6 +296,6 @@ mod tests {
         };
         assert_eq!(windows(0, 0), (1 << 20, 3 << 19, Ok(())));
         assert_eq!(windows(5 << 20, 2 << 20), (5 << 20, 2 << 20, Ok(())));
-        assert_eq!(windows(u64::MAX, u64::MAX), (32 << 20, 48 << 20, Ok(())));
+        assert_eq!(windows(u64::MAX, u64::MAX), (96 << 20, 128 << 20, Ok(())));
     }
 }

@@ -105,6 +105,14 @@ impl CarefulResume {
         self.phase == Phase::Normal
     }
 
+    /// The window that is going to be tried, in bytes; zero if that was done, or is not to be done.
+    pub(super) fn jump(&self) -> u64 {
+        match self.phase {
+            Phase::Reconnaissance { .. } => (self.saved.window / JUMP_DIVISOR).min(JUMP_MAX),
+            _ => 0,
+        }
+    }
+
     /// The phase in a word or two.
     pub(super) fn state(&self) -> &'static str {
         match self.phase {
@@ -202,7 +210,7 @@ impl CarefulResume {
         if self.phase != (Phase::Reconnaissance { confirmed: true }) {
             return None;
         }
-        let jump = (self.saved.window / JUMP_DIVISOR).min(JUMP_MAX);
+        let jump = self.jump();
         if jump <= window {
             // The flow is as fast already.
             self.phase = Phase::Normal;

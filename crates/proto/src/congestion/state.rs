@@ -173,6 +173,13 @@ impl CongestionState {
         }
     }
 
+    /// The window, or a larger one that careful resume is going to try.
+    #[inline]
+    pub(crate) fn window_ahead(&self) -> u64 {
+        let jump = self.resume.as_ref().map_or(0, CarefulResume::jump);
+        self.controller.window().max(jump)
+    }
+
     /// The bytes that the path delivers in a round trip, once that is known and worth knowing (RFC 9959 §3.1).
     pub(crate) fn capacity(&self) -> Option<u64> {
         let least = CAPACITY_MIN_WINDOWS * self.initial_window();

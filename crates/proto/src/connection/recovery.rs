@@ -128,6 +128,10 @@ impl Recovery<'_> {
         if space.is_data() {
             self.tune_ack_frequency(space, outcome.bytes);
         }
+        if outcome.bytes > 0 {
+            let flight = self.owners.paths.flight();
+            self.owners.streams.set_flight(flight);
+        }
         Ok(())
     }
 

@@ -31,6 +31,7 @@ impl Connection {
         let tuple = &mut self.paths.primary_mut().tuple;
         if saved.is_about(tuple.addrs.remote.ip(), tuple.addrs.local_ip) {
             tuple.congestion.resume(saved);
+            self.streams.set_flight(self.paths.flight());
         }
     }
 

@@ -140,6 +140,16 @@ impl Paths {
         }
     }
 
+    /// Bytes that may be in flight until what was sent now is acknowledged on any path. Over several paths of different delays that
+    /// is more than their windows: until the slowest has answered, the others have sent theirs several times.
+    #[inline]
+    pub(crate) fn flight(&self) -> u64 {
+        match &*self.list {
+            [only] => only.tuple.congestion.window_ahead(),
+            paths => flight_of(paths, self.rtt_max()),
+        }
+    }
+
     /// The path to which the packets to one of its connection IDs belong, open or not yet; `None` if it is gone. Without
     /// connection IDs there is one path.
     #[inline]
@@ -297,4 +307,14 @@ impl Paths {
     pub(crate) fn next_id(&self, last: Option<PathId>) -> Option<PathId> {
         self.list.iter().map(|path| path.id).find(|id| last.is_none_or(|last| *id > last))
     }
+}
+
+/// See [`Paths::flight`].
+fn flight_of(paths: &[Path], longest: Duration) -> u64 {
+    let windows = paths.iter().map(|path| {
+        let rtt = path.tuple.rtt.smoothed().min(longest).as_micros().max(1);
+        let window = u128::from(path.tuple.congestion.window_ahead());
+        window.saturating_mul(longest.as_micros().max(rtt)) / rtt
+    });
+    windows.fold(0, |sum, window| sum.saturating_add(u64::try_from(window).unwrap_or(u64::MAX)))
 }

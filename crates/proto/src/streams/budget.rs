@@ -10,8 +10,18 @@ use crate::memory::{Reservation, SharedMemory};
 /// bulk transfer of low priority must not keep a request from being written.
 pub(super) const STREAM_FLOOR_BYTES: u64 = 16 * 1024;
 
+/// What may be written before anything is known of the path: more than the first flights take.
+const WINDOW_MIN: u64 = 64 * 1024;
+
+/// The window in flights of the paths: one is under way, the acknowledgements of one wait behind a loss, and one is there to be
+/// sent when these come.
+const FLIGHTS: u64 = 3;
+
 /// The memory that unsent and unacknowledged data of all streams takes. It is at most the window, plus
 /// [`STREAM_FLOOR_BYTES`] for each open stream, and less while the endpoint has not as much left.
+///
+/// The window follows what the paths have room for, up to a maximum. So a peer makes this end hold much only if it has
+/// acknowledged much, and a long path is full all the same.
 #[derive(Debug)]
 pub(super) struct SendBudget {
     window: u64,
@@ -22,8 +32,16 @@ pub(super) struct SendBudget {
 }
 
 impl SendBudget {
-    pub(super) fn new(window: u64, memory: Arc<SharedMemory>) -> Self {
+    /// A window that may grow to `window_max` bytes.
+    pub(super) fn new(window_max: u64, memory: Arc<SharedMemory>) -> Self {
+        let window = WINDOW_MIN.min(window_max);
         Self { window, reservation: Reservation::new(memory), waiting: Vec::new() }
+    }
+
+    /// So many bytes may be in flight over all paths: the window follows them, up to `window_max`.
+    #[inline]
+    pub(super) fn set_flight(&mut self, bytes: u64, window_max: u64) {
+        self.window = bytes.saturating_mul(FLIGHTS).max(WINDOW_MIN).min(window_max);
     }
 
     /// What a stream that holds `stream_held` bytes may add.

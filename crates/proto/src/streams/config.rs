@@ -15,7 +15,7 @@ pub(crate) struct StreamsConfig {
     pub(crate) receive_window: u64,
     /// The same, as far as it may grow.
     pub(crate) receive_window_max: u64,
-    /// What all streams together buffer for sending.
+    /// What all streams together buffer for sending at most.
     pub(crate) send_window: u64,
     /// Whether the peer may send RESET_STREAM_AT.
     pub(crate) reset_stream_at: bool,
@@ -43,10 +43,10 @@ impl Default for StreamsConfig {
             max_concurrent_bidi: 128,
             max_concurrent_uni: 128,
             stream_receive_window: 1 << 20,
-            stream_receive_window_max: 32 << 20,
+            stream_receive_window_max: 96 << 20,
             receive_window: 3 << 19,
-            receive_window_max: 48 << 20,
-            send_window: 16 << 20,
+            receive_window_max: 128 << 20,
+            send_window: 128 << 20,
             reset_stream_at: true,
         }
     }

@@ -205,6 +205,13 @@ impl Streams {
         }
     }
 
+    /// So many bytes may be in flight over all paths: the application may write as much as they can make use of.
+    #[inline]
+    pub(crate) fn set_flight(&mut self, bytes: u64) {
+        self.budget.set_flight(bytes, self.config.send_window);
+        self.wake_waiting();
+    }
+
     /// Bytes that are buffered for sending, sent and not acknowledged ones included.
     pub(crate) fn send_buffered(&self) -> u64 {
         self.budget.held()

@@ -81,8 +81,10 @@ impl End {
     }
 
     /// An end that shares its memory with others.
+    /// An end whose path has room for everything.
     fn with_memory(side: Side, config: &StreamsConfig, memory: &EndpointMemory) -> Self {
-        let streams = Streams::new(side, config, memory, &mut Rng::from_u64(1));
+        let mut streams = Streams::new(side, config, memory, &mut Rng::from_u64(1));
+        streams.set_flight(u64::MAX);
         Self { streams, granted: Granted::default(), now: Instant::ZERO }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_wire::{PacketKind, Side, TransportErrorCode as Code, VarInt, Writer};
+use fulmar_wire::{PacketKind, Side, StreamId, TransportErrorCode as Code, VarInt, Writer};
 
 use super::super::Connection;
 use super::DATA;
@@ -34,23 +34,28 @@ fn ack(first: u64, last: u64, marks: Option<[u64; 3]>) -> Bytes {
     bytes.into()
 }
 
-/// Lets a server write as much as it may, which nobody hears.
-fn speaking_server() -> Pair {
+/// A server whose packets nobody hears, and a stream on which it writes as much as it may.
+fn speaking_server() -> (Pair, StreamId) {
     let mut pair = Pair::connected();
     pair.server.mute = true;
-    let streams = pair.server.conn().streams();
-    let id = streams.open(fulmar_wire::Dir::Uni).unwrap();
-    streams.send(id).write(&vec![1; 4 << 20]).unwrap();
-    pair
+    let id = pair.server.conn().streams().open(fulmar_wire::Dir::Uni).unwrap();
+    speak(&mut pair, id);
+    (pair, id)
+}
+
+/// Lets the server write what it may now.
+fn speak(pair: &mut Pair, id: StreamId) {
+    while pair.server.conn().streams().send(id).write(&[1; 10_000]).is_ok() {}
 }
 
 #[test]
 fn who_acknowledges_what_it_has_not_received_is_caught_soon() {
     let mut caught = Vec::new();
     for _ in 0..20 {
-        let mut pair = speaking_server();
+        let (mut pair, id) = speaking_server();
         let from = pair.server.conn().paths.primary_mut().space.next_number();
         let error = loop {
+            speak(&mut pair, id);
             pair.run_for(Duration::from_millis(1));
             let next = pair.server.conn().paths.primary_mut().space.next_number();
             assert!(next < from + 1_000, "a thousand packets that nobody has received");

@@ -146,6 +146,32 @@ fn writers_wait_for_room_and_are_woken() {
 }
 
 #[test]
+fn what_may_be_written_follows_what_the_paths_have_room_for() {
+    let config = StreamsConfig { send_window: 900_000, ..StreamsConfig::default() };
+    let (mut client, _server) = pair(&config, &StreamsConfig::default());
+    let id = client.streams.open(Dir::Uni).unwrap();
+    let mut held = 0;
+    // Beginning with 64 KiB, three times what may be in flight, and no more than the largest window.
+    for (flight, window) in
+        [(12_000, 64 << 10), (100_000, 300_000), (200_000, 600_000), (10_000_000, 900_000)]
+    {
+        client.streams.set_flight(flight);
+        assert_eq!(
+            client.events().contains(&StreamEvent::Writable(id)),
+            held > 0,
+            "a writer that waits is woken"
+        );
+        while let Ok(written) = client.streams.send(id).write(&[1; 10_000]) {
+            held += written as u64;
+        }
+        assert_eq!(held, window, "with a flight of {flight} bytes");
+    }
+    client.streams.set_flight(2_400);
+    assert_eq!(client.streams.send(id).write(b"x"), Err(WriteError::Blocked), "what is held stays");
+    assert_eq!(client.streams.send_buffered(), 900_000);
+}
+
+#[test]
 fn a_peer_that_does_not_read_blocks_only_its_stream() {
     let config = StreamsConfig {
         stream_receive_window: 1_000,
