@@ -46,8 +46,18 @@ impl SendBudget {
 
     /// What a stream that holds `stream_held` bytes may add.
     pub(super) fn room(&self, stream_held: u64) -> u64 {
+        self.room_beside(stream_held, self.held())
+    }
+
+    /// Whether there is little room beyond what each stream may hold in any case.
+    pub(super) fn is_scarce(&self) -> bool {
+        self.window.saturating_sub(self.held()) < STREAM_FLOOR_BYTES
+    }
+
+    /// The same, where streams that may send before it or at the same time hold `peers_held` bytes with it.
+    pub(super) fn room_beside(&self, stream_held: u64, peers_held: u64) -> u64 {
         let floor = STREAM_FLOOR_BYTES.saturating_sub(stream_held);
-        let shared = self.window.saturating_sub(self.held());
+        let shared = self.window.saturating_sub(peers_held);
         shared.max(floor).min(self.endpoint_room())
     }
 

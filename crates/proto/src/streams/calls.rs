@@ -16,12 +16,13 @@ impl Streams {
     pub(super) fn room(&mut self, id: StreamId) -> Result<u64, WriteError> {
         let send = self.table.send_mut(id).ok_or(WriteError::ClosedStream)?;
         send.check_writable()?;
-        let credit_room = send.credit_room();
-        let budget_room = self.budget.room(send.held());
+        let (credit_room, held, priority) = (send.credit_room(), send.held(), send.priority());
+        let budget_room = self.budget_room(held, priority);
         let room = credit_room.min(budget_room);
         if room > 0 {
             return Ok(room);
         }
+        let send = self.table.send_mut(id).ok_or(WriteError::ClosedStream)?;
         send.write_blocked = true;
         if credit_room == 0 {
             send.on_credit_blocked();

@@ -374,17 +374,35 @@ impl Streams {
         if send.credit_room() == 0 {
             return;
         }
-        if self.budget.room(send.held()) < self.budget.wake_room() {
+        let (held, priority) = (send.held(), send.priority());
+        if self.budget_room(held, priority) < self.budget.wake_room() {
             // Other streams of the connection may be the ones that make room.
-            if !std::mem::replace(&mut send.queued_waiting, true) {
+            if let Some(send) = self.table.send_mut(id)
+                && !std::mem::replace(&mut send.queued_waiting, true)
+            {
                 self.budget.wait(id);
             }
             return;
         }
+        let Some(stream) = self.table.get_mut(id) else { return };
+        let Some(send) = &mut stream.send else { return };
         send.write_blocked = false;
         if !std::mem::replace(&mut stream.queued_writable, true) {
             self.events.push(StreamEvent::Writable(id));
         }
+    }
+
+    /// What a stream that holds `held` bytes may add to what is buffered. What is buffered on streams of lower priority takes nothing
+    /// from it: it would not leave before.
+    fn budget_room(&mut self, held: u64, priority: Priority) -> u64 {
+        let has_ranks = priority != Priority::default() || self.fresh.has_ranks();
+        if !has_ranks || !self.budget.is_scarce() {
+            return self.budget.room(held);
+        }
+        let sending = self.table.iter_mut().filter_map(|(_, stream)| stream.send.as_ref());
+        let peers = sending.filter(|send| send.priority().level() >= priority.level());
+        let peers_held = peers.map(SendHalf::held).sum();
+        self.budget.room_beside(held, peers_held)
     }
 
     /// Wakes the writers that wait for room in the buffer of all streams, in the order in which they came.

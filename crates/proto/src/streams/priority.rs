@@ -112,6 +112,12 @@ impl PriorityQueue {
         self.line.is_empty() && self.heap.is_empty()
     }
 
+    /// Whether any of the streams has another priority than the default.
+    #[inline]
+    pub(super) fn has_ranks(&self) -> bool {
+        !self.heap.is_empty()
+    }
+
     /// The number of streams.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {

@@ -172,6 +172,23 @@ fn what_may_be_written_follows_what_the_paths_have_room_for() {
 }
 
 #[test]
+fn what_waits_on_streams_of_lower_priority_leaves_room_for_urgent_ones() {
+    let config = StreamsConfig { send_window: 100_000, ..StreamsConfig::default() };
+    let (mut client, _server) = pair(&config, &StreamsConfig::default());
+    let [low, bulk, urgent, other] = [-1, 0, 2, 2].map(|level: i32| {
+        let id = client.streams.open(Dir::Uni).unwrap();
+        client.streams.send(id).set_priority(level).unwrap();
+        id
+    });
+    assert_eq!(client.streams.send(bulk).write(&[1; 200_000]), Ok(100_000));
+    assert_eq!(client.streams.send(urgent).write(&[1; 70_000]), Ok(70_000), "as if bulk held nothing");
+    assert_eq!(client.streams.send(other).write(&[1; 70_000]), Ok(30_000), "beside one of the same level");
+    assert_eq!(client.streams.send(bulk).write(&[1]), Err(WriteError::Blocked));
+    let floor = budget::STREAM_FLOOR_BYTES as usize;
+    assert_eq!(client.streams.send(low).write(&[1; 70_000]), Ok(floor), "no more than any stream has");
+}
+
+#[test]
 fn a_peer_that_does_not_read_blocks_only_its_stream() {
     let config = StreamsConfig {
         stream_receive_window: 1_000,
