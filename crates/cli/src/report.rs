@@ -41,11 +41,19 @@ impl Output {
         write_out(&(self.line(object, text) + "\n"));
     }
 
-    /// The same of many objects, written at once.
-    pub(crate) fn print_all<T: Serialize>(self, objects: &[T], mut text: impl FnMut(&T) -> String) {
+    /// The same of many objects, written at once; `text` appends what stands for one.
+    pub(crate) fn print_all<T: Serialize>(
+        self,
+        objects: impl Iterator<Item = T>,
+        mut text: impl FnMut(&T, &mut String),
+    ) {
         let mut lines = String::new();
         for object in objects {
-            lines.push_str(&self.line(object, || text(object)));
+            if self.json {
+                lines.push_str(&self.line(&object, String::new));
+            } else {
+                text(&object, &mut lines);
+            }
             lines.push('\n');
         }
         write_out(&lines);

@@ -51,7 +51,7 @@ use self::tcp::Tcp;
 use self::told::Tale;
 use self::transfers::Transfers;
 use self::validation::Validation;
-use self::web::{Budget, Content, Web};
+use self::web::{Budget, Content, Web, WebOverHttp3};
 
 /// What is spoken over QUIC, the preferred one first.
 pub(crate) const PROTOCOLS: [&str; 2] = ["h3", hq::PROTOCOL];
@@ -205,6 +205,8 @@ impl Site {
             is_single_page: serving.is_single_page,
             budget: Budget::default(),
             tale: tale.clone(),
+            recent: Default::default(),
+            today: Default::default(),
         }));
         Self {
             web,
@@ -342,7 +344,8 @@ async fn serve_connection(incoming: Incoming, site: &Arc<Site>) -> Result<(), Fa
                 std::future::pending().await
             }
         };
-        fulmar_h3::serve_connection_until(connection, site.web.clone(), site.config.clone(), stop).await;
+        let web = WebOverHttp3(site.web.clone());
+        fulmar_h3::serve_connection_until(connection, web, site.config.clone(), stop).await;
         info!(%remote, "connection ended");
     } else {
         info!(%remote, "connection accepted for HTTP/0.9");

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use fulmar::{ReadError, RecvStream, VarInt};
 use fulmar_h3_proto::{ErrorCode, Event, Received, Scope};
 use http::HeaderMap;
-use http_body::{Body as _, Frame};
+use http_body::{Body as _, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
@@ -23,6 +23,8 @@ pub(crate) struct Incoming {
     /// What was read and not understood yet: at most a chunk.
     unread: Bytes,
     is_last: bool,
+    /// A section waits for the encoder stream of the peer: see [`Blocked`].
+    is_blocked: bool,
     is_over: bool,
 }
 
@@ -31,7 +33,7 @@ impl Incoming {
     pub(crate) fn new(shared: Arc<Shared>, mut stream: RecvStream, drop_code: ErrorCode) -> Self {
         stream.set_drop_code(code(drop_code));
         let id = stream.id().as_u64();
-        Self { shared, id, stream, unread: Bytes::new(), is_last: false, is_over: false }
+        Self { shared, id, stream, unread: Bytes::new(), is_last: false, is_blocked: false, is_over: false }
     }
 
     /// The next thing that comes, or nothing after the end.
@@ -40,22 +42,24 @@ impl Incoming {
             return Poll::Ready(Ok(None));
         }
         loop {
-            let received = match self.take_unblocked(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(received)) => received,
-                Poll::Ready(None) => {
-                    let Self { shared, id, unread, is_last, .. } = self;
-                    shared.with(|state| state.h3.receive(*id, unread, *is_last))
+            let received = if self.is_blocked {
+                ready!(self.poll_unblocked(cx))
+            } else {
+                // What was read is understood as far as it goes before this asks for more.
+                if self.unread.is_empty() && !self.is_last {
+                    ready!(self.poll_read(cx))?;
                 }
+                self.receive()
             };
             match received {
                 Ok(Received::Event(event)) => {
-                    self.is_over = matches!(event, Event::Finished | Event::Refused(_));
+                    self.is_over |= matches!(event, Event::Finished | Event::Refused(_));
                     return Poll::Ready(Ok(Some(event)));
                 }
-                Ok(Received::More) => ready!(self.poll_read(cx))?,
+                Ok(Received::More) => {}
                 Ok(Received::Blocked) => {
                     self.shared.lock().blocked.entry(self.id).or_insert(Blocked::Waits(None));
+                    self.is_blocked = true;
                 }
                 Ok(Received::Done | Received::Claimed) => {
                     self.is_over = true;
@@ -66,17 +70,37 @@ impl Incoming {
         }
     }
 
-    /// What the stream has waited for; pending as long as it waits, and nothing if it does not.
-    fn take_unblocked(&self, cx: &Context<'_>) -> Poll<Option<Result<Received, fulmar_h3_proto::Error>>> {
+    /// Takes the next thing out of what was read. A request that ends with its head is found to have no body now, so that nobody has
+    /// to ask for it, and nobody who does not gives up something.
+    fn receive(&mut self) -> Result<Received, fulmar_h3_proto::Error> {
+        let Self { shared, id, unread, is_last, .. } = self;
+        let (received, is_over) = shared.with(|state| {
+            let received = state.h3.receive(*id, unread, *is_last)?;
+            let is_whole = *is_last && unread.is_empty();
+            let is_over = is_whole
+                && matches!(received, Received::Event(Event::Request(_)))
+                && matches!(state.h3.receive(*id, unread, true)?, Received::Event(Event::Finished));
+            Ok::<_, fulmar_h3_proto::Error>((received, is_over))
+        })?;
+        self.is_over |= is_over;
+        Ok(received)
+    }
+
+    /// What the stream has waited for.
+    fn poll_unblocked(&mut self, cx: &Context<'_>) -> Poll<Result<Received, fulmar_h3_proto::Error>> {
         let mut state = self.shared.lock();
         if let Some(Blocked::Waits(waker)) = state.blocked.get_mut(&self.id) {
             *waker = Some(cx.waker().clone());
             return Poll::Pending;
         }
-        Poll::Ready(match state.blocked.remove(&self.id) {
-            Some(Blocked::Over(event)) => Some(Ok(Received::Event(event))),
-            Some(Blocked::Failed(error)) => Some(Err(error)),
-            Some(Blocked::Waits(_)) | None => None,
+        let blocked = state.blocked.remove(&self.id);
+        drop(state);
+        self.is_blocked = false;
+        Poll::Ready(match blocked {
+            Some(Blocked::Over(event)) => Ok(Received::Event(event)),
+            Some(Blocked::Failed(error)) => Err(error),
+            // The connection is over, which who reads on is told.
+            Some(Blocked::Waits(_)) | None => self.receive(),
         })
     }
 
@@ -166,6 +190,9 @@ impl Drop for Upload {
 
 impl Body {
     pub(crate) fn new(incoming: Incoming) -> Self {
+        if incoming.is_over {
+            return Self { source: Source::Over, trailers: None, upload: Upload::default() };
+        }
         Self::with_upload(incoming, Upload::default())
     }
 
@@ -269,6 +296,10 @@ impl http_body::Body for Body {
 
     fn is_end_stream(&self) -> bool {
         self.is_over() && self.trailers.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.is_end_stream() { SizeHint::with_exact(0) } else { SizeHint::default() }
     }
 }
 

@@ -63,7 +63,9 @@ pub use client::{
 };
 pub use error::Error;
 pub use incoming::Body;
-pub use server::{BoxError, HttpService, RemoteAddress, Server, serve_connection, serve_connection_until};
+pub use server::{
+    About, BoxError, HttpService, ReceivedAt, RemoteAddress, Server, serve_connection, serve_connection_until,
+};
 pub use shared::{ALPN, HttpEvent};
 
 pub use fulmar_h3_proto::{Config, ErrorCode, Priority, Protocol, log};

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use fulmar::{SendStream, VarInt, WriteError};
 use fulmar_h3_proto::ErrorCode;
+use http::Response;
 use http_body::{Body, Frame};
 
 use crate::error::Error;
@@ -20,14 +21,12 @@ pub(crate) struct Outgoing {
     id: u64,
     stream: SendStream,
     is_over: bool,
-    /// All of the message was written.
-    is_finished: bool,
 }
 
 impl Outgoing {
     pub(crate) fn new(shared: Arc<Shared>, stream: SendStream) -> Self {
         let id = stream.id().as_u64();
-        Self { shared, id, stream, is_over: false, is_finished: false }
+        Self { shared, id, stream, is_over: false }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -38,13 +37,25 @@ impl Outgoing {
         &self.stream
     }
 
-    /// Whether a message was written to its end.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.is_finished
-    }
-
     pub(crate) fn set_priority(&self, priority: fulmar_h3_proto::Priority) {
         let _ = self.stream.set_priority(fulmar::Priority::new(priority.urgency, priority.incremental));
+    }
+
+    /// Sends a response to the end; without a body if the request has none in its answer.
+    pub(crate) async fn send_response<B>(
+        &mut self,
+        response: Response<B>,
+        has_body: bool,
+    ) -> Result<(), Error>
+    where
+        B: Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = response.into_parts();
+        let mut waiting = Waiting::with_room_for(&body);
+        self.shared.with(|state| state.h3.write_response(self.id, &parts, has_body, &mut waiting.copied))?;
+        drop(parts);
+        self.send_rest(waiting, has_body.then_some(body)).await
     }
 
     /// Sends a head, and what follows it, to the end.
@@ -53,30 +64,41 @@ impl Outgoing {
         B: Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let mut waiting = vec![head];
+        let mut waiting = Waiting::default();
+        waiting.add(head);
+        self.send_rest(waiting, body).await
+    }
+
+    async fn send_rest<B>(&mut self, mut waiting: Waiting, body: Option<B>) -> Result<(), Error>
+    where
+        B: Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         if let Some(body) = body {
             let mut body = pin!(body);
             while !body.is_end_stream() {
                 let Some(frame) = self.next_frame(&mut waiting, body.as_mut()).await? else { break };
                 self.add_frame(&mut waiting, frame)?;
-                if waiting.iter().map(Bytes::len).sum::<usize>() >= WRITE_MIN {
+                if waiting.len >= WRITE_MIN {
                     self.write(&mut waiting).await?;
                 }
             }
         }
         self.shared.with(|state| state.h3.check_finish(self.id))?;
-        let last = waiting.pop().unwrap_or_default();
+        let last = waiting.take_last();
         self.write(&mut waiting).await?;
         let finished = self.stream.finish_with(last).await;
         self.written(finished)?;
-        (self.is_over, self.is_finished) = (true, true);
+        self.is_over = true;
         // Only now, so that a client which gives it up until then is seen to do so.
         Ok(self.shared.with(|state| state.h3.finish(self.id))?)
     }
 
     /// Sends a head that another one follows.
     pub(crate) async fn send_informational(&mut self, head: Bytes) -> Result<(), Error> {
-        self.write(&mut vec![head]).await
+        let mut waiting = Waiting::default();
+        waiting.add(head);
+        self.write(&mut waiting).await
     }
 
     /// Tells the peer that nothing more comes, and why.
@@ -90,7 +112,7 @@ impl Outgoing {
     /// The next frame of the body. What waits is written first if the body has none ready.
     async fn next_frame<B>(
         &mut self,
-        waiting: &mut Vec<Bytes>,
+        waiting: &mut Waiting,
         mut body: Pin<&mut B>,
     ) -> Result<Option<Frame<B::Data>>, Error>
     where
@@ -110,7 +132,7 @@ impl Outgoing {
         }
     }
 
-    fn add_frame<D: Buf>(&mut self, waiting: &mut Vec<Bytes>, frame: Frame<D>) -> Result<(), Error> {
+    fn add_frame<D: Buf>(&mut self, waiting: &mut Waiting, frame: Frame<D>) -> Result<(), Error> {
         match frame.into_data() {
             Ok(mut data) => {
                 let len = data.remaining();
@@ -123,24 +145,25 @@ impl Outgoing {
                 if let Some(priority) = priority {
                     self.set_priority(priority);
                 }
-                waiting.push(Bytes::copy_from_slice(header?.as_ref()));
+                waiting.copy(header?.as_ref());
                 // Free of a copy where the data are `Bytes`.
-                waiting.push(data.copy_to_bytes(len));
+                waiting.add(data.copy_to_bytes(len));
             }
             Err(frame) => {
                 if let Ok(trailers) = frame.into_trailers() {
-                    waiting.push(self.shared.with(|state| state.h3.send_trailers(self.id, &trailers))?);
+                    waiting.add(self.shared.with(|state| state.h3.send_trailers(self.id, &trailers))?);
                 }
             }
         }
         Ok(())
     }
 
-    async fn write(&mut self, waiting: &mut Vec<Bytes>) -> Result<(), Error> {
-        if waiting.is_empty() {
+    async fn write(&mut self, waiting: &mut Waiting) -> Result<(), Error> {
+        waiting.end_copied();
+        if waiting.chunks.is_empty() {
             return Ok(());
         }
-        let written = self.stream.write_chunks(waiting).await;
+        let written = self.stream.write_chunks(&mut waiting.chunks).await;
         waiting.clear();
         self.written(written)
     }
@@ -158,6 +181,66 @@ impl Outgoing {
         self.is_over = true;
         let result = self.shared.with(|state| state.h3.on_stop_sending(Some(self.id), now()));
         self.shared.check(result)
+    }
+}
+
+/// What is to be written. Small parts are copied next to each other: the head of a message and a short body are one chunk then, which
+/// costs the transport less than several.
+#[derive(Default)]
+struct Waiting {
+    chunks: Vec<Bytes>,
+    /// Behind the chunks.
+    copied: Vec<u8>,
+    /// The length of what was added, in bytes.
+    len: usize,
+}
+
+/// Parts up to this length are copied, in bytes: about what fits a packet.
+const COPIED_MAX: usize = 1200;
+/// How much memory a head and the header of a part of a body get at first, in bytes.
+const HEAD_ROOM: usize = 192;
+
+impl Waiting {
+    /// Has room for a head, and for a body that is to be copied.
+    fn with_room_for(body: &impl Body) -> Self {
+        let body = body.size_hint().exact().and_then(|len| usize::try_from(len).ok());
+        let body = body.filter(|len| *len <= COPIED_MAX).unwrap_or(0);
+        Self { copied: Vec::with_capacity(HEAD_ROOM + body), ..Self::default() }
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        self.copied.extend_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    fn add(&mut self, bytes: Bytes) {
+        if bytes.len() <= COPIED_MAX {
+            self.copy(&bytes);
+            return;
+        }
+        self.end_copied();
+        self.len += bytes.len();
+        self.chunks.push(bytes);
+    }
+
+    /// What is copied from now on goes into another chunk.
+    fn end_copied(&mut self) {
+        if !self.copied.is_empty() {
+            self.chunks.push(std::mem::take(&mut self.copied).into());
+        }
+    }
+
+    /// Takes the last chunk.
+    fn take_last(&mut self) -> Bytes {
+        match self.copied.is_empty() {
+            true => self.chunks.pop().unwrap_or_default(),
+            false => std::mem::take(&mut self.copied).into(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.chunks.clear();
+        self.len = 0;
     }
 }
 

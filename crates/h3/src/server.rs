@@ -2,12 +2,14 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar::{Endpoint, RecvStream, SendStream};
+use fulmar::{Endpoint, Instant, RecvStream, SendStream};
 use fulmar_h3_proto::{Config, Connection, ErrorCode, Event, RequestHead};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Empty;
@@ -28,6 +30,11 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteAddress(pub SocketAddr);
 
+/// When a request had come, its head at least, among the extensions of a request: a service that shares what it has found out between
+/// requests may give this one whatever it has found out later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceivedAt(pub std::time::Instant);
+
 /// What answers requests: every `tower` service that is made of requests and gives responses, an axum `Router` among them. It is cloned
 /// for each request.
 pub trait HttpService: Clone + Send + 'static {
@@ -39,6 +46,28 @@ pub trait HttpService: Clone + Send + 'static {
         self,
         request: Request<Body>,
     ) -> impl Future<Output = Result<Response<Self::ResponseBody>, BoxError>> + Send;
+
+    /// The same, with what is known of the request beside itself, which is put among its extensions unless a service does
+    /// otherwise: they take memory.
+    fn respond_knowing(
+        self,
+        mut request: Request<Body>,
+        about: About,
+    ) -> impl Future<Output = Result<Response<Self::ResponseBody>, BoxError>> + Send {
+        request.extensions_mut().insert(about.remote);
+        request.extensions_mut().insert(about.received_at);
+        self.respond(request)
+    }
+}
+
+/// What is known of a request beside itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct About {
+    /// The client.
+    pub remote: RemoteAddress,
+    /// When the request had come.
+    pub received_at: ReceivedAt,
 }
 
 impl<S, B> HttpService for S
@@ -150,12 +179,15 @@ pub async fn serve_connection_until<S: HttpService>(
             let _ = tokio::time::timeout(on_the_way, accept(&shared, &mut service, &mut requests)).await;
             let _ = shared.with(|state| state.h3.finish_shutdown());
             while requests.try_join_next().is_some() {}
-            was_idle = requests.is_empty();
+            was_idle = requests.is_empty() && shared.quic.is_delivered();
         }
     }
-    // If the connection is over there is nobody to answer.
+    // A response is not over before it has arrived. If the connection is over there is nobody to answer.
     tokio::select! {
-        () = async { while requests.join_next().await.is_some() {} } => {}
+        () = async {
+            while requests.join_next().await.is_some() {}
+            let _ = shared.quic.delivered().await;
+        } => {}
         _ = shared.quic.closed() => {}
     }
     // A client that has just got a response may not have read it, and closes when it has.
@@ -178,23 +210,119 @@ async fn told(mut stopping: watch::Receiver<bool>) {
 
 /// Takes requests until the connection is over.
 async fn accept<S: HttpService>(shared: &Arc<Shared>, service: &mut S, requests: &mut JoinSet<()>) {
-    loop {
-        tokio::select! {
-            opened = shared.quic.accept_bi() => {
-                let Ok((send, recv)) = opened else { return };
-                if let Some((outgoing, incoming)) = begin(shared, send, recv) {
-                    requests.spawn(serve_request(Arc::clone(shared), outgoing, incoming, service.clone()));
-                }
-            }
-            Some(_) = requests.join_next(), if !requests.is_empty() => {}
+    // A handle of its own remembers who waits.
+    let mut quic = shared.quic.clone();
+    let mut places = Places { spare: None, tasks: 0 };
+    poll_fn(move |cx| {
+        let turn = poll_turn(shared, &mut quic, cx, |request, now, cx| {
+            places.start(|| serve_request(request, service.clone()), requests, now, cx)
+        });
+        // What nobody needs now is no memory of an idle connection.
+        places.spare = None;
+        // Last, so that the end of the requests that were just begun is heard of.
+        while let Poll::Ready(Some(_)) = requests.poll_join_next(cx) {}
+        turn
+    })
+    .await;
+}
+
+/// Begins the requests that are there, a bounded number of them; ready when no more can come.
+fn poll_turn(
+    shared: &Arc<Shared>,
+    quic: &mut fulmar::Connection,
+    cx: &mut Context<'_>,
+    mut start: impl FnMut(NewRequest, Instant, &mut Context<'_>) -> Instant,
+) -> Poll<()> {
+    let mut now = now();
+    for _ in 0..REQUESTS_PER_TURN {
+        let Ok((send, recv)) = ready!(quic.poll_accept_bi(cx)) else { return Poll::Ready(()) };
+        if let Some((outgoing, incoming)) = begin(shared, send, recv, now) {
+            now = start(NewRequest { shared: Arc::clone(shared), outgoing, incoming }, now, cx);
         }
+    }
+    // It is the turn of other tasks.
+    cx.waker().wake_by_ref();
+    Poll::Pending
+}
+
+/// Requests that are begun before it is the turn of other tasks.
+const REQUESTS_PER_TURN: usize = 128;
+
+/// Where requests are served: most of them at once, in the task of their connection. One that has to wait for something goes on in a
+/// task of its own.
+struct Places<F> {
+    /// The memory for a request, which is large: used again where one request follows the other.
+    spare: Option<Place<F>>,
+    /// So many requests get a task from the beginning.
+    tasks: u32,
+}
+
+type Place<F> = Pin<Box<Option<F>>>;
+
+impl<F: Future<Output = ()> + Send + 'static> Places<F> {
+    /// Begins to serve a request at `start`, and returns the time then.
+    fn start(
+        &mut self,
+        request: impl FnOnce() -> F,
+        requests: &mut JoinSet<()>,
+        start: Instant,
+        cx: &mut Context<'_>,
+    ) -> Instant {
+        let mut place = self.spare.take().unwrap_or_else(|| Box::pin(None));
+        place.set(Some(request()));
+        if self.tasks > 0 {
+            self.tasks -= 1;
+            requests.spawn(finish(place));
+            return start;
+        }
+        // A service that panics does so for this request alone, as in a task.
+        let polled = catch_unwind(AssertUnwindSafe(|| poll_place(&mut place, cx)));
+        let end = now();
+        if end.saturating_since(start) > BUSY_MAX {
+            self.tasks = TASKS_IN_A_ROW;
+        }
+        if let Ok(Poll::Pending) = polled {
+            requests.spawn(finish(place));
+        } else {
+            place.set(None);
+            self.spare = Some(place);
+        }
+        end
     }
 }
 
+fn poll_place<F: Future<Output = ()>>(place: &mut Place<F>, cx: &mut Context<'_>) -> Poll<()> {
+    match place.as_mut().as_pin_mut() {
+        Some(request) => request.poll(cx),
+        None => Poll::Ready(()),
+    }
+}
+
+async fn finish<F: Future<Output = ()>>(mut place: Place<F>) {
+    poll_fn(|cx| poll_place(&mut place, cx)).await;
+}
+
+/// A service that works longer than this before it answers or waits is one that other threads should share: requests get tasks.
+const BUSY_MAX: Duration = Duration::from_micros(200);
+/// How many do, until it is tried again.
+const TASKS_IN_A_ROW: u32 = 100;
+
+/// A request whose head is to come.
+struct NewRequest {
+    shared: Arc<Shared>,
+    outgoing: Outgoing,
+    incoming: Incoming,
+}
+
 /// Begins a request on a stream, unless it is rejected.
-fn begin(shared: &Arc<Shared>, mut send: SendStream, mut recv: RecvStream) -> Option<(Outgoing, Incoming)> {
+fn begin(
+    shared: &Arc<Shared>,
+    mut send: SendStream,
+    mut recv: RecvStream,
+    now: Instant,
+) -> Option<(Outgoing, Incoming)> {
     let (id, is_early) = (recv.id().as_u64(), recv.is_early_data());
-    if let Err(error) = shared.with(|state| state.h3.accept(id, is_early, now())) {
+    if let Err(error) = shared.with(|state| state.h3.accept(id, is_early, now)) {
         shared.on_error(&error);
         let _ = send.reset(code(error.code()));
         let _ = recv.stop(code(error.code()));
@@ -205,25 +333,22 @@ fn begin(shared: &Arc<Shared>, mut send: SendStream, mut recv: RecvStream) -> Op
     Some((Outgoing::new(Arc::clone(shared), send), incoming))
 }
 
-async fn serve_request<S: HttpService>(
-    shared: Arc<Shared>,
-    mut outgoing: Outgoing,
-    mut incoming: Incoming,
-    service: S,
-) {
+async fn serve_request<S: HttpService>(request: NewRequest, service: S) {
+    let NewRequest { shared, mut outgoing, mut incoming } = request;
     let mut stopped = std::pin::pin!(outgoing.stream().stopped());
     let served = async {
         let head = match poll_fn(|cx| incoming.poll_event(cx)).await? {
             Some(Event::Request(head)) => head,
             Some(Event::Refused(_)) => {
                 let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-                return respond(&shared, &mut outgoing, bare(status), true).await;
+                return outgoing.send_response(bare(status), true).await;
             }
             _ => return Err(fulmar_h3_proto::SendError::Closed.into()),
         };
         answer(&shared, &mut outgoing, head, incoming, service).await
     };
     let result = tokio::select! {
+        biased;
         result = served => result,
         // The client has given up: what the service still does would be for nobody.
         stopped = &mut stopped => match stopped {
@@ -231,14 +356,9 @@ async fn serve_request<S: HttpService>(
             _ => return,
         },
     };
-    match result {
-        // A response is not over before it has arrived: a server that stops waits for that.
-        Ok(()) if outgoing.is_finished() => drop(stopped.await),
-        Ok(()) => {}
-        Err(error) => {
-            tracing::debug!(%error, "a request was not served");
-            outgoing.reset(code_of(&error));
-        }
+    if let Err(error) = result {
+        tracing::debug!(%error, "a request was not served");
+        outgoing.reset(code_of(&error));
     }
 }
 
@@ -251,34 +371,22 @@ async fn answer<S: HttpService>(
 ) -> Result<(), Error> {
     outgoing.set_priority(head.priority);
     if head.is_too_early() {
-        return respond(shared, outgoing, bare(StatusCode::TOO_EARLY), true).await;
+        return outgoing.send_response(bare(StatusCode::TOO_EARLY), true).await;
     }
-    let mut parts = head.parts;
+    let parts = head.parts;
     let has_body = parts.method != Method::HEAD;
     if parts.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes() == b"100-continue") {
         let (go_on, _) = bare(StatusCode::CONTINUE).into_parts();
         let bytes = shared.with(|state| state.h3.send_response(outgoing.id(), &go_on, false))?;
         outgoing.send_informational(bytes).await?;
     }
-    parts.extensions.insert(RemoteAddress(shared.quic.remote_address()));
+    let about = About {
+        remote: RemoteAddress(shared.quic.remote_address()),
+        received_at: ReceivedAt(shared.quic.received_at()),
+    };
     let request = Request::from_parts(parts, Body::new(incoming));
-    let response = service.respond(request).await.map_err(Error::Body)?;
-    respond(shared, outgoing, response, has_body).await
-}
-
-async fn respond<B>(
-    shared: &Shared,
-    outgoing: &mut Outgoing,
-    response: Response<B>,
-    has_body: bool,
-) -> Result<(), Error>
-where
-    B: http_body::Body,
-    B::Error: Into<BoxError>,
-{
-    let (parts, body) = response.into_parts();
-    let head = shared.with(|state| state.h3.send_response(outgoing.id(), &parts, has_body))?;
-    outgoing.send_message(head, has_body.then_some(body)).await
+    let response = service.respond_knowing(request, about).await.map_err(Error::Body)?;
+    outgoing.send_response(response, has_body).await
 }
 
 /// A response of a status alone.

@@ -305,6 +305,70 @@ async fn a_server_that_stops_waits_until_responses_have_arrived() {
 }
 
 #[tokio::test]
+async fn a_service_that_panics_fails_its_own_request_alone() {
+    let app = Router::new()
+        .route("/", get(|| async { "hello" }))
+        .route("/at-once", get(|| async { if true { panic!("on purpose") } else { "no" } }))
+        .route(
+            "/later",
+            get(|| async {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                if true { panic!("on purpose") } else { "no" }
+            }),
+        );
+    let running = start(app);
+    for path in ["/at-once", "/later", "/at-once"] {
+        assert!(running.client.get(running.uri(path)).await.is_err(), "{path}");
+        assert_eq!(text(running.client.get(running.uri("/")).await.unwrap()).await, "hello");
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_works_long_does_not_hold_up_other_requests_for_good() {
+    let app = Router::new().route("/", get(|| async { "hello" })).route(
+        "/busy",
+        get(|| async {
+            std::thread::sleep(Duration::from_millis(2));
+            "done"
+        }),
+    );
+    let running = start(app);
+    let ask = |path: &str| {
+        let (client, uri) = (running.client.clone(), running.uri(path));
+        tokio::spawn(async move { text(client.get(uri).await.unwrap()).await })
+    };
+    // More than get tasks of their own before it is tried again without.
+    for _ in 0..3 {
+        let asked: Vec<_> = (0..80).map(|n| ask(if n % 4 == 0 { "/busy" } else { "/" })).collect();
+        for (n, response) in asked.into_iter().enumerate() {
+            assert_eq!(response.await.unwrap(), if n % 4 == 0 { "done" } else { "hello" });
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_a_head_alone_has_no_body_to_wait_for() {
+    let app = Router::new().route(
+        "/",
+        get(|request: AxumRequest| async move {
+            let body = request.into_body();
+            format!(
+                "{} {:?}",
+                http_body::Body::is_end_stream(&body),
+                http_body::Body::size_hint(&body).exact()
+            )
+        })
+        .post(|request: AxumRequest| async move {
+            http_body::Body::is_end_stream(request.body()).to_string()
+        }),
+    );
+    let running = start(app);
+    assert_eq!(text(running.client.get(running.uri("/")).await.unwrap()).await, "true Some(0)");
+    let request = Request::post(running.uri("/")).body(Full::new(Bytes::from_static(b"body"))).unwrap();
+    assert_eq!(text(running.client.request(request).await.unwrap()).await, "false");
+}
+
+#[tokio::test]
 async fn a_head_that_is_too_large_is_answered() {
     let mut config = Config::default();
     config.decoder.fields_max = 10;

@@ -28,6 +28,11 @@ pub(crate) fn now() -> Instant {
     Instant::ZERO + epoch().elapsed()
 }
 
+/// The instant as the clock of the program has it.
+pub(crate) fn std_time(instant: Instant) -> std::time::Instant {
+    epoch() + instant.saturating_since(Instant::ZERO)
+}
+
 /// The instant as the runtime's timers know it, or an earlier one if it is far away.
 pub(crate) fn alarm_time(instant: Instant) -> tokio::time::Instant {
     let now = now();

@@ -307,3 +307,71 @@ fn of_the_connections_that_are_over_only_the_latest_are_remembered() {
         assert!((450..=500).contains(&remembered), "{remembered} of 600");
     });
 }
+
+/// How long what must happen may take.
+const WAIT: Duration = Duration::from_secs(10);
+
+#[test]
+fn streams_that_were_finished_are_waited_for_until_they_have_arrived() {
+    run(async {
+        let pair = Pair::new().await;
+        assert!(pair.client.is_delivered());
+        pair.client.delivered().await.expect("there is nothing to wait for");
+        let mut open = pair.client.open_uni().await.expect("an open connection");
+        open.write_all(b"more may follow").await.expect("room");
+        assert!(pair.client.is_delivered(), "it was not finished");
+        let mut streams = Vec::new();
+        for _ in 0..3 {
+            let mut stream = pair.client.open_uni().await.expect("an open connection");
+            stream.write_all(&[1; 10_000]).await.expect("room");
+            stream.finish().expect("it is open");
+            streams.push(stream);
+        }
+        drop(streams);
+        assert!(!pair.client.is_delivered());
+        within(WAIT, pair.client.delivered()).await.expect("the connection is open");
+        assert!(pair.client.is_delivered());
+        for _ in 0..4 {
+            let mut stream = pair.server.accept_uni().await.expect("an open connection");
+            assert!(stream.read_chunk(1, true).await.expect("bytes").is_some());
+        }
+    });
+}
+
+#[test]
+fn who_waits_for_delivery_is_told_of_a_reset_and_of_the_end() {
+    run(async {
+        let pair = Pair::new().await;
+        let mut stream = pair.client.open_uni().await.expect("an open connection");
+        stream.write_all(&[1; 100]).await.expect("room");
+        stream.finish().expect("it is open");
+        let waiting = tokio::spawn({
+            let client = pair.client.clone();
+            async move { client.delivered().await }
+        });
+        tokio::task::yield_now().await;
+        let _ = stream.reset(VarInt::from_u32(1));
+        within(WAIT, waiting).await.expect("no panic").expect("nothing is left to arrive");
+        let mut stream = pair.client.open_uni().await.expect("an open connection");
+        stream.write_all(&[1; 100]).await.expect("room");
+        stream.finish().expect("it is open");
+        pair.client.close(VarInt::from_u32(5), b"");
+        let error = within(WAIT, pair.client.delivered()).await.expect_err("it can arrive no more");
+        assert_eq!(error, ConnectionError::LocallyClosed);
+    });
+}
+
+#[test]
+fn the_time_of_the_newest_datagrams_is_known() {
+    run(async {
+        let before = std::time::Instant::now();
+        let pair = Pair::new().await;
+        let mut stream = pair.client.open_uni().await.expect("an open connection");
+        let asked = std::time::Instant::now();
+        stream.write_all(b"x").await.expect("room");
+        let mut stream = within(WAIT, pair.server.accept_uni()).await.expect("an open connection");
+        stream.read_chunk(1, true).await.expect("bytes");
+        let received = pair.server.received_at();
+        assert!(before < asked && asked < received && received <= std::time::Instant::now());
+    });
+}

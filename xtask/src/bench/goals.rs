@@ -96,7 +96,7 @@ fn http3_goals() -> Vec<Goal> {
     use Bound::{AtLeast, AtMost};
     use Figure::{ServerCpu, ServerMicros, TimesCase};
     let mut goals = Vec::new();
-    for case in ["http3-13b", "http3-1kb", "http3-20kb", "http3-128kb", "http3-1gb"] {
+    for case in ["http3-13b", "http3-1kb", "http3-20kb", "http3-128kb", "http3-each-1kb", "http3-1gb"] {
         for (other, most, text) in [
             (Stack::Nginx, 1.0, "CPU of the server, of nginx's at most 1"),
             (Stack::H3Quinn, 0.5, "CPU of the server, of h3-on-quinn's at most 0.5"),

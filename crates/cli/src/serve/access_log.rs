@@ -1,13 +1,15 @@
 //! One line for each request, on standard output: in the common log format, or an object.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use fulmar_qlog::rfc3339;
+use http::Method;
 use serde::{Serialize, Serializer};
 
 use crate::failure::Failure;
@@ -24,7 +26,7 @@ const FLUSH_MAX: Duration = Duration::from_secs(1);
 
 /// A request and what became of it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Request {
+pub(crate) struct Request<'a> {
     /// Always `request`.
     pub(super) kind: &'static str,
     /// When it was over.
@@ -33,9 +35,10 @@ pub(crate) struct Request {
     pub(super) remote: SocketAddr,
     /// `HTTP/3.0`, `HTTP/2.0`, `HTTP/1.1`, `HTTP/1.0` or `HTTP/0.9`.
     pub(super) protocol: &'static str,
-    pub(super) method: String,
+    #[serde(serialize_with = "as_text")]
+    pub(super) method: Method,
     /// As it was asked for; empty if no request came.
-    pub(super) path: String,
+    pub(super) path: &'a str,
     /// That of the response, and 499 if the client had gone before. Of HTTP/0.9 200 if the client has acknowledged all of the file,
     /// else the digits of the code of the reset.
     pub(super) status: u16,
@@ -48,25 +51,46 @@ pub(crate) struct Request {
 /// Writes lines in a thread of its own.
 #[derive(Debug)]
 pub(crate) struct AccessLog {
-    lines: Mutex<Option<SyncSender<Request>>>,
+    queue: Arc<Queue>,
     left_out: Arc<AtomicU64>,
     is_done: Mutex<Receiver<()>>,
     output: Output,
 }
 
+/// What waits to be written.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    /// There is a first line, or there will be no more.
+    has_some: Condvar,
+}
+
+/// Requests without their paths, and these behind one another: no request takes memory of its own, which another thread would have to
+/// give back.
+#[derive(Debug, Default)]
+struct Requests {
+    all: Vec<(usize, Request<'static>)>,
+    paths: String,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    requests: Requests,
+    is_over: bool,
+}
+
 impl AccessLog {
     pub(crate) fn start(output: Output) -> Result<Self, Failure> {
-        let (lines, waiting) = sync_channel::<Request>(WAITING_MAX);
         let (done, is_done) = channel::<()>();
-        let left_out = Arc::new(AtomicU64::new(0));
-        let counter = left_out.clone();
+        let (queue, left_out) = (Arc::<Queue>::default(), Arc::<AtomicU64>::default());
+        let (source, counter) = (queue.clone(), left_out.clone());
         let write = move || {
-            let (mut requests, mut clock) = (Vec::new(), Clock::default());
-            while let Ok(first) = waiting.recv() {
+            let (mut requests, mut clock) = (Requests::default(), Clock::default());
+            while source.wait() {
                 thread::sleep(GATHER);
-                requests.push(first);
-                requests.extend(waiting.try_iter().take(WAITING_MAX));
-                output.print_all(&requests, |request| request.text(clock.at(request.time)));
+                source.take(&mut requests);
+                output
+                    .print_all(requests.iter(), |request, line| request.write(clock.at(request.time), line));
                 requests.clear();
                 tell_left_out(&counter, output);
             }
@@ -74,19 +98,18 @@ impl AccessLog {
         };
         let thread = thread::Builder::new().name("access log".to_owned()).spawn(write);
         drop(thread.map_err(Failure::io("cannot start a thread"))?);
-        Ok(Self { lines: Mutex::new(Some(lines)), left_out, is_done: Mutex::new(is_done), output })
+        Ok(Self { queue, left_out, is_done: Mutex::new(is_done), output })
     }
 
-    pub(super) fn add(&self, request: Request) {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.as_ref().is_none_or(|lines| lines.try_send(request).is_err()) {
+    pub(super) fn add(&self, request: Request<'_>) {
+        if !self.queue.add(request) {
             self.left_out.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Writes what waits, as far as it is read.
     pub(crate) fn finish(&self) {
-        drop(self.lines.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.queue.end();
         let is_done = self.is_done.lock().unwrap_or_else(PoisonError::into_inner);
         if is_done.recv_timeout(FLUSH_MAX) == Err(RecvTimeoutError::Timeout) {
             self.output.note("nobody has read the last lines of the log of requests");
@@ -95,6 +118,70 @@ impl AccessLog {
     }
 }
 
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether there was room.
+    fn add(&self, request: Request<'_>) -> bool {
+        let mut waiting = self.lock();
+        if waiting.is_over || waiting.requests.all.len() >= WAITING_MAX {
+            return false;
+        }
+        waiting.requests.add(request);
+        let is_first = waiting.requests.all.len() == 1;
+        drop(waiting);
+        if is_first {
+            self.has_some.notify_one();
+        }
+        true
+    }
+
+    /// Waits until there is something. Returns false if there will be nothing any more.
+    fn wait(&self) -> bool {
+        let is_idle = |waiting: &mut Waiting| waiting.requests.all.is_empty() && !waiting.is_over;
+        let waiting = self.has_some.wait_while(self.lock(), is_idle).unwrap_or_else(PoisonError::into_inner);
+        !waiting.requests.all.is_empty()
+    }
+
+    /// Exchanges what waits for what is empty.
+    fn take(&self, empty: &mut Requests) {
+        std::mem::swap(&mut self.lock().requests, empty);
+    }
+
+    /// Nothing more is taken.
+    fn end(&self) {
+        self.lock().is_over = true;
+        self.has_some.notify_one();
+    }
+}
+
+impl Requests {
+    fn add(&mut self, request: Request<'_>) {
+        self.paths.push_str(request.path);
+        self.all.push((request.path.len(), request.with_path("")));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Request<'_>> {
+        let mut paths = &*self.paths;
+        self.all.iter().map(move |(len, request)| {
+            let (path, rest) = paths.split_at(*len);
+            paths = rest;
+            request.with_path(path)
+        })
+    }
+
+    fn clear(&mut self) {
+        self.all.clear();
+        self.paths.clear();
+        self.paths.shrink_to(PATHS_KEPT);
+    }
+}
+
+/// How much memory for paths is kept, in bytes.
+const PATHS_KEPT: usize = 256 * 1024;
+
 fn tell_left_out(counter: &AtomicU64, output: Output) {
     match counter.swap(0, Ordering::Relaxed) {
         0 => {}
@@ -102,13 +189,25 @@ fn tell_left_out(counter: &AtomicU64, output: Output) {
     }
 }
 
-impl Request {
-    /// A line in the common log format, with the time in words.
-    fn text(&self, time: &str) -> String {
+impl Request<'_> {
+    /// The same with another path.
+    fn with_path<'a>(&self, path: &'a str) -> Request<'a> {
+        let Self { kind, time, remote, protocol, ref method, status, bytes, duration_s, .. } = *self;
+        Request { kind, time, remote, protocol, method: method.clone(), path, status, bytes, duration_s }
+    }
+
+    /// Appends a line in the common log format, with the time in words.
+    fn write(&self, time: &str, line: &mut String) {
         let Self { remote, protocol, method, path, status, bytes, .. } = self;
+        let _ = write!(line, "{} - - [{time}] \"{method} ", remote.ip().to_canonical());
         // Whatever a client asks for, nothing of it steers the terminal or looks like another field.
-        let path = path.escape_debug();
-        format!("{} - - [{time}] \"{method} {path} {protocol}\" {status} {bytes}", remote.ip().to_canonical())
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\'' | b'\\');
+        if path.bytes().all(is_plain) {
+            line.push_str(path);
+        } else {
+            let _ = write!(line, "{}", path.escape_debug());
+        }
+        let _ = write!(line, " {protocol}\" {status} {bytes}");
     }
 }
 
@@ -133,6 +232,10 @@ fn since_1970(time: SystemTime) -> Duration {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
+fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(method.as_str())
+}
+
 fn as_rfc3339<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&rfc3339(since_1970(*time)))
 }
@@ -150,14 +253,14 @@ fn common_time(time: SystemTime) -> String {
 mod tests {
     use super::*;
 
-    fn request(path: &str) -> Request {
+    fn request(path: &str) -> Request<'_> {
         Request {
             kind: "request",
             time: SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_284_245_250),
             remote: ([127, 0, 0, 1], 5_000).into(),
             protocol: "HTTP/3.0",
-            method: "GET".to_owned(),
-            path: path.to_owned(),
+            method: Method::GET,
+            path,
             status: 206,
             bytes: 1_000,
             duration_s: 0.5,
@@ -168,7 +271,11 @@ mod tests {
     fn lines_are_in_the_common_log_format() {
         let line = "127.0.0.1 - - [21/Nov/2026:18:04:05 +0000] \"GET /a?b HTTP/3.0\" 206 1000";
         let mut clock = Clock::default();
-        let mut text = |request: &Request| request.text(clock.at(request.time));
+        let mut text = |request: &Request| {
+            let mut line = String::new();
+            request.write(clock.at(request.time), &mut line);
+            line
+        };
         assert_eq!(text(&request("/a?b")), line);
         let mut later = request("/a?b");
         later.time += Duration::from_millis(700);
@@ -177,6 +284,21 @@ mod tests {
         assert_eq!(text(&later), line.replace(":05 ", ":06 "));
         let steering = text(&request("/\u{1b}[2J\"\n"));
         assert!(steering.contains(r#""GET /\u{1b}[2J\"\n HTTP/3.0""#), "{steering}");
+    }
+
+    #[test]
+    fn each_request_has_its_own_path() {
+        let mut requests = Requests::default();
+        for path in ["/a", "", "/\u{e4}", "/b"] {
+            requests.add(request(path));
+        }
+        assert_eq!(
+            requests.iter().map(|request| request.path).collect::<Vec<_>>(),
+            ["/a", "", "/\u{e4}", "/b"]
+        );
+        requests.clear();
+        requests.add(request("/c"));
+        assert_eq!(requests.iter().map(|request| request.path).collect::<Vec<_>>(), ["/c"]);
     }
 
     #[test]

@@ -82,14 +82,14 @@ async fn serve_stream(remote: SocketAddr, mut send: SendStream, mut recv: RecvSt
     plain.tale.figures.count("HTTP/0.9", status, bytes);
     if let Some(log) = &plain.tale.log {
         let (path, duration_s) = (line.target(), start.elapsed().as_secs_f64());
-        let (time, method) = (SystemTime::now(), "GET".to_owned());
+        let (time, method) = (SystemTime::now(), http::Method::GET);
         log.add(Request {
             kind: "request",
             time,
             remote,
             protocol: "HTTP/0.9",
             method,
-            path,
+            path: &path,
             status,
             bytes,
             duration_s,

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use http::{StatusCode, Version, request};
+use http::uri::PathAndQuery;
+use http::{Method, StatusCode, Version, request};
 use tracing::info;
 
 use super::access_log::{AccessLog, Request};
@@ -26,20 +27,26 @@ pub(crate) struct Tale {
 pub(super) struct Asked {
     remote: SocketAddr,
     protocol: &'static str,
-    method: String,
-    target: String,
+    method: Method,
+    target: Option<PathAndQuery>,
 }
 
 impl Asked {
     pub(super) fn of(remote: SocketAddr, request: &request::Parts) -> Self {
-        let target = request.uri.path_and_query().map_or("", |target| target.as_str());
+        let target = request.uri.path_and_query().cloned();
         let protocol = match request.version {
             Version::HTTP_3 => "HTTP/3.0",
             Version::HTTP_2 => "HTTP/2.0",
             Version::HTTP_10 => "HTTP/1.0",
             _ => "HTTP/1.1",
         };
-        Self { remote, protocol, method: request.method.to_string(), target: target.to_owned() }
+        Self { remote, protocol, method: request.method.clone(), target }
+    }
+}
+
+impl Asked {
+    fn target(&self) -> &str {
+        self.target.as_ref().map_or("", PathAndQuery::as_str)
     }
 }
 
@@ -70,6 +77,16 @@ impl Tale {
 const CLIENT_GONE: u16 = 499;
 
 impl Told {
+    /// Who asks.
+    pub(super) fn remote(&self) -> SocketAddr {
+        self.asked.remote
+    }
+
+    /// Whether there is to be no body.
+    pub(super) fn is_head(&self) -> bool {
+        self.asked.method == Method::HEAD
+    }
+
     pub(super) fn status(&mut self, status: StatusCode) {
         self.status = status.as_u16();
     }
@@ -81,13 +98,13 @@ impl Told {
 
     /// The body ends too early.
     pub(super) fn failed(&mut self, error: &SourceError) {
-        info!(remote = %self.asked.remote, path = self.asked.target, "response not finished: {error}");
+        info!(remote = %self.asked.remote, path = self.asked.target(), "response not finished: {error}");
     }
 }
 
 impl Drop for Told {
     fn drop(&mut self) {
-        let asked = &mut self.asked;
+        let asked = &self.asked;
         self.tale.figures.count(asked.protocol, self.status, self.bytes);
         let Some(log) = &self.tale.log else { return };
         log.add(Request {
@@ -95,8 +112,8 @@ impl Drop for Told {
             time: SystemTime::now(),
             remote: asked.remote,
             protocol: asked.protocol,
-            method: std::mem::take(&mut asked.method),
-            path: std::mem::take(&mut asked.target),
+            method: asked.method.clone(),
+            path: asked.target(),
             status: self.status,
             bytes: self.bytes,
             duration_s: self.start.elapsed().as_secs_f64(),

@@ -1,8 +1,10 @@
 //! How many transfers are under way, for a server that is to stop.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
 /// How long a client may take from the end of a transfer to its next request. A transfer ends when the client has acknowledged all
@@ -11,7 +13,14 @@ const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// Counts transfers.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Transfers(watch::Sender<usize>);
+pub(crate) struct Transfers(Arc<Count>);
+
+#[derive(Debug, Default)]
+struct Count {
+    under_way: AtomicUsize,
+    /// The last one has ended.
+    none: Notify,
+}
 
 /// One of them, until this is dropped.
 #[derive(Debug)]
@@ -20,27 +29,31 @@ pub(super) struct UnderWay(Transfers);
 impl Transfers {
     /// Counts another one.
     pub(super) fn begin(&self) -> UnderWay {
-        self.0.send_modify(|count| *count += 1);
+        self.0.under_way.fetch_add(1, Ordering::Relaxed);
         UnderWay(self.clone())
     }
 
     /// How many are under way.
     pub(super) fn count(&self) -> usize {
-        *self.0.borrow()
+        self.0.under_way.load(Ordering::Acquire)
     }
 
     /// Waits until there are none.
     pub(super) async fn none(&self) {
-        // The sender is here, so there is no error.
-        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+        loop {
+            // From here on it hears of the last one.
+            let none = self.0.none.notified();
+            if self.count() == 0 {
+                return;
+            }
+            none.await;
+        }
     }
 
     /// Waits until there are none, and none that follow.
     pub(super) async fn ended(&self) {
-        let mut count = self.0.subscribe();
         while self.count() > 0 {
-            // The sender is here, so there is no error.
-            let _ = count.wait_for(|count| *count == 0).await;
+            self.none().await;
             sleep(PAUSE_MAX).await;
         }
     }
@@ -48,6 +61,8 @@ impl Transfers {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.0.send_modify(|count| *count -= 1);
+        if self.0.0.under_way.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.0.none.notify_waiters();
+        }
     }
 }

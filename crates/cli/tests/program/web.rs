@@ -275,6 +275,50 @@ fn a_file_that_shrinks_while_it_is_sent_resets_the_stream() {
     });
 }
 
+/// What one client is answered at the same time must not hide from another what has changed since.
+#[test]
+fn a_file_that_is_replaced_is_seen_by_all_who_ask_after_that() {
+    const VERSIONS: u32 = 150;
+    let site = Site::new("web-replaced", |www| fs::write(www.join("a"), "0").expect("a file"), &[]);
+    let (path, next) = (site.dir.path().join("www/a"), site.dir.path().join("www/next"));
+    runtime().block_on(async {
+        // Others ask all the time.
+        let mut others = tokio::task::JoinSet::new();
+        let client = site.client();
+        for _ in 0..20 {
+            let (client, url) = (client.clone(), site.server.url("/a"));
+            others.spawn(async move {
+                loop {
+                    let response = client.get(&*url).await.expect("a response");
+                    let _ = response.into_body().bytes(BODY_MAX).await;
+                }
+            });
+        }
+        let client = site.client();
+        for version in 1..=VERSIONS {
+            match version % 3 {
+                // In place, and in its place.
+                0 => fs::write(&path, version.to_string()).expect("a file"),
+                _ => {
+                    fs::write(&next, version.to_string()).expect("a file");
+                    fs::rename(&next, &path).expect("a file");
+                }
+            }
+            let (one, other) =
+                tokio::join!(get(&client, &site, "/a", &[]), get(&client, &site, "/a", &[("x", "y")]));
+            for answer in [one, other] {
+                assert_eq!(answer.body, version.to_string());
+                assert_eq!(answer.field("content-length"), version.to_string().len().to_string());
+                let again = get(&client, &site, "/a", &[("if-none-match", answer.field("etag"))]).await;
+                assert_eq!(again.status, StatusCode::NOT_MODIFIED, "the tag is of another version");
+            }
+        }
+        others.abort_all();
+        fs::remove_file(&path).expect("a file");
+        assert_eq!(get(&client, &site, "/a", &[]).await.status, StatusCode::NOT_FOUND);
+    });
+}
+
 #[test]
 fn requests_of_http_have_lines_and_idle_clients_do_not_hold_up_the_end() {
     let mut site = Site::new("web-end", |www| fs::write(www.join("a"), "text").expect("a file"), &[]);

@@ -91,13 +91,14 @@ impl Connection {
         let left = message::content_length(&parts.headers).map_err(SendError::Malformed)?;
         let kind = StreamKind::Request;
         self.shared.log.note(|| LogEvent::StreamType { stream, is_local: true, kind });
-        let headers = self.encode(stream, fields)?;
+        let mut headers = Vec::with_capacity(HEADERS_LEN);
+        self.encode(stream, fields, &mut headers)?;
         let left = if parts.method == Method::CONNECT { None } else { left };
         let send = SendSide { phase: Phase::Body, left };
         let request = Request { recv: RecvSide::of_response(&parts.method), send, is_counted: false };
         self.requests.insert(stream, request);
         self.next_request = self.next_request.max(stream + 4);
-        Ok(headers)
+        Ok(headers.into())
     }
 
     /// The head of a response, or an informational one, which leaves the response to come. `has_body` says whether the request
@@ -112,17 +113,34 @@ impl Connection {
         parts: &http::response::Parts,
         has_body: bool,
     ) -> Result<Bytes, SendError> {
+        let mut headers = Vec::with_capacity(HEADERS_LEN);
+        self.write_response(stream, parts, has_body, &mut headers)?;
+        Ok(headers.into())
+    }
+
+    /// The same, appended to `out`: what follows of the message may be written behind it.
+    ///
+    /// # Errors
+    ///
+    /// See [`SendError`]; nothing is appended then.
+    pub fn write_response(
+        &mut self,
+        stream: u64,
+        parts: &http::response::Parts,
+        has_body: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SendError> {
         self.expect_phase(stream, Phase::Head)?;
         let fields = message::response_fields(parts).map_err(SendError::Malformed)?;
         let length = message::content_length(&parts.headers).map_err(SendError::Malformed)?;
-        let headers = self.encode(stream, fields)?;
+        self.encode(stream, fields, out)?;
         let is_informational = parts.status.is_informational();
         if !is_informational && let Some(request) = self.requests.get_mut(&stream) {
             let has_none =
                 !has_body || matches!(parts.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
             request.send = SendSide { phase: Phase::Body, left: if has_none { Some(0) } else { length } };
         }
-        Ok(headers)
+        Ok(())
     }
 
     /// The header for `len` bytes of the body, which are to be written behind it.
@@ -150,11 +168,12 @@ impl Connection {
     /// See [`SendError`].
     pub fn send_trailers(&mut self, stream: u64, trailers: &HeaderMap) -> Result<Bytes, SendError> {
         self.expect_phase(stream, Phase::Body)?;
-        let headers = self.encode(stream, message::trailer_fields(trailers))?;
+        let mut headers = Vec::with_capacity(HEADERS_LEN);
+        self.encode(stream, message::trailer_fields(trailers), &mut headers)?;
         if let Some(request) = self.requests.get_mut(&stream) {
             request.send.phase = Phase::Trailed;
         }
-        Ok(headers)
+        Ok(headers.into())
     }
 
     /// Whether the message may end here: see [`finish`](Self::finish).
@@ -224,8 +243,8 @@ impl Connection {
         }
     }
 
-    /// A HEADERS frame.
-    fn encode(&mut self, stream: u64, fields: Fields<'_>) -> Result<Bytes, SendError> {
+    /// Appends a HEADERS frame to `out`.
+    fn encode(&mut self, stream: u64, fields: Fields<'_>, out: &mut Vec<u8>) -> Result<(), SendError> {
         let peer = self.peer.settings.as_ref();
         if let Some(size_max) = peer.and_then(|settings| settings.max_field_section_size) {
             let size: usize = fields.iter().map(FieldRef::size).sum();
@@ -235,12 +254,13 @@ impl Connection {
         }
         self.encoder.set_encoder_stream_room(self.output.encoder_room());
         let waiting = self.output.encoder.len();
+        let start = out.len();
         // Room for the type and a length of two bytes, which nearly all sections have.
-        let mut out = Vec::with_capacity(128);
+        let section = start + 3;
         out.extend_from_slice(&[frame::HEADERS as u8, 0, 0]);
-        self.encoder.encode(stream, fields.iter().copied(), &mut out, &mut self.output.encoder);
+        self.encoder.encode(stream, fields.iter().copied(), out, &mut self.output.encoder);
         self.output.took_encoder_room(self.output.encoder.len() - waiting);
-        let len = out.len() - 3;
+        let len = out.len() - section;
         self.shared.log.note(|| {
             let frame = LogFrame::headers(Some(len as u64), fields.iter().copied());
             LogEvent::FrameCreated { stream, frame }
@@ -248,12 +268,15 @@ impl Connection {
         if let Ok(short) = u16::try_from(len)
             && short < 0x4000
         {
-            out[1..3].copy_from_slice(&(0x4000 | short).to_be_bytes());
-            return Ok(out.into());
+            out[start + 1..section].copy_from_slice(&(0x4000 | short).to_be_bytes());
+            return Ok(());
         }
         let mut header = Vec::new();
         frame::write_header(frame::HEADERS, len as u64, &mut header);
-        out.splice(..3, header);
-        Ok(out.into())
+        out.splice(start..section, header);
+        Ok(())
     }
 }
+
+/// How much memory a HEADERS frame gets at first, in bytes.
+const HEADERS_LEN: usize = 128;

@@ -276,6 +276,12 @@ impl Streams {
         Some(id)
     }
 
+    /// Whether the peer has acknowledged all streams that were finished. Those that were reset do not count, but for what a partial reset
+    /// has left of them. It looks at each stream: a question for the end of a connection.
+    pub fn is_delivered(&self) -> bool {
+        !self.table.sending().any(SendHalf::is_ending)
+    }
+
     /// Access to the sending half of a stream.
     pub fn send(&mut self, id: StreamId) -> SendHandle<'_> {
         SendHandle { streams: self, id }

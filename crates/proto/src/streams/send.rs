@@ -211,6 +211,11 @@ impl SendHalf {
         self.partial_reset.is_some()
     }
 
+    /// Whether this end has said what the peer is to have, all or a part of the stream, and it does not have that yet.
+    pub(super) fn is_ending(&self) -> bool {
+        (self.fin != Fin::Open || self.partial_reset.is_some()) && !self.is_abandoned()
+    }
+
     /// The peer wants no more data.
     pub(super) fn set_stopped(&mut self, code: VarInt) {
         self.stopped = Some(code);

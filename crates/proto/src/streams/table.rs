@@ -196,6 +196,11 @@ impl Table {
         self.peak = 0;
     }
 
+    /// The sending halves, in the order of [`iter_mut`](Self::iter_mut).
+    pub(super) fn sending(&self) -> impl Iterator<Item = &SendHalf> {
+        self.slots.iter().filter_map(|(_, stream)| stream.send.as_ref())
+    }
+
     /// All streams, in an order that depends only on the order of insertions and removals.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (StreamId, &mut Stream)> {
         self.slots.iter_mut().map(|(_, stream)| (stream.id, stream))

@@ -106,6 +106,36 @@ impl Connection {
         }
     }
 
+    /// Waits until the peer has acknowledged all streams that were finished, those that are finished meanwhile included. What
+    /// [`SendStream::reset_at`](crate::SendStream::reset_at) has left of a stream counts, too.
+    ///
+    /// Where many streams are written this is cheaper than to wait for each of them
+    /// ([`SendStream::stopped`](crate::SendStream::stopped)). Cancellation safe.
+    ///
+    /// # Errors
+    /// If the connection ends first.
+    pub async fn delivered(&self) -> Result<(), ConnectionError> {
+        loop {
+            let ended = self.inner.inner().changed.stream_ended.notified();
+            if self.is_delivered() {
+                return Ok(());
+            }
+            self.inner.lock().check()?;
+            ended.await;
+        }
+    }
+
+    /// Whether the peer has acknowledged all streams that were finished: see [`delivered`](Self::delivered).
+    pub fn is_delivered(&self) -> bool {
+        self.inner.lock().proto.streams().is_delivered()
+    }
+
+    /// When datagrams of the peer were last received for this connection. Whatever was read of it so far had come by then: what this
+    /// program has found out since is no older than any request that it has read.
+    pub fn received_at(&self) -> std::time::Instant {
+        clock::std_time(self.inner.lock().received_at)
+    }
+
     /// Why the connection is over, or `None` while it is not.
     pub fn close_reason(&self) -> Option<ConnectionError> {
         self.inner.lock().error.clone()

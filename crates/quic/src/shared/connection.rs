@@ -60,6 +60,8 @@ pub(crate) struct State {
     pub(crate) application_log: Option<Box<ApplicationLog>>,
     /// The worker's entry in its timers.
     pub(crate) timer: Option<Instant>,
+    /// When datagrams were last received for it; no time before its beginning.
+    pub(crate) received_at: Instant,
     now: Instant,
 }
 
@@ -68,6 +70,8 @@ pub(crate) struct State {
 pub(crate) struct Changed {
     pub(crate) connected: Notify,
     pub(crate) closed: Notify,
+    /// The sending of a stream has ended.
+    pub(crate) stream_ended: Notify,
     pub(crate) datagram_received: Notify,
     pub(crate) datagrams_unblocked: Notify,
     /// Something happened to a path, or the peer sees this end elsewhere.
@@ -79,7 +83,7 @@ pub(crate) struct Changed {
 impl Changed {
     fn all(&self) -> impl Iterator<Item = &Notify> {
         let datagrams = [&self.datagram_received, &self.datagrams_unblocked, &self.datagrams_dropped];
-        [&self.connected, &self.closed, &self.paths].into_iter().chain(datagrams)
+        [&self.connected, &self.closed, &self.stream_ended, &self.paths].into_iter().chain(datagrams)
     }
 }
 
@@ -120,6 +124,7 @@ impl Inner {
             paths: None,
             application_log: None,
             timer: None,
+            received_at: now,
             now,
         };
         Self {
@@ -216,7 +221,7 @@ impl Inner {
                     wakers.extend(state.connecting.take());
                 }
                 Event::ConnectionLost { reason } => self.terminate(state, reason, wakers),
-                Event::Stream(event) => Self::on_stream_event(state, event, wakers),
+                Event::Stream(event) => self.on_stream_event(state, event, wakers),
                 Event::DatagramReceived => self.changed.datagram_received.notify_waiters(),
                 Event::DatagramsUnblocked => self.changed.datagrams_unblocked.notify_waiters(),
                 Event::DatagramsDropped => self.changed.datagrams_dropped.notify_waiters(),
@@ -231,15 +236,19 @@ impl Inner {
         }
     }
 
-    fn on_stream_event(state: &mut State, event: StreamEvent, wakers: &mut Vec<Waker>) {
+    fn on_stream_event(&self, state: &mut State, event: StreamEvent, wakers: &mut Vec<Waker>) {
         match event {
             StreamEvent::Opened { dir } => state.queues.of(Awaited::Accept(dir)).wake_all(wakers),
             StreamEvent::Available { dir } => state.queues.of(Awaited::Open(dir)).wake_all(wakers),
             StreamEvent::Readable(id) => state.streams.on_readable(id, wakers),
             StreamEvent::Writable(id) => state.streams.on_writable(id, wakers),
-            StreamEvent::Finished(id) => state.streams.on_completed(id, Completion::Received, wakers),
+            StreamEvent::Finished(id) => {
+                state.streams.on_completed(id, Completion::Received, wakers);
+                self.changed.stream_ended.notify_waiters();
+            }
             StreamEvent::Stopped { id, code } => {
                 state.streams.on_completed(id, Completion::Stopped(code), wakers);
+                self.changed.stream_ended.notify_waiters();
             }
         }
     }

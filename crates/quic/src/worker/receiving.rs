@@ -120,7 +120,7 @@ impl Worker {
         let connection = run.and_then(|handle| core.connection(handle));
         drop(core);
         match connection {
-            Some(connection) => self.deliver(&connection, origin),
+            Some(connection) => self.deliver(&connection, now, origin),
             None => self.datagrams.clear(),
         }
         !is_last
@@ -137,7 +137,7 @@ impl Worker {
                     drop(core);
                     if let Some(connection) = connection {
                         self.datagrams.push((now, datagram));
-                        self.deliver(&connection, Origin::InUse(SocketId::default()));
+                        self.deliver(&connection, now, Origin::InUse(SocketId::default()));
                     }
                 }
                 Err(datagram) => core.dropped_datagrams += u64::from(!self.unmatched.add(datagram)),
@@ -168,7 +168,7 @@ impl Worker {
                     drop(core);
                     if let Some(connection) = connection {
                         self.datagrams.push((now, datagram));
-                        self.deliver(&connection, Origin::InUse(SocketId::default()));
+                        self.deliver(&connection, now, Origin::InUse(SocketId::default()));
                     }
                 }
                 Route::Incoming(incoming) => {
@@ -193,9 +193,10 @@ impl Worker {
 
     /// Gives the collected datagrams to their connection and wakes those who wait for their contents, once. Each comes at the
     /// time of its arrival, not of this call, or at that of what the connection has done since, if that is later: what the
-    /// connection measures is to be the network, not how busy this machine is.
-    fn deliver(&mut self, connection: &Arc<Inner>, origin: Origin) {
+    /// connection measures is to be the network, not how busy this machine is. All had come at `now`.
+    fn deliver(&mut self, connection: &Arc<Inner>, now: Instant, origin: Origin) {
         let mut state = connection.lock();
+        state.received_at = state.received_at.max(now);
         for (came, datagram) in self.datagrams.drain(..) {
             let now = state.advance(came);
             match origin {

@@ -28,6 +28,9 @@ pub(crate) fn cases(extent: Extent) -> Vec<Case> {
         let load = format!("shb -c {connections} -p {parallel} -z {seconds}s");
         cases.push(case(name, Unit::Rate, runs, &load, body_bytes, &HTTP_STACKS));
     }
+    // With a condition that always holds: a server that lets requests share what it has found out about a file looks at it for each of these.
+    let load = format!("shb -c 1 -p 100 -z {seconds}s -H If-Match:*");
+    cases.push(case("each-1kb", Unit::Rate, runs, &load, 1_024, &HTTP_STACKS));
     cases.push(case("1gb", Unit::Bulk, runs, "shb -c 1 -p 1 -n 1", download, &HTTP_STACKS));
     cases.push(case("get", Unit::Bulk, runs, "get --http3-only", download, &[Stack::Fulmar]));
     cases.push(case("raw", Unit::Bulk, runs, "get --hq", download, &[Stack::Fulmar]));

@@ -145,6 +145,11 @@ impl WebBody {
         Self { ready: first, rest, left, told: None }
     }
 
+    /// All of it, if it is there.
+    pub(super) fn whole(&self) -> Option<&Bytes> {
+        matches!(self.rest, Rest::None).then_some(&self.ready)
+    }
+
     /// Lets it be told when it has gone.
     pub(super) fn telling(self, told: Told) -> Self {
         Self { told: Some(told), ..self }

@@ -11,6 +11,9 @@ pub(super) enum Encoding {
     Gzip,
 }
 
+/// How many there are.
+pub(super) const COUNT: usize = 3;
+
 impl Encoding {
     /// The name in fields.
     pub(super) fn name(self) -> &'static str {
@@ -34,7 +37,7 @@ impl Encoding {
 /// What the client takes, what it likes best first, and of what it likes alike what commonly is the smallest. Empty if it likes the
 /// file as it is better than all of these. What it refuses altogether is not looked at: a file as it is may always be sent.
 pub(super) fn accepted(headers: &HeaderMap) -> impl Iterator<Item = Encoding> {
-    let all = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
+    let all: [_; COUNT] = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
     let quality = |encoding: Encoding| {
         let mut any = 0;
         for item in headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()) {
