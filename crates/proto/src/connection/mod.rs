@@ -33,6 +33,7 @@
 mod active_migration;
 mod address_tokens;
 mod close;
+mod coupling;
 mod datagram_builder;
 mod delivery;
 mod dispatch;

@@ -200,6 +200,7 @@ impl Connection {
         let setup = MultipathSetup {
             paths_max: config.paths_max,
             scheduler: config.scheduler.build(),
+            coupling: config.coupling.as_ref().map(|coupling| coupling.build()),
             peer_max,
             peer_cids_max: peer.active_connection_id_limit.get(),
             remote_cids_max: self.config.connection_ids,

@@ -200,6 +200,7 @@ impl Recovery<'_> {
     /// Applies what an ACK or a loss timer brought to the tuples, and hands the tokens of the frames back.
     fn apply(&mut self, space: SpaceId, outcome: &AckOutcome, losses: &Losses) {
         let now = self.now;
+        self.couple(space, !losses.lost.is_empty());
         let Some(path) = path_of(self.owners.paths, space) else { return };
         let (_, Tuples { used: tuple, off_path }) = path.split();
         // Whether the path has become narrower must be known before the losses are taken for congestion, and

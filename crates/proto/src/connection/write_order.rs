@@ -320,7 +320,8 @@ impl Writers<'_> {
             // Whether there is nothing else to send is found out when others were asked.
             sender.schedule(now, false, rtt);
             if sender.has_repairs() {
-                self.path_mut().pending.raise(Pending::FEC);
+                // They may take another path.
+                self.paths.raise(Pending::FEC);
             }
         }
     }

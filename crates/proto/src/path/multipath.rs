@@ -15,6 +15,7 @@ use fulmar_wire::{
 use super::datagram_copies::DatagramCopies;
 use super::{LocalCids, RemoteCids};
 use crate::config::EndpointConfig;
+use crate::coupling::Coupling;
 use crate::error::TransportError;
 use crate::events::EndpointEventInner;
 use crate::packet::{FrameWriter, SentFrame};
@@ -35,6 +36,7 @@ pub(crate) struct MultipathSetup {
     /// How many paths this end has at a time.
     pub(crate) paths_max: u32,
     pub(crate) scheduler: Box<dyn Scheduler>,
+    pub(crate) coupling: Option<Box<dyn Coupling>>,
     /// The largest path ID that the peer takes.
     pub(crate) peer_max: PathId,
     /// How many connection IDs of this end the peer keeps for a path.
@@ -327,6 +329,16 @@ impl Multipath {
     /// Which path carries data.
     pub(crate) fn scheduler(&mut self) -> &mut dyn Scheduler {
         &mut *self.setup.scheduler
+    }
+
+    /// Whether the windows of the paths grow together.
+    pub(crate) fn is_coupled(&self) -> bool {
+        self.setup.coupling.is_some()
+    }
+
+    /// How they do.
+    pub(crate) fn coupling(&mut self) -> Option<&mut dyn Coupling> {
+        Some(&mut **self.setup.coupling.as_mut()?)
     }
 
     /// Whether unreliable datagrams leave on every path.
