@@ -8,10 +8,11 @@ use crate::congestion::CoupledShare;
 use crate::coupling::CoupledPath;
 use crate::ids::SpaceId;
 use crate::path::{Paths, Tuple};
+use crate::space::Losses;
 
 impl Recovery<'_> {
     /// An acknowledgement has come, or packets were found lost: the controller hears its share before it hears of that.
-    pub(super) fn couple(&mut self, space: SpaceId, has_losses: bool) {
+    pub(super) fn couple(&mut self, space: SpaceId, losses: &Losses) {
         let SpaceId::Data(id) = space else { return };
         let paths = &mut *self.owners.paths;
         if paths.multipath.as_ref().is_none_or(|multipath| !multipath.is_coupled()) {
@@ -24,7 +25,7 @@ impl Recovery<'_> {
         };
         let share = match index {
             Some(index) => {
-                if has_losses {
+                if !losses.lost.is_empty() {
                     coupling.on_loss(&views, index);
                 }
                 coupling.share(&views, index)

@@ -1,5 +1,7 @@
 //! Which path the next packets take, where there are several.
 
+use std::time::Duration;
+
 use fulmar_base::Instant;
 use fulmar_wire::PathId;
 use smallvec::SmallVec;
@@ -86,12 +88,11 @@ impl Connection {
     /// those that are left, if there are none, the better ones.
     fn order(&mut self, now: Instant, classes: &[Class], carries: impl Fn(&Class) -> bool) -> PathOrder {
         let waiting = self.waiting();
-        let Some(multipath) = &self.paths.multipath else { return PathOrder::default() };
-        let costs: SmallVec<[u32; 8]> = self.paths.iter().map(|path| multipath.cost(path.id)).collect();
+        let (paths, Some(multipath)) = self.paths.with_multipath() else { return PathOrder::default() };
         let mut views: SmallVec<[PathView; 8]> = SmallVec::new();
-        for (index, path) in self.paths.iter_mut().enumerate() {
+        for (index, path) in paths.iter_mut().enumerate() {
             if carries(&classes[index]) {
-                views.push(view(now, path, &classes[index], costs[index]));
+                views.push(view(now, path, &classes[index], multipath));
             }
         }
         let mut order = PathOrder::default();
@@ -122,14 +123,22 @@ impl Connection {
     }
 }
 
-fn view(now: Instant, path: &mut Path, class: &Class, cost: u32) -> PathView {
+/// How long a packet is on its way to the peer: the round-trip time without the way back, which may be that of another path.
+pub(super) fn delay(path: &Path, multipath: Option<&Multipath>) -> Duration {
+    let elsewhere = multipath.and_then(|multipath| multipath.way_back(path.id));
+    let rtt = &path.tuple.rtt;
+    elsewhere.map_or_else(|| rtt.to_peer(), |way_back| rtt.smoothed().saturating_sub(way_back))
+}
+
+fn view(now: Instant, path: &mut Path, class: &Class, multipath: &Multipath) -> PathView {
+    let (delay, cost) = (delay(path, Some(multipath)), multipath.cost(path.id));
     let tuple = &mut path.tuple;
     let (bytes_delivered, bytes_lost) = tuple.congestion.totals();
     PathView {
         id: path.id,
         rtt: tuple.rtt.smoothed(),
         rtt_variance: tuple.rtt.variance(),
-        delay: tuple.rtt.to_peer(),
+        delay,
         window: tuple.congestion.controller().window(),
         bytes_in_flight: tuple.congestion.bytes_in_flight(),
         window_left: tuple.congestion.window_left(),
