@@ -3,6 +3,7 @@
 mod binds;
 mod dialer;
 mod figures;
+mod interfaces;
 mod narration;
 mod transport;
 mod workers;
