@@ -315,7 +315,8 @@ impl GetArgs {
 #[command(next_help_heading = "Paths")]
 pub(crate) struct PathArgs {
     /// Use several links at once, if the server has multipath (RFC 10069): what one carries adds to the others, and the transfer goes on
-    /// when one is gone. All that --bind names, or without it all interfaces of this machine, also those that come up later
+    /// when one is gone. All that --bind names, or without it all interfaces of this machine that are up; with --hq also those that come
+    /// up later
     #[arg(long)]
     pub(crate) multipath: bool,
 

@@ -21,19 +21,31 @@ pub(crate) struct Interface {
 /// The interfaces that are up and have an address of the family of one of these servers, that by which the system would send first,
 /// and of several addresses the first. Loopback ones lead to servers of this machine alone; addresses of a link lead nowhere.
 pub(crate) fn leading_to(servers: &[SocketAddr]) -> Vec<Interface> {
-    let all = if_addrs::get_if_addrs().unwrap_or_default();
     let is_local = servers.iter().any(|server| server.ip().is_loopback());
+    let reaches = |ip: IpAddr| servers.iter().any(|server| server.is_ipv4() == ip.is_ipv4());
+    let mut found = those_that(|ip| ip.is_loopback() == is_local && reaches(ip));
+    let favourite = servers.iter().find_map(favourite_source);
+    found.sort_by_key(|interface| Some(interface.ip) != favourite);
+    found
+}
+
+/// The interfaces that are up, for servers whose addresses are not known yet: those that lead to others, or to this machine.
+pub(crate) fn for_host(host: &str) -> Vec<Interface> {
+    let is_local = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    those_that(|ip| ip.is_loopback() == is_local)
+}
+
+/// The interfaces that are up and have such an address, of several the first.
+fn those_that(fit: impl Fn(IpAddr) -> bool) -> Vec<Interface> {
+    let all = if_addrs::get_if_addrs().unwrap_or_default();
     let mut found: Vec<Interface> = Vec::new();
     for interface in all.into_iter().filter(if_addrs::Interface::is_oper_up) {
         let ip = interface.ip();
-        let reaches = servers.iter().any(|server| server.is_ipv4() == ip.is_ipv4());
         let is_known = found.iter().any(|known| known.name == interface.name);
-        if reaches && !is_known && !is_of_link(ip) && interface.is_loopback() == is_local {
+        if fit(ip) && !is_known && !is_of_link(ip) {
             found.push(Interface { name: interface.name, ip });
         }
     }
-    let favourite = servers.iter().find_map(favourite_source);
-    found.sort_by_key(|interface| Some(interface.ip) != favourite);
     found
 }
 
