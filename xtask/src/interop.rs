@@ -2,13 +2,15 @@
 //!
 //! Each case runs a server and a client as processes of their own, for pairs of peers and in both roles. There are two networks:
 //! on loopback, where a relay between the two delays and drops, and which needs no privileges; and [`network`], one of namespaces
-//! and TUN devices with the whole list of the public QUIC interop runner, which needs root. In [`web`] the program itself meets
+//! and TUN devices with the whole list of the public QUIC interop runner, which needs root. [`links`] joins the same namespaces by
+//! two links, for several paths. In [`web`] the program itself meets
 //! browsers, clients and servers of HTTP/3 that people use, without a relay.
 
 mod cases;
 pub(crate) mod certs;
 mod emulated;
 mod files;
+mod links;
 mod network;
 mod peers;
 mod python;
@@ -75,6 +77,8 @@ enum PeerChoice {
 enum NetworkChoice {
     Loopback,
     Emulated,
+    /// Two links in network namespaces, whose interfaces go down and come up.
+    Links,
     /// HTTP/3 with curl, Chromium, caddy and quic-go, on loopback without a relay.
     Web,
 }
@@ -119,6 +123,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if is_wanted(NetworkChoice::Web) {
         tally.add(run_web(options, &dir)?);
     }
+    if is_wanted(NetworkChoice::Links) {
+        tally.add(run_links(options, &dir)?);
+    }
     if is_wanted(NetworkChoice::Emulated) {
         tally.add(run_emulated(options, &dir)?);
     }
@@ -135,6 +142,7 @@ impl Options {
             Case::from_str(name, false).is_ok()
                 || emulated::Case::from_str(name, false).is_ok()
                 || web::Case::from_str(name, false).is_ok()
+                || links::Case::from_str(name, false).is_ok()
         };
         match self.cases.iter().find(|name| !is_known(name)) {
             Some(name) => Err(format!("there is no case {name}").into()),
@@ -212,6 +220,21 @@ fn run_web(options: &Options, dir: &Path) -> Result<Tally> {
         eprintln!("skipped: {obstacle}");
     }
     Ok(play_in_turn(options, meetings.into_iter().map(|(case, pair)| stage.play(case, pair))))
+}
+
+/// The program meets itself over two links.
+fn run_links(options: &Options, dir: &Path) -> Result<Tally> {
+    let cases: Vec<links::Case> = options.choose();
+    let is_wanted = options.peers.is_empty() || options.peers.contains(&PeerChoice::Fulmar);
+    if cases.is_empty() || !is_wanted {
+        return Ok(Tally::default());
+    }
+    if let Some(reason) = network::obstacle() {
+        eprintln!("the cases with two links are skipped: {reason}");
+        return Ok(Tally { total: cases.len(), failed: 0, skipped: cases.len() });
+    }
+    let stage = links::Stage::prepare(dir, options.fulmar.as_deref())?;
+    Ok(play_in_turn(options, cases.into_iter().map(|case| stage.play(case))))
 }
 
 /// Who meets whom in the web: strangers meet the program, and each other where the run is about them.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fulmar::{FecCode, FecDialects, FecMode, SchedulerKind};
+use fulmar::{CouplingKind, FecCode, FecDialects, FecMode, SchedulerKind};
 
 use crate::authority::{ListenAddr, parse_listen};
 use crate::duration::parse_duration;
@@ -178,6 +178,11 @@ pub(crate) struct ServeArgs {
     #[arg(hide_short_help = true, long, value_name = "NAME", default_value_t = SchedulerKind::default())]
     pub(crate) scheduler: SchedulerKind,
 
+    /// How the windows of several paths to a client grow together, so that they take no more of a common bottleneck than one flow would:
+    /// lia, olia, balia; for --congestion newreno, cubic and prague
+    #[arg(hide_short_help = true, long, value_name = "NAME")]
+    pub(crate) coupling: Option<CouplingKind>,
+
     /// Serve over UDP alone. Otherwise HTTP/1.1 and HTTP/2 are served on the TCP port of the same number, and tell clients of HTTP/3
     /// (Alt-Svc)
     #[arg(long)]
@@ -309,9 +314,10 @@ impl GetArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Paths")]
 pub(crate) struct PathArgs {
-    /// Use all that --bind names at once, if the server has multipath (RFC 10069): what one link carries adds to the others, and the
-    /// transfer goes on when one is gone
-    #[arg(long, requires = "bind")]
+    /// Use several links at once, if the server has multipath (RFC 10069): what one carries adds to the others, and the transfer goes on
+    /// when one is gone. All that --bind names, or without it all interfaces of this machine that are up; with --hq also those that come
+    /// up later
+    #[arg(long)]
     pub(crate) multipath: bool,
 
     /// Send from this address of this machine, or over this interface (wlan0; on Linux). Given several times, the first from which the
@@ -323,6 +329,11 @@ pub(crate) struct PathArgs {
     /// (datagrams on all), backup (one, and the next if it fails), weighted. The server chooses for what it sends
     #[arg(hide_short_help = true, long, value_name = "NAME", default_value_t = SchedulerKind::default(), requires = "multipath")]
     pub(crate) scheduler: SchedulerKind,
+
+    /// How the windows of the paths grow together, so that they take no more of a common bottleneck than one flow would: lia, olia,
+    /// balia; for --congestion newreno, cubic and prague. The server chooses for what it sends
+    #[arg(hide_short_help = true, long, value_name = "NAME", requires = "multipath")]
+    pub(crate) coupling: Option<CouplingKind>,
 }
 
 #[derive(Debug, Args)]

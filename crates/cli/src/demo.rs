@@ -46,7 +46,8 @@ struct Progress {
 /// what it came to until then is printed.
 pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
-    let transport = Transport::from_args(&args.transport)?.with_multipath(args.multipath, args.scheduler);
+    let transport =
+        Transport::from_args(&args.transport)?.with_multipath(args.multipath, args.scheduler, None);
     let identity = Identity::self_signed()?;
     let fingerprint = identity.fingerprint();
     let (stop, stopped) = oneshot::channel();

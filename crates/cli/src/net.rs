@@ -3,6 +3,7 @@
 mod binds;
 mod dialer;
 mod figures;
+mod interfaces;
 mod narration;
 mod transport;
 mod workers;
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 pub(crate) use self::binds::{Bind, Binds, Family, PathFigures};
 pub(crate) use self::dialer::{Dialer, resolve};
 pub(crate) use self::figures::{ConnectionFigures, FecFigures, Figures};
+pub(crate) use self::interfaces::for_host;
 pub(crate) use self::transport::Transport;
 pub(crate) use self::workers::Workers;
 use crate::args::{Cipher, TrustArgs};

@@ -80,8 +80,11 @@ struct Site {
 pub(crate) fn run(args: &ServeArgs, output: Output) -> Result<(), Failure> {
     let root = Directory::open(&args.dir, args.hidden)?;
     let logs = args.qlog.start()?;
-    let transport =
-        Transport::from_args(&args.transport)?.with_logs(logs.clone()).with_multipath(true, args.scheduler);
+    let transport = Transport::from_args(&args.transport)?.with_logs(logs.clone()).with_multipath(
+        true,
+        args.scheduler,
+        args.coupling,
+    );
     let identity = Identity::from_args(&args.identity, output)?;
     let workers = Workers::start(args.workers)?;
     let runtimes = workers.handles();

@@ -3,6 +3,7 @@
 //! It does what the loop around a socket does on a real network - hand datagrams to connections, call them when
 //! their timers ring, send what they want sent - and watches that they behave.
 
+mod client_paths;
 mod race;
 mod session;
 
@@ -13,16 +14,18 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::{
-    AddressPairs, ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, EarlyData, Ecn, Endpoint,
+    ClientConfig, Connection, ConnectionHandle, Datagram, DropReason, EarlyData, Ecn, Endpoint,
     EndpointConfig, FourTuple, Route, ServerConfig, Side, TimerReason, Transmit, TransmitBatch,
 };
 use fulmar_sim::{Distribution, NodeId, Packet, World};
 
+use self::client_paths::ClientPaths;
 use self::race::{Race, Rival};
 use crate::capture::Capture;
 use crate::checkers::{Amplification, Flight, Kept};
 use crate::{Application, Trace, Workload};
 
+pub(crate) use self::client_paths::ClientPath;
 pub use self::session::{Peaks, Session};
 
 /// What the content of applications is made of that begin before their handshake.
@@ -59,8 +62,8 @@ pub struct Host {
     remembers_paths: bool,
     /// Whether applications begin before the handshake is complete, where they can.
     early_data: bool,
-    /// The pairs of addresses over which its connections keep paths open.
-    pairs: Vec<FourTuple>,
+    /// The pairs of addresses over which its connections have paths.
+    paths: Vec<ClientPath>,
 }
 
 /// Where a host sends its packets.
@@ -114,7 +117,7 @@ impl Host {
             closed: BTreeSet::new(),
             remembers_paths: false,
             early_data: false,
-            pairs: Vec::new(),
+            paths: Vec::new(),
         }
     }
 
@@ -124,8 +127,8 @@ impl Host {
     }
 
     /// Its connections have a path over each of these pairs of addresses, as far as both ends allow.
-    pub(crate) fn pairs(self, pairs: Vec<FourTuple>) -> Self {
-        Self { pairs, ..self }
+    pub(crate) fn paths(self, paths: Vec<ClientPath>) -> Self {
+        Self { paths, ..self }
     }
 
     pub(crate) fn remember_paths(self, remembers_paths: bool) -> Self {
@@ -221,7 +224,8 @@ impl Host {
             .map_err(|error| format!("cannot connect: {error}"))?;
         let number = self.add_session(now, handle, connection, workload);
         // Data that has gone out before the handshake belongs to this one attempt.
-        let others: VecDeque<FourTuple> = self.pairs.iter().copied().filter(|pair| *pair != addrs).collect();
+        let others: VecDeque<FourTuple> =
+            self.paths.iter().map(|path| path.addrs).filter(|pair| *pair != addrs).collect();
         let is_early = self.early_data && self.sessions[number].connection.early_data() == EarlyData::Offered;
         if config.transport().multipath.is_some() && !others.is_empty() && !is_early {
             self.sessions[number].race = Some(Race::new(now, config, others));
@@ -250,6 +254,7 @@ impl Host {
         workload: Workload,
     ) -> usize {
         let number = self.sessions.len();
+        let churn = workload.churn;
         let mut application = Application::new(self.side, workload, self.rng.fork());
         if self.early_data {
             application.begin_early(now, &connection, EARLY_KEY);
@@ -258,13 +263,14 @@ impl Host {
         if let Some(saved) = last.and_then(|session| session.connection.congestion_parameters()) {
             connection.resume_congestion(saved);
         }
+        let own = connection.paths().next().map(|path| path.addrs);
         self.by_handle.insert(handle, number);
         self.dirty.insert(number);
         self.sessions.push(Session {
             handle,
             connection,
             application,
-            manager: AddressPairs::new(self.pairs.iter().copied()),
+            manager: ClientPaths::new(&self.paths, churn, own),
             amplification: self.side.is_server().then(Amplification::default),
             flight: Flight::default(),
             peaks: Peaks::default(),

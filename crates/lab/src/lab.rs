@@ -74,6 +74,20 @@ pub struct LabPath {
     pub up: LinkConfig,
     /// From the server to the client.
     pub down: LinkConfig,
+    /// Whether the client wants it as a backup.
+    pub is_backup: bool,
+    /// When the client abandons it, after the beginning of the run, if it is open then and not the only one.
+    pub abandoned_at: Option<Duration>,
+}
+
+/// Paths that a client opens and abandons beside its work, over the pairs of addresses on which the connection did not begin. Those
+/// are not kept open then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Churn {
+    /// How many, one after another.
+    pub paths: u32,
+    /// How long each is open.
+    pub each: Duration,
 }
 
 /// What changes the client's address.

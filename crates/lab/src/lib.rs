@@ -48,7 +48,7 @@ pub use fulmar_proto::Side;
 pub use fulmar_sim::{LinkConfig, LinkTrace};
 pub use host::{Host, Peaks, Session};
 use lab::SERVER_ADDRESS;
-pub use lab::{Close, Connecting, Lab, LabPath, Limits, Shift};
+pub use lab::{Churn, Close, Connecting, Lab, LabPath, Limits, Shift};
 pub use report::{
     ConnectionLogs, ConnectionReport, Failure, PathRecording, PathReport, Recording, RunReport, SideReport,
 };

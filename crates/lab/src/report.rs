@@ -132,6 +132,8 @@ pub struct SideReport {
     pub datagram_times_received: Vec<(u64, Instant)>,
     /// For each stream of frames of the peer, from the time of each frame until it was read.
     pub frame_delays: Vec<Vec<Duration>>,
+    /// How many paths the peer has answered on beyond the first, at a client.
+    pub paths_validated: u64,
     /// The largest values of some figures.
     pub peaks: Peaks,
     /// The latest round-trip time, each time that something was sent.
@@ -193,6 +195,7 @@ impl SideReport {
             datagram_times_sent: application.messages().times_sent().to_vec(),
             datagram_times_received: application.messages().times_received().to_vec(),
             frame_delays: Vec::new(),
+            paths_validated: session.paths_validated(),
             peaks: session.peaks(),
             rtts: session.rtts().clone(),
             end: application.lost().map(ToString::to_string).unwrap_or_default(),

@@ -24,7 +24,7 @@ use fulmar_sim::{Delivery, NodeId, Packet, World};
 use self::network::Network;
 use self::plan::{Planned, plan};
 use crate::capture::{Capture, Secrets};
-use crate::host::Outbox;
+use crate::host::{ClientPath, Outbox};
 use crate::lab::{Lab, LabPath, Limits, SERVER_ADDRESS, Shift};
 use crate::{Failure, Host, RunReport, Session, Trace, Workload};
 
@@ -88,8 +88,8 @@ impl Simulation {
             let node = world.add_node(addresses);
             let config = lab.endpoint_config(side);
             let host = Host::new(side, address, config, server, workload, rng.fork());
-            let pairs = if side.is_client() { pairs(&lab.paths) } else { Vec::new() };
-            let host = host.pairs(pairs);
+            let paths = if side.is_client() { client_paths(&lab.paths) } else { Vec::new() };
+            let host = host.paths(paths);
             End { node, host: host.remember_paths(remember_paths).early_data(early_data) }
         };
         let server = Some(server_config.clone());
@@ -386,9 +386,13 @@ fn client_addresses(paths: &[LabPath]) -> Vec<IpAddr> {
 }
 
 /// The pairs of addresses over which the client has paths.
-fn pairs(paths: &[LabPath]) -> Vec<FourTuple> {
-    let pair = |path: &LabPath| FourTuple::new(SocketAddr::new(path.server, SERVER_PORT), Some(path.client));
-    paths.iter().map(pair).collect()
+fn client_paths(paths: &[LabPath]) -> Vec<ClientPath> {
+    let wanted = |path: &LabPath| ClientPath {
+        addrs: FourTuple::new(SocketAddr::new(path.server, SERVER_PORT), Some(path.client)),
+        is_backup: path.is_backup,
+        abandoned_at: path.abandoned_at.map(|at| Instant::ZERO + at),
+    };
+    paths.iter().map(wanted).collect()
 }
 
 /// The addresses of the server: those at the far ends of the paths, or one.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use fulmar_base::Rng;
 use fulmar_proto::Protection;
 
+use crate::lab::Churn;
+
 /// What one side of a connection does with it. Shares and probabilities are in `0.0..=1.0`; sizes are in bytes
 /// and drawn for each stream, small ones being more likely than large ones.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +57,10 @@ pub struct Workload {
     pub pause: f64,
     /// The longest rest.
     pub pause_max: Duration,
+    /// Whether unreliable datagrams of the peer may arrive twice, as its scheduler sends them over several paths. The first one counts.
+    pub datagrams_repeat: bool,
+    /// Paths that the client opens and abandons meanwhile.
+    pub churn: Option<Churn>,
 }
 
 /// Frames at a steady pace. Each is given to the stream as soon as its time has come, however much of those before
@@ -116,6 +122,8 @@ impl Default for Workload {
             times_reads: false,
             pause: 0.0,
             pause_max: Duration::ZERO,
+            datagrams_repeat: false,
+            churn: None,
         }
     }
 }

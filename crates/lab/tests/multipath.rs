@@ -65,3 +65,52 @@ fn the_quicker_of_two_attempts_stays_and_the_other_is_closed() {
     // The server has heard of both.
     assert_eq!((report.connections.len(), report.server_sessions), (1, 2));
 }
+
+#[test]
+fn a_backup_carries_no_data_as_long_as_the_other_path_works() {
+    let bytes = bytes_down(&["path.B.backup=true"]);
+    assert!(bytes[0] > 5_000_000 && bytes[1] < 50_000, "{bytes:?}");
+    // A link that dies: the backup takes over.
+    let bytes = bytes_down(&[
+        "path.B.backup=true",
+        "path.A.schedule=[{ at_s = 1, set = { loss = \"everything\" } }]",
+    ]);
+    assert!(bytes[0] > 1_000_000 && bytes[1] > 1_000_000, "{bytes:?}");
+}
+
+#[test]
+fn a_path_that_the_client_abandons_carries_nothing_afterwards() {
+    let bytes = bytes_down(&["path.A.abandoned_at_s=0.1"]);
+    assert!(bytes[0] < 300_000 && bytes[1] > 4_500_000, "{bytes:?}");
+}
+
+#[test]
+fn a_connection_may_have_one_path_beside_others_with_several() {
+    let bytes = bytes_down(&["connection.0.multipath=false"]);
+    assert!(bytes[0] > 5_000_000 && bytes[1] == 0, "{bytes:?}");
+}
+
+#[test]
+fn paths_are_opened_and_abandoned_until_all_have_been_there() {
+    let churn = ["connection.0.churn={ paths = 50, each_ms = 60 }"];
+    let scenario = Scenario::parse("two", TWO).unwrap().with_settings(churn).unwrap();
+    let figures = scenario.run(None, 1).unwrap();
+    assert_eq!(figures.metrics["paths_validated"], 50.0);
+    // No further ones are kept open.
+    assert!(figures.paths[0].down.bytes_sent > 1_000_000, "{:?}", figures.paths);
+}
+
+#[test]
+fn a_slow_path_hears_of_its_packets_over_a_quick_one() {
+    // The quick link can do little but tell: the slow one grows in rounds of 310 ms with it, and of 600 ms without.
+    let slow = [
+        "path.A.link.rate_mbps=1",
+        "path.B.link.delay_ms=300",
+        "path.B.link.queue_ms=600",
+        "connection.0.download_bytes=3_000_000",
+    ];
+    let scenario = Scenario::parse("two", TWO).unwrap().with_settings(slow).unwrap();
+    let time = |scenario: &Scenario| scenario.run(None, 1).unwrap().completion_s.unwrap();
+    let (both, alone) = (time(&scenario), time(&scenario.with_only("B").unwrap()));
+    assert!(both < alone * 0.95, "{both} s with a quick path, {alone} s without");
+}

@@ -30,6 +30,7 @@
 //! | `streams`, `datagrams` | the data of the application |
 //! | `space` | a packet number space: acknowledgements, loss detection; knows paths and tuples by their ids only |
 //! | `packet` | packets on their way out |
+//! | `coupling` | how the windows of several paths grow together |
 //! | `congestion` | controllers, the pacer, the delivery rate |
 //! | `log` | the memory of a connection: what it did and saw lately |
 //! | `ids` | the ids of packet number spaces and tuples |
@@ -50,6 +51,7 @@ mod cids;
 mod config;
 pub mod congestion;
 mod connection;
+mod coupling;
 mod crypto;
 mod datagram;
 mod datagrams;
@@ -81,6 +83,7 @@ pub use connection::{
     Connection, ConnectionStats, EarlyData, MigrateError, OpenPathError, PathError, PathInfo, PathStats,
     TimerReason,
 };
+pub use coupling::{CoupledPath, Coupling, CouplingFactory, CouplingKind, UnknownCoupling};
 pub use crypto::{
     AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError,
     restrict_suites, sealed_tickets,

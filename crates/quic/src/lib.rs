@@ -108,14 +108,16 @@ pub use fulmar_proto::congestion::CongestionControl;
 pub use fulmar_proto::log::{LogEntry, LogEvent};
 pub use fulmar_proto::{
     AddressDiscovery, AddressPairs, AddressValidation, AeadBackend, CidGenerator, CipherSuite, ClientConfig,
-    ConfigError, ConnectionError, ConnectionId, ConnectionStats, DatagramDropReason, DatagramId,
-    DatagramStats, Dir, DroppedDatagram, EarlyData, EmptyCids, EndpointConfig, FecCode, FecConfig,
-    FecDialects, FecMode, FecSettingError, FecStats, FourTuple, FrameType, KeyUpdatePolicy, MultipathConfig,
-    OneWayDelays, OpenPathError, PathError, PathEvent, PathId, PathInfo, PathManager, PathStats, PathUse,
-    Priority, Protection, QuicLb, QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy,
-    Scheduler, SchedulerFactory, SchedulerKind, ServerConfig, SessionFileError, SessionStore, Side, SocketId,
-    SpinBit, StreamId, StreamStats, TimeStamps, TlsError, TokenKeys, TokenKeysError, TransportConfig,
-    TransportError, TransportErrorCode, VarInt, Version, WorkerCids, restrict_suites,
+    ConfigError, ConnectionError, ConnectionId, ConnectionStats, CoupledPath, Coupling, CouplingFactory,
+    CouplingKind, DatagramDropReason, DatagramId, DatagramStats, Dir, DroppedDatagram, EarlyData, EmptyCids,
+    EndpointConfig, FecCode, FecConfig, FecDialects, FecMode, FecSettingError, FecStats, FourTuple,
+    FrameType, KeyUpdatePolicy, MultipathConfig, OneWayDelays, OpenPathError, PathError, PathEvent, PathId,
+    PathInfo, PathManager, PathOrder, PathStats, PathUse, PathView, Priority, Protection, QuicLb,
+    QuicLbConfig, QuicLbError, RandomCids, ResetAtError, ResetKey, RetryPolicy, Scheduler, SchedulerFactory,
+    SchedulerKind, ServerConfig, SessionFileError, SessionStore, Side, SocketId, SpinBit, StreamId,
+    StreamStats, TimeStamps, TlsError, TokenKeys, TokenKeysError, TransportConfig, TransportError,
+    TransportErrorCode, UnknownCoupling, UnknownScheduler, VarInt, Version, Waiting, WorkerCids,
+    restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket, open_socket};
 

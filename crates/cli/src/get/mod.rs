@@ -147,7 +147,7 @@ async fn fetch_group(job: &Job, authority: &Authority, items: Vec<Item>) -> Resu
     // Who only receives would have nothing to send, and nothing could tell it that the server has forgotten it.
     transport.keep_alive = transport.keep_alive.or(args.hold.is_none().then_some(ASK_AFTER));
     let transport = Transport::from_args(&transport)?.with_logs(job.logs.clone());
-    let transport = transport.with_multipath(args.paths.multipath, args.paths.scheduler);
+    let transport = transport.with_paths(&args.paths);
     let mut dialer = Dialer::new(
         authority,
         &args.trust,

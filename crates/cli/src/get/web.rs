@@ -153,7 +153,7 @@ pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     let mut transport = args.transport.clone();
     transport.keep_alive = transport.keep_alive.or(Some(ASK_AFTER));
     let transport = Transport::from_args(&transport)?.with_logs(logs.clone());
-    let transport = transport.with_multipath(args.paths.multipath, args.paths.scheduler);
+    let transport = transport.with_paths(&args.paths);
     let runtime = net::runtime()?;
     let session = args.session.clone();
     let result = runtime.block_on(async {

@@ -3,10 +3,12 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fulmar::{Endpoint, FourTuple, Local, PathStats, open_socket};
 use serde::Serialize;
 
+use super::interfaces::Interface;
 use crate::failure::Failure;
 
 /// The longest name of an interface that Linux has.
@@ -42,9 +44,9 @@ impl std::fmt::Display for Bind {
     }
 }
 
-/// The sockets of an endpoint, each for one of the addresses and interfaces that were named.
+/// The sockets of an endpoint, each for one of the addresses and interfaces that were named or found. Clones have the same.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Binds(Vec<(Bind, Local)>);
+pub(crate) struct Binds(Arc<Mutex<Vec<(Bind, Local)>>>);
 
 /// Which addresses a socket is to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +59,7 @@ pub(crate) enum Family {
 impl Binds {
     /// Gives `endpoint` a socket for each of `wanted` that reaches addresses of `family`.
     pub(crate) fn open(endpoint: &Endpoint, wanted: &[Bind], family: Family) -> Result<Self, Failure> {
-        let mut binds = Self::default();
+        let binds = Self::default();
         for bind in wanted {
             let other = if family == Family::V4 { Family::V6 } else { Family::V4 };
             if matches!(bind, Bind::Ip(ip) if family != Family::Both && ip.is_ipv4() == (other == Family::V4))
@@ -66,17 +68,54 @@ impl Binds {
             }
             let socket = bind.socket(family).and_then(|socket| endpoint.add_socket(socket));
             let socket = socket.map_err(Failure::io(format!("cannot send from {bind}")))?;
-            binds.0.push((bind.clone(), Local::Socket(socket)));
+            binds.list().push((bind.clone(), Local::Socket(socket)));
         }
         Ok(binds)
     }
 
+    /// Gives `endpoint` a socket for each of these interfaces that has none. Those for which there can be none are left out.
+    pub(crate) fn add(&self, endpoint: &Endpoint, interfaces: &[Interface], family: Family) {
+        for interface in interfaces {
+            if self.list().iter().any(|(bind, _)| bind.is_of(interface)) {
+                continue;
+            }
+            // Some systems bind sockets to addresses alone, and leave it to their routes by which interface packets leave.
+            let by_name = Bind::Interface(interface.name.clone());
+            let by_ip = Bind::Ip(interface.ip);
+            let opened =
+                [by_name, by_ip].into_iter().find_map(|bind| Some((bind.socket(family).ok()?, bind)));
+            let Some((socket, bind)) = opened else { continue };
+            if let Ok(socket) = endpoint.add_socket(socket) {
+                self.list().push((bind, Local::Socket(socket)));
+            }
+        }
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<(Bind, Local)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Where connections may begin.
     pub(crate) fn locals(&self) -> Vec<Local> {
-        match self.0.is_empty() {
+        let list = self.list();
+        match list.is_empty() {
             true => vec![Local::Any],
-            false => self.0.iter().map(|(_, local)| *local).collect(),
+            false => list.iter().map(|(_, local)| *local).collect(),
         }
+    }
+
+    /// Where paths begin that leave by these interfaces.
+    pub(crate) fn locals_at(&self, interfaces: &[Interface]) -> Vec<Local> {
+        let list = self.list();
+        let of = |interface: &Interface| list.iter().find(|(bind, _)| bind.is_of(interface));
+        interfaces.iter().filter_map(|interface| Some(of(interface)?.1)).collect()
+    }
+
+    /// Whether a path leaves by an interface that is not among these.
+    pub(crate) fn is_gone(&self, addrs: &FourTuple, interfaces: &[Interface]) -> bool {
+        let list = self.list();
+        let bind = list.iter().find(|(_, local)| *local == Local::Socket(addrs.socket));
+        bind.is_some_and(|(bind, _)| !interfaces.iter().any(|interface| bind.is_of(interface)))
     }
 
     /// The figures of a path of the endpoint.
@@ -85,7 +124,8 @@ impl Binds {
     }
 
     fn name_of(&self, addrs: &FourTuple) -> Option<String> {
-        let named = self.0.iter().find(|(_, local)| *local == Local::Socket(addrs.socket));
+        let list = self.list();
+        let named = list.iter().find(|(_, local)| *local == Local::Socket(addrs.socket));
         named.map(|(bind, _)| bind.to_string())
     }
 }

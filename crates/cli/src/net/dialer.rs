@@ -8,6 +8,7 @@ use fulmar::{ClientConfig, Connecting, Connection, ConnectionError, Endpoint, Lo
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::interfaces;
 use super::narration::Narrator;
 use super::{Bind, Binds, CLOSE_DONE, Family, PathFigures, Transport, client_config, farewell};
 use crate::args::{Cipher, TrustArgs};
@@ -33,6 +34,8 @@ pub(crate) struct Dialer {
     addresses: Vec<SocketAddr>,
     /// With where connections may begin.
     endpoints: Vec<(Endpoint, Binds)>,
+    /// Whether paths follow the interfaces of this machine, as none was named.
+    follows: bool,
     config: ClientConfig,
     protocol: &'static str,
     refusal: Refusal,
@@ -56,6 +59,7 @@ impl Dialer {
             let list: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
             format!("{server} is {} (found in {})", list.join(", "), Span(start.elapsed()))
         });
+        let follows = wanted.is_empty() && config.transport().multipath.is_some();
         let mut endpoints = Vec::new();
         for any in
             [SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))]
@@ -65,6 +69,11 @@ impl Dialer {
                 let endpoint = endpoint.map_err(Failure::io("cannot open a UDP socket"))?;
                 let family = if any.is_ipv4() { Family::V4 } else { Family::V6 };
                 let binds = Binds::open(&endpoint, wanted, family)?;
+                if follows {
+                    let servers =
+                        addresses.iter().copied().filter(|address| address.is_ipv4() == any.is_ipv4());
+                    binds.add(&endpoint, &interfaces::leading_to(&servers.collect::<Vec<_>>()), family);
+                }
                 endpoints.push((endpoint, binds));
             }
         }
@@ -75,7 +84,7 @@ impl Dialer {
             first_version: transport.first_version(),
             trust: trust.clone(),
         };
-        Ok(Self { peer, host, addresses, endpoints, config, protocol, refusal, narrator })
+        Ok(Self { peer, host, addresses, endpoints, follows, config, protocol, refusal, narrator })
     }
 
     /// Connects over the address that answers first. Each one gets a head start over the next, so that a silent
@@ -185,6 +194,10 @@ impl Dialer {
         let locals = binds.locals();
         if locals.len() > 1 && self.config.transport().multipath.is_some() {
             endpoint.keep_paths(connection, &locals);
+        }
+        if self.follows {
+            let family = if connection.remote_address().is_ipv4() { Family::V4 } else { Family::V6 };
+            tokio::spawn(interfaces::follow(endpoint.clone(), connection.clone(), binds.clone(), family));
         }
     }
 

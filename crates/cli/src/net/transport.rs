@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use fulmar::{
-    AddressDiscovery, AeadBackend, CongestionControl, Dscp, Endpoint, EndpointBuilder, FecConfig,
-    KeyUpdatePolicy, MultipathConfig, SchedulerKind, TimeStamps, TransportConfig, Version,
+    AddressDiscovery, AeadBackend, CongestionControl, CouplingFactory, CouplingKind, Dscp, Endpoint,
+    EndpointBuilder, FecConfig, KeyUpdatePolicy, MultipathConfig, SchedulerKind, TimeStamps, TransportConfig,
+    Version,
 };
 
 use super::unusable;
-use crate::args::{AeadName, CongestionName, DiscoveryRole, TransportArgs, VersionName};
+use crate::args::{AeadName, CongestionName, DiscoveryRole, PathArgs, TransportArgs, VersionName};
 use crate::failure::Failure;
 use crate::qlog::{self, QlogDir};
 
@@ -93,13 +94,26 @@ impl Transport {
     }
 
     /// Takes and opens further paths, if `multipath` says so and the peer does, too.
-    pub(crate) fn with_multipath(self, multipath: bool, scheduler: SchedulerKind) -> Self {
-        let multipath = multipath
-            .then(|| MultipathConfig { scheduler: Arc::new(scheduler), ..MultipathConfig::default() });
+    pub(crate) fn with_multipath(
+        self,
+        multipath: bool,
+        scheduler: SchedulerKind,
+        coupling: Option<CouplingKind>,
+    ) -> Self {
+        let multipath = multipath.then(|| MultipathConfig {
+            scheduler: Arc::new(scheduler),
+            coupling: coupling.map(|kind| Arc::new(kind) as Arc<dyn CouplingFactory>),
+            ..MultipathConfig::default()
+        });
         Self {
             config: Arc::new(TransportConfig { multipath, ..TransportConfig::clone(&self.config) }),
             ..self
         }
+    }
+
+    /// Opens further paths as the command line says.
+    pub(crate) fn with_paths(self, paths: &PathArgs) -> Self {
+        self.with_multipath(paths.multipath, paths.scheduler, paths.coupling)
     }
 
     /// Lets connections write down what they do.

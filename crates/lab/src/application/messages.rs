@@ -17,8 +17,8 @@ const INDEX_LEN: usize = 8;
 /// How long a side that sent its messages at a steady pace waits for the last one to arrive before it is done.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// The unreliable datagrams that one side sends and receives. They may get lost, but none may arrive changed or
-/// twice.
+/// The unreliable datagrams that one side sends and receives. They may get lost, but none may arrive changed, or
+/// twice if the peer sends each over one path.
 #[derive(Debug)]
 pub struct Messages {
     side: Side,
@@ -30,20 +30,23 @@ pub struct Messages {
     dropped: RangeSet,
     received: RangeSet,
     received_count: u64,
+    /// Whether the peer may have sent one over several paths.
+    may_repeat: bool,
     times_sent: Vec<Instant>,
     times_received: Vec<(u64, Instant)>,
 }
 
 impl Messages {
-    pub(super) fn new(side: Side, to_send: u32) -> Self {
+    pub(super) fn new(side: Side, workload: &Workload) -> Self {
         Self {
             side,
-            to_send,
+            to_send: workload.datagrams,
             lingers: false,
             sent: 0,
             dropped: RangeSet::new(),
             received: RangeSet::new(),
             received_count: 0,
+            may_repeat: workload.datagrams_repeat,
             times_sent: Vec::new(),
             times_received: Vec::new(),
         }
@@ -165,6 +168,9 @@ impl Messages {
                 return Err(format!("datagram {index} was changed on the way"));
             }
             if !self.received.insert_one(index) {
+                if self.may_repeat {
+                    continue;
+                }
                 return Err(format!("datagram {index} arrived twice"));
             }
             self.received_count += 1;

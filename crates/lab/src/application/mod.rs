@@ -96,7 +96,7 @@ impl Application {
         Self {
             side,
             streams_to_open: workload.streams,
-            messages: Messages::new(side, workload.datagrams),
+            messages: Messages::new(side, &workload),
             frames: workload.media.iter().copied().map(Frames::new).collect(),
             workload,
             rng,

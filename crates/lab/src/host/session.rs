@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_proto::{
-    AddressPairs, Connection, ConnectionHandle, ConnectionStats, PathManager, Side, Transmit, TransmitBatch,
+    Connection, ConnectionHandle, ConnectionStats, PathManager, Side, Transmit, TransmitBatch,
 };
 use fulmar_sim::Distribution;
 
 use super::Outbox;
+use super::client_paths::ClientPaths;
 use super::race::{Race, Rival};
 use crate::Application;
 use crate::checkers::{Amplification, Flight};
@@ -29,7 +30,7 @@ pub struct Session {
     pub(super) handle: ConnectionHandle,
     pub(super) connection: Connection,
     pub(super) application: Application,
-    pub(super) manager: AddressPairs,
+    pub(super) manager: ClientPaths,
     pub(super) amplification: Option<Amplification>,
     pub(super) flight: Flight,
     pub(super) peaks: Peaks,
@@ -94,10 +95,15 @@ impl Session {
         Some(self.attempted.saturating_since(self.started) + duration)
     }
 
+    /// How many paths the peer has answered on beyond the first, at a client.
+    pub fn paths_validated(&self) -> u64 {
+        self.manager.validated()
+    }
+
     /// Whether the workload is done, and the connection remembers no stream and no data.
     pub fn is_settled(&self) -> bool {
         let (streams, bytes) = (self.connection.open_streams(), self.connection.send_buffered());
-        self.application.is_done() && streams == 0 && bytes == 0
+        self.application.is_done() && self.manager.is_done() && streams == 0 && bytes == 0
     }
 
     pub(super) fn describe(&self) -> String {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::ControllerName;
 use super::values::{Count, Millis, Seconds};
+use crate::lab::Churn;
 use crate::{MediaStream, Workload};
 
 /// Bytes of a request for a download, if the file does not say.
@@ -39,6 +40,10 @@ pub(crate) struct ConnectionSpec {
     pub(crate) controller: Option<ControllerName>,
     /// The name of the path that it begins on; without it, or where this path is left out, the first one.
     pub(crate) path: Option<String>,
+    /// Whether it may have several paths, where the scenario has; without it, the client's configuration says so.
+    pub(crate) multipath: Option<bool>,
+    /// Paths that the client opens and abandons meanwhile.
+    churn: Option<ChurnSpec>,
     /// Whether completion does not wait for it.
     #[serde(default)]
     pub(crate) background: bool,
@@ -54,6 +59,15 @@ pub(crate) struct DatagramSpec {
     interval_ms: Millis,
     /// After this time a datagram is of no use; the share of those that came in time is a figure of the run.
     pub(crate) deadline_ms: Option<Millis>,
+}
+
+/// Paths that are opened and abandoned, one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChurnSpec {
+    paths: Count,
+    /// How long each is open.
+    each_ms: Millis,
 }
 
 /// A stream of frames, as of audio or video.
@@ -110,6 +124,7 @@ impl ConnectionSpec {
             in_sequence: self.order == Order::Sequence,
             bidirectional,
             size: size..=size,
+            churn: self.churn.map(|churn| Churn { paths: churn.paths.0, each: churn.each_ms.0 }),
             ..Workload::default()
         };
         self.with_extras(workload, Sender::Client)

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use fulmar_proto::{
-    FecCode, FecConfig, FecDialects, FecMode, SchedulerKind, TimerStyle, TransportConfig, UnknownScheduler,
+    CouplingKind, FecCode, FecConfig, FecDialects, FecMode, SchedulerKind, TimerStyle, TransportConfig,
+    UnknownCoupling, UnknownScheduler,
 };
 use serde::Deserialize;
 
@@ -42,6 +43,7 @@ pub(crate) struct EndpointSpec {
     multipath: Option<bool>,
     paths_max: Option<u32>,
     scheduler: Option<SchedulerSpec>,
+    coupling: Option<CouplingSpec>,
 }
 
 /// Whether there is forward erasure correction, and in which mode.
@@ -98,6 +100,18 @@ impl TryFrom<String> for SchedulerSpec {
     }
 }
 
+/// How the windows of paths grow together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct CouplingSpec(CouplingKind);
+
+impl TryFrom<String> for CouplingSpec {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: UnknownCoupling| error.to_string())
+    }
+}
+
 /// How timers are derived from the round-trip time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -107,6 +121,11 @@ enum TimersSpec {
 }
 
 impl EndpointSpec {
+    /// Whether unreliable datagrams leave on several paths.
+    pub(crate) fn repeats_datagrams(self) -> bool {
+        self.scheduler == Some(SchedulerSpec(SchedulerKind::Redundant))
+    }
+
     /// Changes what is given, and nothing else.
     pub(crate) fn apply(self, config: &mut TransportConfig) {
         config.max_idle_timeout = self.idle_timeout_s.map(|time| time.0).or(config.max_idle_timeout);
@@ -143,6 +162,9 @@ impl EndpointSpec {
             set(&mut multipath.paths_max, self.paths_max);
             if let Some(SchedulerSpec(kind)) = self.scheduler {
                 multipath.scheduler = Arc::new(kind);
+            }
+            if let Some(CouplingSpec(kind)) = self.coupling {
+                multipath.coupling = Some(Arc::new(kind));
             }
         }
         // Without erasure correction its details mean nothing.

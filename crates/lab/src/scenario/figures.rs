@@ -162,6 +162,10 @@ impl LinkFigures {
 pub struct MoreFigures {
     /// The most bytes in flight of any connection on either side.
     pub bytes_in_flight_max: u64,
+    /// Paths beyond the first on which the server has answered the client.
+    pub paths_validated: u64,
+    /// Bytes that both ends have sent over paths that are backups; `None` without such paths.
+    pub backup_bytes: Option<u64>,
     /// Bytes of streams that were read at both ends of each connection.
     pub bytes_by_connection: Vec<u64>,
     /// One-way delays of the unreliable datagrams that arrived, ascending.
@@ -332,6 +336,12 @@ impl MoreFigures {
         let rate = measuring.watched.and_then(|sender| watched_rate(report, measuring, sender));
         Self {
             bytes_in_flight_max: all().map(|side| side.peaks.bytes_in_flight).max().unwrap_or(0),
+            paths_validated: report
+                .connections
+                .iter()
+                .map(|connection| connection.client.paths_validated)
+                .sum(),
+            backup_bytes: backup_bytes(report, measuring.paths),
             bytes_by_connection: report.connections.iter().map(bytes_read).collect(),
             datagram_delays,
             datagram_delays_outside_events,
@@ -380,6 +390,13 @@ impl MoreFigures {
         let smallest = self.bytes_by_connection.iter().min()?;
         (sum > 0).then(|| *smallest as f64 / sum as f64)
     }
+}
+
+/// What both ends have sent over paths that are backups; `None` without such paths.
+fn backup_bytes(report: &RunReport, paths: &[LabPath]) -> Option<u64> {
+    let backups = report.paths.iter().zip(paths).filter(|(_, path)| path.is_backup);
+    let bytes = backups.map(|(path, _)| path.up.bytes_sent + path.down.bytes_sent);
+    bytes.reduce(|sum, bytes| sum + bytes)
 }
 
 /// The longest handshake of all clients; `None` if one was not completed.

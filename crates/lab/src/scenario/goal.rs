@@ -29,6 +29,10 @@ pub enum Metric {
     /// What 99 % of the one-way delays of the unreliable datagrams did not exceed, divided by that of the scenario with the
     /// settings of its `[baseline]`.
     DatagramDelayP99Ratio,
+    /// Paths beyond the first on which the server has answered the client.
+    PathsValidated,
+    /// Bytes that both ends have sent over paths that are backups.
+    BackupBytes,
     /// Packets that both sides declared lost.
     PacketsLost,
     /// Packets that both sides declared lost although they arrived.
@@ -43,6 +47,8 @@ pub enum Metric {
     JainIndex,
     /// The smallest share that a connection had of the bytes of all.
     ShareMin,
+    /// The same, by its median over the seeds.
+    LesserShare,
     /// The one-way delay that half of the unreliable datagrams did not exceed.
     DatagramDelayP50Ms,
     /// The one-way delay that 99 % of the unreliable datagrams did not exceed.
@@ -111,7 +117,7 @@ pub struct Goal {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 36] = [
         Self::CompletionS,
         Self::CompletionRatio,
         Self::TimersRatio,
@@ -119,6 +125,8 @@ impl Metric {
         Self::BestShare,
         Self::BestAndHalfShare,
         Self::DatagramDelayP99Ratio,
+        Self::PathsValidated,
+        Self::BackupBytes,
         Self::PacketsLost,
         Self::PacketsSpurious,
         Self::PacketsSent,
@@ -126,6 +134,7 @@ impl Metric {
         Self::ConnectionsAccepted,
         Self::JainIndex,
         Self::ShareMin,
+        Self::LesserShare,
         Self::DatagramDelayP50Ms,
         Self::DatagramDelayP99Ms,
         Self::DatagramDelayP50OutsideEventsMs,
@@ -196,13 +205,15 @@ impl Metric {
             Self::SumAfterS => more.sum_after_s,
             Self::ReadGapMaxMs => more.read_gap_max_ms,
             Self::HandshakeS => more.handshake_s,
+            Self::PathsValidated => Some(more.paths_validated as f64),
+            Self::BackupBytes => more.backup_bytes.map(|bytes| bytes as f64),
             Self::PacketsLost => Some(sum(|side| side.packets_lost)),
             Self::PacketsSpurious => Some(sum(|side| side.packets_spurious)),
             Self::PacketsSent => Some(sum(|side| side.packets_sent)),
             Self::BytesInFlightMax => Some(more.bytes_in_flight_max as f64),
             Self::ConnectionsAccepted => Some(sum(|side| side.connections_accepted)),
             Self::JainIndex => more.jain_index(),
-            Self::ShareMin => more.share_min(),
+            Self::ShareMin | Self::LesserShare => more.share_min(),
             Self::DatagramDelayP50Ms => more.datagram_delay_ms(0.5),
             Self::DatagramDelayP99Ms | Self::DatagramDelayP99Ratio => more.datagram_delay_ms(0.99),
             Self::DatagramDelayP50OutsideEventsMs => more.datagram_delay_outside_events_ms(0.5),
@@ -245,11 +256,13 @@ impl Metric {
             | Self::SumShare
             | Self::BestShare
             | Self::BestAndHalfShare
+            | Self::LesserShare
             | Self::DatagramDelayP99Ratio
             | Self::SumAfterS
             | Self::HandshakeS => Over::Median,
             Self::JainIndex
             | Self::ShareMin
+            | Self::PathsValidated
             | Self::DatagramsInTime
             | Self::GoodputMbps
             | Self::Utilisation => Over::Minimum,
@@ -259,7 +272,7 @@ impl Metric {
 
     /// Whether more is better.
     fn is_at_least(self) -> bool {
-        self.over() == Over::Minimum || self.is_about_paths_alone()
+        self.over() == Over::Minimum || self.is_about_paths_alone() || self == Self::LesserShare
     }
 
     /// The name as it is written.
@@ -272,6 +285,8 @@ impl Metric {
             Self::BestShare => "best_share",
             Self::BestAndHalfShare => "best_and_half_share",
             Self::DatagramDelayP99Ratio => "datagram_delay_p99_ratio",
+            Self::PathsValidated => "paths_validated",
+            Self::BackupBytes => "backup_bytes",
             Self::PacketsLost => "packets_lost",
             Self::PacketsSpurious => "packets_spurious",
             Self::PacketsSent => "packets_sent",
@@ -279,6 +294,7 @@ impl Metric {
             Self::ConnectionsAccepted => "connections_accepted",
             Self::JainIndex => "jain_index",
             Self::ShareMin => "share_min",
+            Self::LesserShare => "lesser_share",
             Self::DatagramDelayP50Ms => "datagram_delay_p50_ms",
             Self::DatagramDelayP99Ms => "datagram_delay_p99_ms",
             Self::DatagramDelayP50OutsideEventsMs => "datagram_delay_p50_outside_events_ms",

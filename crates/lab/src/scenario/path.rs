@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::File;
 use super::link::{LinkSpec, LinkSpecs, ScheduleSpec};
+use super::values::Seconds;
 use crate::{LabPath, SERVER_ADDRESS};
 
 /// The most paths of a scenario.
@@ -24,6 +25,10 @@ pub(crate) struct PathSpec {
     link: LinkSpec,
     up: LinkSpec,
     down: LinkSpec,
+    /// Whether the client wants it as a backup.
+    backup: bool,
+    /// When the client abandons it.
+    abandoned_at_s: Option<Seconds>,
     pub(super) schedule: Vec<ScheduleSpec>,
 }
 
@@ -46,7 +51,15 @@ impl PathSpec {
     pub(super) fn model(&self, number: usize, seed: u64) -> LabPath {
         let (client, server) = self.addresses(number);
         let (up, down) = self.specs().build(seed);
-        LabPath { name: self.name.clone(), client, server, up, down }
+        LabPath {
+            name: self.name.clone(),
+            client,
+            server,
+            up,
+            down,
+            is_backup: self.backup,
+            abandoned_at: self.abandoned_at_s.map(|at| at.0),
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::connection::ConnectionSpec;
 use super::figures::Measuring;
-use super::{ControllerName, Figures, Scenario, ScenarioError, Watched};
-use crate::{Close, Connecting, Failure, Lab, LabPath, Limits, LinkConfig, Recording, RunReport};
+use super::{ControllerName, EndpointSpec, Figures, Scenario, ScenarioError, Watched};
+use crate::{Close, Connecting, Failure, Lab, LabPath, Limits, LinkConfig, Recording, RunReport, Workload};
 
 /// When a run is given up, if something happens that often. The largest scenarios take a few million steps.
 const STEPS_MAX: u64 = 100_000_000;
@@ -144,7 +144,10 @@ impl Scenario {
         let congestion = self.congestion(controller)?;
         let client = TransportConfig { congestion: congestion.clone(), ..self.client_config() };
         let server = TransportConfig { congestion, ..self.server_config() };
-        let mut lab = Lab::new(seed).link(up, down).server(server).server_workload(self.server_workload());
+        let mut lab = Lab::new(seed)
+            .link(up, down)
+            .server(server)
+            .server_workload(self.repeating(self.server_workload()));
         for (number, hop) in self.file.hop.iter().enumerate() {
             let (up, down) = hop.specs().build(seed ^ (number as u64 + 1) << HOP_SHIFT);
             lab = lab.hop(up, down);
@@ -173,22 +176,35 @@ impl Scenario {
         Ok(super::nat::apply(lab, self.file.nat, &self.file.shift).client(client))
     }
 
+    /// The workload beside peers that may send unreliable datagrams more than once.
+    fn repeating(&self, workload: Workload) -> Workload {
+        let ends = [self.file.endpoints, self.file.client, self.file.server];
+        Workload { datagrams_repeat: ends.into_iter().any(EndpointSpec::repeats_datagrams), ..workload }
+    }
+
     fn connecting(
         &self,
         spec: &ConnectionSpec,
         repetition: u32,
         client: &TransportConfig,
     ) -> Result<Connecting, ScenarioError> {
-        let mut connecting = Connecting::new(spec.client_workload()).start(spec.start_s.0);
+        let mut connecting = Connecting::new(self.repeating(spec.client_workload())).start(spec.start_s.0);
         if repetition > 0 {
             connecting = connecting.after_previous();
         }
         if let Some(stop) = spec.stop_after_s {
             connecting = connecting.close(Close::AtLatest(Side::Client, stop.0));
         }
-        if let Some(controller) = spec.controller {
-            let congestion = self.congestion(controller)?;
-            connecting = connecting.transport(Arc::new(TransportConfig { congestion, ..client.clone() }));
+        let is_single = spec.multipath == Some(false) && client.multipath.is_some();
+        if spec.controller.is_some() || is_single {
+            let mut transport = client.clone();
+            if let Some(controller) = spec.controller {
+                transport.congestion = self.congestion(controller)?;
+            }
+            if is_single {
+                transport.multipath = None;
+            }
+            connecting = connecting.transport(Arc::new(transport));
         }
         let on_it = |path: &str| self.path_names().iter().position(|name| *name == path);
         let path = spec.path.as_deref().and_then(on_it);
@@ -205,7 +221,7 @@ impl Scenario {
         self.configuration(self.file.server)
     }
 
-    fn configuration(&self, own: super::EndpointSpec) -> TransportConfig {
+    fn configuration(&self, own: EndpointSpec) -> TransportConfig {
         let mut config = TransportConfig::default();
         // With a path or none there is nothing to choose from.
         let paths = self.paths().count();

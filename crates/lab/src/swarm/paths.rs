@@ -40,7 +40,15 @@ pub(super) fn draw(seed: u64) -> Lab {
             dice.absences(&mut up, &mut down);
         }
         let client = IpAddr::from(Ipv4Addr::new(10, 0, number as u8, 1));
-        lab = lab.path(LabPath { name: format!("{number}"), client, server: SERVER_ADDRESS, up, down });
+        lab = lab.path(LabPath {
+            name: format!("{number}"),
+            client,
+            server: SERVER_ADDRESS,
+            up,
+            down,
+            is_backup: false,
+            abandoned_at: None,
+        });
     }
     for connecting in &mut lab.connections {
         connecting.path = dice.between(0, paths - 1) as usize;

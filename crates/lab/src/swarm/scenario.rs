@@ -365,6 +365,8 @@ impl Dice {
             times_reads: self.0.chance(0.3),
             pause: if pauses { self.0.unit() * 0.3 } else { 0.0 },
             pause_max: self.millis(1, 300),
+            datagrams_repeat: false,
+            churn: None,
         }
     }
 

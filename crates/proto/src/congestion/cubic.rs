@@ -13,8 +13,8 @@ use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
 use super::slow_start::SlowStart;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
-    initial_window, minimum_window, window_after_mtu_change,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, ResumeStep, Sent,
+    SpuriousLoss, initial_window, minimum_window, window_after_mtu_change,
 };
 
 /// The window after a loss, in tenths (beta, RFC 9438 §4.6).
@@ -75,6 +75,8 @@ pub struct Cubic {
     random_loss: Option<RandomLoss>,
     /// When the application began to leave the window unused, if it does.
     limited_since: Option<Instant>,
+    /// What a coupling with other paths leaves to it.
+    share: CoupledShare,
     state: Curve,
     /// The state before the last reaction (RFC 9438 §4.9.2).
     undo: Curve,
@@ -106,23 +108,27 @@ struct Stage {
     plateau: u64,
     /// The window that Reno would have (W_est), in fractions of a byte.
     reno: u64,
+    /// How fast the time of the curve goes by, in fractions of [`CoupledShare::ONE`].
+    pace: u64,
 }
 
 impl Stage {
     /// The stage that begins with `window` (RFC 9438 §4.2).
-    fn new(now: Instant, window: u64, plateau: Option<u64>, max_datagram_size: u16) -> Self {
+    fn new(now: Instant, window: u64, plateau: Option<u64>, max_datagram_size: u16, pace: u64) -> Self {
         // RFC 9438 §4.8, §4.10: without a loss to return to, the plateau is the present window.
         let plateau = plateau.unwrap_or(window).max(window);
         // K = cbrt((W_max - cwnd_epoch) / C).
         let cubed = u128::from(plateau - window) * 10 * CUBED_MICROS.unsigned_abs()
             / (C_TENTHS.unsigned_abs() * u128::from(max_datagram_size));
-        Self { start: now, to_plateau: cube_root(cubed), plateau, reno: window << FRACTION_BITS }
+        let to_plateau = cube_root(cubed) * CoupledShare::ONE / pace;
+        Self { start: now, to_plateau, plateau, reno: window << FRACTION_BITS, pace }
     }
 
     /// The window of the curve at time `t` of the stage (W_cubic, RFC 9438 §4.2).
     fn curve(&self, t: Duration, max_datagram_size: u16) -> u64 {
         let t = i128::try_from(t.as_micros()).unwrap_or(i128::MAX);
-        let distance = t.saturating_sub(i128::from(self.to_plateau));
+        let distance = t.saturating_sub(i128::from(self.to_plateau)).saturating_mul(self.pace.into());
+        let distance = distance / i128::from(CoupledShare::ONE);
         let distance = distance.clamp(-MAX_CURVE_MICROS, MAX_CURVE_MICROS);
         let cubed = C_TENTHS * i128::from(max_datagram_size) * distance * distance * distance;
         let window = i128::from(self.plateau) + cubed / (10 * CUBED_MICROS);
@@ -130,6 +136,7 @@ impl Stage {
     }
 
     /// Grows the Reno-friendly window (RFC 9438 §4.3).
+    /// `acked` are the bytes that count for growth.
     fn grow_reno(&mut self, acked: u64, window: u64, prior_window: u64, max_datagram_size: u16) {
         let (numerator, denominator) = if self.reno_window() >= prior_window { (1, 1) } else { ALPHA };
         let growth =
@@ -158,6 +165,7 @@ impl Cubic {
             rate: RateWatch::new(),
             random_loss: config.tolerate_random_loss.then(RandomLoss::default),
             limited_since: None,
+            share: CoupledShare::ALONE,
             undo: state.clone(),
             before_trial: state.clone(),
             state,
@@ -182,12 +190,13 @@ impl Cubic {
     fn grow_in_congestion_avoidance(&mut self, now: Instant, ack: &AckEvent<'_>) {
         let (size, state) = (self.max_datagram_size, &mut self.state);
         let window = state.window;
-        let stage = state.stage.get_or_insert_with(|| Stage::new(now, window, state.plateau, size));
+        let begin = || Stage::new(now, window, state.plateau, size, pace(self.share));
+        let stage = state.stage.get_or_insert_with(begin);
         if let Some(since) = self.limited_since.take() {
             // RFC 9438 §4.2: time in which the window was not used does not count.
             stage.start += now.saturating_since(since);
         }
-        stage.grow_reno(ack.acked_bytes, window, state.prior_window, size);
+        stage.grow_reno(self.share.grown(ack.acked_bytes), window, state.prior_window, size);
         let t = now.saturating_since(stage.start);
         if stage.curve(t, size) < stage.reno_window() {
             // RFC 9438 §4.3: the Reno-friendly region.
@@ -245,7 +254,8 @@ impl Cubic {
         let shrinks = self.fast_convergence && state.plateau.is_some_and(|plateau| state.window < plateau);
         state.plateau = Some(if shrinks { state.window * (10 + BETA_TENTHS) / 20 } else { state.window });
         state.prior_window = state.window;
-        state.window = (state.window * BETA_TENTHS / 10).max(minimum_window(self.max_datagram_size));
+        let reduced = self.share.reduced(state.window, state.window * BETA_TENTHS / 10);
+        state.window = reduced.max(minimum_window(self.max_datagram_size));
         state.ssthresh = Some(state.window);
         state.stage = None;
     }
@@ -387,6 +397,10 @@ impl Controller for Cubic {
         }
     }
 
+    fn couple(&mut self, share: CoupledShare) {
+        self.share = share;
+    }
+
     fn on_mtu(&mut self, max_datagram_size: u16) {
         let state = &mut self.state;
         state.window = window_after_mtu_change(state.window, self.max_datagram_size, max_datagram_size);
@@ -420,6 +434,17 @@ impl Controller for Cubic {
     fn name(&self) -> &'static str {
         "cubic"
     }
+}
+
+/// How fast the time of the curve goes by for a share of Reno's growth.
+///
+/// In balance with losses, Reno's window has the square root of what it grows by, and the window of the curve the fourth root
+/// of its steepness C. So that a share of growth means the same part of a window for both, C is multiplied by the square of that share, and the
+/// time, which stands in the curve to the third power, by the cube root of that. Our own rule: the published couplings are for
+/// Reno.
+fn pace(share: CoupledShare) -> u64 {
+    let growth = u128::from(share.growth.min(CoupledShare::ONE));
+    cube_root(growth * growth * u128::from(CoupledShare::ONE)).max(1)
 }
 
 /// The largest integer whose cube is at most `value`.

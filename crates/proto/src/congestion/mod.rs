@@ -10,6 +10,7 @@ mod bbr;
 mod bbr1;
 mod capacity;
 mod careful_resume;
+mod coupled;
 mod cubic;
 mod delay;
 mod delivery_rate;
@@ -47,6 +48,7 @@ use fulmar_base::Instant;
 pub use self::bbr::{Bbr, BbrConfig};
 pub use self::bbr1::{Bbr1, Bbr1Config};
 pub use self::careful_resume::ResumeStep;
+pub use self::coupled::CoupledShare;
 pub use self::cubic::{Cubic, CubicConfig};
 pub use self::delivery_rate::{DeliverySnapshot, RateSample};
 pub use self::events::{AckEvent, Cause, CongestionEvent, LostPacket, Sent, SpuriousLoss};
@@ -90,6 +92,12 @@ pub trait Controller: Send + Debug {
     /// starts as always.
     fn on_resume(&mut self, now: Instant, step: ResumeStep) {
         let _ = (now, step);
+    }
+
+    /// Other paths of the connection grow, too: from now on, and until it is said anew, this one has this share of its growth and
+    /// of its reductions. Called only where paths are coupled. A controller that ignores it is not coupled.
+    fn couple(&mut self, share: CoupledShare) {
+        let _ = share;
     }
 
     /// The largest size of a datagram changed, in bytes of UDP payload.

@@ -5,7 +5,8 @@ use fulmar_base::Instant;
 use super::reno_window::{Growth, RenoWindow};
 use super::slow_start::SlowStart;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, ResumeStep, Sent,
+    SpuriousLoss,
 };
 
 /// The options of [`NewReno`].
@@ -39,7 +40,7 @@ impl NewReno {
 
     fn grow_in_congestion_avoidance(&mut self, ack: &AckEvent<'_>) {
         // RFC 9002 §7.3.3: at most one datagram for each window that is acknowledged.
-        self.acked += ack.acked_bytes;
+        self.acked += self.window.share.grown(ack.acked_bytes);
         while self.acked >= self.window.bytes {
             self.acked -= self.window.bytes;
             self.window.bytes += self.window.packet();
@@ -49,7 +50,7 @@ impl NewReno {
     fn react(&mut self, now: Instant, cause: Cause) {
         self.slow_start.stop();
         // RFC 9002 §7.3.2 and appendix B.1: kLossReductionFactor is one half.
-        self.window.react(now, self.window.bytes / 2, cause);
+        self.window.react(now, self.window.half_of(self.window.bytes), cause);
         self.acked = 0;
     }
 }
@@ -96,6 +97,10 @@ impl Controller for NewReno {
 
     fn on_resume(&mut self, now: Instant, step: ResumeStep) {
         self.window.on_resume(now, step);
+    }
+
+    fn couple(&mut self, share: CoupledShare) {
+        self.window.share = share;
     }
 
     fn on_mtu(&mut self, max_datagram_size: u16) {

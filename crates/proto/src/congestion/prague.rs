@@ -16,7 +16,8 @@ use self::marks::{Marks, Round};
 use super::hystart::HyStart;
 use super::reno_window::{Growth, RenoWindow};
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, ResumeStep, Sent, SpuriousLoss,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, ResumeStep, Sent,
+    SpuriousLoss,
 };
 use crate::datagram::Ecn;
 
@@ -101,7 +102,8 @@ impl Prague {
         // Packets that were marked do not grow the window.
         let unmarked = ack.acked_packets.saturating_sub(ack.ce_packets);
         let bytes = u128::from(ack.acked_bytes) * u128::from(unmarked) / u128::from(ack.acked_packets.max(1));
-        self.credit += bytes * u128::from(self.growth());
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.credit += u128::from(self.window.share.grown(bytes)) * u128::from(self.growth());
         let price = u128::from(self.window.bytes) * u128::from(ONE);
         if self.credit >= price {
             self.credit -= price;
@@ -132,7 +134,7 @@ impl Prague {
         let window = self.window.bytes;
         let recent = self.reacted.filter(|(at, _)| now.saturating_since(*at) <= self.smoothed_rtt);
         let before = recent.map_or(window, |(_, before)| before.max(window));
-        self.window.react(now, (before / 2).min(window), Cause::Loss);
+        self.window.react(now, self.window.half_of(before).min(window), Cause::Loss);
         self.credit = 0;
     }
 }
@@ -172,6 +174,10 @@ impl Controller for Prague {
 
     fn on_resume(&mut self, now: Instant, step: ResumeStep) {
         self.window.on_resume(now, step);
+    }
+
+    fn couple(&mut self, share: CoupledShare) {
+        self.window.share = share;
     }
 
     fn on_mtu(&mut self, max_datagram_size: u16) {

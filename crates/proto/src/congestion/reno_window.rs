@@ -9,7 +9,7 @@ use super::loss_round::{LossRound, Shown};
 use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
 use super::{
-    AckEvent, Cause, CongestionEvent, ResumeStep, SpuriousLoss, initial_window, minimum_window,
+    AckEvent, Cause, CongestionEvent, CoupledShare, ResumeStep, SpuriousLoss, initial_window, minimum_window,
     window_after_mtu_change,
 };
 
@@ -37,6 +37,8 @@ pub(super) struct RenoWindow {
     /// The window and the threshold before the last reaction to a loss.
     undo: (u64, Option<u64>),
     rate: RateWatch,
+    /// What a coupling with other paths leaves to it.
+    pub(super) share: CoupledShare,
 }
 
 impl RenoWindow {
@@ -52,6 +54,7 @@ impl RenoWindow {
             loss_round: LossRound::default(),
             undo: (bytes, None),
             rate: RateWatch::new(),
+            share: CoupledShare::ALONE,
         }
     }
 
@@ -86,6 +89,11 @@ impl RenoWindow {
             return Growth::Nothing;
         }
         if slow_start { Growth::SlowStart } else { Growth::Avoidance }
+    }
+
+    /// Half of a window, or what a coupling makes of that.
+    pub(super) fn half_of(&self, bytes: u64) -> u64 {
+        self.share.reduced(bytes, bytes / 2)
     }
 
     /// Goes to a window that is known to suit the path.

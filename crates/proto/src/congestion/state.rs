@@ -9,8 +9,8 @@ use super::careful_resume::CarefulResume;
 use super::delivery_rate::DeliveryRate;
 use super::pacer::Pacer;
 use super::{
-    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, DeliverySnapshot, LostPacket,
-    ResumeStep, SavedPath, Sent, SpuriousLoss,
+    AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, DeliverySnapshot,
+    LostPacket, ResumeStep, SavedPath, Sent, SpuriousLoss,
 };
 use crate::rtt::Rtt;
 
@@ -212,6 +212,11 @@ impl CongestionState {
     fn resume_after_congestion(&mut self, now: Instant) {
         let step = self.resume.as_mut().and_then(CarefulResume::on_congestion);
         self.apply_resume(now, step);
+    }
+
+    /// What a coupling of the paths leaves to the controller.
+    pub(crate) fn couple(&mut self, share: CoupledShare) {
+        self.controller.couple(share);
     }
 
     // The fate of packets.

@@ -130,7 +130,7 @@ impl Receivers<'_> {
                 if cx.space.is_data() && paths.get(ack.path).is_none() {
                     return paths.check_never_sent(ack.path).map(|()| Consequence::Nothing);
                 }
-                self.recovery(cx.now).on_ack(space, ack, cx.generation)?;
+                self.recovery(cx.now).on_ack(space, ack, cx)?;
                 return Ok(Consequence::Acked);
             }
             Frame::Crypto(crypto) => return self.on_crypto(cx, crypto),

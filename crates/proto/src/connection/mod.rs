@@ -30,9 +30,11 @@
 //! It must not know sockets, clocks or threads, and no component may know it: components get values and give
 //! values back.
 
+mod ack_elsewhere;
 mod active_migration;
 mod address_tokens;
 mod close;
+mod coupling;
 mod datagram_builder;
 mod delivery;
 mod dispatch;

@@ -200,6 +200,7 @@ impl Connection {
         let setup = MultipathSetup {
             paths_max: config.paths_max,
             scheduler: config.scheduler.build(),
+            coupling: config.coupling.as_ref().map(|coupling| coupling.build()),
             peer_max,
             peer_cids_max: peer.active_connection_id_limit.get(),
             remote_cids_max: self.config.connection_ids,
@@ -242,6 +243,10 @@ impl Connection {
         let mut tuple = Tuple::new(TupleId(0), addrs, amplification, &self.config, now, &mut rng);
         tuple.mtud.on_peer_limit(mtu_limit);
         tuple.on_mtu_changed(now);
+        let left = self.paths.multipath.as_mut().and_then(|multipath| multipath.left.take(now, &addrs));
+        if let Some(saved) = left {
+            tuple.congestion.resume(saved);
+        }
         let space = NumberSpace::new(policy, &mut rng);
         let pto = ProbeTimer::new(now, self.config.timers);
         let mut path = Path::with_cids(id, space, cids, tuple, pto, rng);
@@ -292,12 +297,17 @@ impl Connection {
             keys.forget_path(id);
         }
         let path = self.paths.remove(id);
-        let draining = path.map(|path| {
-            path.remote_cids.forget(&mut self.outbox.endpoint_events);
-            self.outbox.push_path(PathEvent::Abandoned { path: id, code, by_peer });
-            (now + pto * DRAINING_PTOS, path.local_cids)
-        });
+        let (draining, left) = path
+            .map(|path| {
+                path.remote_cids.forget(&mut self.outbox.endpoint_events);
+                self.outbox.push_path(PathEvent::Abandoned { path: id, code, by_peer });
+                ((now + pto * DRAINING_PTOS, path.local_cids), path.tuple)
+            })
+            .unzip();
         if let Some(multipath) = &mut self.paths.multipath {
+            if let Some(tuple) = &left {
+                multipath.left.keep(now, tuple);
+            }
             multipath.abandon(id, code, draining, &mut self.outbox.endpoint_events);
         }
         self.paths.raise(Pending::ALL);

@@ -1,5 +1,7 @@
 //! Which path the next packets take, where there are several.
 
+use std::time::Duration;
+
 use fulmar_base::Instant;
 use fulmar_wire::PathId;
 use smallvec::SmallVec;
@@ -53,27 +55,44 @@ impl Connection {
         let carries = |class: &Class| Some(*class) == best;
         let order = self.order(now, &classes, carries);
         let repeats = self.paths.multipath.as_ref().is_some_and(|m| m.repeats_datagrams());
+        let repairs_elsewhere = self.repairs_wait_for_backup(&classes);
         for (path, class) in self.paths.iter_mut().zip(&classes) {
             path.allowed = match class {
-                _ if order.as_slice().contains(&path.id) => Pending::ALL,
+                _ if order.as_slice().contains(&path.id) => match repairs_elsewhere {
+                    true => Pending::ALL.without(Pending::FEC),
+                    false => Pending::ALL,
+                },
                 Class { is_unproven: true, .. } => Pending::OWN,
                 class if repeats && carries(class) => Pending::CONTROL.with(Pending::DATAGRAMS),
+                class if repairs_elsewhere && class.is_working_backup() => {
+                    Pending::CONTROL.with(Pending::FEC)
+                }
                 _ => Pending::CONTROL,
             };
         }
         order
     }
 
+    /// Whether repair symbols leave over a backup that works: what makes the better path lose packets takes its repair symbols, too,
+    /// and they take no room from its data.
+    fn repairs_wait_for_backup(&mut self, classes: &[Class]) -> bool {
+        let carriers_work = classes.iter().any(|class| *class == Class::WORKING);
+        let mut paths = self.paths.iter().zip(classes);
+        let has_room = |path: &Path| path.tuple.congestion.window_left() >= u64::from(path.tuple.mtu());
+        carriers_work
+            && paths.any(|(path, class)| class.is_working_backup() && has_room(path))
+            && self.extensions.fec_sender().is_some_and(|sender| sender.has_repairs())
+    }
+
     /// The paths that may carry data, in the order of the scheduler: those that are validated, answer, and are no backup; of
     /// those that are left, if there are none, the better ones.
     fn order(&mut self, now: Instant, classes: &[Class], carries: impl Fn(&Class) -> bool) -> PathOrder {
         let waiting = self.waiting();
-        let Some(multipath) = &self.paths.multipath else { return PathOrder::default() };
-        let costs: SmallVec<[u32; 8]> = self.paths.iter().map(|path| multipath.cost(path.id)).collect();
+        let (paths, Some(multipath)) = self.paths.with_multipath() else { return PathOrder::default() };
         let mut views: SmallVec<[PathView; 8]> = SmallVec::new();
-        for (index, path) in self.paths.iter_mut().enumerate() {
+        for (index, path) in paths.iter_mut().enumerate() {
             if carries(&classes[index]) {
-                views.push(view(now, path, &classes[index], costs[index]));
+                views.push(view(now, path, &classes[index], multipath));
             }
         }
         let mut order = PathOrder::default();
@@ -104,14 +123,22 @@ impl Connection {
     }
 }
 
-fn view(now: Instant, path: &mut Path, class: &Class, cost: u32) -> PathView {
+/// How long a packet is on its way to the peer: the round-trip time without the way back, which may be that of another path.
+pub(super) fn delay(path: &Path, multipath: Option<&Multipath>) -> Duration {
+    let elsewhere = multipath.and_then(|multipath| multipath.way_back(path.id));
+    let rtt = &path.tuple.rtt;
+    elsewhere.map_or_else(|| rtt.to_peer(), |way_back| rtt.smoothed().saturating_sub(way_back))
+}
+
+fn view(now: Instant, path: &mut Path, class: &Class, multipath: &Multipath) -> PathView {
+    let (delay, cost) = (delay(path, Some(multipath)), multipath.cost(path.id));
     let tuple = &mut path.tuple;
     let (bytes_delivered, bytes_lost) = tuple.congestion.totals();
     PathView {
         id: path.id,
         rtt: tuple.rtt.smoothed(),
         rtt_variance: tuple.rtt.variance(),
-        delay: tuple.rtt.to_peer(),
+        delay,
         window: tuple.congestion.controller().window(),
         bytes_in_flight: tuple.congestion.bytes_in_flight(),
         window_left: tuple.congestion.window_left(),
@@ -136,6 +163,13 @@ struct Class {
 }
 
 impl Class {
+    /// Of a path that is as good as any.
+    const WORKING: Self = Self { is_unproven: false, is_silent: false, is_backup: false };
+
+    fn is_working_backup(&self) -> bool {
+        *self == Self { is_backup: true, ..Self::WORKING }
+    }
+
     fn of(path: &Path, multipath: Option<&Multipath>) -> Self {
         let status = multipath.map_or((true, true), |multipath| multipath.status(path.id));
         Self {

@@ -7,7 +7,9 @@ use fulmar_base::Instant;
 use fulmar_wire::{Ack, PacketKind};
 
 use super::Connection;
+use super::ack_elsewhere::way_back;
 use super::delivery::{Fate, Owners};
+use super::dispatch::FrameContext;
 use super::extensions::Extensions;
 use super::handshake::HandshakeState;
 use super::stats::Counters;
@@ -84,12 +86,12 @@ fn path_of(paths: &mut Paths, space: SpaceId) -> Option<&mut Path> {
 }
 
 impl Recovery<'_> {
-    /// The peer acknowledged packets of a space, in a packet that was opened with 1-RTT keys of this generation.
+    /// The peer acknowledged packets of a space, in a packet with this context, which may be of another path.
     pub(super) fn on_ack(
         &mut self,
         space: SpaceId,
         ack: &Ack<'_>,
-        generation: u64,
+        cx: &FrameContext<'_>,
     ) -> Result<(), TransportError> {
         let now = self.now;
         let Owners { handshake, paths, extensions, .. } = &mut self.owners;
@@ -111,13 +113,14 @@ impl Recovery<'_> {
         if let SpaceId::Data(path) = space {
             let pto = tuples.used.rtt.pto_base() + max_ack_delay;
             if let Some(keys) = handshake.keys.one_rtt_mut() {
-                keys.on_ack(path, ack.largest.get(), generation, now, pto)?;
+                keys.on_ack(path, ack.largest.get(), cx.generation, now, pto)?;
             }
         }
         // RFC 9002 §6.2.2.1: the server has seen a Handshake packet, and so validated the address.
         handshake.acked |= space == SpaceId::Handshake && outcome.packets > 0;
         if let Some(sample) = outcome.rtt_sample {
-            self.on_rtt_sample(space, sample);
+            self.on_rtt_sample(space, sample, cx.space);
+            self.note_way_back(space, cx.space);
         }
         if outcome.ack_eliciting {
             self.reset_pto(space);
@@ -141,7 +144,9 @@ impl Recovery<'_> {
         self.apply(space, &AckOutcome::default(), &losses);
     }
 
-    fn on_rtt_sample(&mut self, space: SpaceId, sample: RttSample) {
+    /// Whichever path has brought the acknowledgement, the time until it came is what timers, windows and rates go by: most of those
+    /// that follow come the same way. What only depends on the way to the peer takes it apart (`path_choice.rs: delay`).
+    fn on_rtt_sample(&mut self, space: SpaceId, sample: RttSample, arrived: SpaceId) {
         let Owners { handshake, paths, extensions, .. } = &mut self.owners;
         let max_ack_delay = handshake.is_confirmed().then(|| peer_max_ack_delay(handshake, extensions));
         // RFC 9002 §5.3: the delay of the handshake's acknowledgements means nothing.
@@ -149,8 +154,22 @@ impl Recovery<'_> {
         if let Some(tuple) = path_of(paths, space).and_then(|path| path.tuple_mut(sample.tuple)) {
             tuple.rtt.update(self.now, sample.rtt, ack_delay, max_ack_delay);
         }
-        if let Some(extension) = extensions.timestamps.as_mut().filter(|_| space.is_data()) {
+        if let Some(extension) =
+            extensions.timestamps.as_mut().filter(|_| space.is_data() && space == arrived)
+        {
             extension.on_rtt_sample(sample);
+        }
+    }
+
+    fn note_way_back(&mut self, space: SpaceId, arrived: SpaceId) {
+        let paths = &mut *self.owners.paths;
+        if paths.is_single() {
+            return;
+        }
+        let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived) else { return };
+        let way_back = paths.get(over).filter(|_| over != id).map(way_back);
+        if let Some(multipath) = &mut paths.multipath {
+            multipath.set_way_back(id, way_back);
         }
     }
 
@@ -200,6 +219,7 @@ impl Recovery<'_> {
     /// Applies what an ACK or a loss timer brought to the tuples, and hands the tokens of the frames back.
     fn apply(&mut self, space: SpaceId, outcome: &AckOutcome, losses: &Losses) {
         let now = self.now;
+        self.couple(space, losses);
         let Some(path) = path_of(self.owners.paths, space) else { return };
         let (_, Tuples { used: tuple, off_path }) = path.split();
         // Whether the path has become narrower must be known before the losses are taken for congestion, and

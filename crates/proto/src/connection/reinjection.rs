@@ -6,6 +6,7 @@
 use fulmar_wire::PathId;
 
 use super::delivery::{Fate, Owners};
+use super::path_choice::delay;
 use super::recovery::Recovery;
 use super::transmit::Sender;
 use crate::ids::SpaceId;
@@ -13,7 +14,7 @@ use crate::packet::SentFrame;
 use crate::path::{Path, Paths};
 
 /// Whether a path may be expected to carry what another one has not: it has proven itself, and answers.
-fn works(path: &Path) -> bool {
+pub(super) fn works(path: &Path) -> bool {
     path.tuple.validated && path.pto.backoff.count() == 0
 }
 
@@ -42,11 +43,12 @@ pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
         return;
     }
     let (now, here) = (sender.now, sender.parts.path());
-    let (id, rtt, room) = (here.id, &here.tuple.rtt, here.tuple.congestion.window_left());
+    let (id, room) = (here.id, here.tuple.congestion.window_left());
     if !works(here) {
         return;
     }
-    let arrival = now + rtt.to_peer() + rtt.variance();
+    let multipath = sender.parts.paths.multipath.as_deref();
+    let arrival = now + delay(here, multipath) + here.tuple.rtt.variance();
     let mut frames = Vec::new();
     let mut last = None;
     while let Some(other) = sender.parts.paths.next_id(last) {

@@ -1,6 +1,7 @@
 //! What the next datagram may be used for, and how large it may be: anti-amplification limit, probes, congestion
 //! window, pacer (RFC 9000 §8.1, §14; RFC 9002 §7).
 
+use super::ack_elsewhere::has_copies_for;
 use super::probing;
 use super::spare_capacity;
 use super::transmit::Sender;
@@ -103,7 +104,8 @@ impl Sender<'_> {
             handshake.can_send(space)
                 && handshake.spaces.get(space).is_some_and(|numbers| numbers.needs_ack(self.now))
         };
-        (self.can_send_data && self.parts.path().space.needs_ack(self.now))
+        let path = self.parts.path();
+        (self.can_send_data && (path.space.needs_ack(self.now) || has_copies_for(self.parts.paths, path.id)))
             || (self.sends_handshake() && SpaceId::OF_HANDSHAKE.iter().any(is_due))
     }
 

@@ -72,7 +72,7 @@ fn repair(sender: &mut Sender<'_>) {
     if let Some(fec) = sender.parts.extensions.fec_sender() {
         fec.schedule(now, true, rtt);
         if fec.has_repairs() {
-            sender.parts.path_mut().pending.raise(Pending::FEC);
+            sender.parts.paths.raise(Pending::FEC);
         }
     }
 }

@@ -198,6 +198,9 @@ impl Writers<'_> {
         if self.wants_ack(now, space, allowance) {
             self.write_ack(now, space, out);
         }
+        if space.is_data() {
+            self.write_ack_copies(now, out);
+        }
         if matches!(allowance, Allowance::AcksOnly | Allowance::PathOnly) {
             return;
         }
@@ -320,7 +323,8 @@ impl Writers<'_> {
             // Whether there is nothing else to send is found out when others were asked.
             sender.schedule(now, false, rtt);
             if sender.has_repairs() {
-                self.path_mut().pending.raise(Pending::FEC);
+                // They may take another path.
+                self.paths.raise(Pending::FEC);
             }
         }
     }
@@ -347,6 +351,9 @@ impl Writers<'_> {
                 extension.write(now, ACK_DELAY_EXPONENT, out);
             }
             self.stats.ack_bytes += (room - out.space()) as u64;
+            if space.is_data() {
+                self.copy_ack_elsewhere();
+            }
         }
     }
 

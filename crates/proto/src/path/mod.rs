@@ -12,6 +12,7 @@
 mod amplification;
 mod datagram_copies;
 mod ecn;
+mod left_paths;
 mod local_cids;
 mod mtud;
 mod multipath;
@@ -32,6 +33,7 @@ use fulmar_base::{Instant, Rng, Timer};
 use fulmar_wire::{ConnectionId, PathId};
 
 pub(crate) use amplification::AntiAmplification;
+pub(crate) use left_paths::LeftPaths;
 pub(crate) use local_cids::LocalCids;
 pub(crate) use multipath::{Multipath, MultipathSetup, NoPath, PathCids, initial_max};
 pub(crate) use paths::Paths;

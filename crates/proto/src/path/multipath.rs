@@ -5,16 +5,19 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fulmar_base::{Instant, RangeSet, Rng};
 use fulmar_wire::{
     ConnectionId, Dialect, Frame, MaxPathId, NewConnectionId, PathAbandon, PathCidsBlocked, PathId,
     PathStatus, PathsBlocked, VarInt,
 };
+use smallvec::SmallVec;
 
 use super::datagram_copies::DatagramCopies;
-use super::{LocalCids, RemoteCids};
+use super::{LeftPaths, LocalCids, RemoteCids};
 use crate::config::EndpointConfig;
+use crate::coupling::Coupling;
 use crate::error::TransportError;
 use crate::events::EndpointEventInner;
 use crate::packet::{FrameWriter, SentFrame};
@@ -35,6 +38,7 @@ pub(crate) struct MultipathSetup {
     /// How many paths this end has at a time.
     pub(crate) paths_max: u32,
     pub(crate) scheduler: Box<dyn Scheduler>,
+    pub(crate) coupling: Option<Box<dyn Coupling>>,
     /// The largest path ID that the peer takes.
     pub(crate) peer_max: PathId,
     /// How many connection IDs of this end the peer keeps for a path.
@@ -66,6 +70,10 @@ struct Entry {
     heard: Option<(u64, bool)>,
     /// What it costs to use the path.
     cost: u32,
+    /// How long its acknowledgements are under way, if another path brings them.
+    way_back: Option<Duration>,
+    /// The path that is to carry a copy of its last acknowledgement, as that one is quicker.
+    ack_copy: Option<PathId>,
 }
 
 /// A path ID that is gone, as long as something is to be done about it.
@@ -92,6 +100,8 @@ pub(crate) struct Multipath {
     local_max: Latest<u32>,
     paths_blocked: Latest<u32>,
     cids_blocked: Latest<(PathId, u64)>,
+    /// What was known of paths that are gone.
+    pub(crate) left: LeftPaths,
     /// Copies of unreliable datagrams that wait for their paths.
     pub(crate) copies: DatagramCopies,
 }
@@ -128,6 +138,7 @@ impl Multipath {
             local_max: Latest::new(local_max),
             paths_blocked: Latest::new(0),
             cids_blocked: Latest::new((PathId::ZERO, 0)),
+            left: LeftPaths::default(),
             copies: DatagramCopies::default(),
         };
         new.entries[0].is_open = true;
@@ -319,6 +330,41 @@ impl Multipath {
         }
     }
 
+    /// The packets of a path were acknowledged on another one, whose way back takes so long; `None`: on the path itself.
+    pub(crate) fn set_way_back(&mut self, id: PathId, way_back: Option<Duration>) {
+        if let Some(entry) = self.entry(id) {
+            entry.way_back = way_back;
+        }
+    }
+
+    /// How long the acknowledgements of a path are under way, if they come on another one.
+    pub(crate) fn way_back(&self, id: PathId) -> Option<Duration> {
+        self.entries.iter().find(|entry| entry.id == id)?.way_back
+    }
+
+    /// An acknowledgement of a path was written; `over` is where a copy is to go, if any.
+    pub(crate) fn set_ack_copy(&mut self, id: PathId, over: Option<PathId>) {
+        if let Some(entry) = self.entry(id) {
+            entry.ack_copy = over;
+        }
+    }
+
+    /// Whether copies of acknowledgements wait for a path.
+    pub(crate) fn has_ack_copies_for(&self, id: PathId) -> bool {
+        self.entries.iter().any(|entry| entry.ack_copy == Some(id))
+    }
+
+    /// The paths whose acknowledgements are to be copied to this one now.
+    pub(crate) fn take_ack_copies_for(&mut self, id: PathId) -> SmallVec<[PathId; 8]> {
+        let waiting = self.entries.iter_mut().filter(|entry| entry.ack_copy == Some(id));
+        waiting
+            .map(|entry| {
+                entry.ack_copy = None;
+                entry.id
+            })
+            .collect()
+    }
+
     /// What it costs to use a path.
     pub(crate) fn cost(&self, id: PathId) -> u32 {
         self.entries.iter().find(|entry| entry.id == id).map_or(1, |entry| entry.cost)
@@ -327,6 +373,16 @@ impl Multipath {
     /// Which path carries data.
     pub(crate) fn scheduler(&mut self) -> &mut dyn Scheduler {
         &mut *self.setup.scheduler
+    }
+
+    /// Whether the windows of the paths grow together.
+    pub(crate) fn is_coupled(&self) -> bool {
+        self.setup.coupling.is_some()
+    }
+
+    /// How they do.
+    pub(crate) fn coupling(&mut self) -> Option<&mut dyn Coupling> {
+        Some(&mut **self.setup.coupling.as_mut()?)
     }
 
     /// Whether unreliable datagrams leave on every path.
@@ -440,6 +496,8 @@ impl Entry {
             said: Latest::new((0, true)),
             heard: None,
             cost: 1,
+            way_back: None,
+            ack_copy: None,
         }
     }
 

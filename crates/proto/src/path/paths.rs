@@ -273,6 +273,11 @@ impl Paths {
         self.list.iter_mut()
     }
 
+    /// The paths, and the extension beside them.
+    pub(crate) fn with_multipath(&mut self) -> (&mut [Path], Option<&Multipath>) {
+        (&mut self.list, self.multipath.as_deref())
+    }
+
     /// How the frames of a kind of packet are written.
     #[inline]
     pub(crate) fn dialect_of(&self, kind: PacketKind) -> Dialect {

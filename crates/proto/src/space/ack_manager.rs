@@ -5,7 +5,7 @@ mod reports;
 use std::time::Duration;
 
 use fulmar_base::{Instant, RangeSet};
-use fulmar_wire::{AckEncoder, EcnCounts, PathId, VarInt};
+use fulmar_wire::{AckEncoder, AckWritten, EcnCounts, PathId, VarInt};
 
 use self::reports::Reports;
 use crate::datagram::Ecn;
@@ -146,8 +146,28 @@ impl AckManager {
         ack_delay_exponent: u8,
         out: &mut FrameWriter<'_>,
     ) -> bool {
-        if self.ranges.is_empty() {
+        let Some(written) = self.write_copy(now, path, largest_time, ack_delay_exponent, out) else {
             return false;
+        };
+        self.reports.on_written(&mut self.ranges, written.ranges);
+        self.largest_reported = Some(written.largest);
+        self.pending = 0;
+        self.immediate = false;
+        self.deadline = None;
+        true
+    }
+
+    /// Writes an ACK as [`AckManager::write`] does, and changes nothing: what is due stays due.
+    pub(crate) fn write_copy(
+        &self,
+        now: Instant,
+        path: PathId,
+        largest_time: Instant,
+        ack_delay_exponent: u8,
+        out: &mut FrameWriter<'_>,
+    ) -> Option<AckWritten> {
+        if self.ranges.is_empty() {
+            return None;
         }
         let ack = AckEncoder {
             path,
@@ -156,13 +176,7 @@ impl AckManager {
             ecn: (self.ecn != EcnCounts::default()).then_some(self.ecn),
             max_ranges: MAX_ACK_RANGES,
         };
-        let Some(written) = out.write_ack(&ack) else { return false };
-        self.reports.on_written(&mut self.ranges, written.ranges);
-        self.largest_reported = Some(written.largest);
-        self.pending = 0;
-        self.immediate = false;
-        self.deadline = None;
-        true
+        out.write_ack(&ack)
     }
 
     /// Forgets what the peer knows: it acknowledged a packet with an ACK whose largest number was

@@ -448,6 +448,18 @@ impl NumberSpace {
         self.acks.write(now, path, largest_time, ack_delay_exponent, out)
     }
 
+    /// Writes an ACK for a packet of another path. The one that is due in this space stays due.
+    pub(crate) fn write_ack_copy(
+        &self,
+        now: Instant,
+        path: PathId,
+        ack_delay_exponent: u8,
+        out: &mut FrameWriter<'_>,
+    ) -> bool {
+        let Some(largest_time) = self.received.largest_time() else { return false };
+        self.acks.write_copy(now, path, largest_time, ack_delay_exponent, out).is_some()
+    }
+
     /// The peer acknowledged a packet with our ACK of `largest`: the token `SentFrame::Ack`.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.acks.on_ack_acked(largest);

@@ -11,6 +11,7 @@ mod ip;
 mod namespace;
 mod nat;
 mod router;
+mod two_links;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -20,8 +21,9 @@ use crate::Result;
 
 pub(super) use self::capture::{Capture, Place, Seen};
 pub(super) use self::conditions::{Blackhole, Conditions, Direction, Rebinding};
-use self::namespace::Namespace;
+use self::namespace::{Attachment, Namespace};
 use self::router::Router;
+pub(super) use self::two_links::{INTERFACES, TwoLinks};
 
 /// The addresses of the public runner's network.
 const CLIENT_V4: Ipv4Addr = Ipv4Addr::new(193, 167, 0, 100);
@@ -65,9 +67,10 @@ impl Network {
     pub(super) fn open(name: &str, conditions: &Conditions) -> Result<Self> {
         let client = Namespace::create(&format!("{name}c"), &SERVER_NAMES)?;
         let server = Namespace::create(&format!("{name}s"), &SERVER_NAMES)?;
-        let to_client = client.attach([CLIENT_V4.into(), CLIENT_V6.into()], &[])?;
+        let attachment = |addresses| Attachment { interface: INTERFACES[0], number: 0, addresses };
+        let to_client = client.attach(&attachment([CLIENT_V4.into(), CLIENT_V6.into()]), &[])?;
         let further = [PREFERRED_V4.into(), PREFERRED_V6.into()];
-        let to_server = server.attach([SERVER_V4.into(), SERVER_V6.into()], &further)?;
+        let to_server = server.attach(&attachment([SERVER_V4.into(), SERVER_V6.into()]), &further)?;
         let router = Router::start(to_client, to_server, conditions)?;
         Ok(Self { client, server, router })
     }

@@ -14,6 +14,16 @@ const MTU: &str = "1500";
 /// Where `ip netns exec` looks for files that stand for those in `/etc`.
 const ETC: &str = "/etc/netns";
 
+/// A device that a namespace gets.
+pub(super) struct Attachment<'a> {
+    /// What it is called there.
+    pub(super) interface: &'a str,
+    /// Which of several it is: all leaves by the first, if a program does not ask for another.
+    pub(super) number: usize,
+    /// An IPv4 address and an IPv6 address.
+    pub(super) addresses: [IpAddr; 2],
+}
+
 /// A network namespace, which is removed with this value.
 pub(super) struct Namespace {
     name: String,
@@ -37,13 +47,13 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Gives the namespace a TUN device with these addresses, by which everything leaves. `further` ones are used by
-    /// programs that ask for them, and by no other.
-    pub(super) fn attach(&self, addresses: [IpAddr; 2], further: &[IpAddr]) -> Result<SyncDevice> {
+    /// Gives the namespace a TUN device. `further` addresses are used by programs that ask for them, and by no other.
+    pub(super) fn attach(&self, attachment: &Attachment<'_>, further: &[IpAddr]) -> Result<SyncDevice> {
+        let Attachment { interface: name, number, addresses } = *attachment;
         let device = DeviceBuilder::new().layer(Layer::L3).build_sync()?;
         let interface = device.name()?;
         ip(&["link", "set", &interface, "netns", &self.name])?;
-        self.ip(&["link", "set", &interface, "name", "eth0", "mtu", MTU])?;
+        self.ip(&["link", "set", &interface, "name", name, "mtu", MTU])?;
         for address in addresses.iter().chain(further) {
             // An address that is preferred no more is not chosen for those who leave the choice to the system. Of the IPv4
             // addresses of a network it takes the first anyway.
@@ -51,11 +61,12 @@ impl Namespace {
             let (family, prefix) = if address.is_ipv4() { ("-4", 24) } else { ("-6", 64) };
             let address = format!("{address}/{prefix}");
             let nodad: &[&str] = if family == "-6" { &["nodad"] } else { &[] };
-            self.ip(&[&[family, "addr", "add", &address, "dev", "eth0"], nodad, lifetime].concat())?;
+            self.ip(&[&[family, "addr", "add", &address, "dev", name], nodad, lifetime].concat())?;
         }
-        self.ip(&["link", "set", "eth0", "up"])?;
-        self.ip(&["route", "add", "default", "dev", "eth0"])?;
-        self.ip(&["-6", "route", "add", "default", "dev", "eth0"])?;
+        self.ip(&["link", "set", name, "up"])?;
+        for family in ["-4", "-6"] {
+            self.add_default_route(family, name, number)?;
+        }
         device.set_nonblocking(true)?;
         Ok(device)
     }
@@ -76,7 +87,13 @@ impl Namespace {
         wrapped
     }
 
-    fn ip(&self, arguments: &[&str]) -> Result<()> {
+    /// Lets everything leave by an interface, if there is none with a smaller number.
+    pub(super) fn add_default_route(&self, family: &str, interface: &str, number: usize) -> Result<()> {
+        let metric = (number + 1).to_string();
+        self.ip(&[family, "route", "add", "default", "dev", interface, "metric", &metric])
+    }
+
+    pub(super) fn ip(&self, arguments: &[&str]) -> Result<()> {
         ip(&[&["-n", &self.name], arguments].concat())
     }
 

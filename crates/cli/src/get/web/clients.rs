@@ -12,7 +12,9 @@ use crate::args::{Cipher, GetArgs, TrustArgs};
 use crate::authority::Authority;
 use crate::failure::Failure;
 use crate::get::Url;
-use crate::net::{Binds, ConnectionFigures, PathFigures, Transport, web_client, web_endpoint};
+use crate::net::{
+    Binds, ConnectionFigures, Family, PathFigures, Transport, for_host, web_client, web_endpoint,
+};
 use crate::tls::Refusal;
 
 /// How long the end of the program may be put off to tell the servers of it.
@@ -38,6 +40,10 @@ impl Clients {
         sessions: Arc<SessionStore>,
     ) -> Result<Self, Failure> {
         let (endpoint, binds) = web_endpoint(&transport, &args.paths.bind)?;
+        if args.paths.multipath && args.paths.bind.is_empty() {
+            let host = args.urls.first().and_then(|url| Url::parse(url).ok()).map(|url| url.authority.host);
+            binds.add(&endpoint, &for_host(&host.unwrap_or_default()), Family::Both);
+        }
         Ok(Self {
             endpoint,
             binds,

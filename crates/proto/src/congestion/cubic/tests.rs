@@ -392,3 +392,27 @@ fn a_retreat_is_not_undone_by_what_losses_show() {
     assert_eq!(cubic.window(), 100_000);
     assert!(path.lose_for_long(&mut cubic) <= 100_000);
 }
+
+#[test]
+fn a_quarter_of_the_growth_makes_the_curve_a_sixteenth_as_steep() {
+    let round_trip = Duration::from_millis(100);
+    let mut path = Path::after_loss(1_200_000, round_trip);
+    path.cubic.couple(CoupledShare::of_growth(CoupledShare::ONE / 4));
+    for seconds in 1..=20 {
+        path.run(Duration::from_secs(1));
+        // As if the constant C of the formula were smaller.
+        let segments = 1_000.0_f64;
+        let k = (segments * 0.3 / (0.4 / 16.0)).cbrt();
+        let expected = (0.4 / 16.0 * (f64::from(seconds) - k).powi(3) + segments) * f64::from(SIZE);
+        let window = path.cubic.window() as f64;
+        assert!((window / expected - 1.0).abs() < 0.03, "after {seconds} s: {window}, not {expected}");
+    }
+}
+
+#[test]
+fn a_coupling_changes_the_reduction() {
+    let mut cubic = cubic(100_000);
+    cubic.couple(CoupledShare { reduction: CoupledShare::ONE * 3 / 2, ..CoupledShare::ALONE });
+    cubic.on_congestion(at(50), &loss(at(0)));
+    assert_eq!(cubic.window(), 55_000);
+}

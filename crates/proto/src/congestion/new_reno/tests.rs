@@ -142,3 +142,21 @@ fn the_flight_that_was_too_large_shows_what_the_path_holds() {
     reno.on_congestion(at(60), &loss(at(30)));
     assert_eq!(reno.window(), 30_000, "it left before that was known");
 }
+
+#[test]
+fn a_coupling_slows_growth_and_deepens_reductions() {
+    let rtt = rtt(Duration::from_millis(50));
+    let mut reno = after_loss(60_000);
+    reno.couple(CoupledShare { growth: CoupledShare::ONE / 4, reduction: CoupledShare::ONE * 3 / 2 });
+    for window in 1..=4 {
+        assert_eq!(reno.window(), 60_000);
+        reno.on_ack(at(100 * window), &ack(60_000, at(100 * window - 50), &rtt));
+    }
+    assert_eq!(reno.window(), 61_200, "a datagram in four windows");
+    reno.on_congestion(at(1_000), &loss(at(900)));
+    assert_eq!(reno.window(), 15_300);
+    // The other paths are gone.
+    reno.couple(CoupledShare::ALONE);
+    reno.on_congestion(at(2_000), &loss(at(1_900)));
+    assert_eq!(reno.window(), 7_650);
+}

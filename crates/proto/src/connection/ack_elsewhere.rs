@@ -1,0 +1,66 @@
+//! Acknowledgements of one path on another (RFC 10069 §3.3): each goes over the path of its packets, and a copy over one that is much
+//! quicker, so that a slow path learns of losses and grows in shorter rounds.
+//!
+//! The copy is not instead of the first: an end that only acknowledges cannot tell that a path has died.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+use fulmar_wire::PathId;
+
+use super::reinjection::works;
+use super::write_order::Writers;
+use crate::log::ACK_DELAY_EXPONENT;
+use crate::packet::FrameWriter;
+use crate::path::{Path, Paths};
+
+/// How long an acknowledgement is on its way back over a path, by a guess: half of the smallest round trip.
+pub(super) fn way_back(path: &Path) -> Duration {
+    path.tuple.rtt.min() / 2
+}
+
+/// Where a copy of this path's acknowledgements arrives much sooner: in half of the time at most, and by more than they may wait for
+/// each other.
+fn quicker_way_back(paths: &Paths, id: PathId) -> Option<PathId> {
+    let path = paths.get(id).filter(|path| path.tuple.rtt.has_sample())?;
+    let worth = path.space.ack_policy().max_ack_delay;
+    let others = paths.iter().filter(|other| other.id != id && works(other) && other.tuple.rtt.has_sample());
+    let quickest = others.min_by_key(|other| (way_back(other), other.id))?;
+    let (own, other) = (way_back(path), way_back(quickest));
+    (own >= other * 2 && own - other > worth).then_some(quickest.id)
+}
+
+/// Whether a copy waits for this path.
+pub(super) fn has_copies_for(paths: &Paths, id: PathId) -> bool {
+    paths.multipath.as_ref().is_some_and(|multipath| multipath.has_ack_copies_for(id))
+}
+
+impl Writers<'_> {
+    /// An acknowledgement was written on its own path.
+    pub(super) fn copy_ack_elsewhere(&mut self) {
+        if self.paths.is_single() {
+            return;
+        }
+        let id = self.path().id;
+        let quicker = quicker_way_back(self.paths, id);
+        if let Some(multipath) = &mut self.paths.multipath {
+            multipath.set_ack_copy(id, quicker);
+        }
+    }
+
+    /// Writes the copies that wait for this path. What finds no room is on its way over its own path.
+    pub(super) fn write_ack_copies(&mut self, now: Instant, out: &mut FrameWriter<'_>) {
+        let id = self.path().id;
+        let Some(multipath) = self.paths.multipath.as_mut().filter(|m| m.has_ack_copies_for(id)) else {
+            return;
+        };
+        for copied in multipath.take_ack_copies_for(id) {
+            let Some(path) = self.paths.get_mut(copied) else { continue };
+            let room = out.space();
+            if path.space.write_ack_copy(now, copied, ACK_DELAY_EXPONENT, out) {
+                self.stats.acks_sent += 1;
+                self.stats.ack_bytes += (room - out.space()) as u64;
+            }
+        }
+    }
+}
