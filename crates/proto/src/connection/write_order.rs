@@ -12,6 +12,7 @@ use super::handshake::HandshakeState;
 use super::stats::Counters;
 use crate::crypto::Level;
 use crate::datagrams::Datagrams;
+use crate::ext::Upcoming;
 use crate::ids::SpaceId;
 use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::{FrameWriter, SentFrame};
@@ -292,8 +293,9 @@ impl Writers<'_> {
             Some(_) => self.datagrams.next_protection(),
             None => self.streams.next_protection(),
         };
+        let next = Upcoming { chosen, datagram, backlog: self.streams.next_backlog() };
         if let Some(sender) = self.extensions.fec_sender().filter(|_| is_possible) {
-            sender.begin(chosen, datagram, out);
+            sender.begin(next, out);
         }
     }
 
@@ -303,9 +305,13 @@ impl Writers<'_> {
         if self.extensions.fec.is_none() {
             return;
         }
-        let chosen = self.streams.next_protection();
+        let next = Upcoming {
+            chosen: self.streams.next_protection(),
+            datagram: None,
+            backlog: self.streams.next_backlog(),
+        };
         if let Some(sender) = self.extensions.fec_sender() {
-            sender.switch(chosen, out);
+            sender.switch(next, out);
         }
     }
 

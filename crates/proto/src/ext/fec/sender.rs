@@ -122,6 +122,17 @@ struct Repair {
     symbol: Vec<u8>,
 }
 
+/// What comes next in a packet.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Upcoming {
+    /// The protection that was chosen for it.
+    pub(crate) chosen: Option<Protection>,
+    /// The length of the DATAGRAM frame that comes next, which cannot be cut.
+    pub(crate) datagram: Option<usize>,
+    /// The bytes of streams that can follow without waiting for anybody but congestion control.
+    pub(crate) backlog: u64,
+}
+
 /// What a lost packet means for its frames.
 pub(crate) struct Loss {
     /// The tokens of the packet that are not part of the symbol.
@@ -196,18 +207,12 @@ impl FecSender {
         self.protections.of(None) == Protection::Tail
     }
 
-    /// Lets a packet take data of the protection that was `chosen` for what comes next, and begins a source symbol if that is
+    /// Lets a packet take data of the protection that was chosen for what comes next, and begins a source symbol if that is
     /// any, unless it would cut the packet. A repair symbol over it has to fit a packet, too.
-    /// `datagram` is the length of the DATAGRAM frame that comes next, which cannot be cut either.
-    pub(crate) fn begin(
-        &mut self,
-        chosen: Option<Protection>,
-        datagram: Option<usize>,
-        out: &mut FrameWriter<'_>,
-    ) {
-        self.open = self.protections.of(chosen);
+    pub(crate) fn begin(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
+        self.open = self.protections.of(next.chosen);
         out.restrict(self.protections, self.open);
-        if self.open == Protection::None {
+        if self.open == Protection::None || self.open == Protection::Tail && self.is_far_from_end(next, out) {
             return;
         }
         // What goes before a source symbol is shorter than what goes before a repair symbol, and behind its lengths.
@@ -223,19 +228,25 @@ impl FecSender {
             Some(_) => SymbolHeader::Framed(VarInt::saturating(id)),
         };
         let limit = room.min(self.symbol_max);
-        if room <= self.symbol_max + CUT_MAX && datagram.is_none_or(|datagram| datagram <= limit) {
+        if room <= self.symbol_max + CUT_MAX && next.datagram.is_none_or(|datagram| datagram <= limit) {
             out.begin_symbol(header, SymbolId(id as u32), limit);
         }
     }
 
+    /// Whether so much follows that no repair symbol at the end would cover this packet, whatever becomes of it: they cover the
+    /// newest ones, as many as the window has.
+    fn is_far_from_end(&self, next: Upcoming, out: &FrameWriter<'_>) -> bool {
+        next.datagram.is_none() && next.backlog >= u64::from(self.config.window) * out.space() as u64
+    }
+
     /// As [`FecSender::begin`], in a packet that was begun for something else. What has no protection may go before what has, but
     /// nothing of another protection joins a source symbol, nor follows it.
-    pub(crate) fn switch(&mut self, chosen: Option<Protection>, out: &mut FrameWriter<'_>) {
-        let next = self.protections.of(chosen);
+    pub(crate) fn switch(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
+        let protection = self.protections.of(next.chosen);
         match out.protection() {
-            Some(open) if open != next && (open == Protection::None || out.is_symbol_empty()) => {
+            Some(open) if open != protection && (open == Protection::None || out.is_symbol_empty()) => {
                 out.end_symbol();
-                self.begin(chosen, None, out);
+                self.begin(next, out);
             }
             _ => {}
         }
