@@ -53,11 +53,13 @@ impl Connection {
         let carries = |class: &Class| Some(*class) == best;
         let order = self.order(now, &classes, carries);
         let repeats = self.paths.multipath.as_ref().is_some_and(|m| m.repeats_datagrams());
+        let has_repairs = self.extensions.fec_sender().is_some();
         for (path, class) in self.paths.iter_mut().zip(&classes) {
             path.allowed = match class {
                 _ if order.as_slice().contains(&path.id) => Pending::ALL,
                 Class { is_unproven: true, .. } => Pending::OWN,
                 class if repeats && carries(class) => Pending::CONTROL.with(Pending::DATAGRAMS),
+                Class { is_silent: false, .. } if has_repairs => Pending::CONTROL.with(Pending::FEC),
                 _ => Pending::CONTROL,
             };
         }

@@ -252,7 +252,9 @@ impl Recovery<'_> {
             && paths.get(id).is_some_and(|path| path.pto.backoff.count() == 1)
             && let Some(sender) = extensions.fec_sender()
             && sender.probe(id, probes)
+            && let Some(index) = paths.index_of(id)
         {
+            sender.take_path(paths.for_repairs(index, sender.repair_len_max()));
             return paths.raise(Pending::FEC);
         }
         self.repeat_oldest(space);

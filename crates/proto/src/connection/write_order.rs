@@ -115,7 +115,7 @@ const AFTER_ACK: [Writer; 13] = [
     },
     Writer {
         bit: Pending::FEC,
-        wants: |c| c.extensions.fec.as_ref().is_some_and(|fec| fec.wants_to_send()),
+        wants: |c| c.extensions.fec.as_ref().is_some_and(|fec| fec.wants_to_send(c.path().id)),
         write: |c, _, out| {
             if let Some(fec) = &mut c.extensions.fec {
                 fec.write_reports(out);
@@ -237,10 +237,11 @@ impl Writers<'_> {
             (tuple.write)(self, now, out);
         }
         // A repair symbol is as long as the longest of its source symbols, and needs a packet to itself.
-        let room = self.path().datagram_room();
+        let (id, room) = (self.path().id, self.path().datagram_room());
         if pending.has(Pending::FEC)
             && is_full
             && let Some(sender) = self.extensions.fec_sender()
+            && sender.has_repairs_for(id)
         {
             sender.write(now, room, out);
         }
@@ -326,7 +327,8 @@ impl Writers<'_> {
             // Whether there is nothing else to send is found out when others were asked.
             sender.schedule(now, false, rtt);
             if sender.has_repairs() {
-                self.path_mut().pending.raise(Pending::FEC);
+                sender.take_path(self.paths.for_repairs(self.index, sender.repair_len_max()));
+                self.paths.raise(Pending::FEC);
             }
         }
     }

@@ -71,6 +71,8 @@ pub(crate) struct FecSender {
     unresolved: usize,
     /// Repair symbols to be sent.
     repairs: VecDeque<Repair>,
+    /// The path that they take.
+    path: PathId,
     /// What was held back, and is to be sent again.
     released: Vec<Protected>,
     /// When the scheduler is to be asked.
@@ -190,6 +192,7 @@ impl FecSender {
             first: 0,
             unresolved: 0,
             repairs: VecDeque::new(),
+            path: PathId::ZERO,
             released: Vec::new(),
             timer: Timer::new(),
             patience: Timer::new(),
@@ -216,11 +219,7 @@ impl FecSender {
             return;
         }
         // What goes before a source symbol is shorter than what goes before a repair symbol, and behind its lengths.
-        let overhead = match self.blocks {
-            None => FecRepair::OVERHEAD_MAX,
-            Some(_) => BlockRepair::OVERHEAD_MAX,
-        };
-        let kept = overhead + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
+        let kept = self.repair_overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
         let Some(room) = out.space().checked_sub(kept) else { return };
         let id = self.end();
         let header = match self.blocks {
@@ -317,6 +316,22 @@ impl FecSender {
     /// Whether repair symbols wait to be sent.
     pub(crate) fn has_repairs(&self) -> bool {
         !self.repairs.is_empty()
+    }
+
+    /// Whether repair symbols wait to be sent on this path.
+    pub(crate) fn has_repairs_for(&self, path: PathId) -> bool {
+        self.has_repairs() && self.path == path
+    }
+
+    /// How long the frame of a repair symbol that waits is at most, in bytes.
+    pub(crate) fn repair_len_max(&self) -> usize {
+        let longest = self.repairs.iter().map(|repair| repair.symbol.len()).max().unwrap_or_default();
+        longest + self.repair_overhead()
+    }
+
+    /// The repair symbols that wait take this path.
+    pub(crate) fn take_path(&mut self, path: PathId) {
+        self.path = path;
     }
 
     /// Writes a repair symbol, if there is one and it fits. One that is too long for this packet waits for one that begins a batch,
@@ -551,6 +566,14 @@ impl FecSender {
                 }
                 self.repairs.push_back(Repair { id, symbol });
             }
+        }
+    }
+
+    /// The bytes of a frame beside the repair symbol at most.
+    fn repair_overhead(&self) -> usize {
+        match self.blocks {
+            None => FecRepair::OVERHEAD_MAX,
+            Some(_) => BlockRepair::OVERHEAD_MAX,
         }
     }
 
