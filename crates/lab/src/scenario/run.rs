@@ -7,6 +7,7 @@ use fulmar_proto::{Side, TransportConfig};
 use thiserror::Error;
 
 use super::connection::ConnectionSpec;
+use super::endpoints::EndpointSpec;
 use super::figures::Measuring;
 use super::{ControllerName, Figures, Scenario, ScenarioError, Watched};
 use crate::{Close, Connecting, Failure, Lab, LabPath, Limits, LinkConfig, Recording, RunReport};
@@ -186,9 +187,12 @@ impl Scenario {
         if let Some(stop) = spec.stop_after_s {
             connecting = connecting.close(Close::AtLatest(Side::Client, stop.0));
         }
-        if let Some(controller) = spec.controller {
-            let congestion = self.congestion(controller)?;
-            connecting = connecting.transport(Arc::new(TransportConfig { congestion, ..client.clone() }));
+        if spec.controller.is_some() || spec.client != EndpointSpec::default() {
+            let mut own = spec.client_config(client.clone());
+            if let Some(controller) = spec.controller {
+                own.congestion = self.congestion(controller)?;
+            }
+            connecting = connecting.transport(Arc::new(own));
         }
         let on_it = |path: &str| self.path_names().iter().position(|name| *name == path);
         let path = spec.path.as_deref().and_then(on_it);
@@ -205,7 +209,7 @@ impl Scenario {
         self.configuration(self.file.server)
     }
 
-    fn configuration(&self, own: super::EndpointSpec) -> TransportConfig {
+    fn configuration(&self, own: EndpointSpec) -> TransportConfig {
         let mut config = TransportConfig::default();
         // With a path or none there is nothing to choose from.
         let paths = self.paths().count();
