@@ -36,7 +36,7 @@ fn send_as(sender: &mut FecSender, protection: Option<Protection>, packets: u64)
         out.write_stream(StreamId::new(Side::Client, Dir::Bi, 0), index * 100, 100, false, |room| {
             room.fill(1)
         });
-        sender.end_symbol(Instant::ZERO, fulmar_wire::PathId::ZERO, &mut out);
+        sender.end_symbol(Instant::ZERO, PathId::ZERO, &mut out);
         symbols += u64::from(out.finish().symbol.is_some());
     }
     symbols
@@ -115,7 +115,7 @@ fn dialect_m_sends_repairs_of_whole_blocks_and_none_to_a_peer_that_keeps_fewer_s
         repairs(sender)
     };
     assert_eq!(blocks(&mut sender, 19), 0);
-    assert!(!sender.probe(fulmar_wire::PathId::ZERO, 2), "the tail of a transfer has none");
+    assert!(!sender.probe(PathId::ZERO, 2), "the tail of a transfer has none");
     assert_eq!(blocks(&mut sender, 1), 10);
     assert!(sender.on_lost(Instant::ZERO, SymbolId(1)).resend, "nobody will tell that it was recovered");
     let window = |epoch, size| FecWindow { epoch: VarInt::from_u32(epoch), size: VarInt::from_u32(size) };
@@ -171,7 +171,7 @@ fn what_no_repair_at_the_end_can_cover_is_no_symbol_and_its_packet_as_long_as_an
         let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
         sender.begin(Upcoming { backlog, ..stream(chosen) }, &mut out);
         out.write_stream(StreamId::new(Side::Client, Dir::Bi, 0), 0, 1_200, false, |room| room.fill(1));
-        sender.end_symbol(Instant::ZERO, fulmar_wire::PathId::ZERO, &mut out);
+        sender.end_symbol(Instant::ZERO, PathId::ZERO, &mut out);
         let payload = out.finish();
         assert_eq!(payload.len < 1_200, payload.symbol.is_some());
         payload.symbol.is_some()

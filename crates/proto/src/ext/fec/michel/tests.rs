@@ -5,7 +5,7 @@ use fulmar_wire::{Datagram, Dialect, Frame, PathId};
 
 use super::vectors::{REED_SOLOMON, TEXT, XOR, bytes};
 use super::*;
-use crate::ext::fec::{FecConfig, FecSender};
+use crate::ext::fec::{FecConfig, FecSender, Upcoming};
 use crate::packet::{FrameWriter, SentFrame};
 
 fn sender(blocks: BlockCode) -> FecSender {
