@@ -610,14 +610,17 @@ impl Connection {
             self.handshake.repeat_asked_flight();
         }
         // What the client has sent behind the end of its handshake was most likely in the same datagram: the server cannot
-        // answer before it has both.
+        // answer before it has both. No timeout has passed, so that the window must have room (RFC 9002 §7.5).
         let (id, half) = (path.id, rtt.smoothed() / 2);
+        let room = path.tuple.congestion.window_left() / u64::from(path.tuple.mtu());
         let is_data_out = path.space.has_ack_eliciting_in_flight();
         if self.side.is_client()
             && space == SpaceId::Handshake
             && self.handshake.is_complete()
+            && room >= 1
             && self.handshake.repeat_asked_end(now.saturating_sub(half))
             && is_data_out
+            && room >= 2
         {
             self.recovery(now).probe(SpaceId::Data(id), 1);
         }
