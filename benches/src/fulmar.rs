@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use fulmar_proto::{
     AeadBackend, ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig,
-    FourTuple, Instant, ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
+    FecConfig, FourTuple, Instant, ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
 };
 
 use crate::{DELAY, PAYLOAD, SEGMENTS, WINDOW, tls};
@@ -156,6 +156,11 @@ impl Pair {
     /// Connects a client to a server, each of which keeps a log of so many entries.
     pub fn with_log(log_entries: usize) -> Self {
         Setup::new(TransportConfig { log_entries, ..TransportConfig::default() }).connect()
+    }
+
+    /// Connects a client to a server, both of which protect the ends of transfers by erasure correction.
+    pub fn with_fec() -> Self {
+        Setup::new(TransportConfig { fec: Some(FecConfig::default()), ..TransportConfig::default() }).connect()
     }
 
     fn step(&mut self) {

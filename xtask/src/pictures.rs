@@ -1,10 +1,11 @@
 //! `cargo xtask pictures`: draws the pictures of `docs/` anew.
 //!
-//! Each is the top of the page that `fulmar lab run --plot` writes, as Chromium shows it without a window. The runs are in virtual
-//! time, so the curves are the same on every machine. What they came to stands in a list beside the pictures, so that `--check`
-//! can tell without a browser which pictures are stale.
+//! Each is the top of the page that `fulmar lab run --plot` writes, or `fulmar lab report` of a campaign, as Chromium shows it
+//! without a window. The runs are in virtual time, so the curves are the same on every machine. What they came to stands in a
+//! list beside the pictures, so that `--check` can tell without a browser which pictures are stale; of a campaign it repeats some.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,37 +23,102 @@ const FIRST_CHART: u32 = 815;
 /// The first three charts: the third is the round-trip time.
 const THREE_CHARTS: u32 = 1518;
 
-/// A picture: the runs that are drawn over each other, of a scenario with controllers, and with a setting changed if `compare` says so.
+/// The box plots of a campaign with a dozen groups.
+const BOX_PLOTS: u32 = 700;
+/// The part of a campaign's runs whose results stand in the list.
+const LISTED: &str = "1/25";
+
+/// A picture, and the part of its page that it shows.
 struct Picture {
     name: &'static str,
     height: u32,
-    scenario: &'static str,
-    controllers: &'static str,
-    compare: Option<&'static str>,
+    of: Subject,
+}
+
+/// What a picture is drawn of.
+#[derive(Clone, Copy)]
+enum Subject {
+    /// Runs that are drawn over each other: of a scenario with controllers, and with a setting changed if `compare` says so.
+    Runs { scenario: &'static str, controllers: &'static str, compare: Option<&'static str> },
+    /// The distributions of a campaign, by its file.
+    Campaign(&'static str),
 }
 
 impl Picture {
     const fn new(name: &'static str, scenario: &'static str, controllers: &'static str) -> Self {
-        Self { name, height: FIRST_CHART, scenario, controllers, compare: None }
+        Self { name, height: FIRST_CHART, of: Subject::Runs { scenario, controllers, compare: None } }
+    }
+
+    const fn of_campaign(name: &'static str, file: &'static str) -> Self {
+        Self { name, height: BOX_PLOTS, of: Subject::Campaign(file) }
     }
 
     /// The same once more with a setting changed.
     const fn against(self, setting: &'static str) -> Self {
-        Self { compare: Some(setting), ..self }
+        let of = match self.of {
+            Subject::Runs { scenario, controllers, .. } => {
+                Subject::Runs { scenario, controllers, compare: Some(setting) }
+            }
+            campaign @ Subject::Campaign(_) => campaign,
+        };
+        Self { of, ..self }
     }
 
     const fn high(self, height: u32) -> Self {
         Self { height, ..self }
     }
 
-    /// The arguments of the program that writes the page.
-    fn arguments(&self) -> Vec<&'static str> {
-        let mut arguments = vec!["lab", "run", self.scenario, "--controller", self.controllers];
-        if let Some(setting) = self.compare {
-            arguments.extend(["--compare", setting]);
-        }
-        arguments
+    /// The arguments of the program that tells what its runs come to, an object for each.
+    fn arguments(&self) -> Vec<String> {
+        let arguments: Vec<&str> = match self.of {
+            Subject::Runs { scenario, controllers, compare } => {
+                let own = ["lab", "run", scenario, "--json", "--controller", controllers];
+                own.into_iter()
+                    .chain(compare.into_iter().flat_map(|setting| ["--compare", setting]))
+                    .collect()
+            }
+            Subject::Campaign(file) => {
+                return vec![
+                    "lab".to_owned(),
+                    "grid".to_owned(),
+                    at_root(file),
+                    "--shard".to_owned(),
+                    LISTED.to_owned(),
+                ];
+            }
+        };
+        arguments.into_iter().map(str::to_owned).collect()
     }
+
+    /// Writes the page. Returns what its runs came to.
+    fn write(&self, fulmar: &Path, page: &Path) -> Result<String> {
+        let page_name = page.to_string_lossy().into_owned();
+        let runs = match self.of {
+            Subject::Runs { .. } => [self.arguments(), vec!["--plot".to_owned(), page_name]].concat(),
+            Subject::Campaign(file) => {
+                let results = page.with_extension("jsonl");
+                // What is there would be kept.
+                let _ = std::fs::remove_file(&results);
+                let results = results.to_string_lossy();
+                run_lab(fulmar, ["lab", "grid", &at_root(file), "-o", &results])?;
+                run_lab(fulmar, ["lab", "report", &results, "-o", &page_name])?;
+                self.arguments()
+            }
+        };
+        run_lab(fulmar, runs)
+    }
+}
+
+/// A file of the repository, wherever the task is run.
+fn at_root(file: &str) -> String {
+    programs::repository().join(file).to_string_lossy().into_owned()
+}
+
+/// Runs the program, and returns what it printed.
+fn run_lab(fulmar: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<String> {
+    let output = Command::new(fulmar).args(arguments).output()?;
+    succeeds("the lab", &output)?;
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 const CLASSIC_TIMERS: &str = "endpoints.timers=classic";
@@ -71,6 +137,7 @@ const PICTURES: &[Picture] = &[
     Picture::new("pacing", "congestion/application-limited", "newreno"),
     Picture::new("flow-control", "satellite/basic", "bbr")
         .against("endpoints.stream_receive_window_max=1048576"),
+    Picture::of_campaign("erasure-correction", "scenarios/fec-experiment.toml"),
 ];
 
 /// Options of the task.
@@ -108,14 +175,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     for picture in PICTURES.iter().filter(is_wanted) {
         let file = place.join(picture.name).with_extension("png");
-        let mut runs = Command::new(&fulmar);
-        runs.args(picture.arguments()).arg("--json");
-        if !options.check {
-            runs.arg("--plot").arg(&page);
-        }
-        let runs = runs.output()?;
-        succeeds("the lab", &runs)?;
-        let told = told(&String::from_utf8(runs.stdout)?)?;
+        let told = told(&match options.check {
+            true => run_lab(&fulmar, picture.arguments())?,
+            false => picture.write(&fulmar, &page)?,
+        })?;
         if options.check {
             let drawn = lines.of(picture.name);
             if drawn != told {
@@ -147,8 +210,11 @@ fn told(objects: &str) -> Result<Vec<String>> {
         let count =
             |name: &str| ["client", "server"].iter().filter_map(|side| run[side][name].as_u64()).sum::<u64>();
         let settings = run["settings"].as_object().into_iter().flatten();
-        let settings: String =
-            settings.map(|(key, value)| format!(" {key}={}", value.as_str().unwrap_or_default())).collect();
+        let settings: String = settings
+            .map(|(key, value)| {
+                format!(" {key}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            })
+            .collect();
         Ok(format!(
             "{}{settings}: {:.2} s, {} packets lost, {} probe timeouts",
             run["controller"].as_str().unwrap_or_default(),

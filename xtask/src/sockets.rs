@@ -1,5 +1,6 @@
 //! `cargo xtask sockets`: downloads with `fulmar get` from `fulmar serve` over real sockets, through a relay in user
-//! space of 50 Mbit/s. The rows and goals are those of the table in `scenarios/README.md`.
+//! space of 50 Mbit/s. The rows and goals are those of the table in `scenarios/README.md`; with `--fec`, small files with and without
+//! forward erasure correction, as docs/fec.md tells.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -40,12 +41,22 @@ const ROWS: [Row; 8] = [
     Row { rtt_ms: 600.0, loss: 1.0, megabytes: 10, goal_s: 5.2 },
 ];
 
+/// Small files on a link that loses packets, where erasure correction is to help: round-trip time, loss in percent, bytes.
+const FEC_LINK: Path = Path { rate: RATE_MBPS, rtt: 100.0, queue: None, loss: 1.0 };
+const FEC_BYTES: [u64; 2] = [10_000, 200_000];
+/// Ways to meet losses, and the options of both ends.
+const WAYS: [(&str, &[&str]); 3] =
+    [("none", &["--no-preemptive-repeat"]), ("repeat", &[]), ("tail", &["--fec", "tail"])];
+
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Downloads of each row; the median counts.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    runs: u32,
+    /// Downloads of each row; the median counts. Default: 5, and 100 with `--fec`.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// Compare ways to meet losses with small files instead: retransmissions alone, copies of what is sent again, repair symbols.
+    #[arg(long)]
+    fec: bool,
     /// The congestion controller of the server. Default: that of the program.
     #[arg(long, value_name = "NAME")]
     cc: Option<String>,
@@ -64,6 +75,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let bench = Bench { program, www: dir.join("www"), out: dir.join("out"), dir };
     for folder in [&bench.www, &bench.out] {
         fs::create_dir_all(folder)?;
+    }
+    if options.fec {
+        return compare_ways(&bench, options);
     }
     let mut missed = 0;
     for row in ROWS {
@@ -95,6 +109,39 @@ fn print_row(row: Row, measured_s: f64, json: bool) {
     }
 }
 
+/// Tells what each way takes, with no goal: the relay draws its losses anew each time.
+fn compare_ways(bench: &Bench, options: &Options) -> Result<()> {
+    for bytes in FEC_BYTES {
+        let name = format!("{bytes}B");
+        create_file(&bench.www.join(&name), bytes)?;
+        for (way, arguments) in WAYS {
+            let download = Download { path: FEC_LINK, name: &name, cc: options.cc.as_deref(), arguments };
+            let times = bench.times(&download, options.runs.unwrap_or(100))?;
+            let quantile = |share: f64| times[((times.len() as f64 * share).ceil() as usize).max(1) - 1];
+            let [p50, p95, p99] = [0.5, 0.95, 0.99].map(quantile);
+            match options.json {
+                true => println!(
+                    "{}",
+                    json!({ "bytes": bytes, "way": way, "runs": times.len(), "p50_s": p50, "p95_s": p95, "p99_s": p99 })
+                ),
+                false => {
+                    println!("{bytes:>7} bytes  {way:<6}  p50 {p50:.3} s  p95 {p95:.3} s  p99 {p99:.3} s")
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A download, over and over.
+struct Download<'a> {
+    path: Path,
+    name: &'a str,
+    cc: Option<&'a str>,
+    /// What both ends are given.
+    arguments: &'a [&'a str],
+}
+
 struct Bench {
     program: PathBuf,
     dir: PathBuf,
@@ -106,28 +153,33 @@ impl Bench {
     fn median(&self, row: Row, options: &Options) -> Result<f64> {
         let name = format!("{}MB", row.megabytes);
         create_file(&self.www.join(&name), row.megabytes * 1_000_000)?;
-        let mut times = Vec::new();
-        for _ in 0..options.runs {
-            times.push(self.download(row, &name, options)?);
-        }
-        times.sort_by(f64::total_cmp);
+        let path = Path { rate: RATE_MBPS, rtt: row.rtt_ms, queue: None, loss: row.loss };
+        let download = Download { path, name: &name, cc: options.cc.as_deref(), arguments: &[] };
+        let times = self.times(&download, options.runs.unwrap_or(5))?;
         Ok((times[times.len() / 2] + times[(times.len() - 1) / 2]) / 2.0)
     }
 
+    /// How long so many downloads take, in ascending order.
+    fn times(&self, download: &Download<'_>, runs: u32) -> Result<Vec<f64>> {
+        let mut times = (0..runs).map(|_| self.download(download)).collect::<Result<Vec<f64>>>()?;
+        times.sort_by(f64::total_cmp);
+        Ok(times)
+    }
+
     /// A download by processes of their own, from the first packet of the client to its last byte.
-    fn download(&self, row: Row, name: &str, options: &Options) -> Result<f64> {
+    fn download(&self, download: &Download<'_>) -> Result<f64> {
+        let Download { path, name, cc, arguments } = download;
         let mut command = Command::new(&self.program);
-        command.arg("serve").arg(&self.www).args(["--listen", "127.0.0.1:0", "--json"]);
-        if let Some(cc) = &options.cc {
+        command.arg("serve").arg(&self.www).args(["--listen", "127.0.0.1:0", "--json"]).args(*arguments);
+        if let Some(cc) = cc {
             command.args(["--cc", cc]);
         }
         let mut server = Process::start(command, &self.dir, "server")?;
         let address = server.listening(SERVER_PATIENCE)?.parse()?;
-        let path = Path { rate: RATE_MBPS, rtt: row.rtt_ms, queue: None, loss: row.loss };
         let relay = Relay::start(address, path.conditions()?)?;
         let mut command = Command::new(&self.program);
         command.args(["get", "--hq"]).arg(format!("https://{}/{name}", relay.address()?));
-        command.args(["--insecure", "--json", "--out"]).arg(&self.out);
+        command.args(["--insecure", "--json", "--out"]).arg(&self.out).args(*arguments);
         let mut client = Process::start(command, &self.dir, "client")?;
         let finished = client.wait(PATIENCE)?.ok_or("the download hangs")?;
         if !finished.status.success() {

@@ -506,6 +506,10 @@ pub(crate) struct TransportArgs {
     #[arg(hide_short_help = true, long, value_name = "DIALECT", default_value = "x", requires = "fec")]
     pub(crate) fec_dialect: FecDialects,
 
+    /// Do not send data twice that was lost and is sent again, where nothing else waits to be sent
+    #[arg(hide_short_help = true, long)]
+    pub(crate) no_preemptive_repeat: bool,
+
     /// Tell peers their addresses, or be told one's own (draft-ietf-quic-address-discovery)
     #[arg(hide_short_help = true, long, value_name = "ROLE")]
     pub(crate) address_discovery: Option<DiscoveryRole>,

@@ -34,6 +34,17 @@ fn every_seed_with_paths_that_come_and_go_does_its_work_and_the_same_work_twice(
 }
 
 #[test]
+fn some_seeds_recover_lost_packets_by_erasure_correction() {
+    let recovered = |seed: u64| {
+        let report = swarm::run(seed).expect("the seed works");
+        let sides = report.connections.iter().flat_map(|connection| [&connection.client, &connection.server]);
+        sides.filter_map(|side| side.stats.as_ref()?.fec).map(|fec| fec.recovered).sum::<u64>()
+    };
+    let recovered: Vec<u64> = (0..REPEATED).map(recovered).collect();
+    assert!(recovered.iter().filter(|count| **count > 0).count() > 3, "{recovered:?}");
+}
+
+#[test]
 fn different_seeds_are_different_runs() {
     let traces = [1, 2].map(|seed| swarm::run(seed).expect("the seed works").trace);
     assert_ne!(traces[0], traces[1]);

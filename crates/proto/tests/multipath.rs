@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_proto::{
-    Event, FourTuple, MultipathConfig, OpenPathError, PathError, PathEvent, PathId, PathUse, SchedulerKind,
-    Side, TransportConfig, TransportErrorCode,
+    Event, FecConfig, FourTuple, MultipathConfig, OpenPathError, PathError, PathEvent, PathId, PathUse,
+    SchedulerKind, Side, TransportConfig, TransportErrorCode,
 };
 use pair::{Pair, Setup};
 
@@ -311,4 +311,29 @@ fn redundant_datagrams_arrive_over_each_path_and_survive_the_loss_of_one() {
         pair.client.wire = Box::new(move |flying| if flying.from == lost { vec![] } else { vec![flying] });
         assert_eq!(send(&mut pair), (0..50).collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn repair_symbols_take_the_backup_of_the_path_that_they_repair() {
+    // Path 0 carries nothing but the data, and no probes for larger packets.
+    let with_fec = || TransportConfig { fec: Some(FecConfig::default()), mtu_discovery: false, ..config() };
+    let mut pair = Setup { client: with_fec(), server: with_fec(), ..Setup::default() }.connect();
+    pair.client.more_addrs = vec![OTHER.parse().unwrap()];
+    let (now, addrs) = (pair.now, other(&pair));
+    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
+    pair.run_for(Duration::from_millis(100));
+    pair.client.conn().set_path_use(SECOND, PathUse::Backup).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    let sent = |pair: &mut Pair| {
+        let bytes = pair.client.conn().path_stats().map(|path| path.bytes_sent).collect::<Vec<_>>();
+        (bytes[0], bytes[1], pair.client.conn().stats().fec.expect("both ends have it").repair_bytes_sent)
+    };
+    let before = sent(&mut pair);
+    pair.transfer(Side::Client, 3_000, Duration::from_secs(1));
+    pair.run_for(Duration::from_millis(50));
+    let after = sent(&mut pair);
+    let repairs = after.2 - before.2;
+    assert!(repairs > 1_000, "{after:?}");
+    assert!(after.1 - before.1 >= repairs, "on the backup: {before:?} {after:?}");
+    assert!((3_000..4_000).contains(&(after.0 - before.0)), "data alone: {before:?} {after:?}");
 }

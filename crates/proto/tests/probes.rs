@@ -68,3 +68,26 @@ fn a_probe_timeout_asks_with_two_packets() {
         assert_eq!(probes, 2, "{timers:?}");
     }
 }
+
+#[test]
+fn a_client_that_its_server_asks_again_repeats_the_end_of_the_handshake_and_what_followed_it() {
+    // The server's guess of the round trip is shorter than the client's timeout.
+    let server = TransportConfig { initial_rtt: Duration::from_millis(5), ..TransportConfig::default() };
+    let mut pair = Pair::new(TransportConfig::default(), server);
+    pair.run_for(Duration::from_millis(7));
+    pair.client.mute = true;
+    pair.run_while_waiting(Duration::from_millis(10), |pair| !pair.client.conn().is_handshaking());
+    let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
+    pair.client.conn().streams().send(id).write(b"request").unwrap();
+    pair.run_for(Duration::from_millis(1));
+    pair.client.mute = false;
+    let mut read = Vec::new();
+    let arrived = pair.run_while_waiting(Duration::from_secs(1), |pair| {
+        if !pair.server.conn().is_handshaking() {
+            read_available(&mut pair.server, id, &mut read);
+        }
+        read == b"request"
+    });
+    assert!(arrived && !pair.server.conn().is_handshaking());
+    assert_eq!(pair.client.conn().stats().pto_count, 0, "no timeout was waited for");
+}

@@ -14,10 +14,11 @@ const LIMITS: &str = "benches/instructions.json";
 /// libraries choose.
 const PERCENT_MAX: u64 = 103;
 /// Programs, their arguments, and the names under which the counts are kept.
-const COUNTED: [(&str, &str, &str); 3] = [
-    ("transfer_20_mb", "transfer", "20"),
-    ("requests_10000", "requests", "10000"),
-    ("handshakes_200", "handshakes", "200"),
+const COUNTED: [(&str, &str, &[&str]); 4] = [
+    ("transfer_20_mb", "transfer", &["20"]),
+    ("transfer_20_mb_fec", "transfer", &["20", "fec"]),
+    ("requests_10000", "requests", &["10000"]),
+    ("handshakes_200", "handshakes", &["200"]),
 ];
 
 /// Counts; then compares with the limits, or writes them.
@@ -44,9 +45,9 @@ pub(crate) fn run(check: bool) -> Result<()> {
 fn count() -> Result<BTreeMap<String, u64>> {
     let dir = programs::scratch_dir("instructions")?;
     let mut counts = BTreeMap::new();
-    for (name, program, argument) in COUNTED {
+    for (name, program, arguments) in COUNTED {
         let program = programs::build_bench("fulmar-benches", program)?;
-        counts.insert(name.to_owned(), instructions(&program, argument, &dir.join(name))?);
+        counts.insert(name.to_owned(), instructions(&program, arguments, &dir.join(name))?);
     }
     let memory = programs::build_bench("fulmar-benches", "idle-memory")?;
     let output = Command::new(memory).output()?;
@@ -59,11 +60,11 @@ fn count() -> Result<BTreeMap<String, u64>> {
 }
 
 /// Instructions of a run under callgrind.
-fn instructions(program: &Path, argument: &str, output: &PathBuf) -> Result<u64> {
+fn instructions(program: &Path, arguments: &[&str], output: &PathBuf) -> Result<u64> {
     let finished = Command::new("valgrind")
         .args(["--tool=callgrind", "--quiet", &format!("--callgrind-out-file={}", output.display())])
         .arg(program)
-        .arg(argument)
+        .args(arguments)
         .output()
         .map_err(|error| format!("valgrind does not start: {error}"))?;
     if !finished.status.success() {

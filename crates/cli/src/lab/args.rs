@@ -264,6 +264,10 @@ pub(crate) struct LabExploreArgs {
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) space: Option<PathBuf>,
 
+    /// Change a setting of all links, named by its path in their files: `endpoints.fec=tail`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
     /// Write `explore.html`, a page of scatter plots, and the worst links as `worst-*.toml`, ready to be run
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -35,7 +35,8 @@ struct SummaryLine<'a> {
 
 pub(super) fn run(args: &LabExploreArgs, output: Output) -> Result<(), Failure> {
     let space = space(args.space.as_deref())?;
-    let exploration = Exploration::new(&space, args.seed, args.links, args.controller.clone());
+    let exploration = Exploration::new(&space, args.seed, args.links, args.controller.clone())
+        .with_settings(args.set.clone());
     if let Some(dir) = &args.out {
         fs::create_dir_all(dir).map_err(Failure::io(format!("cannot make {}", dir.display())))?;
     }
@@ -193,7 +194,7 @@ fn write_all(
                 args.seed,
                 link.seed,
             );
-            write(&name, comment + &link.toml())?;
+            write(&name, comment + exploration.scenario(link)?.text())?;
         }
     }
     Ok(())

@@ -68,6 +68,7 @@ impl Transport {
                 dialects: args.fec_dialect,
                 ..FecConfig::default()
             }),
+            preemptive_repeat: !args.no_preemptive_repeat,
             time_stamps: args.time_stamps.then_some(TimeStamps::Both),
             address_discovery: args.address_discovery.map(|role| match role {
                 DiscoveryRole::Provide => AddressDiscovery::Provide,

@@ -20,7 +20,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 use serde::Serialize;
 
-use crate::scenario::{ControllerName, RunError, ScenarioError};
+use crate::scenario::{ControllerName, RunError, Scenario, ScenarioError};
 
 pub use self::goals::check_rows;
 pub use self::link::{DrawnJitter, DrawnLink, DrawnLoss};
@@ -34,6 +34,8 @@ pub use self::summary::{ClassSummary, summaries};
 pub struct Exploration {
     links: Vec<DrawnLink>,
     controllers: Vec<ControllerName>,
+    /// What is changed in the scenario of each link.
+    settings: Vec<String>,
 }
 
 /// What became of a transfer.
@@ -63,7 +65,22 @@ impl Exploration {
     /// The first `count` links of the set with this seed, with each of these controllers.
     pub fn new(space: &Space, seed: u64, count: u64, controllers: Vec<ControllerName>) -> Self {
         let links = (0..count).map(|number| DrawnLink::draw(space, seed, number)).collect();
-        Self { links, controllers }
+        Self { links, controllers, settings: Vec::new() }
+    }
+
+    /// Changes settings in the scenario of each link, as [`Scenario::with_settings`] does: `endpoints.fec=tail`. A setting that does
+    /// not exist fails the runs.
+    #[must_use]
+    pub fn with_settings(self, settings: Vec<String>) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// The scenario of a link.
+    ///
+    /// # Errors
+    /// A setting does not exist or makes no sense.
+    pub fn scenario(&self, link: &DrawnLink) -> Result<Scenario, ScenarioError> {
+        link.scenario()?.with_settings(self.settings.iter().map(String::as_str))
     }
 
     /// The links.
@@ -93,13 +110,13 @@ impl Exploration {
     /// Does one of the runs.
     ///
     /// # Errors
-    /// This version does not have the controller.
+    /// This version does not have the controller, or a setting that was changed.
     ///
     /// # Panics
     /// Panics if there are not so many runs.
     pub fn run(&self, number: usize) -> Result<Outcome, ScenarioError> {
         let (link, controller) = self.task(number);
-        match link.scenario()?.run(Some(controller), link.seed) {
+        match self.scenario(link)?.run(Some(controller), link.seed) {
             Ok(figures) => {
                 let sender = if link.upload { &figures.client } else { &figures.server };
                 Ok(Outcome {

@@ -68,6 +68,24 @@ fn without_loss_the_ideal_is_close_and_the_scenario_file_repeats_the_run() {
 }
 
 #[test]
+fn settings_change_the_scenario_of_every_link_and_wrong_ones_are_told() {
+    let text = "rate_mbps = [20, 20]\nrtt_ms = [40, 40]\nbytes = [1e5, 1e5]\n";
+    let space = Space::parse("space", text).unwrap();
+    let with = |settings: &[&str]| {
+        Exploration::new(&space, 1, 2, vec![ControllerName::Cubic])
+            .with_settings(settings.iter().map(|setting| (*setting).to_owned()).collect())
+    };
+    let exploration = with(&["endpoints.fec=constant:10,2", "endpoints.fec_code=rlc"]);
+    for link in exploration.links() {
+        let figures = exploration.scenario(link).unwrap().run(Some(ControllerName::Cubic), 1).unwrap();
+        let sender = if link.upload { figures.client } else { figures.server };
+        assert!(sender.fec.expect("it is on").repairs_sent > 10);
+    }
+    assert!(exploration.run(0).unwrap().ratio.is_some());
+    assert!(with(&["endpoints.fec=parity"]).run(0).is_err());
+}
+
+#[test]
 fn the_share_that_is_lost_is_the_share_that_was_drawn() {
     let text = "rate_mbps = [50, 50]\nrtt_ms = [20, 20]\nbytes = [2e7, 2e7]\nqueue_bdp = [3, 3]\n\
                 loss = { single_share = 0, burst_share = 1, probability = [0.04, 0.04], burst_packets = [4, 4] }\n\

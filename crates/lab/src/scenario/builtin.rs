@@ -133,6 +133,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "fec/loss-600ms",
     "fec/bursts",
     "fec/bursts-of-packets",
+    "fec/fairness",
     "fec/voice-1",
     "fec/voice-5",
     "fec/voice-bursts",

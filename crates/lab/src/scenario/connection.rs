@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use fulmar_proto::TransportConfig;
 use serde::Deserialize;
 
 use super::ControllerName;
+use super::endpoints::EndpointSpec;
 use super::values::{Count, Millis, Seconds};
 use crate::lab::Churn;
 use crate::{MediaStream, Workload};
@@ -38,6 +40,9 @@ pub(crate) struct ConnectionSpec {
     pub(crate) repeat: Count,
     /// The client's controller, if it is not the run's.
     pub(crate) controller: Option<ControllerName>,
+    /// What its client has otherwise than the others.
+    #[serde(default)]
+    pub(crate) client: EndpointSpec,
     /// The name of the path that it begins on; without it, or where this path is left out, the first one.
     pub(crate) path: Option<String>,
     /// Whether it may have several paths, where the scenario has; without it, the client's configuration says so.
@@ -158,6 +163,12 @@ impl ConnectionSpec {
             },
             _ => workload,
         }
+    }
+
+    /// The client's configuration, where that of the other connections is `config`.
+    pub(crate) fn client_config(&self, mut config: TransportConfig) -> TransportConfig {
+        self.client.apply(&mut config);
+        config
     }
 
     /// After which time a datagram is of no use.

@@ -26,6 +26,9 @@ pub struct Grid {
     /// The values of each setting, by its path in the scenario's file.
     #[serde(default)]
     set: BTreeMap<String, Vec<toml::Value>>,
+    /// Settings that belong together, of which a run has one table. All of them name the same settings.
+    #[serde(default)]
+    way: Vec<BTreeMap<String, toml::Value>>,
 }
 
 /// A run of a campaign.
@@ -59,6 +62,12 @@ impl Grid {
                 "a setting needs at least one value",
             ));
         }
+        if let Some(other) = grid.way.iter().find(|way| !way.keys().eq(grid.way[0].keys())) {
+            let names: Vec<&str> = other.keys().map(String::as_str).collect();
+            let message =
+                format!("each [[way]] needs the settings of the first one, and one has {}", names.join(", "));
+            return Err(ScenarioError::new(name, message));
+        }
         match grid.size() {
             Some(size) if size <= POINTS_MAX => Ok(grid),
             _ => Err(ScenarioError::new(name, format!("a campaign has at most {POINTS_MAX} runs"))),
@@ -67,12 +76,17 @@ impl Grid {
 
     fn size(&self) -> Option<usize> {
         let base = (self.seeds.0 as usize).checked_mul(self.controllers.len().max(1))?;
+        let base = base.checked_mul(self.way.len().max(1))?;
         self.set.values().try_fold(base, |size, values| size.checked_mul(values.len()))
     }
 
     /// All runs: the seeds of a combination come one after another.
     pub fn points(&self) -> Vec<Point> {
-        let mut combinations = vec![Vec::new()];
+        let ways = self.way.iter().map(|way| way.clone().into_iter().collect());
+        let mut combinations: Vec<Vec<_>> = ways.collect();
+        if combinations.is_empty() {
+            combinations.push(Vec::new());
+        }
         for (key, values) in &self.set {
             let longer = combinations.iter().flat_map(|combination: &Vec<_>| {
                 values.iter().map(move |value| {

@@ -470,7 +470,8 @@ impl Scenario {
     }
 
     fn validate_configurations(&self) -> Result<(), ScenarioError> {
-        for config in [self.client_config(), self.server_config()] {
+        let of_connections = self.file.connection.iter().map(|spec| spec.client_config(self.client_config()));
+        for config in [self.client_config(), self.server_config()].into_iter().chain(of_connections) {
             config.validate().map_err(|error| {
                 ScenarioError::about_field(&self.name, &self.text, error.field, error.to_string())
             })?;

@@ -196,15 +196,15 @@ impl Scenario {
             connecting = connecting.close(Close::AtLatest(Side::Client, stop.0));
         }
         let is_single = spec.multipath == Some(false) && client.multipath.is_some();
-        if spec.controller.is_some() || is_single {
-            let mut transport = client.clone();
+        if spec.controller.is_some() || is_single || spec.client != EndpointSpec::default() {
+            let mut own = spec.client_config(client.clone());
             if let Some(controller) = spec.controller {
-                transport.congestion = self.congestion(controller)?;
+                own.congestion = self.congestion(controller)?;
             }
             if is_single {
-                transport.multipath = None;
+                own.multipath = None;
             }
-            connecting = connecting.transport(Arc::new(transport));
+            connecting = connecting.transport(Arc::new(own));
         }
         let on_it = |path: &str| self.path_names().iter().position(|name| *name == path);
         let path = spec.path.as_deref().and_then(on_it);

@@ -4,6 +4,7 @@
 //! that let everything through in time. So each run has one outcome: all of its connections do their work, are
 //! closed and forgotten.
 
+mod erasure;
 mod paths;
 mod scenario;
 
@@ -31,7 +32,7 @@ impl Worlds {
             Self::OneLink => scenario::draw(seed),
             Self::Paths => paths::draw(seed),
         };
-        lab.limits(LIMITS)
+        erasure::draw(seed, lab).limits(LIMITS)
     }
 
     /// Runs the scenario of a seed.

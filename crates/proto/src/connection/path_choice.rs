@@ -55,33 +55,17 @@ impl Connection {
         let carries = |class: &Class| Some(*class) == best;
         let order = self.order(now, &classes, carries);
         let repeats = self.paths.multipath.as_ref().is_some_and(|m| m.repeats_datagrams());
-        let repairs_elsewhere = self.repairs_wait_for_backup(&classes);
+        let has_repairs = self.extensions.fec_sender().is_some();
         for (path, class) in self.paths.iter_mut().zip(&classes) {
             path.allowed = match class {
-                _ if order.as_slice().contains(&path.id) => match repairs_elsewhere {
-                    true => Pending::ALL.without(Pending::FEC),
-                    false => Pending::ALL,
-                },
+                _ if order.as_slice().contains(&path.id) => Pending::ALL,
                 Class { is_unproven: true, .. } => Pending::OWN,
                 class if repeats && carries(class) => Pending::CONTROL.with(Pending::DATAGRAMS),
-                class if repairs_elsewhere && class.is_working_backup() => {
-                    Pending::CONTROL.with(Pending::FEC)
-                }
+                Class { is_silent: false, .. } if has_repairs => Pending::CONTROL.with(Pending::FEC),
                 _ => Pending::CONTROL,
             };
         }
         order
-    }
-
-    /// Whether repair symbols leave over a backup that works: what makes the better path lose packets takes its repair symbols, too,
-    /// and they take no room from its data.
-    fn repairs_wait_for_backup(&mut self, classes: &[Class]) -> bool {
-        let carriers_work = classes.iter().any(|class| *class == Class::WORKING);
-        let mut paths = self.paths.iter().zip(classes);
-        let has_room = |path: &Path| path.tuple.congestion.window_left() >= u64::from(path.tuple.mtu());
-        carriers_work
-            && paths.any(|(path, class)| class.is_working_backup() && has_room(path))
-            && self.extensions.fec_sender().is_some_and(|sender| sender.has_repairs())
     }
 
     /// The paths that may carry data, in the order of the scheduler: those that are validated, answer, and are no backup; of
@@ -163,13 +147,6 @@ struct Class {
 }
 
 impl Class {
-    /// Of a path that is as good as any.
-    const WORKING: Self = Self { is_unproven: false, is_silent: false, is_backup: false };
-
-    fn is_working_backup(&self) -> bool {
-        *self == Self { is_backup: true, ..Self::WORKING }
-    }
-
     fn of(path: &Path, multipath: Option<&Multipath>) -> Self {
         let status = multipath.map_or((true, true), |multipath| multipath.status(path.id));
         Self {

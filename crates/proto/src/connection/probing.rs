@@ -229,7 +229,7 @@ impl Recovery<'_> {
     ///
     /// What waits is of use whatever became of the packets in flight. What they said is not, if they have arrived: a
     /// radio may only have stopped. If they are lost, the acknowledgement of the probe tells that.
-    fn probe(&mut self, space: SpaceId, probes: u8) {
+    pub(super) fn probe(&mut self, space: SpaceId, probes: u8) {
         let Owners { handshake, paths, streams, extensions, .. } = &mut self.owners;
         if let Some((numbers, _)) = space_and_tuples(paths, handshake, space) {
             numbers.probes.demand(probes);
@@ -252,7 +252,9 @@ impl Recovery<'_> {
             && paths.get(id).is_some_and(|path| path.pto.backoff.count() == 1)
             && let Some(sender) = extensions.fec_sender()
             && sender.probe(id, probes)
+            && let Some(index) = paths.index_of(id)
         {
+            sender.take_path(paths.for_repairs(index, sender.repair_len_max()));
             return paths.raise(Pending::FEC);
         }
         self.repeat_oldest(space);

@@ -581,7 +581,7 @@ impl Connection {
     /// The frames of a packet were handed on: it is to be acknowledged, and may have come from elsewhere.
     fn end_packet(&mut self, cx: &FrameContext<'_>, number: u64, ecn: Ecn, seen: FramesSeen) {
         if seen.ack_eliciting && !cx.space.is_data() {
-            self.on_handshake_asked(cx.now);
+            self.on_handshake_asked(cx.now, cx.space);
         }
         let (id, now) = (cx.space.path(), cx.now);
         let Some(path) = self.paths.get_mut(id) else { return };
@@ -602,12 +602,27 @@ impl Connection {
 
     /// A packet of the handshake came that asks for an acknowledgement. What is sent now carries it as well, within what
     /// may be sent to the client's address.
-    fn on_handshake_asked(&mut self, now: Instant) {
+    fn on_handshake_asked(&mut self, now: Instant, space: SpaceId) {
         let path = self.paths.primary();
         let rtt = &path.tuple.rtt;
         let on_its_way = rtt.has_sample() && now < path.pto.started + rtt.smoothed();
         if self.side.is_server() && !self.handshake.is_complete() && !on_its_way {
             self.handshake.repeat_asked_flight();
+        }
+        // What the client has sent behind the end of its handshake was most likely in the same datagram: the server cannot
+        // answer before it has both. No timeout has passed, so that the window must have room (RFC 9002 §7.5).
+        let (id, half) = (path.id, rtt.smoothed() / 2);
+        let room = path.tuple.congestion.window_left() / u64::from(path.tuple.mtu());
+        let is_data_out = path.space.has_ack_eliciting_in_flight();
+        if self.side.is_client()
+            && space == SpaceId::Handshake
+            && self.handshake.is_complete()
+            && room >= 1
+            && self.handshake.repeat_asked_end(now.saturating_sub(half))
+            && is_data_out
+            && room >= 2
+        {
+            self.recovery(now).probe(SpaceId::Data(id), 1);
         }
     }
 

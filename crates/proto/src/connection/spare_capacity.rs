@@ -72,6 +72,7 @@ fn repair(sender: &mut Sender<'_>) {
     if let Some(fec) = sender.parts.extensions.fec_sender() {
         fec.schedule(now, true, rtt);
         if fec.has_repairs() {
+            fec.take_path(sender.parts.paths.for_repairs(sender.parts.index, fec.repair_len_max()));
             sender.parts.paths.raise(Pending::FEC);
         }
     }

@@ -12,9 +12,10 @@ use super::handshake::HandshakeState;
 use super::stats::Counters;
 use crate::crypto::Level;
 use crate::datagrams::Datagrams;
+use crate::ext::Upcoming;
 use crate::ids::SpaceId;
 use crate::log::ACK_DELAY_EXPONENT;
-use crate::packet::{FrameWriter, SentFrame};
+use crate::packet::{FrameWriter, Protection, SentFrame};
 use crate::path::{Path, Paths, Pending};
 use crate::space::NumberSpace;
 use crate::streams::Streams;
@@ -114,7 +115,7 @@ const AFTER_ACK: [Writer; 13] = [
     },
     Writer {
         bit: Pending::FEC,
-        wants: |c| c.extensions.fec.as_ref().is_some_and(|fec| fec.wants_to_send()),
+        wants: |c| c.extensions.fec.as_ref().is_some_and(|fec| fec.wants_to_send(c.path().id)),
         write: |c, _, out| {
             if let Some(fec) = &mut c.extensions.fec {
                 fec.write_reports(out);
@@ -239,10 +240,11 @@ impl Writers<'_> {
             (tuple.write)(self, now, out);
         }
         // A repair symbol is as long as the longest of its source symbols, and needs a packet to itself.
-        let room = self.path().datagram_room();
+        let (id, room) = (self.path().id, self.path().datagram_room());
         if pending.has(Pending::FEC)
             && is_full
             && let Some(sender) = self.extensions.fec_sender()
+            && sender.has_repairs_for(id)
         {
             sender.write(now, room, out);
         }
@@ -295,9 +297,15 @@ impl Writers<'_> {
             Some(_) => self.datagrams.next_protection(),
             None => self.streams.next_protection(),
         };
+        let next = self.upcoming(chosen, datagram);
         if let Some(sender) = self.extensions.fec_sender().filter(|_| is_possible) {
-            sender.begin(chosen, datagram, out);
+            sender.begin(next, out);
         }
+    }
+
+    /// What comes next, for forward erasure correction.
+    fn upcoming(&mut self, chosen: Option<Protection>, datagram: Option<usize>) -> Upcoming {
+        Upcoming { chosen, datagram, backlog: self.streams.next_backlog(), flight: self.paths.flight() }
     }
 
     /// The data of streams follows, whose protection may be another one than that of what was written before.
@@ -307,8 +315,9 @@ impl Writers<'_> {
             return;
         }
         let chosen = self.streams.next_protection();
+        let next = self.upcoming(chosen, None);
         if let Some(sender) = self.extensions.fec_sender() {
-            sender.switch(chosen, out);
+            sender.switch(next, out);
         }
     }
 
@@ -323,7 +332,7 @@ impl Writers<'_> {
             // Whether there is nothing else to send is found out when others were asked.
             sender.schedule(now, false, rtt);
             if sender.has_repairs() {
-                // They may take another path.
+                sender.take_path(self.paths.for_repairs(self.index, sender.repair_len_max()));
                 self.paths.raise(Pending::FEC);
             }
         }

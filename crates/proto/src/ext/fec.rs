@@ -25,14 +25,14 @@ mod sender;
 use std::sync::Arc;
 
 use fulmar_base::Instant;
-use fulmar_wire::{FecParameters, FecRecovered, FecWindow, Frame, TransportParameters};
+use fulmar_wire::{FecParameters, FecRecovered, FecWindow, Frame, PathId, TransportParameters};
 
 pub use config::{FecCode, FecConfig, FecDialects, FecMode, FecSettingError};
 pub(crate) use michel::BlockCode;
 #[cfg(test)]
 pub(crate) use michel::vectors as michel_vectors;
 pub(crate) use receiver::FecReceiver;
-pub(crate) use sender::{FecSender, Protected};
+pub(crate) use sender::{FecSender, Protected, Upcoming};
 
 use crate::memory::{Reservation, SharedMemory};
 use crate::packet::FrameWriter;
@@ -136,9 +136,9 @@ impl Fec {
         self.receiver.as_mut().filter(|receiver| receiver.dialect() == dialect)
     }
 
-    /// Whether there is a repair symbol or a report to be sent.
-    pub(crate) fn wants_to_send(&self) -> bool {
-        self.sender.as_ref().is_some_and(FecSender::has_repairs)
+    /// Whether there is a repair symbol or a report to be sent on a path.
+    pub(crate) fn wants_to_send(&self, path: PathId) -> bool {
+        self.sender.as_ref().is_some_and(|sender| sender.has_repairs_for(path))
             || self.receiver.as_ref().is_some_and(FecReceiver::has_reports)
     }
 

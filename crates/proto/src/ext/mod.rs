@@ -13,7 +13,9 @@ pub(crate) use ack_frequency::{AckFigures, AckFrequency, MIN_ACK_DELAY};
 pub(crate) use address_discovery::{AddressDiscovery, Observation, unrequested_address};
 #[cfg(test)]
 pub(crate) use fec::michel_vectors;
-pub(crate) use fec::{BlockCode, Fec, FecDialect, FecReceiver, FecSender, Protected, may_be_protected};
+pub(crate) use fec::{
+    BlockCode, Fec, FecDialect, FecReceiver, FecSender, Protected, Upcoming, may_be_protected,
+};
 pub use fec::{FecCode, FecConfig, FecDialects, FecMode, FecSettingError, FecStats};
 pub(crate) use quic_bit::QuicBit;
 pub use timestamps::OneWayDelays;

@@ -162,15 +162,17 @@ impl<'a> FrameWriter<'a> {
     /// until the symbol is made again or given up. Nothing but PING may follow it in the packet.
     ///
     /// STREAM frames within SOURCE_SYMBOL all have a length: who speaks that dialect joins the symbols that it recovers before it
-    /// reads their frames.
+    /// reads their frames. So have those of a symbol that must not fill the packet: padding may follow, which would else be
+    /// taken for their data.
     pub(crate) fn begin_symbol(&mut self, header: SymbolHeader, symbol: SymbolId, len: usize) {
         debug_assert_eq!(self.tail, 0, "a symbol reaches to the end of the packet");
         if self.space() <= header.len() {
             return;
         }
         header.begin(&mut self.writer);
+        let is_cut = len < self.writer.remaining();
         self.writer.limit(len);
-        self.lengths = matches!(header, SymbolHeader::Framed(_));
+        self.lengths = is_cut || matches!(header, SymbolHeader::Framed(_));
         self.open = Some(OpenSymbol { header, symbol, start: self.writer.len(), tokens: self.frames.len() });
     }
 

@@ -16,6 +16,10 @@ use crate::events::EndpointEventInner;
 /// The bit of the first byte that only long headers have (RFC 8999 §5.1).
 const LONG_FORM: u8 = 0x80;
 
+/// Repair symbols take a path whose round-trip time is longer than that of what they repair by at most this factor: what is sent again
+/// arrives after one and a half.
+const REPAIR_RTTS: u32 = 2;
+
 /// The paths of a connection. There is always one: without multipath, path 0 and no other.
 ///
 /// Limit: the path IDs that both ends allow; without multipath, one.
@@ -297,6 +301,26 @@ impl Paths {
     /// Whether copies of datagrams wait for a path.
     pub(crate) fn copies_datagrams_to(&self, id: PathId) -> bool {
         self.multipath.as_ref().is_some_and(|multipath| multipath.copies.are_for(id))
+    }
+
+    /// Which path repair symbols, whose frames have `len` bytes at most, take for what the one at `index` carries: another one that
+    /// works, has room for them, and brings them before what is lost could be sent again, if there is one. What is lost on a path
+    /// does not take with it what repairs it then.
+    pub(crate) fn for_repairs(&self, index: usize, len: usize) -> PathId {
+        let this = &self.list[index];
+        let rtt_max = this.tuple.rtt.smoothed() * REPAIR_RTTS;
+        let suits = |path: &&Path| {
+            let tuple = &path.tuple;
+            path.id != this.id
+                && tuple.validated
+                && path.pto.backoff.count() == 0
+                && tuple.rtt.has_sample()
+                && tuple.rtt.smoothed() <= rtt_max
+                && path.datagram_room() >= len
+                && tuple.congestion.window_left() >= u64::from(tuple.mtu())
+        };
+        let others = self.list.iter().filter(suits);
+        others.min_by_key(|path| path.tuple.rtt.smoothed()).unwrap_or(this).id
     }
 
     /// Something that may be sent on any path may have got something to say.

@@ -379,6 +379,11 @@ impl NumberSpace {
         Some(last + delay)
     }
 
+    /// When the newest packet that elicits an acknowledgement was sent.
+    pub(crate) fn last_ack_eliciting_sent(&self) -> Option<Instant> {
+        self.last_ack_eliciting
+    }
+
     /// When the oldest packet was sent, if its acknowledgement is the next one to be expected: it elicits one, and
     /// none sent after it was acknowledged.
     pub(crate) fn oldest_unacked(&self) -> Option<Instant> {

@@ -265,7 +265,12 @@ impl SendHalf {
 
     /// Whether there is new data that the stream's limit allows.
     pub(super) fn has_new(&self) -> bool {
-        self.buffer.unsent() > 0 && self.credit.available() > 0
+        self.sendable() > 0
+    }
+
+    /// Bytes of new data that the stream's limit allows.
+    pub(super) fn sendable(&self) -> u64 {
+        self.buffer.unsent().min(self.credit.available())
     }
 
     /// Writes a STREAM frame of what [`SendHalf::has_lost`] tells. Returns its length, or `None` if the packet

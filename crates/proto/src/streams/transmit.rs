@@ -34,6 +34,13 @@ impl Streams {
         self.table.send_mut(id)?.protection
     }
 
+    /// The bytes that at least follow what is written next, without waiting for the application or for credit: those of the stream
+    /// whose turn it is.
+    pub(crate) fn next_backlog(&mut self) -> u64 {
+        let next = self.fresh.first().and_then(|id| self.table.send_mut(id));
+        next.map_or(0, |send| send.sendable().min(self.credit.available()))
+    }
+
     /// Whether there is data to send again. It does not need flow control credit.
     pub(crate) fn has_lost(&self) -> bool {
         !self.lost.is_empty()

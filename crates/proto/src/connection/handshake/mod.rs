@@ -32,6 +32,7 @@ use crate::crypto::{KeyUpdatePolicy, Level, Session};
 use crate::datagram::Ecn;
 use crate::ids::SpaceId;
 use crate::log::PacketDropReason;
+use crate::space::NumberSpace;
 
 /// The handshake of a connection, and what lives as long as it.
 #[derive(Debug)]
@@ -48,6 +49,8 @@ pub(super) struct HandshakeState {
     pub(super) undecryptable: Undecryptable,
     /// Whether a flight was repeated before a timeout.
     flight_repeated: bool,
+    /// Whether the client has repeated the end of its handshake before a timeout.
+    end_repeated: bool,
     /// Whether a Handshake packet of this end was acknowledged.
     pub(super) acked: bool,
 }
@@ -72,6 +75,7 @@ impl HandshakeState {
             remembered: None,
             undecryptable: Undecryptable::default(),
             flight_repeated: false,
+            end_repeated: false,
             acked: false,
         }
     }
@@ -247,6 +251,22 @@ impl HandshakeState {
                 self.repeat(space);
             }
         }
+    }
+
+    /// A server's Handshake packet came that asks for an acknowledgement after the client has ended the handshake. If the end has
+    /// left before this time and is not acknowledged, it is repeated: the server did not have it when it sent that. Returns whether
+    /// that was done.
+    pub(super) fn repeat_asked_end(&mut self, left_before: Instant) -> bool {
+        let space = SpaceId::Handshake;
+        let left = self.spaces.get(space).and_then(NumberSpace::last_ack_eliciting_sent);
+        let is_due = left.is_some_and(|left| left <= left_before)
+            && self.can_send(space)
+            && self.tls.has_sent_unacked(space.level())
+            && !std::mem::replace(&mut self.end_repeated, true);
+        if is_due {
+            self.repeat(space);
+        }
+        is_due
     }
 
     /// A packet of the server came for which the client has no keys yet: the server's Initial packet is missing.

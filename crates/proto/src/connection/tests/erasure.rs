@@ -186,3 +186,18 @@ fn floods_of_repair_symbols_with_ids_far_apart_and_repeated_do_nothing() {
     to_server(&mut pair, datagram(b"still there")).unwrap();
     assert_eq!(datagrams(&mut pair), ["still there"]);
 }
+
+#[test]
+fn a_repair_symbol_that_is_replayed_recovers_nothing_twice_and_nor_does_the_late_packet() {
+    let mut pair = connected();
+    let frames = [datagram(b"first"), datagram(b"second")];
+    to_server(&mut pair, source(1, &frames[1])).unwrap();
+    let repair = repair(&Xor, 0, &[&frames[0], &frames[1]], 0);
+    for _ in 0..3 {
+        to_server(&mut pair, repair.clone()).unwrap();
+    }
+    to_server(&mut pair, source(0, &frames[0])).unwrap();
+    assert_eq!(datagrams(&mut pair), ["second", "first"]);
+    let stats = pair.server.conn().stats().fec.unwrap();
+    assert_eq!((stats.recovered, stats.repairs_redundant, stats.decoder_off), (1, 2, false));
+}

@@ -71,6 +71,8 @@ pub(crate) struct FecSender {
     unresolved: usize,
     /// Repair symbols to be sent.
     repairs: VecDeque<Repair>,
+    /// The path that they take.
+    path: PathId,
     /// What was held back, and is to be sent again.
     released: Vec<Protected>,
     /// When the scheduler is to be asked.
@@ -120,6 +122,19 @@ enum State {
 struct Repair {
     id: RepairId,
     symbol: Vec<u8>,
+}
+
+/// What comes next in a packet.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Upcoming {
+    /// The protection that was chosen for it.
+    pub(crate) chosen: Option<Protection>,
+    /// The length of the DATAGRAM frame that comes next, which cannot be cut.
+    pub(crate) datagram: Option<usize>,
+    /// The bytes of streams that can follow without waiting for anybody but congestion control.
+    pub(crate) backlog: u64,
+    /// The bytes that may be in flight.
+    pub(crate) flight: u64,
 }
 
 /// What a lost packet means for its frames.
@@ -179,6 +194,7 @@ impl FecSender {
             first: 0,
             unresolved: 0,
             repairs: VecDeque::new(),
+            path: PathId::ZERO,
             released: Vec::new(),
             timer: Timer::new(),
             patience: Timer::new(),
@@ -196,26 +212,16 @@ impl FecSender {
         self.protections.of(None) == Protection::Tail
     }
 
-    /// Lets a packet take data of the protection that was `chosen` for what comes next, and begins a source symbol if that is
+    /// Lets a packet take data of the protection that was chosen for what comes next, and begins a source symbol if that is
     /// any, unless it would cut the packet. A repair symbol over it has to fit a packet, too.
-    /// `datagram` is the length of the DATAGRAM frame that comes next, which cannot be cut either.
-    pub(crate) fn begin(
-        &mut self,
-        chosen: Option<Protection>,
-        datagram: Option<usize>,
-        out: &mut FrameWriter<'_>,
-    ) {
-        self.open = self.protections.of(chosen);
+    pub(crate) fn begin(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
+        self.open = self.protections.of(next.chosen);
         out.restrict(self.protections, self.open);
-        if self.open == Protection::None {
+        if self.open == Protection::None || self.open == Protection::Tail && self.is_far_from_end(next, out) {
             return;
         }
         // What goes before a source symbol is shorter than what goes before a repair symbol, and behind its lengths.
-        let overhead = match self.blocks {
-            None => FecRepair::OVERHEAD_MAX,
-            Some(_) => BlockRepair::OVERHEAD_MAX,
-        };
-        let kept = overhead + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
+        let kept = self.repair_overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
         let Some(room) = out.space().checked_sub(kept) else { return };
         let id = self.end();
         let header = match self.blocks {
@@ -223,19 +229,28 @@ impl FecSender {
             Some(_) => SymbolHeader::Framed(VarInt::saturating(id)),
         };
         let limit = room.min(self.symbol_max);
-        if room <= self.symbol_max + CUT_MAX && datagram.is_none_or(|datagram| datagram <= limit) {
+        if room <= self.symbol_max + CUT_MAX && next.datagram.is_none_or(|datagram| datagram <= limit) {
             out.begin_symbol(header, SymbolId(id as u32), limit);
         }
     }
 
+    /// Whether so much follows that no repair symbol at the end would cover this packet, whatever becomes of it: they cover the
+    /// newest ones, as many as the window has. Nor do they cover what has its verdict by then, and this packet has it before more
+    /// than a flight was sent after it; half of one more is for a window that grows meanwhile.
+    fn is_far_from_end(&self, next: Upcoming, out: &FrameWriter<'_>) -> bool {
+        let covered = u64::from(self.config.window) * out.space() as u64;
+        let undecided = next.flight.saturating_add(next.flight / 2);
+        next.datagram.is_none() && next.backlog >= covered.min(undecided)
+    }
+
     /// As [`FecSender::begin`], in a packet that was begun for something else. What has no protection may go before what has, but
     /// nothing of another protection joins a source symbol, nor follows it.
-    pub(crate) fn switch(&mut self, chosen: Option<Protection>, out: &mut FrameWriter<'_>) {
-        let next = self.protections.of(chosen);
+    pub(crate) fn switch(&mut self, next: Upcoming, out: &mut FrameWriter<'_>) {
+        let protection = self.protections.of(next.chosen);
         match out.protection() {
-            Some(open) if open != next && (open == Protection::None || out.is_symbol_empty()) => {
+            Some(open) if open != protection && (open == Protection::None || out.is_symbol_empty()) => {
                 out.end_symbol();
-                self.begin(chosen, None, out);
+                self.begin(next, out);
             }
             _ => {}
         }
@@ -306,6 +321,22 @@ impl FecSender {
     /// Whether repair symbols wait to be sent.
     pub(crate) fn has_repairs(&self) -> bool {
         !self.repairs.is_empty()
+    }
+
+    /// Whether repair symbols wait to be sent on this path.
+    pub(crate) fn has_repairs_for(&self, path: PathId) -> bool {
+        self.has_repairs() && self.path == path
+    }
+
+    /// How long the frame of a repair symbol that waits is at most, in bytes.
+    pub(crate) fn repair_len_max(&self) -> usize {
+        let longest = self.repairs.iter().map(|repair| repair.symbol.len()).max().unwrap_or_default();
+        longest + self.repair_overhead()
+    }
+
+    /// The repair symbols that wait take this path.
+    pub(crate) fn take_path(&mut self, path: PathId) {
+        self.path = path;
     }
 
     /// Writes a repair symbol, if there is one and it fits. One that is too long for this packet waits for one that begins a batch,
@@ -540,6 +571,14 @@ impl FecSender {
                 }
                 self.repairs.push_back(Repair { id, symbol });
             }
+        }
+    }
+
+    /// The bytes of a frame beside the repair symbol at most.
+    fn repair_overhead(&self) -> usize {
+        match self.blocks {
+            None => FecRepair::OVERHEAD_MAX,
+            Some(_) => BlockRepair::OVERHEAD_MAX,
         }
     }
 

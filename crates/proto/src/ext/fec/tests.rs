@@ -16,6 +16,11 @@ fn sender(mode: FecMode, code: FecCode) -> FecSender {
     FecSender::new(&config, &FecConfig::default().parameters()).unwrap()
 }
 
+/// The last data of a stream.
+fn stream(chosen: Option<Protection>) -> Upcoming {
+    Upcoming { chosen, datagram: None, backlog: 0, flight: u64::MAX }
+}
+
 /// Sends so many symbols.
 fn send(sender: &mut FecSender, symbols: u64) {
     assert_eq!(send_as(sender, None, symbols), symbols);
@@ -27,11 +32,11 @@ fn send_as(sender: &mut FecSender, protection: Option<Protection>, packets: u64)
     for index in 0..packets {
         let mut payload = [0; 1_200];
         let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-        sender.begin(protection, None, &mut out);
+        sender.begin(stream(protection), &mut out);
         out.write_stream(StreamId::new(Side::Client, Dir::Bi, 0), index * 100, 100, false, |room| {
             room.fill(1)
         });
-        sender.end_symbol(Instant::ZERO, fulmar_wire::PathId::ZERO, &mut out);
+        sender.end_symbol(Instant::ZERO, PathId::ZERO, &mut out);
         symbols += u64::from(out.finish().symbol.is_some());
     }
     symbols
@@ -110,7 +115,7 @@ fn dialect_m_sends_repairs_of_whole_blocks_and_none_to_a_peer_that_keeps_fewer_s
         repairs(sender)
     };
     assert_eq!(blocks(&mut sender, 19), 0);
-    assert!(!sender.probe(fulmar_wire::PathId::ZERO, 2), "the tail of a transfer has none");
+    assert!(!sender.probe(PathId::ZERO, 2), "the tail of a transfer has none");
     assert_eq!(blocks(&mut sender, 1), 10);
     assert!(sender.on_lost(Instant::ZERO, SymbolId(1)).resend, "nobody will tell that it was recovered");
     let window = |epoch, size| FecWindow { epoch: VarInt::from_u32(epoch), size: VarInt::from_u32(size) };
@@ -142,20 +147,54 @@ fn a_packet_has_data_of_one_protection_behind_what_has_none() {
     let mut payload = [0; 1_200];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
     let (none, constant) = (Some(Protection::None), Some(Protection::Constant));
-    sender.begin(none, None, &mut out);
+    sender.begin(stream(none), &mut out);
     assert!(out.takes(none) && !out.takes(None));
     assert!(out.write_untracked(&Frame::HandshakeDone));
-    sender.switch(None, &mut out);
+    sender.switch(stream(None), &mut out);
     assert!(!out.takes(none) && out.takes(None) && out.takes(Some(Protection::Tail)));
-    sender.switch(constant, &mut out);
+    sender.switch(stream(constant), &mut out);
     assert!(out.takes(constant), "nothing was written in between");
     assert!(out.write_untracked(&Frame::HandshakeDone));
     for other in [none, None] {
-        sender.switch(other, &mut out);
+        sender.switch(stream(other), &mut out);
         assert!(out.takes(constant) && !out.takes(other));
     }
     let symbol = out.end_symbol().map(|(symbol, _, _)| symbol.to_vec());
     assert_eq!(symbol, Some(vec![0x1e]));
+}
+
+#[test]
+fn what_no_repair_at_the_end_can_cover_is_no_symbol_and_its_packet_as_long_as_any() {
+    let mut sender = sender(FecMode::Tail, FecCode::ReedSolomon);
+    let mut is_symbol = |chosen, backlog| {
+        let mut payload = [0; 1_200];
+        let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+        sender.begin(Upcoming { backlog, ..stream(chosen) }, &mut out);
+        out.write_stream(StreamId::new(Side::Client, Dir::Bi, 0), 0, 1_200, false, |room| room.fill(1));
+        sender.end_symbol(Instant::ZERO, PathId::ZERO, &mut out);
+        let payload = out.finish();
+        assert_eq!(payload.len < 1_200, payload.symbol.is_some());
+        payload.symbol.is_some()
+    };
+    let window = 256 * 1_200;
+    assert!(is_symbol(None, 0) && is_symbol(None, window - 1));
+    assert!(!is_symbol(None, window));
+    assert!(is_symbol(Some(Protection::Constant), window), "its repair symbols do not wait for the end");
+}
+
+#[test]
+fn what_has_its_verdict_before_the_end_is_no_symbol() {
+    let mut sender = sender(FecMode::Tail, FecCode::ReedSolomon);
+    let mut is_symbol = |backlog, flight| {
+        let mut payload = [0; 1_200];
+        let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+        sender.begin(Upcoming { backlog, flight, ..stream(None) }, &mut out);
+        out.write_stream(StreamId::new(Side::Client, Dir::Bi, 0), 0, 1_200, false, |room| room.fill(1));
+        sender.end_symbol(Instant::ZERO, PathId::ZERO, &mut out);
+        out.finish().symbol.is_some()
+    };
+    assert!(is_symbol(29_999, 20_000));
+    assert!(!is_symbol(30_000, 20_000));
 }
 
 #[test]

@@ -56,6 +56,18 @@ fn a_symbol_of_dialect_m_is_within_a_frame_and_so_are_the_lengths_of_its_streams
 }
 
 #[test]
+fn padding_behind_a_symbol_that_is_cut_is_no_data_of_its_stream() {
+    let mut payload = [0; 100];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    out.begin_symbol(SymbolHeader::Sid(FecSid { id: 3 }), SymbolId(3), 80);
+    let written = out.write_stream(id(), 0, 1_000, false, |room| room.fill(1)).unwrap();
+    assert!(out.space() == 0 && out.finish().len < 100);
+    // The rest is padding.
+    let read: Vec<_> = frames(&payload, Dialect::SinglePath).map(Result::unwrap).collect();
+    assert!(matches!(&read[1], Frame::Stream(stream) if stream.data.len() == written), "{read:?}");
+}
+
+#[test]
 fn a_symbol_without_frames_leaves_no_trace() {
     let mut payload = [0; 100];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);

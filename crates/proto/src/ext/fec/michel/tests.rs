@@ -5,7 +5,7 @@ use fulmar_wire::{Datagram, Dialect, Frame, PathId};
 
 use super::vectors::{REED_SOLOMON, TEXT, XOR, bytes};
 use super::*;
-use crate::ext::fec::{FecConfig, FecSender};
+use crate::ext::fec::{FecConfig, FecSender, Upcoming};
 use crate::packet::{FrameWriter, SentFrame};
 
 fn sender(blocks: BlockCode) -> FecSender {
@@ -16,7 +16,7 @@ fn sender(blocks: BlockCode) -> FecSender {
 fn send(sender: &mut FecSender, protected: &[u8]) -> Vec<u8> {
     let mut payload = [0; 1_200];
     let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
-    sender.begin(None, None, &mut out);
+    sender.begin(Upcoming::default(), &mut out);
     for frame in fulmar_wire::frames(protected, Dialect::SinglePath) {
         assert!(out.write(&frame.unwrap(), SentFrame::Ping));
     }
