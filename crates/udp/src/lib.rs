@@ -26,6 +26,7 @@ mod dscp;
 mod group;
 mod recv;
 mod refusals;
+mod registered;
 mod socket;
 mod stats;
 
