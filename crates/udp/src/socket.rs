@@ -60,7 +60,7 @@ pub struct BufferSizes {
 
 /// A UDP socket registered with the tokio runtime it was created in.
 ///
-/// It is not connected: one socket serves all peers. All methods take `&self`; the readiness methods remember one task only.
+/// It is not connected: one socket serves all peers. On Unix it takes two file descriptors. All methods take `&self`; the readiness methods remember one task only.
 #[derive(Debug)]
 pub struct UdpSocket {
     pub(crate) io: Registered,

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::Waker;
+use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
@@ -17,6 +18,9 @@ use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
 use crate::clock;
 use crate::log::ApplicationLog;
 use crate::sync::lock;
+
+/// A connection that was silent for so long gives back what it does not need meanwhile: see [`fulmar_proto::Connection::rest`].
+const REST_AFTER: Duration = Duration::from_secs(1);
 
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
 pub(crate) struct Inner {
@@ -63,6 +67,8 @@ pub(crate) struct State {
     pub(crate) timer: Option<Instant>,
     /// When datagrams were last received for it; no time before its beginning.
     pub(crate) received_at: Instant,
+    /// When the connection comes to rest if nothing is sent or received; `None` if it does.
+    rest: Option<Instant>,
     now: Instant,
 }
 
@@ -93,6 +99,24 @@ impl State {
     pub(crate) fn advance(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.now
+    }
+
+    /// Something was received or is sent.
+    pub(crate) fn on_traffic(&mut self) {
+        self.rest = Some(self.now + REST_AFTER);
+    }
+
+    /// When the core or this end's care for its memory wants to be called.
+    pub(crate) fn next_call(&self) -> Option<Instant> {
+        self.deadline().into_iter().chain(self.rest).min()
+    }
+
+    /// Lets the connection rest if it is time.
+    pub(crate) fn rest_if_due(&mut self) {
+        if self.rest.is_some_and(|at| at <= self.now) {
+            self.rest = None;
+            self.proto.rest();
+        }
     }
 
     /// Fails if the connection is over.
@@ -126,6 +150,7 @@ impl Inner {
             application_log: None,
             timer: None,
             received_at: now,
+            rest: None,
             now,
         };
         Self {

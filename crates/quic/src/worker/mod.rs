@@ -170,6 +170,7 @@ impl Worker {
             if state.proto.poll_timeout().is_some_and(|(deadline, _)| deadline <= now) {
                 state.proto.handle_timeout(now);
             }
+            state.rest_if_due();
             self.after_change(&connection, state);
         }
     }
@@ -209,6 +210,7 @@ impl Worker {
                 self.settle(&connection, state);
                 return batches;
             };
+            state.on_traffic();
             drop(state);
             if !self.send(transmit) {
                 self.queue.push_back(connection);
@@ -242,7 +244,7 @@ impl Worker {
                 self.timers.disarm(connection, armed);
             }
         } else {
-            let deadline = state.deadline();
+            let deadline = state.next_call();
             self.timers.arm(connection, &mut state.timer, deadline);
             if state.awaits_manager() && !mem::replace(&mut state.queued, true) {
                 self.queue.push_back(connection.clone());

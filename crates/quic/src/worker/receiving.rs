@@ -210,6 +210,7 @@ impl Worker {
                 Origin::Retired => state.proto.handle_late_datagram(now, datagram),
             }
         }
+        state.on_traffic();
         self.after_change(connection, state);
     }
 }
