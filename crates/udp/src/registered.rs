@@ -19,7 +19,7 @@ mod platform {
     /// waits for the answer would be woken twice for it.
     #[derive(Debug)]
     pub(crate) struct Registered {
-        receiving: AsyncFd<UdpSocket>,
+        receiving: AsyncFd<Arc<UdpSocket>>,
         /// The same socket under another number, as each number is watched once.
         sender: Arc<UdpSocket>,
         /// While the socket is full.
@@ -30,7 +30,7 @@ mod platform {
         /// Registers a socket that does not block.
         pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
             let sender = Arc::new(socket.try_clone()?);
-            let receiving = AsyncFd::with_interest(socket, Interest::READABLE)?;
+            let receiving = watch(Arc::new(socket), Interest::READABLE)?;
             Ok(Self { receiving, sender, sending: Mutex::default() })
         }
 
@@ -78,7 +78,7 @@ mod platform {
             let mut sending = self.sending();
             let watched = match &*sending {
                 Some(watched) => watched,
-                None => sending.insert(AsyncFd::with_interest(self.sender.clone(), Interest::WRITABLE)?),
+                None => sending.insert(watch(self.sender.clone(), Interest::WRITABLE)?),
             };
             let result = ready!(watched.poll_write_ready(cx)).map(drop);
             *sending = None;
@@ -88,6 +88,15 @@ mod platform {
         fn sending(&self) -> MutexGuard<'_, Option<AsyncFd<Arc<UdpSocket>>>> {
             self.sending.lock().unwrap_or_else(PoisonError::into_inner)
         }
+    }
+
+    /// Has the runtime watch a socket.
+    #[expect(unsafe_code, reason = "the runtime has no safe way to watch one direction alone")]
+    fn watch(socket: Arc<UdpSocket>, interest: Interest) -> io::Result<AsyncFd<Arc<UdpSocket>>> {
+        // SAFETY: the socket owns its descriptor, which stays open and the same as long as the socket lives, and what is returned
+        // holds the socket.
+        let watched = unsafe { AsyncFd::register_with_interest(socket, interest) };
+        watched.map_err(io::Error::from)
     }
 }
 
