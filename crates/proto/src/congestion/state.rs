@@ -176,7 +176,7 @@ impl CongestionState {
     /// The window, or a larger one that careful resume is going to try.
     #[inline]
     pub(crate) fn window_ahead(&self) -> u64 {
-        let jump = self.resume.as_ref().map_or(0, CarefulResume::jump);
+        let jump = self.resume.as_deref().map_or(0, CarefulResume::jump);
         self.controller.window().max(jump)
     }
 
