@@ -247,7 +247,7 @@ impl Pair {
 
     /// Lets a time without traffic pass, so that late acknowledgements and tickets are out and what they need is freed.
     pub fn rest(&mut self) {
-        const STEPS: u32 = 200;
+        const STEPS: u32 = 500;
         for _ in 0..STEPS {
             self.step();
             self.now += Duration::from_millis(10);

@@ -146,6 +146,11 @@ impl RangeSet {
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
+
+    /// Gives back the memory that no range takes.
+    pub fn shrink(&mut self) {
+        self.ranges.shrink_to_fit();
+    }
 }
 
 #[cfg(test)]

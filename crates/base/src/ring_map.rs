@@ -245,6 +245,11 @@ impl<T> RingMap<T> {
         }
     }
 
+    /// Gives back the memory that no value takes.
+    pub fn shrink(&mut self) {
+        self.slots.shrink_to_fit();
+    }
+
     fn on_empty(&mut self) {
         let kept = SPARE_MAX * self.peak.max(SLOTS_KEPT / SPARE_MAX);
         if self.slots.capacity() > kept {

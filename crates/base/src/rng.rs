@@ -8,6 +8,8 @@ use rand_core::{Rng as _, SeedableRng};
 /// Words that are made at a time: a block of ChaCha.
 const BLOCK_WORDS: usize = 16;
 
+type Block = [u32; BLOCK_WORDS];
+
 /// A cryptographically strong generator with a seed that the caller gives.
 ///
 /// On a real wire the seed comes from the operating system; in the lab it comes from the scenario. A
@@ -15,21 +17,25 @@ const BLOCK_WORDS: usize = 16;
 /// not shift what the others see.
 ///
 /// It is ChaCha with 12 rounds. A connection has several generators and draws little, so each keeps its seed and a single block,
-/// instead of the state and the four blocks that the library works with.
+/// instead of the state and the four blocks that the library works with; and after [`Rng::rest`] not even that.
 #[derive(Clone)]
 pub struct Rng {
     seed: [u8; 32],
-    block: [u32; BLOCK_WORDS],
-    /// The first word of `block` that was not drawn.
-    next: usize,
-    /// Blocks that were made.
-    blocks: u64,
+    /// The block that words are drawn from, once there were any.
+    block: Option<Box<Block>>,
+    /// Words that were drawn.
+    drawn: u64,
 }
 
 impl Rng {
     /// A generator with a full 256-bit seed.
     pub fn new(seed: [u8; 32]) -> Self {
-        Self { seed, block: [0; BLOCK_WORDS], next: BLOCK_WORDS, blocks: 0 }
+        Self { seed, block: None, drawn: 0 }
+    }
+
+    /// Gives back the memory of what is not drawn yet. It is made again with the next draw, which is what it would have been.
+    pub fn rest(&mut self) {
+        self.block = None;
     }
 
     /// A generator for a simulation, from a small seed.
@@ -64,19 +70,17 @@ impl Rng {
 
     #[inline]
     fn word(&mut self) -> u32 {
-        if self.next == BLOCK_WORDS {
-            self.make_block();
+        let (number, place) = (self.drawn / BLOCK_WORDS as u64, (self.drawn % BLOCK_WORDS as u64) as usize);
+        self.drawn += 1;
+        match &mut self.block {
+            Some(block) => {
+                if place == 0 {
+                    **block = make_block(self.seed, number);
+                }
+                block[place]
+            }
+            none => none.insert(Box::new(make_block(self.seed, number)))[place],
         }
-        self.next += 1;
-        self.block[self.next - 1]
-    }
-
-    fn make_block(&mut self) {
-        let mut library = ChaCha12Rng::from_seed(self.seed);
-        library.set_word_pos(u128::from(self.blocks) * BLOCK_WORDS as u128);
-        self.block.fill_with(|| library.next_u32());
-        self.blocks += 1;
-        self.next = 0;
     }
 
     /// A number in `0..bound`, each as likely as the others.
@@ -106,6 +110,13 @@ impl Rng {
     }
 }
 
+/// The block with this number.
+fn make_block(seed: [u8; 32], number: u64) -> Block {
+    let mut library = ChaCha12Rng::from_seed(seed);
+    library.set_word_pos(u128::from(number) * BLOCK_WORDS as u128);
+    std::array::from_fn(|_| library.next_u32())
+}
+
 impl fmt::Debug for Rng {
     /// Whoever sees the state knows all that follows.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,9 +137,12 @@ mod tests {
             rng.fill(&mut bytes.0[..len]);
             library.fill_bytes(&mut bytes.1[..len]);
             assert_eq!(bytes.0, bytes.1, "{len} bytes");
+            if step % 7 == 0 {
+                rng.rest();
+            }
             assert_eq!(rng.u64(), library.next_u64(), "after {len} bytes");
         }
-        assert!(size_of::<Rng>() <= 112);
+        assert!(size_of::<Rng>() <= 48);
     }
 
     #[test]

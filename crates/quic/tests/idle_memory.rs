@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 const COUNT: usize = 600;
 /// What each of them may take, in bytes; about 1,800 of these are its part of the receive buffers, of which there are as many
 /// whatever the number of connections. What the cryptographic libraries allocate by themselves is not seen.
-const BYTES_MAX: i64 = 15_000;
+const BYTES_MAX: i64 = 12_000;
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime")

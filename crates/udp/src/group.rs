@@ -61,7 +61,7 @@ impl UdpSocket {
     /// Those of the operating system, `Unsupported` on others than Linux.
     pub fn steer(&self, program: &[Instruction]) -> io::Result<()> {
         #[cfg(target_os = "linux")]
-        return linux::attach(&self.io, program);
+        return linux::attach(self.io.socket(), program);
         #[cfg(not(target_os = "linux"))]
         {
             let _ = program;
@@ -90,7 +90,7 @@ mod linux {
 
     /// Attaches the program to the group of a socket.
     #[expect(unsafe_code, reason = "no library at hand sets this option")]
-    pub(super) fn attach(socket: &tokio::net::UdpSocket, program: &[Instruction]) -> io::Result<()> {
+    pub(super) fn attach(socket: &std::net::UdpSocket, program: &[Instruction]) -> io::Result<()> {
         let mut filter: Vec<libc::sock_filter> = program.iter().map(encode).collect();
         let len = u16::try_from(filter.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         let program = libc::sock_fprog { len, filter: filter.as_mut_ptr() };

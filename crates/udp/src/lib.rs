@@ -16,8 +16,8 @@
 //! **Invariant.** Addresses that leave or enter this crate are canonical: an IPv4 peer of a dual-stack socket is
 //! a plain IPv4 address, never an IPv4-mapped IPv6 one.
 //!
-//! This is the only crate of the transport that may contain `unsafe`; it has three uses of it: in [`RecvBatch`], for the reports
-//! of refusals, and for the program of a group of sockets.
+//! This is the only crate of the transport that may contain `unsafe`; it has four uses of it: in [`RecvBatch`], for the reports
+//! of refusals, for the program of a group of sockets, and to have the runtime watch one direction of a socket.
 
 #![deny(unsafe_code)]
 
@@ -26,6 +26,7 @@ mod dscp;
 mod group;
 mod recv;
 mod refusals;
+mod registered;
 mod socket;
 mod stats;
 

@@ -61,6 +61,8 @@ pub struct RecvBatch {
     draining: usize,
     /// Bytes of the last receive call.
     bytes: u64,
+    /// Whether that was a single datagram.
+    is_lone: bool,
     /// The time of day, since the beginning of 1970, when the last receive call returned.
     received_at: Duration,
     spares: VecDeque<BytesMut>,
@@ -81,6 +83,7 @@ impl RecvBatch {
             filled: 0,
             draining: 0,
             bytes: 0,
+            is_lone: false,
             received_at: Duration::ZERO,
             spares: VecDeque::new(),
         }
@@ -113,6 +116,11 @@ impl RecvBatch {
         self.filled > 0 && self.filled == self.slots.len()
     }
 
+    /// Whether the last receive call returned a single datagram, and had room for more.
+    pub fn is_lone(&self) -> bool {
+        self.is_lone
+    }
+
     /// Bytes that the last receive call returned.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -138,6 +146,7 @@ impl RecvBatch {
             self.received_at = time_of_day();
         }
         self.bytes = self.meta[..self.filled].iter().map(|meta| meta.len as u64).sum();
+        self.is_lone = self.filled == 1 && !self.is_full() && self.datagrams() == 1;
         Ok(self.filled)
     }
 
@@ -147,6 +156,7 @@ impl RecvBatch {
         self.filled = 0;
         self.draining = 0;
         self.bytes = 0;
+        self.is_lone = false;
         for slot in &mut self.slots {
             if slot.len() < MESSAGE_MAX {
                 refill(slot, &mut self.spares);

@@ -7,8 +7,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
-use tokio::io::Interest;
-
 use crate::socket::UdpSocket;
 
 impl UdpSocket {
@@ -21,7 +19,7 @@ impl UdpSocket {
         if !cfg!(target_os = "linux") || self.reports_refusals.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        self.state.enable_transport_errors((&self.io).into())
+        self.state.enable_transport_errors(self.io.socket().into())
     }
 
     /// Whether [`report_refusals`](Self::report_refusals) was called.
@@ -33,9 +31,7 @@ impl UdpSocket {
     /// is no such report; other reports are skipped.
     pub fn next_refusal(&self) -> Option<SocketAddr> {
         #[cfg(target_os = "linux")]
-        while let Ok(report) =
-            self.io.try_io(Interest::ERROR, || linux::next(&socket2::SockRef::from(&self.io)))
-        {
+        while let Ok(report) = self.io.read_error(|| linux::next(&socket2::SockRef::from(self.io.socket()))) {
             // From here on the runtime takes the sending side for ready at all times.
             self.has_failed.store(true, Ordering::Relaxed);
             if let Some(destination) = report {
@@ -52,7 +48,7 @@ impl UdpSocket {
     /// # Errors
     /// If the runtime shuts down.
     pub async fn refusal_ready(&self) -> io::Result<()> {
-        self.io.ready(Interest::ERROR).await.map(|_| ())
+        self.io.failed().await
     }
 
     /// Whether the runtime may call the sending side ready although the socket is full: an error of the socket does that, for

@@ -41,8 +41,8 @@ const JITTER_WEIGHT: u32 = 8;
 /// The latest samples of the round-trip time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DelayWatch {
-    /// The smallest sample of each group; without the one that is open.
-    groups: [Duration; GROUPS],
+    /// The smallest sample of each group, in nanoseconds; without the one that is open.
+    groups: [u64; GROUPS],
     count: usize,
     open: Option<Group>,
     jitter: Duration,
@@ -71,21 +71,21 @@ impl DelayWatch {
 
     fn close(&mut self, min: Duration) {
         if self.count > 0 {
-            let last = self.groups[(self.count - 1) % GROUPS];
+            let last = Duration::from_nanos(self.groups[(self.count - 1) % GROUPS]);
             self.jitter = (self.jitter * (JITTER_WEIGHT - 1) + last.abs_diff(min)) / JITTER_WEIGHT;
         }
-        self.groups[self.count % GROUPS] = min;
+        self.groups[self.count % GROUPS] = nanos(min);
         self.count += 1;
     }
 
     /// The smallest of the latest samples, once there are enough.
     pub(super) fn recent_min(&self) -> Option<Duration> {
-        self.groups.iter().min().copied().filter(|_| self.count >= GROUPS)
+        self.groups.iter().min().copied().filter(|_| self.count >= GROUPS).map(Duration::from_nanos)
     }
 
     /// The mean of the latest samples, once there are enough.
     pub(super) fn recent_mean(&self) -> Option<Duration> {
-        let sum: Duration = self.groups.iter().sum();
+        let sum: Duration = self.groups.map(Duration::from_nanos).iter().sum();
         (self.count >= GROUPS).then_some(sum / GROUPS as u32)
     }
 
@@ -106,7 +106,7 @@ impl DelayWatch {
     pub(super) fn is_rising(&self, base: Duration) -> bool {
         let groups = (base / RISING_DIVISOR).as_nanos() / group_length(base).as_nanos();
         let groups = usize::try_from(groups).unwrap_or(GROUPS).clamp(MIN_RISING_GROUPS, GROUPS);
-        let bound = base + self.rise(base);
+        let bound = nanos(base + self.rise(base));
         self.count >= GROUPS && (1..=groups).all(|back| self.groups[(self.count - back) % GROUPS] > bound)
     }
 
@@ -124,6 +124,10 @@ impl DelayWatch {
 /// What a rise exceeds on a path without jitter, where `base` is the smallest round-trip time.
 pub(super) fn least_rise(base: Duration) -> Duration {
     (base / RTT_DIVISOR).clamp(MIN_RISE, MAX_RISE)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn group_length(base: Duration) -> Duration {

@@ -25,7 +25,7 @@ pub(crate) struct CongestionState {
     delivery: DeliveryRate,
     capacity: Capacity,
     /// What an earlier connection knew, until that is used or known to be of no use.
-    resume: Option<CarefulResume>,
+    resume: Option<Box<CarefulResume>>,
     bytes_in_flight: u64,
     /// The largest window so far, as it was after acknowledgements and losses and when packets left.
     window_max: u64,
@@ -169,14 +169,14 @@ impl CongestionState {
     /// left already, the next ones are the reconnaissance.
     pub(crate) fn resume(&mut self, saved: SavedPath) {
         if self.delivery.lost() == 0 {
-            self.resume = Some(CarefulResume::new(saved, self.initial_window()));
+            self.resume = Some(Box::new(CarefulResume::new(saved, self.initial_window())));
         }
     }
 
     /// The window, or a larger one that careful resume is going to try.
     #[inline]
     pub(crate) fn window_ahead(&self) -> u64 {
-        let jump = self.resume.as_ref().map_or(0, CarefulResume::jump);
+        let jump = self.resume.as_deref().map_or(0, CarefulResume::jump);
         self.controller.window().max(jump)
     }
 
@@ -197,20 +197,20 @@ impl CongestionState {
 
     /// The phase of careful resume, if there is one.
     pub(crate) fn resume_state(&self) -> Option<&'static str> {
-        self.resume.as_ref().map(CarefulResume::state)
+        self.resume.as_deref().map(CarefulResume::state)
     }
 
     fn apply_resume(&mut self, now: Instant, step: Option<ResumeStep>) {
         if let Some(step) = step {
             self.controller.on_resume(now, step);
         }
-        if self.resume.as_ref().is_some_and(CarefulResume::is_over) {
+        if self.resume.as_deref().is_some_and(CarefulResume::is_over) {
             self.resume = None;
         }
     }
 
     fn resume_after_congestion(&mut self, now: Instant) {
-        let step = self.resume.as_mut().and_then(CarefulResume::on_congestion);
+        let step = self.resume.as_deref_mut().and_then(CarefulResume::on_congestion);
         self.apply_resume(now, step);
     }
 

@@ -113,6 +113,12 @@ impl AddressTokens {
         true
     }
 
+    /// Gives back the memory that nothing needs while the connection rests.
+    pub(super) fn rest(&mut self) {
+        self.given.shrink_to_fit();
+        self.hosts.shrink_to_fit();
+    }
+
     /// Whether a token waits.
     pub(super) fn wants_to_send(&self) -> bool {
         self.given.iter().any(|given| given.fate.pending().is_some())

@@ -17,8 +17,8 @@ pub(super) struct Extensions {
     pub(super) ack_frequency: Option<AckFrequency>,
     pub(super) address_discovery: Option<AddressDiscovery>,
     pub(super) quic_bit: Option<QuicBit>,
-    pub(super) timestamps: Option<Timestamps>,
-    /// In a box: connections without it, which are most, have no place for it.
+    /// In a box, as what follows: connections without it, which are most, have no place for it.
+    pub(super) timestamps: Option<Box<Timestamps>>,
     pub(super) fec: Option<Box<Fec>>,
     /// What the decoder of erasure codes will have its memory from, if there is to be one.
     fec_memory: Option<Arc<SharedMemory>>,
@@ -42,7 +42,7 @@ impl Extensions {
         Self {
             ack_frequency: config.min_ack_delay().map(|min| AckFrequency::new(min, peer)),
             address_discovery: AddressDiscovery::new(now, config.address_discovery, peer.address_discovery),
-            timestamps: Timestamps::new(now, config.time_stamps, peer),
+            timestamps: Timestamps::new(now, config.time_stamps, peer).map(Box::new),
             fec: self.negotiate_fec(config, peer).map(Box::new),
             fec_memory: self.fec_memory.clone(),
             quic_bit: greases.then(|| QuicBit::new(rng.fork())),
@@ -73,6 +73,13 @@ impl Extensions {
     #[inline]
     pub(super) fn fec_receiver(&mut self) -> Option<&mut FecReceiver> {
         self.fec.as_mut()?.receiver.as_mut()
+    }
+
+    /// Gives back the memory that nothing needs while the connection rests.
+    pub(super) fn rest(&mut self) {
+        if let Some(bit) = &mut self.quic_bit {
+            bit.rest();
+        }
     }
 
     /// The QUIC bit of the next packet (RFC 9287 §3.1).

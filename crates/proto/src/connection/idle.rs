@@ -31,8 +31,8 @@ pub(super) struct Idle {
     last_activity: Instant,
     /// When something was last received.
     last_received: Instant,
-    /// When a packet last started the timers, if the probe timeout is still the same.
-    restarted: Option<Instant>,
+    /// Whether the timers were started by what was last received, and the probe timeout is still the same.
+    is_current: bool,
     keep_alive: Option<Duration>,
     keep_alive_timer: Timer,
 }
@@ -47,7 +47,7 @@ impl Idle {
             asked: false,
             last_activity: now,
             last_received: now,
-            restarted: None,
+            is_current: false,
             keep_alive,
             keep_alive_timer: Timer::new(),
         }
@@ -74,7 +74,7 @@ impl Idle {
 
     /// A packet was received and authenticated.
     pub(super) fn on_received(&mut self, now: Instant, pto: impl FnOnce() -> Duration) {
-        if !self.asked && self.restarted == Some(now) {
+        if !self.asked && self.is_current && self.last_received == now {
             // Another packet of the same batch.
             return;
         }
@@ -82,7 +82,7 @@ impl Idle {
         self.last_activity = now;
         self.last_received = now;
         self.restart(now, pto());
-        self.restarted = Some(now);
+        self.is_current = true;
     }
 
     /// A packet that elicits an answer was sent. Only the first one after a reception counts: otherwise an end
@@ -97,7 +97,7 @@ impl Idle {
 
     /// The probe timeout may have changed: the next packet starts the timers anew, also at the same instant.
     pub(super) fn on_pto_changed(&mut self) {
-        self.restarted = None;
+        self.is_current = false;
     }
 
     /// How long nothing was received.

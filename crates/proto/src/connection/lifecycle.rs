@@ -26,7 +26,7 @@ pub(super) struct Lifecycle {
     state: State,
     end: Timer,
     /// What this end says when it closes.
-    close: Option<Close>,
+    close: Option<Box<Close>>,
 }
 
 impl Lifecycle {
@@ -49,7 +49,7 @@ impl Lifecycle {
 
     /// The CONNECTION_CLOSE of this end.
     pub(super) fn close(&self) -> Option<&Close> {
-        self.close.as_ref()
+        self.close.as_deref()
     }
 
     /// It was sent in every space that has keys.
@@ -80,7 +80,7 @@ impl Lifecycle {
     pub(super) fn move_to_closing(&mut self, end: Instant, close: Close) {
         debug_assert!(self.is_open());
         self.state = State::Closing;
-        self.close = Some(close);
+        self.close = Some(Box::new(close));
         self.end.set(end);
     }
 
@@ -102,7 +102,7 @@ impl Lifecycle {
         if !self.end.take_expired(now) {
             return false;
         }
-        if self.state == State::Closing && self.close.as_mut().is_some_and(Close::on_end) {
+        if self.state == State::Closing && self.close.as_deref_mut().is_some_and(Close::on_end) {
             self.end.set(now + GRANULARITY);
             return false;
         }

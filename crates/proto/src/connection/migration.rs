@@ -396,7 +396,7 @@ impl Path {
     }
 
     /// A validation of a tuple of this path.
-    fn validation_of(&self, now: Instant, tuple: &Tuple) -> Validation {
+    fn validation_of(&self, now: Instant, tuple: &Tuple) -> Box<Validation> {
         self.new_validation(now, &self.tuple.rtt, tuple)
     }
 
@@ -409,18 +409,18 @@ impl Path {
     /// RFC 9000 §8.2.4 recommends to wait for three probe timeouts. Each failure doubles that: where answers are
     /// later than the timeouts expect, because of a queue, this end would follow its peer with each packet, give up
     /// before the answer comes, and add to the queue for ever.
-    fn new_validation(&self, now: Instant, known: &Rtt, tuple: &Tuple) -> Validation {
+    fn new_validation(&self, now: Instant, known: &Rtt, tuple: &Tuple) -> Box<Validation> {
         let backoff = 1 << self.failures.min(PATIENCE_EXPONENT_MAX);
         let patience = known.pto_base().max(tuple.rtt.pto_base()).saturating_mul(PATIENCE_PTOS * backoff);
         let interval = known.pto_base().min(known.smoothed() + known.smoothed() / 8);
-        Validation::new(now, interval, patience)
+        Box::new(Validation::new(now, interval, patience))
     }
 
     /// When a validation needs attention.
     pub(super) fn validation_deadline(&self) -> Option<Instant> {
         let active = self.tuple.validation.as_ref();
         let off_path = self.off_path().iter().filter_map(|tuple| tuple.validation.as_ref());
-        active.into_iter().chain(off_path).map(Validation::next_timeout).min()
+        active.into_iter().chain(off_path).map(|validation| validation.next_timeout()).min()
     }
 }
 

@@ -22,6 +22,7 @@
 //! | `multipath`, `path_choice` | several paths: they come and go; which one the next packets take |
 //! | `timers` | when to wake, and why |
 //! | `liveness`, `idle`, `watchdog` | silence: the idle timeout, keep-alive, a steady flow that stops |
+//! | `rest` | memory that is given back while nothing is sent or received |
 //! | `extensions` | the extensions in use |
 //! | `address_tokens`, `resume` | tokens for later connections; what is known of the path for them |
 //! | `unreliable` | unreliable datagrams |
@@ -54,6 +55,7 @@ mod progress;
 mod receive;
 mod recovery;
 mod reinjection;
+mod rest;
 mod resume;
 mod retry;
 mod setup;

@@ -83,7 +83,7 @@ pub(super) fn open(
 }
 
 fn unprotect(
-    keys: &PacketKeys,
+    keys: &mut PacketKeys,
     space: SpaceId,
     largest: Option<u64>,
     packet: &ProtectedPacket,
@@ -99,7 +99,7 @@ fn unprotect(
     let sample = sample(bytes, pn_offset).ok_or(UNREADABLE)?;
     let mask = match space {
         SpaceId::Data(_) if is_zero_rtt(packet) => keys.zero_rtt().map(|keys| keys.header.mask(sample)),
-        SpaceId::Data(_) => keys.one_rtt().map(|keys| keys.remote_header().mask(sample)),
+        SpaceId::Data(_) => keys.one_rtt_mut().map(|keys| keys.remote_header().mask(sample)),
         _ => keys.of_handshake(space, packet.version).map(|keys| keys.remote.header.mask(sample)),
     };
     let bits = unprotect_header(bytes, pn_offset, mask.ok_or(NO_KEYS)?).map_err(|_| UNREADABLE)?;

@@ -4,9 +4,12 @@
 //! the header. All paths share one generation, and each has packet numbers of its own, so what was sent and
 //! received in the current generation is noted per path.
 //!
-//! Opening a packet takes exactly one attempt, whichever key it is for, and makes no keys: those of the next
+//! Opening a packet takes exactly one attempt, whichever key it is for, and makes no keys for it: those of the next
 //! generation are made beforehand by [`OneRttKeys::maintain`]. So timing does not tell an attacker the Key
 //! Phase bit of a packet that it forged (RFC 9001 §6.3, §9.5).
+//!
+//! Expanded keys are large. While a connection rests, only the secrets are kept ([`OneRttKeys::rest`]). The first packet
+//! after that, sent or received, has all keys made anew, whatever its header says.
 
 use std::time::Duration;
 
@@ -23,7 +26,7 @@ use crate::TransportError;
 mod maker;
 mod per_path;
 
-use self::maker::{KeyMaker, PhaseKeys};
+use self::maker::{Expanded, KeyMaker, PhaseKeys};
 use self::per_path::PerPath;
 
 /// Packets that are kept back from the confidentiality limit, so that an endpoint that cannot update its keys
@@ -39,15 +42,10 @@ const RETENTION_PTOS: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct OneRttKeys {
     maker: KeyMaker,
-    local_header: HeaderKey,
-    remote_header: HeaderKey,
     generation: u64,
-    current: PhaseKeys,
-    /// The peer's next key. It is at hand so that opening a packet takes as long in either phase (RFC 9001 §6.3); the key to
-    /// seal with is made when it is needed, which most connections never come to. Missing only between an update and the
-    /// next `maintain`.
-    next: Option<PacketKey>,
-    previous: Option<PreviousKey>,
+    /// What seals and opens packets; nothing while the connection rests.
+    expanded: Option<Box<Expanded>>,
+    previous: Option<Box<PreviousKey>>,
     sending: Sending,
     receiving: Receiving,
     policy: KeyUpdatePolicy,
@@ -96,24 +94,29 @@ impl OneRttKeys {
         side: Side,
         backend: AeadBackend,
     ) -> Self {
-        let version = VersionConstants::of(version);
-        let (local, remote) = secrets.local_remote(side);
-        let local_header = HeaderKey::new(suite, local, version);
-        let remote_header = HeaderKey::new(suite, remote, version);
-        let mut maker = KeyMaker { suite, version, side, backend, secrets };
-        let current = maker.make();
+        let maker = KeyMaker::new(suite, secrets, VersionConstants::of(version), side, backend);
         Self {
-            local_header,
-            remote_header,
+            expanded: Some(Box::new(maker.expand())),
+            maker,
             generation: 0,
-            current,
-            next: Some(maker.make_next_remote()),
             previous: None,
             sending: Sending::default(),
             receiving: Receiving::default(),
             policy: KeyUpdatePolicy::default(),
-            maker,
         }
+    }
+
+    /// Nothing is sent or received for a while: gives up what can be made anew of the secrets.
+    pub(crate) fn rest(&mut self) {
+        // After an update that is still new, stragglers may need the old key, and the next one is not made yet.
+        if self.previous.is_none() && self.expanded.as_ref().is_some_and(|keys| keys.next.is_some()) {
+            self.expanded = None;
+        }
+    }
+
+    #[inline]
+    fn expanded(&mut self) -> &mut Expanded {
+        expanded(&mut self.expanded, &self.maker)
     }
 
     /// The suite that the keys are for.
@@ -122,13 +125,13 @@ impl OneRttKeys {
     }
 
     /// The header protection of packets that this endpoint sends.
-    pub(crate) fn local_header(&self) -> &HeaderKey {
-        &self.local_header
+    pub(crate) fn local_header(&mut self) -> &HeaderKey {
+        &self.expanded().local_header
     }
 
     /// The header protection of packets that the peer sends.
-    pub(crate) fn remote_header(&self) -> &HeaderKey {
-        &self.remote_header
+    pub(crate) fn remote_header(&mut self) -> &HeaderKey {
+        &self.expanded().remote_header
     }
 
     /// The Key Phase bit for the header of the next packet to be sealed.
@@ -162,7 +165,7 @@ impl OneRttKeys {
             self.sending.sealed < self.suite().confidentiality_limit(),
             "`maintain` was not called in time"
         );
-        self.current.local.seal(path, packet_number, packet, header_len);
+        self.expanded().current.local.seal(path, packet_number, packet, header_len);
         self.sending.sealed += 1;
         self.sending.sealed_bytes += packet.len() as u64;
         self.sending.first_sent.get_or_insert(path, packet_number);
@@ -182,11 +185,13 @@ impl OneRttKeys {
         packet: &mut [u8],
         header_len: usize,
     ) -> Result<Opened, OpenError> {
-        let choice = self.choose(path, packet_number, key_phase);
+        let has_next = self.expanded().next.is_some();
+        let choice = self.choose(path, packet_number, key_phase, has_next);
+        let Expanded { current, next, .. } = expanded(&mut self.expanded, &self.maker);
         let key = match choice {
-            Choice::Current | Choice::Dummy => &self.current.remote,
-            Choice::Previous => self.previous.as_ref().map_or(&self.current.remote, |previous| &previous.key),
-            Choice::Next => self.next.as_ref().unwrap_or(&self.current.remote),
+            Choice::Current | Choice::Dummy => &current.remote,
+            Choice::Previous => self.previous.as_ref().map_or(&current.remote, |previous| &previous.key),
+            Choice::Next => next.as_ref().unwrap_or(&current.remote),
         };
         match key.open(path, packet_number, packet, header_len) {
             Ok(len) if choice != Choice::Dummy => self.opened(choice, path, packet_number, len),
@@ -195,7 +200,7 @@ impl OneRttKeys {
     }
 
     /// Which key a packet is for (RFC 9001 §6.5).
-    fn choose(&self, path: PathId, packet_number: u64, key_phase: bool) -> Choice {
+    fn choose(&self, path: PathId, packet_number: u64, key_phase: bool, has_next: bool) -> Choice {
         if key_phase == self.key_phase() {
             return Choice::Current;
         }
@@ -206,7 +211,7 @@ impl OneRttKeys {
             None => self.previous.is_none(),
         };
         match is_next {
-            true if self.next.is_some() => Choice::Next,
+            true if has_next => Choice::Next,
             false if self.previous.is_some() => Choice::Previous,
             _ => Choice::Dummy,
         }
@@ -330,8 +335,10 @@ impl OneRttKeys {
     }
 
     fn prepare_next(&mut self) {
-        if self.next.is_none() {
-            self.next = Some(self.maker.make_next_remote());
+        if let Some(expanded) = &mut self.expanded
+            && expanded.next.is_none()
+        {
+            expanded.next = Some(self.maker.make_next_remote());
         }
     }
 
@@ -352,10 +359,12 @@ impl OneRttKeys {
     /// Moves to the next generation in both directions, on whoever's initiative. Without prepared keys nothing
     /// happens.
     fn advance(&mut self) {
-        let Some(remote) = self.next.take() else { return };
+        let expanded = expanded(&mut self.expanded, &self.maker);
+        let Some(remote) = expanded.next.take() else { return };
+        self.maker.advance();
         let next = PhaseKeys { local: self.maker.make_local(), remote };
-        let old = std::mem::replace(&mut self.current, next);
-        self.previous = Some(PreviousKey { key: old.remote, discard_at: None });
+        let old = std::mem::replace(&mut expanded.current, next);
+        self.previous = Some(Box::new(PreviousKey { key: old.remote, discard_at: None }));
         self.generation += 1;
         self.receiving.seen.clear();
         self.sending.sealed = 0;
@@ -364,6 +373,12 @@ impl OneRttKeys {
         self.sending.first_sent.clear();
         self.sending.update_allowed_at = None;
     }
+}
+
+/// What seals and opens packets, made if it is not there.
+#[inline]
+fn expanded<'k>(keys: &'k mut Option<Box<Expanded>>, maker: &KeyMaker) -> &'k mut Expanded {
+    keys.get_or_insert_with(|| Box::new(maker.expand()))
 }
 
 /// The key to open a packet with.

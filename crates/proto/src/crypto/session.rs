@@ -49,7 +49,7 @@ pub(crate) struct Session {
     backend: AeadBackend,
     read_level: Level,
     write_level: Level,
-    error: Option<TlsError>,
+    error: Option<Box<TlsError>>,
 }
 
 /// TLS, or what is left of it.
@@ -209,7 +209,7 @@ impl Session {
         running.tls.read_hs(data).map_err(|error| {
             let words = TlsError::from(&error);
             let transport_error = tls_error::transport_error(&error, &words, running.tls.alert());
-            self.error = Some(words);
+            self.error = Some(Box::new(words));
             transport_error
         })?;
         if !running.tls.is_handshaking() {
@@ -223,7 +223,7 @@ impl Session {
     /// A client has nothing to say after the handshake: no certificate is asked for, and RFC 9001 §6 has no KeyUpdate.
     fn refuse_message(&mut self) -> TransportError {
         const REASON: &str = "a message of TLS after the handshake";
-        self.error = Some(TlsError::Other(REASON.to_owned()));
+        self.error = Some(Box::new(TlsError::Other(REASON.to_owned())));
         let alert = u8::from(rustls::AlertDescription::UnexpectedMessage);
         TransportError::new(TransportErrorCode::crypto(alert), REASON)
     }
@@ -416,7 +416,7 @@ impl Session {
 
     /// Why [`Session::read_handshake`] failed, in words for the application.
     pub(crate) fn error(&self) -> Option<&TlsError> {
-        self.error.as_ref()
+        self.error.as_deref()
     }
 }
 

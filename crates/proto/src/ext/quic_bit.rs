@@ -19,6 +19,10 @@ impl QuicBit {
         Self { rng, bits: 1 }
     }
 
+    pub(crate) fn rest(&mut self) {
+        self.rng.rest();
+    }
+
     /// The bit of the next packet: as likely set as not.
     pub(crate) fn next(&mut self) -> bool {
         if self.bits == 1 {

@@ -47,7 +47,7 @@ impl Sealer<'_> {
         }
     }
 
-    fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
+    fn mask(&mut self, sample: &[u8; 16]) -> [u8; 5] {
         match self {
             Self::Fixed(keys) => keys.header.mask(sample),
             Self::OneRtt(keys) => keys.local_header().mask(sample),

@@ -94,6 +94,11 @@ impl LocalCids {
         self.next_sequence += 1;
     }
 
+    pub(crate) fn rest(&mut self) {
+        self.issued.shrink_to_fit();
+        self.rng.rest();
+    }
+
     /// The length of all IDs.
     pub(crate) fn cid_len(&self) -> usize {
         self.config.cid_generator.cid_len()

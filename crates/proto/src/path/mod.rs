@@ -166,6 +166,16 @@ impl Path {
         self.pending.raise(Pending::REMOTE_CIDS);
     }
 
+    /// Gives back the memory that nothing needs while the path rests.
+    pub(crate) fn rest(&mut self) {
+        self.space.rest();
+        self.local_cids.rest();
+        self.remote_cids.rest();
+        self.off_path.shrink_to_fit();
+        self.rng.rest();
+        self.tuple.responses.rest();
+    }
+
     /// The largest congestion window so far, of all tuples that were in use.
     pub(crate) fn window_max(&self) -> u64 {
         self.window_max.max(self.tuple.congestion.window_max())

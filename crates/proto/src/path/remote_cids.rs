@@ -63,6 +63,13 @@ impl RemoteCids {
         }
     }
 
+    pub(crate) fn rest(&mut self) {
+        self.ids.shrink_to_fit();
+        self.seen.shrink();
+        self.retire_pending.shrink_to_fit();
+        self.retire_in_flight.shrink_to_fit();
+    }
+
     /// Starts with the first ID that has come for a path beyond the first. None is in use before [`RemoteCids::begin`].
     pub(crate) fn of_unused(
         frame: &NewConnectionId,

@@ -25,6 +25,10 @@ impl PathResponses {
         self.pending.push_back(data);
     }
 
+    pub(crate) fn rest(&mut self) {
+        self.pending.shrink_to_fit();
+    }
+
     pub(crate) fn wants_to_send(&self) -> bool {
         !self.pending.is_empty()
     }

@@ -27,7 +27,7 @@ pub(crate) struct Tuple {
     /// Whether the peer was seen to receive here.
     pub(crate) validated: bool,
     /// The proof that is under way.
-    pub(crate) validation: Option<Validation>,
+    pub(crate) validation: Option<Box<Validation>>,
     pub(crate) responses: PathResponses,
     /// The sequence number of the peer's connection ID that packets go to.
     pub(crate) remote_cid: u64,

@@ -188,6 +188,11 @@ impl AckManager {
         }
     }
 
+    pub(crate) fn rest(&mut self) {
+        self.ranges.shrink();
+        self.reports.rest();
+    }
+
     fn count_ecn(&mut self, ecn: Ecn) {
         match ecn {
             Ecn::Ect0 => self.ecn.ect0 += 1,

@@ -175,6 +175,10 @@ impl LossDetector {
         *self = Self::new();
     }
 
+    pub(crate) fn rest(&mut self) {
+        self.remembered.shrink_to_fit();
+    }
+
     fn time_delay(&self, rtt: &Rtt) -> Duration {
         // RFC 9002 §6.1.2.
         (rtt.smoothed().max(rtt.latest()) * self.time_threshold / 8).max(GRANULARITY)

@@ -290,6 +290,15 @@ impl NumberSpace {
         self.sent.drain()
     }
 
+    /// Gives back the memory that nothing needs while the path rests.
+    pub(crate) fn rest(&mut self) {
+        self.numbers.rest();
+        self.sent.shrink();
+        self.received.rest();
+        self.acks.rest();
+        self.loss.rest();
+    }
+
     // Acknowledgements of what was sent.
 
     /// Processes an ACK: shows each packet that it newly acknowledges to `on_acked`, and sums them up in `out`.

@@ -50,6 +50,10 @@ impl Received {
     pub(crate) fn largest_time(&self) -> Option<Instant> {
         self.largest.map(|(_, time)| time)
     }
+
+    pub(crate) fn rest(&mut self) {
+        self.ranges.shrink();
+    }
 }
 
 #[cfg(test)]

@@ -72,6 +72,10 @@ impl TxNumbers {
         self.skipped.get(index).is_some_and(|skipped| skipped <= numbers.end())
     }
 
+    pub(crate) fn rest(&mut self) {
+        self.skipped.shrink_to_fit();
+    }
+
     fn plan_skip(&mut self, rng: &mut Rng) {
         // At least one number is used between two skips.
         self.skip_at = self.next + 1 + rng.below(2 * self.period);

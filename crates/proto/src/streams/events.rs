@@ -64,6 +64,10 @@ impl Events {
         self.queue.push_back(event);
     }
 
+    pub(super) fn rest(&mut self) {
+        self.queue.shrink_to_fit();
+    }
+
     pub(super) fn poll(&mut self) -> Option<StreamEvent> {
         for dir in [Dir::Bi, Dir::Uni] {
             if std::mem::take(&mut self.opened[dir]) {

@@ -158,6 +158,10 @@ impl IncomingStreams {
         }
     }
 
+    pub(super) fn rest(&mut self) {
+        self.untouched.shrink();
+    }
+
     /// A frame for the stream of this index has arrived.
     pub(super) fn touch(&mut self, index: u64) -> Touch {
         if index >= self.limit.get() {

@@ -171,6 +171,17 @@ impl Streams {
         self.raise_stream_limit(Dir::Uni, limits.max_streams_uni);
     }
 
+    /// Gives back the memory that nothing needs while nothing is sent or received.
+    pub(crate) fn rest(&mut self) {
+        self.table.rest();
+        self.incoming.bi.rest();
+        self.incoming.uni.rest();
+        self.control.shrink_to_fit();
+        self.lost.rest();
+        self.fresh.rest();
+        self.events.rest();
+    }
+
     /// The peer has nothing of what was sent, and its limits are these, which may be lower than those that were known:
     /// early data was not taken. Everything is sent anew; what is beyond a limit waits.
     pub(crate) fn restart(&mut self, limits: &InitialLimits) {

@@ -124,6 +124,11 @@ impl PriorityQueue {
         self.line.len() + self.heap.len()
     }
 
+    pub(super) fn rest(&mut self) {
+        self.line.shrink_to_fit();
+        self.heap.shrink_to_fit();
+    }
+
     /// The stream whose turn it is.
     pub(super) fn first(&self) -> Option<StreamId> {
         match self.line.front() {

@@ -188,6 +188,15 @@ impl Table {
         }
     }
 
+    /// Keeps no slot beyond those of the streams that there are, unless they lie behind others that are free.
+    pub(super) fn rest(&mut self) {
+        if self.slots.is_empty() {
+            self.slots = Slab::new();
+            self.by_id.clear();
+        }
+        self.slots.shrink_to_fit();
+    }
+
     fn on_empty(&mut self) {
         if self.slots.capacity() > SPARE_MAX * self.peak {
             self.slots = Slab::with_capacity(self.peak);

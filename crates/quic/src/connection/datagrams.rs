@@ -42,7 +42,7 @@ impl Connection {
     /// If the datagram can never be sent on this connection.
     pub async fn send_datagram_wait(&self, mut data: Bytes) -> Result<(), SendDatagramError> {
         loop {
-            let unblocked = self.inner.inner().changed.datagrams_unblocked.notified();
+            let unblocked = self.inner.inner().changed().datagrams_unblocked.notified();
             match self.try_send_datagram(data, &Options::default())? {
                 Err(returned) => data = returned,
                 Ok(_) => return Ok(()),
@@ -99,7 +99,7 @@ impl Connection {
     /// If the connection is over and all notices from before were read.
     pub async fn dropped_datagram(&self) -> Result<DroppedDatagram, ConnectionError> {
         loop {
-            let dropped = self.inner.inner().changed.datagrams_dropped.notified();
+            let dropped = self.inner.inner().changed().datagrams_dropped.notified();
             {
                 let mut state = self.inner.lock();
                 if let Some(dropped) = state.proto.dropped_datagram() {
@@ -121,7 +121,7 @@ impl Connection {
     /// If the connection is over and all datagrams that arrived before were read.
     pub async fn read_datagram(&self) -> Result<Bytes, ConnectionError> {
         loop {
-            let received = self.inner.inner().changed.datagram_received.notified();
+            let received = self.inner.inner().changed().datagram_received.notified();
             {
                 let mut state = self.inner.lock();
                 if let Some(data) = state.proto.read_datagram() {

@@ -68,7 +68,7 @@ impl Connection {
     /// If the connection ended first.
     pub async fn connected(&self) -> Result<(), ConnectionError> {
         loop {
-            let connected = self.inner.inner().changed.connected.notified();
+            let connected = self.inner.inner().changed().connected.notified();
             {
                 let state = self.inner.lock();
                 state.check()?;
@@ -98,7 +98,7 @@ impl Connection {
     /// Cancellation safe.
     pub async fn closed(&self) -> ConnectionError {
         loop {
-            let closed = self.inner.inner().changed.closed.notified();
+            let closed = self.inner.inner().changed().closed.notified();
             if let Some(error) = self.close_reason() {
                 return error;
             }
@@ -116,7 +116,7 @@ impl Connection {
     /// If the connection ends first.
     pub async fn delivered(&self) -> Result<(), ConnectionError> {
         loop {
-            let ended = self.inner.inner().changed.stream_ended.notified();
+            let ended = self.inner.inner().changed().stream_ended.notified();
             if self.is_delivered() {
                 return Ok(());
             }
@@ -212,7 +212,7 @@ impl Connection {
         known: Option<SocketAddr>,
     ) -> Result<SocketAddr, ConnectionError> {
         loop {
-            let changed = self.inner.inner().changed.paths.notified();
+            let changed = self.inner.inner().changed().paths.notified();
             {
                 let state = self.inner.lock();
                 state.check()?;
@@ -280,7 +280,7 @@ impl Drop for Connection {
         if self.tickets.iter().any(Option::is_some) {
             let mut state = self.inner.lock();
             for awaited in Awaited::ALL {
-                state.queues.of(awaited).leave(&mut self.tickets[awaited.index()]);
+                state.queues.leave(awaited, &mut self.tickets[awaited.index()]);
             }
         }
     }

@@ -160,11 +160,11 @@ fn poll(
             Poll::Pending
         }
         Ok(Some(key)) => {
-            state.queues.of(awaited).leave(ticket);
+            state.queues.leave(awaited, ticket);
             Poll::Ready(Ok(key))
         }
         Err(error) => {
-            state.queues.of(awaited).leave(ticket);
+            state.queues.leave(awaited, ticket);
             return Poll::Ready(Err(error));
         }
     };
@@ -208,7 +208,7 @@ struct Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if self.ticket.is_some() {
-            self.connection.lock().queues.of(self.awaited).leave(&mut self.ticket);
+            self.connection.lock().queues.leave(self.awaited, &mut self.ticket);
         }
     }
 }

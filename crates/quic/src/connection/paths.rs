@@ -84,7 +84,7 @@ impl Connection {
     /// If the connection is over.
     pub async fn path_event(&self) -> Result<PathEvent, ConnectionError> {
         loop {
-            let changed = self.inner.inner().changed.paths.notified();
+            let changed = self.inner.inner().changed().paths.notified();
             {
                 let mut state = self.inner.lock();
                 if let Some(event) = state.next_path_event() {
@@ -132,7 +132,7 @@ impl Path {
     /// The path is gone, or the connection is over.
     pub async fn validated(&self) -> Result<(), PathError> {
         loop {
-            let changed = self.connection.inner.inner().changed.paths.notified();
+            let changed = self.connection.inner.inner().changed().paths.notified();
             {
                 let state = self.connection.inner.lock();
                 state.check().map_err(|_| PathError::Unknown)?;

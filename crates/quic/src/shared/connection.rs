@@ -1,8 +1,9 @@
 //! A connection as its handles and the worker share it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::Waker;
+use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
@@ -18,6 +19,9 @@ use crate::clock;
 use crate::log::ApplicationLog;
 use crate::sync::lock;
 
+/// A connection that was silent for so long gives back what it does not need meanwhile: see [`fulmar_proto::Connection::rest`].
+const REST_AFTER: Duration = Duration::from_secs(1);
+
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
 pub(crate) struct Inner {
     /// The queue of its worker.
@@ -28,7 +32,8 @@ pub(crate) struct Inner {
     /// How many handles of the application exist: connections, streams, pending futures.
     handles: AtomicUsize,
     state: Mutex<State>,
-    pub(crate) changed: Changed,
+    /// Made for the first who waits. Whoever looks for what it waits for under the lock, after it was made, misses nothing.
+    changed: OnceLock<Box<Changed>>,
     pub(crate) life: Life,
 }
 
@@ -62,6 +67,8 @@ pub(crate) struct State {
     pub(crate) timer: Option<Instant>,
     /// When datagrams were last received for it; no time before its beginning.
     pub(crate) received_at: Instant,
+    /// When the connection comes to rest if nothing is sent or received; `None` if it does.
+    rest: Option<Instant>,
     now: Instant,
 }
 
@@ -92,6 +99,24 @@ impl State {
     pub(crate) fn advance(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.now
+    }
+
+    /// Something was received or is sent.
+    pub(crate) fn on_traffic(&mut self) {
+        self.rest = Some(self.now + REST_AFTER);
+    }
+
+    /// When the core or this end's care for its memory wants to be called.
+    pub(crate) fn next_call(&self) -> Option<Instant> {
+        self.deadline().into_iter().chain(self.rest).min()
+    }
+
+    /// Lets the connection rest if it is time.
+    pub(crate) fn rest_if_due(&mut self) {
+        if self.rest.is_some_and(|at| at <= self.now) {
+            self.rest = None;
+            self.proto.rest();
+        }
     }
 
     /// Fails if the connection is over.
@@ -125,6 +150,7 @@ impl Inner {
             application_log: None,
             timer: None,
             received_at: now,
+            rest: None,
             now,
         };
         Self {
@@ -133,7 +159,7 @@ impl Inner {
             handle,
             handles: AtomicUsize::new(0),
             state: Mutex::new(state),
-            changed: Changed::default(),
+            changed: OnceLock::new(),
             life,
         }
     }
@@ -142,6 +168,18 @@ impl Inner {
     pub(crate) fn start_application_log(&self) {
         let mut state = self.lock();
         state.application_log = state.proto.log().is_some().then(Box::default);
+    }
+
+    /// What tasks can wait for, before they look under the lock whether it is there.
+    pub(crate) fn changed(&self) -> &Changed {
+        self.changed.get_or_init(Box::default)
+    }
+
+    /// Wakes all who wait for an event, after what has changed was changed under the lock.
+    pub(crate) fn notify(&self, event: impl FnOnce(&Changed) -> &Notify) {
+        if let Some(changed) = self.changed.get() {
+            event(changed).notify_waiters();
+        }
     }
 
     pub(crate) fn handle(&self) -> ConnectionHandle {
@@ -207,7 +245,9 @@ impl Inner {
         wakers.extend(state.connecting.take());
         state.streams.wake_all(wakers);
         state.queues.wake_all(wakers);
-        self.changed.all().for_each(Notify::notify_waiters);
+        if let Some(changed) = self.changed.get() {
+            changed.all().for_each(Notify::notify_waiters);
+        }
     }
 
     /// Takes the events of the core and adds the tasks that wait for them to `wakers`, to be woken without the lock.
@@ -217,19 +257,19 @@ impl Inner {
                 Event::Connected => {
                     state.is_connected = true;
                     self.life.connected(&state.proto);
-                    self.changed.connected.notify_waiters();
+                    self.notify(|changed| &changed.connected);
                     wakers.extend(state.connecting.take());
                 }
                 Event::ConnectionLost { reason } => self.terminate(state, reason, wakers),
                 Event::Stream(event) => self.on_stream_event(state, event, wakers),
-                Event::DatagramReceived => self.changed.datagram_received.notify_waiters(),
-                Event::DatagramsUnblocked => self.changed.datagrams_unblocked.notify_waiters(),
-                Event::DatagramsDropped => self.changed.datagrams_dropped.notify_waiters(),
+                Event::DatagramReceived => self.notify(|changed| &changed.datagram_received),
+                Event::DatagramsUnblocked => self.notify(|changed| &changed.datagrams_unblocked),
+                Event::DatagramsDropped => self.notify(|changed| &changed.datagrams_dropped),
                 Event::Path(event) => {
                     self.life.path(&event);
                     let now = state.now;
                     state.on_path_event(now, event);
-                    self.changed.paths.notify_waiters();
+                    self.notify(|changed| &changed.paths);
                 }
                 Event::HandshakeConfirmed => self.life.confirmed(),
             }
@@ -238,17 +278,17 @@ impl Inner {
 
     fn on_stream_event(&self, state: &mut State, event: StreamEvent, wakers: &mut Vec<Waker>) {
         match event {
-            StreamEvent::Opened { dir } => state.queues.of(Awaited::Accept(dir)).wake_all(wakers),
-            StreamEvent::Available { dir } => state.queues.of(Awaited::Open(dir)).wake_all(wakers),
+            StreamEvent::Opened { dir } => state.queues.wake(Awaited::Accept(dir), wakers),
+            StreamEvent::Available { dir } => state.queues.wake(Awaited::Open(dir), wakers),
             StreamEvent::Readable(id) => state.streams.on_readable(id, wakers),
             StreamEvent::Writable(id) => state.streams.on_writable(id, wakers),
             StreamEvent::Finished(id) => {
                 state.streams.on_completed(id, Completion::Received, wakers);
-                self.changed.stream_ended.notify_waiters();
+                self.notify(|changed| &changed.stream_ended);
             }
             StreamEvent::Stopped { id, code } => {
                 state.streams.on_completed(id, Completion::Stopped(code), wakers);
-                self.changed.stream_ended.notify_waiters();
+                self.notify(|changed| &changed.stream_ended);
             }
         }
     }

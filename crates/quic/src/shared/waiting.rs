@@ -35,6 +35,10 @@ impl WaitList {
                 self.wakers[*place].clone_from(cx.waker());
             }
             _ => {
+                if self.wakers.capacity() == 0 {
+                    // Mostly it is one task that waits.
+                    self.wakers.reserve_exact(1);
+                }
                 let place = self.wakers.insert(cx.waker().clone());
                 *ticket = Some(Ticket { round: self.round, place });
             }
@@ -60,8 +64,8 @@ impl WaitList {
 /// The tasks that wait to open or to accept streams.
 #[derive(Default)]
 pub(crate) struct StreamQueues {
-    open: [WaitList; 2],
-    accept: [WaitList; 2],
+    /// In the order of [`Awaited::index`]; one that nobody has ever waited in takes no room.
+    lists: [Option<Box<WaitList>>; 4],
 }
 
 /// What a task waits for.
@@ -95,17 +99,28 @@ fn direction(dir: Dir) -> usize {
 }
 
 impl StreamQueues {
-    /// Those who wait for this.
+    /// Those who wait for this, for one who will.
     pub(crate) fn of(&mut self, awaited: Awaited) -> &mut WaitList {
-        match awaited {
-            Awaited::Open(dir) => &mut self.open[direction(dir)],
-            Awaited::Accept(dir) => &mut self.accept[direction(dir)],
+        self.lists[awaited.index()].get_or_insert_default()
+    }
+
+    /// Gives a ticket back, if there is one.
+    pub(crate) fn leave(&mut self, awaited: Awaited, ticket: &mut Option<Ticket>) {
+        if let Some(list) = &mut self.lists[awaited.index()] {
+            list.leave(ticket);
+        }
+    }
+
+    /// What they wait for has come.
+    pub(crate) fn wake(&mut self, awaited: Awaited, wakers: &mut Vec<Waker>) {
+        if let Some(list) = &mut self.lists[awaited.index()] {
+            list.wake_all(wakers);
         }
     }
 
     /// Wakes everybody: the connection is over.
     pub(crate) fn wake_all(&mut self, wakers: &mut Vec<Waker>) {
-        Awaited::ALL.into_iter().for_each(|awaited| self.of(awaited).wake_all(wakers));
+        self.lists.iter_mut().flatten().for_each(|list| list.wake_all(wakers));
     }
 }
 

@@ -81,7 +81,7 @@ impl SendStream {
         self.connection.release(state);
         self.is_closed = true;
         wakers.into_iter().for_each(Waker::wake);
-        self.connection.inner().changed.stream_ended.notify_waiters();
+        self.connection.inner().notify(|changed| &changed.stream_ended);
         result.map_err(|_| ClosedStream)
     }
 

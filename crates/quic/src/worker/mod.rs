@@ -45,6 +45,8 @@ use unmatched::UnmatchedDatagrams;
 const BATCHES_PER_CONNECTION: usize = 8;
 /// How long a full socket is left alone that cannot tell when it has room again: see [`UdpSocket::has_failed`].
 const SEND_PAUSE: Duration = Duration::from_millis(1);
+/// After so many turns in which one datagram came, and none or one left, it is a conversation: see [`UdpSocket::try_recv_lone`].
+const CONVERSATION_TURNS: u32 = 16;
 /// Batches of all connections in one turn, so that acknowledgements are not left waiting in the socket.
 const BATCHES_PER_TURN: usize = 32;
 
@@ -79,6 +81,8 @@ pub(crate) struct Worker {
     remembered: Remembered,
     alarm: Alarm,
     recv_paused_until: Option<Instant>,
+    /// Turns since more than one datagram at a time was received or sent.
+    lone_turns: u32,
     endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
     wakers: Vec<Waker>,
 }
@@ -110,6 +114,7 @@ impl Worker {
             remembered: Remembered::default(),
             alarm: Alarm::new(),
             recv_paused_until: None,
+            lone_turns: 0,
             endpoint_events: Vec::new(),
             wakers: Vec::new(),
         }
@@ -165,6 +170,7 @@ impl Worker {
             if state.proto.poll_timeout().is_some_and(|(deadline, _)| deadline <= now) {
                 state.proto.handle_timeout(now);
             }
+            state.rest_if_due();
             self.after_change(&connection, state);
         }
     }
@@ -204,6 +210,7 @@ impl Worker {
                 self.settle(&connection, state);
                 return batches;
             };
+            state.on_traffic();
             drop(state);
             if !self.send(transmit) {
                 self.queue.push_back(connection);
@@ -237,7 +244,7 @@ impl Worker {
                 self.timers.disarm(connection, armed);
             }
         } else {
-            let deadline = state.deadline();
+            let deadline = state.next_call();
             self.timers.arm(connection, &mut state.timer, deadline);
             if state.awaits_manager() && !mem::replace(&mut state.queued, true) {
                 self.queue.push_back(connection.clone());
@@ -282,6 +289,9 @@ impl Worker {
 
     /// Sends the batch. Returns false if the socket is full; the batch then waits.
     fn send(&mut self, transmit: Transmit) -> bool {
+        if transmit.segment_size.is_some() {
+            self.lone_turns = 0;
+        }
         self.pending = Some(Pending { transmit, sent: 0 });
         self.flush()
     }

@@ -8,7 +8,7 @@ use fulmar_base::Instant;
 use fulmar_proto::{Datagram, DropReason, Ecn, FourTuple, Route, SocketId};
 use fulmar_udp::{Received, UdpSocket};
 
-use super::Worker;
+use super::{CONVERSATION_TURNS, Worker};
 use crate::clock;
 use crate::shared::{Forwarded, Inner};
 use crate::sync::lock;
@@ -64,8 +64,14 @@ impl Worker {
             return false;
         }
         self.recv_paused_until = None;
-        match socket.try_recv(&mut self.received) {
-            Ok(_) => {}
+        let is_conversation = self.lone_turns >= CONVERSATION_TURNS;
+        let received = match is_conversation {
+            true => socket.try_recv_lone(&mut self.received),
+            false => socket.try_recv(&mut self.received),
+        };
+        match received {
+            Ok(_) if self.received.is_lone() => self.lone_turns = self.lone_turns.saturating_add(1),
+            Ok(_) => self.lone_turns = 0,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) => {
                 tracing::debug!(%error, "receiving failed");
@@ -204,6 +210,7 @@ impl Worker {
                 Origin::Retired => state.proto.handle_late_datagram(now, datagram),
             }
         }
+        state.on_traffic();
         self.after_change(connection, state);
     }
 }

@@ -130,3 +130,37 @@ async fn a_datagram_tells_how_long_it_waited_in_the_socket() {
     let (early, late) = (received[0].waited, received[1].waited);
     assert!(early >= late + pause && early < Duration::from_secs(1), "{early:?} and {late:?}");
 }
+
+#[tokio::test]
+async fn a_socket_is_taken_for_empty_after_a_lone_datagram_until_the_next_comes() {
+    let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let to = b.local_addr().expect("a bound socket");
+    let mut batch = RecvBatch::new();
+    let is_ready = |cx: &mut Context<'_>| Poll::Ready(b.poll_recv_ready(cx).is_ready());
+    for round in 0..3 {
+        a.send(&transmit(to, b"alone")).await.expect("a running runtime");
+        b.io.readable().await.expect("a running runtime");
+        assert_eq!(b.try_recv_lone(&mut batch).expect("a datagram"), 1, "round {round}");
+        assert!(batch.is_lone() && batch.next_datagram().is_some());
+        assert!(!std::future::poll_fn(is_ready).await, "round {round}");
+    }
+    // Of several, none is the last before the socket was asked again.
+    for _ in 0..2 {
+        a.send(&transmit(to, b"together")).await.expect("a running runtime");
+    }
+    b.io.readable().await.expect("a running runtime");
+    assert_eq!(b.try_recv_lone(&mut batch).expect("datagrams"), 2);
+    assert!(!batch.is_lone() && std::future::poll_fn(is_ready).await);
+    assert!(b.try_recv_lone(&mut batch).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock));
+}
+
+#[tokio::test]
+async fn a_socket_with_room_says_so_as_often_as_it_is_asked() {
+    let (a, b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    for _ in 0..3 {
+        std::future::poll_fn(|cx| a.poll_send_ready(cx)).await.expect("a running runtime");
+        let sent = a.try_send(&transmit(b.local_addr().expect("bound"), b"there is room"));
+        assert_eq!(sent, SendOutcome::Done);
+    }
+    assert_eq!(receive(&b, 3).await.len(), 3);
+}

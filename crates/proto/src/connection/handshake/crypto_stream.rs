@@ -179,6 +179,15 @@ impl CryptoStream {
         self.sent > 0 && !self.acked.contains_range(0..self.sent as u64)
     }
 
+    /// Gives back the memory that nothing needs while the connection rests.
+    pub(in crate::connection) fn rest(&mut self) {
+        self.incoming.shrink_to_fit();
+        self.received.shrink();
+        self.outgoing.shrink_to_fit();
+        self.lost.shrink();
+        self.acked.shrink();
+    }
+
     /// Sends everything again that has not arrived: a Retry or a probe asks for it.
     pub(in crate::connection) fn resend_unacked(&mut self) {
         self.on_lost(0, self.sent as u32);

@@ -86,7 +86,7 @@ impl Connection {
         let limits = RememberedLimits::of(&remembered);
         self.streams.apply_peer_limits(&limits.streams);
         self.datagrams.set_peer_frame_max(limits.datagram_frame_max);
-        handshake.remembered = Some(limits);
+        handshake.remembered = Some(Box::new(limits));
         handshake.early_data = EarlyData::Offered;
     }
 

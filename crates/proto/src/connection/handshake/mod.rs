@@ -45,7 +45,7 @@ pub(super) struct HandshakeState {
     /// What became of the early data.
     pub(super) early_data: EarlyData,
     /// The limits that the server had when the session began that a client resumes.
-    pub(super) remembered: Option<RememberedLimits>,
+    pub(super) remembered: Option<Box<RememberedLimits>>,
     pub(super) undecryptable: Undecryptable,
     /// Whether a flight was repeated before a timeout.
     flight_repeated: bool,
@@ -90,6 +90,14 @@ impl HandshakeState {
         self.tls.on_complete(now, &mut self.keys);
         if let Some(keys) = self.keys.one_rtt_mut() {
             keys.set_update_policy(policy);
+        }
+    }
+
+    /// Gives back the memory that nothing needs while the connection rests.
+    pub(super) fn rest(&mut self) {
+        self.tls.rest();
+        if let Some(keys) = self.keys.one_rtt_mut() {
+            keys.rest();
         }
     }
 

@@ -116,6 +116,11 @@ impl TlsHandshake {
         self.streams[level as usize].get_or_insert_default()
     }
 
+    /// Gives back the memory that nothing needs while the connection rests.
+    pub(in crate::connection) fn rest(&mut self) {
+        self.streams.iter_mut().flatten().for_each(|stream| stream.rest());
+    }
+
     /// Lets TLS write what it has to say, and takes new keys.
     pub(in crate::connection) fn drive(&mut self, packet_keys: &mut PacketKeys) -> Progress {
         let mut bytes = Vec::new();

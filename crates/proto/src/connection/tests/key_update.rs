@@ -122,7 +122,7 @@ fn written_numbers(pair: &mut Pair) -> Vec<(bool, u32)> {
             let (bytes, more) = rest.split_at(packet.len);
             rest = more;
             let ProtectedKind::OneRtt { pn_offset } = packet.kind else { continue };
-            let keys = pair.server.conn().handshake.keys.one_rtt().unwrap();
+            let keys = pair.server.conn().handshake.keys.one_rtt_mut().unwrap();
             let mask = keys.remote_header().mask(sample(bytes, pn_offset).unwrap());
             let bits = unprotect_header(&mut bytes.to_vec(), pn_offset, mask).unwrap();
             written.push((bits.key_phase(), bits.truncated_pn));

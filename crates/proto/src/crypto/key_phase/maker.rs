@@ -1,8 +1,9 @@
-//! The packet keys of one generation after the other, from the secrets of TLS (RFC 9001 §5.1, §6.1).
+//! The keys of one generation after the other, from the secrets of TLS (RFC 9001 §5.1, §6.1).
 
 use fulmar_wire::Side;
 
 use crate::crypto::aead::{AeadBackend, CipherSuite};
+use crate::crypto::header_key::{HeaderKey, HeaderKeyBytes};
 use crate::crypto::hkdf::Secret;
 use crate::crypto::keys::SecretPair;
 use crate::crypto::packet_key::PacketKey;
@@ -12,36 +13,71 @@ use crate::crypto::version::VersionConstants;
 #[derive(Debug)]
 pub(super) struct KeyMaker {
     pub(super) suite: CipherSuite,
-    pub(super) version: &'static VersionConstants,
-    pub(super) side: Side,
-    pub(super) backend: AeadBackend,
-    /// The secrets of the newest generation that keys were made of.
-    pub(super) secrets: SecretPair,
+    version: &'static VersionConstants,
+    side: Side,
+    backend: AeadBackend,
+    /// The secrets of the generation in use.
+    secrets: SecretPair,
+    /// The keys of header protection, to send and to receive: an update leaves them alone.
+    headers: [HeaderKeyBytes; 2],
 }
 
 impl KeyMaker {
-    pub(super) fn make(&self) -> PhaseKeys {
-        PhaseKeys { local: self.make_local(), remote: self.make_remote() }
+    /// Begins with generation zero.
+    pub(super) fn new(
+        suite: CipherSuite,
+        secrets: SecretPair,
+        version: &'static VersionConstants,
+        side: Side,
+        backend: AeadBackend,
+    ) -> Self {
+        let (local, remote) = secrets.local_remote(side);
+        let headers = [local, remote].map(|secret| HeaderKeyBytes::new(suite, secret, version));
+        Self { suite, version, side, backend, secrets, headers }
     }
 
-    /// The key of the newest generation to seal with.
-    pub(super) fn make_local(&self) -> PacketKey {
-        self.expand(self.secrets.local_remote(self.side).0)
+    /// All that is needed to seal and to open packets.
+    pub(super) fn expand(&self) -> Expanded {
+        let [local_header, remote_header] = self.headers.each_ref().map(|bytes| bytes.expand(self.suite));
+        let remote = self.packet_key(self.secrets.local_remote(self.side).1);
+        Expanded {
+            local_header,
+            remote_header,
+            current: PhaseKeys { local: self.make_local(), remote },
+            next: Some(self.make_next_remote()),
+        }
     }
 
-    /// Goes on to the next generation, and makes the key to open with.
-    pub(super) fn make_next_remote(&mut self) -> PacketKey {
+    /// Goes on to the next generation.
+    pub(super) fn advance(&mut self) {
         self.secrets = self.secrets.next(self.version.update_label);
-        self.make_remote()
     }
 
-    fn make_remote(&self) -> PacketKey {
-        self.expand(self.secrets.local_remote(self.side).1)
+    /// The key to seal with.
+    pub(super) fn make_local(&self) -> PacketKey {
+        self.packet_key(self.secrets.local_remote(self.side).0)
     }
 
-    fn expand(&self, secret: &Secret) -> PacketKey {
+    /// The key of the generation after this to open with.
+    pub(super) fn make_next_remote(&self) -> PacketKey {
+        self.packet_key(&self.secrets.local_remote(self.side).1.next(self.version.update_label))
+    }
+
+    fn packet_key(&self, secret: &Secret) -> PacketKey {
         PacketKey::new(self.suite, secret, self.version, self.backend)
     }
+}
+
+/// What seals and opens packets, ready for use: one to two kilobytes, and what the library keeps beside them.
+#[derive(Debug)]
+pub(super) struct Expanded {
+    pub(super) local_header: HeaderKey,
+    pub(super) remote_header: HeaderKey,
+    pub(super) current: PhaseKeys,
+    /// The peer's next key. It is at hand so that opening a packet takes as long in either phase (RFC 9001 §6.3); the key to
+    /// seal with is made when it is needed, which most connections never come to. Missing only between an update and the
+    /// next `maintain`.
+    pub(super) next: Option<PacketKey>,
 }
 
 /// The packet keys of one generation.

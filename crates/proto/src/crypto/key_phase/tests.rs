@@ -108,6 +108,50 @@ fn update_by_either_side_is_followed() {
 }
 
 #[test]
+fn keys_that_have_rested_are_the_same() {
+    for suite in [CipherSuite::Aes128Gcm, CipherSuite::Aes256Gcm, CipherSuite::ChaCha20Poly1305] {
+        let (mut client, mut server) = pair_with(suite);
+        let header = client.keys.local_header().mask(&[7; 16]);
+        let mut now = Instant::from_millis(1);
+        for generation in 0..3 {
+            let before = client.send();
+            client.keys.rest();
+            server.keys.rest();
+            assert!(client.keys.expanded.is_none() && server.keys.expanded.is_none());
+            assert_eq!(server.receive(&before), Ok(generation));
+            assert_eq!(client.receive(&server.send()), Ok(generation));
+            assert_eq!(client.keys.local_header().mask(&[7; 16]), header);
+            assert_eq!(server.keys.remote_header().mask(&[7; 16]), header);
+            // What rests can be updated, by this end and by the other.
+            client.keys.rest();
+            server.keys.rest();
+            client.update(now);
+            let packet = client.send();
+            assert_eq!(server.receive(&packet), Ok(generation + 1));
+            server.keys.maintain(now, PTO).expect("nothing wrong");
+            let generation = client.receive(&server.send()).expect("authentic");
+            client.keys.on_ack(packet.path, packet.number, generation, now, PTO).expect("in new keys");
+            for _ in 0..2 {
+                client.keys.maintain(now, PTO).expect("nothing wrong");
+                server.keys.maintain(now, PTO).expect("nothing wrong");
+                now += PTO * 4;
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_do_not_rest_while_stragglers_may_come() {
+    let (mut client, mut server) = pair();
+    let late = client.send();
+    client.update(Instant::ZERO);
+    assert_eq!(server.receive(&client.send()), Ok(1));
+    server.keys.rest();
+    assert_eq!(server.receive(&late), Ok(0));
+    assert_eq!(server.receive(&client.send()), Ok(1));
+}
+
+#[test]
 fn stragglers_of_the_old_phase_open_until_they_expire() {
     let (mut client, mut server) = pair();
     let old: Vec<_> = (0..3).map(|_| client.send()).collect();

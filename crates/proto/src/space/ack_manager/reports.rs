@@ -38,4 +38,9 @@ impl Reports {
             }
         }
     }
+
+    pub(super) fn rest(&mut self) {
+        self.previous = Vec::new();
+        self.counts.shrink_to_fit();
+    }
 }

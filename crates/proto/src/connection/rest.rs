@@ -1,0 +1,23 @@
+//! A connection that rests: nothing was sent or received for a while, and what it needs for that is given back.
+
+use super::Connection;
+
+impl Connection {
+    /// Gives back the memory that nothing needs until something is sent or received: spare places of queues, and keys, which are
+    /// expanded from their secrets again with the next packet, in some microseconds.
+    ///
+    /// Most connections of a server that has many of them are silent most of the time, and take little more than half of what they
+    /// would. To be called when a connection has been silent for a while: a second is long enough for waking to cost next to
+    /// nothing. At any other time it does no harm, and nothing that is sent depends on it.
+    pub fn rest(&mut self) {
+        if !self.handshake.is_confirmed() {
+            return;
+        }
+        self.rng.rest();
+        self.handshake.rest();
+        self.paths.iter_mut().for_each(|path| path.rest());
+        self.streams.rest();
+        self.extensions.rest();
+        self.address_tokens.rest();
+    }
+}
