@@ -160,7 +160,8 @@ impl Pair {
 
     /// Connects a client to a server, both of which protect the ends of transfers by erasure correction.
     pub fn with_fec() -> Self {
-        Setup::new(TransportConfig { fec: Some(FecConfig::default()), ..TransportConfig::default() }).connect()
+        Setup::new(TransportConfig { fec: Some(FecConfig::default()), ..TransportConfig::default() })
+            .connect()
     }
 
     fn step(&mut self) {
