@@ -41,7 +41,11 @@ const PROTO: ModuleLayers = ModuleLayers {
         ("datagrams", &["error", "memory", "packet", "slices"]),
         ("ext", &["error", "ids", "log", "memory", "packet", "reliable", "rtt", "space"]),
         ("sessions", &["congestion"]),
-        ("config", &["cids", "congestion", "crypto", "ext", "rtt", "scheduler", "sessions", "streams"]),
+        ("coupling", &["congestion"]),
+        (
+            "config",
+            &["cids", "congestion", "coupling", "crypto", "ext", "rtt", "scheduler", "sessions", "streams"],
+        ),
         ("tokens", &["config", "crypto", "streams"]),
         ("events", &["crypto", "datagram", "error", "streams"]),
         (
@@ -49,6 +53,7 @@ const PROTO: ModuleLayers = ModuleLayers {
             &[
                 "config",
                 "congestion",
+                "coupling",
                 "crypto",
                 "datagram",
                 "error",
@@ -69,6 +74,7 @@ const PROTO: ModuleLayers = ModuleLayers {
                 "cids",
                 "config",
                 "congestion",
+                "coupling",
                 "crypto",
                 "datagram",
                 "datagrams",
