@@ -5,7 +5,10 @@ use std::time::Duration;
 use fulmar_proto::TransportConfig;
 use fulmar_sim::{LinkConfig, Loss};
 
-use crate::run::{Finished, download, ms};
+use crate::run::{Finished, download_of, ms};
+
+/// Enough that chance decides little.
+const DOWNLOADS: u32 = 60;
 
 /// Downloads of several sizes over a path that loses packets by chance.
 fn downloads(delay: Duration, preemptive_repeat: bool) -> Vec<Finished> {
@@ -14,10 +17,11 @@ fn downloads(delay: Duration, preemptive_repeat: bool) -> Vec<Finished> {
         ..LinkConfig::with_rate(20_000_000, delay, ms(300))
     };
     let config = TransportConfig { preemptive_repeat, ..TransportConfig::default() };
-    let run = |step: u64| {
-        download(link.clone(), config.clone(), 200_000 + step * 10_000).finish(Duration::from_secs(60))
+    let run = |step| {
+        let (seed, bytes) = (u64::from(step), 200_000 + u64::from(step) * 5_000);
+        download_of(seed, link.clone(), config.clone(), bytes).finish(Duration::from_secs(60))
     };
-    (0..20u64).map(run).collect()
+    (0..DOWNLOADS).map(run).collect()
 }
 
 fn seconds(runs: &[Finished]) -> f64 {
@@ -32,7 +36,11 @@ fn retransmitted(runs: &[Finished]) -> u64 {
 fn on_a_long_path_a_second_copy_saves_the_last_round_trips() {
     let (once, twice) = (downloads(ms(300), false), downloads(ms(300), true));
     let saved = seconds(&once) - seconds(&twice);
-    assert!(saved > 20.0 * 0.3, "half a round trip for each download: {saved} s of {}", seconds(&once));
+    assert!(
+        saved > f64::from(DOWNLOADS) * 0.3,
+        "half a round trip for each download: {saved} s of {}",
+        seconds(&once)
+    );
 }
 
 #[test]
@@ -47,7 +55,7 @@ fn on_a_short_path_a_second_copy_saves_time_as_well() {
     let (once, twice) = (downloads(ms(30), false), downloads(ms(30), true));
     let saved = seconds(&once) - seconds(&twice);
     assert!(
-        saved > 20.0 * 0.015,
+        saved > f64::from(DOWNLOADS) * 0.015,
         "a quarter of a round trip for each download: {saved} s of {}",
         seconds(&once)
     );

@@ -40,8 +40,13 @@ pub(crate) fn stopping(mut link: LinkConfig, start: u64, length: u64) -> LinkCon
 /// A server with an answer of `bytes` for the one request of its client, over a link that is the same in both
 /// directions.
 pub(crate) fn download(link: LinkConfig, config: TransportConfig, bytes: u64) -> Download {
+    download_of(1, link, config, bytes)
+}
+
+/// The same, with the chance of this seed.
+pub(crate) fn download_of(seed: u64, link: LinkConfig, config: TransportConfig, bytes: u64) -> Download {
     let connecting = Connecting::new(Workload::requests(1, 100)).close(Close::Never);
-    let lab = Lab::new(1).link(link.clone(), link).both(config);
+    let lab = Lab::new(seed).link(link.clone(), link).both(config);
     let lab = lab.server_workload(Workload::replies(bytes)).connection(connecting);
     Download { simulation: lab.start().expect("the configuration is valid"), bytes }
 }
