@@ -5,6 +5,7 @@ use std::fs;
 use fulmar_lab::scenario::{Grid, Point, Scenario};
 
 use super::args::LabGridArgs;
+use super::pool::InOrder;
 use super::results::{GridLine, Results, Stamp};
 use super::{load, pool};
 use crate::failure::Failure;
@@ -53,11 +54,13 @@ fn run_all(
         let scenario = prepared(scenario, point).map_err(|error| error.to_string())?;
         scenario.run(point.controller, point.seed).map_err(|error| error.to_string())
     };
+    let mut in_order = InOrder::default();
     pool::for_each(points.len(), task, |number, result| {
         let result = result.unwrap_or_else(|panicked| Err(format!("panicked: {}", panicked.0)));
         failed += usize::from(result.is_err());
         bar.inc(1);
-        written = results.add(&GridLine::new(points[number], stamp, result));
+        let due = in_order.take(number, GridLine::new(points[number], stamp, result));
+        written = due.iter().try_for_each(|(_, line)| results.add(line));
         written.is_ok()
     });
     bars.clear();

@@ -1,5 +1,6 @@
 //! Runs on all cores.
 
+use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -56,6 +57,33 @@ pub(super) fn for_each_on<R: Send>(
     });
 }
 
+/// Results in the order of their tasks, whichever ended first: what is written of them is the same on every machine. It holds at most the
+/// results that ended while an earlier task was still running.
+#[derive(Debug)]
+pub(super) struct InOrder<R> {
+    next: usize,
+    early: BTreeMap<usize, R>,
+}
+
+impl<R> Default for InOrder<R> {
+    fn default() -> Self {
+        Self { next: 0, early: BTreeMap::new() }
+    }
+}
+
+impl<R> InOrder<R> {
+    /// Takes the result of a task. Returns those whose turn it is now.
+    pub(super) fn take(&mut self, number: usize, result: R) -> Vec<(usize, R)> {
+        self.early.insert(number, result);
+        let mut due = Vec::new();
+        while let Some(result) = self.early.remove(&self.next) {
+            due.push((self.next, result));
+            self.next += 1;
+        }
+        due
+    }
+}
+
 impl Panicked {
     fn of(payload: &(dyn std::any::Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -86,6 +114,15 @@ mod tests {
             },
         );
         assert_eq!(seen, vec![1; 50]);
+    }
+
+    #[test]
+    fn results_that_end_early_wait_for_those_before_them() {
+        let mut in_order = InOrder::default();
+        let due: Vec<_> = [2, 1, 0, 4, 3].into_iter().map(|number| in_order.take(number, 'a')).collect();
+        let numbers = |due: &Vec<(usize, char)>| due.iter().map(|(number, _)| *number).collect::<Vec<_>>();
+        let numbers: Vec<_> = due.iter().map(numbers).collect();
+        assert_eq!(numbers, [vec![], vec![], vec![0, 1, 2], vec![], vec![3, 4]]);
     }
 
     #[test]

@@ -220,6 +220,18 @@ fn a_campaign_goes_on_where_it_was_interrupted_and_can_be_split() {
 }
 
 #[test]
+fn a_campaign_writes_its_runs_in_the_order_of_its_settings() {
+    let dir = TestDir::new("lab-grid-order");
+    let campaign = dir.path().join("campaign.toml");
+    // The first takes much longer to simulate than all others.
+    let text = "scenario = \"satellite/basic\"\nseeds = 1\n[set]\n\"connection.0.download_bytes\" = [30000000, 1000, 2000, 3000]\n";
+    fs::write(&campaign, text).expect("a file");
+    let lines = finish(fulmar(&["lab", "grid", campaign.to_str().expect("a path")])).succeeded().objects();
+    let bytes = lines.iter().map(|line| line["settings"]["connection.0.download_bytes"].as_u64());
+    assert_eq!(bytes.collect::<Vec<_>>(), [30_000_000, 1000, 2000, 3000].map(Some));
+}
+
+#[test]
 fn several_scenarios_run_with_one_command() {
     let dir = TestDir::new("lab-several");
     let path = dir.path().join("small.toml");
