@@ -158,14 +158,21 @@ fn verifier(
     if let Some(pin) = trust.pin {
         return Ok((Arc::new(verify::Unvouched::pinned(pin, provider)), Vec::new()));
     }
-    let (roots, given) = match &trust.ca {
-        Some(file) => roots_from(file)?,
-        None => (system_roots()?, Vec::new()),
-    };
+    let Some(file) = &trust.ca else { return Ok((Arc::new(of_the_system(provider)?), Vec::new())) };
+    let (roots, given) = roots_from(file)?;
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
     let verifier = verifier
         .map_err(|error| Failure::Tls(format!("the trusted certificates cannot be used: {error}")))?;
     Ok((verifier, given))
+}
+
+/// The judge that the system has, or its certificates where it has none.
+fn of_the_system(provider: &Arc<CryptoProvider>) -> Result<rustls_platform_verifier::Verifier, Failure> {
+    rustls_platform_verifier::Verifier::new(provider.clone()).map_err(|error| {
+        Failure::Tls(format!(
+            "this system's trusted certificates cannot be used ({error}): name some with --ca, or the server's with --pin"
+        ))
+    })
 }
 
 /// The certificates in a file, as authorities and as they are.
@@ -179,20 +186,6 @@ fn roots_from(file: &Path) -> Result<(RootCertStore, Vec<CertificateDer<'static>
         given.push(certificate);
     }
     if given.is_empty() { Err(unusable("it holds none".to_owned())) } else { Ok((roots, given)) }
-}
-
-fn system_roots() -> Result<RootCertStore, Failure> {
-    let found = rustls_native_certs::load_native_certs();
-    let mut roots = RootCertStore::empty();
-    // Among the system's certificates some may be malformed; the others are as good as ever.
-    roots.add_parsable_certificates(found.certs);
-    if roots.is_empty() {
-        return Err(Failure::Tls(
-            "this system has no trusted certificates: name some with --ca, or the server's with --pin"
-                .to_owned(),
-        ));
-    }
-    Ok(roots)
 }
 
 /// The cryptography, with all cipher suites, the fastest first, or one.

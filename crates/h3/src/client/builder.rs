@@ -8,6 +8,7 @@ use fulmar::{CipherSuite, ClientConfig, Endpoint, Local, SessionStore, Transport
 use fulmar_h3_proto::Config;
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
+use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::dns::HttpsRecords;
 use super::origin::Transports;
@@ -123,10 +124,9 @@ impl ClientBuilder {
     ///
     /// [`Error::Setup`]: no socket can be opened, or the TLS or transport configuration cannot be used.
     pub fn build(self) -> Result<Client, Error> {
-        let tls = match (self.tls, self.roots) {
-            (Some(tls), _) => tls,
-            (None, Some(roots)) => tls_for(roots)?,
-            (None, None) => tls_for(system_roots()?)?,
+        let tls = match self.tls {
+            Some(tls) => tls,
+            None => tls_for(self.roots)?,
         };
         let quic = match self.quic {
             Some(quic) => quic,
@@ -159,7 +159,8 @@ fn setup(error: impl Into<crate::error::BoxError>) -> Error {
     Error::Setup(error.into())
 }
 
-fn tls_for(roots: RootCertStore) -> Result<rustls::ClientConfig, Error> {
+/// Trusts these authorities, or whom the system trusts.
+fn tls_for(roots: Option<RootCertStore>) -> Result<rustls::ClientConfig, Error> {
     let provider = CryptoProvider::get_default().cloned().unwrap_or_else(|| {
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         Arc::new(with_tls12(&provider, &restrict_suites(&provider, &CipherSuite::fastest_first())))
@@ -167,7 +168,11 @@ fn tls_for(roots: RootCertStore) -> Result<rustls::ClientConfig, Error> {
     let builder = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
         .map_err(setup)?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+    let builder = match roots {
+        Some(roots) => builder.with_root_certificates(roots),
+        None => builder.with_platform_verifier().map_err(setup)?,
+    };
+    Ok(builder.with_no_client_auth())
 }
 
 /// The suites of TLS 1.3 that QUIC can use, and those of TLS 1.2, which some servers have over TCP.
@@ -175,13 +180,4 @@ fn with_tls12(all: &CryptoProvider, for_quic: &CryptoProvider) -> CryptoProvider
     let tls12 = all.cipher_suites.iter().filter(|suite| suite.tls13().is_none());
     let cipher_suites = for_quic.cipher_suites.iter().chain(tls12).copied().collect();
     CryptoProvider { cipher_suites, ..for_quic.clone() }
-}
-
-fn system_roots() -> Result<RootCertStore, Error> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        return Err(setup("this system has no trusted certificates"));
-    }
-    Ok(roots)
 }
