@@ -1,0 +1,281 @@
+//! Source symbols that were sent: what is known of each, and what is held back of those that were lost.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
+
+use fulmar_base::{Instant, Timer};
+use fulmar_wire::PathId;
+
+use super::Protected;
+use crate::packet::{SentFrames, SymbolId};
+
+/// Source symbols of which something is remembered. When there are more, the oldest are forgotten; what was held back of them
+/// is sent again.
+const SYMBOLS_MAX: usize = 4_096;
+
+/// A lost symbol is remembered until it is older than the window by this: a report that it was recovered may still come.
+const LOST_MEMORY: u64 = 256;
+
+/// Source symbols until it is known what became of them.
+#[derive(Debug, Default)]
+pub(super) struct SentSymbols {
+    /// Symbols with consecutive ids, up to the last one.
+    symbols: VecDeque<Symbol>,
+    /// The id of the first of them.
+    first: u64,
+    /// How many of them have no verdict.
+    unresolved: usize,
+    /// What was held back, and is to be sent again.
+    released: Vec<Protected>,
+    /// When the first of the symbols that are held back is to be given up.
+    patience: Timer,
+}
+
+/// A source symbol that was sent.
+#[derive(Debug)]
+struct Symbol {
+    path: PathId,
+    /// The tokens of its frames.
+    frames: SentFrames,
+    /// How many tokens of its packet are not its own; they come first.
+    unprotected: u16,
+    state: State,
+    /// Repair symbols in flight that cover it.
+    covered: u16,
+    /// When the last repair symbol left that covers it; when it left itself, if there is none.
+    covered_at: Instant,
+    /// The first symbol and the number of symbols that this one covers.
+    cover: (u64, u16),
+}
+
+/// What is known of a source symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing.
+    InFlight,
+    /// Its packet is lost, and its frames are held back for repair symbols that are in flight.
+    Held {
+        /// Until then at most.
+        until: Instant,
+    },
+    /// Its packet is lost, and its frames were handed back to their owners.
+    Lost,
+    /// The peer has it.
+    Delivered,
+}
+
+/// What a lost packet means for its frames.
+#[derive(Debug)]
+pub(crate) struct Loss {
+    /// The tokens of the packet that are not part of the symbol.
+    pub(crate) unprotected: usize,
+    /// Whether the others are to be sent again now.
+    pub(crate) resend: bool,
+}
+
+impl SentSymbols {
+    /// The id of the next symbol.
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.symbols.len() as u64
+    }
+
+    /// How many have no verdict.
+    pub(super) fn unresolved(&self) -> usize {
+        self.unresolved
+    }
+
+    /// The id and the path of the first one without a verdict that is not held back.
+    pub(super) fn first_in_flight(&self) -> Option<(u64, PathId)> {
+        let place = self.symbols.iter().position(|symbol| symbol.state == State::InFlight)?;
+        Some((self.first + place as u64, self.symbols[place].path))
+    }
+
+    /// A symbol leaves.
+    pub(super) fn push(&mut self, now: Instant, path: PathId, frames: SentFrames, unprotected: usize) {
+        if self.symbols.len() == SYMBOLS_MAX {
+            self.forget_oldest();
+        }
+        self.symbols.push_back(Symbol {
+            path,
+            frames,
+            unprotected: unprotected as u16,
+            state: State::InFlight,
+            covered: 0,
+            covered_at: now,
+            cover: (0, 0),
+        });
+        self.unresolved += 1;
+    }
+
+    /// The packet of a symbol has arrived. Returns whether that is the first verdict.
+    pub(super) fn on_acked(&mut self, symbol: SymbolId) -> bool {
+        let Some(place) = self.place_of(symbol) else { return false };
+        let was = mem::replace(&mut self.symbols[place].state, State::Delivered);
+        self.unresolved -= usize::from(was == State::InFlight);
+        was == State::InFlight
+    }
+
+    /// The packet of a symbol is lost. If the repair symbols in flight may suffice, at this rate of losses (`None`: nobody would tell), it
+    /// is held back for as long as `patience` after the last of them. Returns whether that is the first verdict, too; `None` if nothing is known of it any
+    /// more.
+    pub(super) fn on_lost(
+        &mut self,
+        now: Instant,
+        symbol: SymbolId,
+        patience: Duration,
+        loss_rate: Option<f64>,
+    ) -> Option<(Loss, bool)> {
+        let place = self.place_of(symbol)?;
+        let suffices = loss_rate.is_some_and(|loss_rate| self.may_suffice(place, loss_rate));
+        let symbol = &mut self.symbols[place];
+        let mut loss = Loss { unprotected: symbol.unprotected.into(), resend: false };
+        if symbol.state != State::InFlight {
+            return Some((loss, false));
+        }
+        let (until, cover) = (symbol.covered_at + patience, symbol.cover);
+        let held = suffices && until > now;
+        symbol.state = if held { State::Held { until } } else { State::Lost };
+        loss.resend = !held;
+        self.unresolved -= 1;
+        if held && self.patience.deadline().is_none_or(|first| until < first) {
+            self.patience.set(until);
+        }
+        if !suffices {
+            // All or none of what the same repair symbols cover can be recovered.
+            self.release(self.places(cover.0, cover.1), |_| true);
+        }
+        Some((loss, true))
+    }
+
+    /// The peer has these symbols. Returns what was known of those that this is news of, and the tokens of their frames.
+    pub(super) fn deliver(&mut self, ids: RangeInclusive<u64>) -> Vec<(State, Protected)> {
+        let places = self.places_between(*ids.start(), ids.end().saturating_add(1));
+        let mut news = Vec::new();
+        for symbol in self.symbols.range_mut(places) {
+            let was = mem::replace(&mut symbol.state, State::Delivered);
+            if was != State::Delivered {
+                news.push((was, (symbol.path, mem::take(&mut symbol.frames))));
+            }
+        }
+        self.unresolved -= news.iter().filter(|(was, _)| *was == State::InFlight).count();
+        news
+    }
+
+    /// Whether one of these symbols is lost.
+    pub(super) fn lacks_any(&self, first: u64, count: u16) -> bool {
+        let mut symbols = self.symbols.range(self.places(first, count));
+        symbols.any(|symbol| matches!(symbol.state, State::Held { .. } | State::Lost))
+    }
+
+    /// A repair symbol over these symbols leaves.
+    pub(super) fn cover(&mut self, now: Instant, first: u64, count: u16) {
+        for symbol in self.symbols.range_mut(self.places(first, count)) {
+            symbol.covered = symbol.covered.saturating_add(1);
+            symbol.covered_at = now;
+            symbol.cover = (first, count);
+        }
+    }
+
+    /// A repair symbol over these symbols is in flight no more. What was held back for the last one is given up.
+    pub(super) fn uncover(&mut self, first: u64, count: u16) {
+        let places = self.places(first, count);
+        for symbol in self.symbols.range_mut(places.clone()) {
+            symbol.covered = symbol.covered.saturating_sub(1);
+        }
+        self.release(places, |symbol| symbol.covered == 0);
+    }
+
+    /// Forgets what has arrived before all others, and what was lost long before the window of the code, which begins with this symbol.
+    pub(super) fn forget_resolved(&mut self, window: u64) {
+        let old = window.saturating_sub(LOST_MEMORY);
+        let is_over = |symbol: &Symbol, first: u64| match symbol.state {
+            State::Delivered => true,
+            State::Lost => first < old,
+            State::InFlight | State::Held { .. } => false,
+        };
+        while self.symbols.front().is_some_and(|symbol| is_over(symbol, self.first)) {
+            self.symbols.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// What was held back, and is to be sent again now.
+    pub(super) fn take_released(&mut self) -> Vec<Protected> {
+        mem::take(&mut self.released)
+    }
+
+    /// When something that is held back is to be given up, although nothing else happens.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.patience.deadline()
+    }
+
+    /// Gives up what was held back long enough.
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        if !self.patience.take_expired(now) {
+            return;
+        }
+        let all = 0..self.symbols.len();
+        self.release(all, |symbol| matches!(symbol.state, State::Held { until } if until <= now));
+        let deadlines = self.symbols.iter().filter_map(|symbol| match symbol.state {
+            State::Held { until } => Some(until),
+            _ => None,
+        });
+        if let Some(next) = deadlines.min() {
+            self.patience.set(next);
+        }
+    }
+
+    /// Whether the repair symbols in flight over the symbol at this place, which is lost, are as many as the losses that are to be
+    /// expected among all that they cover: it is recovered more likely than not.
+    fn may_suffice(&self, place: usize, loss_rate: f64) -> bool {
+        let Symbol { covered, cover: (first, count), .. } = self.symbols[place];
+        // The symbol itself is in flight still.
+        let (mut lost, mut unknown) = (1.0, f64::from(covered) - 1.0);
+        for symbol in self.symbols.range(self.places(first, count)) {
+            match symbol.state {
+                State::InFlight => unknown += 1.0,
+                State::Held { .. } | State::Lost => lost += 1.0,
+                State::Delivered => {}
+            }
+        }
+        covered > 0 && lost + (unknown * loss_rate).round() <= f64::from(covered)
+    }
+
+    /// Gives up what is held back of these places and meets a condition.
+    fn release(&mut self, places: Range<usize>, is_over: impl Fn(&Symbol) -> bool) {
+        for symbol in self.symbols.range_mut(places) {
+            if matches!(symbol.state, State::Held { .. }) && is_over(symbol) {
+                symbol.state = State::Lost;
+                self.released.push((symbol.path, symbol.frames.clone()));
+            }
+        }
+    }
+
+    fn place_of(&self, symbol: SymbolId) -> Option<usize> {
+        // Ids of which something is remembered differ in their low bits.
+        let place = symbol.0.wrapping_sub(self.first as u32) as usize;
+        (place < self.symbols.len()).then_some(place)
+    }
+
+    /// Where those of these symbols are that something is remembered of.
+    fn places(&self, first: u64, count: u16) -> Range<usize> {
+        self.places_between(first, first + u64::from(count))
+    }
+
+    fn places_between(&self, first: u64, end: u64) -> Range<usize> {
+        let place = |id: u64| (id.clamp(self.first, self.end()) - self.first) as usize;
+        place(first)..place(end)
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(symbol) = self.symbols.pop_front() else { return };
+        self.first += 1;
+        match symbol.state {
+            State::InFlight => self.unresolved -= 1,
+            State::Held { .. } => self.released.push((symbol.path, symbol.frames)),
+            State::Lost | State::Delivered => {}
+        }
+    }
+}
