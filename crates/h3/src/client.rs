@@ -4,7 +4,6 @@ mod alt_svc;
 mod builder;
 mod connection;
 mod dns;
-mod happy_eyeballs;
 mod info;
 mod origin;
 mod quic;

@@ -59,6 +59,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// How the last of some attempts to connect failed; there may have been no address to try.
+    pub(crate) fn of_attempts(mut failures: Vec<Self>) -> Self {
+        failures.pop().unwrap_or_else(|| Self::Resolve(std::io::ErrorKind::NotFound.into()))
+    }
+
     pub(crate) fn tcp(error: impl Into<BoxError>) -> Self {
         Self::Tcp(error.into())
     }

@@ -74,6 +74,7 @@
 //! | `connection` | the handle of a connection |
 //! | `stream` | the handles of streams |
 //! | `log` | where the logs of connections go |
+//! | [`happy_eyeballs`] | the race between the addresses of a server |
 //! | [`tls`] | configurations from certificates |
 
 #![forbid(unsafe_code)]
@@ -82,6 +83,7 @@ mod clock;
 mod connection;
 mod endpoint;
 mod error;
+pub mod happy_eyeballs;
 mod log;
 mod shared;
 mod stream;

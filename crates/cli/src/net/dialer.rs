@@ -4,8 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fulmar::{ClientConfig, Connecting, Connection, ConnectionError, Endpoint, Local, SessionStore};
-use tokio::task::JoinSet;
+use fulmar::{
+    ClientConfig, Connecting, Connection, ConnectionError, Endpoint, Local, SessionStore, happy_eyeballs,
+};
 use tokio::time::{sleep, timeout};
 
 use super::interfaces;
@@ -18,10 +19,6 @@ use crate::failure::{Failure, is_protocol_refusal};
 use crate::report::Output;
 use crate::tls::Refusal;
 
-/// How long one address of a server may stay silent before the next one is tried as well (RFC 8305 §5).
-const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
-/// How many addresses of a server are tried.
-const ADDRESSES_MAX: usize = 8;
 /// How long the socket may take to send that a connection is closed, and how often that is looked at.
 const HANG_UP_MAX: Duration = Duration::from_millis(100);
 const HANG_UP_STEP: Duration = Duration::from_millis(1);
@@ -90,34 +87,18 @@ impl Dialer {
     /// Connects over the address that answers first. Each one gets a head start over the next, so that a silent
     /// one costs a moment and not the whole handshake timeout.
     pub(crate) async fn dial(&self) -> Result<Connection, Failure> {
-        let start = Instant::now();
-        let mut waiting = self.targets().into_iter();
-        let mut attempts = JoinSet::new();
-        let mut first_failure = None;
-        loop {
-            if let Some((address, local)) = waiting.next() {
-                match self.start(address, local) {
-                    Ok(connecting) => drop(attempts.spawn(connecting)),
-                    Err(failure) => drop(first_failure.get_or_insert(failure)),
-                }
-            }
-            tokio::select! {
-                Some(result) = attempts.join_next() => match result {
-                    Ok(Ok(connection)) => {
-                        self.narrator.connected(&connection, start.elapsed());
-                        self.keep_paths(&connection);
-                        return Ok(connection);
-                    }
-                    Ok(Err(error)) => drop(first_failure.get_or_insert(self.judge(error))),
-                    Err(_) => drop(first_failure.get_or_insert(Failure::Thread("handshake"))),
-                },
-                () = sleep(ATTEMPT_DELAY), if waiting.len() > 0 => {}
-                else => {}
-            }
-            if attempts.is_empty() && waiting.len() == 0 {
-                return Err(first_failure.unwrap_or_else(|| self.judge(ConnectionError::HandshakeTimedOut)));
-            }
-        }
+        let (start, targets) = (Instant::now(), self.targets());
+        let attempts = happy_eyeballs::first(&targets, |(address, local)| {
+            let connecting = self.connect(self.config.clone(), address, local)?;
+            Ok(async { connecting.await.map_err(|error| self.judge(error)) })
+        });
+        let connection = attempts.await.map_err(|failures| {
+            let first = failures.into_iter().next();
+            first.unwrap_or_else(|| self.judge(ConnectionError::HandshakeTimedOut))
+        })?;
+        self.narrator.connected(&connection, start.elapsed());
+        self.keep_paths(&connection);
+        Ok(connection)
     }
 
     /// Remembers what servers give away, in `sessions`.
@@ -230,14 +211,6 @@ impl Dialer {
         }
     }
 
-    fn start(
-        &self,
-        address: SocketAddr,
-        local: Local,
-    ) -> Result<impl Future<Output = Result<Connection, ConnectionError>> + Send + 'static, Failure> {
-        self.connect(self.config.clone(), address, local)
-    }
-
     /// Why a handshake failed, in the user's terms.
     fn judge(&self, error: ConnectionError) -> Failure {
         let peer = self.peer.clone();
@@ -251,16 +224,11 @@ impl Dialer {
     }
 }
 
-/// The addresses of `server`, the system's favourite first.
+/// The addresses of `server`, the system's favourite first, the families in turn.
 pub(crate) async fn resolve(server: &Authority) -> Result<Vec<SocketAddr>, Failure> {
     let no_address = |error| Failure::NoAddress { host: server.host.clone(), error };
     let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await.map_err(no_address)?;
-    let mut addresses: Vec<SocketAddr> = Vec::new();
-    for address in found {
-        if !addresses.contains(&address) && addresses.len() < ADDRESSES_MAX {
-            addresses.push(address);
-        }
-    }
+    let addresses = happy_eyeballs::in_turn(found);
     if addresses.is_empty() {
         return Err(no_address(std::io::Error::other("the name server knows none")));
     }

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fulmar::happy_eyeballs::in_turn;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
@@ -12,11 +13,21 @@ use hickory_resolver::proto::rr::rdata::svcb::{SVCB, SvcParamKey, SvcParamValue}
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use tokio::time::timeout;
 
-use super::happy_eyeballs::resolve;
 use super::service::{
     Found, Located, RECORDS_MAX, Record, Said, Service, may_have_records, name_of, understand,
 };
 use crate::error::Error;
+
+/// The addresses of a name, as the system gives them, the families in turn.
+pub(super) async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
+    let found = tokio::net::lookup_host((host, port)).await.map_err(Error::Resolve)?;
+    let addresses = in_turn(found);
+    if addresses.is_empty() {
+        let none = std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
+        return Err(Error::Resolve(none));
+    }
+    Ok(addresses)
+}
 
 /// How long a request waits for HTTPS records when the addresses of its server are known, and for the addresses when records have come
 /// that name some.

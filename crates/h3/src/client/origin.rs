@@ -12,8 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::alt_svc::{AltSvc, Alternative, Known};
 use super::connection::ClientConnection;
-use super::dns::{HttpsRecords, find};
-use super::happy_eyeballs::resolve;
+use super::dns::{HttpsRecords, find, resolve};
 use super::info::ConnectionInfo;
 use super::quic::Quic;
 use super::service::Found;

@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fulmar::{ClientConfig, Connecting, Endpoint, Local};
+use fulmar::{ClientConfig, Connecting, Endpoint, Local, happy_eyeballs};
 use fulmar_h3_proto::Config;
 
 use super::connection::ClientConnection;
-use super::happy_eyeballs;
 use crate::error::Error;
 
 /// What connections of QUIC begin with.
@@ -33,11 +32,11 @@ impl Quic {
             self.locals.iter().map(move |local| (*local, address))
         };
         let pairs: Vec<(Local, SocketAddr)> = addresses.iter().flat_map(from).collect();
-        let quic = happy_eyeballs::connect(&pairs, |pair| {
+        let quic = happy_eyeballs::first(&pairs, |pair| {
             let connecting = self.start(self.config.clone(), name, pair)?;
             Ok(async move { Ok(connecting.await?) })
         });
-        Ok(self.begin(quic.await?))
+        Ok(self.begin(quic.await.map_err(Error::of_attempts)?))
     }
 
     fn begin(&self, quic: fulmar::Connection) -> ClientConnection {

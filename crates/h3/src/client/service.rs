@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::happy_eyeballs::ADDRESSES_MAX;
+use fulmar::happy_eyeballs::ADDRESSES_MAX;
 
 /// How many records of a name are looked at, the most wanted first.
 pub(super) const RECORDS_MAX: usize = 8;

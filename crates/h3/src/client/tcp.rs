@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use fulmar::happy_eyeballs;
 use http::{HeaderValue, Request, Response, Uri, header};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -15,7 +16,6 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::happy_eyeballs;
 use crate::error::{BoxError, Error};
 
 /// How long TCP and TLS have to connect to an address.
@@ -69,14 +69,14 @@ impl Tcp {
     /// Connects to the first of these addresses that answers and proves to be `name`.
     pub(super) async fn connect(&self, name: &str, addresses: &[SocketAddr]) -> Result<TcpConnection, Error> {
         let server = ServerName::try_from(name.to_owned()).map_err(Error::tcp)?;
-        happy_eyeballs::connect(addresses, |address| {
+        let attempts = happy_eyeballs::first(addresses, |address| {
             let (tls, server) = (self.0.clone(), server.clone());
             Ok(async move {
                 let begun = tokio::time::timeout(HANDSHAKE_MAX, begin(tls, server, address));
                 begun.await.unwrap_or_else(|late| Err(Error::tcp(late)))
             })
-        })
-        .await
+        });
+        attempts.await.map_err(Error::of_attempts)
     }
 }
 

@@ -1,21 +1,15 @@
 //! Several sockets, and connections that begin over any of several paths.
 
-use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
-use std::task::Poll;
-use std::time::Duration;
 
-use fulmar_proto::{AddressPairs, ClientConfig, ConnectionError, FourTuple, SocketId};
+use fulmar_proto::{AddressPairs, ClientConfig, FourTuple, SocketId};
 use tokio::runtime::Handle;
 
 use super::{Endpoint, builder};
 use crate::connection::{Connecting, Connection, Local};
 use crate::error::{ConnectError, ConnectOverError};
-
-/// How long an attempt has before the next one begins beside it (RFC 8305 §5, Connection Attempt Delay).
-const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+use crate::happy_eyeballs;
 
 impl Endpoint {
     /// Sends and receives over one more socket, for paths of its own: bound to the address of an interface, or to the interface.
@@ -72,7 +66,12 @@ impl Endpoint {
         pairs: &[(Local, SocketAddr)],
         server_name: &str,
     ) -> Result<Connection, ConnectOverError> {
-        let connection = self.race(config, pairs, server_name).await?;
+        let attempts = happy_eyeballs::first(pairs, |(local, remote)| {
+            let connecting = self.connect_from(config.clone(), local, remote, server_name)?;
+            Ok(async { connecting.await.map_err(ConnectOverError::from) })
+        });
+        let connection =
+            attempts.await.map_err(|mut failures| failures.pop().unwrap_or(ConnectOverError::NoAddress))?;
         connection.set_path_manager(AddressPairs::new(pairs.iter().map(|(local, remote)| local.to(*remote))));
         Ok(connection)
     }
@@ -89,54 +88,4 @@ impl Endpoint {
         };
         connection.set_path_manager(AddressPairs::new(pairs.filter(reaches)));
     }
-
-    async fn race(
-        &self,
-        config: ClientConfig,
-        pairs: &[(Local, SocketAddr)],
-        server_name: &str,
-    ) -> Result<Connection, ConnectOverError> {
-        let mut attempts: Vec<Pin<Box<Connecting>>> = Vec::new();
-        let mut failure = ConnectOverError::NoAddress;
-        let mut pairs = pairs.iter();
-        loop {
-            match pairs.next() {
-                Some((local, remote)) => {
-                    match self.connect_from(config.clone(), *local, *remote, server_name) {
-                        Ok(attempt) => attempts.push(Box::pin(attempt)),
-                        Err(error) => {
-                            failure = error.into();
-                            continue;
-                        }
-                    }
-                }
-                None if attempts.is_empty() => return Err(failure),
-                None => {}
-            }
-            let has_more = pairs.len() > 0;
-            match tokio::time::timeout(ATTEMPT_DELAY, first_of(&mut attempts)).await {
-                Ok(Ok(connection)) => return Ok(connection),
-                Ok(Err(error)) => failure = error.into(),
-                Err(_) if has_more => {}
-                Err(_) => match first_of(&mut attempts).await {
-                    Ok(connection) => return Ok(connection),
-                    Err(error) => failure = error.into(),
-                },
-            }
-        }
-    }
-}
-
-/// The outcome of whichever attempt is over first. It is taken out.
-async fn first_of(attempts: &mut Vec<Pin<Box<Connecting>>>) -> Result<Connection, ConnectionError> {
-    poll_fn(|cx| {
-        for index in 0..attempts.len() {
-            if let Poll::Ready(outcome) = pin!(attempts[index].as_mut()).poll(cx) {
-                drop(attempts.remove(index));
-                return Poll::Ready(outcome);
-            }
-        }
-        Poll::Pending
-    })
-    .await
 }
