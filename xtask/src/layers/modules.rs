@@ -195,12 +195,16 @@ const QUIC: ModuleLayers = ModuleLayers {
         ("error", &[]),
         ("log", &[]),
         ("sync", &[]),
+        ("happy_eyeballs", &[]),
         ("tls", &[]),
         ("shared", &["clock", "log", "sync"]),
         ("stream", &["error", "shared"]),
         ("connection", &["clock", "error", "log", "shared", "stream"]),
         ("worker", &["clock", "log", "shared", "sync"]),
-        ("endpoint", &["clock", "connection", "error", "log", "shared", "sync", "tls", "worker"]),
+        (
+            "endpoint",
+            &["clock", "connection", "error", "happy_eyeballs", "log", "shared", "sync", "tls", "worker"],
+        ),
     ],
 };
 

@@ -180,7 +180,7 @@ impl Receivers<'_> {
                     .on_recovered(report)?;
                 self.owners.deliver_recovered(delivered);
             }
-            // Taken before, where it belongs to a symbol of the packet: `connection/receive.rs`.
+            // Taken before, where it belongs to a symbol of the packet: `connection/payload.rs`.
             Frame::SourceSymbol(_) => return Err(not_negotiated()),
             Frame::BlockRepair(repair) => {
                 let receiver = extensions.fec_receiver_of(FecDialect::M).ok_or_else(not_negotiated)?;

@@ -8,6 +8,7 @@
 //! | `handshake` | TLS, keys, Initial and Handshake spaces, version, early data |
 //! | `progress`, `retry` | what follows when the handshake moves on; a Retry |
 //! | `receive`, `opening` | a datagram in; its packets opened, or kept for later |
+//! | `payload` | its frames handed to their owners |
 //! | `dispatch` | **the list** frame -> owner |
 //! | `transmit` | datagrams out, in batches |
 //! | `slot` | what the next datagram may be used for, and why none may be sent |
@@ -50,6 +51,7 @@ mod opening;
 mod outbox;
 mod parameters;
 mod path_choice;
+mod payload;
 mod probing;
 mod progress;
 mod receive;
