@@ -70,6 +70,9 @@ impl MinRtt {
         self.expired = now > self.probe_stamp + interval;
         let Some(sample) = sample else { return };
         let confirms = |min: Duration| sample <= min + packet_time.max(min / CONFIRMATION_DIVISOR);
+        // A departure from the draft, which measures anew after a silence of this length: what comes first after it, as
+        // quickly as ever, has measured.
+        self.expired &= !self.probe_min.is_some_and(confirms);
         if self.expired || self.probe_min.is_none_or(confirms) {
             let smaller = self.probe_min.filter(|_| !self.expired).map_or(sample, |min| min.min(sample));
             self.probe_min = Some(smaller);

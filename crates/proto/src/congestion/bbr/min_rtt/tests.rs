@@ -34,3 +34,15 @@ fn what_was_confirmed_by_larger_samples_stays_the_minimum() {
     }
     assert_eq!(min_rtt.get(), Some(MIN));
 }
+
+#[test]
+fn what_comes_first_after_a_silence_as_quickly_as_ever_has_measured() {
+    let packet_time = Duration::from_millis(1);
+    for (excess, is_due) in [(0, false), (9, false), (10, true)] {
+        let mut min_rtt = MinRtt::new(Instant::ZERO);
+        min_rtt.on_sample(Instant::ZERO, Some(MIN), packet_time);
+        let sample = MIN + Duration::from_millis(excess);
+        min_rtt.on_sample(Instant::from_millis(60_000), Some(sample), packet_time);
+        assert_eq!(min_rtt.expired(), is_due, "{excess} ms more");
+    }
+}
