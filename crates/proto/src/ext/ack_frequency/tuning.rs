@@ -6,32 +6,30 @@
 
 use std::time::Duration;
 
+use super::JUMP;
 use crate::rtt::Rtt;
 use fulmar_wire::VarInt;
 
 /// While the window is young every second packet is acknowledged, as slow start counts on it.
 pub(super) const FIRST_PACKETS: u64 = 128;
 
-/// ACKs in a window, and in a round trip: what "Managing QUIC ACKs in picoquic" (Huitema, 2022) takes. An ACK is late
+/// ACKs in a window, and in a round trip: what picoquic takes ("Managing QUIC ACKs in picoquic", Huitema, 2022). An ACK is late
 /// by a quarter of a round trip at most.
 pub(super) const ACKS_PER_ROUND: u32 = 4;
 
 /// The fewest packets to an ACK: what RFC 9000 §13.2.2 recommends.
 const GAP_MIN: u64 = 2;
 
-/// The most packets to an ACK where ACKs clock out the packets: bursts stay short. From the same writing.
+/// The most packets to an ACK where ACKs clock out the packets: bursts stay short. As in picoquic.
 const GAP_MAX: u64 = 32;
 
 /// The most packets to an ACK where a controller paces by itself, and the packets in a window that gain one
-/// more to the gap beyond [`GAP_MAX`]. From the same writing.
+/// more to the gap beyond [`GAP_MAX`]. As in picoquic.
 const GAP_MAX_PACED: u64 = 64;
 const PACED_SLOPE: u64 = 8;
 
-/// Slow start sends twice what arrives (RFC 9002 §7.3.1), so half of the pace is what ACKs will show a round trip later.
-const PACE_DIVISOR: u64 = 2;
-
 /// The longest delay that is requested, unless the return path is congested: it lengthens every probe timeout (RFC 9002
-/// §6.2.1). Paths of four times as long and more have it, with more ACKs in a round trip. From the same writing.
+/// §6.2.1). Paths of four times as long and more have it, with more ACKs in a round trip. As in picoquic.
 const DELAY_MAX: Duration = Duration::from_millis(10);
 
 /// A new value is requested when it differs from the old one by a quarter of the larger.
@@ -141,11 +139,10 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// The rate to which acknowledgements have to suit, in bytes per second: what they show, or will show where packets leave
-/// much faster already.
+/// The rate to which acknowledgements have to suit, in bytes per second: what they show. Where packets leave more than
+/// [`JUMP`] times as fast, faster than the start of a connection accounts for, ACKs will show it a round trip later.
 fn rate(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
-    let pace = figures.pace.unwrap_or(0);
-    observed.rate.max(pace / PACE_DIVISOR)
+    observed.rate.max(figures.pace.unwrap_or(0) / JUMP)
 }
 
 /// A quarter of the packets in a window, within limits. It changes with the figures of the path without a step.
