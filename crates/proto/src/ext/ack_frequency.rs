@@ -37,7 +37,8 @@ pub(crate) struct AckFrequency {
     sender: Option<Sender>,
 }
 
-/// A window that has grown this many times since the last decision is decided about at once.
+/// A window that has grown this many times since the last decision is decided about at once, and a pace of more than so many times
+/// what ACKs show counts. Slow start doubles (RFC 9002 §7.3.1), and BBR starts at 2.77 times what arrives: this is beyond both.
 const JUMP: u64 = 4;
 
 /// The role of the end that receives data, and the peer's frames.

@@ -6,37 +6,30 @@
 
 use std::time::Duration;
 
+use super::JUMP;
 use crate::rtt::Rtt;
 use fulmar_wire::VarInt;
 
 /// While the window is young every second packet is acknowledged, as slow start counts on it.
 pub(super) const FIRST_PACKETS: u64 = 128;
 
-/// ACKs in a window, and in a round trip.
+/// ACKs in a window, and in a round trip: what picoquic takes ("Managing QUIC ACKs in picoquic", Huitema, 2022). An ACK is late
+/// by a quarter of a round trip at most.
 pub(super) const ACKS_PER_ROUND: u32 = 4;
 
 /// The fewest packets to an ACK: what RFC 9000 §13.2.2 recommends.
 const GAP_MIN: u64 = 2;
 
-/// Above this rate in bytes per second, an ACK for two packets costs more than it tells.
-const FAST: u64 = 2_000_000;
-
-/// The fewest packets to an ACK above that rate, and on a long path.
-const GAP_MIN_FAST: u64 = 4;
-const GAP_MIN_FAST_AND_LONG: u64 = 10;
-
-/// What a long path is.
-const LONG_RTT: Duration = Duration::from_millis(100);
-
-/// The most packets to an ACK where ACKs clock out the packets: bursts stay short.
+/// The most packets to an ACK where ACKs clock out the packets: bursts stay short. As in picoquic.
 const GAP_MAX: u64 = 32;
 
 /// The most packets to an ACK where a controller paces by itself, and the packets in a window that gain one
-/// more to the gap beyond [`GAP_MAX`].
+/// more to the gap beyond [`GAP_MAX`]. As in picoquic.
 const GAP_MAX_PACED: u64 = 64;
 const PACED_SLOPE: u64 = 8;
 
-/// The longest delay that is requested, unless the return path is congested.
+/// The longest delay that is requested, unless the return path is congested: it lengthens every probe timeout (RFC 9002
+/// §6.2.1). Paths of four times as long and more have it, with more ACKs in a round trip. As in picoquic.
 const DELAY_MAX: Duration = Duration::from_millis(10);
 
 /// A new value is requested when it differs from the old one by a quarter of the larger.
@@ -108,16 +101,10 @@ impl Request {
         min_ack_delay: Duration,
         return_delay: Duration,
     ) -> Self {
-        let min_rtt = figures.rtt.min();
-        let delay = (min_rtt / ACKS_PER_ROUND).min(DELAY_MAX).max(min_ack_delay);
-        let mut gap = gap(figures, observed);
-        if min_rtt < delay * ACKS_PER_ROUND {
-            // The delay cannot guarantee an ACK in time for the window, so the gap has to.
-            gap = gap.min(GAP_MAX);
-        }
+        let delay = (figures.rtt.min() / ACKS_PER_ROUND).min(DELAY_MAX).max(min_ack_delay);
         // The packets of that time, or the gap would bring ACKs before the delay does.
         let returned = observed.bytes_in(return_delay).div_ceil(u64::from(figures.mtu.max(1)));
-        gap = gap.max(returned.min(GAP_MAX));
+        let gap = gap(figures, observed).max(returned.min(GAP_MAX));
         Self {
             gap,
             max_ack_delay: delay.max(return_delay),
@@ -152,13 +139,13 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// The rate to which acknowledgements have to suit, in bytes per second.
+/// The rate to which acknowledgements have to suit, in bytes per second: what they show. Where packets leave more than
+/// [`JUMP`] times as fast, faster than the start of a connection accounts for, ACKs will show it a round trip later.
 fn rate(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
-    let pace = figures.pace.filter(|_| figures.rtt.min() > LONG_RTT).unwrap_or(0);
-    pace.max(observed.rate)
+    observed.rate.max(figures.pace.unwrap_or(0) / JUMP)
 }
 
-/// A quarter of the packets in a window, within limits.
+/// A quarter of the packets in a window, within limits. It changes with the figures of the path without a step.
 fn gap(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
     let packets = packets_in_window(figures, observed);
     let quarter = packets.div_ceil(ACKS_PER_ROUND.into());
@@ -169,22 +156,11 @@ fn gap(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
         }
         false => GAP_MAX,
     };
-    // A window of few packets must not wait for the delay each time.
-    let min = gap_min(figures, observed).min((packets / 2).max(GAP_MIN));
-    quarter.clamp(min, max)
-}
-
-fn gap_min(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
-    match (rate(figures, observed) > FAST, figures.rtt.min() > LONG_RTT) {
-        (false, _) => GAP_MIN,
-        (true, false) => GAP_MIN_FAST,
-        (true, true) => GAP_MIN_FAST_AND_LONG,
-    }
+    quarter.clamp(GAP_MIN, max)
 }
 
 /// The packets that have to be under way. A controller that paces keeps more in its window than the path
-/// needs, so there the rate decides; on a long path the one at which packets leave now, which acknowledgements show
-/// much later.
+/// needs, so there the rate decides.
 fn packets_in_window(figures: &AckFigures<'_>, observed: &Observed) -> u64 {
     let bytes = match figures.pace {
         Some(_) => figures.window.min(bytes_in(rate(figures, observed), figures.rtt.min())),

@@ -23,7 +23,7 @@ fn wanted(bits: u64, min: Duration, windows: f64, paces: bool) -> Request {
     let window = (rate as f64 * min.as_secs_f64() * windows) as u64;
     let pace = paces.then_some(rate);
     let figures =
-        AckFigures { rtt: &rtt, window, mtu: 1_452, pace, packets_sent: 1_000, packet_threshold: 3 };
+        AckFigures { rtt: &rtt, window, mtu: 1_452, pace, packets_sent: 100_000, packet_threshold: 3 };
     let observed = Observed { rate, interval: min / 4 };
     Request::wanted(&figures, &observed, MILLISECOND, Duration::ZERO)
 }
@@ -65,22 +65,55 @@ fn a_pace_that_has_risen_counts_before_acknowledgements_show_it() {
         window: 20_000_000,
         mtu: 1_452,
         pace: Some(31_000_000),
-        packets_sent: 1_000,
+        packets_sent: 100_000,
         packet_threshold: 3,
     };
     let observed = Observed { rate: 140_000, interval: 10 * MILLISECOND };
     assert_eq!(Request::wanted(&figures, &observed, MILLISECOND, Duration::ZERO).gap, 64);
 }
 
+/// From `from` to `to` in steps of 5 %.
+fn sweep(from: f64, to: f64) -> impl Iterator<Item = f64> {
+    std::iter::successors(Some(from), |value| Some(value * 1.05)).take_while(move |value| *value <= to)
+}
+
+/// Asserts that neighbours differ by a tenth at most, or by one packet.
+fn assert_smooth(requests: impl Iterator<Item = Request>) {
+    let requests: Vec<_> = requests.collect();
+    assert!(requests.len() > 100);
+    for pair in requests.windows(2) {
+        let gap = pair[0].gap.max(pair[1].gap);
+        assert!(pair[0].gap.abs_diff(pair[1].gap) <= (gap / 10).max(1), "{pair:?}");
+        let delays = [pair[0].max_ack_delay, pair[1].max_ack_delay];
+        assert!(delays[0].abs_diff(delays[1]) <= delays[0].max(delays[1]) / 10, "{pair:?}");
+    }
+}
+
 #[test]
-fn a_slow_path_keeps_every_second_packet_and_a_fast_one_does_not() {
+fn no_round_trip_and_no_rate_is_a_step() {
+    for (windows, paces) in [(0.2, false), (1.0, false), (0.2, true), (1.0, true), (2.0, true)] {
+        let at = |millis: f64, megabits: f64| {
+            let rtt = Duration::from_secs_f64(millis / 1_000.0);
+            wanted((megabits * 1e6) as u64, rtt, windows, paces)
+        };
+        for megabits in sweep(1.0, 1_000.0) {
+            assert_smooth(sweep(1.0, 1_000.0).map(|millis| at(millis, megabits)));
+        }
+        for millis in sweep(1.0, 1_000.0) {
+            assert_smooth(sweep(1.0, 1_000.0).map(|megabits| at(millis, megabits)));
+        }
+    }
+}
+
+#[test]
+fn a_window_of_few_packets_is_acknowledged_every_second_packet_or_four_times() {
     assert_eq!(wanted(MEGABIT, 20 * MILLISECOND, 1.0, false).gap, 2);
     // 3 MB/s: 20 packets in the window, then 12, then 8.
     assert_eq!(wanted(24 * MEGABIT, 10 * MILLISECOND, 1.0, false).gap, 5);
-    assert_eq!(wanted(24 * MEGABIT, 6 * MILLISECOND, 1.0, false).gap, 4);
-    assert_eq!(wanted(24 * MEGABIT, 4 * MILLISECOND, 1.0, false).gap, 4);
-    // A window that has collapsed on a long fast path.
-    assert_eq!(wanted(24 * MEGABIT, 200 * MILLISECOND, 0.06, false).gap, 10);
+    assert_eq!(wanted(24 * MEGABIT, 6 * MILLISECOND, 1.0, false).gap, 3);
+    assert_eq!(wanted(24 * MEGABIT, 4 * MILLISECOND, 1.0, false).gap, 2);
+    // A window that has collapsed on a long fast path: 24 packets.
+    assert_eq!(wanted(24 * MEGABIT, 200 * MILLISECOND, 0.06, false).gap, 6);
     // Few packets in the window: the ACK must not wait for the delay.
     assert_eq!(wanted(24 * MEGABIT, MILLISECOND, 1.0, false).gap, 2);
 }
@@ -93,14 +126,12 @@ fn the_peers_shortest_delay_is_respected() {
         window: 1 << 24,
         mtu: 1_200,
         pace: Some(1 << 32),
-        packets_sent: 1_000,
+        packets_sent: 100_000,
         packet_threshold: 5,
     };
     let observed = Observed { rate: 1 << 32, interval: MILLISECOND };
     let request = Request::wanted(&figures, &observed, 3 * MILLISECOND, Duration::ZERO);
-    assert_eq!(request, Request { gap: 32, max_ack_delay: 3 * MILLISECOND, reordering_threshold: 5 });
-    // Where the delay brings four ACKs in a round trip, the gap may be larger.
-    assert_eq!(Request::wanted(&figures, &observed, MILLISECOND, Duration::ZERO).gap, 64);
+    assert_eq!(request, Request { gap: 64, max_ack_delay: 3 * MILLISECOND, reordering_threshold: 5 });
 }
 
 #[test]
@@ -111,7 +142,7 @@ fn a_narrow_return_path_gets_its_time_and_the_packets_of_that_time() {
         window: 10_000,
         mtu: 1_200,
         pace: None,
-        packets_sent: 1_000,
+        packets_sent: 100_000,
         packet_threshold: 3,
     };
     let observed = Observed { rate: 1_000_000, interval: MILLISECOND };
