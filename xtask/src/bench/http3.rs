@@ -80,7 +80,7 @@ impl Http3 {
 
     /// The versions of the programs that are not of this repository.
     pub(crate) fn versions(&self) -> Vec<String> {
-        let load = self.load_generator.iter().map(|program| tools::version(program, "--version"));
+        let load = self.load_generator.iter().map(|program| tools::load_version(program));
         self.servers.versions().into_iter().chain(load).collect()
     }
 

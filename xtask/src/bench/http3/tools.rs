@@ -37,6 +37,14 @@ pub(super) fn load_generator() -> Result<Found> {
     Ok(find(LOAD)?.ok_or_else(|| format!("{LOAD} is not where cargo has put it")))
 }
 
+/// The version of the load generator, which does not tell it itself: known if it was installed here.
+pub(super) fn load_version(program: &Path) -> String {
+    match root() {
+        Ok(root) if program.starts_with(&root) => format!("{LOAD} {LOAD_VERSION}"),
+        _ => format!("{LOAD} of unknown version"),
+    }
+}
+
 /// nginx, if it has HTTP/3.
 pub(super) fn nginx() -> Result<Found> {
     let Some(program) = find("nginx")? else { return Ok(Err("nginx is not installed".to_owned())) };
