@@ -60,7 +60,7 @@ fn run_all(
         failed += usize::from(result.is_err());
         bar.inc(1);
         let due = in_order.take(number, GridLine::new(points[number], stamp, result));
-        written = due.iter().try_for_each(|(_, line)| results.add(line));
+        written = due.iter().try_for_each(|line| results.add(line));
         written.is_ok()
     });
     bars.clear();

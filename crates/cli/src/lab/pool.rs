@@ -73,11 +73,11 @@ impl<R> Default for InOrder<R> {
 
 impl<R> InOrder<R> {
     /// Takes the result of a task. Returns those whose turn it is now.
-    pub(super) fn take(&mut self, number: usize, result: R) -> Vec<(usize, R)> {
+    pub(super) fn take(&mut self, number: usize, result: R) -> Vec<R> {
         self.early.insert(number, result);
         let mut due = Vec::new();
         while let Some(result) = self.early.remove(&self.next) {
-            due.push((self.next, result));
+            due.push(result);
             self.next += 1;
         }
         due
@@ -119,10 +119,8 @@ mod tests {
     #[test]
     fn results_that_end_early_wait_for_those_before_them() {
         let mut in_order = InOrder::default();
-        let due: Vec<_> = [2, 1, 0, 4, 3].into_iter().map(|number| in_order.take(number, 'a')).collect();
-        let numbers = |due: &Vec<(usize, char)>| due.iter().map(|(number, _)| *number).collect::<Vec<_>>();
-        let numbers: Vec<_> = due.iter().map(numbers).collect();
-        assert_eq!(numbers, [vec![], vec![], vec![0, 1, 2], vec![], vec![3, 4]]);
+        let due = [2, 1, 0, 4, 3].map(|number| in_order.take(number, number));
+        assert_eq!(due, [vec![], vec![], vec![0, 1, 2], vec![], vec![3, 4]]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::path::Pending;
 
 /// What the frames of a packet were.
 #[derive(Debug, Default, Clone)]
-pub(super) struct FramesSeen {
+struct FramesSeen {
     ack_eliciting: bool,
     /// Whether one is more than a probe of a path.
     non_probing: bool,

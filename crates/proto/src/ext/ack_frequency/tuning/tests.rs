@@ -23,7 +23,7 @@ fn wanted(bits: u64, min: Duration, windows: f64, paces: bool) -> Request {
     let window = (rate as f64 * min.as_secs_f64() * windows) as u64;
     let pace = paces.then_some(rate);
     let figures =
-        AckFigures { rtt: &rtt, window, mtu: 1_452, pace, packets_sent: 100_000, packet_threshold: 3 };
+        AckFigures { rtt: &rtt, window, mtu: 1_452, pace, packets_sent: 1_000, packet_threshold: 3 };
     let observed = Observed { rate, interval: min / 4 };
     Request::wanted(&figures, &observed, MILLISECOND, Duration::ZERO)
 }
@@ -65,7 +65,7 @@ fn a_pace_that_has_risen_counts_before_acknowledgements_show_it() {
         window: 20_000_000,
         mtu: 1_452,
         pace: Some(31_000_000),
-        packets_sent: 100_000,
+        packets_sent: 1_000,
         packet_threshold: 3,
     };
     let observed = Observed { rate: 140_000, interval: 10 * MILLISECOND };
@@ -126,7 +126,7 @@ fn the_peers_shortest_delay_is_respected() {
         window: 1 << 24,
         mtu: 1_200,
         pace: Some(1 << 32),
-        packets_sent: 100_000,
+        packets_sent: 1_000,
         packet_threshold: 5,
     };
     let observed = Observed { rate: 1 << 32, interval: MILLISECOND };
@@ -142,7 +142,7 @@ fn a_narrow_return_path_gets_its_time_and_the_packets_of_that_time() {
         window: 10_000,
         mtu: 1_200,
         pace: None,
-        packets_sent: 100_000,
+        packets_sent: 1_000,
         packet_threshold: 3,
     };
     let observed = Observed { rate: 1_000_000, interval: MILLISECOND };
