@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fulmar_proto::{
     ClientConfig, EndpointConfig, EndpointShared, ResetKey, ServerConfig, Version, WorkerCids,
@@ -14,12 +15,15 @@ use tokio::runtime::Handle;
 use super::Endpoint;
 use crate::clock;
 use crate::log::{LogDelivery, LogSink, Logging};
-use crate::shared::Shared;
+use crate::shared::{Common, Shared};
 use crate::tls;
 use crate::worker::Worker;
 
 /// How many clients a server remembers the paths to, each with some hundred bytes.
 const KNOWN_PATHS_MAX: usize = 1_024;
+/// How long a worker looks for the next datagram of a conversation. Two ends on one machine that both sleep after each datagram wait
+/// for 20 to 40 microseconds for each other, of which two thirds are the sleeping.
+const BUSY_POLL: Duration = Duration::from_micros(50);
 
 /// Collects what an endpoint needs; everything but the socket has a default.
 pub struct EndpointBuilder {
@@ -31,6 +35,7 @@ pub struct EndpointBuilder {
     initial_version: Option<Version>,
     dscp: Dscp,
     known_paths_max: usize,
+    busy_poll: Duration,
     workers: usize,
     runtimes: Vec<Handle>,
 }
@@ -46,6 +51,7 @@ impl Default for EndpointBuilder {
             initial_version: None,
             dscp: Dscp::default(),
             known_paths_max: KNOWN_PATHS_MAX,
+            busy_poll: BUSY_POLL,
             workers: 1,
             runtimes: Vec::new(),
         }
@@ -110,6 +116,16 @@ impl EndpointBuilder {
     #[must_use]
     pub fn known_paths(mut self, max: usize) -> Self {
         self.known_paths_max = max;
+        self
+    }
+
+    /// How long a worker keeps looking at its socket before it sleeps, where one connection exchanges single datagrams that were
+    /// awaited for less than that many times in a row: questions and answers between programs on one machine, or in one rack. That
+    /// spares both ends the time of being woken, and takes the processor's time meanwhile; in vain ever less often. Default 50
+    /// microseconds; zero always sleeps.
+    #[must_use]
+    pub fn busy_poll(mut self, time: Duration) -> Self {
+        self.busy_poll = time;
         self
     }
 
@@ -204,7 +220,8 @@ impl EndpointBuilder {
             let core = fulmar_proto::Endpoint::with_shared(common, config, server.clone(), seed);
             workers.push((socket.with_dscp(self.dscp)?, core, runtime));
         }
-        let shared = Arc::new(Shared::new(workers, cid_len, self.client, self.logging, self.known_paths_max));
+        let shared_by_all = Common::new(self.logging, self.known_paths_max, self.busy_poll);
+        let shared = Arc::new(Shared::new(workers, cid_len, self.client, shared_by_all));
         // A worker ends when there is no handle, so the first one comes before it.
         let endpoint = Endpoint::from_shared(shared.clone());
         for worker in shared.workers() {
@@ -225,6 +242,7 @@ impl fmt::Debug for EndpointBuilder {
             initial_version,
             dscp,
             known_paths_max,
+            busy_poll,
             workers,
             runtimes: _,
         } = self;
@@ -236,6 +254,7 @@ impl fmt::Debug for EndpointBuilder {
             .field("initial_version", initial_version)
             .field("dscp", dscp)
             .field("known_paths_max", known_paths_max)
+            .field("busy_poll", busy_poll)
             .field("workers", workers)
             .field("logging", &logging.as_ref().map(|logging| logging.delivery))
             .finish()

@@ -1,6 +1,7 @@
 //! What the handles of an endpoint and all of its workers share.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -16,18 +17,21 @@ pub(crate) struct Common {
     pub(crate) logging: Option<Logging>,
     /// Of the clients of a server.
     pub(crate) known_paths: KnownPaths,
+    /// How long workers look for the next datagram of a conversation before they sleep.
+    pub(crate) busy_poll: Duration,
     /// How many handles of the endpoint exist.
     handles: AtomicUsize,
     next_id: AtomicU64,
 }
 
 impl Common {
-    pub(super) fn new(logging: Option<Logging>, known_paths_max: usize) -> Self {
+    pub(crate) fn new(logging: Option<Logging>, known_paths_max: usize, busy_poll: Duration) -> Self {
         Self {
             incoming: Notify::new(),
             idle: Notify::new(),
             logging,
             known_paths: KnownPaths::new(known_paths_max),
+            busy_poll,
             handles: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
         }

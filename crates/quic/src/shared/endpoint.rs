@@ -9,7 +9,6 @@ use tokio::runtime::Handle;
 
 use super::worker::Place;
 use super::{Common, ReadyQueue, Steering, WorkerShared};
-use crate::log::Logging;
 
 /// What the handles of an endpoint hold.
 pub(crate) struct Shared {
@@ -27,10 +26,9 @@ impl Shared {
         workers: Vec<(UdpSocket, fulmar_proto::Endpoint, Handle)>,
         cid_len: usize,
         client_config: Option<ClientConfig>,
-        logging: Option<Logging>,
-        known_paths_max: usize,
+        common: Common,
     ) -> Self {
-        let common = Arc::new(Common::new(logging, known_paths_max));
+        let common = Arc::new(common);
         let queues: Vec<_> = workers.iter().map(|_| Arc::new(ReadyQueue::new())).collect();
         let steering = (queues.len() > 1)
             .then(|| Arc::new(Steering::new(u8::try_from(cid_len).unwrap_or(u8::MAX), &queues)));

@@ -8,6 +8,7 @@
 //!
 //! What it must not know: streams. It moves datagrams between the socket and the connections, and wakes who waits for them.
 
+mod conversation;
 mod receiving;
 mod refusals;
 mod remembered;
@@ -35,6 +36,7 @@ use crate::log::LogBatch;
 use crate::shared::{Inner, Sockets, State, WorkerShared};
 use crate::sync::lock;
 
+use conversation::Conversation;
 use refusals::Refusals;
 use remembered::Remembered;
 use retired::RetiredSockets;
@@ -45,8 +47,6 @@ use unmatched::UnmatchedDatagrams;
 const BATCHES_PER_CONNECTION: usize = 8;
 /// How long a full socket is left alone that cannot tell when it has room again: see [`UdpSocket::has_failed`].
 const SEND_PAUSE: Duration = Duration::from_millis(1);
-/// After so many turns in which one datagram came, and none or one left, it is a conversation: see [`UdpSocket::try_recv_lone`].
-const CONVERSATION_TURNS: u32 = 16;
 /// Batches of all connections in one turn, so that acknowledgements are not left waiting in the socket.
 const BATCHES_PER_TURN: usize = 32;
 
@@ -81,8 +81,7 @@ pub(crate) struct Worker {
     remembered: Remembered,
     alarm: Alarm,
     recv_paused_until: Option<Instant>,
-    /// Turns since more than one datagram at a time was received or sent.
-    lone_turns: u32,
+    conversation: Conversation,
     endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
     wakers: Vec<Waker>,
 }
@@ -97,6 +96,7 @@ impl Worker {
         let socket = shared.socket();
         Self {
             batch: TransmitBatch::new(socket.max_gso_segments()),
+            conversation: Conversation::new(shared.common.busy_poll),
             reply: TransmitBatch::new(1),
             shared,
             socket,
@@ -114,7 +114,6 @@ impl Worker {
             remembered: Remembered::default(),
             alarm: Alarm::new(),
             recv_paused_until: None,
-            lone_turns: 0,
             endpoint_events: Vec::new(),
             wakers: Vec::new(),
         }
@@ -289,9 +288,7 @@ impl Worker {
 
     /// Sends the batch. Returns false if the socket is full; the batch then waits.
     fn send(&mut self, transmit: Transmit) -> bool {
-        if transmit.segment_size.is_some() {
-            self.lone_turns = 0;
-        }
+        self.conversation.on_sent(transmit.segment_size.is_none());
         self.pending = Some(Pending { transmit, sent: 0 });
         self.flush()
     }
@@ -375,8 +372,12 @@ impl Worker {
             ready?;
             due = true;
         }
-        // Asked last and always: it decides whether handles have to wake this task.
-        Ok(due || self.shared.ready.park(cx))
+        if due {
+            self.conversation.on_work();
+            return Ok(true);
+        }
+        // Asked last: it decides whether handles have to wake this task.
+        Ok(self.conversation.keeps_looking(clock::now()) || self.shared.ready.park(cx))
     }
 }
 

@@ -8,7 +8,7 @@ use fulmar_base::Instant;
 use fulmar_proto::{Datagram, DropReason, Ecn, FourTuple, Route, SocketId};
 use fulmar_udp::{Received, UdpSocket};
 
-use super::{CONVERSATION_TURNS, Worker};
+use super::Worker;
 use crate::clock;
 use crate::shared::{Forwarded, Inner};
 use crate::sync::lock;
@@ -64,14 +64,12 @@ impl Worker {
             return false;
         }
         self.recv_paused_until = None;
-        let is_conversation = self.lone_turns >= CONVERSATION_TURNS;
-        let received = match is_conversation {
+        let received = match self.conversation.is_on() {
             true => socket.try_recv_lone(&mut self.received),
             false => socket.try_recv(&mut self.received),
         };
         match received {
-            Ok(_) if self.received.is_lone() => self.lone_turns = self.lone_turns.saturating_add(1),
-            Ok(_) => self.lone_turns = 0,
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) => {
                 tracing::debug!(%error, "receiving failed");
@@ -84,6 +82,7 @@ impl Worker {
             }
         }
         let now = clock::now();
+        self.conversation.on_received(now, self.received.is_lone());
         while self.route_run(now, origin) {}
         self.received.is_full()
     }
@@ -201,6 +200,7 @@ impl Worker {
     /// time of its arrival, not of this call, or at that of what the connection has done since, if that is later: what the
     /// connection measures is to be the network, not how busy this machine is. All had come at `now`.
     fn deliver(&mut self, connection: &Arc<Inner>, now: Instant, origin: Origin) {
+        self.conversation.on_delivered(connection.handle());
         let mut state = connection.lock();
         state.received_at = state.received_at.max(now);
         for (came, datagram) in self.datagrams.drain(..) {
