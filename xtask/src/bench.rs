@@ -14,7 +14,7 @@ mod plan;
 mod report;
 mod results;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::interop::certs::Certificates;
 use crate::process::can_pin;
@@ -82,17 +82,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         eprintln!("without taskset and two cores, the processes run wherever the system puts them");
     }
     let rig = Rig::prepare(&cases, Cores { pinned, nice: options.nice }, options)?;
-    let results = measure(&rig, cases, options)?;
+    let whole = !options.quick && options.workloads.is_empty() && options.stacks.len() == STACKS.len();
+    let default = (whole && options.client.is_none() && options.fulmar.is_none())
+        .then(|| programs::repository().join("benches/RESULTS.md"));
+    let output = options.output.clone().or(default);
+    let results = measure(&rig, cases, options, output.as_deref())?;
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report::json(&results))?);
     } else {
         println!("{}", report::tables(&results));
     }
-    let whole = !options.quick && options.workloads.is_empty() && options.stacks.len() == STACKS.len();
-    let default = (whole && options.client.is_none() && options.fulmar.is_none())
-        .then(|| programs::repository().join("benches/RESULTS.md"));
-    if let Some(path) = options.output.clone().or(default) {
-        std::fs::write(&path, report::document(&results)?)?;
+    if let Some(path) = output {
         eprintln!("written: {}", path.display());
     }
     let failed = results.failures();
@@ -146,7 +146,8 @@ fn chosen(cases: Vec<Case>, words: &[String]) -> Result<Vec<Case>> {
     Ok(cases.into_iter().filter(wanted).collect())
 }
 
-fn measure(rig: &Rig, cases: Vec<Case>, options: &Options) -> Result<Results> {
+/// Measures the cases. What is known after each is written to `output`, so that a run that is interrupted has not been for nothing.
+fn measure(rig: &Rig, cases: Vec<Case>, options: &Options, output: Option<&Path>) -> Result<Results> {
     let versions = rig.http3.as_ref().map(Http3::versions).unwrap_or_default();
     let mut results = Results::new(options.quick, versions);
     for case in cases {
@@ -161,10 +162,15 @@ fn measure(rig: &Rig, cases: Vec<Case>, options: &Options) -> Result<Results> {
                 if cell.is_out(*stack) {
                     continue;
                 }
-                let outcome = rig.measure(&cell.case, *stack)?;
+                let outcome = rig
+                    .measure(&cell.case, *stack)
+                    .unwrap_or_else(|error| Outcome::Failed(error.to_string()));
                 eprintln!("{name} {run}/{runs} {:<9} {}", stack.name(), told(cell, &outcome));
                 cell.add(*stack, outcome);
             }
+        }
+        if let Some(path) = output {
+            std::fs::write(path, report::document(&results)?)?;
         }
     }
     Ok(results)
