@@ -4,10 +4,9 @@ use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 
 use super::{AddressValidation, ConfigError, TransportConfig};
-use rustls::server::ServerSessionMemoryCache;
 
 use crate::congestion::SavedPath;
-use crate::crypto::{AeadBackend, TokenKeys, sealed_tickets};
+use crate::crypto::{AeadBackend, StoredSessions, TokenKeys, sealed_tickets};
 use crate::sessions::SessionStore;
 
 /// How a client makes connections.
@@ -134,12 +133,13 @@ impl ServerConfig {
         self
     }
 
-    /// Keeps up to `sessions_max` TLS sessions in memory, for clients that resume; the oldest goes first. This is the
-    /// default, with rustls' own number of 256.
+    /// Keeps up to `sessions_max` TLS sessions in memory, for clients that resume; the oldest goes first. Without this the
+    /// store of the TLS configuration is used, by default that of rustls for 256 sessions, which searches all of them
+    /// whenever one is resumed.
     #[must_use]
     pub fn with_stored_sessions(mut self, sessions_max: usize) -> Self {
         let tls = Arc::make_mut(&mut self.tls);
-        tls.session_storage = ServerSessionMemoryCache::new(sessions_max);
+        tls.session_storage = StoredSessions::new(sessions_max);
         self
     }
 

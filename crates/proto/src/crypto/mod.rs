@@ -15,7 +15,7 @@
 //! | [`key_phase`] | 1-RTT keys: key update and the limits of the AEAD |
 //! | [`session`] | the TLS handshake: bytes in, bytes and keys out |
 //! | [`client_hello`] | a look at the transport parameters of a client before TLS gets them |
-//! | [`server_sessions`], [`tickets`] | which TLS sessions a server resumes |
+//! | [`server_sessions`], [`stored_sessions`], [`tickets`] | which TLS sessions a server resumes, and where they are kept |
 //! | [`secret_capture`] | the key log through which rustls hands over its secrets |
 //! | [`tls_error`] | why TLS refused, in words and as a transport error |
 //! | [`provider`] | rustls providers restricted to chosen cipher suites |
@@ -44,6 +44,7 @@ mod retry;
 mod secret_capture;
 mod server_sessions;
 mod session;
+mod stored_sessions;
 mod tickets;
 mod tls_error;
 mod token;
@@ -61,6 +62,7 @@ pub(crate) use reset::{RESET_LEN_MIN, trailing_token};
 pub(crate) use retry::{retry_tag, verify_retry};
 pub(crate) use server_sessions::Circumstances;
 pub(crate) use session::{KeyEvent, Level, Session};
+pub(crate) use stored_sessions::StoredSessions;
 pub use tickets::sealed_tickets;
 pub use tls_error::TlsError;
 pub(crate) use token::{OpenedToken, SALT_LEN};
