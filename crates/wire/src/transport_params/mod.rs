@@ -293,14 +293,15 @@ impl TransportParameters {
     pub fn write(&self, sender: Side, grease: Option<&mut Rng>) -> Vec<u8> {
         let defaults = Self::default();
         let rows = ROWS.iter().filter(|row| row.sender == Sender::Either || sender.is_server());
-        let mut parameters: Vec<(VarInt, Vec<u8>)> = rows
-            .filter_map(|row| Some((VarInt::saturating(row.id), (row.write)(self, &defaults)?)))
-            .collect();
+        let mut parameters: Vec<(VarInt, Vec<u8>)> = Vec::with_capacity(ROWS.len() + 1);
+        parameters
+            .extend(rows.filter_map(|row| Some((VarInt::saturating(row.id), (row.write)(self, &defaults)?))));
         if let Some(rng) = grease {
             let place = rng.below(parameters.len() as u64 + 1) as usize;
             parameters.insert(place, reserved_parameter(rng));
         }
-        let mut out = Vec::new();
+        let sizes = parameters.iter().map(|(_, value)| 2 * VarInt::MAX.size() + value.len());
+        let mut out = Vec::with_capacity(sizes.sum());
         for (id, value) in parameters {
             put_varint(&mut out, id);
             put_varint(&mut out, VarInt::saturating(value.len() as u64));
