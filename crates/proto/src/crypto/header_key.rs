@@ -6,7 +6,7 @@ use ring::aead::quic;
 use zeroize::Zeroizing;
 
 use super::aead::CipherSuite;
-use super::hkdf::Secret;
+use super::hkdf::Expander;
 use super::version::VersionConstants;
 
 /// The length of the ciphertext sample that the mask depends on, in bytes (RFC 9001 §5.4.2).
@@ -22,8 +22,8 @@ const KEY_LEN_MAX: usize = 32;
 pub(crate) struct HeaderKey(quic::HeaderProtectionKey);
 
 impl HeaderKey {
-    /// Expands `secret` with the labels of `version` (RFC 9001 §5.1).
-    pub(super) fn new(suite: CipherSuite, secret: &Secret, version: &VersionConstants) -> Self {
+    /// Expands a secret with the labels of `version` (RFC 9001 §5.1).
+    pub(super) fn new(suite: CipherSuite, secret: &Expander, version: &VersionConstants) -> Self {
         HeaderKeyBytes::new(suite, secret, version).expand(suite)
     }
 
@@ -38,8 +38,8 @@ impl HeaderKey {
 pub(super) struct HeaderKeyBytes(Zeroizing<[u8; KEY_LEN_MAX]>);
 
 impl HeaderKeyBytes {
-    /// Expands `secret` with the labels of `version` (RFC 9001 §5.1).
-    pub(super) fn new(suite: CipherSuite, secret: &Secret, version: &VersionConstants) -> Self {
+    /// Expands a secret with the labels of `version` (RFC 9001 §5.1).
+    pub(super) fn new(suite: CipherSuite, secret: &Expander, version: &VersionConstants) -> Self {
         let mut key = Zeroizing::new([0; KEY_LEN_MAX]);
         secret.expand_label(version.hp_label, &mut key[..suite.key_len()]);
         Self(key)

@@ -4,6 +4,7 @@ use std::fmt;
 
 use aws_lc_rs::hkdf::{self, HKDF_SHA256, HKDF_SHA384, KeyType, Prk};
 use aws_lc_rs::{digest, hmac};
+use smallvec::SmallVec;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::aead::CipherSuite;
@@ -14,7 +15,7 @@ const SECRET_LEN_MAX: usize = 48;
 /// A secret of the key schedule, ready to be expanded. Its bytes are wiped when it is dropped.
 ///
 /// HKDF is always that of aws-lc, which wipes what it needs meanwhile; ring does not. A handshake takes a few dozen
-/// expansions, so speed does not matter here.
+/// expansions: several of one secret are made with one [`Expander`].
 pub(super) struct Secret {
     bytes: Zeroizing<[u8; SECRET_LEN_MAX]>,
     /// How many of the bytes count.
@@ -51,18 +52,20 @@ impl Secret {
         Self { bytes, len: secret.len(), algorithm }
     }
 
-    /// HKDF-Expand-Label to a secret of the same hash.
-    pub(super) fn next(&self, label: &str) -> Self {
-        let mut bytes = Zeroizing::new([0; SECRET_LEN_MAX]);
-        let len = self.algorithm.len();
-        self.expand_label(label, &mut bytes[..len]);
-        Self { bytes, len, algorithm: self.algorithm }
+    /// What expands this secret, for several labels in a row.
+    pub(super) fn expander(&self) -> Expander {
+        let hash = if self.algorithm == HKDF_SHA384 { hmac::HMAC_SHA384 } else { hmac::HMAC_SHA256 };
+        Expander { key: hmac::Key::new(hash, &self.bytes[..self.len]), algorithm: self.algorithm }
     }
 
-    /// HKDF-Expand-Label with an empty context, as many bytes as `output` holds.
+    /// HKDF-Expand-Label to a secret of the same hash.
+    pub(super) fn next(&self, label: &str) -> Self {
+        self.expander().next(label)
+    }
+
+    /// HKDF-Expand-Label with an empty context, as many bytes as `output` holds; see [`Expander::expand_label`].
     pub(super) fn expand_label(&self, label: &str, output: &mut [u8]) {
-        self.expand(label.as_bytes(), &[], output)
-            .expect("keys and secrets are short, and so are their labels");
+        self.expander().expand_label(label, output);
     }
 
     /// What TLS makes for others of an exporter secret (RFC 8446 §7.5), as many bytes as `output` holds.
@@ -78,7 +81,7 @@ impl Secret {
         derived.expand(b"exporter", digest::digest(hash, context).as_ref(), output)
     }
 
-    /// HKDF-Expand-Label.
+    /// HKDF-Expand-Label to any length, with a context.
     fn expand(&self, label: &[u8], context: &[u8], output: &mut [u8]) -> Result<(), TooLong> {
         // struct HkdfLabel { uint16 length; opaque label<7..255> = "tls13 " + Label; opaque context<0..255>; }
         let len = u16::try_from(output.len()).map_err(|_| TooLong)?.to_be_bytes();
@@ -90,6 +93,46 @@ impl Secret {
         okm.and_then(|okm| okm.fill(output)).map_err(|_| TooLong)
     }
 }
+
+/// A secret with which HMAC is keyed already: half of the work of a short expansion, done once for all of them.
+pub(super) struct Expander {
+    /// Wiped by aws-lc when it is dropped.
+    key: hmac::Key,
+    algorithm: hkdf::Algorithm,
+}
+
+impl Expander {
+    /// HKDF-Expand-Label to a secret of the same hash.
+    pub(super) fn next(&self, label: &str) -> Secret {
+        let mut bytes = Zeroizing::new([0; SECRET_LEN_MAX]);
+        let len = self.algorithm.len();
+        self.expand_label(label, &mut bytes[..len]);
+        Secret { bytes, len, algorithm: self.algorithm }
+    }
+
+    /// HKDF-Expand-Label with an empty context, as many bytes as `output` holds.
+    ///
+    /// # Panics
+    /// If that is more than the hash has, or the label is longer than 249 bytes: keys and secrets are short, and so are
+    /// their labels.
+    pub(super) fn expand_label(&self, label: &str, output: &mut [u8]) {
+        assert!(output.len() <= self.algorithm.len(), "one block of HKDF is enough for a key");
+        let label_len = u8::try_from(PREFIX.len() + label.len()).expect("labels are short");
+        // The struct HkdfLabel, and the number of the block (RFC 5869 §2.3).
+        let mut info = SmallVec::<[u8; INFO_LEN]>::new();
+        info.extend_from_slice(&[0, output.len() as u8, label_len]);
+        info.extend_from_slice(PREFIX);
+        info.extend_from_slice(label.as_bytes());
+        info.extend_from_slice(&[0, 1]);
+        let mut block = Zeroizing::new([0; SECRET_LEN_MAX]);
+        let block =
+            hmac::sign_to_buffer(&self.key, &info, &mut block[..]).expect("there is room for any hash");
+        output.copy_from_slice(&block[..output.len()]);
+    }
+}
+
+/// Enough for the labels that QUIC has.
+const INFO_LEN: usize = 32;
 
 /// What is to be expanded, or a name for it, is longer than HKDF has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +146,12 @@ struct Length(usize);
 impl KeyType for Length {
     fn len(&self) -> usize {
         self.0
+    }
+}
+
+impl fmt::Debug for Expander {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Expander(..)")
     }
 }
 

@@ -94,9 +94,10 @@ impl OneRttKeys {
         side: Side,
         backend: AeadBackend,
     ) -> Self {
-        let maker = KeyMaker::new(suite, secrets, VersionConstants::of(version), side, backend);
+        let version = VersionConstants::of(version);
+        let (maker, expanded) = KeyMaker::new(suite, secrets, version, side, backend);
         Self {
-            expanded: Some(Box::new(maker.expand())),
+            expanded: Some(Box::new(expanded)),
             maker,
             generation: 0,
             previous: None,

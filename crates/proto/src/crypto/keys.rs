@@ -4,7 +4,7 @@ use fulmar_wire::{ConnectionId, Side, Version};
 
 use super::aead::{AeadBackend, CipherSuite};
 use super::header_key::HeaderKey;
-use super::hkdf::Secret;
+use super::hkdf::{Expander, Secret};
 use super::packet_key::PacketKey;
 use super::version::VersionConstants;
 
@@ -22,10 +22,15 @@ impl DirectionKeys {
     pub(crate) fn initial(version: Version, dcid: &ConnectionId, sender: Side, backend: AeadBackend) -> Self {
         let version = VersionConstants::of(version);
         let secret = Secret::extract_sha256(&version.initial_salt, dcid.as_bytes());
-        Self::from_initial(&secret, version, sender, backend)
+        Self::from_initial(&secret.expander(), version, sender, backend)
     }
 
-    fn from_initial(secret: &Secret, version: &VersionConstants, sender: Side, backend: AeadBackend) -> Self {
+    fn from_initial(
+        secret: &Expander,
+        version: &VersionConstants,
+        sender: Side,
+        backend: AeadBackend,
+    ) -> Self {
         let label = if sender.is_client() { "client in" } else { "server in" };
         Self::new(CipherSuite::Aes128Gcm, &secret.next(label), version, backend)
     }
@@ -36,9 +41,10 @@ impl DirectionKeys {
         version: &VersionConstants,
         backend: AeadBackend,
     ) -> Self {
+        let secret = secret.expander();
         Self {
-            packet: PacketKey::new(suite, secret, version, backend),
-            header: HeaderKey::new(suite, secret, version),
+            packet: PacketKey::new(suite, &secret, version, backend),
+            header: HeaderKey::new(suite, &secret, version),
         }
     }
 }
@@ -57,11 +63,21 @@ impl Keys {
     /// packet (or of the first after a Retry), can derive them (RFC 9001 §5.2).
     pub(crate) fn initial(version: Version, dcid: &ConnectionId, side: Side, backend: AeadBackend) -> Self {
         let version = VersionConstants::of(version);
-        let secret = Secret::extract_sha256(&version.initial_salt, dcid.as_bytes());
+        let secret = Secret::extract_sha256(&version.initial_salt, dcid.as_bytes()).expander();
         Self {
             local: DirectionKeys::from_initial(&secret, version, side, backend),
             remote: DirectionKeys::from_initial(&secret, version, !side, backend),
         }
+    }
+
+    /// The Initial keys of a server that has made those of its client already, to look at the first packet.
+    pub(crate) fn initial_of_server(
+        version: Version,
+        dcid: &ConnectionId,
+        client: DirectionKeys,
+        backend: AeadBackend,
+    ) -> Self {
+        Self { local: DirectionKeys::initial(version, dcid, Side::Server, backend), remote: client }
     }
 
     /// Handshake keys, from the secrets of TLS.

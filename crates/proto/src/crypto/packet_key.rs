@@ -6,7 +6,7 @@ use fulmar_wire::PathId;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::aead::{AeadBackend, AeadKey, CipherSuite, NONCE_LEN, TAG_LEN};
-use super::hkdf::Secret;
+use super::hkdf::Expander;
 use super::version::VersionConstants;
 
 /// The packet is not authentic: forged, damaged, or sealed with another key.
@@ -25,10 +25,10 @@ pub(crate) struct PacketKey {
 }
 
 impl PacketKey {
-    /// Expands `secret` with the labels of `version` (RFC 9001 §5.1).
+    /// Expands a secret with the labels of `version` (RFC 9001 §5.1).
     pub(super) fn new(
         suite: CipherSuite,
-        secret: &Secret,
+        secret: &Expander,
         version: &VersionConstants,
         backend: AeadBackend,
     ) -> Self {

@@ -139,6 +139,7 @@ impl TokenKey {
     fn aead(&self, salt: &[u8; SALT_LEN]) -> (AeadKey, [u8; NONCE_LEN]) {
         let secret = Secret::extract_sha256(salt, self.secret.as_ref());
         let (mut key, mut nonce) = (Zeroizing::new([0; 32]), [0; NONCE_LEN]);
+        let secret = secret.expander();
         secret.expand_label("token key", key.as_mut());
         secret.expand_label("token iv", &mut nonce);
         (AeadKey::new(CipherSuite::Aes256Gcm, key.as_ref(), AeadBackend::Ring), nonce)

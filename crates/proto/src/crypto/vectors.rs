@@ -108,11 +108,12 @@ fn chacha20_short_header() {
         let version = VersionConstants::of(samples.version);
         let secret = Secret::new(CipherSuite::ChaCha20Poly1305, &bytes(samples.chacha.secret));
         assert_expands_to(&secret, version, &samples.chacha);
+        let expander = secret.expander();
         assert_eq!(expand(&secret, version.update_label, 32), bytes(samples.chacha_update));
         for backend in BACKENDS {
             let keys = || DirectionKeys {
-                packet: PacketKey::new(CipherSuite::ChaCha20Poly1305, &secret, version, backend),
-                header: HeaderKey::new(CipherSuite::ChaCha20Poly1305, &secret, version),
+                packet: PacketKey::new(CipherSuite::ChaCha20Poly1305, &expander, version, backend),
+                header: HeaderKey::new(CipherSuite::ChaCha20Poly1305, &expander, version),
             };
             check_packet(&keys(), &keys(), &samples.chacha_packet, &bytes(samples.chacha_packet.payload));
         }

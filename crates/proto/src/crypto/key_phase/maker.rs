@@ -4,7 +4,7 @@ use fulmar_wire::Side;
 
 use crate::crypto::aead::{AeadBackend, CipherSuite};
 use crate::crypto::header_key::{HeaderKey, HeaderKeyBytes};
-use crate::crypto::hkdf::Secret;
+use crate::crypto::hkdf::Expander;
 use crate::crypto::keys::SecretPair;
 use crate::crypto::packet_key::PacketKey;
 use crate::crypto::version::VersionConstants;
@@ -23,28 +23,33 @@ pub(super) struct KeyMaker {
 }
 
 impl KeyMaker {
-    /// Begins with generation zero.
+    /// Begins with generation zero, of which it gives the keys, too.
     pub(super) fn new(
         suite: CipherSuite,
         secrets: SecretPair,
         version: &'static VersionConstants,
         side: Side,
         backend: AeadBackend,
-    ) -> Self {
-        let (local, remote) = secrets.local_remote(side);
-        let headers = [local, remote].map(|secret| HeaderKeyBytes::new(suite, secret, version));
-        Self { suite, version, side, backend, secrets, headers }
+    ) -> (Self, Expanded) {
+        let expanders = expanders(&secrets, side);
+        let headers = expanders.each_ref().map(|secret| HeaderKeyBytes::new(suite, secret, version));
+        let maker = Self { suite, version, side, backend, secrets, headers };
+        let expanded = maker.expand_with(&expanders);
+        (maker, expanded)
     }
 
     /// All that is needed to seal and to open packets.
     pub(super) fn expand(&self) -> Expanded {
+        self.expand_with(&expanders(&self.secrets, self.side))
+    }
+
+    fn expand_with(&self, [local, remote]: &[Expander; 2]) -> Expanded {
         let [local_header, remote_header] = self.headers.each_ref().map(|bytes| bytes.expand(self.suite));
-        let remote = self.packet_key(self.secrets.local_remote(self.side).1);
         Expanded {
             local_header,
             remote_header,
-            current: PhaseKeys { local: self.make_local(), remote },
-            next: Some(self.make_next_remote()),
+            current: PhaseKeys { local: self.packet_key(local), remote: self.packet_key(remote) },
+            next: Some(self.next_packet_key(remote)),
         }
     }
 
@@ -55,17 +60,27 @@ impl KeyMaker {
 
     /// The key to seal with.
     pub(super) fn make_local(&self) -> PacketKey {
-        self.packet_key(self.secrets.local_remote(self.side).0)
+        self.packet_key(&self.secrets.local_remote(self.side).0.expander())
     }
 
     /// The key of the generation after this to open with.
     pub(super) fn make_next_remote(&self) -> PacketKey {
-        self.packet_key(&self.secrets.local_remote(self.side).1.next(self.version.update_label))
+        self.next_packet_key(&self.secrets.local_remote(self.side).1.expander())
     }
 
-    fn packet_key(&self, secret: &Secret) -> PacketKey {
+    fn next_packet_key(&self, secret: &Expander) -> PacketKey {
+        self.packet_key(&secret.next(self.version.update_label).expander())
+    }
+
+    fn packet_key(&self, secret: &Expander) -> PacketKey {
         PacketKey::new(self.suite, secret, self.version, self.backend)
     }
+}
+
+/// The secrets to send and to receive with.
+fn expanders(secrets: &SecretPair, side: Side) -> [Expander; 2] {
+    let (local, remote) = secrets.local_remote(side);
+    [local.expander(), remote.expander()]
 }
 
 /// What seals and opens packets, ready for use: one to two kilobytes, and what the library keeps beside them.

@@ -1,6 +1,7 @@
 //! Nonces, round trips, and agreement of the implementations.
 
 use super::*;
+use crate::crypto::hkdf::Secret;
 use crate::crypto::vectors::bytes;
 use fulmar_wire::Version;
 
@@ -10,7 +11,12 @@ const BACKENDS: [AeadBackend; 2] = [AeadBackend::Ring, AeadBackend::AwsLc];
 const HEADER_LEN: usize = 13;
 
 fn key(suite: CipherSuite, backend: AeadBackend) -> PacketKey {
-    PacketKey::new(suite, &Secret::new(suite, &[7; 48]), VersionConstants::of(Version::V1), backend)
+    PacketKey::new(
+        suite,
+        &Secret::new(suite, &[7; 48]).expander(),
+        VersionConstants::of(Version::V1),
+        backend,
+    )
 }
 
 fn packet(payload_len: usize) -> Vec<u8> {
