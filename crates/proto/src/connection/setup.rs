@@ -18,7 +18,7 @@ use super::outbox::Outbox;
 use super::parameters::{OfServer, local_parameters};
 use super::telemetry::Telemetry;
 use crate::config::{EndpointConfig, TransportConfig};
-use crate::crypto::{AeadBackend, Session, TlsError};
+use crate::crypto::{AeadBackend, DirectionKeys, Session, TlsError};
 use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
 use crate::ids::TupleId;
@@ -45,6 +45,8 @@ pub(crate) struct ConnectionSetup {
     /// What all connections of the endpoint may buffer for sending.
     pub(crate) memory: EndpointMemory,
     pub(crate) aead: AeadBackend,
+    /// On a server, the keys with which the client's first packet was found to be authentic.
+    pub(crate) client_initial: Option<Box<DirectionKeys>>,
     pub(crate) rng: Rng,
     pub(crate) now: Instant,
 }
@@ -144,7 +146,7 @@ impl Connection {
         let ConnectionSetup { side, now, .. } = setup;
         Self {
             side,
-            handshake: HandshakeState::new(&setup, session, original_dcid, spaces),
+            handshake: HandshakeState::new(&mut setup, session, original_dcid, spaces),
             paths: Paths::new(path),
             streams: Streams::new(side, &transport.streams(), &setup.memory, &mut setup.rng),
             datagrams: Datagrams::new(

@@ -131,6 +131,7 @@ impl Endpoint {
             },
             memory: self.shared.memory.clone(),
             aead: config.aead,
+            client_initial: self.waiting.take_keys(&incoming),
             rng: self.rng.fork(),
             now,
         };

@@ -41,6 +41,7 @@ impl Endpoint {
             transport: config.transport.clone(),
             memory: self.shared.memory.clone(),
             aead: config.aead,
+            client_initial: None,
             rng: self.rng.fork(),
             now,
         };

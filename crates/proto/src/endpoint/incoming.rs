@@ -14,7 +14,7 @@ use super::DropReason;
 use super::early::EarlyDatagrams;
 use super::shared::HalfOpen;
 use crate::config::{EndpointConfig, MTU_MIN};
-use crate::crypto::{AeadBackend, Keys};
+use crate::crypto::{AeadBackend, DirectionKeys, Keys};
 use crate::datagram::{Datagram, Ecn, FourTuple, Transmit, TransmitBatch};
 use crate::packet::{HeaderFields, OpenPacket, Sealer};
 use crate::streams::ReceiveCredit;
@@ -118,6 +118,8 @@ const SMALL_DATAGRAM_COST: usize = 128;
 #[derive(Debug)]
 struct Waiting {
     dst: ConnectionId,
+    /// The keys of the client's Initial packets, until the connection has them.
+    keys: Option<Box<DirectionKeys>>,
     datagrams: Vec<Datagram>,
     bytes: usize,
     /// If the address is not validated.
@@ -158,7 +160,7 @@ impl WaitingRoom {
     /// Takes in a new attempt; the caller has seen that there is a place.
     pub(super) fn admit(
         &mut self,
-        first: FirstPacket,
+        (first, keys): (FirstPacket, DirectionKeys),
         proof: AddressProof,
         datagram: Datagram,
         half_open: Option<HalfOpen>,
@@ -166,7 +168,8 @@ impl WaitingRoom {
         let mut datagrams = vec![unpinned(datagram)];
         datagrams.extend(self.early.take(&first.dst));
         let bytes = datagrams.iter().map(|datagram| datagram.payload.len()).sum();
-        let place = self.places.insert(Waiting { dst: first.dst, datagrams, bytes, half_open });
+        let keys = Some(Box::new(keys));
+        let place = self.places.insert(Waiting { dst: first.dst, keys, datagrams, bytes, half_open });
         self.by_cid.insert(first.dst, place);
         Incoming { place, first, proof }
     }
@@ -203,6 +206,11 @@ impl WaitingRoom {
             }
             _ => DropReason::Overloaded,
         }
+    }
+
+    /// Takes the keys of the client's Initial packets.
+    pub(super) fn take_keys(&mut self, incoming: &Incoming) -> Option<Box<DirectionKeys>> {
+        self.places.get_mut(incoming.place)?.keys.take()
     }
 
     /// Takes the datagrams of an attempt that is being accepted. It keeps its place, and room for as many bytes again, until

@@ -221,9 +221,10 @@ impl Endpoint {
         }
         // Nothing is kept of a datagram that was not made by a client: corruption on the way must not leave
         // a half-open connection behind.
-        if !stateless::is_authentic_initial(&packet, version, &datagram.payload, server.config.aead) {
+        let aead = server.config.aead;
+        let Some(keys) = stateless::open_initial(&packet, version, &datagram.payload, aead) else {
             return Route::Dropped(DropReason::Unauthenticated);
-        }
+        };
         if self.waiting.is_full() || datagram.payload.len() > self.config.max_incoming_bytes {
             return Route::Dropped(DropReason::Overloaded);
         }
@@ -250,7 +251,7 @@ impl Endpoint {
             return self.write_retry(now, &first, reply);
         }
         let half_open = (proof == AddressProof::Missing).then(|| self.shared.open_half());
-        Route::Incoming(self.waiting.admit(first, proof, datagram, half_open))
+        Route::Incoming(self.waiting.admit((first, keys), proof, datagram, half_open))
     }
 
     /// Whether a client that has proven nothing is sent a Retry.

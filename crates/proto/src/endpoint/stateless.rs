@@ -76,28 +76,24 @@ pub(super) fn write_retry(
     packet.len()
 }
 
-/// Whether an Initial packet was made by somebody who saw, or chose, its connection ID.
-pub(super) fn is_authentic_initial(
+/// The keys of a client's Initial packets, if this one was made by somebody who saw, or chose, its connection ID.
+pub(super) fn open_initial(
     packet: &ProtectedPacket,
     version: Version,
     payload: &[u8],
     aead: AeadBackend,
-) -> bool {
+) -> Option<DirectionKeys> {
     let ProtectedKind::Initial { pn_offset, .. } = packet.kind else {
-        return false;
+        return None;
     };
     let keys = DirectionKeys::initial(version, &packet.dst, Side::Client, aead);
     // A copy is opened: the connection, once accepted, needs the datagram as it came.
     let mut bytes = payload[..packet.len].to_vec();
-    let Some(sample) = sample(&bytes, pn_offset) else {
-        return false;
-    };
-    let mask = keys.header.mask(sample);
-    let Ok(header) = unprotect_header(&mut bytes, pn_offset, mask) else {
-        return false;
-    };
+    let mask = keys.header.mask(sample(&bytes, pn_offset)?);
+    let header = unprotect_header(&mut bytes, pn_offset, mask).ok()?;
     let number = packet_number::decode(None, header.truncated_pn, header.pn_len);
-    keys.packet.open(PathId::ZERO, number, &mut bytes, pn_offset + header.pn_len).is_ok()
+    keys.packet.open(PathId::ZERO, number, &mut bytes, pn_offset + header.pn_len).ok()?;
+    Some(keys)
 }
 
 #[cfg(test)]

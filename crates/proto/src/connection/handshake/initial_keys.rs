@@ -2,7 +2,7 @@
 
 use fulmar_wire::{ConnectionId, Side, Version};
 
-use crate::crypto::{AeadBackend, Keys};
+use crate::crypto::{AeadBackend, DirectionKeys, Keys};
 
 /// The Initial keys of one end, and those of another version that may be spoken.
 #[derive(Debug)]
@@ -28,6 +28,17 @@ impl InitialKeys {
     ) -> Self {
         let keys = Some(Box::new(Keys::initial(version, &dcid, side, aead)));
         Self { side, aead, dcid, version, keys, other: None }
+    }
+
+    /// Those of a server that has made the keys of its client already.
+    pub(in crate::connection) fn of_server(
+        version: Version,
+        aead: AeadBackend,
+        dcid: ConnectionId,
+        client: DirectionKeys,
+    ) -> Self {
+        let keys = Some(Box::new(Keys::initial_of_server(version, &dcid, client, aead)));
+        Self { side: Side::Server, aead, dcid, version, keys, other: None }
     }
 
     /// The version in use.

@@ -58,17 +58,21 @@ pub(super) struct HandshakeState {
 impl HandshakeState {
     /// Begins with Initial keys derived from the client's first destination ID.
     pub(super) fn new(
-        setup: &ConnectionSetup,
+        setup: &mut ConnectionSetup,
         session: Session,
         original_dcid: ConnectionId,
         spaces: HandshakeSpaces,
     ) -> Self {
         let ConnectionSetup { side, version, local_cid, aead, now, .. } = *setup;
         let cids = (local_cid, original_dcid);
+        let initial = match setup.client_initial.take() {
+            Some(client) => InitialKeys::of_server(version, aead, original_dcid, *client),
+            None => InitialKeys::new(side, version, aead, original_dcid),
+        };
         Self {
             side,
             tls: TlsHandshake::new(session, side, cids, now, setup.transport.handshake_timeout),
-            keys: PacketKeys::new(InitialKeys::new(side, version, aead, original_dcid)),
+            keys: PacketKeys::new(initial),
             spaces,
             versions: Versions::new(version, setup.endpoint.versions.clone()),
             early_data: EarlyData::Unused,

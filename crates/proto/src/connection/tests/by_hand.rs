@@ -44,6 +44,7 @@ fn setup(side: Side, now: Instant) -> ConnectionSetup {
         transport: Arc::new(TransportConfig { log_entries: 1_000, ..TransportConfig::default() }),
         memory: EndpointMemory::new(32 << 20, 256 << 20, 64 << 20),
         aead: AeadBackend::default(),
+        client_initial: None,
         rng: Rng::from_u64(side.is_server().into()),
         now,
     }
