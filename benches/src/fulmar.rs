@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use fulmar_proto::{
     AeadBackend, ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig,
     FecConfig, FourTuple, Instant, ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
+    aws_lc_without_quic_keys,
 };
 
 use crate::{DELAY, PAYLOAD, SEGMENTS, WINDOW, tls};
@@ -107,7 +108,7 @@ impl Default for Setup {
 impl Setup {
     fn new(transport: TransportConfig) -> Self {
         let transport = Arc::new(transport);
-        let (server, client) = tls::configs();
+        let (server, client) = tls::configs(aws_lc_without_quic_keys());
         let server = ServerConfig::new(Arc::new(server)).with_transport(transport.clone());
         let client = ClientConfig::new(Arc::new(client)).with_transport(transport);
         Self {

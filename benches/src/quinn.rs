@@ -85,7 +85,7 @@ impl QuinnPair {
     /// Connects a client to a server.
     pub fn new() -> Self {
         let transport = Arc::new(transport());
-        let (server, client) = tls::configs();
+        let (server, client) = tls::configs(rustls::crypto::aws_lc_rs::default_provider());
         let server = QuicServerConfig::try_from(server).expect("a suite for Initial packets");
         let mut server = ServerConfig::with_crypto(Arc::new(server));
         server.transport_config(transport.clone());

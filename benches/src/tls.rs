@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{CipherSuite, NamedGroup};
 
 const ALPN: &[u8] = b"bench";
 
-/// Configurations of a server, and of a client that trusts it.
-pub(crate) fn configs() -> (rustls::ServerConfig, rustls::ClientConfig) {
+/// Configurations of a server, and of a client that trusts it, with what is wanted of `provider`.
+pub(crate) fn configs(provider: CryptoProvider) -> (rustls::ServerConfig, rustls::ClientConfig) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
     let cert = made.cert.der().clone();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let provider = provider();
+    let provider = restricted(provider);
     let versions: [&rustls::SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
     let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&versions)
@@ -33,8 +33,7 @@ pub(crate) fn configs() -> (rustls::ServerConfig, rustls::ClientConfig) {
     (server, client)
 }
 
-fn provider() -> Arc<CryptoProvider> {
-    let mut provider = aws_lc_rs::default_provider();
+fn restricted(mut provider: CryptoProvider) -> Arc<CryptoProvider> {
     provider.cipher_suites.retain(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256);
     provider.kx_groups.retain(|group| group.name() == NamedGroup::X25519);
     Arc::new(provider)

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use fulmar::{CipherSuite, restrict_suites};
+use fulmar::{CipherSuite, aws_lc_without_quic_keys, restrict_suites};
 use rustls::RootCertStore;
 use rustls::client::Resumption;
 use rustls::client::WebPkiServerVerifier;
@@ -190,7 +190,7 @@ fn roots_from(file: &Path) -> Result<(RootCertStore, Vec<CertificateDer<'static>
 
 /// The cryptography, with all cipher suites, the fastest first, or one.
 fn provider(cipher: Option<Cipher>) -> Arc<CryptoProvider> {
-    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let provider = aws_lc_without_quic_keys();
     let only = match cipher {
         None => return Arc::new(restrict_suites(&provider, &CipherSuite::fastest_first())),
         Some(Cipher::Aes128) => CipherSuite::Aes128Gcm,

@@ -86,7 +86,7 @@ pub use connection::{
 pub use coupling::{CoupledPath, Coupling, CouplingFactory, CouplingKind, UnknownCoupling};
 pub use crypto::{
     AeadBackend, CipherSuite, KeyUpdatePolicy, ResetKey, TlsError, TokenKeys, TokenKeysError,
-    restrict_suites, sealed_tickets,
+    aws_lc_without_quic_keys, restrict_suites, sealed_tickets,
 };
 pub use datagram::{Datagram, Ecn, FourTuple, SocketId, Transmit, TransmitBatch};
 pub use datagrams::{

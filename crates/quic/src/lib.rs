@@ -119,7 +119,7 @@ pub use fulmar_proto::{
     SchedulerKind, ServerConfig, SessionFileError, SessionStore, Side, SocketId, SpinBit, StreamId,
     StreamStats, TimeStamps, TlsError, TokenKeys, TokenKeysError, TransportConfig, TransportError,
     TransportErrorCode, UnknownCoupling, UnknownScheduler, VarInt, Version, Waiting, WorkerCids,
-    restrict_suites,
+    aws_lc_without_quic_keys, restrict_suites,
 };
 pub use fulmar_udp::{BufferSizes, Dscp, SocketStats, UdpSocket, open_socket};
 

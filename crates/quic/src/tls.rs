@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use fulmar_proto::{CipherSuite, ClientConfig, ServerConfig, restrict_suites};
+use fulmar_proto::{CipherSuite, ClientConfig, ServerConfig, aws_lc_without_quic_keys, restrict_suites};
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -46,8 +46,7 @@ pub fn client_config(roots: RootCertStore, alpn: &[&[u8]]) -> Result<ClientConfi
 /// suite first.
 fn provider() -> Arc<CryptoProvider> {
     CryptoProvider::get_default().cloned().unwrap_or_else(|| {
-        let provider = rustls::crypto::aws_lc_rs::default_provider();
-        Arc::new(restrict_suites(&provider, &CipherSuite::fastest_first()))
+        Arc::new(restrict_suites(&aws_lc_without_quic_keys(), &CipherSuite::fastest_first()))
     })
 }
 

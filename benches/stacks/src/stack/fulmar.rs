@@ -7,8 +7,8 @@ use bytes::Bytes;
 use fulmar::congestion::{BbrConfig, CubicConfig, NewRenoConfig, PragueConfig};
 use fulmar::{
     ClientConfig, CongestionControl, Endpoint, Incoming, ServerConfig, SessionStore, TransportConfig, VarInt,
+    aws_lc_without_quic_keys,
 };
-use rustls::crypto::aws_lc_rs;
 
 use super::{Connection, Dialer, Listener, Receiver, Sender, Stack};
 use crate::failure::{Failure, Result};
@@ -28,7 +28,7 @@ impl Stack for Fulmar {
     type Dialer = FulmarDialer;
 
     fn listen(transport: &Transport) -> Result<Endpoint> {
-        let tls = tls::server(aws_lc_rs::default_provider(), transport)?;
+        let tls = tls::server(aws_lc_without_quic_keys(), transport)?;
         let config = ServerConfig::new(Arc::new(tls))
             .with_transport(configure(transport))
             .map_err(Failure::at("the configuration"))?
@@ -40,7 +40,7 @@ impl Stack for Fulmar {
 
     fn dialer(transport: &Transport, server: SocketAddr) -> Result<FulmarDialer> {
         let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;
-        let tls = tls::client(aws_lc_rs::default_provider(), transport)?;
+        let tls = tls::client(aws_lc_without_quic_keys(), transport)?;
         let config = ClientConfig::new(Arc::new(tls))
             .with_transport(configure(transport))
             .map_err(Failure::at("the configuration"))?

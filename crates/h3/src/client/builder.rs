@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-use fulmar::{CipherSuite, ClientConfig, Endpoint, Local, SessionStore, TransportConfig, restrict_suites};
+use fulmar::{
+    CipherSuite, ClientConfig, Endpoint, Local, SessionStore, TransportConfig, aws_lc_without_quic_keys,
+    restrict_suites,
+};
 use fulmar_h3_proto::Config;
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
@@ -162,7 +165,7 @@ fn setup(error: impl Into<crate::error::BoxError>) -> Error {
 /// Trusts these authorities, or whom the system trusts.
 fn tls_for(roots: Option<RootCertStore>) -> Result<rustls::ClientConfig, Error> {
     let provider = CryptoProvider::get_default().cloned().unwrap_or_else(|| {
-        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        let provider = aws_lc_without_quic_keys();
         Arc::new(with_tls12(&provider, &restrict_suites(&provider, &CipherSuite::fastest_first())))
     });
     let builder = rustls::ClientConfig::builder_with_provider(provider)

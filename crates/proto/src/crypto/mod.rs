@@ -19,6 +19,7 @@
 //! | [`secret_capture`] | the key log through which rustls hands over its secrets |
 //! | [`tls_error`] | why TLS refused, in words and as a transport error |
 //! | [`provider`] | rustls providers restricted to chosen cipher suites |
+//! | [`without_quic_keys`] | a rustls provider that makes no packet keys, which would not be used |
 //! | [`retry`] | the integrity tag of Retry packets |
 //! | [`reset`] | stateless reset tokens |
 //! | [`token`] | sealed tokens for the validation of addresses, and their keys |
@@ -49,6 +50,7 @@ mod tickets;
 mod tls_error;
 mod token;
 mod version;
+mod without_quic_keys;
 
 pub(crate) use aead::TAG_LEN;
 pub use aead::{AeadBackend, CipherSuite};
@@ -67,6 +69,7 @@ pub use tickets::sealed_tickets;
 pub use tls_error::TlsError;
 pub(crate) use token::{OpenedToken, SALT_LEN};
 pub use token::{TokenKeys, TokenKeysError};
+pub use without_quic_keys::aws_lc_without_quic_keys;
 
 #[cfg(test)]
 mod vectors;

@@ -1,0 +1,227 @@
+//! A key schedule of TLS that makes no packet keys of QUIC.
+//!
+//! rustls expands keys of packets from each traffic secret, and hands them out. Here they are made of the secrets a second
+//! time, for reasons that the module [`crypto`](super) names, and those of rustls are dropped. Cipher suites from this file
+//! make none: what stands in their place refuses to seal and to open anything. All else is computed as before; several
+//! expansions of one secret share the work of keying HMAC.
+
+use std::sync::{LazyLock, OnceLock};
+
+use aws_lc_rs::hmac;
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::cipher_suite::{
+    TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
+};
+use rustls::crypto::cipher::{AeadKey, Iv};
+use rustls::crypto::tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError};
+use rustls::crypto::{ActiveKeyExchange, hmac as rustls_hmac};
+use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
+use rustls::{CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite};
+use smallvec::SmallVec;
+use zeroize::Zeroizing;
+
+use super::aead::TAG_LEN;
+use super::header_key::SAMPLE_LEN;
+
+/// The provider of aws-lc that rustls has, whose cipher suites of TLS 1.3 waste no time on packet keys of QUIC that Fulmar
+/// does not use.
+///
+/// It is for this library and for TLS over TCP. Another stack of QUIC can complete a handshake with it, and then neither
+/// send nor receive, as the packet keys that rustls has for it refuse to work.
+pub fn aws_lc_without_quic_keys() -> CryptoProvider {
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let cipher_suites = provider.cipher_suites.iter().map(|&suite| lean(suite)).collect();
+    CryptoProvider { cipher_suites, ..provider }
+}
+
+/// What stands for a suite of aws-lc.
+fn lean(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+    let lean = SUITES.iter().find(|lean| lean.common.suite == suite.suite());
+    lean.map_or(suite, SupportedCipherSuite::Tls13)
+}
+
+static SUITES: LazyLock<[Tls13CipherSuite; 3]> = LazyLock::new(|| {
+    let suites: [(_, &'static dyn Hkdf, &'static dyn Algorithm); 3] = [
+        (TLS13_AES_128_GCM_SHA256, &*SHA256, &NoKeys { len: 16 }),
+        (TLS13_AES_256_GCM_SHA384, &*SHA384, &NoKeys { len: 32 }),
+        (TLS13_CHACHA20_POLY1305_SHA256, &*SHA256, &NoKeys { len: 32 }),
+    ];
+    suites.map(|(suite, hkdf_provider, keys)| {
+        let Tls13CipherSuite { common, aead_alg, .. } = of_tls13(suite);
+        let CipherSuiteCommon { suite, hash_provider, confidentiality_limit } = *common;
+        let common = CipherSuiteCommon { suite, hash_provider, confidentiality_limit };
+        Tls13CipherSuite { common, hkdf_provider, aead_alg: *aead_alg, quic: Some(keys) }
+    })
+});
+
+static SHA256: LazyLock<KeySchedule> =
+    LazyLock::new(|| KeySchedule::of(TLS13_AES_128_GCM_SHA256, hmac::HMAC_SHA256));
+static SHA384: LazyLock<KeySchedule> =
+    LazyLock::new(|| KeySchedule::of(TLS13_AES_256_GCM_SHA384, hmac::HMAC_SHA384));
+
+fn of_tls13(suite: SupportedCipherSuite) -> &'static Tls13CipherSuite {
+    suite.tls13().expect("a suite of TLS 1.3")
+}
+
+/// HKDF, expanded in another way.
+struct KeySchedule {
+    inner: &'static dyn Hkdf,
+    hash: hmac::Algorithm,
+}
+
+impl KeySchedule {
+    fn of(suite: SupportedCipherSuite, hash: hmac::Algorithm) -> Self {
+        Self { inner: of_tls13(suite).hkdf_provider, hash }
+    }
+}
+
+impl Hkdf for KeySchedule {
+    fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
+        self.inner.extract_from_zero_ikm(salt)
+    }
+
+    fn extract_from_secret(&self, salt: Option<&[u8]>, secret: &[u8]) -> Box<dyn HkdfExpander> {
+        self.inner.extract_from_secret(salt, secret)
+    }
+
+    fn extract_from_kx_shared_secret(
+        &self,
+        salt: Option<&[u8]>,
+        kx: Box<dyn ActiveKeyExchange>,
+        peer_pub_key: &[u8],
+    ) -> Result<Box<dyn HkdfExpander>, Error> {
+        self.inner.extract_from_kx_shared_secret(salt, kx, peer_pub_key)
+    }
+
+    fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
+        let (inner, hash, key) = (self.inner, self.hash, OnceLock::new());
+        Box::new(SecretExpander { inner, hash, secret: OkmBlock::new(okm.as_ref()), key })
+    }
+
+    fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> rustls_hmac::Tag {
+        self.inner.hmac_sign(key, message)
+    }
+
+    fn fips(&self) -> bool {
+        self.inner.fips()
+    }
+}
+
+/// Expands one secret.
+struct SecretExpander {
+    inner: &'static dyn Hkdf,
+    hash: hmac::Algorithm,
+    /// Wiped by rustls.
+    secret: OkmBlock,
+    /// Made when it is needed; wiped by aws-lc.
+    key: OnceLock<hmac::Key>,
+}
+
+/// Room for an HkdfLabel with a hash of 384 bits and a label of TLS, so that it needs no allocation.
+const INFO_LEN: usize = 96;
+
+impl SecretExpander {
+    /// The first block of HKDF-Expand, of which `output` gets the beginning. It is not longer than the hash.
+    fn expand_first(&self, info: &[&[u8]], output: &mut [u8]) {
+        let key = self.key.get_or_init(|| hmac::Key::new(self.hash, self.secret.as_ref()));
+        let mut input = SmallVec::<[u8; INFO_LEN]>::new();
+        info.iter().for_each(|part| input.extend_from_slice(part));
+        input.push(1);
+        let mut block = Zeroizing::new([0; OkmBlock::MAX_LEN]);
+        let block = hmac::sign_to_buffer(key, &input, &mut block[..]).expect("there is room for any hash");
+        output.copy_from_slice(&block[..output.len()]);
+    }
+}
+
+impl HkdfExpander for SecretExpander {
+    fn expand_slice(&self, info: &[&[u8]], output: &mut [u8]) -> Result<(), OutputLengthError> {
+        if is_of_packets(info) {
+            output.fill(0);
+            return Ok(());
+        }
+        if output.len() > self.hash_len() {
+            return self.inner.expander_for_okm(&self.secret).expand_slice(info, output);
+        }
+        self.expand_first(info, output);
+        Ok(())
+    }
+
+    fn expand_block(&self, info: &[&[u8]]) -> OkmBlock {
+        let mut block = Zeroizing::new([0; OkmBlock::MAX_LEN]);
+        let block = &mut block[..self.hash_len()];
+        self.expand_first(info, block);
+        OkmBlock::new(block)
+    }
+
+    fn hash_len(&self) -> usize {
+        self.secret.as_ref().len()
+    }
+}
+
+/// Whether this is the label of a packet key, its IV or the key of header protection in version 1, the only one of which
+/// rustls is told. Nothing in TLS has such a label.
+fn is_of_packets(info: &[&[u8]]) -> bool {
+    info.iter().any(|part| matches!(*part, b"quic key" | b"quic iv" | b"quic hp"))
+}
+
+/// What stands in the place of packet keys, which have this length, and does nothing.
+#[derive(Clone, Copy)]
+struct NoKeys {
+    len: usize,
+}
+
+impl Algorithm for NoKeys {
+    fn packet_key(&self, _: AeadKey, _: Iv) -> Box<dyn PacketKey> {
+        Box::new(NoKey)
+    }
+
+    fn header_protection_key(&self, _: AeadKey) -> Box<dyn HeaderProtectionKey> {
+        Box::new(NoKey)
+    }
+
+    fn aead_key_len(&self) -> usize {
+        self.len
+    }
+}
+
+/// A key that refuses everything.
+struct NoKey;
+
+impl PacketKey for NoKey {
+    fn encrypt_in_place(&self, _: u64, _: &[u8], _: &mut [u8]) -> Result<Tag, Error> {
+        Err(Error::EncryptError)
+    }
+
+    fn decrypt_in_place<'a>(&self, _: u64, _: &[u8], _: &'a mut [u8]) -> Result<&'a [u8], Error> {
+        Err(Error::DecryptError)
+    }
+
+    fn tag_len(&self) -> usize {
+        TAG_LEN
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        0
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        0
+    }
+}
+
+impl HeaderProtectionKey for NoKey {
+    fn encrypt_in_place(&self, _: &[u8], _: &mut u8, _: &mut [u8]) -> Result<(), Error> {
+        Err(Error::EncryptError)
+    }
+
+    fn decrypt_in_place(&self, _: &[u8], _: &mut u8, _: &mut [u8]) -> Result<(), Error> {
+        Err(Error::DecryptError)
+    }
+
+    fn sample_len(&self) -> usize {
+        SAMPLE_LEN
+    }
+}
+
+#[cfg(test)]
+mod tests;
