@@ -158,10 +158,10 @@ impl HkdfExpander for SecretExpander {
     }
 }
 
-/// Whether this is the label of a packet key, its IV or the key of header protection in version 1, the only one of which
-/// rustls is told. Nothing in TLS has such a label.
+/// Whether this is the HkdfLabel of a packet key, its IV or the key of header protection in version 1, the only one of which
+/// rustls is told (RFC 9001 §5.1). Their context is empty; that of an exporter, whose label anybody may choose, is a hash.
 fn is_of_packets(info: &[&[u8]]) -> bool {
-    info.iter().any(|part| matches!(*part, b"quic key" | b"quic iv" | b"quic hp"))
+    matches!(info, [_, _, b"tls13 ", b"quic key" | b"quic iv" | b"quic hp", [0], []])
 }
 
 /// What stands in the place of packet keys, which have this length, and does nothing.

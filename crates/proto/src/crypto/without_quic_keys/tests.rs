@@ -15,6 +15,8 @@ fn all_but_packet_keys_is_expanded_as_before() {
             &b"c hs traffic"[..],
             b"finished",
             b"quic ku",
+            // As the label of an exporter, whose context is a hash.
+            b"quic key",
             b"key",
             b"a label longer than those of TLS 1.3, by far",
         ] {
@@ -57,4 +59,15 @@ fn the_suites_of_tls_1_2_are_there_as_well() {
         provider.cipher_suites.iter().map(|suite| suite.suite()).collect()
     };
     assert_eq!(names(aws_lc_without_quic_keys()), names(rustls::crypto::aws_lc_rs::default_provider()));
+}
+
+#[test]
+fn packet_keys_are_not_expanded() {
+    let now =
+        of_tls13(lean(TLS13_AES_128_GCM_SHA256)).hkdf_provider.expander_for_okm(&OkmBlock::new(&[7; 32]));
+    for label in [&b"quic key"[..], b"quic iv", b"quic hp"] {
+        let mut output = [1; 16];
+        now.expand_slice(&[&[0, 16], &[14], b"tls13 ", label, &[0], &[]], &mut output).unwrap();
+        assert_eq!(output, [0; 16]);
+    }
 }
