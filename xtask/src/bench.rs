@@ -62,7 +62,7 @@ pub(crate) struct Options {
     /// Of `http3`: measure this program `fulmar`, such as one of an earlier version, instead of building it.
     #[arg(long, value_name = "PROGRAM")]
     fulmar: Option<PathBuf>,
-    /// Where to write the tables; benches/RESULTS.md after a whole run, nowhere otherwise.
+    /// Where to write the tables, anew after each case; benches/RESULTS.md in a whole run, nowhere otherwise.
     #[arg(long)]
     output: Option<PathBuf>,
     /// Of instruction counts: fail if one has risen by more than 3 %.
@@ -70,7 +70,7 @@ pub(crate) struct Options {
     check: bool,
 }
 
-/// Measures, prints, and after a whole run writes benches/RESULTS.md.
+/// Measures and prints; a whole run writes benches/RESULTS.md.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.workloads.iter().any(|word| word == INSTRUCTIONS) {
         return instructions::run(options.check);

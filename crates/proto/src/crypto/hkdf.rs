@@ -124,11 +124,16 @@ impl Expander {
         info.extend_from_slice(PREFIX);
         info.extend_from_slice(label.as_bytes());
         info.extend_from_slice(&[0, 1]);
-        let mut block = Zeroizing::new([0; SECRET_LEN_MAX]);
-        let block =
-            hmac::sign_to_buffer(&self.key, &info, &mut block[..]).expect("there is room for any hash");
-        output.copy_from_slice(&block[..output.len()]);
+        first_block(&self.key, &info, output);
     }
+}
+
+/// The first block of HKDF-Expand (RFC 5869 §2.3), of which `output` gets the beginning: it is not longer than the hash. `info` ends
+/// with the number of the block, 1.
+pub(super) fn first_block(key: &hmac::Key, info: &[u8], output: &mut [u8]) {
+    let mut block = Zeroizing::new([0; SECRET_LEN_MAX]);
+    let block = hmac::sign_to_buffer(key, info, &mut block[..]).expect("there is room for any hash");
+    output.copy_from_slice(&block[..output.len()]);
 }
 
 /// Enough for the labels that QUIC has.

@@ -22,6 +22,7 @@ use zeroize::Zeroizing;
 
 use super::aead::TAG_LEN;
 use super::header_key::SAMPLE_LEN;
+use super::hkdf::first_block;
 
 /// The provider of aws-lc that rustls has, whose cipher suites of TLS 1.3 waste no time on packet keys of QUIC that Fulmar
 /// does not use.
@@ -127,9 +128,7 @@ impl SecretExpander {
         let mut input = SmallVec::<[u8; INFO_LEN]>::new();
         info.iter().for_each(|part| input.extend_from_slice(part));
         input.push(1);
-        let mut block = Zeroizing::new([0; OkmBlock::MAX_LEN]);
-        let block = hmac::sign_to_buffer(key, &input, &mut block[..]).expect("there is room for any hash");
-        output.copy_from_slice(&block[..output.len()]);
+        first_block(key, &input, output);
     }
 }
 
@@ -165,7 +164,6 @@ fn is_of_packets(info: &[&[u8]]) -> bool {
 }
 
 /// What stands in the place of packet keys, which have this length, and does nothing.
-#[derive(Clone, Copy)]
 struct NoKeys {
     len: usize,
 }
