@@ -11,7 +11,7 @@ use fulmar_proto::{
     aws_lc_without_quic_keys,
 };
 
-use crate::{DELAY, PAYLOAD, SEGMENTS, WINDOW, tls};
+use crate::{CLIENT, DELAY, PAYLOAD, SEGMENTS, SERVER, WINDOW, tls};
 
 /// What a request says, and how many bytes answer it.
 const QUESTION: &[u8] = b"GET /a/thing/of/a/kilobyte";
@@ -25,9 +25,18 @@ pub struct Setup {
 
 struct Side {
     addr: SocketAddr,
+    peer: SocketAddr,
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     batch: TransmitBatch,
+    /// What this side has sent and the other has not received yet.
+    on_the_way: Option<Train>,
+}
+
+/// Datagrams that the other side receives together.
+struct Train {
+    bytes: BytesMut,
+    segment: usize,
 }
 
 /// Both sides, connected.
@@ -39,13 +48,15 @@ pub struct Pair {
 }
 
 impl Side {
-    fn new(addr: &str, server: Option<Arc<ServerConfig>>) -> Self {
+    fn new(addr: &str, peer: &str, server: Option<Arc<ServerConfig>>) -> Self {
         let config = Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32])));
         Self {
             addr: addr.parse().expect("an address"),
+            peer: peer.parse().expect("an address"),
             endpoint: Endpoint::new(config, server, [addr.len() as u8; 32]),
             connection: None,
             batch: TransmitBatch::new(SEGMENTS),
+            on_the_way: None,
         }
     }
 
@@ -53,28 +64,28 @@ impl Side {
         &mut self.connection.as_mut().expect("there is a connection").1
     }
 
-    /// Sends everything that is ready to `peer`; returns whether there was anything.
-    fn pump(&mut self, now: Instant, peer: &mut Self) -> bool {
-        let mut any = false;
-        let Some((handle, connection)) = &mut self.connection else { return false };
+    /// Sends the next train, if one is ready, and takes care of what else the core asks for.
+    fn pump(&mut self, now: Instant) {
+        let Some((handle, connection)) = &mut self.connection else { return };
         if connection.poll_timeout().is_some_and(|(at, _)| at <= now) {
             connection.handle_timeout(now);
         }
-        while let Some(transmit) = connection.poll_transmit(now, &mut self.batch) {
-            any = true;
-            let mut train = BytesMut::from(self.batch.bytes());
-            let segment = transmit.segment_size.unwrap_or(transmit.len);
-            while !train.is_empty() {
-                let payload = train.split_to(segment.min(train.len()));
-                let addrs = FourTuple::new(self.addr, None);
-                peer.receive(now, Datagram { addrs, ecn: Ecn::NotEct, payload });
-            }
-        }
+        self.on_the_way = connection.poll_transmit(now, &mut self.batch).map(|transmit| Train {
+            bytes: BytesMut::from(self.batch.bytes()),
+            segment: transmit.segment_size.unwrap_or(transmit.len),
+        });
         while connection.poll_event().is_some() {}
         while let Some(event) = connection.poll_endpoint_event() {
             self.endpoint.handle_event(*handle, event);
         }
-        any
+    }
+
+    fn receive_train(&mut self, now: Instant, train: Option<Train>) {
+        let Some(Train { mut bytes, segment }) = train else { return };
+        while !bytes.is_empty() {
+            let payload = bytes.split_to(segment.min(bytes.len()));
+            self.receive(now, Datagram { addrs: FourTuple::new(self.peer, None), ecn: Ecn::NotEct, payload });
+        }
     }
 
     fn receive(&mut self, now: Instant, datagram: Datagram) {
@@ -128,8 +139,8 @@ impl Setup {
     pub fn connect(&self) -> Pair {
         let mut pair = Pair {
             now: Instant::from_millis(1),
-            client: Side::new("127.0.0.1:1000", None),
-            server: Side::new("127.0.0.1:443", Some(self.server.clone())),
+            client: Side::new(CLIENT, SERVER, None),
+            server: Side::new(SERVER, CLIENT, Some(self.server.clone())),
             chunk: Bytes::from(vec![7; 64 * 1024]),
         };
         let addrs = FourTuple::new(pair.server.addr, None);
@@ -166,8 +177,11 @@ impl Pair {
     }
 
     fn step(&mut self) {
-        self.client.pump(self.now, &mut self.server);
-        self.server.pump(self.now, &mut self.client);
+        let trains = (self.client.on_the_way.take(), self.server.on_the_way.take());
+        self.server.receive_train(self.now, trains.0);
+        self.client.receive_train(self.now, trains.1);
+        self.client.pump(self.now);
+        self.server.pump(self.now);
         self.now += DELAY;
     }
 

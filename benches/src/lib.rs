@@ -18,3 +18,5 @@ const DELAY: Duration = Duration::from_micros(20);
 const WINDOW: u32 = 16 << 20;
 /// The UDP payload of full packets of both cores.
 const PAYLOAD: u16 = 1_452;
+const CLIENT: &str = "127.0.0.1:1000";
+const SERVER: &str = "127.0.0.1:443";

@@ -8,16 +8,24 @@ use bytes::{Bytes, BytesMut};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig,
-    MtuDiscoveryConfig, ServerConfig, StreamId, Transmit, TransportConfig, VarInt,
+    MtuDiscoveryConfig, ServerConfig, StreamId, TransportConfig, VarInt,
 };
 
-use crate::{DELAY, PAYLOAD, SEGMENTS, WINDOW, tls};
+use crate::{CLIENT, DELAY, PAYLOAD, SEGMENTS, SERVER, WINDOW, tls};
 
 struct Side {
-    addr: SocketAddr,
+    peer: SocketAddr,
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     buffer: Vec<u8>,
+    /// What this side has sent and the other has not received yet.
+    on_the_way: Option<Train>,
+}
+
+/// Datagrams that the other side receives together.
+struct Train {
+    bytes: BytesMut,
+    segment: usize,
 }
 
 /// Both sides, connected.
@@ -29,26 +37,27 @@ pub struct QuinnPair {
 }
 
 impl Side {
-    fn new(addr: &str, server: Option<Arc<ServerConfig>>) -> Self {
+    fn new(peer: &str, server: Option<Arc<ServerConfig>>) -> Self {
         let endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), server, true, None);
-        Self { addr: addr.parse().expect("an address"), endpoint, connection: None, buffer: Vec::new() }
+        let peer = peer.parse().expect("an address");
+        Self { peer, endpoint, connection: None, buffer: Vec::new(), on_the_way: None }
     }
 
     fn connection(&mut self) -> &mut Connection {
         &mut self.connection.as_mut().expect("there is a connection").1
     }
 
-    /// Sends everything that is ready to `peer`.
-    fn pump(&mut self, now: Instant, peer: &mut Self) {
+    /// Sends the next train, if one is ready, and takes care of what else the core asks for.
+    fn pump(&mut self, now: Instant) {
         let Some((handle, connection)) = &mut self.connection else { return };
         if connection.poll_timeout().is_some_and(|at| at <= now) {
             connection.handle_timeout(now);
         }
-        loop {
-            self.buffer.clear();
-            let Some(transmit) = connection.poll_transmit(now, SEGMENTS, &mut self.buffer) else { break };
-            peer.receive(now, self.addr, &transmit, &self.buffer);
-        }
+        self.buffer.clear();
+        self.on_the_way = connection.poll_transmit(now, SEGMENTS, &mut self.buffer).map(|transmit| Train {
+            bytes: BytesMut::from(&self.buffer[..transmit.size]),
+            segment: transmit.segment_size.unwrap_or(transmit.size),
+        });
         while connection.poll().is_some() {}
         while let Some(event) = connection.poll_endpoint_events() {
             if let Some(event) = self.endpoint.handle_event(*handle, event) {
@@ -57,13 +66,12 @@ impl Side {
         }
     }
 
-    fn receive(&mut self, now: Instant, from: SocketAddr, transmit: &Transmit, bytes: &[u8]) {
-        let mut train = BytesMut::from(&bytes[..transmit.size]);
-        let segment = transmit.segment_size.unwrap_or(transmit.size);
+    fn receive_train(&mut self, now: Instant, train: Option<Train>) {
+        let Some(Train { mut bytes, segment }) = train else { return };
         let mut answer = Vec::new();
-        while !train.is_empty() {
-            let datagram = train.split_to(segment.min(train.len()));
-            match self.endpoint.handle(now, from, None, None, datagram, &mut answer) {
+        while !bytes.is_empty() {
+            let datagram = bytes.split_to(segment.min(bytes.len()));
+            match self.endpoint.handle(now, self.peer, None, None, datagram, &mut answer) {
                 Some(DatagramEvent::ConnectionEvent(_, event)) => self.connection().handle_event(event),
                 Some(DatagramEvent::NewConnection(incoming)) => {
                     let accepted = self.endpoint.accept(incoming, now, &mut answer, None);
@@ -94,11 +102,11 @@ impl QuinnPair {
         client.transport_config(transport);
         let mut pair = Self {
             now: Instant::now(),
-            client: Side::new("127.0.0.1:1000", None),
-            server: Side::new("127.0.0.1:443", Some(Arc::new(server))),
+            client: Side::new(SERVER, None),
+            server: Side::new(CLIENT, Some(Arc::new(server))),
             chunk: Bytes::from(vec![7; 64 * 1024]),
         };
-        let connected = pair.client.endpoint.connect(pair.now, client, pair.server.addr, "localhost");
+        let connected = pair.client.endpoint.connect(pair.now, client, pair.client.peer, "localhost");
         pair.client.connection = Some(connected.expect("a connection"));
         while pair.client.connection().is_handshaking()
             || pair.server.connection.as_ref().is_none_or(|(_, connection)| connection.is_handshaking())
@@ -109,8 +117,11 @@ impl QuinnPair {
     }
 
     fn step(&mut self) {
-        self.client.pump(self.now, &mut self.server);
-        self.server.pump(self.now, &mut self.client);
+        let trains = (self.client.on_the_way.take(), self.server.on_the_way.take());
+        self.server.receive_train(self.now, trains.0);
+        self.client.receive_train(self.now, trains.1);
+        self.client.pump(self.now);
+        self.server.pump(self.now);
         self.now += DELAY;
     }
 
