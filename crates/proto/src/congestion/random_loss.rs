@@ -89,9 +89,10 @@ impl Trial {
         self.lost * ONE / (self.acked + self.lost).max(1)
     }
 
-    /// Whether the reaction has brought nothing: most of the losses are still there, and more than are tolerated in any case.
+    /// Whether the reaction has brought nothing: most of the losses are still there. That they are fewer than are tolerated in any
+    /// case is no reason to keep it: chance alone makes more than that of a path which loses a little less.
     fn was_in_vain(&self) -> bool {
-        (TOLERANCE..RATE_MAX).contains(&self.rate()) && self.rate() >= self.before / 2
+        self.rate() < RATE_MAX && self.rate() >= self.before / 2
     }
 }
 

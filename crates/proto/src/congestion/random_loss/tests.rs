@@ -1,3 +1,5 @@
+use fulmar_base::Rng;
+
 use super::super::test_path::{SIZE, ack, rtt};
 use super::*;
 
@@ -93,6 +95,29 @@ fn losses_of_one_in_twenty_are_congestion_until_a_trial_has_shown_something_else
     // As many are lost after the reaction: it was in vain, and so many losses are tolerated from then on.
     assert!(path.is_trial_in_vain(20));
     assert!(path.lose_one_in(20, 200));
+}
+
+/// Loses one packet in 64 at random, which is now and then more than one in 50 in the mean over the latest ones, and reacts when that is
+/// not tolerated. Returns whether that was found to be in vain.
+fn is_reaction_to_chance_in_vain(seed: u64) -> bool {
+    let mut rng = Rng::from_u64(seed);
+    let mut path = Path::new();
+    loop {
+        let on_trial = path.random.is_on_trial();
+        let in_vain = path.acknowledge(1);
+        if on_trial && !path.random.is_on_trial() {
+            return in_vain;
+        }
+        if rng.below(63) == 0 && !path.lose(1) && !path.random.is_on_trial() {
+            path.random.on_reaction(path.now, WINDOW + 1);
+        }
+    }
+}
+
+#[test]
+fn chance_that_exceeds_what_is_tolerated_for_a_while_is_found_out() {
+    let found = (0..40).filter(|&seed| is_reaction_to_chance_in_vain(seed)).count();
+    assert!(found >= 30, "{found} of 40 times");
 }
 
 #[test]
