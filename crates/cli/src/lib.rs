@@ -33,6 +33,7 @@ mod net;
 mod perf;
 mod progress;
 mod qlog;
+mod replace;
 mod report;
 mod serve;
 mod signal;

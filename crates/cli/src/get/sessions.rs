@@ -10,6 +10,7 @@ use fulmar::SessionStore;
 use super::Item;
 use crate::args::GetArgs;
 use crate::failure::Failure;
+use crate::replace;
 
 /// How many servers are remembered.
 const SERVERS_MAX: usize = 256;
@@ -28,13 +29,10 @@ pub(super) fn load(file: Option<&Path>) -> Result<Arc<SessionStore>, Failure> {
     Ok(store)
 }
 
-/// Writes the file anew: under another name first, so that it is never seen half written.
+/// Writes the file anew.
 pub(super) fn save(file: Option<&Path>, store: &SessionStore) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    let temporary = file.with_extension("new");
-    fs::write(&temporary, store.to_bytes())
-        .and_then(|()| fs::rename(&temporary, file))
-        .map_err(Failure::io(format!("cannot write {}", file.display())))
+    replace::file(file, &store.to_bytes()).map_err(Failure::io(format!("cannot write {}", file.display())))
 }
 
 /// The files for the first connection to a server and, if a session is to be resumed, those for the second.

@@ -5,7 +5,6 @@ use std::fs;
 use fulmar_lab::scenario::{Grid, Point, Scenario};
 
 use super::args::LabGridArgs;
-use super::pool::InOrder;
 use super::results::{GridLine, Results, Stamp};
 use super::{load, pool};
 use crate::failure::Failure;
@@ -36,16 +35,19 @@ pub(super) fn run(args: &LabGridArgs, output: Output) -> Result<(), Failure> {
     }
     let mine = all.iter().enumerate().filter(|(number, _)| args.shard.contains(*number));
     let points: Vec<&Point> = mine.map(|(_, point)| point).filter(|point| !results.has(point)).collect();
-    run_all(&scenario, &stamp, &points, &mut results, output)
+    let failed = run_all(&scenario, &stamp, &points, &mut results, output)?;
+    results.finish(&all)?;
+    if failed > 0 { Err(Failure::RunsFailed(failed)) } else { Ok(()) }
 }
 
+/// Returns how many of the runs failed.
 fn run_all(
     scenario: &Scenario,
     stamp: &Stamp,
     points: &[&Point],
     results: &mut Results,
     output: Output,
-) -> Result<(), Failure> {
+) -> Result<usize, Failure> {
     let bars = Bars::new(output.wants_bars());
     let bar = bars.with_count(points.len() as u64);
     let (mut failed, mut written) = (0, Ok(()));
@@ -54,18 +56,15 @@ fn run_all(
         let scenario = prepared(scenario, point).map_err(|error| error.to_string())?;
         scenario.run(point.controller, point.seed).map_err(|error| error.to_string())
     };
-    let mut in_order = InOrder::default();
     pool::for_each(points.len(), task, |number, result| {
         let result = result.unwrap_or_else(|panicked| Err(format!("panicked: {}", panicked.0)));
         failed += usize::from(result.is_err());
         bar.inc(1);
-        let due = in_order.take(number, GridLine::new(points[number], stamp, result));
-        written = due.iter().try_for_each(|line| results.add(line));
+        written = results.take(number, GridLine::new(points[number], stamp, result));
         written.is_ok()
     });
     bars.clear();
-    written?;
-    if failed > 0 { Err(Failure::RunsFailed(failed)) } else { Ok(()) }
+    written.map(|()| failed)
 }
 
 /// The scenario with the settings of a run.

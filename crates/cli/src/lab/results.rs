@@ -1,6 +1,6 @@
 //! Where a campaign writes, and what it finds there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -10,13 +10,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::args::GridFormat;
+use super::pool::InOrder;
 use super::print::VERSION;
 use crate::failure::Failure;
+use crate::replace;
 
 /// The results of a campaign, on their way to a file or to standard output.
 pub(super) struct Results {
     place: String,
     to: Box<dyn Write>,
+    order: Order,
     format: GridFormat,
     /// The runs whose results were there before.
     known: BTreeSet<String>,
@@ -24,6 +27,14 @@ pub(super) struct Results {
     stamp: Stamp,
     wants_header: bool,
     dropped: usize,
+}
+
+/// How results come into the order of the campaign's settings, which is the same on every machine, whichever run ends first.
+enum Order {
+    /// What is in a file can be put in order in the end, so that a campaign that is interrupted has lost nothing.
+    Afterwards(PathBuf),
+    /// A stream cannot: a result waits until all before it were written.
+    AtOnce(InOrder<GridLine>),
 }
 
 /// What is in a file of results.
@@ -90,7 +101,8 @@ impl Results {
     /// Standard output.
     pub(super) fn to_stdout(format: GridFormat, stamp: Stamp) -> Self {
         let (place, to) = ("standard output".to_owned(), Box::new(io::stdout()));
-        Self { place, to, format, known: BTreeSet::new(), stamp, wants_header: true, dropped: 0 }
+        let order = Order::AtOnce(InOrder::default());
+        Self { place, to, order, format, known: BTreeSet::new(), stamp, wants_header: true, dropped: 0 }
     }
 
     /// A file. What an interrupted campaign left in it stays, but for a line that was not finished, and for results of
@@ -103,7 +115,7 @@ impl Results {
             let kept = read_known(&file, format, &stamp.end())?;
             if kept.dropped > 0 {
                 drop(file);
-                fs::write(path, &kept.text)?;
+                replace::file(path, &kept.text)?;
                 file = OpenOptions::new().write(true).open(path)?;
             }
             file.set_len(kept.text.len() as u64)?;
@@ -112,7 +124,8 @@ impl Results {
         };
         let (file, kept) = open().map_err(Failure::io(format!("cannot open the results {place}")))?;
         let Kept { known, text, dropped } = kept;
-        Ok(Self { place, to: Box::new(file), format, known, stamp, wants_header: text.is_empty(), dropped })
+        let (to, order, wants_header) = (Box::new(file), Order::Afterwards(path.clone()), text.is_empty());
+        Ok(Self { place, to, order, format, known, stamp, wants_header, dropped })
     }
 
     /// How many results were dropped because they are of another scenario or version.
@@ -133,8 +146,32 @@ impl Results {
         self.known.contains(&self.stamp.id(point))
     }
 
-    /// Adds a result.
-    pub(super) fn add(&mut self, line: &GridLine) -> Result<(), Failure> {
+    /// Takes the result of the run with this number among those of now.
+    pub(super) fn take(&mut self, number: usize, line: GridLine) -> Result<(), Failure> {
+        match &mut self.order {
+            Order::Afterwards(_) => self.add(&line),
+            Order::AtOnce(waiting) => {
+                let due = waiting.take(number, line);
+                due.iter().try_for_each(|line| self.add(line))
+            }
+        }
+    }
+
+    /// The last run has ended: what is in a file stands in the order of `points` from now on, behind the results of other runs.
+    pub(super) fn finish(self, points: &[Point]) -> Result<(), Failure> {
+        let Self { place, to, order, format, stamp, .. } = self;
+        let Order::Afterwards(path) = order else { return Ok(()) };
+        drop(to);
+        let ranks = points.iter().map(|point| stamp.id(point)).zip(0..).collect();
+        let sort = || -> io::Result<()> {
+            let found = fs::read(&path)?;
+            let sorted = sorted(&found, format, &ranks);
+            if sorted == found { Ok(()) } else { replace::file(&path, &sorted) }
+        };
+        sort().map_err(Failure::io(format!("cannot write to {place}")))
+    }
+
+    fn add(&mut self, line: &GridLine) -> Result<(), Failure> {
         let text = match self.format {
             GridFormat::Jsonl => {
                 serde_json::to_string(line).map(|json| json + "\n").map_err(io::Error::other)
@@ -241,14 +278,7 @@ fn read_known(file: &File, format: GridFormat, end: &str) -> io::Result<Kept> {
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
-        let text = String::from_utf8_lossy(&line);
-        let id = match format {
-            GridFormat::Jsonl => serde_json::from_str::<Value>(&text)
-                .ok()
-                .and_then(|value| value["id"].as_str().map(str::to_owned)),
-            GridFormat::Csv => Some(first_field(&text)).filter(|id| id != "id"),
-        };
-        match id {
+        match id_of(&line, format) {
             Some(id) if !id.ends_with(end) => kept.dropped += 1,
             id => {
                 kept.text.extend_from_slice(&line);
@@ -262,6 +292,24 @@ fn read_known(file: &File, format: GridFormat, end: &str) -> io::Result<Kept> {
         kept.text.clear();
     }
     Ok(kept)
+}
+
+/// The name of the run whose result a line is; `None` for a header.
+fn id_of(line: &[u8], format: GridFormat) -> Option<String> {
+    let text = String::from_utf8_lossy(line);
+    match format {
+        GridFormat::Jsonl => serde_json::from_str::<Value>(&text)
+            .ok()
+            .and_then(|value| value["id"].as_str().map(str::to_owned)),
+        GridFormat::Csv => Some(first_field(&text)).filter(|id| id != "id"),
+    }
+}
+
+/// The lines by the ranks of their runs, after a header and after those of runs without one.
+fn sorted(text: &[u8], format: GridFormat, ranks: &BTreeMap<String, usize>) -> Vec<u8> {
+    let mut lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
+    lines.sort_by_cached_key(|line| id_of(line, format).and_then(|id| ranks.get(&id)));
+    lines.concat()
 }
 
 /// The first field of a CSV line.

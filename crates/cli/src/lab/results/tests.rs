@@ -10,14 +10,64 @@ fn points() -> Vec<Point> {
     Grid::parse("grid", text).unwrap().points()
 }
 
+fn line(point: &Point) -> GridLine {
+    GridLine::new(point, &Stamp::default(), Err("did not run, \"really\"".to_owned()))
+}
+
 fn add(results: &mut Results, point: &Point) {
-    results.add(&GridLine::new(point, &Stamp::default(), Err("did not run, \"really\"".to_owned()))).unwrap();
+    results.add(&line(point)).unwrap();
+}
+
+/// The names of the runs in a file.
+fn ids(path: &Path, format: GridFormat) -> Vec<String> {
+    let text = fs::read(path).unwrap();
+    text.split_inclusive(|&byte| byte == b'\n').filter_map(|line| id_of(line, format)).collect()
+}
+
+#[test]
+fn a_result_is_in_the_file_at_once_and_in_its_place_in_the_end() {
+    for format in [GridFormat::Jsonl, GridFormat::Csv] {
+        let dir = TestDir::new("results-in-place");
+        let path = dir.path().join("results");
+        let points = points();
+        let [first, second, third] = [0, 1, 2].map(|number| Stamp::default().id(&points[number]));
+        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        // The first run takes longer than all others.
+        results.take(2, line(&points[2])).unwrap();
+        results.take(1, line(&points[1])).unwrap();
+        assert_eq!(ids(&path, format), [third.clone(), second.clone()], "{format:?}");
+        results.take(0, line(&points[0])).unwrap();
+        let found = fs::read(&path).unwrap();
+        results.finish(&points).unwrap();
+        assert_eq!(ids(&path, format), [first, second, third], "{format:?}");
+        let (mut before, mut after) = (found.clone(), fs::read(&path).unwrap());
+        if format == GridFormat::Csv {
+            assert!(after.starts_with(b"id,"), "the header stays above");
+        }
+        before.sort_unstable();
+        after.sort_unstable();
+        assert_eq!(before, after, "nothing is lost");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
+    }
+}
+
+#[test]
+fn results_of_other_runs_stay_before_those_of_a_campaign() {
+    let dir = TestDir::new("results-of-others");
+    let path = dir.path().join("results.jsonl");
+    let points = points();
+    let mut results = Results::to_file(&path, GridFormat::Jsonl, Stamp::default()).unwrap();
+    [1, 2, 0].iter().for_each(|&number| add(&mut results, &points[number]));
+    // A campaign of the first two alone.
+    results.finish(&points[..2]).unwrap();
+    let expected = [2, 0, 1].map(|number| Stamp::default().id(&points[number]));
+    assert_eq!(ids(&path, GridFormat::Jsonl), expected);
 }
 
 #[test]
 fn what_is_in_the_file_is_known_and_a_line_that_was_cut_is_not() {
     for format in [GridFormat::Jsonl, GridFormat::Csv] {
-        let dir = TestDir::new("results");
+        let dir = TestDir::new("results-cut");
         let path = dir.path().join("results");
         let points = points();
         let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
@@ -38,7 +88,7 @@ fn what_is_in_the_file_is_known_and_a_line_that_was_cut_is_not() {
 
 #[test]
 fn a_csv_file_has_one_header_and_as_many_fields_in_each_line() {
-    let dir = TestDir::new("results");
+    let dir = TestDir::new("results-table");
     let path = dir.path().join("results.csv");
     let mut results = Results::to_file(&path, Results::format_of(Some(&path)), Stamp::default()).unwrap();
     points().iter().for_each(|point| add(&mut results, point));
@@ -54,7 +104,7 @@ fn a_csv_file_has_one_header_and_as_many_fields_in_each_line() {
 #[test]
 fn results_of_a_scenario_that_has_changed_are_dropped() {
     for format in [GridFormat::Jsonl, GridFormat::Csv] {
-        let dir = TestDir::new("results");
+        let dir = TestDir::new("results-of-another");
         let path = dir.path().join("results");
         let points = points();
         let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
