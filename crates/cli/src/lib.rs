@@ -30,6 +30,7 @@ mod lab;
 mod logging;
 mod metrics;
 mod net;
+mod part;
 mod perf;
 mod progress;
 mod qlog;

@@ -8,13 +8,13 @@ use indicatif::ProgressBar;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tracing::debug;
 
-use super::part::PartFile;
 use super::stuck::Arrivals;
 use super::{Item, Job};
 use crate::duration::Span;
 use crate::failure::Failure;
 use crate::hq;
 use crate::net::Inbox;
+use crate::part::PartFile;
 use crate::size::Size;
 
 /// How much is collected before it is written, in bytes: enough that the way to another thread and back does not

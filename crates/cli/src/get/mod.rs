@@ -4,7 +4,6 @@
 mod args;
 mod fetch;
 mod name;
-mod part;
 mod sessions;
 mod stuck;
 mod url;

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use super::url::Url;
 use crate::hq::percent_decode;
-
-/// The longest name that common file systems take, in bytes.
-pub(super) const NAME_MAX: usize = 255;
+use crate::part::NAME_MAX;
 
 /// A name for each URL: the last segment of its path. Where that name is taken by an earlier URL, `.2`, `.3` and
 /// so on are added.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::failure::Failure;
-use crate::get::part::PartFile;
+use crate::part::PartFile;
 
 /// Where a response is written to, off the thread of the runtime.
 #[derive(Debug)]

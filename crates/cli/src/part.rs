@@ -5,8 +5,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::name::NAME_MAX;
 use crate::failure::Failure;
+
+/// The longest name that common file systems take, in bytes.
+pub(crate) const NAME_MAX: usize = 255;
 
 /// How many temporary names are tried.
 const NAMES_TRIED_MAX: u64 = 16;
@@ -16,7 +18,7 @@ const NAMES_TRIED_MAX: u64 = 16;
 ///
 /// What stands there already and is no regular file, a device or a pipe, is never replaced: it is written to at once.
 #[derive(Debug)]
-pub(super) struct PartFile {
+pub(crate) struct PartFile {
     file: File,
     /// The temporary name; none of what is written to as it is.
     path: Option<PathBuf>,
@@ -31,7 +33,7 @@ pub(super) struct PartFile {
 impl PartFile {
     /// Opens `NAME.part`, which an earlier download may have left, and tells what that was a part of: a validator of HTTP. Without one
     /// it is empty. What this writes stays if it is not complete.
-    pub(super) fn resume(destination: PathBuf) -> Result<(Self, Option<String>), Failure> {
+    pub(crate) fn resume(destination: PathBuf) -> Result<(Self, Option<String>), Failure> {
         let destination = behind_links(destination);
         if let Some(part) = Self::in_place(&destination)? {
             return Ok((part, None));
@@ -49,12 +51,12 @@ impl PartFile {
     }
 
     /// Whether it is no regular file.
-    pub(super) fn is_stream(&self) -> bool {
+    pub(crate) fn is_stream(&self) -> bool {
         self.path.is_none()
     }
 
     /// How much is there.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
@@ -62,7 +64,7 @@ impl PartFile {
     ///
     /// # Errors
     /// What has gone to a device or a pipe cannot be taken back.
-    pub(super) fn begin_anew(&mut self, validator: Option<&str>) -> Result<(), Failure> {
+    pub(crate) fn begin_anew(&mut self, validator: Option<&str>) -> Result<(), Failure> {
         if self.path.is_none() {
             return match self.len {
                 0 => Ok(()),
@@ -98,7 +100,7 @@ impl PartFile {
     }
 
     /// Makes the temporary file for `destination`, with the permissions of the file that it replaces.
-    pub(super) fn create(destination: PathBuf) -> Result<Self, Failure> {
+    pub(crate) fn create(destination: PathBuf) -> Result<Self, Failure> {
         let destination = behind_links(destination);
         if let Some(part) = Self::in_place(&destination)? {
             return Ok(part);
@@ -127,14 +129,14 @@ impl PartFile {
     }
 
     /// Appends `bytes`.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.file.write_all(bytes).map_err(cannot_write(&self.destination))?;
         self.len += bytes.len() as u64;
         Ok(())
     }
 
     /// Gives the file its name; a file that has the name is replaced.
-    pub(super) fn commit(mut self) -> Result<(), Failure> {
+    pub(crate) fn commit(mut self) -> Result<(), Failure> {
         let Some(path) = &self.path else { return Ok(()) };
         fs::rename(path, &self.destination).map_err(cannot_write(&self.destination))?;
         self.committed = true;
