@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use fulmar_proto::{
     AeadBackend, ClientConfig, Connection, ConnectionHandle, Datagram, Dir, Ecn, Endpoint, EndpointConfig,
     FecConfig, FourTuple, Instant, ResetKey, Route, ServerConfig, StreamId, TransmitBatch, TransportConfig,
     aws_lc_without_quic_keys,
 };
 
+use crate::train::Train;
 use crate::{CLIENT, DELAY, PAYLOAD, SEGMENTS, SERVER, WINDOW, tls};
 
 /// What a request says, and how many bytes answer it.
@@ -24,19 +25,12 @@ pub struct Setup {
 }
 
 struct Side {
-    addr: SocketAddr,
     peer: SocketAddr,
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     batch: TransmitBatch,
     /// What this side has sent and the other has not received yet.
     on_the_way: Option<Train>,
-}
-
-/// Datagrams that the other side receives together.
-struct Train {
-    bytes: BytesMut,
-    segment: usize,
 }
 
 /// Both sides, connected.
@@ -48,12 +42,11 @@ pub struct Pair {
 }
 
 impl Side {
-    fn new(addr: &str, peer: &str, server: Option<Arc<ServerConfig>>) -> Self {
+    fn new(peer: &str, server: Option<Arc<ServerConfig>>) -> Self {
         let config = Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32])));
         Self {
-            addr: addr.parse().expect("an address"),
             peer: peer.parse().expect("an address"),
-            endpoint: Endpoint::new(config, server, [addr.len() as u8; 32]),
+            endpoint: Endpoint::new(config, server, [peer.len() as u8; 32]),
             connection: None,
             batch: TransmitBatch::new(SEGMENTS),
             on_the_way: None,
@@ -70,10 +63,8 @@ impl Side {
         if connection.poll_timeout().is_some_and(|(at, _)| at <= now) {
             connection.handle_timeout(now);
         }
-        self.on_the_way = connection.poll_transmit(now, &mut self.batch).map(|transmit| Train {
-            bytes: BytesMut::from(self.batch.bytes()),
-            segment: transmit.segment_size.unwrap_or(transmit.len),
-        });
+        let transmit = connection.poll_transmit(now, &mut self.batch);
+        self.on_the_way = transmit.map(|transmit| Train::new(self.batch.bytes(), transmit.segment_size));
         while connection.poll_event().is_some() {}
         while let Some(event) = connection.poll_endpoint_event() {
             self.endpoint.handle_event(*handle, event);
@@ -81,9 +72,7 @@ impl Side {
     }
 
     fn receive_train(&mut self, now: Instant, train: Option<Train>) {
-        let Some(Train { mut bytes, segment }) = train else { return };
-        while !bytes.is_empty() {
-            let payload = bytes.split_to(segment.min(bytes.len()));
+        for payload in train.into_iter().flatten() {
             self.receive(now, Datagram { addrs: FourTuple::new(self.peer, None), ecn: Ecn::NotEct, payload });
         }
     }
@@ -139,11 +128,11 @@ impl Setup {
     pub fn connect(&self) -> Pair {
         let mut pair = Pair {
             now: Instant::from_millis(1),
-            client: Side::new(CLIENT, SERVER, None),
-            server: Side::new(SERVER, CLIENT, Some(self.server.clone())),
+            client: Side::new(SERVER, None),
+            server: Side::new(CLIENT, Some(self.server.clone())),
             chunk: Bytes::from(vec![7; 64 * 1024]),
         };
-        let addrs = FourTuple::new(pair.server.addr, None);
+        let addrs = FourTuple::new(pair.client.peer, None);
         let connected = pair.client.endpoint.connect(pair.now, &self.client, addrs, "localhost");
         pair.client.connection = Some(connected.expect("a connection"));
         while pair.client.connection().is_handshaking() || pair.server.connection().is_handshaking() {

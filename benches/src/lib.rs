@@ -4,6 +4,7 @@
 mod fulmar;
 mod quinn;
 mod tls;
+mod train;
 
 pub use fulmar::{Pair, Setup};
 pub use quinn::QuinnPair;
@@ -18,5 +19,6 @@ const DELAY: Duration = Duration::from_micros(20);
 const WINDOW: u32 = 16 << 20;
 /// The UDP payload of full packets of both cores.
 const PAYLOAD: u16 = 1_452;
+/// The ends' addresses, in both cores.
 const CLIENT: &str = "127.0.0.1:1000";
 const SERVER: &str = "127.0.0.1:443";

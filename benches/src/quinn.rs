@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig,
     MtuDiscoveryConfig, ServerConfig, StreamId, TransportConfig, VarInt,
 };
 
+use crate::train::Train;
 use crate::{CLIENT, DELAY, PAYLOAD, SEGMENTS, SERVER, WINDOW, tls};
 
 struct Side {
@@ -20,12 +21,6 @@ struct Side {
     buffer: Vec<u8>,
     /// What this side has sent and the other has not received yet.
     on_the_way: Option<Train>,
-}
-
-/// Datagrams that the other side receives together.
-struct Train {
-    bytes: BytesMut,
-    segment: usize,
 }
 
 /// Both sides, connected.
@@ -54,10 +49,9 @@ impl Side {
             connection.handle_timeout(now);
         }
         self.buffer.clear();
-        self.on_the_way = connection.poll_transmit(now, SEGMENTS, &mut self.buffer).map(|transmit| Train {
-            bytes: BytesMut::from(&self.buffer[..transmit.size]),
-            segment: transmit.segment_size.unwrap_or(transmit.size),
-        });
+        let transmit = connection.poll_transmit(now, SEGMENTS, &mut self.buffer);
+        self.on_the_way =
+            transmit.map(|transmit| Train::new(&self.buffer[..transmit.size], transmit.segment_size));
         while connection.poll().is_some() {}
         while let Some(event) = connection.poll_endpoint_events() {
             if let Some(event) = self.endpoint.handle_event(*handle, event) {
@@ -67,10 +61,8 @@ impl Side {
     }
 
     fn receive_train(&mut self, now: Instant, train: Option<Train>) {
-        let Some(Train { mut bytes, segment }) = train else { return };
         let mut answer = Vec::new();
-        while !bytes.is_empty() {
-            let datagram = bytes.split_to(segment.min(bytes.len()));
+        for datagram in train.into_iter().flatten() {
             match self.endpoint.handle(now, self.peer, None, None, datagram, &mut answer) {
                 Some(DatagramEvent::ConnectionEvent(_, event)) => self.connection().handle_event(event),
                 Some(DatagramEvent::NewConnection(incoming)) => {
