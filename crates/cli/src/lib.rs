@@ -34,7 +34,6 @@ mod part;
 mod perf;
 mod progress;
 mod qlog;
-mod replace;
 mod report;
 mod serve;
 mod signal;

@@ -128,6 +128,13 @@ impl PartFile {
         }
     }
 
+    /// Writes a file anew, or for the first time.
+    pub(crate) fn replace(destination: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        let mut part = Self::create(destination.to_owned())?;
+        part.write(bytes)?;
+        part.commit()
+    }
+
     /// Appends `bytes`.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.file.write_all(bytes).map_err(cannot_write(&self.destination))?;

@@ -10,7 +10,7 @@ use fulmar::SessionStore;
 use super::Item;
 use crate::args::GetArgs;
 use crate::failure::Failure;
-use crate::replace;
+use crate::part::PartFile;
 
 /// How many servers are remembered.
 const SERVERS_MAX: usize = 256;
@@ -29,10 +29,10 @@ pub(super) fn load(file: Option<&Path>) -> Result<Arc<SessionStore>, Failure> {
     Ok(store)
 }
 
-/// Writes the file anew.
+/// Writes the file anew: it is never seen half written.
 pub(super) fn save(file: Option<&Path>, store: &SessionStore) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    replace::file(file, &store.to_bytes()).map_err(Failure::io(format!("cannot write {}", file.display())))
+    PartFile::replace(file, &store.to_bytes())
 }
 
 /// The files for the first connection to a server and, if a session is to be resumed, those for the second.

@@ -13,7 +13,7 @@ use super::args::GridFormat;
 use super::pool::InOrder;
 use super::print::VERSION;
 use crate::failure::Failure;
-use crate::replace;
+use crate::part::PartFile;
 
 /// The results of a campaign, on their way to a file or to standard output.
 pub(super) struct Results {
@@ -34,7 +34,7 @@ enum Order {
     /// What is in a file can be put in order in the end, so that a campaign that is interrupted has lost nothing.
     Afterwards(PathBuf),
     /// A stream cannot: a result waits until all before it were written.
-    AtOnce(InOrder<GridLine>),
+    Beforehand(InOrder<GridLine>),
 }
 
 /// What is in a file of results.
@@ -101,7 +101,7 @@ impl Results {
     /// Standard output.
     pub(super) fn to_stdout(format: GridFormat, stamp: Stamp) -> Self {
         let (place, to) = ("standard output".to_owned(), Box::new(io::stdout()));
-        let order = Order::AtOnce(InOrder::default());
+        let order = Order::Beforehand(InOrder::default());
         Self { place, to, order, format, known: BTreeSet::new(), stamp, wants_header: true, dropped: 0 }
     }
 
@@ -109,21 +109,18 @@ impl Results {
     /// another text of the scenario or another version.
     pub(super) fn to_file(path: &PathBuf, format: GridFormat, stamp: Stamp) -> Result<Self, Failure> {
         let place = path.display().to_string();
-        let open = || -> io::Result<(File, Kept)> {
-            let mut file =
-                OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-            let kept = read_known(&file, format, &stamp.end())?;
-            if kept.dropped > 0 {
-                drop(file);
-                replace::file(path, &kept.text)?;
-                file = OpenOptions::new().write(true).open(path)?;
-            }
-            file.set_len(kept.text.len() as u64)?;
-            file.seek(SeekFrom::End(0))?;
-            Ok((file, kept))
-        };
-        let (file, kept) = open().map_err(Failure::io(format!("cannot open the results {place}")))?;
+        let cannot_open = || Failure::io(format!("cannot open the results {place}"));
+        let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let mut file = open().map_err(cannot_open())?;
+        let kept = read_known(&file, format, &stamp.end()).map_err(cannot_open())?;
         let Kept { known, text, dropped } = kept;
+        if dropped > 0 {
+            PartFile::replace(path, &text)?;
+            file = open().map_err(cannot_open())?;
+        }
+        // A line that was not finished goes.
+        file.set_len(text.len() as u64).map_err(cannot_open())?;
+        file.seek(SeekFrom::End(0)).map_err(cannot_open())?;
         let (to, order, wants_header) = (Box::new(file), Order::Afterwards(path.clone()), text.is_empty());
         Ok(Self { place, to, order, format, known, stamp, wants_header, dropped })
     }
@@ -150,7 +147,7 @@ impl Results {
     pub(super) fn take(&mut self, number: usize, line: GridLine) -> Result<(), Failure> {
         match &mut self.order {
             Order::Afterwards(_) => self.add(&line),
-            Order::AtOnce(waiting) => {
+            Order::Beforehand(waiting) => {
                 let due = waiting.take(number, line);
                 due.iter().try_for_each(|line| self.add(line))
             }
@@ -163,12 +160,9 @@ impl Results {
         let Order::Afterwards(path) = order else { return Ok(()) };
         drop(to);
         let ranks = points.iter().map(|point| stamp.id(point)).zip(0..).collect();
-        let sort = || -> io::Result<()> {
-            let found = fs::read(&path)?;
-            let sorted = sorted(&found, format, &ranks);
-            if sorted == found { Ok(()) } else { replace::file(&path, &sorted) }
-        };
-        sort().map_err(Failure::io(format!("cannot write to {place}")))
+        let found = fs::read(&path).map_err(Failure::io(format!("cannot read {place}")))?;
+        let sorted = sorted(&found, format, &ranks);
+        if sorted == found { Ok(()) } else { PartFile::replace(&path, &sorted) }
     }
 
     fn add(&mut self, line: &GridLine) -> Result<(), Failure> {
@@ -263,9 +257,11 @@ const COLUMNS: &[&str] = &[
     "error",
 ];
 
-/// Fields with commas, quotes or line ends are quoted (RFC 4180).
+/// Fields with commas or quotes are quoted (RFC 4180). Line ends, which the message of a panic has, are spaces: a result is a line, by
+/// which it is found and put in order.
 fn csv_line(fields: impl Iterator<Item = String>) -> String {
-    let quoted = fields.map(|field| match field.contains([',', '"', '\n', '\r']) {
+    let one_line = fields.map(|field| field.replace(['\n', '\r'], " "));
+    let quoted = one_line.map(|field| match field.contains([',', '"']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field,
     });

@@ -52,6 +52,24 @@ fn a_result_is_in_the_file_at_once_and_in_its_place_in_the_end() {
 }
 
 #[test]
+fn an_error_of_several_lines_stays_with_its_result() {
+    for format in [GridFormat::Jsonl, GridFormat::Csv] {
+        let dir = TestDir::new("results-lines");
+        let path = dir.path().join("results");
+        let points = points();
+        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        let error = "panicked: they are not equal\n  left: 1\n right: 2".to_owned();
+        results.take(1, GridLine::new(&points[1], &Stamp::default(), Err(error))).unwrap();
+        results.take(0, line(&points[0])).unwrap();
+        results.finish(&points).unwrap();
+        let results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        assert_eq!((results.dropped(), results.has(&points[1])), (0, true), "{format:?}");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.lines().last().unwrap().contains("  left: 1"), "{text}");
+    }
+}
+
+#[test]
 fn results_of_other_runs_stay_before_those_of_a_campaign() {
     let dir = TestDir::new("results-of-others");
     let path = dir.path().join("results.jsonl");
