@@ -18,6 +18,8 @@ pub(super) struct FullPipe {
     rounds: u32,
     /// The largest sample of the round.
     round_max: u64,
+    /// The largest sample of the last round that was judged.
+    last: u64,
     /// Whether the last round that was judged has shown growth.
     growing: bool,
 }
@@ -28,7 +30,7 @@ impl FullPipe {
 
     /// Begins a search, with the rate from which it starts.
     pub(super) fn restart(&mut self, baseline: u64) {
-        *self = Self { reached: self.reached, baseline, ..Self::default() };
+        *self = Self { reached: self.reached, baseline, last: baseline, ..Self::default() };
     }
 
     /// Takes the sample of an acknowledgement. `growth` is what counts as growth in a round, usually
@@ -36,19 +38,31 @@ impl FullPipe {
     ///
     /// The draft compares the one sample that happens to begin a round. Here it is the largest of the
     /// round, since a single sample is noisy where acknowledgements come in bunches.
+    ///
+    /// Two more departures, for a path with rounds of very different lengths, as a radio link that stops: a rate that grows
+    /// against that of the round before is no plateau, though a shorter round was faster; and a round that the application limited
+    /// can show growth.
     pub(super) fn on_sample(&mut self, rate: u64, round_started: bool, app_limited: bool, growth: u64) {
         self.round_max = self.round_max.max(rate);
         if !round_started {
             return;
         }
         let best = std::mem::take(&mut self.round_max);
-        // A round that the application limited shows no plateau, and neither resets one.
-        if self.now || app_limited {
+        if self.now {
             return;
         }
+        // The rate of a round that the application limited is the least that the path can do.
         if best >= percent(self.baseline, growth) {
             self.restart(best);
             self.growing = true;
+            return;
+        }
+        // But it shows no plateau.
+        if app_limited {
+            return;
+        }
+        let last = std::mem::replace(&mut self.last, best);
+        if best >= percent(last, growth) {
             return;
         }
         self.growing = false;
@@ -68,3 +82,6 @@ impl FullPipe {
         self.reached = true;
     }
 }
+
+#[cfg(test)]
+mod tests;
