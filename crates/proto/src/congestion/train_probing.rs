@@ -1,7 +1,7 @@
 //! The start of a path: packet trains find the capacity, where slow start would double the rate many times.
 //!
-//! The first flight leaves as a train (see `packet_train`). The rate that it shows is the pace of the next round trip, as far as
-//! the path is long enough for the rate to grow there. That one begins with another train, followed by a pause that pays for it.
+//! The first flight leaves as a train (see `packet_train`). The rate that it shows is the pace of the next round trip. That one
+//! begins with another train, followed by a pause that pays for it.
 //! This goes on until a train shows no more than the one before it. All controllers but Prague start like this.
 //!
 //! The method is our own, from two that are known: packet dispersion for the estimate, and for the flight that follows
@@ -22,12 +22,6 @@ use super::{AckEvent, CongestionEvent, Sent};
 /// in each such time, evenly spaced, until acknowledgements tell more: nobody on the path sees more load from it than
 /// from a flow with the shorter round-trip time.
 const USUAL_RTT: Duration = Duration::from_millis(100);
-
-/// A rate that trains have shown is not validated, so it grows as fast as slow start grows on a path of this round-trip time, a
-/// usual one within a continent, and by a factor of two in any round trip. A path of 20 ms gains nothing then, where slow start
-/// takes a few tenths of a second at most; the longer a path is, the more doublings a round trip replaces. A policer that lets
-/// the first packets pass at any rate costs a short path no more than slow start does.
-const DOUBLING_TIME: Duration = Duration::from_millis(20);
 
 /// The most that leaves before anything is acknowledged.
 const MAX_FIRST_FLIGHT: u64 = 16 << 20;
@@ -117,8 +111,6 @@ struct Estimate {
     /// Until then the rate of delivery does not show it better.
     valid_until: Instant,
     valid: bool,
-    /// Whether a train has shown more, which the rate may not grow to at once.
-    is_bounded: bool,
 }
 
 impl TrainProbing {
@@ -168,8 +160,6 @@ impl TrainProbing {
         match self.cautious_excess {
             Some(excess) => (100 + excess).min(gain),
             None if self.has_stopped() || self.bandwidth() <= max_bandwidth / 2 => gain,
-            // A bounded estimate is what the rate may double to, as the gain is.
-            None if self.is_bounded() => (gain / 2).max(100),
             // The pace of the estimate, however much of it was delivered as yet.
             None => 100,
         }
@@ -240,7 +230,7 @@ impl TrainProbing {
         let (shown, known) = (probe.train.rate(), probe.known);
         let over = probe.train.is_over(ack.largest_sent_time);
         let judged = shown.filter(|_| !probe.train.is_lower_bound());
-        let window = shown.and_then(|shown| self.raise(now, shown, known, rtt));
+        let window = shown.and_then(|shown| self.raise(now, shown, rtt));
         if over {
             self.end_train(judged, known, rtt, packet);
         }
@@ -303,29 +293,18 @@ impl TrainProbing {
         flight.clamp(self.initial_window, MAX_FIRST_FLIGHT.max(self.initial_window))
     }
 
-    /// Raises the estimate to what a train shows, which left when `before` was known, and returns the window that it asks for.
-    fn raise(&mut self, now: Instant, shown: u64, before: u64, rtt: Duration) -> Option<u64> {
-        let most = after_doubling(self.known_or_first(before, rtt), rtt);
+    /// Raises the estimate to what a train shows, and returns the window that it asks for.
+    fn raise(&mut self, now: Instant, shown: u64, rtt: Duration) -> Option<u64> {
         let known = self.estimate.map_or(0, |estimate| estimate.rate);
-        let raised = shown.min(most);
-        if raised <= known {
+        if shown <= known {
             return None;
         }
         // Packets leave at the rate for a round trip, their acknowledgements take another one, and the last of them
         // shows the rate.
         let valid_until = now + rtt * 2 + rtt / 8;
-        self.estimate = Some(Estimate { rate: raised, valid_until, valid: true, is_bounded: shown > most });
+        self.estimate = Some(Estimate { rate: shown, valid_until, valid: true });
         self.unvalidated.get_or_insert_with(|| UnvalidatedFlight::new(now));
-        Some(volume(raised, rtt))
-    }
-
-    fn is_bounded(&self) -> bool {
-        self.estimate.is_some_and(|estimate| estimate.is_bounded)
-    }
-
-    /// What is known of the rate: at first, that of the initial window.
-    fn known_or_first(&self, known: u64, rtt: Duration) -> u64 {
-        if known > 0 { known } else { rate(self.initial_window, rtt) }
+        Some(volume(shown, rtt))
     }
 
     /// Judges a train that was acknowledged, and plans the next one.
@@ -348,13 +327,10 @@ impl TrainProbing {
     /// Whether a train was the last one, by what it has shown.
     ///
     /// Trains end where one confirms the estimate. They also end where the first one shows no more than slow start reaches in
-    /// a round trip, and where one shows less than what a bounded estimate was sure of: then their spacing is that of something
-    /// else than the bottleneck, a radio link that pauses for example, and slow start finds more.
+    /// a round trip: then their spacing is that of something else than the bottleneck, a radio link that pauses for example, and
+    /// slow start finds more.
     fn judge_train(&mut self, shown: u64, known: u64, rtt: Duration) -> bool {
-        let first = self.known_or_first(0, rtt);
-        if known == 0 && shown < 2 * first
-            || known > 0 && self.is_bounded() && shown < percent(known, REACHED_PERCENT)
-        {
+        if known == 0 && shown < 2 * rate(self.initial_window, rtt) {
             self.stop();
         } else if known > 0 && shown < percent(known, GROWTH_PERCENT) {
             self.phase = Phase::Found;
@@ -381,17 +357,6 @@ impl TrainProbing {
             _ => {}
         }
     }
-}
-
-/// The most that a rate grows to in a round trip of this time.
-fn after_doubling(rate: u64, rtt: Duration) -> u64 {
-    let time = rtt.max(DOUBLING_TIME).as_micros();
-    let whole = time / DOUBLING_TIME.as_micros();
-    let part = time % DOUBLING_TIME.as_micros();
-    // Between powers of two the straight line will do.
-    let rate = u128::from(rate) << whole.min(64);
-    let more = rate.saturating_mul(part) / DOUBLING_TIME.as_micros();
-    u64::try_from(rate.saturating_add(more)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

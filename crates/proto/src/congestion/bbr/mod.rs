@@ -228,7 +228,9 @@ impl Bbr {
             self.control.begin_round();
         }
         if let Some(rate) = rs.delivery_rate {
-            self.max_bandwidth.on_sample(rate, rs.app_limited);
+            if rs.prior_delivered >= self.startup.valid_from {
+                self.max_bandwidth.on_sample(rate, rs.app_limited);
+            }
             let best = self.round_best.on_sample(rs.now, rate, self.rounds.started(), rs.app_limited);
             self.check_slower_path(rs.now, best);
         }

@@ -39,6 +39,9 @@ pub(super) struct Startup {
     drain_start: u64,
     /// After heavy losses, packets that were sent when so much was delivered show what the path really delivers.
     pub(super) remeasure_from: Option<u64>,
+    /// After a flight that was refuted: a sample that begins before so much was delivered counts what had passed before the losses,
+    /// such as the tokens of a policer.
+    pub(super) valid_from: u64,
     /// Whether a rise of the delay has ended STARTUP.
     is_full_by_delay: bool,
     /// Whether losses have ended STARTUP.
@@ -65,6 +68,7 @@ impl Startup {
             trains,
             drain_start: 0,
             remeasure_from: None,
+            valid_from: 0,
             is_full_by_delay: false,
             is_full_by_losses: false,
             doubt: None,
@@ -111,6 +115,7 @@ impl Bbr {
         let retreat = self.startup.trains.check_unvalidated(now, ack, self.control.packet);
         if let Some(SafeRetreat::Delivers(rate)) = retreat {
             self.startup.remeasure_from = None;
+            self.startup.valid_from = ack.total_delivered;
             self.max_bandwidth.replace(rate);
             self.losses.reset_short_term();
             let bdp = self.bdp(100);
