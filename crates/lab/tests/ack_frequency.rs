@@ -141,7 +141,8 @@ fn a_link_of_100_megabits_and_10_milliseconds() {
     let (agreed, plain) = (link().run(), link().without().run());
     agreed.print("100 Mbit/s");
     plain.print("100 Mbit/s, every second packet");
-    assert!(agreed.gap_max <= 40 && agreed.gap_max >= 20, "{}", agreed.gap_max);
+    // A quarter of the packets that the path holds without a queue, which are 172, at most.
+    assert!(agreed.gap_max <= 43 && agreed.gap_max >= 20, "{}", agreed.gap_max);
     assert!(agreed.delay_max <= 6 * MILLISECOND, "{:?}", agreed.delay_max);
     assert!(agreed.server.acks_sent * 8 < plain.server.acks_sent);
     assert!(agreed.seconds < plain.seconds * 1.02, "{} s, {} s", agreed.seconds, plain.seconds);

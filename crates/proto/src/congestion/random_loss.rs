@@ -108,9 +108,19 @@ impl RandomLoss {
             self.filled += (ONE - self.filled) / WEIGHT;
             self.fast_rate -= self.fast_rate / FAST_WEIGHT;
         }
+        // At random no more is lost than is lost at all: a trial beside another flow that starts as well may have shown too much.
+        if self.ambient > 0 && self.filled > ONE / 2 {
+            self.ambient = self.ambient.min(self.mean());
+        }
         if let Some(trial) = self.trial.as_mut().filter(|trial| ack.largest_sent_time > trial.since) {
             trial.acked += ack.acked_packets;
         }
+    }
+
+    /// The rate of loss of the latest packets. At first the mean is mostly empty.
+    fn mean(&self) -> u64 {
+        let rate = u128::from(self.rate) * u128::from(ONE) / u128::from(self.filled.max(1));
+        u64::try_from(rate).unwrap_or(ONE)
     }
 
     /// Looks at the trial after an ACK frame; `window` is the controller's. Returns whether it has ended and the path has lost as
@@ -146,9 +156,8 @@ impl RandomLoss {
     /// The controller reacts to losses: what is lost from now on, until the window grows to `window_max`, shows whether that
     /// helps. A trial that was under way shows nothing any more.
     pub(in crate::congestion) fn on_reaction(&mut self, now: Instant, window_max: u64) {
-        // The mean of what was sent so far: at first the longer one is mostly empty. Heavy losses are recent, and far above it.
-        let rate = u128::from(self.rate) * u128::from(ONE) / u128::from(self.filled.max(1));
-        let rate = u64::try_from(rate).unwrap_or(ONE);
+        // Heavy losses are recent, and far above the mean of what was sent so far.
+        let rate = self.mean();
         let is_heavy = self.fast_rate > rate + self.deviation(TOLERANCE);
         let before = if is_heavy { self.fast_rate } else { rate };
         let trial = Trial { since: now, before, acked: 0, lost: 0, window_max };

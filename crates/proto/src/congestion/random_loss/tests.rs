@@ -121,6 +121,16 @@ fn chance_that_exceeds_what_is_tolerated_for_a_while_is_found_out() {
 }
 
 #[test]
+fn what_a_path_does_not_lose_any_more_is_not_tolerated_for_good() {
+    let mut path = Path::new();
+    path.lose_until_reaction(10);
+    assert!(path.is_trial_in_vain(10));
+    assert!(path.lose_one_in(10, 40));
+    assert!(path.lose_one_in(100, 20));
+    assert!(!path.lose_one_in(10, 40));
+}
+
+#[test]
 fn losses_that_a_reaction_ends_are_congestion() {
     let mut path = Path::new();
     path.lose_until_reaction(20);
