@@ -43,10 +43,10 @@ const REACHED_PERCENT: u64 = 75;
 
 /// From there on the gain of the pace exceeds one by this many hundredths, and by twice as much after each round
 /// in which the rate has grown.
-const CAUTIOUS_EXCESS: u64 = 25;
+const CAUTIOUS_EXCESS: u16 = 25;
 
 /// The excess grows no further; the gain is limited by that of the controller.
-const MAX_EXCESS: u64 = 200;
+const MAX_EXCESS: u16 = 200;
 
 /// The search for the capacity with packet trains, and what the start of a connection makes of the estimate.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub(super) struct TrainProbing {
     /// The flight that follows the estimate, until it is acknowledged.
     unvalidated: Option<UnvalidatedFlight>,
     /// The excess of the gain once the estimate was reached, in hundredths.
-    cautious_excess: Option<u64>,
+    cautious_excess: Option<u16>,
 }
 
 /// Where the search stands.
@@ -158,7 +158,7 @@ impl TrainProbing {
     /// The gain of the pace in hundredths, where `gain` is that of the controller and `max_bandwidth` was delivered.
     pub(super) fn gain(&self, gain: u64, max_bandwidth: u64) -> u64 {
         match self.cautious_excess {
-            Some(excess) => (100 + excess).min(gain),
+            Some(excess) => (100 + u64::from(excess)).min(gain),
             None if self.has_stopped() || self.bandwidth() <= max_bandwidth / 2 => gain,
             // The pace of the estimate, however much of it was delivered as yet.
             None => 100,
@@ -168,7 +168,7 @@ impl TrainProbing {
     /// What counts as growth of the rate in a round, in hundredths. Where the gain is small, half of it counts.
     pub(super) fn growth_percent(&self) -> u64 {
         let usual = FullPipe::GROWTH_PERCENT;
-        self.cautious_excess.map_or(usual, |excess| (100 + excess / 2).min(usual))
+        self.cautious_excess.map_or(usual, |excess| (100 + u64::from(excess) / 2).min(usual))
     }
 
     /// The bytes that may leave at once now, ahead of the pace; they are handed out once.
