@@ -109,6 +109,7 @@ impl RandomLoss {
             self.fast_rate -= self.fast_rate / FAST_WEIGHT;
         }
         // At random no more is lost than is lost at all: a trial beside another flow that starts as well may have shown too much.
+        // A mean that is less than half filled goes by too few packets.
         if self.ambient > 0 && self.filled > ONE / 2 {
             self.ambient = self.ambient.min(self.mean());
         }
