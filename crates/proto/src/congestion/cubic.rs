@@ -77,6 +77,8 @@ pub struct Cubic {
     limited_since: Option<Instant>,
     /// What a coupling with other paths leaves to it.
     share: CoupledShare,
+    /// Whether losses have ended the first slow start.
+    ended_by_losses: bool,
     state: Curve,
     /// The state before the last reaction (RFC 9438 §4.9.2).
     undo: Curve,
@@ -166,6 +168,7 @@ impl Cubic {
             random_loss: config.tolerate_random_loss.then(RandomLoss::default),
             limited_since: None,
             share: CoupledShare::ALONE,
+            ended_by_losses: false,
             undo: state.clone(),
             before_trial: state.clone(),
             state,
@@ -232,6 +235,9 @@ impl Cubic {
 
     fn react(&mut self, now: Instant, cause: Cause) {
         self.recovery.enter(now);
+        if self.state.ssthresh.is_none() {
+            self.ended_by_losses = cause == Cause::Loss;
+        }
         // If the trial shows that this reaction was in vain, so was one whose trial it has cut short.
         let is_on_trial = self.random_loss.as_ref().is_some_and(RandomLoss::is_on_trial);
         self.end_trial();
@@ -282,6 +288,17 @@ impl Cubic {
         }
     }
 
+    /// Losses were random: their reactions are undone, and if they have ended the first slow start, it goes on. The first of them may
+    /// have come before the window was worth anything.
+    fn undo_trial(&mut self) {
+        self.return_to(self.before_trial.clone());
+        if std::mem::take(&mut self.ended_by_losses) {
+            self.state.ssthresh = None;
+            self.state.plateau = None;
+            self.state.stage = None;
+        }
+    }
+
     /// What losses show from now on says nothing about the last reaction, and must not undo it.
     fn end_trial(&mut self) {
         if let Some(random_loss) = &mut self.random_loss {
@@ -292,6 +309,7 @@ impl Cubic {
     /// Goes to `window`, from a window that the path never carried: that one is nothing to return to.
     fn retreat(&mut self, window: u64) {
         self.end_trial();
+        self.ended_by_losses = false;
         let state = &mut self.state;
         state.window = window.max(minimum_window(self.max_datagram_size));
         state.ssthresh = Some(state.window);
@@ -310,7 +328,7 @@ impl Controller for Cubic {
         if let Some(random_loss) = &mut self.random_loss {
             random_loss.on_ack(now, ack);
             if random_loss.trial_was_in_vain(self.state.window) {
-                self.return_to(self.before_trial.clone());
+                self.undo_trial();
             }
         }
         if let Some(retreat) = self.slow_start.check_unvalidated(now, ack, u64::from(self.max_datagram_size))

@@ -31,7 +31,8 @@ pub(super) struct Shown {
 /// The round that follows a reaction to losses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LossRound {
-    under_way: Option<Arrivals>,
+    /// On the heap, since it is rarely there.
+    under_way: Option<Box<Arrivals>>,
 }
 
 /// What arrives of the flight that was under way at the reaction.
@@ -44,15 +45,45 @@ struct Arrivals {
     lost: u64,
     /// The largest round-trip time of it.
     rtt: Duration,
+    /// The longest time without an acknowledgement, and what came after it.
+    silence: Duration,
+    after_silence: u64,
     /// Whether the flight was the last one of a rise: the bottleneck was never idle while it came through.
     judges: bool,
+}
+
+impl Arrivals {
+    fn take(&mut self, now: Instant, ack: &AckEvent<'_>) {
+        let silence = now.saturating_since(self.until);
+        if silence > self.silence {
+            (self.silence, self.after_silence) = (silence, ack.acked_bytes);
+        }
+        self.bytes += ack.acked_bytes;
+        self.until = now;
+        self.rtt = self.rtt.max(ack.rtt_sample.unwrap_or_default());
+    }
+
+    /// What has arrived, and in which time, but for the longest silence and what ended it. Where acknowledgements come evenly that
+    /// changes nothing; where a radio link has stopped, the silence shows how long it did so.
+    fn without_silence(&self) -> (u64, Duration) {
+        let time = self.until.saturating_since(self.since);
+        (self.bytes - self.after_silence, time.saturating_sub(self.silence))
+    }
 }
 
 impl LossRound {
     /// Begins with the reaction. `judges` says whether the round shall show the rate of the path.
     pub(super) fn begin(&mut self, now: Instant, judges: bool) {
-        let rtt = Duration::ZERO;
-        self.under_way = Some(Arrivals { since: now, until: now, bytes: 0, lost: 0, rtt, judges });
+        self.under_way = Some(Box::new(Arrivals {
+            since: now,
+            until: now,
+            bytes: 0,
+            lost: 0,
+            rtt: Duration::ZERO,
+            silence: Duration::ZERO,
+            after_silence: 0,
+            judges,
+        }));
     }
 
     /// Something else ends the round.
@@ -77,15 +108,14 @@ impl LossRound {
     pub(super) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>, packet: u64) -> Option<Shown> {
         let arrivals = self.under_way.as_mut()?;
         if ack.largest_sent_time <= arrivals.since {
-            arrivals.bytes += ack.acked_bytes;
-            arrivals.until = now;
-            arrivals.rtt = arrivals.rtt.max(ack.rtt_sample.unwrap_or_default());
+            arrivals.take(now, ack);
             return None;
         }
         let arrivals = self.under_way.take()?;
         let too_large = arrivals.lost > (arrivals.bytes + arrivals.lost) / LOST_DIVISOR;
-        let is_measured = arrivals.judges && too_large && arrivals.bytes >= MEASURED_PACKETS * packet;
-        let rate = rate(arrivals.bytes, arrivals.until.saturating_since(arrivals.since));
+        let (bytes, time) = arrivals.without_silence();
+        let is_measured = arrivals.judges && too_large && bytes >= MEASURED_PACKETS * packet;
+        let rate = rate(bytes, time);
         let pipe = volume(rate, ack.rtt.min());
         is_measured.then_some(Shown { pipe, held: volume(rate, arrivals.rtt).max(pipe) })
     }

@@ -367,6 +367,34 @@ fn a_reaction_whose_trial_was_cut_short_is_undone_with_the_next_one() {
     assert_eq!((0..300).map(|_| path.lose_one_in_20(&mut cubic)).max(), Some(1_000_000));
 }
 
+/// Whether slow start goes on after losses by chance, where `first` has ended it with the first flight and nothing was lost for long.
+fn resumes_slow_start_after(first: CongestionEvent) -> bool {
+    let config = CubicConfig { initial_window: Some(100_000), ..CubicConfig::default() };
+    let mut cubic = Cubic::new(&config, SIZE);
+    let mut path = Lossy { now: at(1_000), rtt: rtt(Duration::from_millis(20)) };
+    cubic.on_congestion(path.now, &first);
+    assert!(cubic.ssthresh().is_some());
+    for _ in 0..3_000 {
+        path.now += Duration::from_millis(1);
+        let ack =
+            AckEvent { app_limited: true, rtt_sample: Some(path.rtt.min()), ..ack(1_200, path.now, &path.rtt) };
+        cubic.on_ack(path.now, &ack);
+    }
+    assert!(cubic.ssthresh().is_some(), "what the first losses were is not known yet");
+    (0..200).any(|_| {
+        path.lose_one_in_20(&mut cubic);
+        cubic.ssthresh().is_none()
+    })
+}
+
+#[test]
+fn slow_start_goes_on_once_losses_turn_out_to_be_random() {
+    let burst = CongestionEvent { lost_packets: 20, lost_bytes: 24_000, ..loss(at(990)) };
+    assert!(resumes_slow_start_after(burst));
+    let marks = CongestionEvent { cause: Cause::Ecn { ce: 1 }, ..loss(at(990)) };
+    assert!(!resumes_slow_start_after(marks));
+}
+
 #[test]
 fn a_reaction_to_marks_is_not_undone_by_what_losses_show() {
     let (mut cubic, mut path) = in_a_trial();

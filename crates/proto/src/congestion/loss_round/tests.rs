@@ -52,3 +52,29 @@ fn a_flight_that_has_lost_little_says_nothing() {
     }
     assert_eq!(round.on_ack(at(151), &ack(PACKET, at(101), &rtt), PACKET), None);
 }
+
+#[test]
+fn a_stop_of_the_path_is_no_part_of_the_time() {
+    let rtt = rtt(Duration::from_millis(50));
+    let mut round = LossRound::default();
+    round.begin(at(100), true);
+    round.on_lost(&CongestionEvent { lost_bytes: 10 * PACKET, ..loss(at(99)) });
+    for n in 1..=20 {
+        // A radio link stops for 40 ms, and what it has held then arrives at once.
+        let time = if n < 10 { 100 + n } else { 140 + n };
+        round.on_ack(at(time), &ack(PACKET, at(50 + n), &rtt), PACKET);
+    }
+    let shown = round.on_ack(at(170), &ack(PACKET, at(101), &rtt), PACKET).unwrap();
+    assert_eq!(shown.pipe, 50 * PACKET);
+}
+
+#[test]
+fn a_silence_that_most_of_the_flight_has_come_after_says_nothing() {
+    let rtt = rtt(Duration::from_millis(50));
+    let mut round = LossRound::default();
+    round.begin(at(100), true);
+    round.on_lost(&CongestionEvent { lost_bytes: 60 * PACKET, ..loss(at(99)) });
+    round.on_ack(at(120), &ack(100 * PACKET, at(90), &rtt), PACKET);
+    round.on_ack(at(121), &ack((MEASURED_PACKETS - 1) * PACKET, at(91), &rtt), PACKET);
+    assert_eq!(round.on_ack(at(150), &ack(PACKET, at(101), &rtt), PACKET), None);
+}
