@@ -16,9 +16,7 @@ pub(super) struct FullPipe {
     pub(super) now: bool,
     baseline: u64,
     rounds: u32,
-    /// The largest sample of the round.
-    round_max: u64,
-    /// The largest sample of the last round that was judged.
+    /// The sample of the last round that was judged.
     last: u64,
     /// Whether the last round that was judged has shown growth.
     growing: bool,
@@ -36,24 +34,16 @@ impl FullPipe {
     /// Takes the sample of an acknowledgement. `growth` is what counts as growth in a round, usually
     /// [`FullPipe::GROWTH_PERCENT`].
     ///
-    /// The draft compares the one sample that happens to begin a round. Here it is the largest of the
-    /// round, since a single sample is noisy where acknowledgements come in bunches.
-    ///
-    /// Two more departures, for a path with rounds of very different lengths, as a radio link that stops: a rate that grows
+    /// Two departures from the draft, for a path with rounds of very different lengths, as a radio link that stops: a rate that grows
     /// against that of the round before is no plateau, though a shorter round was faster; and a round that the application limited
     /// can show growth.
     pub(super) fn on_sample(&mut self, rate: u64, round_started: bool, app_limited: bool, growth: u64) {
-        self.round_max = self.round_max.max(rate);
-        if !round_started {
-            return;
-        }
-        let best = std::mem::take(&mut self.round_max);
-        if self.now {
+        if !round_started || self.now {
             return;
         }
         // The rate of a round that the application limited is the least that the path can do.
-        if best >= percent(self.baseline, growth) {
-            self.restart(best);
+        if rate >= percent(self.baseline, growth) {
+            self.restart(rate);
             self.growing = true;
             return;
         }
@@ -61,8 +51,8 @@ impl FullPipe {
         if app_limited {
             return;
         }
-        let last = std::mem::replace(&mut self.last, best);
-        if best >= percent(last, growth) {
+        let last = std::mem::replace(&mut self.last, rate);
+        if rate >= percent(last, growth) {
             return;
         }
         self.growing = false;

@@ -162,11 +162,7 @@ impl Bbr {
         let is_empty = |base: Duration| {
             self.delay.recent_min().is_some_and(|recent| recent <= base + base / EMPTY_QUEUE_DIVISOR + noise)
         };
-        // What a drain leaves behind for the margin to take away are packets, not a part of the product.
-        let margin = self.bdp(100 - PACING_PERCENT);
-        let drained =
-            self.has_just_drained() && margin > u64::from(EMPTY_QUEUE_PACKETS) * self.control.packet;
-        let no_queue = drained || self.min_rtt.get().is_some_and(is_empty);
+        let no_queue = self.min_rtt.get().is_some_and(is_empty);
         if needs_no_room && lossless && no_queue { 100 } else { PACING_PERCENT }
     }
 

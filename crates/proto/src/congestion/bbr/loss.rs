@@ -15,10 +15,6 @@ const LOSS_PERCENT: u64 = 2;
 /// A loss that is found this many round trips later than its packet was sent shows that the path stood still.
 const STOP_ROUND_TRIPS: u32 = 4;
 
-/// A queue that overflows by more than this many hundredths of a flight, and by this many packets, is not fed any further.
-const OVERFLOW_PERCENT: u64 = 10;
-const OVERFLOW_PACKETS: u64 = 6;
-
 /// What is left after a round with losses, at least (BBR.Beta), in hundredths.
 pub(super) const BETA_PERCENT: u64 = 70;
 
@@ -50,10 +46,6 @@ pub(super) struct Losses {
     pub(super) round_started: bool,
     /// Tells random losses from congestion.
     pub(super) random: RandomLoss,
-    /// Bytes lost since the last overflow, of packets that were sent later, in this round.
-    overflow: u64,
-    /// When the queue overflowed last.
-    overflowed: Option<Instant>,
     /// What is on trial of their reactions.
     pub(super) trial: LossTrial,
     /// The state that losses ended (BBR.undo_state).
@@ -123,7 +115,6 @@ impl Bbr {
         losses.round_started = rs.prior_delivered >= losses.round_end;
         if losses.round_started {
             losses.round_end = self.delivered;
-            losses.overflow = 0;
         }
     }
 
@@ -162,9 +153,6 @@ impl Bbr {
         let own_queue = self.phase == Phase::ProbeDown && !self.cycle.takes_from_others;
         let by_chance = self.losses.random.tolerates(1, lost.sent_time, own_queue);
         self.on_loss_in_round(now, !by_chance);
-        if !by_chance {
-            self.check_overflow(now, lost);
-        }
         if self.is_found_late(now, lost) {
             self.probe_soon(now);
         }
@@ -206,33 +194,6 @@ impl Bbr {
     /// What is in flight at the bandwidth, as far as the window allows it (BBRTargetInflight).
     pub(super) fn probe_target(&self) -> u64 {
         self.bdp(100).min(self.control.window)
-    }
-
-    /// A departure from the draft: it adapts to losses when the round ends, and until then goes on at the pace of a path
-    /// that has become slower, or is shared with more flows: a full queue loses the excess of all of that. So no more
-    /// leaves than arrives until the first answer to this comes back. Without a queue losses may be chance, which the next
-    /// round would meet as well.
-    fn check_overflow(&mut self, now: Instant, lost: &LostPacket) {
-        if self.losses.overflowed.is_some_and(|at| lost.sent_time <= at) {
-            return;
-        }
-        self.losses.overflow += lost.bytes;
-        let tolerated = percent(u64::from(lost.snapshot.in_flight), OVERFLOW_PERCENT);
-        let tolerated = tolerated.max(OVERFLOW_PACKETS * self.control.packet);
-        let has_queue = self.min_rtt.get().is_some_and(|base| self.delay.has_risen(base));
-        if self.losses.overflow >= tolerated
-            && has_queue
-            && self.phase.is_probe_bw()
-            && !self.cycle.is_probing()
-        {
-            self.losses.overflow = 0;
-            self.losses.overflowed = Some(now);
-        }
-    }
-
-    /// Whether a queue has overflowed, and nothing has arrived that was sent since.
-    pub(super) fn has_overflowed(&self) -> bool {
-        self.losses.overflowed.is_some_and(|at| self.newest_acked <= at)
     }
 
     /// Whether a loss was found so late that nothing can have arrived in between: the path stood still.
@@ -317,7 +278,6 @@ impl Bbr {
         self.full.restart(0);
         let losses = &mut self.losses;
         losses.begin_lossless_round();
-        losses.overflowed = None;
         losses.short_bandwidth = larger_bound(losses.short_bandwidth, losses.undo_bandwidth);
         losses.short_inflight = larger_bound(losses.short_inflight, losses.undo_short_inflight);
         losses.long_inflight = larger_bound(losses.long_inflight, losses.undo_long_inflight);

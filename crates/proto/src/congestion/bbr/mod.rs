@@ -26,7 +26,7 @@
 //! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
 //! - Losses: few losses without a queue lower no bound. What losses change is on trial: where the path loses as much afterwards,
 //!   bounds are lifted, and STARTUP goes on if losses have ended it. Nowhere do they lower that of a probe below what the path
-//!   holds, but a probe that takes from others lowers it as they do. A queue that overflows without a probe is not fed further.
+//!   holds, but a probe that takes from others lowers it as they do.
 //! - PROBE_RTT is rarer on long paths, and spared where the queue is empty.
 //! - The pace has a lower bound, and no margin where there is no queue.
 //! - The bandwidth: a path that has become much slower is believed after a round.
@@ -102,8 +102,6 @@ pub struct Bbr {
     control: Control,
     /// Bytes delivered on the tuple in all.
     delivered: u64,
-    /// When the newest packet was sent that has arrived.
-    newest_acked: Instant,
     /// Whether the flow restarts from idle (BBR.idle_restart).
     idle_restart: bool,
 }
@@ -183,7 +181,6 @@ impl Bbr {
             recovery: Recovery::default(),
             control: Control::new(window, max_datagram_size),
             delivered: 0,
-            newest_acked: Instant::ZERO,
             idle_restart: false,
         }
     }
@@ -294,7 +291,6 @@ impl Controller for Bbr {
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.delivered = ack.total_delivered;
-        self.newest_acked = self.newest_acked.max(ack.largest_sent_time);
         self.check_unvalidated_flight(now, ack);
         self.losses.random.on_ack(now, ack);
         self.check_trial();
@@ -349,15 +345,6 @@ impl Controller for Bbr {
 
     fn pacing_rate(&self) -> Option<u64> {
         Some(self.control.pacing_rate)
-    }
-
-    /// PROBE_RTT leaves gaps that the window makes. A train that made up for them would fill the queue again that was emptied.
-    fn burst(&self) -> Option<u64> {
-        (self.phase == Phase::ProbeRtt).then(|| self.quantum())
-    }
-
-    fn conserves(&self) -> bool {
-        self.has_overflowed()
     }
 
     fn take_packet_train(&mut self) -> u64 {

@@ -51,8 +51,6 @@ pub(super) struct Cycle {
     /// How long it waits before the next probe.
     wait: Duration,
     pub(super) rounds_since_up: u64,
-    /// The round in which the flight was last small enough to leave no queue.
-    drained: u64,
     pub(super) ack_phase: AckPhase,
     /// Whether losses show what a probe did (BBR.is_bw_probe_sample).
     pub(super) probe_sample: bool,
@@ -79,7 +77,6 @@ impl Cycle {
             stamp: now,
             wait: MIN_WAIT,
             rounds_since_up: 0,
-            drained: 0,
             ack_phase: AckPhase::Init,
             probe_sample: false,
             too_high: false,
@@ -91,13 +88,6 @@ impl Cycle {
             short_wait: false,
             takes_from_others: false,
         }
-    }
-}
-
-impl Cycle {
-    /// Whether a probe is under way, or acknowledgements of it.
-    pub(super) fn is_probing(&self) -> bool {
-        self.ack_phase != AckPhase::Init
     }
 }
 
@@ -113,13 +103,7 @@ impl Bbr {
     }
 
     pub(super) fn start_probe_cruise(&mut self) {
-        self.cycle.drained = self.rounds.count();
         self.phase = Phase::ProbeCruise;
-    }
-
-    /// Whether the flight left no queue a round ago: the delay shows that only now.
-    pub(super) fn has_just_drained(&self) -> bool {
-        self.phase == Phase::ProbeCruise && self.rounds.count() <= self.cycle.drained + 1
     }
 
     pub(super) fn start_probe_refill(&mut self) {

@@ -249,13 +249,13 @@ impl Bbr {
         self.startup.drain_start = self.rounds.count();
     }
 
-    /// What the path holds back is no queue, nor is what jitter holds on it, and sending slower does not shrink it. And
-    /// of what this acknowledgement takes out of the flight, on average half had left the path before: DRAIN would end
-    /// so much too late.
+    /// What jitter holds on the path is no queue, and sending slower does not shrink it. And of what this acknowledgement
+    /// takes out of the flight, on average half had left the path before: DRAIN would end so much too late.
     pub(super) fn check_drain_done(&mut self, rs: &Sample) {
         let overdue = self.rounds.count() > self.startup.drain_start + DRAIN_ROUNDS;
-        let drained = self.resting_flight().max(self.aggregation.extra());
-        if self.phase == Phase::Drain && (rs.in_flight <= drained + rs.newly_acked / 2 || overdue) {
+        if self.phase == Phase::Drain
+            && (rs.in_flight <= self.resting_flight() + rs.newly_acked / 2 || overdue)
+        {
             self.start_probe_down(rs.now);
         }
     }

@@ -123,16 +123,8 @@ impl Controller for Watched {
         self.with(|bbr| bbr.window())
     }
 
-    fn burst(&self) -> Option<u64> {
-        self.with(|bbr| bbr.burst())
-    }
-
     fn pacing_rate(&self) -> Option<u64> {
         self.with(|bbr| bbr.pacing_rate())
-    }
-
-    fn conserves(&self) -> bool {
-        self.with(|bbr| bbr.conserves())
     }
 
     fn state(&self) -> &'static str {

@@ -376,8 +376,11 @@ fn resumes_slow_start_after(first: CongestionEvent) -> bool {
     assert!(cubic.ssthresh().is_some());
     for _ in 0..3_000 {
         path.now += Duration::from_millis(1);
-        let ack =
-            AckEvent { app_limited: true, rtt_sample: Some(path.rtt.min()), ..ack(1_200, path.now, &path.rtt) };
+        let ack = AckEvent {
+            app_limited: true,
+            rtt_sample: Some(path.rtt.min()),
+            ..ack(1_200, path.now, &path.rtt)
+        };
         cubic.on_ack(path.now, &ack);
     }
     assert!(cubic.ssthresh().is_some(), "what the first losses were is not known yet");
