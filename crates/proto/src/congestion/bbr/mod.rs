@@ -347,6 +347,11 @@ impl Controller for Bbr {
         Some(self.control.pacing_rate)
     }
 
+    /// PROBE_RTT leaves gaps that the window makes. A train that made up for them would fill the queue again that was emptied.
+    fn burst(&self) -> Option<u64> {
+        (self.phase == Phase::ProbeRtt).then(|| self.quantum())
+    }
+
     fn take_packet_train(&mut self) -> u64 {
         self.startup.trains.take_packet_train()
     }

@@ -123,6 +123,10 @@ impl Controller for Watched {
         self.with(|bbr| bbr.window())
     }
 
+    fn burst(&self) -> Option<u64> {
+        self.with(|bbr| bbr.burst())
+    }
+
     fn pacing_rate(&self) -> Option<u64> {
         self.with(|bbr| bbr.pacing_rate())
     }

@@ -100,6 +100,24 @@ fn probe_rtt_is_entered_and_left() {
 }
 
 #[test]
+fn no_train_makes_up_for_the_gaps_of_probe_rtt() {
+    let mut path = Path::new(Link::new(1, 50, 400));
+    path.until_phase(Phase::ProbeCruise);
+    assert_eq!(path.look(Bbr::burst), None);
+    path.link.borrow_mut().one_way += Duration::from_millis(20);
+    path.until_phase(Phase::ProbeRtt);
+    assert_eq!(path.look(Bbr::burst), Some(2 * u64::from(SIZE)));
+    path.until_phase(Phase::ProbeCruise);
+    // What the path holds, and not ten packets more.
+    let (mut most, bdp) = (0, volume(125_000, Duration::from_millis(140)));
+    path.transfer.run_until(Duration::from_millis(400), |transfer| {
+        most = most.max(transfer.congestion.bytes_in_flight());
+        false
+    });
+    assert!(most <= bdp + 5 * u64::from(SIZE), "{most} of {bdp}");
+}
+
+#[test]
 fn probe_rtt_is_spared_where_the_queue_is_empty() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeCruise);
