@@ -38,6 +38,9 @@ pub(crate) struct Path {
     /// The share of datagrams that are lost, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     pub(crate) loss: f64,
+    /// What the losses are drawn with: the same seed loses the same datagrams of each direction.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
 }
 
 impl Path {
@@ -51,13 +54,19 @@ impl Path {
         let bit_per_s = (self.rate * 1e6) as u64;
         let queue_s = self.queue.unwrap_or(self.rtt) / 1e3;
         let queue_datagrams = (bit_per_s as f64 / 8.0 * queue_s / DATAGRAM_BYTES).ceil().max(10.0) as usize;
-        let loss = (self.loss > 0.0).then_some(Loss { probability: self.loss / 100.0, burst_max: u32::MAX });
-        Ok(Conditions::symmetric(Link {
+        let link = |seed| Link {
             delay: Duration::from_secs_f64(self.rtt / 2e3),
             rate: Some(Rate { bit_per_s, queue_datagrams }),
-            loss,
+            loss: (self.loss > 0.0).then_some(Loss {
+                probability: self.loss / 100.0,
+                burst_max: u32::MAX,
+                seed,
+            }),
             drop: None,
-        }))
+        };
+        // The directions lose different ones.
+        let there = self.seed.wrapping_mul(2);
+        Ok(Conditions { to_server: link(there), to_client: link(there + 1) })
     }
 }
 

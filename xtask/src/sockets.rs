@@ -42,7 +42,7 @@ const ROWS: [Row; 8] = [
 ];
 
 /// Small files on a link that loses packets, where erasure correction is to help: round-trip time, loss in percent, bytes.
-const FEC_LINK: Path = Path { rate: RATE_MBPS, rtt: 100.0, queue: None, loss: 1.0 };
+const FEC_LINK: Path = Path { rate: RATE_MBPS, rtt: 100.0, queue: None, loss: 1.0, seed: 1 };
 const FEC_BYTES: [u64; 2] = [10_000, 200_000];
 /// Ways to meet losses, and the options of both ends.
 const WAYS: [(&str, &[&str]); 3] =
@@ -109,7 +109,7 @@ fn print_row(row: Row, measured_s: f64, json: bool) {
     }
 }
 
-/// Tells what each way takes, with no goal: the relay draws its losses anew each time.
+/// Tells what each way takes, with no goal: over the same losses, as long as the same datagrams leave.
 fn compare_ways(bench: &Bench, options: &Options) -> Result<()> {
     for bytes in FEC_BYTES {
         let name = format!("{bytes}B");
@@ -153,15 +153,16 @@ impl Bench {
     fn median(&self, row: Row, options: &Options) -> Result<f64> {
         let name = format!("{}MB", row.megabytes);
         create_file(&self.www.join(&name), row.megabytes * 1_000_000)?;
-        let path = Path { rate: RATE_MBPS, rtt: row.rtt_ms, queue: None, loss: row.loss };
+        let path = Path { rate: RATE_MBPS, rtt: row.rtt_ms, queue: None, loss: row.loss, seed: 1 };
         let download = Download { path, name: &name, cc: options.cc.as_deref(), arguments: &[] };
         let times = self.times(&download, options.runs.unwrap_or(5))?;
         Ok((times[times.len() / 2] + times[(times.len() - 1) / 2]) / 2.0)
     }
 
-    /// How long so many downloads take, in ascending order.
+    /// How long so many downloads take, in ascending order. Each has its own losses, which are those of the other ways and rows.
     fn times(&self, download: &Download<'_>, runs: u32) -> Result<Vec<f64>> {
-        let mut times = (0..runs).map(|_| self.download(download)).collect::<Result<Vec<f64>>>()?;
+        let run = |seed| self.download(&Download { path: Path { seed, ..download.path }, ..*download });
+        let mut times = (1..=u64::from(runs)).map(run).collect::<Result<Vec<f64>>>()?;
         times.sort_by(f64::total_cmp);
         Ok(times)
     }

@@ -149,7 +149,7 @@ fn lossy_conditions(probability: f64) -> Conditions {
     Conditions::symmetric(Link {
         delay: Duration::from_millis(15),
         rate: Some(Rate { bit_per_s: 10_000_000, queue_datagrams: 25 }),
-        loss: Some(Loss { probability, burst_max: 3 }),
+        loss: Some(Loss { probability, burst_max: 3, seed: 1 }),
         drop: None,
     })
 }

@@ -8,9 +8,6 @@ use fulmar_base::Rng;
 
 /// The most datagrams on their way when a link sets no smaller queue; more are lost.
 const IN_FLIGHT_MAX: usize = 10_000;
-/// Losses draw the same numbers in each run.
-const SEED: u64 = 1;
-
 /// How one direction treats datagrams; the default lets them pass at once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Link {
@@ -36,6 +33,8 @@ pub(crate) struct Rate {
 pub(crate) struct Loss {
     pub(crate) probability: f64,
     pub(crate) burst_max: u32,
+    /// What the losses are drawn with: the same seed loses the same datagrams, counted from the first.
+    pub(crate) seed: u64,
 }
 
 /// The datagrams on their way over a [`Link`].
@@ -57,7 +56,7 @@ struct InFlight {
 
 impl Queue {
     pub(super) fn new(link: Link) -> Self {
-        let rng = Rng::from_u64(SEED);
+        let rng = Rng::from_u64(link.loss.map_or(0, |loss| loss.seed));
         Self { link, rng, offered: 0, lost_in_a_row: 0, busy_until: None, in_flight: VecDeque::new() }
     }
 

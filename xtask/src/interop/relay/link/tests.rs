@@ -60,7 +60,7 @@ fn listed_datagrams_are_lost() {
 #[test]
 fn losses_never_exceed_the_longest_burst() {
     let now = Instant::now();
-    let loss = Loss { probability: 0.9, burst_max: 3 };
+    let loss = Loss { probability: 0.9, burst_max: 3, seed: 1 };
     let mut queue = Queue::new(Link { loss: Some(loss), ..Link::default() });
     let mut passed = Vec::new();
     for number in 0..1000_u32 {
