@@ -8,6 +8,7 @@ use fulmar_base::Rng;
 
 /// The most datagrams on their way when a link sets no smaller queue; more are lost.
 const IN_FLIGHT_MAX: usize = 10_000;
+
 /// How one direction treats datagrams; the default lets them pass at once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Link {
