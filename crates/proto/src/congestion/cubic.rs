@@ -77,8 +77,6 @@ pub struct Cubic {
     limited_since: Option<Instant>,
     /// What a coupling with other paths leaves to it.
     share: CoupledShare,
-    /// Whether losses have ended the first slow start.
-    ended_by_losses: bool,
     state: Curve,
     /// The state before the last reaction (RFC 9438 §4.9.2).
     undo: Curve,
@@ -97,6 +95,8 @@ struct Curve {
     prior_window: u64,
     /// The present stage of congestion avoidance.
     stage: Option<Stage>,
+    /// Whether losses have ended the first slow start.
+    ended_by_losses: bool,
 }
 
 /// A stage of congestion avoidance, from a reaction to the next.
@@ -157,7 +157,14 @@ impl Cubic {
     pub fn new(config: &CubicConfig, max_datagram_size: u16) -> Self {
         let window = config.initial_window.unwrap_or_else(|| initial_window(max_datagram_size));
         let window = window.max(minimum_window(max_datagram_size));
-        let state = Curve { window, ssthresh: None, plateau: None, prior_window: window, stage: None };
+        let state = Curve {
+            window,
+            ssthresh: None,
+            plateau: None,
+            prior_window: window,
+            stage: None,
+            ended_by_losses: false,
+        };
         Self {
             max_datagram_size,
             fast_convergence: config.fast_convergence,
@@ -168,7 +175,6 @@ impl Cubic {
             random_loss: config.tolerate_random_loss.then(RandomLoss::default),
             limited_since: None,
             share: CoupledShare::ALONE,
-            ended_by_losses: false,
             undo: state.clone(),
             before_trial: state.clone(),
             state,
@@ -235,9 +241,6 @@ impl Cubic {
 
     fn react(&mut self, now: Instant, cause: Cause) {
         self.recovery.enter(now);
-        if self.state.ssthresh.is_none() {
-            self.ended_by_losses = cause == Cause::Loss;
-        }
         // If the trial shows that this reaction was in vain, so was one whose trial it has cut short.
         let is_on_trial = self.random_loss.as_ref().is_some_and(RandomLoss::is_on_trial);
         self.end_trial();
@@ -262,6 +265,9 @@ impl Cubic {
         state.prior_window = state.window;
         let reduced = self.share.reduced(state.window, state.window * BETA_TENTHS / 10);
         state.window = reduced.max(minimum_window(self.max_datagram_size));
+        if state.ssthresh.is_none() {
+            state.ended_by_losses = cause == Cause::Loss;
+        }
         state.ssthresh = Some(state.window);
         state.stage = None;
     }
@@ -292,7 +298,7 @@ impl Cubic {
     /// have come before the window was worth anything.
     fn undo_trial(&mut self) {
         self.return_to(self.before_trial.clone());
-        if std::mem::take(&mut self.ended_by_losses) {
+        if std::mem::take(&mut self.state.ended_by_losses) {
             self.state.ssthresh = None;
             self.state.plateau = None;
             self.state.stage = None;
@@ -309,8 +315,8 @@ impl Cubic {
     /// Goes to `window`, from a window that the path never carried: that one is nothing to return to.
     fn retreat(&mut self, window: u64) {
         self.end_trial();
-        self.ended_by_losses = false;
         let state = &mut self.state;
+        state.ended_by_losses = false;
         state.window = window.max(minimum_window(self.max_datagram_size));
         state.ssthresh = Some(state.window);
         state.prior_window = state.window;

@@ -346,6 +346,16 @@ impl Lossy {
         cubic.window()
     }
 
+    /// For so long that a trial ends.
+    fn lose_nothing(&mut self, cubic: &mut Cubic) {
+        for _ in 0..3_000 {
+            self.now += Duration::from_millis(1);
+            let rtt_sample = Some(self.rtt.min());
+            let ack = AckEvent { app_limited: true, rtt_sample, ..ack(1_200, self.now, &self.rtt) };
+            cubic.on_ack(self.now, &ack);
+        }
+    }
+
     /// The window when a trial would have ended long ago.
     fn lose_for_long(&mut self, cubic: &mut Cubic) -> u64 {
         (0..60).map(|_| self.lose_one_in_20(cubic)).last().unwrap_or_default()
@@ -374,15 +384,7 @@ fn resumes_slow_start_after(first: CongestionEvent) -> bool {
     let mut path = Lossy { now: at(1_000), rtt: rtt(Duration::from_millis(20)) };
     cubic.on_congestion(path.now, &first);
     assert!(cubic.ssthresh().is_some());
-    for _ in 0..3_000 {
-        path.now += Duration::from_millis(1);
-        let ack = AckEvent {
-            app_limited: true,
-            rtt_sample: Some(path.rtt.min()),
-            ..ack(1_200, path.now, &path.rtt)
-        };
-        cubic.on_ack(path.now, &ack);
-    }
+    path.lose_nothing(&mut cubic);
     assert!(cubic.ssthresh().is_some(), "what the first losses were is not known yet");
     (0..200).any(|_| {
         path.lose_one_in_20(&mut cubic);
@@ -396,6 +398,23 @@ fn slow_start_goes_on_once_losses_turn_out_to_be_random() {
     assert!(resumes_slow_start_after(burst));
     let marks = CongestionEvent { cause: Cause::Ecn { ce: 1 }, ..loss(at(990)) };
     assert!(!resumes_slow_start_after(marks));
+}
+
+#[test]
+fn slow_start_that_losses_have_not_ended_after_all_stays_over() {
+    let config = CubicConfig { initial_window: Some(1_000_000), ..CubicConfig::default() };
+    let mut cubic = Cubic::new(&config, SIZE);
+    let mut path = Lossy { now: at(1_000), rtt: rtt(Duration::from_millis(20)) };
+    let burst = CongestionEvent { lost_packets: 20, lost_bytes: 24_000, ..loss(at(990)) };
+    cubic.on_congestion(path.now, &burst);
+    cubic.on_spurious_loss(path.now, &SpuriousLoss { bytes: 24_000, ..spurious(at(990)) });
+    assert_eq!(cubic.ssthresh(), None);
+    path.lose_nothing(&mut cubic);
+    // The delay ends it then.
+    cubic.state.ssthresh = Some(1_000_000);
+    let mut windows = (0..200).map(|_| path.lose_one_in_20(&mut cubic));
+    assert!(windows.any(|window| window < 1_000_000) && windows.any(|window| window == 1_000_000));
+    assert!(cubic.ssthresh().is_some());
 }
 
 #[test]
