@@ -5,7 +5,7 @@ mod pair;
 use std::time::Duration;
 
 use fulmar_proto::{ConnectionError, SessionStore, Side, Version};
-use fulmar_wire::{ProtectedKind, read_packet};
+use fulmar_wire::{ProtectedKind, TransportErrorCode, read_packet};
 use pair::{Pair, Setup, large_chain, server_tls_with};
 
 const V1: Version = Version::V1;
@@ -65,6 +65,21 @@ fn the_server_goes_over_to_the_version_that_the_client_likes_best() {
         assert_eq!(versions_sent(&mut pair, Side::Client)[0], initial);
         assert!(!versions_sent(&mut pair, Side::Server).contains(&initial) || initial == version);
         speak(&mut pair, version);
+    }
+}
+
+#[test]
+fn a_client_hears_why_it_is_refused_in_the_version_that_the_server_goes_over_to() {
+    for (versions, version) in [(&[V2, V1][..], V2), (&[V1], V1)] {
+        let mut client_tls = pair::client_tls();
+        client_tls.alpn_protocols = vec![b"other".to_vec()];
+        let mut pair = Setup { client_tls, ..setup(versions, V1, &[V1, V2]) }.dial();
+        pair.run_for(Duration::from_millis(100));
+        let Some(ConnectionError::ConnectionClosed { code, .. }) = pair.lost(Side::Client) else {
+            panic!("the client was not told")
+        };
+        assert_eq!(code, TransportErrorCode::crypto(120), "no_application_protocol");
+        assert_eq!(versions_sent(&mut pair, Side::Server), [version]);
     }
 }
 

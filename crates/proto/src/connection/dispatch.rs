@@ -225,8 +225,13 @@ impl Receivers<'_> {
         crypto: &Crypto<'_>,
     ) -> Result<Consequence, TransportError> {
         let handshake = &mut *self.owners.handshake;
-        let progress = handshake.tls.on_crypto(cx.space.level(), crypto, &mut handshake.keys)?;
-        Ok(Consequence::Handshake(progress))
+        let before = handshake.versions.current;
+        let progress = handshake.on_crypto(cx.space.level(), crypto);
+        let version = handshake.versions.current;
+        if version != before {
+            self.telemetry.record(cx.now, LogEvent::VersionChosen(Some(version)));
+        }
+        Ok(Consequence::Handshake(progress?))
     }
 
     fn on_ack_frequency(

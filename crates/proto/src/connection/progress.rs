@@ -18,9 +18,6 @@ impl Connection {
         now: Instant,
         progress: Progress,
     ) -> Result<(), TransportError> {
-        if let Some(version) = progress.version {
-            self.on_version(now, version);
-        }
         self.telemetry.record_keys(now, &self.handshake);
         if progress.parameters {
             self.on_peer_parameters(now)?;
@@ -64,10 +61,9 @@ impl Connection {
         }
     }
 
-    /// Another version than that of the first packets is spoken from now on.
-    pub(super) fn on_version(&mut self, now: Instant, version: Version) {
+    /// The server has gone over to another version than that of the client's first packets.
+    pub(super) fn on_version_of_server(&mut self, now: Instant, version: Version) {
         self.telemetry.record(now, LogEvent::VersionChosen(Some(version)));
-        self.handshake.versions.current = version;
         if let Some(sessions) = &self.sessions {
             sessions.set_version(version);
         }

@@ -260,7 +260,7 @@ impl Connection {
             && space == SpaceId::Initial
             && let Some(version) = handshake.follow_version(packet)
         {
-            self.on_version(now, version);
+            self.on_version_of_server(now, version);
         }
         if is_duplicate { Err(Discard::Silently(PacketDropReason::Duplicate)) } else { Ok(opened) }
     }

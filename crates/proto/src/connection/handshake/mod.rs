@@ -14,7 +14,7 @@ pub(super) mod versions;
 
 use fulmar_base::Instant;
 use fulmar_wire::{
-    ConnectionId, PacketKind, ProtectedKind, ProtectedPacket, Side, TransportParameters, Version,
+    ConnectionId, Crypto, PacketKind, ProtectedKind, ProtectedPacket, Side, TransportParameters, Version,
 };
 
 pub use self::early_data::EarlyData;
@@ -30,6 +30,7 @@ use super::ConnectionSetup;
 use super::opening::Discard;
 use crate::crypto::{KeyUpdatePolicy, Level, Session};
 use crate::datagram::Ecn;
+use crate::error::TransportError;
 use crate::ids::SpaceId;
 use crate::log::PacketDropReason;
 use crate::space::NumberSpace;
@@ -87,6 +88,18 @@ impl HandshakeState {
     /// Lets TLS write what it has to say, and takes new keys.
     pub(super) fn drive(&mut self) -> Progress {
         self.tls.drive(&mut self.keys)
+    }
+
+    /// Takes handshake bytes of a level and moves on as far as they reach.
+    pub(super) fn on_crypto(
+        &mut self,
+        level: Level,
+        crypto: &Crypto<'_>,
+    ) -> Result<Progress, TransportError> {
+        let progress = self.tls.on_crypto(level, crypto, &mut self.keys);
+        // A server has chosen the version before TLS refuses something: what it says of that is sealed with the keys of it.
+        self.versions.current = self.keys.version();
+        progress
     }
 
     /// TLS is complete.
@@ -243,6 +256,7 @@ impl HandshakeState {
     pub(super) fn follow_version(&mut self, packet: &ProtectedPacket) -> Option<Version> {
         let version = packet.version.filter(|version| *version != self.versions.current)?;
         self.tls.switch_version(version, &mut self.keys);
+        self.versions.current = version;
         Some(version)
     }
 

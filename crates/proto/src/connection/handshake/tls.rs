@@ -31,16 +31,6 @@ pub(in crate::connection) struct Progress {
     pub(in crate::connection) parameters: bool,
     /// TLS is complete.
     pub(in crate::connection) complete: bool,
-    /// Another version was negotiated.
-    pub(in crate::connection) version: Option<Version>,
-}
-
-/// Whether a server has chosen a version.
-enum Negotiated {
-    /// Not before the first message of the client is complete.
-    Later,
-    /// It has; `Some` if that is another one than the client began with.
-    Version(Option<Version>),
 }
 
 /// The connection IDs that transport parameters must repeat (RFC 9000 §7.3).
@@ -143,7 +133,6 @@ impl TlsHandshake {
             packet_keys.set_zero_rtt(self.session.early_keys());
         }
         Progress {
-            version: None,
             // A client that resumes a session is shown the parameters of that session until the server's own
             // have come, so it waits for the end of the handshake.
             parameters: self.peer_parameters.is_none()
@@ -153,7 +142,8 @@ impl TlsHandshake {
         }
     }
 
-    /// Takes handshake bytes of a level and moves on as far as they reach.
+    /// Takes handshake bytes of a level and moves on as far as they reach. The keys may be of another version then, whether the
+    /// bytes are refused or not.
     pub(in crate::connection) fn on_crypto(
         &mut self,
         level: Level,
@@ -161,10 +151,9 @@ impl TlsHandshake {
         keys: &mut PacketKeys,
     ) -> Result<Progress, TransportError> {
         self.stream_mut(level).on_frame(frame)?;
-        let version = match self.negotiate(keys)? {
-            Negotiated::Later => return Ok(Progress::default()),
-            Negotiated::Version(version) => version,
-        };
+        if !self.negotiate(keys)? {
+            return Ok(Progress::default());
+        }
         let is_excused = self.is_excused(level, keys);
         // Bytes of a level that TLS has left have nothing new in them, or are a violation that TLS tells.
         while level <= self.session.read_level() {
@@ -180,7 +169,7 @@ impl TlsHandshake {
                 }
             }
         }
-        let progress = Progress { version, ..self.drive(keys) };
+        let progress = self.drive(keys);
         if !is_excused {
             self.check_level_is_finished(level)?;
         }
@@ -216,12 +205,13 @@ impl TlsHandshake {
         self.stream(Level::OneRtt).map_or(0, CryptoStream::read)
     }
 
-    /// A server looks at the whole first message of its client before TLS does, to choose the version (RFC 9368 §2.3).
-    fn negotiate(&mut self, keys: &mut PacketKeys) -> Result<Negotiated, TransportError> {
-        let Some(negotiation) = &self.negotiation else { return Ok(Negotiated::Version(None)) };
+    /// A server looks at the whole first message of its client before TLS does, to choose the version (RFC 9368 §2.3). Returns
+    /// whether that is done.
+    fn negotiate(&mut self, keys: &mut PacketKeys) -> Result<bool, TransportError> {
+        let Some(negotiation) = &self.negotiation else { return Ok(true) };
         let version = match peek_client_hello(self.stream(Level::Initial).map_or(&[], CryptoStream::in_order))
         {
-            Peeked::Incomplete => return Ok(Negotiated::Later),
+            Peeked::Incomplete => return Ok(false),
             Peeked::Parameters(parameters) => negotiation.choose(parameters),
             Peeked::WithoutParameters => {
                 // RFC 9001 §8.2: missing_extension. TLS would take those of the drafts, under their old number.
@@ -231,12 +221,12 @@ impl TlsHandshake {
             Peeked::Nonsense => keys.version(),
         };
         let negotiation = self.negotiation.take().filter(|_| version != keys.version());
-        let Some(mut negotiation) = negotiation else { return Ok(Negotiated::Version(None)) };
+        let Some(mut negotiation) = negotiation else { return Ok(true) };
         let internal =
             |error: TlsError| TransportError::new(TransportErrorCode::INTERNAL_ERROR, error.to_string());
         self.session = negotiation.session(version).map_err(internal)?;
         self.switch_version(version, keys);
-        Ok(Negotiated::Version(Some(version)))
+        Ok(true)
     }
 
     /// The version will be chosen when the client's parameters are known.
