@@ -6,9 +6,9 @@ use fulmar_wire::{Crypto, FrameType, TransportErrorCode};
 use crate::error::TransportError;
 use crate::packet::FrameWriter;
 
-/// How far ahead of what TLS has read a peer may send, in bytes. RFC 9000 §7.5 asks for at least 4096; a chain
-/// of large certificates with post-quantum keys needs more.
-pub(in crate::connection) const CRYPTO_BUFFER_MAX: u64 = 64 * 1024;
+/// How far ahead of what TLS has read a peer may send, in bytes: the longest message that TLS takes. RFC 9000 §7.5 asks for at
+/// least 4096; a chain of large certificates with post-quantum keys needs more.
+pub(in crate::connection) const CRYPTO_BUFFER_MAX: u64 = MESSAGE_HEADER_LEN as u64 + 0xffff;
 
 /// The type and the length of a message (RFC 8446 §4).
 const MESSAGE_HEADER_LEN: usize = 4;
@@ -65,7 +65,7 @@ impl CryptoStream {
     }
 
     /// Takes the bytes that are next in order out, if there are any.
-    pub(in crate::connection) fn take_in_order(&mut self) -> Option<Vec<u8>> {
+    fn take_in_order(&mut self) -> Option<Vec<u8>> {
         let first = self.received.first().filter(|range| range.start == self.read)?;
         self.received.pop_first();
         let len = (first.end - first.start) as usize;
@@ -75,7 +75,7 @@ impl CryptoStream {
     }
 
     /// Takes the next message of TLS out, once all of it is there (RFC 8446 §4). Of one that is longer than may be kept, TLS gets
-    /// what has come.
+    /// what has come, and refuses it.
     pub(in crate::connection) fn take_message(&mut self) -> Option<Vec<u8>> {
         let bytes = self.in_order();
         let [_, a, b, c, ..] = *bytes else { return None };

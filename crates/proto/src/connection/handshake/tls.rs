@@ -157,17 +157,12 @@ impl TlsHandshake {
         let is_excused = self.is_excused(level, keys);
         // Bytes of a level that TLS has left have nothing new in them, or are a violation that TLS tells.
         while level <= self.session.read_level() {
-            let Some(bytes) = self.next_bytes(level, is_excused) else { break };
-            match is_excused {
-                true => {
-                    self.session.read_handshake(self.session.read_level(), &bytes)?;
-                    self.drive(keys);
-                }
-                false => {
-                    self.refuse_key_update(level, &bytes)?;
-                    self.session.read_handshake(level, &bytes)?;
-                }
-            }
+            // One message after the other: the level may change with each, and TLS takes nothing that goes on behind that.
+            let Some(message) = self.stream_mut(level).take_message() else { break };
+            let said_at = if is_excused { self.session.read_level() } else { level };
+            self.refuse_key_update(said_at, &message)?;
+            self.session.read_handshake(said_at, &message)?;
+            self.drive(keys);
         }
         let progress = self.drive(keys);
         if !is_excused {
@@ -185,18 +180,17 @@ impl TlsHandshake {
         self.side.is_client() && level == Level::Initial && keys.zero_rtt().is_some()
     }
 
-    /// The next bytes for TLS. Of those that may belong to two levels it gets one message after the other, as it takes none
-    /// that begins at one and ends at another.
-    fn next_bytes(&mut self, level: Level, is_excused: bool) -> Option<Vec<u8>> {
-        let stream = self.stream_mut(level);
-        if is_excused { stream.take_message() } else { stream.take_in_order() }
-    }
-
     /// Makes a server say in Initial packets what belongs into Handshake packets.
     #[cfg(test)]
     pub(in crate::connection) fn misplace_flight(&mut self) {
         let bytes = self.stream_mut(Level::Handshake).take_outgoing();
         self.stream_mut(Level::Initial).send(&bytes);
+    }
+
+    /// Says `bytes` behind what TLS has said at a level.
+    #[cfg(test)]
+    pub(in crate::connection) fn say(&mut self, level: Level, bytes: &[u8]) {
+        self.stream_mut(level).send(bytes);
     }
 
     /// How many 1-RTT handshake bytes of the peer TLS has taken.

@@ -4,17 +4,18 @@
 use fulmar_base::Instant;
 use fulmar_wire::{
     ConnectionId, Crypto, Frame, LongHeader, NewConnectionId, PacketKind, PathId, ResetToken, ShortHeader,
-    Side, TransportErrorCode as Code, VarInt, Version, Writer, patch_length, protect_header, sample,
+    Side, TransportErrorCode as Code, TransportParameters, VarInt, Version, Writer, patch_length,
+    protect_header, sample,
 };
 
 use super::super::Connection;
 use super::DATA;
 use super::by_hand::{
     CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, client_that_tells, deliver, exchange, lost, sent,
-    server,
+    server, server_with,
 };
 use super::packets::packet;
-use super::pair::{CLIENT, Pair};
+use super::pair::{CLIENT, Pair, server_tls};
 use super::violations::{encode, receive_as, refused_by_server};
 use crate::ConnectionError;
 use crate::crypto::{AeadBackend, Keys, Level, TAG_LEN};
@@ -181,6 +182,30 @@ fn a_key_update_of_tls_in_a_handshake_packet_behind_the_handshake() {
         codes.extend(taken.err().map(|error| error.code));
     }
     assert!(!codes.is_empty() && codes.iter().all(|code| *code == Code::crypto(10)), "{codes:?}");
+}
+
+#[test]
+fn what_follows_the_last_message_of_a_level_in_its_frame() {
+    // RFC 9001 §4.1.3: nothing may; §6: KeyUpdate has an error code of its own.
+    let cases = [
+        (&[24, 0, 0, 1, 1][..], Code::crypto(10)),
+        (&[24, 0, 0, 1], Code::crypto(10)),
+        (&[4, 0, 0, 1, 1], Code::PROTOCOL_VIOLATION),
+        (&[4, 0], Code::PROTOCOL_VIOLATION),
+    ];
+    for (message, code) in cases {
+        let now = Instant::from_millis(1);
+        let of = |side: Side| move |parameters: TransportParameters| parameters.write(side, None);
+        let mut client = client(now, |_| {}, &[]);
+        let mut server = server_with(now, cid(ORIGINAL_DCID), &server_tls(), of(Side::Server));
+        sent(&mut client, now).iter().for_each(|datagram| deliver(&mut server, now, datagram));
+        sent(&mut server, now).iter().for_each(|datagram| deliver(&mut client, now, datagram));
+        assert!(client.handshake.is_complete(), "the client is about to send its last flight");
+        client.handshake.tls.say(Level::Handshake, message);
+        sent(&mut client, now).iter().for_each(|datagram| deliver(&mut server, now, datagram));
+        assert!(lost(&mut server).is_some());
+        assert_eq!(told_code(&mut client, &mut server, now), code, "{message:?}");
+    }
 }
 
 #[test]
