@@ -132,3 +132,6 @@ impl FecRecovered {
         Ok(Self { first, more: more as u8 })
     }
 }
+
+#[cfg(test)]
+mod tests;
