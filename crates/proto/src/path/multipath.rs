@@ -523,3 +523,6 @@ impl Entry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+use fulmar_wire::{ResetToken, frames};
+
+use super::*;
+use crate::crypto::ResetKey;
+use crate::scheduler::{SchedulerFactory, SchedulerKind};
+
+/// The extension of an end that has so many paths, and whose peer has so many.
+fn multipath(paths_max: u32, peer_paths_max: u32) -> (Multipath, Events) {
+    let mut events = Events::new();
+    let setup = MultipathSetup {
+        paths_max,
+        scheduler: SchedulerKind::default().build(),
+        coupling: None,
+        peer_max: initial_max(peer_paths_max),
+        peer_cids_max: 4,
+        remote_cids_max: 4,
+        config: Arc::new(EndpointConfig::new(ResetKey::new(&[1; 32]))),
+        rng: Rng::from_u64(1),
+    };
+    let mut multipath = Multipath::new(setup, &mut events);
+    multipath.dialect = Dialect::Multipath;
+    (multipath, events)
+}
+
+fn new_id(path: u32, sequence: u32, retire_prior_to: u32) -> NewConnectionId {
+    NewConnectionId {
+        path: PathId(path),
+        sequence: VarInt::from_u32(sequence),
+        retire_prior_to: VarInt::from_u32(retire_prior_to),
+        cid: ConnectionId::new(&[path as u8, sequence as u8, 7, 7]).unwrap(),
+        reset_token: ResetToken([sequence as u8; 16]),
+    }
+}
+
+/// What is said now, but for new connection IDs.
+fn written(multipath: &mut Multipath) -> Vec<Frame<'static>> {
+    let payload = vec![0; 4_000].leak();
+    let mut out = FrameWriter::new(payload, Dialect::Multipath);
+    multipath.write(&mut out);
+    let len = out.finish().len;
+    let read = frames(&payload[..len], Dialect::Multipath).map(Result::unwrap);
+    read.filter(|frame| !matches!(frame, Frame::NewConnectionId(_))).collect()
+}
+
+/// As [`Multipath::abandon`], of an open path with connection IDs that drain until `at`. Returns how many these are.
+fn abandon(multipath: &mut Multipath, id: u32, at: u64, events: &mut Events) -> usize {
+    let local = multipath.entry(PathId(id)).unwrap().local.take().unwrap();
+    let draining = Some((Instant::from_millis(at), local));
+    multipath.abandon(PathId(id), VarInt::ZERO, draining, events);
+    CIDS_PER_PATH as usize
+}
+
+fn retired(events: &mut Events) -> usize {
+    events.drain(..).filter(|event| matches!(event, EndpointEventInner::CidRetired(_))).count()
+}
+
+#[test]
+fn a_path_without_connection_ids_of_the_peer_is_missed_aloud_and_opens_when_they_come() {
+    let (mut multipath, mut events) = multipath(3, 3);
+    written(&mut multipath);
+    assert_eq!(multipath.next_unused(), Err(NoPath::NoCid));
+    assert!(multipath.wants_to_send());
+    let missed = PathCidsBlocked { path: PathId(1), next_sequence: VarInt::ZERO };
+    assert_eq!(written(&mut multipath), [Frame::PathCidsBlocked(missed)]);
+    assert!(!multipath.wants_to_send(), "it is said once");
+    assert!(multipath.open(PathId(1)).is_none(), "this end's own IDs are not taken in vain");
+    multipath.on_new_connection_id(&new_id(1, 0, 0), &mut events).unwrap();
+    assert_eq!(multipath.next_unused(), Ok(PathId(1)));
+    assert!(multipath.open(PathId(1)).is_some());
+}
+
+#[test]
+fn a_path_that_the_peer_does_not_allow_is_not_opened_whatever_ids_it_has_given_for_it() {
+    let (mut multipath, mut events) = multipath(4, 2);
+    multipath.on_new_connection_id(&new_id(1, 0, 0), &mut events).unwrap();
+    multipath.on_new_connection_id(&new_id(2, 0, 0), &mut events).unwrap();
+    assert!(multipath.open(PathId(1)).is_some());
+    written(&mut multipath);
+    assert_eq!(multipath.next_unused(), Err(NoPath::Limit));
+    let blocked = Frame::PathsBlocked(PathsBlocked { max: PathId(1) });
+    assert!(multipath.wants_to_send());
+    assert_eq!(written(&mut multipath), [blocked.clone()]);
+    assert_eq!(multipath.next_unused(), Err(NoPath::Limit));
+    // A hint that is outdated before it leaves is not given.
+    multipath.on_max_path_id(&MaxPathId { max: PathId(2) }, PathId(1), &mut events).unwrap();
+    assert_eq!(written(&mut multipath), []);
+    assert_eq!(multipath.next_unused(), Ok(PathId(2)));
+}
+
+#[test]
+fn a_peer_that_allows_more_than_this_end_is_not_told_that_it_blocks() {
+    let (mut multipath, mut events) = multipath(2, 4);
+    multipath.on_new_connection_id(&new_id(1, 0, 0), &mut events).unwrap();
+    assert!(multipath.open(PathId(1)).is_some());
+    written(&mut multipath);
+    assert_eq!(multipath.next_unused(), Err(NoPath::Limit));
+    assert_eq!(written(&mut multipath), []);
+}
+
+#[test]
+fn a_retirement_that_is_lost_before_its_path_is_open_is_repeated() {
+    let (mut multipath, mut events) = multipath(2, 2);
+    multipath.on_new_connection_id(&new_id(1, 0, 0), &mut events).unwrap();
+    multipath.on_new_connection_id(&new_id(1, 1, 1), &mut events).unwrap();
+    assert!(matches!(written(&mut multipath)[..], [Frame::RetireConnectionId(_)]));
+    multipath.remote_cids(PathId(1)).unwrap().on_lost(0);
+    assert!(multipath.wants_to_send());
+    assert!(matches!(written(&mut multipath)[..], [Frame::RetireConnectionId(_)]));
+}
+
+#[test]
+fn the_ids_of_an_abandoned_path_are_forgotten_after_their_time_and_not_before() {
+    let (mut multipath, mut events) = multipath(3, 3);
+    events.clear();
+    let ids = abandon(&mut multipath, 1, 50, &mut events) + abandon(&mut multipath, 2, 30, &mut events);
+    assert_eq!(retired(&mut events), 0);
+    assert_eq!(multipath.next_timeout(), Some(Instant::from_millis(30)));
+    multipath.on_timeout(Instant::from_millis(29), &mut events);
+    assert_eq!(retired(&mut events), 0);
+    multipath.on_timeout(Instant::from_millis(30), &mut events);
+    assert_eq!(retired(&mut events), ids / 2);
+    assert_eq!(multipath.next_timeout(), Some(Instant::from_millis(50)));
+    multipath.on_timeout(Instant::from_millis(50), &mut events);
+    assert_eq!((retired(&mut events), multipath.next_timeout()), (ids / 2, None));
+}
+
+#[test]
+fn of_many_abandoned_paths_the_oldest_is_forgotten_with_its_ids() {
+    let (mut multipath, mut events) = multipath(2, 1_000);
+    for id in 1..=ABANDONED_MAX as u32 {
+        abandon(&mut multipath, id, 50, &mut events);
+        assert_eq!(retired(&mut events), 0, "path {id}");
+    }
+    let ids = abandon(&mut multipath, ABANDONED_MAX as u32 + 1, 50, &mut events);
+    assert_eq!(retired(&mut events), ids);
+    assert_eq!(multipath.abandoned.front().map(|oldest| oldest.id), Some(PathId(2)));
+}
+
+#[test]
+fn that_a_path_is_abandoned_is_said_until_it_is_acknowledged() {
+    let (mut multipath, mut events) = multipath(2, 2);
+    multipath.abandon(PathId(1), VarInt::from_u32(7), None, &mut events);
+    let said = [
+        Frame::PathAbandon(PathAbandon { path: PathId(1), code: VarInt::from_u32(7) }),
+        Frame::MaxPathId(MaxPathId { max: PathId(2) }),
+    ];
+    assert_eq!(written(&mut multipath), said);
+    assert!(!multipath.wants_to_send());
+    multipath.on_delivery(&SentFrame::PathAbandon(PathId(1)), false);
+    assert!(multipath.wants_to_send());
+    assert_eq!(written(&mut multipath), said[..1]);
+    multipath.on_delivery(&SentFrame::MaxPathId, false);
+    assert_eq!(written(&mut multipath), said[1..]);
+    for (token, acked) in [(SentFrame::MaxPathId, true), (SentFrame::PathAbandon(PathId(1)), true)] {
+        multipath.on_delivery(&token, acked);
+    }
+    multipath.on_delivery(&SentFrame::PathAbandon(PathId(1)), false);
+    assert!(!multipath.wants_to_send() && multipath.abandoned.is_empty());
+}
+
+#[test]
+fn what_is_wanted_of_a_path_is_said_again_only_when_it_is_lost_or_another_thing() {
+    let (mut multipath, _) = multipath(2, 2);
+    written(&mut multipath);
+    let said = |sequence, available| {
+        let sequence = VarInt::from_u32(sequence);
+        [Frame::PathStatus(PathStatus { path: PathId(1), sequence, available })]
+    };
+    // The first word is said although it is what the peer assumes.
+    multipath.set_status(PathId(1), true);
+    assert!(multipath.wants_to_send());
+    assert_eq!(written(&mut multipath), said(1, true));
+    multipath.set_status(PathId(1), true);
+    assert_eq!(written(&mut multipath), []);
+    multipath.set_status(PathId(1), false);
+    assert_eq!(written(&mut multipath), said(2, false));
+    assert_eq!(multipath.status(PathId(1)), (false, true));
+    multipath.on_delivery(&SentFrame::PathStatus(PathId(1)), true);
+    assert_eq!(written(&mut multipath), []);
+    multipath.on_delivery(&SentFrame::PathStatus(PathId(1)), false);
+    assert_eq!(written(&mut multipath), said(2, false));
+}
+
+#[test]
+fn what_the_peer_says_of_a_path_is_news_when_it_differs() {
+    let (mut multipath, _) = multipath(2, 2);
+    let status = |sequence: u32, available| PathStatus {
+        path: PathId(1),
+        sequence: VarInt::from_u32(sequence),
+        available,
+    };
+    let said = [(1, true), (2, false), (2, true), (1, true), (3, false), (4, true)];
+    let news = said.map(|(sequence, available)| multipath.on_status(&status(sequence, available)).unwrap());
+    assert_eq!(news, [false, true, false, false, false, true]);
+    assert_eq!(multipath.status(PathId(1)), (true, true));
+}
