@@ -9,10 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use fulmar_proto::congestion::{CongestionControl, PragueConfig};
 use fulmar_proto::{
-    Event, FecConfig, FourTuple, MultipathConfig, OpenPathError, PathError, PathEvent, PathId, PathUse,
+    Dir, Event, FecConfig, FourTuple, MultipathConfig, OpenPathError, PathError, PathEvent, PathId, PathUse,
     SchedulerKind, Side, TransportConfig, TransportErrorCode,
 };
-use pair::{Pair, Setup};
+use pair::{Pair, Setup, read_available};
 
 const OTHER: &str = "10.0.1.1:1000";
 const SECOND: PathId = PathId(1);
@@ -230,6 +230,40 @@ fn a_path_that_the_peer_wants_as_backup_carries_no_data_while_another_works() {
     let before = pair.client.conn().path_stats().nth(1).unwrap().cwnd;
     pair.transfer(Side::Client, 1_000_000, Duration::from_secs(5));
     assert_eq!(pair.client.conn().path_stats().nth(1).unwrap().cwnd, before);
+}
+
+#[test]
+fn what_was_under_way_on_an_abandoned_path_arrives_over_the_other() {
+    for side in [Side::Client, Side::Server] {
+        let mut pair = with_two_paths();
+        let deaf = pair.client.more_addrs[0];
+        pair.client.wire = Box::new(move |flying| if flying.from == deaf { vec![] } else { vec![flying] });
+        let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
+        assert_eq!(pair.client.conn().streams().send(id).write(&[7; 60_000]), Ok(60_000));
+        pair.client.conn().streams().send(id).finish().unwrap();
+        pair.run_for(Duration::from_millis(1));
+        assert!(pair.client.conn().path_stats().all(|path| path.bytes_in_flight > 5_000));
+        let now = pair.now;
+        pair.end(side).conn().abandon_path(now, SECOND, TransportErrorCode::NO_ERROR).unwrap();
+        let mut read = Vec::new();
+        let limit = Duration::from_secs(1);
+        assert!(
+            pair.run_while_waiting(limit, |pair| read_available(&mut pair.server, id, &mut read)),
+            "{side:?}"
+        );
+        assert_eq!(read, [7; 60_000]);
+    }
+}
+
+#[test]
+fn a_server_that_wants_no_other_paths_to_its_address_may_have_one_to_another() {
+    let server = TransportConfig { migration: false, ..config() };
+    let mut pair = Setup { client: config(), server, ..Setup::default() }.connect();
+    pair.client.more_addrs = vec![OTHER.parse().unwrap()];
+    let (now, mut addrs) = (pair.now, other(&pair));
+    assert_eq!(pair.client.conn().open_path(now, addrs), Err(OpenPathError::Disabled));
+    addrs.remote = "10.0.9.9:443".parse().unwrap();
+    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
 }
 
 #[test]

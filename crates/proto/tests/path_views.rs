@@ -1,0 +1,78 @@
+//! What a scheduler is shown of the paths.
+
+mod pair;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fulmar_proto::{
+    FourTuple, Instant, MultipathConfig, PathId, PathOrder, PathView, Scheduler, SchedulerFactory, Side,
+    TransportConfig, Waiting,
+};
+use pair::{Flying, Pair, Setup};
+
+const OTHER: &str = "10.0.1.1:1000";
+const SECOND: PathId = PathId(1);
+
+/// Sends on any path, and keeps what it was shown of each.
+#[derive(Debug, Clone, Default)]
+struct Witness(Arc<Mutex<BTreeMap<PathId, PathView>>>);
+
+impl Scheduler for Witness {
+    fn schedule(&mut self, _: Instant, paths: &[PathView], _: &Waiting, order: &mut PathOrder) {
+        self.0.lock().unwrap().extend(paths.iter().map(|path| (path.id, *path)));
+        paths.iter().for_each(|path| order.push(path.id));
+    }
+}
+
+impl SchedulerFactory for Witness {
+    fn build(&self) -> Box<dyn Scheduler> {
+        Box::new(self.clone())
+    }
+}
+
+impl Witness {
+    fn last(&self, id: PathId) -> PathView {
+        self.0.lock().unwrap()[&id]
+    }
+}
+
+fn config(multipath: MultipathConfig) -> TransportConfig {
+    TransportConfig { multipath: Some(multipath), ..TransportConfig::default() }
+}
+
+/// Both ends with two paths, the second of which takes 50 ms longer in each direction than the first.
+fn with_a_slow_path() -> (Pair, Witness) {
+    let witness = Witness::default();
+    let client = MultipathConfig { scheduler: Arc::new(witness.clone()), ..MultipathConfig::default() };
+    let setup =
+        Setup { client: config(client), server: config(MultipathConfig::default()), ..Setup::default() };
+    let mut pair = setup.connect();
+    let slow = OTHER.parse().unwrap();
+    pair.client.more_addrs = vec![slow];
+    // The server's packets on the first path go to a connection ID that it knows from the handshake.
+    let first_cid = pair.server.sent.last().unwrap()[1..9].to_vec();
+    let late = |flying: Flying| vec![Flying { at: flying.at + Duration::from_millis(50), ..flying }];
+    pair.client.wire = Box::new(move |it| if it.from == slow { late(it) } else { vec![it] });
+    pair.server.wire = Box::new(move |it| if it.payload[1..9] != first_cid { late(it) } else { vec![it] });
+    let (now, addrs) = (pair.now, FourTuple::new(pair.server.addr, Some(slow.ip())));
+    assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
+    pair.run_for(Duration::from_millis(500));
+    (pair, witness)
+}
+
+#[test]
+fn the_delay_of_a_path_is_that_of_the_way_to_the_peer_whichever_way_acknowledgements_come_back() {
+    let (mut pair, witness) = with_a_slow_path();
+    for _ in 0..20 {
+        pair.transfer(Side::Client, 50_000, Duration::from_secs(1));
+        pair.run_for(Duration::from_millis(100));
+    }
+    let [quick, slow] = [PathId::ZERO, SECOND].map(|id| witness.last(id));
+    assert!((4..=7).contains(&quick.delay.as_millis()), "{quick:?}");
+    // A copy of each acknowledgement comes back over the first path.
+    assert!((58..=70).contains(&slow.rtt.as_millis()), "{slow:?}");
+    let way_back = (slow.rtt - slow.delay).as_millis();
+    assert!((4..=6).contains(&way_back), "{way_back} ms; {slow:?}");
+}
