@@ -359,6 +359,20 @@ fn with_the_backup_scheduler_the_cheaper_path_carries_everything_until_it_fails(
 }
 
 #[test]
+fn datagrams_wait_for_the_path_that_the_scheduler_has_chosen() {
+    let mut pair = with_scheduler(SchedulerKind::Backup);
+    let sent = |pair: &mut Pair| pair.client.conn().path_stats().nth(1).unwrap().bytes_sent;
+    let before = sent(&mut pair);
+    for n in 0..50u8 {
+        pair.client.conn().send_datagram(Bytes::from(vec![n; 1_000]), false).unwrap();
+    }
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(std::iter::from_fn(|| pair.server.conn().read_datagram()).count(), 50);
+    let on_backup = sent(&mut pair) - before;
+    assert!(on_backup < 1_000, "{on_backup} bytes");
+}
+
+#[test]
 fn redundant_datagrams_arrive_over_each_path_and_survive_the_loss_of_one() {
     let send = |pair: &mut Pair| {
         for n in 0..50u8 {

@@ -87,3 +87,56 @@ fn olia_moves_growth_to_the_path_that_carries_most_between_losses() {
     // A path that comes back begins anew.
     assert!(close(olia.share(&paths[..1], 0).growth, ONE));
 }
+
+/// Losses were found on the first path after so many bytes acknowledged there.
+fn lose(olia: &mut olia::Olia, paths: &mut [CoupledPath], delivered: &[u64]) {
+    for bytes in delivered {
+        paths[0].bytes_delivered = *bytes;
+        olia.on_loss(paths, 0);
+    }
+}
+
+#[test]
+fn olia_judges_a_path_by_what_it_carries_between_losses_not_by_all_that_it_has_carried() {
+    let mut olia = olia::Olia::default();
+    let mut paths = [path(0, 80_000, 40), path(1, 40_000, 40)];
+    lose(&mut olia, &mut paths, &[10_000_000, 10_050_000]);
+    // The smaller window has carried less in all, and lost nothing.
+    assert!(close(olia.share(&paths, 1).growth, ONE / 9 + ONE / 2));
+    // Now the larger one has lost nothing for as long: it carries most, and there is nothing to move.
+    paths[0].bytes_delivered = 12_000_000;
+    assert!(close(olia.share(&paths, 1).growth, ONE / 9));
+    assert!(close(olia.share(&paths, 0).growth, ONE * 4 / 9));
+}
+
+#[test]
+fn olia_prefers_the_shorter_round_trip_where_as_much_is_carried_between_losses() {
+    let mut olia = olia::Olia::default();
+    let mut paths = [path(0, 160_000, 40), path(1, 20_000, 10), path(2, 80_000, 40)];
+    lose(&mut olia, &mut paths, &[1_000_000, 1_050_000]);
+    // Rates of 4, 2 and 2 MB/s: the path with the short round trip alone gets what the largest window gives.
+    assert!(close(olia.share(&paths, 0).growth, 0));
+    assert!(close(olia.share(&paths, 1).growth, ONE / 16 + ONE / 3));
+    assert!(close(olia.share(&paths, 2).growth, ONE / 16));
+}
+
+#[test]
+fn olia_takes_a_part_from_each_of_the_largest_windows() {
+    let mut olia = olia::Olia::default();
+    let mut paths = [path(0, 90_000, 40), path(1, 90_000, 40), path(2, 20_000, 40)];
+    paths[2].bytes_delivered = 2_000_000;
+    for index in 0..2 {
+        assert!(close(olia.share(&paths, index).growth, ONE * 2_025 / 10_000 - ONE / 6), "{index}");
+    }
+    assert!(close(olia.share(&paths, 2).growth, ONE / 100 + ONE / 3));
+}
+
+#[test]
+fn olia_begins_anew_with_a_path_that_was_away() {
+    let mut olia = olia::Olia::default();
+    let mut paths = [path(0, 40_000, 40), path(1, 80_000, 40)];
+    lose(&mut olia, &mut paths, &[4_000_000, 4_010_000]);
+    assert!(close(olia.share(&paths, 0).growth, ONE / 9), "it lost packets lately");
+    olia.share(&paths[1..], 0);
+    assert!(close(olia.share(&paths, 0).growth, ONE / 9 + ONE / 2), "that is forgotten");
+}

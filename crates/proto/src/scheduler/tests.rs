@@ -112,6 +112,29 @@ fn weighted_shares_follow_the_inverse_of_the_costs() {
 }
 
 #[test]
+fn a_path_that_comes_later_begins_with_the_share_that_its_cost_gives_it() {
+    let scheduler = &mut *build(SchedulerKind::Weighted);
+    let mut paths = [path(0, 20, 1), path(1, 20, 1), path(2, 20, 1)];
+    (paths[1].cost, paths[2].cost) = (2, 4);
+    let send = |scheduler: &mut dyn Scheduler, paths: &[PathView], rounds: usize| {
+        let mut sent = [0i32; 3];
+        for _ in 0..rounds {
+            let first = order(scheduler, paths, 0)[0];
+            scheduler.on_sent(PathId(first), 1_000);
+            sent[first as usize] += 1;
+        }
+        sent
+    };
+    assert_eq!(send(scheduler, &paths[..2], 300), [200, 100, 0]);
+    let after = send(scheduler, &paths, 140);
+    assert!(after[2].abs_diff(20) <= 1, "a seventh of the rest: {after:?}");
+    // As one that is gone and comes back.
+    send(scheduler, &paths[..2], 60);
+    let after = send(scheduler, &paths, 140);
+    assert!(after[2].abs_diff(20) <= 1, "a seventh of the rest: {after:?}");
+}
+
+#[test]
 fn only_the_redundant_scheduler_repeats_datagrams() {
     for kind in SchedulerKind::ALL {
         assert_eq!(kind.build().repeats_datagrams(), kind == SchedulerKind::Redundant);

@@ -1,4 +1,4 @@
-//! What a scheduler is shown of the paths.
+//! A slow path beside a quick one: what a scheduler is shown of them, and what is said again on the quick one.
 
 mod pair;
 
@@ -75,4 +75,20 @@ fn the_delay_of_a_path_is_that_of_the_way_to_the_peer_whichever_way_acknowledgem
     assert!((58..=70).contains(&slow.rtt.as_millis()), "{slow:?}");
     let way_back = (slow.rtt - slow.delay).as_millis();
     assert!((4..=6).contains(&way_back), "{way_back} ms; {slow:?}");
+}
+
+#[test]
+fn the_end_of_a_transfer_does_not_wait_for_a_slow_path() {
+    let (mut pair, _) = with_a_slow_path();
+    // More than the window of the first path, so that some of it leaves on the other.
+    let before = pair.client.conn().path_stats().nth(1).unwrap().bytes_sent;
+    let start = pair.now;
+    pair.transfer(Side::Client, 20_000, Duration::from_secs(1));
+    let took = pair.now - start;
+    let on_slow = pair.client.conn().path_stats().nth(1).unwrap().bytes_sent - before;
+    assert!(on_slow > 3_000, "{on_slow} bytes left on the slow path");
+    assert!(
+        took < Duration::from_millis(50),
+        "copies arrive before what has left on the slow path: {took:?}"
+    );
 }
