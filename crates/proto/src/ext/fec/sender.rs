@@ -405,3 +405,6 @@ impl FecSender {
         &mut *self.schedulers[index].1
     }
 }
+
+#[cfg(test)]
+mod tests;

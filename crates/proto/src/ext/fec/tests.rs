@@ -9,20 +9,20 @@ use super::*;
 use crate::memory::SharedMemory;
 use crate::packet::{Protection, SymbolId};
 
-const RTT: Duration = Duration::from_millis(100);
+pub(super) const RTT: Duration = Duration::from_millis(100);
 
-fn sender(mode: FecMode, code: FecCode) -> FecSender {
+pub(super) fn sender(mode: FecMode, code: FecCode) -> FecSender {
     let config = FecConfig { mode, code, ..FecConfig::default() };
     FecSender::new(&config, &FecConfig::default().parameters()).unwrap()
 }
 
 /// The last data of a stream.
-fn stream(chosen: Option<Protection>) -> Upcoming {
+pub(super) fn stream(chosen: Option<Protection>) -> Upcoming {
     Upcoming { chosen, datagram: None, backlog: 0, flight: u64::MAX }
 }
 
 /// Sends so many symbols.
-fn send(sender: &mut FecSender, symbols: u64) {
+pub(super) fn send(sender: &mut FecSender, symbols: u64) {
     assert_eq!(send_as(sender, None, symbols), symbols);
 }
 
@@ -43,7 +43,7 @@ fn send_as(sender: &mut FecSender, protection: Option<Protection>, packets: u64)
 }
 
 /// Sends all repair symbols that wait; returns how many there were.
-fn repairs(sender: &mut FecSender) -> u64 {
+pub(super) fn repairs(sender: &mut FecSender) -> u64 {
     let before = sender.stats().repairs_sent;
     while sender.has_repairs() {
         let mut payload = [0; 1_200];

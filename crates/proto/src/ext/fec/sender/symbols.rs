@@ -279,3 +279,6 @@ impl SentSymbols {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+use fulmar_fec::schedule::Order;
+use fulmar_wire::{Dialect, Frame, frames};
+
+use super::super::FecCode;
+use super::super::tests::{RTT, repairs, send, sender, stream};
+use super::*;
+
+const TAIL: FecMode = FecMode::Tail;
+const OTHER: PathId = PathId(1);
+
+/// Which symbols the next repair symbol covers: the low bits of the first, and how many.
+fn covered(sender: &mut FecSender) -> (u16, u16) {
+    let mut payload = [0; 1_200];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    sender.write(Instant::ZERO, 1_200, &mut out);
+    let len = out.finish().len;
+    match frames(&payload[..len], Dialect::SinglePath).next() {
+        Some(Ok(Frame::FecRepair(repair))) => (repair.first, repair.count()),
+        other => panic!("no repair symbol: {other:?}"),
+    }
+}
+
+/// Whether the next packet, in which so many bytes are left, gets a source symbol.
+fn is_symbol(sender: &mut FecSender, room: usize, next: Upcoming) -> bool {
+    let mut payload = vec![0; room];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    sender.begin(next, &mut out);
+    let written = out.write_untracked(&Frame::HandshakeDone);
+    out.end_symbol().is_some() && written
+}
+
+#[test]
+fn a_probe_repairs_what_is_in_flight_on_its_path_from_the_first_on() {
+    let mut sender = sender(TAIL, FecCode::ReedSolomon);
+    assert!(!sender.probe(PathId::ZERO, 1), "nothing was sent");
+    send(&mut sender, 5);
+    sender.on_acked(SymbolId(0));
+    sender.on_acked(SymbolId(1));
+    assert!(!sender.probe(OTHER, 1), "what has left on another path has a timeout of its own");
+    assert!(sender.probe(PathId::ZERO, 1));
+    assert!(!sender.probe(PathId::ZERO, 1), "they wait to be sent");
+    assert_eq!(covered(&mut sender), (2, 3));
+    (2..5).for_each(|id| sender.on_acked(SymbolId(id)));
+    assert!(!sender.probe(PathId::ZERO, 1), "all have arrived");
+}
+
+#[test]
+fn a_probe_repairs_nothing_where_the_first_in_flight_is_older_than_the_window() {
+    let mut sender = sender(TAIL, FecCode::Rlc);
+    let window = u64::from(FecConfig::default().window);
+    send(&mut sender, window);
+    assert!(sender.probe(PathId::ZERO, 1), "it is the oldest that can be repaired");
+    assert_eq!(covered(&mut sender), (0, window as u16));
+    send(&mut sender, 1);
+    assert!(!sender.probe(PathId::ZERO, 1));
+}
+
+#[test]
+fn a_datagram_that_a_symbol_has_no_room_for_is_not_protected() {
+    let mut sender = sender(TAIL, FecCode::ReedSolomon);
+    let kept = sender.repairs.overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
+    let datagram = |datagram| Upcoming { datagram: Some(datagram), ..stream(None) };
+    assert!(is_symbol(&mut sender, 1_200, datagram(1_200 - kept)));
+    assert!(!is_symbol(&mut sender, 1_200, datagram(1_200 - kept + 1)));
+}
+
+#[test]
+fn a_packet_far_longer_than_the_longest_symbol_is_not_cut_for_one() {
+    let peer = FecParameters { symbol: VarInt::from_u32(1_000), ..FecConfig::default().parameters() };
+    let mut sender = FecSender::new(&FecConfig { mode: TAIL, ..FecConfig::default() }, &peer).unwrap();
+    let kept = sender.repairs.overhead() + fulmar_fec::LENGTH_BYTES + NUMBER_GROWTH;
+    assert!(is_symbol(&mut sender, 1_000 + CUT_MAX + kept, stream(None)));
+    assert!(!is_symbol(&mut sender, 1_000 + CUT_MAX + kept + 1, stream(None)));
+    assert!(!is_symbol(&mut sender, kept - 1, stream(None)), "no room");
+}
+
+#[test]
+fn repairs_cost_no_more_than_their_share_of_what_is_sent() {
+    let config = FecConfig { overhead_max: 0.1, ..FecConfig::default() };
+    let mut sender = FecSender::new(&config, &config.parameters()).unwrap();
+    let mut sent = 0;
+    for _ in 0..80 {
+        send(&mut sender, 5);
+        sender.schedule(Instant::ZERO, true, RTT);
+        sent += repairs(&mut sender);
+    }
+    assert!((50..=60).contains(&sent), "16, and a tenth of 400: {sent}");
+}
+
+#[test]
+fn few_repairs_wait_however_many_are_ordered() {
+    let mut sender = sender(FecMode::Constant { source: 1, repair: 1 }, FecCode::Rlc);
+    send(&mut sender, 200);
+    sender.schedule(Instant::ZERO, false, RTT);
+    assert_eq!(repairs(&mut sender), 64);
+    sender.obey(&Order { first: 0, count: 10, repairs: 100 }, Protection::Constant);
+    assert_eq!(repairs(&mut sender), 64);
+    sender.schedule(Instant::ZERO, false, RTT);
+    assert_eq!(repairs(&mut sender), 64, "the others follow");
+}
+
+#[test]
+fn what_becomes_of_repairs_is_counted() {
+    let mut sender = sender(TAIL, FecCode::ReedSolomon);
+    send(&mut sender, 10);
+    for acked in [true, true, false] {
+        sender.on_repair_delivery(0, 10, acked);
+    }
+    let stats = sender.stats();
+    assert_eq!((stats.repairs_acked, stats.repairs_lost), (2, 1));
+}
+
+#[test]
+fn of_symbols_that_the_peer_has_in_dialect_m_those_count_as_recovered_whose_packets_were_lost() {
+    let mut sender = FecSender::in_blocks(&FecConfig::default(), BlockCode::ReedSolomon);
+    send(&mut sender, 6);
+    for id in [1, 2] {
+        assert!(sender.on_lost(Instant::ZERO, SymbolId(id)).resend);
+    }
+    // SYMBOL_ACK: the ids 0 to 4.
+    let bytes = b"\xc0\x00\x00\x32\xa8\x0f\xec\xac\x04\x00\x04";
+    let mut read = frames(bytes, Dialect::SinglePath);
+    let Some(Ok(Frame::SymbolAck(ack))) = read.next() else { panic!("no SYMBOL_ACK") };
+    assert_eq!(sender.on_symbol_ack(&ack).unwrap().len(), 5);
+    assert_eq!(sender.stats().symbols_recovered, 2);
+    assert_eq!((sender.sent.unresolved(), sender.sent.end()), (1, 6));
+}
+
+#[test]
+fn copies_are_spared_where_repairs_follow_the_end() {
+    assert!(sender(TAIL, FecCode::ReedSolomon).protects_tails());
+    assert!(!sender(FecMode::Constant { source: 4, repair: 1 }, FecCode::ReedSolomon).protects_tails());
+}
