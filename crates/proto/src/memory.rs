@@ -137,3 +137,6 @@ impl EndpointMemory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

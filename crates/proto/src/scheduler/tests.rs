@@ -44,6 +44,7 @@ fn a_slow_path_carries_data_only_if_it_arrives_before_the_quick_one_is_through()
     // 1 MB a second with 10 ms to the peer, and 100 ms to the peer.
     let paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
     assert_eq!(order(scheduler, &paths, 80_000), [1]);
+    assert_eq!(order(scheduler, &paths, 90_000), [1], "at the same time");
     assert_eq!(order(scheduler, &paths, 100_000), [1, 0]);
 }
 
@@ -132,6 +133,27 @@ fn a_path_that_comes_later_begins_with_the_share_that_its_cost_gives_it() {
     send(scheduler, &paths[..2], 60);
     let after = send(scheduler, &paths, 140);
     assert!(after[2].abs_diff(20) <= 1, "a seventh of the rest: {after:?}");
+}
+
+#[test]
+fn a_path_that_was_full_makes_up_for_no_more_than_is_remembered() {
+    // What it may carry alone, in kB, after others have carried so many.
+    let lead = |sent: usize| {
+        let scheduler = &mut *build(SchedulerKind::Weighted);
+        let paths = [path(0, 20, 1), path(1, 20, 1)];
+        order(scheduler, &paths, 0);
+        (0..sent).for_each(|_| scheduler.on_sent(PathId(0), 1 << 10));
+        let mut lead = 0;
+        while order(scheduler, &paths, 0)[0] == 1 {
+            scheduler.on_sent(PathId(1), 1 << 10);
+            lead += 1;
+        }
+        lead
+    };
+    assert_eq!(lead(1_000), 1_000);
+    assert_eq!(lead(1 << 10), 1 << 10);
+    assert_eq!(lead((1 << 10) + 1), 513);
+    assert!(lead(100_000) <= 1 << 10);
 }
 
 #[test]

@@ -100,3 +100,6 @@ impl SendBudget {
         std::mem::take(&mut self.waiting)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,3 +58,6 @@ impl ReceiveBudget {
         self.reservation.set_held(self.reservation.held() - bytes);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,3 +71,11 @@ fn packet_keys_are_not_expanded() {
         assert_eq!(output, [0; 16]);
     }
 }
+
+#[test]
+fn nothing_claims_a_certificate_that_what_it_stands_for_has_not() {
+    for suite in [TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384] {
+        let (before, now) = (of_tls13(suite).hkdf_provider, of_tls13(lean(suite)).hkdf_provider);
+        assert_eq!(now.fips(), before.fips());
+    }
+}

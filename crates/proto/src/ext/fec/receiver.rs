@@ -285,3 +285,6 @@ impl FecReceiver {
 fn impossible_repair() -> TransportError {
     TransportError::new(TransportErrorCode::FRAME_ENCODING_ERROR, "a repair symbol that there cannot be")
 }
+
+#[cfg(test)]
+mod tests;

@@ -131,3 +131,29 @@ fn copies_are_spared_where_repairs_follow_the_end() {
     assert!(sender(TAIL, FecCode::ReedSolomon).protects_tails());
     assert!(!sender(FecMode::Constant { source: 4, repair: 1 }, FecCode::ReedSolomon).protects_tails());
 }
+
+#[test]
+fn repairs_by_sums_share_what_they_cover() {
+    let mut sender = sender(FecMode::Constant { source: 9, repair: 2 }, FecCode::Xor);
+    send(&mut sender, 18);
+    sender.schedule(Instant::ZERO, false, RTT);
+    assert_eq!([(); 4].map(|()| covered(&mut sender)), [(0, 4), (4, 5), (9, 4), (13, 5)]);
+    // More repair symbols than source symbols: they begin again.
+    send(&mut sender, 2);
+    sender.obey(&Order { first: 18, count: 2, repairs: 3 }, Protection::Constant);
+    assert_eq!([(); 3].map(|()| covered(&mut sender)), [(18, 1), (19, 1), (18, 1)]);
+}
+
+#[test]
+fn a_repair_is_as_long_as_the_longest_symbol_and_what_goes_before_it() {
+    let mut sender = sender(TAIL, FecCode::ReedSolomon);
+    assert_eq!(sender.repair_len_max(), sender.repairs.overhead());
+    send(&mut sender, 1);
+    assert!(sender.probe(PathId::ZERO, 1));
+    let len = sender.repair_len_max();
+    let mut payload = [0; 1_200];
+    let mut out = FrameWriter::new(&mut payload, Dialect::SinglePath);
+    sender.write(Instant::ZERO, 1_200, &mut out);
+    let written = out.finish().len;
+    assert!((written..=written + 4).contains(&len), "{len} for {written} bytes");
+}
