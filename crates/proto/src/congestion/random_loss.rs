@@ -69,6 +69,8 @@ struct Trial {
     since: Instant,
     /// The rate of loss before it.
     before: u64,
+    /// How many packets that is the mean of.
+    packets_before: u64,
     acked: u64,
     lost: u64,
     /// It shows nothing once the window has grown to this.
@@ -81,7 +83,7 @@ impl Trial {
         let length = (TRIAL_LOSSES * ONE / self.before.max(1)).clamp(TRIAL_MIN, TRIAL_MAX);
         let longest = length.saturating_mul(2 * (ONE + burst)) / ONE;
         let packets = self.acked + self.lost;
-        packets >= longest || packets >= length && self.was_in_vain()
+        packets >= longest || packets >= length && self.was_in_vain(burst)
     }
 
     /// The rate of loss since the reaction.
@@ -90,9 +92,12 @@ impl Trial {
     }
 
     /// Whether the reaction has brought nothing: most of the losses are still there. That they are fewer than are tolerated in any
-    /// case is no reason to keep it: chance alone makes more than that of a path which loses a little less.
-    fn was_in_vain(&self) -> bool {
-        self.rate() < RATE_MAX && self.rate() >= self.before / 2
+    /// case is no reason to keep it: chance alone makes more than that of a path which loses a little less. And a reaction follows
+    /// where chance has lost more than usual, so that the rate before it is taken for a standard deviation less than was seen.
+    fn was_in_vain(&self, burst: u64) -> bool {
+        let square = u128::from(self.before) * u128::from(ONE + burst) / u128::from(self.packets_before);
+        let deviation = u64::try_from(square.isqrt()).unwrap_or(ONE);
+        self.rate() < RATE_MAX && self.rate() >= self.before.saturating_sub(deviation) / 2
     }
 }
 
@@ -124,6 +129,12 @@ impl RandomLoss {
         u64::try_from(rate).unwrap_or(ONE)
     }
 
+    /// How many packets a mean with this weight is worth: it varies as one of twice the weight does, once it is filled.
+    fn packets(&self, weight: u64) -> u64 {
+        let filled = u128::from(2 * WEIGHT) * u128::from(self.filled) / u128::from(ONE);
+        u64::try_from(filled).unwrap_or(u64::MAX).clamp(1, 2 * weight)
+    }
+
     /// Looks at the trial after an ACK frame; `window` is the controller's. Returns whether it has ended and the path has lost as
     /// much as before: the last reaction had no cause.
     pub(in crate::congestion) fn trial_was_in_vain(&mut self, window: u64) -> bool {
@@ -133,7 +144,7 @@ impl RandomLoss {
     }
 
     fn judge(&mut self, trial: Trial) -> bool {
-        let random = trial.was_in_vain() && self.is_empty();
+        let random = trial.was_in_vain(self.burst) && self.is_empty();
         // A reaction that has helped shows what is lost without it.
         self.ambient = if random { self.ambient.max(trial.rate()) } else { self.ambient.min(trial.rate()) };
         random
@@ -161,7 +172,8 @@ impl RandomLoss {
         let rate = self.mean();
         let is_heavy = self.fast_rate > rate + self.deviation(TOLERANCE);
         let before = if is_heavy { self.fast_rate } else { rate };
-        let trial = Trial { since: now, before, acked: 0, lost: 0, window_max };
+        let packets_before = self.packets(if is_heavy { FAST_WEIGHT } else { WEIGHT });
+        let trial = Trial { since: now, before, packets_before, acked: 0, lost: 0, window_max };
         self.trial = self.is_empty().then_some(trial);
     }
 

@@ -60,7 +60,7 @@ pub(super) struct TrainProbing {
     estimate: Option<Estimate>,
     /// The flight that follows the estimate, until it is acknowledged.
     unvalidated: Option<UnvalidatedFlight>,
-    /// The excess of the gain once the estimate was reached, in hundredths.
+    /// The excess of the gain once the estimate was reached, in hundredths, until the search has stopped.
     cautious_excess: Option<u16>,
 }
 
@@ -153,6 +153,8 @@ impl TrainProbing {
     pub(super) fn stop(&mut self) {
         self.phase = Phase::Stopped;
         self.due = 0;
+        // Whatever was reached, it was no estimate.
+        self.cautious_excess = None;
     }
 
     /// The gain of the pace in hundredths, where `gain` is that of the controller and `max_bandwidth` was delivered.
@@ -272,6 +274,11 @@ impl TrainProbing {
         self.estimate = None;
         self.stop();
         Some(arrived)
+    }
+
+    /// Whether a flight at the rate of an estimate is under way.
+    pub(super) fn has_unvalidated(&self) -> bool {
+        self.unvalidated.is_some()
     }
 
     /// Whether losses have shown that the estimate was wrong, while a part of the flight is still under way.

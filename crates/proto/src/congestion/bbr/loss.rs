@@ -121,6 +121,7 @@ impl Bbr {
     /// AdvanceLatestDeliverySignals of the draft, and the end of the round of losses.
     pub(super) fn advance_latest_signals(&mut self, rs: &Sample) {
         if self.losses.round_started {
+            self.raise_lower_bounds();
             self.losses.bandwidth_latest = rs.delivery_rate.unwrap_or(0);
             self.losses.inflight_latest = rs.delivered;
             self.losses.begin_lossless_round();
@@ -139,6 +140,18 @@ impl Bbr {
         losses.short_bandwidth = Some(bandwidth.max(losses.bandwidth_latest));
         let inflight = percent(losses.short_inflight.unwrap_or(self.control.window), BETA_PERCENT);
         losses.short_inflight = Some(inflight.max(losses.inflight_latest));
+    }
+
+    /// A departure from the draft, where only a round with losses can raise the bounds: no round leaves them below what was delivered
+    /// in it. Losses in a small flight would otherwise keep the rate of that flight until the next probe, although a larger one was
+    /// under way and has arrived.
+    fn raise_lower_bounds(&mut self) {
+        let losses = &mut self.losses;
+        losses.short_bandwidth = losses.short_bandwidth.map(|bound| bound.max(losses.bandwidth_latest));
+        if losses.short_inflight.is_some_and(|bound| bound < losses.inflight_latest) {
+            losses.short_inflight = Some(losses.inflight_latest);
+            self.control.window = self.control.window.max(losses.inflight_latest);
+        }
     }
 
     /// HandleLostPacket of the draft.

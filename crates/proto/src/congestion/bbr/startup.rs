@@ -158,7 +158,10 @@ impl Bbr {
     /// of delivery grows in spite of them, losses of less may be random, and end nothing.
     fn check_startup_high_loss(&mut self, rs: &Sample) {
         let losses = &self.losses;
-        let heavy = losses.events_in_round >= HEAVY_LOSS_EVENTS
+        // What is lost of the few packets of the first flight says nothing about the flight that follows the trains, which shows itself
+        // whether it was too much.
+        let heavy = !self.startup.trains.has_unvalidated()
+            && losses.events_in_round >= HEAVY_LOSS_EVENTS
             && rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT)
             && rs.lost >= HEAVY_LOSS_PACKETS * self.control.packet;
         let heavy = heavy || self.startup.trains.is_refuted();

@@ -259,3 +259,21 @@ fn where_losses_come_in_bursts_a_trial_is_longer() {
     assert!(!path.acknowledge(300));
     assert!((0..20).any(|_| burst(&mut path)));
 }
+
+#[test]
+fn losses_of_few_packets_do_not_tell_what_a_path_loses() {
+    // Four of sixteen are lost, and one in twelve after that.
+    let mut path = Path::new();
+    path.acknowledge(12);
+    path.lose(4);
+    path.random.on_reaction(path.now, WINDOW + 1);
+    assert!(path.is_trial_in_vain(12));
+    // Of a thousand packets as many show it better.
+    let mut path = Path::new();
+    for _ in 0..62 {
+        path.acknowledge(12);
+        path.lose(4);
+    }
+    path.random.on_reaction(path.now, WINDOW + 1);
+    assert!(!path.is_trial_in_vain(12));
+}

@@ -182,3 +182,25 @@ fn a_first_train_that_shows_no_more_than_slow_start_reaches_ends_the_search() {
     assert!(probing.has_stopped());
     assert_eq!(probing.gain(277, 0), 277, "slow start goes on");
 }
+
+#[test]
+fn an_estimate_that_was_none_does_not_hold_back_what_follows() {
+    let time = Duration::from_millis(20);
+    let rate = 1_100_000;
+    let mut probing = TrainProbing::new(WINDOW);
+    handshake(&mut probing, time);
+    let first = at(0) + time;
+    send(&mut probing, first, 10);
+    let round_trip = rtt(time);
+    for pair in 1..=5 {
+        let spacing = Duration::from_nanos(pair * 2 * PACKET * 1_000_000_000 / rate);
+        probing.on_ack(first + time + spacing, &ack(2 * PACKET, first, &round_trip), Some(time), PACKET);
+        if pair == 4 {
+            // The rate of delivery has reached what the train shows before its end.
+            probing.on_rate(rate, true, &mut FullPipe::default());
+            assert!(probing.gain(277, rate) < 277 && probing.growth_percent() < 125);
+        }
+    }
+    assert!(probing.has_stopped(), "slow start reaches as much");
+    assert_eq!((probing.gain(277, rate), probing.growth_percent()), (277, 125));
+}

@@ -1,6 +1,7 @@
 //! What losses change, and what undoes it.
 
 use super::*;
+use crate::congestion::bbr::startup::HEAVY_LOSS_EVENTS;
 use crate::congestion::units::percent;
 use crate::congestion::{RateSample, test_path};
 
@@ -290,4 +291,58 @@ fn small_packets_that_are_left_of_a_flight_do_not_stop_the_pacer() {
     let pace = path.look(|bbr| bbr.pacing_rate()).unwrap();
     assert!(pace >= 20 * packet(), "two packets in 100 ms: {pace}");
     path.until(seconds(5), |bbr| bbr.max_bandwidth.get() > 1_000_000);
+}
+
+#[test]
+fn a_round_without_losses_leaves_no_bound_below_what_it_has_delivered() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeCruise);
+    let small = path.look(|bbr| bbr.bandwidth() / 4);
+    Watched(path.bbr.clone()).with(|bbr| {
+        bbr.losses.short_bandwidth = Some(small);
+        bbr.losses.short_inflight = Some(bbr.bdp(100) / 4);
+    });
+    // What is under way arrives at the rate of the path.
+    path.until(Duration::from_millis(60), |bbr| {
+        bbr.bandwidth() > 3 * small && bbr.phase == Phase::ProbeCruise
+    });
+    path.look(|bbr| {
+        let bound = bbr.losses.short_inflight.expect("no probe has begun");
+        assert!(bound > bbr.bdp(75), "{bound}");
+        assert!(bbr.window() >= bound);
+    });
+}
+
+/// What BBR makes in STARTUP of half a small flight that was lost at several times.
+fn phase_after_half_of_a_flight(path: &Path) -> Phase {
+    let now = path.transfer.now;
+    let sample = Sample {
+        now,
+        delivery_rate: None,
+        delivered: 10 * packet(),
+        prior_delivered: 0,
+        lost: 10 * packet(),
+        tx_in_flight: 20 * packet(),
+        app_limited: false,
+        newly_acked: packet(),
+        sent_time: now,
+        in_flight: 0,
+        rtt: None,
+    };
+    Watched(path.bbr.clone()).with(|bbr| {
+        assert_eq!(bbr.phase, Phase::Startup);
+        bbr.losses.in_round = true;
+        bbr.losses.events_in_round = HEAVY_LOSS_EVENTS;
+        bbr.check_startup_done(&sample);
+        bbr.phase
+    })
+}
+
+#[test]
+fn losses_of_a_small_flight_do_not_end_the_start_while_that_of_the_trains_is_under_way() {
+    let mut path = Path::new(Link::new(100, 200, 100));
+    assert_eq!(phase_after_half_of_a_flight(&path), Phase::Drain);
+    path = Path::new(Link::new(100, 200, 100));
+    path.until(seconds(2), |bbr| bbr.startup.trains.has_unvalidated());
+    assert_eq!(phase_after_half_of_a_flight(&path), Phase::Startup);
 }
