@@ -24,9 +24,9 @@
 //!   end it as losses do.
 //! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
 //! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
-//! - Losses: few losses without a queue lower no bound. What losses change is on trial: where the path loses as much afterwards,
-//!   bounds are lifted, and STARTUP goes on if losses have ended it. Nowhere do they lower that of a probe below what the path
-//!   holds, but a probe that takes from others lowers it as they do.
+//! - Losses: few losses without a queue lower no bound, and no round leaves one below what was delivered in it. What losses change is
+//!   on trial: where the path loses as much afterwards, bounds are lifted, and STARTUP goes on if losses have ended it. Nowhere do they
+//!   lower that of a probe below what the path holds, but a probe that takes from others lowers it as they do.
 //! - PROBE_RTT is rarer on long paths, and spared where the queue is empty.
 //! - The pace has a lower bound, and no margin where there is no queue.
 //! - The bandwidth: a path that has become much slower is believed after a round.
