@@ -110,6 +110,17 @@ fn olia_judges_a_path_by_what_it_carries_between_losses_not_by_all_that_it_has_c
 }
 
 #[test]
+fn olia_remembers_the_losses_of_each_path() {
+    let mut olia = olia::Olia::default();
+    let mut paths = [path(0, 40_000, 40), path(1, 80_000, 40)];
+    for delivered in [10_000_000, 10_050_000] {
+        paths[1].bytes_delivered = delivered;
+        olia.on_loss(&paths, 1);
+    }
+    assert!(close(olia.share(&paths, 0).growth, ONE / 9 + ONE / 2));
+}
+
+#[test]
 fn olia_prefers_the_shorter_round_trip_where_as_much_is_carried_between_losses() {
     let mut olia = olia::Olia::default();
     let mut paths = [path(0, 160_000, 40), path(1, 20_000, 10), path(2, 80_000, 40)];

@@ -277,3 +277,31 @@ fn losses_of_few_packets_do_not_tell_what_a_path_loses() {
     path.random.on_reaction(path.now, WINDOW + 1);
     assert!(!path.is_trial_in_vain(12));
 }
+
+#[test]
+fn a_part_of_a_flight_is_tolerated_and_twice_of_what_is_lost_at_random_beyond_that() {
+    let mut path = Path::new();
+    assert_eq!(path.random.tolerated_of(1_000_000), 19_999, "a fiftieth, rounded down");
+    path.lose_until_reaction(20);
+    assert!(path.is_trial_in_vain(20));
+    let tolerated = path.random.tolerated_of(1_000_000);
+    assert!((100_000..=140_000).contains(&tolerated), "{tolerated}");
+    assert_eq!(path.random.min_rtt(), RTT);
+}
+
+#[test]
+fn what_was_lost_before_a_trial_begins_anew_says_nothing() {
+    let mut path = Path::new();
+    path.lose_until_reaction(10);
+    path.acknowledge(1);
+    path.lose(10);
+    path.random.restart_trial(path.now);
+    // Of what was sent before.
+    path.lose(10);
+    assert!(!path.acknowledge(300));
+    let mut path = Path::new();
+    path.lose_until_reaction(10);
+    path.acknowledge(1);
+    path.lose(10);
+    assert!(path.acknowledge(300), "it would have been in vain");
+}

@@ -33,3 +33,11 @@ fn what_is_held_already_is_no_error_though_others_have_taken_the_rest() {
     budget.exchange(32_768, 32_768, 1).unwrap();
     budget.exchange(32_768, 30_000, 1).unwrap();
 }
+
+#[test]
+fn the_last_byte_that_others_leave_is_taken() {
+    let mut budget = ReceiveBudget::new(SharedMemory::new(1 << 20));
+    let all = crate::memory::CONNECTION_FLOOR_BYTES + (1 << 20);
+    assert!(budget.exchange(0, all + 1, 1).is_err());
+    budget.exchange(0, all, 1).unwrap();
+}

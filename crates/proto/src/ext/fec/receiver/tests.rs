@@ -108,6 +108,16 @@ fn a_symbol_that_arrives_after_it_was_recovered_is_known_as_long_as_it_is_rememb
 }
 
 #[test]
+fn an_id_is_known_by_its_low_bits_up_to_half_of_their_range_ahead() {
+    let mut receiver = receiver(None);
+    for id in [0, 1 << 15, 1 << 16, 3 << 15] {
+        receiver.on_sid(&FecSid { id: id as u16 }).unwrap();
+        assert_eq!(receiver.open, Some(id));
+        receiver.end_packet(b"data").unwrap();
+    }
+}
+
+#[test]
 fn a_symbol_longer_than_was_announced_is_an_error_where_something_was_announced() {
     let longest = vec![1; usize::from(SYMBOL_MAX)];
     let longer = vec![1; usize::from(SYMBOL_MAX) + 1];

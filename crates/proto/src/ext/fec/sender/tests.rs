@@ -157,3 +157,46 @@ fn a_repair_is_as_long_as_the_longest_symbol_and_what_goes_before_it() {
     let written = out.finish().len;
     assert!((written..=written + 4).contains(&len), "{len} for {written} bytes");
 }
+
+/// Whether a lost symbol is held back for two repair symbols over it and seven others.
+fn is_held(sender: &mut FecSender) -> bool {
+    let first = sender.sent.end() as u32;
+    send(sender, 8);
+    assert!(sender.probe(PathId::ZERO, 2));
+    assert_eq!([(); 2].map(|()| covered(sender).1), [8, 8]);
+    !sender.on_lost(Instant::ZERO, SymbolId(first + 3)).resend
+}
+
+#[test]
+fn repairs_are_waited_for_by_what_was_lost_lately() {
+    let tail = || {
+        let mut sender = sender(TAIL, FecCode::ReedSolomon);
+        sender.schedule(Instant::ZERO, false, RTT);
+        sender
+    };
+    assert!(is_held(&mut tail()), "nothing was lost so far");
+    for is_reported in [false, true] {
+        let mut sender = tail();
+        for id in 0..400 {
+            send(&mut sender, 1);
+            let report = FecRecovered { first: VarInt::from_u32(id), more: 0 };
+            match id % 3 {
+                0 if is_reported => drop(sender.on_recovered(&report).unwrap()),
+                0 => drop(sender.on_lost(Instant::ZERO, SymbolId(id))),
+                _ => sender.on_acked(SymbolId(id)),
+            }
+        }
+        assert!(!is_held(&mut sender), "more than two of ten are to be expected");
+    }
+}
+
+#[test]
+fn the_first_window_of_an_epoch_holds() {
+    let mut sender = FecSender::in_blocks(&FecConfig::default(), BlockCode::Xor);
+    for size in [1, 2] {
+        sender.on_window(&FecWindow { epoch: VarInt::from_u32(1), size: VarInt::from_u32(size) });
+        send(&mut sender, 2);
+        sender.schedule(Instant::ZERO, false, RTT);
+        assert_eq!(repairs(&mut sender), 0);
+    }
+}
