@@ -200,3 +200,40 @@ fn the_first_window_of_an_epoch_holds() {
         assert_eq!(repairs(&mut sender), 0);
     }
 }
+
+/// How many repair symbols are sent at once for the next four symbols, which have a deadline.
+fn repairs_in_time(sender: &mut FecSender) -> u64 {
+    send(sender, 4);
+    sender.schedule(Instant::ZERO, false, RTT);
+    repairs(sender)
+}
+
+#[test]
+fn what_has_a_deadline_is_repaired_in_time_as_long_as_that_helps() {
+    let mut sender = sender(FecMode::Deadline { within: RTT }, FecCode::ReedSolomon);
+    for id in 0..60 {
+        send(&mut sender, 1);
+        match id % 3 {
+            0 => drop(sender.on_lost(Instant::ZERO, SymbolId(id))),
+            _ => sender.on_acked(SymbolId(id)),
+        }
+    }
+    assert!(repairs_in_time(&mut sender) > 0);
+    let first = sender.sent.end();
+    let unused = |sender: &mut FecSender, acked| {
+        let first = sender.sent.end();
+        send(sender, 4);
+        (0..200).for_each(|_| sender.on_repair_delivery(first, 4, acked));
+        (first..first + 4).for_each(|id| sender.on_acked(SymbolId(id as u32)));
+    };
+    unused(&mut sender, false);
+    assert!(repairs_in_time(&mut sender) > 0, "those that are lost show nothing");
+    unused(&mut sender, true);
+    assert_eq!(repairs_in_time(&mut sender), 0, "they have not helped");
+    let report = |first: u64| FecRecovered { first: VarInt::saturating(first), more: 0 };
+    sender.on_recovered(&report(first)).unwrap();
+    assert_eq!(repairs_in_time(&mut sender), 0, "that is no news");
+    let last = sender.sent.end() - 1;
+    assert_eq!(sender.on_recovered(&report(last)).unwrap().len(), 1);
+    assert!(repairs_in_time(&mut sender) > 0, "they help again");
+}
