@@ -43,8 +43,8 @@ impl CouplingFactory for Witness {
     }
 }
 
-/// Sends over two paths, of which the second loses a packet early. Returns the window of the second after the loss and at the end, and
-/// what the coupling was told.
+/// Sends over two paths, of which the second loses a packet early. Returns the window of the second after the loss and at the
+/// end, and what the coupling was told.
 fn send(growth: u64) -> (u64, u64, Witness) {
     let share = CoupledShare::of_growth(growth);
     let witness = Witness { share, lost: Arc::default(), acked: Arc::default() };

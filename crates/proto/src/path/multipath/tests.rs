@@ -79,7 +79,7 @@ fn a_path_that_the_peer_does_not_allow_is_not_opened_whatever_ids_it_has_given_f
     assert_eq!(multipath.next_unused(), Err(NoPath::Limit));
     let blocked = Frame::PathsBlocked(PathsBlocked { max: PathId(1) });
     assert!(multipath.wants_to_send());
-    assert_eq!(written(&mut multipath), [blocked.clone()]);
+    assert_eq!(written(&mut multipath), [blocked]);
     assert_eq!(multipath.next_unused(), Err(NoPath::Limit));
     // The peer repeats itself, which changes nothing.
     multipath.on_max_path_id(&MaxPathId { max: PathId(1) }, PathId(1), &mut events).unwrap();
