@@ -95,8 +95,7 @@ impl Trial {
     /// case is no reason to keep it: chance alone makes more than that of a path which loses a little less. And a reaction follows
     /// where chance has lost more than usual, so that the rate before it is taken for a standard deviation less than was seen.
     fn was_in_vain(&self, burst: u64) -> bool {
-        let square = u128::from(self.before) * u128::from(ONE + burst) / u128::from(self.packets_before);
-        let deviation = u64::try_from(square.isqrt()).unwrap_or(ONE);
+        let deviation = deviation(self.before, burst, self.packets_before);
         self.rate() < RATE_MAX && self.rate() >= self.before.saturating_sub(deviation) / 2
     }
 }
@@ -215,11 +214,9 @@ impl RandomLoss {
         }
     }
 
-    /// How far the mean over few packets may exceed this rate by chance. Of losses one by one its deviation is the root of the rate
-    /// by twice the weight, and of bursts it grows with the root of their length.
+    /// How far the mean over few packets may exceed this rate by chance.
     fn deviation(&self, rate: u64) -> u64 {
-        let square = u128::from(rate) * u128::from(ONE + self.burst) / u128::from(2 * FAST_WEIGHT);
-        FAST_DEVIATIONS * u64::try_from(square.isqrt()).unwrap_or(ONE)
+        FAST_DEVIATIONS * deviation(rate, self.burst, 2 * FAST_WEIGHT)
     }
 
     /// The rate of loss that is tolerated.
@@ -231,6 +228,13 @@ impl RandomLoss {
     pub(in crate::congestion) fn is_empty(&self) -> bool {
         !self.delay.shows_queue(self.min_rtt)
     }
+}
+
+/// The standard deviation of the rate of loss in so many packets. Of losses one by one it is the root of the rate by the number of
+/// packets, and where `burst` packets more than one are lost together (in parts of [`ONE`]) it grows with the root of their length.
+fn deviation(rate: u64, burst: u64, packets: u64) -> u64 {
+    let square = u128::from(rate) * u128::from(ONE + burst) / u128::from(packets);
+    u64::try_from(square.isqrt()).unwrap_or(ONE)
 }
 
 #[cfg(test)]
