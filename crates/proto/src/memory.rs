@@ -64,6 +64,11 @@ impl Reservation {
         Self { memory, held: 0, reserved: 0 }
     }
 
+    /// What it is of.
+    pub(crate) fn memory(&self) -> &Arc<SharedMemory> {
+        &self.memory
+    }
+
     /// Bytes held.
     pub(crate) fn held(&self) -> u64 {
         self.held

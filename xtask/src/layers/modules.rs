@@ -36,7 +36,7 @@ const PROTO: ModuleLayers = ModuleLayers {
         ("log", &["crypto", "datagram", "ids"]),
         ("congestion", &["datagram", "rtt"]),
         ("packet", &["congestion", "crypto", "datagram", "ids", "log"]),
-        ("space", &["datagram", "error", "ids", "log", "packet", "rtt"]),
+        ("space", &["datagram", "error", "ids", "log", "memory", "packet", "rtt"]),
         ("streams", &["error", "memory", "packet", "reliable", "slices"]),
         ("datagrams", &["error", "memory", "packet", "slices"]),
         ("ext", &["error", "ids", "log", "memory", "packet", "reliable", "rtt", "space"]),

@@ -24,8 +24,10 @@ const KEPT_OPEN_MAX: usize = 128;
 /// How much of a file is read at once for a peer that takes it, in bytes: enough that the way to another thread and back does
 /// not count.
 const BLOCK_BYTES: u64 = 128 << 10;
-/// How much is read at first, and for a peer that has let a block lie: this waits in memory without a limit but that of streams.
-const CRUMB_BYTES: u64 = 4 << 10;
+/// How much is read at first, which is all of a short file.
+const FIRST_BYTES: u64 = 4 << 10;
+/// How much is read for a peer that has let more lie: this waits in memory without a limit but that of streams.
+const CRUMB_BYTES: u64 = 512;
 /// How long a peer may let a block lie.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// What the log of requests says of a file that has arrived, and of one that failed for another reason than those with a code.
@@ -152,7 +154,7 @@ async fn answer(
     let failed = |error| Refusal::File { path: path.display().to_string(), error };
     let mut source = Source::new(plain.root.clone(), path.clone());
     let kept_open = plain.kept_open.try_acquire().ok();
-    let (mut permit, mut max) = (None, CRUMB_BYTES);
+    let (mut permit, mut max) = (None, FIRST_BYTES);
     loop {
         if permit.is_none() {
             // The semaphore is never closed, so there is always a permit in the end.
@@ -167,8 +169,7 @@ async fn answer(
                 source.close();
             }
         };
-        let is_crumb = max == CRUMB_BYTES;
-        if is_crumb {
+        if max < BLOCK_BYTES {
             end_turn(&mut permit);
         }
         // What is written is copied, so that a piece of a block does not keep all of it in memory.
@@ -181,7 +182,7 @@ async fn answer(
                     end_turn(&mut permit);
                 }
             }
-            Err(_) if is_crumb => {
+            Err(_) if max == CRUMB_BYTES => {
                 let taken = (send.bytes_written() - start) as usize;
                 send.write_all(&block.bytes[taken..]).await?;
             }

@@ -30,12 +30,12 @@ pub struct EndpointConfig {
     /// Default 200.
     pub max_stateless_resets: u32,
     /// Bytes that the applications of all connections together may have buffered for sending, sent and not acknowledged
-    /// included. It bounds what peers that acknowledge nothing can pin.
+    /// included, and what is remembered of lost packets. It bounds what peers that acknowledge nothing can pin.
     ///
-    /// Each connection may hold 16 KiB. Beyond that it may hold as much as all together have left: a connection that is alone
+    /// Each connection may hold 16 KiB of each kind. Beyond that it may hold as much as all together have left: a connection that is alone
     /// gets half of this, and the share of each shrinks with their number. When it is used up, writing waits. A server that
     /// fills many long paths at once needs more: six times the product of its rate and the round-trip time. If it is less than
-    /// twice what a connection may have buffered by its own window, that counts instead. Default 32 MiB.
+    /// twice what a connection may have buffered by its own window, that counts instead. Default 16 MiB.
     pub send_memory: u64,
     /// Bytes that all connections together may hold of what they received and the application has not read: data of streams, and
     /// datagrams. It bounds what peers can pin whose data is read slowly, or that leave gaps in it.
@@ -68,7 +68,7 @@ impl EndpointConfig {
             max_incoming: 1_024,
             max_incoming_bytes: 16 << 10,
             max_stateless_resets: 200,
-            send_memory: 32 << 20,
+            send_memory: 16 << 20,
             receive_memory: 256 << 20,
             fec_memory: 64 << 20,
             epoch: Duration::ZERO,

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
@@ -11,6 +12,7 @@ use fulmar_wire::{Dialect, Frame, PathId, frames};
 use super::{CongestionState, ControllerFactory};
 use crate::datagram::Ecn;
 use crate::ids::TupleId;
+use crate::memory::SharedMemory;
 use crate::packet::{FrameWriter, SentFrames, SentPacket};
 use crate::rtt::Rtt;
 use crate::space::{AckOutcome, AckPolicy, LossContext, Losses, NumberSpace, PtoBackoff};
@@ -123,6 +125,7 @@ pub(super) struct Transfer {
     sender: NumberSpace,
     pub(super) congestion: CongestionState,
     pub(super) rtt: Rtt,
+    memory: Arc<SharedMemory>,
     pto: PtoBackoff,
     pub(super) packets_left: u64,
     receiver: NumberSpace,
@@ -149,6 +152,7 @@ impl Transfer {
             sender: NumberSpace::new(AckPolicy::default(), &mut rng),
             congestion: CongestionState::new(Instant::ZERO, control, SIZE, &rtt),
             rtt,
+            memory: SharedMemory::new(1 << 30),
             pto: PtoBackoff::new(Default::default()),
             packets_left: packets,
             receiver: NumberSpace::new(AckPolicy::default(), &mut rng),
@@ -318,7 +322,7 @@ impl Transfer {
 
     fn detect_lost(&mut self, outcome: &AckOutcome) {
         let mut losses = Losses::default();
-        let cx = LossContext { rtt: &self.rtt, max_ack_delay: MAX_ACK_DELAY };
+        let cx = LossContext { rtt: &self.rtt, max_ack_delay: MAX_ACK_DELAY, memory: &self.memory };
         self.sender.detect_lost(self.now, &cx, &mut losses);
         self.congestion.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), 0, &self.rtt);
         losses

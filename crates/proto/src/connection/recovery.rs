@@ -207,10 +207,11 @@ impl Recovery<'_> {
 
     fn detect_lost(&mut self, space: SpaceId) -> Losses {
         let mut losses = Losses::default();
-        let Owners { handshake, paths, extensions, .. } = &mut self.owners;
+        let Owners { handshake, paths, extensions, streams, .. } = &mut self.owners;
         let max_ack_delay = peer_max_ack_delay(handshake, extensions);
         if let Some((numbers, tuples)) = space_and_tuples(paths, handshake, space) {
-            let cx = LossContext { rtt: &tuples.used.rtt, max_ack_delay };
+            let memory = streams.send_memory();
+            let cx = LossContext { rtt: &tuples.used.rtt, max_ack_delay, memory };
             numbers.detect_lost(self.now, &cx, &mut losses);
         }
         losses

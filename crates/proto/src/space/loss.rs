@@ -1,14 +1,18 @@
 //! Which packets are lost, and which only seemed so (RFC 9002 §6.1).
 
-use std::collections::VecDeque;
+mod remembered;
+
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::{Instant, RingMap};
 
+use self::remembered::Remembered;
 use super::tx_numbers::TxNumbers;
 use crate::ids::TupleId;
 use crate::log::LogEvent;
+use crate::memory::SharedMemory;
 use crate::packet::SentPacket;
 use crate::rtt::{GRANULARITY, Rtt};
 
@@ -25,9 +29,6 @@ const MAX_TIME_THRESHOLD: u32 = 16;
 /// After so many losses in a row that turned out to be real, the thresholds move back towards the minimum,
 /// as in RFC 8985 §7.2.
 const LOSSES_BEFORE_DECAY: u32 = 16;
-
-/// The lost packets that are remembered, to recognise a late acknowledgement. The oldest are forgotten.
-const MAX_REMEMBERED_LOSSES: usize = 2_048;
 
 /// A lost packet is remembered for three probe timeouts, and for so long at least: a radio that stops for
 /// a moment delivers its queue after many round trips of a short path.
@@ -55,6 +56,8 @@ pub(crate) struct LossContext<'a> {
     pub(crate) rtt: &'a Rtt,
     /// The longest delay that the peer promised for acknowledgements, in every space (RFC 9002 §7.6.1).
     pub(crate) max_ack_delay: Duration,
+    /// What the connections of the endpoint have for sending, in which the losses count that are remembered.
+    pub(crate) memory: &'a Arc<SharedMemory>,
 }
 
 /// Declares packets lost, adapts to reordering, recognises persistent congestion.
@@ -67,8 +70,7 @@ pub(crate) struct LossDetector {
     losses_since_spurious: u32,
     /// When the oldest packet will be lost if it is not acknowledged before.
     deadline: Option<Instant>,
-    /// In the order of packet numbers.
-    remembered: VecDeque<(u64, SentPacket)>,
+    remembered: Remembered,
     run: Option<LostRun>,
 }
 
@@ -89,7 +91,7 @@ impl LossDetector {
             time_threshold: MIN_TIME_THRESHOLD,
             losses_since_spurious: 0,
             deadline: None,
-            remembered: VecDeque::new(),
+            remembered: Remembered::default(),
             run: None,
         }
     }
@@ -132,7 +134,7 @@ impl LossDetector {
             persistent |= self.extend_run(number, &packet, numbers, cx);
             if packet.in_flight {
                 any = true;
-                self.remember(number, packet.clone());
+                self.remembered.push(number, packet.clone(), cx.memory);
             }
             on_removed(number, packet);
         }
@@ -151,12 +153,11 @@ impl LossDetector {
         largest_acked: u64,
         mut on_spurious: impl FnMut(u64, SentPacket),
     ) {
-        let from = self.remembered.partition_point(|(number, _)| number < acked.start());
-        let to = self.remembered.partition_point(|(number, _)| number <= acked.end());
-        if from == to {
+        let taken = self.remembered.take(acked);
+        if taken.len() == 0 {
             return;
         }
-        for (number, packet) in self.remembered.drain(from..to) {
+        for (number, packet) in taken {
             let extent = largest_acked.saturating_sub(number);
             self.packet_threshold = self.packet_threshold.max((extent + 1).min(MAX_PACKET_THRESHOLD));
             on_spurious(number, packet);
@@ -167,7 +168,7 @@ impl LossDetector {
 
     /// The oldest remembered loss: ranges below it need no search.
     pub(crate) fn oldest_remembered(&self) -> Option<u64> {
-        self.remembered.front().map(|(number, _)| *number)
+        self.remembered.oldest()
     }
 
     /// Forgets everything, when the space is discarded.
@@ -176,7 +177,7 @@ impl LossDetector {
     }
 
     pub(crate) fn rest(&mut self) {
-        self.remembered.shrink_to_fit();
+        self.remembered.shrink();
     }
 
     fn time_delay(&self, rtt: &Rtt) -> Duration {
@@ -184,18 +185,9 @@ impl LossDetector {
         (rtt.smoothed().max(rtt.latest()) * self.time_threshold / 8).max(GRANULARITY)
     }
 
-    fn remember(&mut self, number: u64, packet: SentPacket) {
-        if self.remembered.len() == MAX_REMEMBERED_LOSSES {
-            self.remembered.pop_front();
-        }
-        self.remembered.push_back((number, packet));
-    }
-
     fn forget(&mut self, now: Instant, cx: &LossContext<'_>) {
         let memory = ((cx.rtt.pto_base() + cx.max_ack_delay) * 3).max(MIN_MEMORY);
-        while self.remembered.front().is_some_and(|(_, packet)| packet.time_sent + memory < now) {
-            self.remembered.pop_front();
-        }
+        self.remembered.forget(|sent| sent + memory < now);
     }
 
     fn decay(&mut self) {

@@ -4,6 +4,7 @@ use fulmar_wire::{AckEncoder, Dialect, EcnCounts, TransportErrorCode, VarInt, Wr
 use super::*;
 use crate::congestion::DeliverySnapshot;
 use crate::ids::TupleId;
+use crate::memory::SharedMemory;
 use crate::packet::SentFrames;
 use crate::rtt::Rtt;
 
@@ -74,7 +75,7 @@ impl Fixture {
     }
 
     fn detect(&mut self, millis: u64) {
-        let cx = LossContext { rtt: &self.rtt, max_ack_delay: ms(25) };
+        let cx = LossContext { rtt: &self.rtt, max_ack_delay: ms(25), memory: &SharedMemory::new(1 << 20) };
         let mut losses = Losses::default();
         self.space.detect_lost(at(millis), &cx, &mut losses);
         self.out.lost.extend(losses.lost);

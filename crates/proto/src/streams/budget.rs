@@ -38,6 +38,10 @@ impl SendBudget {
         Self { window, reservation: Reservation::new(memory), waiting: Vec::new() }
     }
 
+    pub(super) fn memory(&self) -> &Arc<SharedMemory> {
+        self.reservation.memory()
+    }
+
     /// So many bytes may be in flight over all paths: the window follows them, up to `window_max`.
     #[inline]
     pub(super) fn set_flight(&mut self, bytes: u64, window_max: u64) {

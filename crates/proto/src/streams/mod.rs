@@ -20,6 +20,7 @@
 //! there is anything to send costs nothing. [`Streams::sync`] restores this after every change of a half.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
@@ -34,7 +35,7 @@ use self::receive_budget::ReceiveBudget;
 use self::recv::RecvHalf;
 use self::send::SendHalf;
 use self::table::{Stream, Table};
-use crate::memory::EndpointMemory;
+use crate::memory::{EndpointMemory, SharedMemory};
 
 mod assembler;
 mod budget;
@@ -221,6 +222,11 @@ impl Streams {
     pub(crate) fn set_flight(&mut self, bytes: u64) {
         self.budget.set_flight(bytes, self.config.send_window);
         self.wake_waiting();
+    }
+
+    /// What all connections of the endpoint have together for sending.
+    pub(crate) fn send_memory(&self) -> &Arc<SharedMemory> {
+        self.budget.memory()
     }
 
     /// Bytes that are buffered for sending, sent and not acknowledged ones included.

@@ -3,6 +3,7 @@ use fulmar_base::Rng;
 use super::*;
 use crate::congestion::DeliverySnapshot;
 use crate::datagram::Ecn;
+use crate::memory::CONNECTION_FLOOR_BYTES;
 use crate::packet::SentFrames;
 
 const fn ms(millis: u64) -> Duration {
@@ -20,6 +21,8 @@ struct Sender {
     numbers: TxNumbers,
     rng: Rng,
     rtt: Rtt,
+    /// That of its endpoint.
+    memory: Arc<SharedMemory>,
 }
 
 impl Sender {
@@ -28,7 +31,14 @@ impl Sender {
         let mut rtt = Rtt::default();
         rtt.update(at(0), ms(80), Duration::ZERO, None);
         let numbers = TxNumbers::new(&mut rng);
-        Self { loss: LossDetector::new(), sent: RingMap::new(), numbers, rng, rtt }
+        Self {
+            loss: LossDetector::new(),
+            sent: RingMap::new(),
+            numbers,
+            rng,
+            rtt,
+            memory: SharedMemory::new(1 << 20),
+        }
     }
 
     /// Sends packets at the given milliseconds and returns their numbers.
@@ -55,7 +65,7 @@ impl Sender {
 
     fn detect_persistent(&mut self, now: u64, largest_acked: u64) -> (Vec<u64>, bool) {
         let mut lost = Vec::new();
-        let cx = LossContext { rtt: &self.rtt, max_ack_delay: ms(25) };
+        let cx = LossContext { rtt: &self.rtt, max_ack_delay: ms(25), memory: &self.memory };
         let persistent =
             self.loss.detect(at(now), largest_acked, &mut self.sent, &self.numbers, &cx, |number, _| {
                 lost.push(number);
@@ -184,12 +194,33 @@ fn losses_are_remembered_for_a_time_and_in_a_bounded_number() {
     let n = sender.send(&vec![10; 5_000]);
     sender.acknowledge(&n[4_999..]);
     assert_eq!(sender.detect(200, n[4_999]).len(), 4_999);
-    assert_eq!(sender.loss.remembered.len(), MAX_REMEMBERED_LOSSES);
+    assert_eq!(sender.loss.remembered.len(), remembered::PACKETS_MAX);
     assert_eq!(sender.take_spurious(0..=n[0], n[4_999]), [], "forgotten");
     sender.detect(2_009, n[4_999]);
-    assert_eq!(sender.loss.remembered.len(), MAX_REMEMBERED_LOSSES);
+    assert_eq!(sender.loss.remembered.len(), remembered::PACKETS_MAX);
     sender.detect(2_011, n[4_999]);
-    assert_eq!(sender.loss.remembered.len(), 0);
+    assert_eq!((sender.loss.remembered.len(), sender.memory.reserved()), (0, 0));
+}
+
+#[test]
+fn losses_are_remembered_as_far_as_the_endpoint_has_memory() {
+    let memory = SharedMemory::new(1 << 20);
+    let mut senders: Vec<Sender> =
+        (0..100).map(|_| Sender { memory: memory.clone(), ..Sender::new() }).collect();
+    for sender in &mut senders {
+        let n = sender.send(&vec![10; 3_000]);
+        sender.acknowledge(&n[2_999..]);
+        assert_eq!(sender.detect(200, n[2_999]).len(), 2_999);
+        let remembered = sender.loss.remembered.len();
+        assert!(remembered >= 32, "{remembered}");
+        assert_eq!(sender.loss.oldest_remembered(), Some(n[2_999 - remembered]), "the newest are remembered");
+    }
+    let bytes = |sender: &Sender| sender.loss.remembered.len() as u64 * remembered::PACKET_BYTES;
+    assert_eq!(senders[0].loss.remembered.len(), remembered::PACKETS_MAX);
+    let held: u64 = senders.iter().map(bytes).sum();
+    assert!(held <= (1 << 20) + 100 * CONNECTION_FLOOR_BYTES, "{held}");
+    senders.clear();
+    assert_eq!(memory.reserved(), 0);
 }
 
 #[test]
@@ -199,7 +230,7 @@ fn a_packet_of_acknowledgements_alone_is_removed_but_not_remembered() {
     let n = sender.send(&[11, 12, 13]);
     sender.acknowledge(&n);
     assert_eq!(sender.detect(95, n[2]), [number]);
-    assert!(sender.loss.remembered.is_empty() && sender.sent.is_empty());
+    assert!(sender.loss.remembered.len() == 0 && sender.sent.is_empty());
 }
 
 /// The probe timeout of [`Sender`] is 80 + 4 * 40 ms, plus 25 ms of acknowledgement delay; persistent
@@ -271,8 +302,8 @@ fn a_packet_is_not_lost_before_timers_can_tell() {
     let n = sender.send(&[10, 10]);
     sender.acknowledge(&n[1..]);
     let half = at(10) + Duration::from_micros(500);
-    let Sender { loss, sent, numbers, rtt, .. } = &mut sender;
-    let cx = LossContext { rtt, max_ack_delay: Duration::ZERO };
+    let Sender { loss, sent, numbers, rtt, memory, .. } = &mut sender;
+    let cx = LossContext { rtt, max_ack_delay: Duration::ZERO, memory };
     loss.detect(half, n[1], sent, numbers, &cx, |number, _| panic!("{number} is lost"));
     assert_eq!(sender.loss.deadline(), Some(at(11)));
     assert_eq!(sender.detect(11, n[1]), [n[0]]);
