@@ -400,6 +400,7 @@ impl Controller for Cubic {
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {
         let restores = self.recovery.on_spurious(spurious.bytes, spurious.sent_time);
         if restores {
+            self.end_trial();
             self.return_to(self.undo.clone());
         }
     }

@@ -282,6 +282,7 @@ impl Bbr {
         losses.undo_bandwidth = losses.short_bandwidth;
         losses.undo_short_inflight = losses.short_inflight;
         losses.undo_long_inflight = losses.long_inflight;
+        losses.trial.on_recovery();
     }
 
     /// HandleSpuriousLossDetection of the draft: all losses of a recovery have arrived after all.
@@ -289,6 +290,7 @@ impl Bbr {
         self.control.timed_out = None;
         self.restore_window();
         self.full.restart(0);
+        self.end_trial_of_recovery();
         let losses = &mut self.losses;
         losses.begin_lossless_round();
         losses.short_bandwidth = larger_bound(losses.short_bandwidth, losses.undo_bandwidth);

@@ -25,12 +25,19 @@ pub(super) struct LossTrial {
     passed: u8,
     /// The next trial waits for so many probes for bandwidth.
     probes_until_next: u8,
+    /// Whether it began in the present period of recovery.
+    is_of_recovery: bool,
 }
 
 impl LossTrial {
     /// A probe for bandwidth begins.
     pub(super) fn on_probe(&mut self) {
         self.probes_until_next = self.probes_until_next.saturating_sub(1);
+    }
+
+    /// A period of recovery begins: if its losses turn out to be none, a trial from before goes on.
+    pub(super) fn on_recovery(&mut self) {
+        self.is_of_recovery = false;
     }
 
     /// A lower rate has lost less: that the path has shown, and it need not show it again soon.
@@ -45,6 +52,7 @@ impl Bbr {
     pub(super) fn begin_trial(&mut self, now: Instant) {
         self.losses.trial.bound_before = self.losses.long_inflight;
         self.losses.trial.bandwidth = None;
+        self.losses.trial.is_of_recovery = true;
         self.losses.random.on_reaction(now, u64::MAX);
     }
 
@@ -65,6 +73,13 @@ impl Bbr {
         let (since, before) = self.losses.first_loss?;
         let time = now.saturating_since(since);
         (!time.is_zero()).then(|| percent(rate(self.delivered.saturating_sub(before), time), PACE_PERCENT))
+    }
+
+    /// The losses of the period of recovery were none: there is nothing to find out about the reaction to them.
+    pub(super) fn end_trial_of_recovery(&mut self) {
+        if self.losses.trial.is_of_recovery {
+            self.losses.random.end_trial();
+        }
     }
 
     /// Undoes what random losses have changed, and goes on with STARTUP if they have ended it.

@@ -418,6 +418,21 @@ fn slow_start_that_losses_have_not_ended_after_all_stays_over() {
 }
 
 #[test]
+fn a_reaction_whose_losses_were_none_is_on_trial_no_more() {
+    for (was_spurious, window) in [(false, 700_000), (true, 1_000_000)] {
+        let (mut cubic, mut path) = in_a_trial();
+        if was_spurious {
+            cubic.on_spurious_loss(path.now, &spurious(path.now));
+        }
+        assert_eq!(cubic.window(), window);
+        // One reaction to a trial: so soon, the next loss causes none while it lasts.
+        path.now += Duration::from_millis(1);
+        cubic.on_congestion(path.now, &loss(path.now));
+        assert_eq!(cubic.window(), 700_000, "spurious: {was_spurious}");
+    }
+}
+
+#[test]
 fn a_reaction_to_marks_is_not_undone_by_what_losses_show() {
     let (mut cubic, mut path) = in_a_trial();
     path.now += Duration::from_millis(1);

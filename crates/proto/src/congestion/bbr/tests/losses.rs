@@ -216,6 +216,37 @@ fn bounds_of_losses_that_a_lower_rate_does_not_lessen_are_lifted() {
     assert!(path.utilization(seconds(1)) >= 85);
 }
 
+/// A path in PROBE_CRUISE whose bounds were lowered for losses, which is on trial.
+fn in_a_trial() -> Path {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeCruise);
+    lose(&mut path, 50 * packet(), 20, false);
+    path.until(seconds(1), |bbr| bbr.losses.random.is_on_trial());
+    assert!(path.look(|bbr| bbr.losses.bandwidth().is_some()));
+    path
+}
+
+#[test]
+fn the_trial_of_losses_that_were_none_ends() {
+    let mut path = in_a_trial();
+    arrive(&mut path, 19);
+    assert!(path.look(|bbr| bbr.losses.random.is_on_trial()), "one loss was real as yet");
+    arrive(&mut path, 1);
+    path.look(|bbr| {
+        assert!(!bbr.losses.random.is_on_trial());
+        assert_eq!(bbr.losses.bandwidth(), None, "nothing holds back the pace");
+    });
+}
+
+#[test]
+fn a_trial_goes_on_when_later_losses_were_none() {
+    let mut path = in_a_trial();
+    path.transfer.run_until(Duration::from_millis(1), |_| false);
+    lose(&mut path, 50 * packet(), 1, false);
+    arrive(&mut path, 1);
+    path.look(|bbr| assert!(bbr.losses.random.is_on_trial() && bbr.losses.bandwidth().is_some()));
+}
+
 #[test]
 fn marks_end_a_probe_as_losses_do() {
     let mut path = Path::new(Link::new(10, 20, 200));
