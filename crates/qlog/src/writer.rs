@@ -70,6 +70,7 @@ pub struct Writer<W> {
     waiting: String,
     text: String,
     key_phase: u64,
+    errors: names::ApplicationErrors,
     /// What is told with an event that follows.
     parts: connection::Parts,
 }
@@ -109,6 +110,7 @@ impl<W: io::Write> Writer<W> {
             waiting: String::new(),
             text: String::new(),
             key_phase: 0,
+            errors: names::ApplicationErrors::default(),
             parts: connection::Parts::default(),
         })
     }
@@ -174,7 +176,7 @@ impl<W: io::Write> Writer<W> {
 
     fn take(&mut self, entry: &LogEntry) {
         let at = entry.at;
-        if self.frames.take(&entry.event) {
+        if self.frames.take(&entry.event, self.errors) {
             return;
         }
         match entry.event {

@@ -9,7 +9,8 @@ use fulmar_proto::{PacketKind, Version};
 use serde_json::json;
 
 use super::names::{
-    PARAMETERS, connection_state, drop_trigger, migration_state, tls_cipher, transport_error,
+    ApplicationErrors, PARAMETERS, connection_state, drop_trigger, error, migration_state, tls_cipher,
+    transport_error,
 };
 use super::{Flavor, Writer};
 
@@ -162,6 +163,7 @@ impl<W: io::Write> Writer<W> {
         self.parts.text.extend_from_slice(part.as_bytes());
         if part.kind == TextKind::Alpn && !part.goes_on {
             let alpn = std::mem::take(&mut self.parts.text);
+            self.errors = ApplicationErrors::of_alpn(&alpn);
             let alpn = match std::str::from_utf8(&alpn) {
                 Ok(text) => json!({"string_value": text}),
                 Err(_) => {
@@ -221,13 +223,12 @@ impl<W: io::Write> Writer<W> {
                 "aborted"
             }
         };
-        let error = match (cause, transport_error(code)) {
-            (CloseCause::Application, _) => {
-                format!(",\"application_error\":\"unknown\",\"error_code\":{code}")
+        let error = match cause {
+            CloseCause::Application => {
+                format!(",{}", error("application_error", self.errors.name(code), code))
             }
-            (CloseCause::Transport, Some(name)) => format!(",\"connection_error\":\"{name}\""),
-            (CloseCause::Transport, None) => {
-                format!(",\"connection_error\":\"unknown\",\"error_code\":{code}")
+            CloseCause::Transport => {
+                format!(",{}", error("connection_error", transport_error(code).as_deref(), code))
             }
             _ => String::new(),
         };

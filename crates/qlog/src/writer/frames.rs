@@ -7,7 +7,7 @@ use fulmar_proto::FrameType;
 use fulmar_proto::log::LogEvent;
 
 use super::Flavor;
-use super::names::transport_error;
+use super::names::{ApplicationErrors, error, transport_error};
 
 /// The text of frames, as the elements of an array.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Frames {
     }
 
     /// Takes an event if it is a frame, or a part of one.
-    pub(super) fn take(&mut self, event: &LogEvent) -> bool {
+    pub(super) fn take(&mut self, event: &LogEvent, errors: ApplicationErrors) -> bool {
         if let LogEvent::AckRange { first, last } = *event {
             if let Some(ack) = &mut self.ack {
                 ack.ranges.push((first, last));
@@ -105,28 +105,25 @@ impl Frames {
                 });
             }
             LogEvent::Close { application, code } => {
-                let space = if application { "application" } else { "transport" };
-                let error = transport_error(code).filter(|_| !application);
+                let (space, error) = match application {
+                    true => ("application", error("error", errors.name(code), code)),
+                    false => ("transport", error("error", transport_error(code).as_deref(), code)),
+                };
                 self.frame("connection_close", |text| {
-                    let _ = write!(text, ",\"error_space\":\"{space}\",");
-                    let _ = match error {
-                        Some(name) => write!(text, "\"error\":\"{name}\""),
-                        None => write!(text, "\"error\":\"unknown\",\"error_code\":{code}"),
-                    };
+                    let _ = write!(text, ",\"error_space\":\"{space}\",{error}");
                 });
             }
-            LogEvent::StreamFrame { kind, id, value } => self.about_stream(kind, id.as_u64(), value),
+            LogEvent::StreamFrame { kind, id, value } => self.about_stream(kind, id.as_u64(), value, errors),
             LogEvent::Frame { kind, value } => self.plain(kind, value),
             _ => return false,
         }
         true
     }
 
-    fn about_stream(&mut self, kind: u8, id: u64, value: u64) {
+    fn about_stream(&mut self, kind: u8, id: u64, value: u64, errors: ApplicationErrors) {
         // Of a log that begins in the middle, it may be missing.
         let (code, reliable_size) = self.reset.take().unwrap_or_default();
-        // The names of an application's errors are its own.
-        let error = |code: u64| format!(",\"error\":\"unknown\",\"error_code\":{code}");
+        let error = |code: u64| format!(",{}", error("error", errors.name(code), code));
         let (name, rest) = match FrameType(kind.into()) {
             FrameType::RESET_STREAM => ("reset_stream", format!("{},\"final_size\":{value}", error(code))),
             FrameType::RESET_STREAM_AT => (

@@ -1,5 +1,6 @@
 //! The words of the drafts for what the log knows.
 
+use fulmar_h3_proto::ErrorCode;
 use fulmar_proto::log::{
     BlockedReason, ConnectionState, EcnState, MigrationState, PacketDropReason, RepairOutcome,
 };
@@ -86,6 +87,58 @@ pub(super) fn transport_error(code: u64) -> Option<String> {
         // The drafts know those of RFC 9000.
         0..=0x10 => TransportErrorCode(code).name().map(str::to_ascii_lowercase),
         _ => None,
+    }
+}
+
+/// What the error codes of the application mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum ApplicationErrors {
+    /// That is known to the application alone, or not yet.
+    #[default]
+    Unnamed,
+    /// Those of HTTP/3.
+    Http3,
+}
+
+impl ApplicationErrors {
+    pub(super) fn of_alpn(alpn: &[u8]) -> Self {
+        if alpn == b"h3" { Self::Http3 } else { Self::Unnamed }
+    }
+
+    /// The name of an error; `None`: the drafts have none.
+    pub(super) fn name(self, code: u64) -> Option<&'static str> {
+        let place = code.checked_sub(ErrorCode::NoError.code()).filter(|_| self == Self::Http3)?;
+        *HTTP3_ERRORS.get(usize::try_from(place).ok()?)?
+    }
+}
+
+/// HTTP3ApplicationError of draft-ietf-quic-qlog-h3-events, from H3_NO_ERROR on. It has no names for the errors of QPACK and of HTTP datagrams, and for
+/// 0x10e one from before RFC 9114 (`http_early_response`), which would tell something else than H3_MESSAGE_ERROR.
+const HTTP3_ERRORS: [Option<&str>; 17] = [
+    Some("http_no_error"),
+    Some("http_general_protocol_error"),
+    Some("http_internal_error"),
+    Some("http_stream_creation_error"),
+    Some("http_closed_critical_stream"),
+    Some("http_frame_unexpected"),
+    Some("http_frame_error"),
+    Some("http_excessive_load"),
+    Some("http_id_error"),
+    Some("http_settings_error"),
+    Some("http_missing_settings"),
+    Some("http_request_rejected"),
+    Some("http_request_cancelled"),
+    Some("http_request_incomplete"),
+    None,
+    Some("http_connect_error"),
+    Some("http_version_fallback"),
+];
+
+/// The fields of an error with this name, or else with its code.
+pub(super) fn error(key: &str, name: Option<&str>, code: u64) -> String {
+    match name {
+        Some(name) => format!("\"{key}\":\"{name}\""),
+        None => format!("\"{key}\":\"unknown\",\"error_code\":{code}"),
     }
 }
 

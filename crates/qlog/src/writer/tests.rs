@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use fulmar_lab::{Connecting, Lab, Workload};
-use fulmar_proto::log::{FecEvent, RepairOutcome};
+use fulmar_proto::log::{CloseCause, FecEvent, LogText, RepairOutcome, TextKind};
+use fulmar_proto::{Dir, FrameType, PathId, StreamId};
 use serde_json::Value;
 
 use super::*;
@@ -166,4 +167,73 @@ fn a_gap_is_told() {
     let records = records(&writer.finish().unwrap());
     let warning = records.iter().find(|record| record["name"] == "loglevel:warning").unwrap();
     assert_eq!(warning["data"]["message"], "50 events are missing here");
+}
+
+/// The records of a connection of this application protocol, in which an error with each of these codes is told in every way.
+fn errors_of(alpn: &[u8], codes: &[u64]) -> Vec<Value> {
+    let id = StreamId::new(Side::Client, Dir::Bi, 0);
+    let frame = |ty: FrameType, value| LogEvent::StreamFrame { kind: ty.0 as u8, id, value };
+    let mut events: Vec<LogEvent> = LogText::parts(TextKind::Alpn, alpn).map(LogEvent::Text).collect();
+    for &code in codes {
+        let (number, size, ecn) = (code, 60, Ecn::NotEct);
+        events.extend([
+            LogEvent::Reset { code, reliable_size: 5 },
+            frame(FrameType::RESET_STREAM, 10),
+            LogEvent::Reset { code, reliable_size: 5 },
+            frame(FrameType::RESET_STREAM_AT, 10),
+            frame(FrameType::STOP_SENDING, code),
+            LogEvent::Close { application: true, code },
+            LogEvent::PacketReceived {
+                space: SpaceId::Data(PathId(0)),
+                number,
+                size,
+                early: false,
+                waited: false,
+                old_keys: false,
+                ecn,
+            },
+            LogEvent::Closed { local: false, cause: CloseCause::Application, code },
+        ]);
+    }
+    let entries: Vec<LogEntry> =
+        events.into_iter().map(|event| LogEntry { at: Instant::ZERO, event }).collect();
+    records(&written(&entries, Flavor::Draft))
+}
+
+/// What all places say of an error with this code: in a close, and in each kind of frame that has one.
+fn told_errors(alpn: &[u8], code: u64) -> Vec<(Value, Value)> {
+    let records = errors_of(alpn, &[code]);
+    let closed = records.iter().find(|record| record["name"] == "quic:connection_closed").unwrap();
+    let packet = records.iter().find(|record| record["name"] == "quic:packet_received").unwrap();
+    let mut told = vec![(closed["data"]["application_error"].clone(), closed["data"]["error_code"].clone())];
+    for frame in packet["data"]["frames"].as_array().unwrap() {
+        told.push((frame["error"].clone(), frame["error_code"].clone()));
+    }
+    told
+}
+
+#[test]
+fn errors_of_http3_have_their_names() {
+    for (code, name) in [
+        (0x100, "http_no_error"),
+        (0x104, "http_closed_critical_stream"),
+        (0x107, "http_excessive_load"),
+        (0x10c, "http_request_cancelled"),
+        (0x10d, "http_request_incomplete"),
+        (0x10f, "http_connect_error"),
+        (0x110, "http_version_fallback"),
+    ] {
+        assert_eq!(told_errors(b"h3", code), vec![(name.into(), Value::Null); 5], "{code:#x}");
+    }
+}
+
+#[test]
+fn errors_for_which_the_drafts_have_no_name_have_their_code() {
+    // Of datagrams, of nobody, H3_MESSAGE_ERROR, of nobody, of QPACK.
+    for code in [0x33, 0xff, 0x10e, 0x111, 0x200, 0x201, 0x202, 1 << 61] {
+        assert_eq!(told_errors(b"h3", code), vec![("unknown".into(), code.into()); 5], "{code:#x}");
+    }
+    for alpn in [&b"hq-interop"[..], b"h3x", b""] {
+        assert_eq!(told_errors(alpn, 0x100), vec![("unknown".into(), 0x100.into()); 5], "{alpn:?}");
+    }
 }

@@ -119,6 +119,10 @@ fn what_is_wrong_is_found() {
         frame(json!({"frame_type": "ack", "ack_delay": 1.0, "acked_ranges": [[1, 2, 3]]})),
         frame(json!({"frame_type": "ack", "ack_delay": 1.0, "acked_ranges": [[1]], "ce": 1})),
         frame(json!({"frame_type": "max_data", "maximum": 1u64 << 63})),
+        frame(json!({"frame_type": "stop_sending", "stream_id": 0, "error": "http_early_response"})),
+        frame(
+            json!({"frame_type": "stop_sending", "stream_id": 0, "error": "http_no_error", "error_code": 256}),
+        ),
         frame(
             json!({"frame_type": "connection_close", "error_space": "transport", "error": "crypto_error_0x200"}),
         ),

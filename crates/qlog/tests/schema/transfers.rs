@@ -8,8 +8,8 @@ use fulmar_proto::log::{
     BarePacket, CloseCause, LogEntry, LogEvent, LogText, MigrationState, PacketDropReason, TextKind,
 };
 use fulmar_proto::{
-    AddressDiscovery, FrameType, KeyUpdatePolicy, PacketKind, RetryPolicy, SpaceId, TimeStamps,
-    TransportConfig, TransportErrorCode, Version,
+    AddressDiscovery, Dir, FrameType, KeyUpdatePolicy, PacketKind, RetryPolicy, SpaceId, StreamId,
+    TimeStamps, TransportConfig, TransportErrorCode, Version,
 };
 use fulmar_qlog::{Flavor, Header, Writer};
 use fulmar_sim::Loss;
@@ -231,6 +231,21 @@ fn by_hand() -> Transfer {
         CloseCause::VersionMismatch,
     ];
     server.extend(causes.map(|cause| closed(true, cause, 0)));
+    // The codes of HTTP/3 have names.
+    server.extend(LogText::parts(TextKind::Alpn, b"h3").map(LogEvent::Text));
+    for code in [0x33].into_iter().chain(0xff..=0x111).chain([0x200]) {
+        server.extend([
+            closed(true, CloseCause::Application, code),
+            LogEvent::Close { application: true, code },
+            LogEvent::Close { application: false, code },
+            LogEvent::Reset { code, reliable_size: 1 },
+            LogEvent::StreamFrame {
+                kind: FrameType::RESET_STREAM.0 as u8,
+                id: StreamId::new(Side::Client, Dir::Bi, 0),
+                value: 1,
+            },
+        ]);
+    }
     // A log may begin in the middle of a packet.
     let blocked = |kind| LogEvent::Frame { kind, value: 7 };
     server.extend([blocked(FrameType::DATA_BLOCKED), blocked(FrameType::STREAMS_BLOCKED_UNI)]);
