@@ -77,6 +77,8 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "congestion/fairness-bbr-cubic-5-bdp",
     "congestion/fairness-bbr-cubic-100ms",
     "congestion/fairness-bbr-cubic-marks",
+    "congestion/three-flows",
+    "congestion/five-flows",
     "congestion/drop-and-back",
     "congestion/low-and-up",
     "congestion/black-hole",

@@ -28,14 +28,19 @@ const MIN_RISE: Duration = Duration::from_millis(4);
 const RTT_DIVISOR: u32 = 4;
 const MAX_RISE: Duration = Duration::from_millis(50);
 
-/// A queue that stands is at least this part of the round-trip time.
+/// A queue that stands is at least this part of the round-trip time, and at least so large.
 const QUEUE_DIVISOR: u32 = 16;
+const MIN_QUEUE: Duration = Duration::from_millis(1);
+
+/// A queue that stands exceeds the usual spread of the samples so many times. Of samples that vary as a bell does without a queue, the
+/// smallest of all is about twice the spread below the smallest of the latest groups.
+const SPREAD_FACTOR: u32 = 3;
 
 /// A rise is at least this many times the usual difference of two groups in a row. A queue that fills changes
 /// them little by little, a radio link throws them about.
 const JITTER_FACTOR: u32 = 4;
 
-/// The usual difference is a mean that forgets with this weight.
+/// The usual difference and the usual spread are means that forget with this weight.
 const JITTER_WEIGHT: u32 = 8;
 
 /// The latest samples of the round-trip time.
@@ -45,7 +50,10 @@ pub(super) struct DelayWatch {
     groups: [u64; GROUPS],
     count: usize,
     open: Option<Group>,
+    /// The usual difference of two groups in a row.
     jitter: Duration,
+    /// How far the smallest of the latest groups usually is below their median, which single late samples do not move.
+    spread: Duration,
 }
 
 /// A group of samples.
@@ -76,6 +84,12 @@ impl DelayWatch {
         }
         self.groups[self.count % GROUPS] = nanos(min);
         self.count += 1;
+        if self.count >= GROUPS {
+            let mut sorted = self.groups;
+            sorted.sort_unstable();
+            let spread = Duration::from_nanos(sorted[GROUPS / 2] - sorted[0]);
+            self.spread = (self.spread * (JITTER_WEIGHT - 1) + spread) / JITTER_WEIGHT;
+        }
     }
 
     /// The smallest of the latest samples, once there are enough.
@@ -97,7 +111,7 @@ impl DelayWatch {
     /// Whether the latest samples all exceed `base` by more than jitter explains: a queue, though a small one, on long paths a
     /// smaller one than a rise is.
     pub(super) fn shows_queue(&self, base: Duration) -> bool {
-        let queue = (base / QUEUE_DIVISOR).max(MIN_RISE) + self.jitter * JITTER_FACTOR;
+        let queue = (base / QUEUE_DIVISOR).max(MIN_QUEUE) + self.spread * SPREAD_FACTOR;
         self.recent_min().is_some_and(|recent| recent > base + queue)
     }
 

@@ -5,7 +5,7 @@
 //! kinds apart. A queue: that is the idea of TCP Veno (C. P. Fu and S. C. Liew, 2003). And what a reaction brings:
 //! a policer, or a queue too short to be seen in the delay, drops what exceeds the capacity, so that a smaller window loses
 //! next to nothing. So a reaction is a trial: if the path loses as much after it, it loses at random, the reaction is undone,
-//! and so much is tolerated from then on. The trial is our own.
+//! and so much is tolerated until another trial shows less. The trial is our own.
 //!
 //! No RFC has this exception, so controllers say where they use it.
 
@@ -19,9 +19,13 @@ use super::delay::DelayWatch;
 /// One, as a rate of loss.
 const ONE: u64 = 1 << 32;
 
-/// What is tolerated beyond twice the rate that trials have shown: BBR.LossThresh of draft-ietf-ccwg-bbr, which a sender may
+/// What is tolerated beyond the rate that trials have shown: BBR.LossThresh of draft-ietf-ccwg-bbr, which a sender may
 /// lose while it probes a path that it shares.
 const TOLERANCE: u64 = ONE / 50;
+
+/// A trial shows a rate within a deviation or two, and the least of what was lost since is as far below the mean: so many of them
+/// are tolerated, too.
+const TOLERATED_DEVIATIONS: u64 = 4;
 
 /// More is congestion in any case, as BBR version 1 took it for the work of a policer (lt_loss_thresh of Linux, a fifth).
 const RATE_MAX: u64 = ONE / 5;
@@ -47,6 +51,13 @@ const TRIAL_LOSSES: u64 = 8;
 const TRIAL_MIN: u64 = FAST_WEIGHT;
 const TRIAL_MAX: u64 = 4 * WEIGHT;
 
+/// Where many flows overflow one queue, what one of them gives up changes little. So trials that follow the first one lose more packets,
+/// and have to keep more of the losses; a short transfer could not wait for that. What is tolerated is tried again after so many times
+/// the packets of such a trial, and after twice as many each time, up to the last number, as long as the losses stay.
+const RETRIAL_LOSSES: u64 = 32;
+const RETRIAL_AFTER: u64 = 8;
+const RETRIAL_AFTER_MAX: u64 = 64;
+
 /// Tells random losses from congestion.
 #[derive(Debug, Clone, Default)]
 pub(in crate::congestion) struct RandomLoss {
@@ -59,6 +70,11 @@ pub(in crate::congestion) struct RandomLoss {
     /// What the path loses whatever is sent, as far as trials have shown it.
     ambient: u64,
     trial: Option<Trial>,
+    /// Packets since the last trial, and after how many times the length of one the next is due; 0 for the least.
+    since_trial: u64,
+    retrial_after: u64,
+    /// Whether a trial has shown random losses.
+    is_lossy: bool,
     delay: DelayWatch,
     min_rtt: Duration,
 }
@@ -75,12 +91,15 @@ struct Trial {
     lost: u64,
     /// It shows nothing once the window has grown to this.
     window_max: u64,
+    /// Whether another one has shown random losses before.
+    again: bool,
 }
 
 impl Trial {
     /// Whether it is known what it has shown, where losses come together by `burst` packets more than one, in parts of [`ONE`].
     fn is_over(&self, burst: u64) -> bool {
-        let length = (TRIAL_LOSSES * ONE / self.before.max(1)).clamp(TRIAL_MIN, TRIAL_MAX);
+        let losses = if self.again { RETRIAL_LOSSES } else { TRIAL_LOSSES };
+        let length = (losses * ONE / self.before.max(1)).clamp(TRIAL_MIN, TRIAL_MAX);
         let longest = length.saturating_mul(2 * (ONE + burst)) / ONE;
         let packets = self.acked + self.lost;
         packets >= longest || packets >= length && self.was_in_vain(burst)
@@ -91,12 +110,15 @@ impl Trial {
         self.lost * ONE / (self.acked + self.lost).max(1)
     }
 
-    /// Whether the reaction has brought nothing: most of the losses are still there. That they are fewer than are tolerated in any
-    /// case is no reason to keep it: chance alone makes more than that of a path which loses a little less. And a reaction follows
-    /// where chance has lost more than usual, so that the rate before it is taken for a standard deviation less than was seen.
+    /// Whether the reaction has brought nothing: half of the losses are still there, or three quarters in a later trial. That they are
+    /// fewer than are tolerated in any case is no reason to keep it: chance alone makes more than that of a path which loses a little
+    /// less. And a reaction follows where chance has lost more than usual, so that the rate before it is taken for a standard deviation
+    /// less than was seen.
     fn was_in_vain(&self, burst: u64) -> bool {
         let deviation = deviation(self.before, burst, self.packets_before);
-        self.rate() < RATE_MAX && self.rate() >= self.before.saturating_sub(deviation) / 2
+        let before = self.before.saturating_sub(deviation);
+        let kept = if self.again { before - before / 4 } else { before / 2 };
+        self.rate() < RATE_MAX && self.rate() >= kept
     }
 }
 
@@ -112,6 +134,7 @@ impl RandomLoss {
             self.filled += (ONE - self.filled) / WEIGHT;
             self.fast_rate -= self.fast_rate / FAST_WEIGHT;
         }
+        self.since_trial = self.since_trial.saturating_add(ack.acked_packets);
         // At random no more is lost than is lost at all: a trial beside another flow that starts as well may have shown too much.
         // A mean that is less than half filled goes by too few packets.
         if self.ambient > 0 && self.filled > ONE / 2 {
@@ -143,10 +166,31 @@ impl RandomLoss {
     }
 
     fn judge(&mut self, trial: Trial) -> bool {
-        let random = trial.was_in_vain(self.burst) && self.is_empty();
-        // A reaction that has helped shows what is lost without it.
-        self.ambient = if random { self.ambient.max(trial.rate()) } else { self.ambient.min(trial.rate()) };
+        let in_vain = trial.was_in_vain(self.burst);
+        let random = in_vain && self.is_empty();
+        self.is_lossy |= random;
+        self.since_trial = 0;
+        if !random {
+            self.retrial_after = RETRIAL_AFTER;
+        }
+        self.ambient = if random {
+            self.ambient.max(trial.rate())
+        } else if trial.again && !in_vain {
+            // What has been taken for random is so in part at most.
+            self.ambient.min(trial.rate()) / 2
+        } else {
+            // A reaction that has helped shows what is lost without it.
+            self.ambient.min(trial.rate())
+        };
         random
+    }
+
+    /// Whether what is tolerated shall be tried again: the next loss is a reason to react. What is tolerated in any case need not be.
+    pub(in crate::congestion) fn is_retrial_due(&self) -> bool {
+        let rate = self.mean();
+        let length = (RETRIAL_LOSSES * ONE / rate.max(1)).clamp(TRIAL_MIN, TRIAL_MAX);
+        let due = self.retrial_after.max(RETRIAL_AFTER) * length;
+        self.ambient > 0 && rate > TOLERANCE && self.trial.is_none() && self.since_trial >= due
     }
 
     /// Whether the last reaction is still on trial.
@@ -172,7 +216,12 @@ impl RandomLoss {
         let is_heavy = self.fast_rate > rate + self.deviation(TOLERANCE);
         let before = if is_heavy { self.fast_rate } else { rate };
         let packets_before = self.packets(if is_heavy { FAST_WEIGHT } else { WEIGHT });
-        let trial = Trial { since: now, before, packets_before, acked: 0, lost: 0, window_max };
+        let again = self.is_lossy;
+        if self.is_retrial_due() {
+            self.retrial_after = (self.retrial_after.max(RETRIAL_AFTER) * 2).min(RETRIAL_AFTER_MAX);
+            self.since_trial = 0;
+        }
+        let trial = Trial { since: now, before, packets_before, acked: 0, lost: 0, window_max, again };
         self.trial = self.is_empty().then_some(trial);
     }
 
@@ -199,11 +248,12 @@ impl RandomLoss {
         if let Some(trial) = self.trial.as_mut().filter(|trial| sent > trial.since) {
             trial.lost += packets;
         }
+        let retrial = !own_queue && self.is_retrial_due();
         // One reaction to a trial: what it brings is not known yet.
         let usual = self.tolerated();
         let tolerated = self.trial.map_or(usual, |trial| (2 * trial.before).clamp(usual, RATE_MAX));
         let is_heavy = self.rate > tolerated || self.fast_rate > tolerated + self.deviation(tolerated);
-        !is_heavy && (own_queue || self.is_empty())
+        !is_heavy && !retrial && (own_queue || self.is_empty())
     }
 
     /// Takes the number of packets that were found to be lost together.
@@ -221,7 +271,8 @@ impl RandomLoss {
 
     /// The rate of loss that is tolerated.
     fn tolerated(&self) -> u64 {
-        (TOLERANCE + 2 * self.ambient).min(RATE_MAX)
+        let deviation = deviation(self.ambient, self.burst, 2 * WEIGHT);
+        (TOLERANCE + self.ambient + TOLERATED_DEVIATIONS * deviation).min(RATE_MAX)
     }
 
     /// Whether the delay shows no queue.

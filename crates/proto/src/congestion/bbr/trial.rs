@@ -58,7 +58,8 @@ impl Bbr {
 
     /// Begins a trial at a lower pace when losses are about to lower the bounds, unless one is under way or was put off.
     pub(super) fn begin_trial_if_due(&mut self, now: Instant) {
-        if self.losses.random.is_on_trial() || self.losses.trial.probes_until_next > 0 {
+        let put_off = self.losses.trial.probes_until_next > 0 && !self.losses.random.is_retrial_due();
+        if put_off || self.losses.random.is_on_trial() {
             return;
         }
         self.begin_trial(now);

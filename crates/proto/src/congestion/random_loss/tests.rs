@@ -279,14 +279,78 @@ fn losses_of_few_packets_do_not_tell_what_a_path_loses() {
 }
 
 #[test]
-fn a_part_of_a_flight_is_tolerated_and_twice_of_what_is_lost_at_random_beyond_that() {
+fn a_part_of_a_flight_is_tolerated_beyond_what_is_lost_at_random() {
     let mut path = Path::new();
     assert_eq!(path.random.tolerated_of(1_000_000), 19_999, "a fiftieth, rounded down");
     path.lose_until_reaction(20);
     assert!(path.is_trial_in_vain(20));
+    // A fiftieth, a twentieth, and four deviations of 7 in a thousand.
     let tolerated = path.random.tolerated_of(1_000_000);
-    assert!((100_000..=140_000).contains(&tolerated), "{tolerated}");
+    assert!((85_000..=105_000).contains(&tolerated), "{tolerated}");
     assert_eq!(path.random.min_rtt(), RTT);
+}
+
+/// Whether a reaction to losses of one packet in six was in vain that leaves one in ten.
+fn is_three_fifths_of_the_losses_in_vain(path: &mut Path) -> bool {
+    path.lose_until_reaction(6);
+    path.is_trial_in_vain(10)
+}
+
+#[test]
+fn a_later_trial_has_to_keep_more_of_the_losses() {
+    let mut path = Path::new();
+    assert!(is_three_fifths_of_the_losses_in_vain(&mut path));
+    // What one of several flows gives up that overflow a queue together.
+    assert!(!is_three_fifths_of_the_losses_in_vain(&mut path));
+    path.lose_until_reaction(6);
+    assert!(path.is_trial_in_vain(6), "as many as before are by chance in a later trial, too");
+}
+
+/// How many packets a path that loses one in ten acknowledges until a loss is a reason to react.
+fn acknowledged_until_reaction(path: &mut Path) -> u32 {
+    let losses = (1..10_000).find(|_| !path.lose_one_in(10, 1)).expect("it is tried again");
+    path.random.on_reaction(path.now, WINDOW + 1);
+    9 * losses
+}
+
+#[test]
+fn what_is_tolerated_is_tried_again_and_more_rarely_each_time() {
+    let mut path = Path::new();
+    path.lose_until_reaction(10);
+    assert!(path.is_trial_in_vain(10));
+    let times: [u32; 5] = std::array::from_fn(|_| {
+        let time = acknowledged_until_reaction(&mut path);
+        assert!(path.is_trial_in_vain(10));
+        time
+    });
+    // A trial loses 32 packets of 320, and the first is due after eight times as many.
+    assert!((2_000..=2_800).contains(&times[0]), "{times:?}");
+    assert!(times.windows(2).take(3).all(|pair| pair[1] > pair[0] * 3 / 2), "{times:?}");
+    assert!(times[4] <= times[3] * 11 / 10, "at most 64 times: {times:?}");
+}
+
+#[test]
+fn a_trial_in_which_losses_ended_brings_the_next_one_forward() {
+    let mut path = Path::new();
+    path.lose_until_reaction(10);
+    assert!(path.is_trial_in_vain(10));
+    acknowledged_until_reaction(&mut path);
+    assert!(path.is_trial_in_vain(10));
+    acknowledged_until_reaction(&mut path);
+    assert!(!path.acknowledge(1_000), "nothing was lost: not in vain");
+    path.lose_until_reaction(10);
+    assert!(path.is_trial_in_vain(10));
+    let again = acknowledged_until_reaction(&mut path);
+    assert!(again < 2_800, "{again}");
+}
+
+#[test]
+fn what_is_tolerated_in_any_case_is_not_tried_again() {
+    let mut path = Path::new();
+    path.lose_until_reaction(10);
+    assert!(path.is_trial_in_vain(10));
+    path.lose_one_in(100, 20);
+    assert!(path.lose_one_in(100, 2_000));
 }
 
 #[test]
