@@ -41,7 +41,7 @@ const SPREAD_FACTOR: u32 = 3;
 const JITTER_FACTOR: u32 = 4;
 
 /// The usual difference and the usual spread are means that forget with this weight.
-const JITTER_WEIGHT: u32 = 8;
+const JITTER_WEIGHT: u64 = 8;
 
 /// The latest samples of the round-trip time.
 #[derive(Debug, Clone, Default)]
@@ -50,10 +50,10 @@ pub(super) struct DelayWatch {
     groups: [u64; GROUPS],
     count: usize,
     open: Option<Group>,
-    /// The usual difference of two groups in a row.
-    jitter: Duration,
-    /// How far the smallest of the latest groups usually is below their median, which single late samples do not move.
-    spread: Duration,
+    /// The usual difference of two groups in a row, in nanoseconds.
+    jitter: u64,
+    /// How far the smallest of the latest groups usually is below their median, which single late samples do not move; in nanoseconds.
+    spread: u64,
 }
 
 /// A group of samples.
@@ -79,16 +79,15 @@ impl DelayWatch {
 
     fn close(&mut self, min: Duration) {
         if self.count > 0 {
-            let last = Duration::from_nanos(self.groups[(self.count - 1) % GROUPS]);
-            self.jitter = (self.jitter * (JITTER_WEIGHT - 1) + last.abs_diff(min)) / JITTER_WEIGHT;
+            let last = self.groups[(self.count - 1) % GROUPS];
+            self.jitter = smoothed(self.jitter, last.abs_diff(nanos(min)));
         }
         self.groups[self.count % GROUPS] = nanos(min);
         self.count += 1;
         if self.count >= GROUPS {
             let mut sorted = self.groups;
             sorted.sort_unstable();
-            let spread = Duration::from_nanos(sorted[GROUPS / 2] - sorted[0]);
-            self.spread = (self.spread * (JITTER_WEIGHT - 1) + spread) / JITTER_WEIGHT;
+            self.spread = smoothed(self.spread, sorted[GROUPS / 2] - sorted[0]);
         }
     }
 
@@ -111,7 +110,7 @@ impl DelayWatch {
     /// Whether the latest samples all exceed `base` by more than jitter explains: a queue, though a small one, on long paths a
     /// smaller one than a rise is.
     pub(super) fn shows_queue(&self, base: Duration) -> bool {
-        let queue = (base / QUEUE_DIVISOR).max(MIN_QUEUE) + self.spread * SPREAD_FACTOR;
+        let queue = (base / QUEUE_DIVISOR).max(MIN_QUEUE) + Duration::from_nanos(self.spread) * SPREAD_FACTOR;
         self.recent_min().is_some_and(|recent| recent > base + queue)
     }
 
@@ -126,18 +125,22 @@ impl DelayWatch {
 
     /// The usual difference of two groups in a row.
     pub(super) fn jitter(&self) -> Duration {
-        self.jitter
+        Duration::from_nanos(self.jitter)
     }
 
     /// What a rise exceeds.
     fn rise(&self, base: Duration) -> Duration {
-        least_rise(base).max(self.jitter * JITTER_FACTOR)
+        least_rise(base).max(self.jitter() * JITTER_FACTOR)
     }
 }
 
 /// What a rise exceeds on a path without jitter, where `base` is the smallest round-trip time.
 pub(super) fn least_rise(base: Duration) -> Duration {
     (base / RTT_DIVISOR).clamp(MIN_RISE, MAX_RISE)
+}
+
+fn smoothed(mean: u64, sample: u64) -> u64 {
+    (mean * (JITTER_WEIGHT - 1) + sample) / JITTER_WEIGHT
 }
 
 fn nanos(duration: Duration) -> u64 {

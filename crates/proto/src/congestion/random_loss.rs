@@ -7,6 +7,9 @@
 //! next to nothing. So a reaction is a trial: if the path loses as much after it, it loses at random, the reaction is undone,
 //! and so much is tolerated until another trial shows less. The trial is our own.
 //!
+//! Flows that overflow one queue together are the hard case: what one of them gives up is a small part of what they send, and the
+//! losses that it finds afterwards are those of the others. So what is tolerated is tried again, and later trials ask for more.
+//!
 //! No RFC has this exception, so controllers say where they use it.
 
 use std::time::Duration;
@@ -55,8 +58,8 @@ const TRIAL_MAX: u64 = 4 * WEIGHT;
 /// and have to keep more of the losses; a short transfer could not wait for that. What is tolerated is tried again after so many times
 /// the packets of such a trial, and after twice as many each time, up to the last number, as long as the losses stay.
 const RETRIAL_LOSSES: u64 = 32;
-const RETRIAL_AFTER: u64 = 8;
-const RETRIAL_AFTER_MAX: u64 = 64;
+const RETRIAL_AFTER: u8 = 8;
+const RETRIAL_AFTER_MAX: u8 = 64;
 
 /// Tells random losses from congestion.
 #[derive(Debug, Clone, Default)]
@@ -71,12 +74,13 @@ pub(in crate::congestion) struct RandomLoss {
     ambient: u64,
     trial: Option<Trial>,
     /// Packets since the last trial, and after how many times the length of one the next is due; 0 for the least.
-    since_trial: u64,
-    retrial_after: u64,
+    since_trial: u32,
+    retrial_after: u8,
     /// Whether a trial has shown random losses.
     is_lossy: bool,
     delay: DelayWatch,
-    min_rtt: Duration,
+    /// The smallest round-trip time so far, in nanoseconds.
+    min_rtt: u64,
 }
 
 /// What a path loses after a reaction to losses.
@@ -86,7 +90,7 @@ struct Trial {
     /// The rate of loss before it.
     before: u64,
     /// How many packets that is the mean of.
-    packets_before: u64,
+    packets_before: u32,
     acked: u64,
     lost: u64,
     /// It shows nothing once the window has grown to this.
@@ -115,7 +119,7 @@ impl Trial {
     /// less. And a reaction follows where chance has lost more than usual, so that the rate before it is taken for a standard deviation
     /// less than was seen.
     fn was_in_vain(&self, burst: u64) -> bool {
-        let deviation = deviation(self.before, burst, self.packets_before);
+        let deviation = deviation(self.before, burst, self.packets_before.into());
         let before = self.before.saturating_sub(deviation);
         let kept = if self.again { before - before / 4 } else { before / 2 };
         self.rate() < RATE_MAX && self.rate() >= kept
@@ -125,16 +129,17 @@ impl Trial {
 impl RandomLoss {
     /// Takes an ACK frame.
     pub(in crate::congestion) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
-        self.min_rtt = ack.rtt.min();
+        self.min_rtt = u64::try_from(ack.rtt.min().as_nanos()).unwrap_or(u64::MAX);
         if let Some(sample) = ack.rtt_sample {
-            self.delay.on_sample(now, sample, self.min_rtt);
+            self.delay.on_sample(now, sample, self.min_rtt());
         }
         for _ in 0..ack.acked_packets.min(MEMORY) {
             self.rate -= self.rate / WEIGHT;
             self.filled += (ONE - self.filled) / WEIGHT;
             self.fast_rate -= self.fast_rate / FAST_WEIGHT;
         }
-        self.since_trial = self.since_trial.saturating_add(ack.acked_packets);
+        self.since_trial =
+            self.since_trial.saturating_add(u32::try_from(ack.acked_packets).unwrap_or(u32::MAX));
         // At random no more is lost than is lost at all: a trial beside another flow that starts as well may have shown too much.
         // A mean that is less than half filled goes by too few packets.
         if self.ambient > 0 && self.filled > ONE / 2 {
@@ -152,9 +157,9 @@ impl RandomLoss {
     }
 
     /// How many packets a mean with this weight is worth: it varies as one of twice the weight does, once it is filled.
-    fn packets(&self, weight: u64) -> u64 {
+    fn packets(&self, weight: u64) -> u32 {
         let filled = u128::from(2 * WEIGHT) * u128::from(self.filled) / u128::from(ONE);
-        u64::try_from(filled).unwrap_or(u64::MAX).clamp(1, 2 * weight)
+        u32::try_from(filled.clamp(1, u128::from(2 * weight))).unwrap_or(u32::MAX)
     }
 
     /// Looks at the trial after an ACK frame; `window` is the controller's. Returns whether it has ended and the path has lost as
@@ -189,8 +194,8 @@ impl RandomLoss {
     pub(in crate::congestion) fn is_retrial_due(&self) -> bool {
         let rate = self.mean();
         let length = (RETRIAL_LOSSES * ONE / rate.max(1)).clamp(TRIAL_MIN, TRIAL_MAX);
-        let due = self.retrial_after.max(RETRIAL_AFTER) * length;
-        self.ambient > 0 && rate > TOLERANCE && self.trial.is_none() && self.since_trial >= due
+        let due = u64::from(self.retrial_after.max(RETRIAL_AFTER)) * length;
+        self.ambient > 0 && rate > TOLERANCE && self.trial.is_none() && u64::from(self.since_trial) >= due
     }
 
     /// Whether the last reaction is still on trial.
@@ -205,7 +210,7 @@ impl RandomLoss {
 
     /// The smallest round-trip time of the path so far.
     pub(in crate::congestion) fn min_rtt(&self) -> Duration {
-        self.min_rtt
+        Duration::from_nanos(self.min_rtt)
     }
 
     /// The controller reacts to losses: what is lost from now on, until the window grows to `window_max`, shows whether that
@@ -277,7 +282,7 @@ impl RandomLoss {
 
     /// Whether the delay shows no queue.
     pub(in crate::congestion) fn is_empty(&self) -> bool {
-        !self.delay.shows_queue(self.min_rtt)
+        !self.delay.shows_queue(self.min_rtt())
     }
 }
 

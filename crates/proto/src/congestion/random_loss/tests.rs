@@ -232,7 +232,8 @@ fn bursts_during_a_trial_are_no_second_reason_to_react() {
     let reaction = (0..100).find(|_| !burst(&mut path));
     assert!(reaction.is_some(), "one packet in 17 is too many");
     path.random.on_reaction(path.now, WINDOW + 1);
-    assert!((0..100).all(|_| burst(&mut path)));
+    // After so many it is not tried again yet.
+    assert!((0..40).all(|_| burst(&mut path)));
 }
 
 #[test]
@@ -290,6 +291,11 @@ fn a_part_of_a_flight_is_tolerated_beyond_what_is_lost_at_random() {
     assert_eq!(path.random.min_rtt(), RTT);
 }
 
+/// The same for a later trial, which is longer where less was lost before it.
+fn is_later_trial_in_vain(path: &mut Path, period: u32) -> bool {
+    (0..4).any(|_| path.is_trial_in_vain(period))
+}
+
 /// Whether a reaction to losses of one packet in six was in vain that leaves one in ten.
 fn is_three_fifths_of_the_losses_in_vain(path: &mut Path) -> bool {
     path.lose_until_reaction(6);
@@ -303,7 +309,7 @@ fn a_later_trial_has_to_keep_more_of_the_losses() {
     // What one of several flows gives up that overflow a queue together.
     assert!(!is_three_fifths_of_the_losses_in_vain(&mut path));
     path.lose_until_reaction(6);
-    assert!(path.is_trial_in_vain(6), "as many as before are by chance in a later trial, too");
+    assert!(is_later_trial_in_vain(&mut path, 6), "as many as before are by chance in a later trial, too");
 }
 
 /// How many packets a path that loses one in ten acknowledges until a loss is a reason to react.
@@ -339,7 +345,7 @@ fn a_trial_in_which_losses_ended_brings_the_next_one_forward() {
     acknowledged_until_reaction(&mut path);
     assert!(!path.acknowledge(1_000), "nothing was lost: not in vain");
     path.lose_until_reaction(10);
-    assert!(path.is_trial_in_vain(10));
+    assert!(is_later_trial_in_vain(&mut path, 10));
     let again = acknowledged_until_reaction(&mut path);
     assert!(again < 2_800, "{again}");
 }
