@@ -143,7 +143,7 @@ fn smoothed(mean: u64, sample: u64) -> u64 {
     (mean * (JITTER_WEIGHT - 1) + sample) / JITTER_WEIGHT
 }
 
-fn nanos(duration: Duration) -> u64 {
+pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::AckEvent;
-use super::delay::DelayWatch;
+use super::delay::{DelayWatch, nanos};
 
 /// One, as a rate of loss.
 const ONE: u64 = 1 << 32;
@@ -56,10 +56,10 @@ const TRIAL_MAX: u64 = 4 * WEIGHT;
 
 /// Where many flows overflow one queue, what one of them gives up changes little. So trials that follow the first one lose more packets,
 /// and have to keep more of the losses; a short transfer could not wait for that. What is tolerated is tried again after so many times
-/// the packets of such a trial, and after twice as many each time, up to the last number, as long as the losses stay.
+/// the packets of such a trial, and after twice as many each time, so many times in a row, as long as the losses stay.
 const RETRIAL_LOSSES: u64 = 32;
-const RETRIAL_AFTER: u8 = 8;
-const RETRIAL_AFTER_MAX: u8 = 64;
+const RETRIAL_AFTER: u64 = 8;
+const RETRIAL_DOUBLINGS_MAX: u8 = 3;
 
 /// Tells random losses from congestion.
 #[derive(Debug, Clone, Default)]
@@ -73,9 +73,9 @@ pub(in crate::congestion) struct RandomLoss {
     /// What the path loses whatever is sent, as far as trials have shown it.
     ambient: u64,
     trial: Option<Trial>,
-    /// Packets since the last trial, and after how many times the length of one the next is due; 0 for the least.
+    /// Packets since the last trial, and how many times the wait for the next has doubled.
     since_trial: u32,
-    retrial_after: u8,
+    retrial_doublings: u8,
     /// Whether a trial has shown random losses.
     is_lossy: bool,
     delay: DelayWatch,
@@ -103,7 +103,7 @@ impl Trial {
     /// Whether it is known what it has shown, where losses come together by `burst` packets more than one, in parts of [`ONE`].
     fn is_over(&self, burst: u64) -> bool {
         let losses = if self.again { RETRIAL_LOSSES } else { TRIAL_LOSSES };
-        let length = (losses * ONE / self.before.max(1)).clamp(TRIAL_MIN, TRIAL_MAX);
+        let length = trial_length(losses, self.before);
         let longest = length.saturating_mul(2 * (ONE + burst)) / ONE;
         let packets = self.acked + self.lost;
         packets >= longest || packets >= length && self.was_in_vain(burst)
@@ -129,7 +129,7 @@ impl Trial {
 impl RandomLoss {
     /// Takes an ACK frame.
     pub(in crate::congestion) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
-        self.min_rtt = u64::try_from(ack.rtt.min().as_nanos()).unwrap_or(u64::MAX);
+        self.min_rtt = nanos(ack.rtt.min());
         if let Some(sample) = ack.rtt_sample {
             self.delay.on_sample(now, sample, self.min_rtt());
         }
@@ -176,7 +176,7 @@ impl RandomLoss {
         self.is_lossy |= random;
         self.since_trial = 0;
         if !random {
-            self.retrial_after = RETRIAL_AFTER;
+            self.retrial_doublings = 0;
         }
         self.ambient = if random {
             self.ambient.max(trial.rate())
@@ -192,10 +192,12 @@ impl RandomLoss {
 
     /// Whether what is tolerated shall be tried again: the next loss is a reason to react. What is tolerated in any case need not be.
     pub(in crate::congestion) fn is_retrial_due(&self) -> bool {
+        if self.ambient == 0 || self.trial.is_some() {
+            return false;
+        }
         let rate = self.mean();
-        let length = (RETRIAL_LOSSES * ONE / rate.max(1)).clamp(TRIAL_MIN, TRIAL_MAX);
-        let due = u64::from(self.retrial_after.max(RETRIAL_AFTER)) * length;
-        self.ambient > 0 && rate > TOLERANCE && self.trial.is_none() && u64::from(self.since_trial) >= due
+        let wait = (RETRIAL_AFTER << self.retrial_doublings) * trial_length(RETRIAL_LOSSES, rate);
+        rate > TOLERANCE && u64::from(self.since_trial) >= wait
     }
 
     /// Whether the last reaction is still on trial.
@@ -223,7 +225,7 @@ impl RandomLoss {
         let packets_before = self.packets(if is_heavy { FAST_WEIGHT } else { WEIGHT });
         let again = self.is_lossy;
         if self.is_retrial_due() {
-            self.retrial_after = (self.retrial_after.max(RETRIAL_AFTER) * 2).min(RETRIAL_AFTER_MAX);
+            self.retrial_doublings = (self.retrial_doublings + 1).min(RETRIAL_DOUBLINGS_MAX);
             self.since_trial = 0;
         }
         let trial = Trial { since: now, before, packets_before, acked: 0, lost: 0, window_max, again };
@@ -284,6 +286,11 @@ impl RandomLoss {
     pub(in crate::congestion) fn is_empty(&self) -> bool {
         !self.delay.shows_queue(self.min_rtt())
     }
+}
+
+/// How many packets lose so many at this rate, within the bounds of a trial.
+fn trial_length(losses: u64, rate: u64) -> u64 {
+    (losses * ONE / rate.max(1)).clamp(TRIAL_MIN, TRIAL_MAX)
 }
 
 /// The standard deviation of the rate of loss in so many packets. Of losses one by one it is the root of the rate by the number of

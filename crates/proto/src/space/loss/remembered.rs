@@ -56,7 +56,7 @@ impl Remembered {
         while self.packets.front().is_some_and(|(_, packet)| is_over(packet.time_sent)) {
             self.packets.pop_front();
         }
-        if self.packets.is_empty() {
+        if self.packets.is_empty() && self.packets.capacity() > 0 {
             self.shrink();
         }
     }
