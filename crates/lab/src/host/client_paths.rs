@@ -26,6 +26,9 @@ pub(super) struct ClientPaths {
     /// Of the pairs that a scenario wants something of.
     wanted: Vec<ClientPath>,
     churning: Option<Churning>,
+    /// What it was made of.
+    paths: Vec<ClientPath>,
+    churn: Option<Churn>,
     validated: u64,
 }
 
@@ -54,7 +57,13 @@ impl ClientPaths {
             next: Instant::ZERO,
         });
         let is_special = |path: &&ClientPath| path.is_backup || path.abandoned_at.is_some();
-        Self { keeper, wanted: paths.iter().filter(is_special).copied().collect(), churning, validated: 0 }
+        let wanted = paths.iter().filter(is_special).copied().collect();
+        Self { keeper, wanted, churning, paths: paths.to_vec(), churn, validated: 0 }
+    }
+
+    /// The same for another attempt at the connection, which began on `own`: the paths of the one that has lost are none of it.
+    pub(super) fn anew(&self, own: Option<FourTuple>) -> Self {
+        Self::new(&self.paths, self.churn, own)
     }
 
     /// How many paths beyond the first the peer has answered on.
