@@ -18,6 +18,8 @@ pub(super) fn complaint(text: &str) -> String {
 #[test]
 fn what_makes_no_sense_is_refused_with_line_and_field() {
     let changed = |from: &str, to: &str| SCENARIO.replace(from, to);
+    let repeat =
+        |how: &str| format!("[[schedule]]\nat_s = 1\nset = {{ mtu = 1400 }}\nrepeat = {{ {how} }}\n");
     for (text, expected) in [
         (changed("delay_ms = 10", "dealy_ms = 10"), "file.toml:4: [link] dealy_ms: unknown field `dealy_ms`"),
         (changed("delay_ms = 10", "delay_ms = -1"), "file.toml:4: [link] delay_ms: a time is between 0 and"),
@@ -38,6 +40,14 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
         (
             format!("{SCENARIO}[[schedule]]\nat_s = 1\nset = {{}}\n"),
             "file.toml:9: [[schedule]]: an entry needs `suspend`, or `set`",
+        ),
+        (
+            format!("{SCENARIO}{}", repeat("count = 1_000_000_000, every_ms = 1")),
+            "file.toml:9: [[schedule]]: a change is repeated at most 100000 times",
+        ),
+        (
+            format!("{SCENARIO}{}", repeat("count = 2, every_ms = 0")),
+            "file.toml:9: [[schedule]]: a change that is repeated needs an `every_ms` above 0",
         ),
         (
             format!("{SCENARIO}[[goal]]\ngoal = 1\n[[goal]]\ncontroller = \"cubic\"\n"),
