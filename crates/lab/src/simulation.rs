@@ -267,10 +267,17 @@ impl Simulation {
     /// # Errors
     /// Something happened that must not, or something that must happen did not.
     pub fn run(mut self) -> Result<RunReport, Failure> {
+        let outcome = self.run_to_the_end();
+        let capture = self.capture.as_ref().map(Capture::finish);
+        match outcome {
+            Ok(()) => Ok(RunReport { capture, ..self.report() }),
+            Err(failure) => Err(Failure { capture, ..failure }),
+        }
+    }
+
+    fn run_to_the_end(&mut self) -> Result<(), Failure> {
         self.run_until(self.limits.time, Self::is_over)?;
-        self.check_end().map_err(|what| self.failure(&what))?;
-        let report = self.report();
-        Ok(RunReport { capture: self.capture.as_ref().map(Capture::finish), ..report })
+        self.check_end().map_err(|what| self.failure(&what))
     }
 
     /// Whether all planned connections have come and gone.

@@ -194,6 +194,16 @@ fn datagrams_keep_their_pace_and_their_deadline() {
 }
 
 #[test]
+fn a_run_that_went_wrong_has_its_packets() {
+    let scenario = Scenario::parse("s", &format!("limit_s = 0.05\n{SCENARIO}")).unwrap();
+    let error = scenario.run_with_capture(None, 1, Side::Client).unwrap_err();
+    let packets = error.capture().expect("a capture");
+    // More than the header, the secrets and an Initial packet.
+    assert!(packets.len() > 2_000, "{} bytes", packets.len());
+    assert!(scenario.run(None, 1).unwrap_err().capture().is_none(), "nobody asked for it");
+}
+
+#[test]
 fn cross_traffic_takes_its_share_of_the_link() {
     let times = [
         "",
