@@ -97,6 +97,12 @@ fn a_path_that_the_client_abandons_carries_nothing_afterwards() {
 }
 
 #[test]
+fn a_path_that_is_abandoned_at_once_goes_when_there_is_another_one() {
+    let bytes = bytes_down(&["path.A.abandoned_at_s=0"]);
+    assert!(bytes[0] < 300_000 && bytes[1] > 4_500_000, "{bytes:?}");
+}
+
+#[test]
 fn a_connection_may_have_one_path_beside_others_with_several() {
     let bytes = bytes_down(&["connection.0.multipath=false"]);
     assert!(bytes[0] > 5_000_000 && bytes[1] == 0, "{bytes:?}");

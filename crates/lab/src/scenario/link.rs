@@ -30,6 +30,7 @@ pub(crate) struct LinkSpec {
     cross_traffic: Option<CrossTrafficSpec>,
     jitter: Option<JitterSpec>,
     jitter_reorders: Option<bool>,
+    #[serde(deserialize_with = "LossSpec::checked")]
     loss: Option<LossSpec>,
     duplicate: Option<Probability>,
     corrupt: Option<Probability>,

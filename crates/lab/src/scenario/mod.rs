@@ -476,6 +476,13 @@ impl Scenario {
                 ScenarioError::about_field(&self.name, &self.text, error.field, error.to_string())
             })?;
         }
+        for (number, spec) in self.file.connection.iter().enumerate() {
+            let client = spec.client_config(self.client_config());
+            if let Some(problem) = spec.datagram_problem(&client, &self.server_config()) {
+                let header = "[[connection]]";
+                return Err(ScenarioError::about_table(&self.name, &self.text, header, number, problem));
+            }
+        }
         self.baseline()?;
         // Goals that change nothing would lead back here.
         let mut changed = self.file.goal.iter().filter(|goal| !goal.set.is_empty());

@@ -28,6 +28,36 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
             changed("rate_mbps = 2.5", "loss = { uniform = { probability = 1.5 } }"),
             "file.toml:6: [down] loss: a probability is between 0 and 1, not 1.5",
         ),
+        (
+            changed(
+                "rate_mbps = 2.5",
+                "loss = { burst = { probability = 0.1, length_min = 3, length_max = 2 } }",
+            ),
+            "file.toml:6: [down] loss: no burst has at least 3 packets and at most 2",
+        ),
+        (
+            changed("rate_mbps = 2.5", "loss = { pattern = { period = 4, offset = 4, lost = 1 } }"),
+            "file.toml:6: [down] loss: a pattern of 4 packets has no 1 behind the first 4 to lose",
+        ),
+        (
+            changed("rate_mbps = 2.5", "loss = { pattern = { period = 4, lost = 5 } }"),
+            "file.toml:6: [down] loss: a pattern of 4 packets has no 5 to lose",
+        ),
+        (
+            format!("{SCENARIO}[endpoints]\npaths_max = 0\n"),
+            "file.toml:10: [endpoints] paths_max: at least 1 is needed",
+        ),
+        (
+            changed(
+                "download_bytes = 20_000",
+                "datagrams = { from = \"client\", count = 1, bytes = 1_421, interval_ms = 1 }",
+            ),
+            "file.toml:7: [[connection]]: a datagram of 1421 bytes never fits a packet, which has room for 1420",
+        ),
+        (
+            format!("{SCENARIO}[[comparison]]\ngoal = \"G\"\nquantiles = [0.5, 1.5]\n"),
+            "file.toml:11: [[comparison]] quantiles: a probability is between 0 and 1, not 1.5",
+        ),
         (changed("[[connection]]", "[[conection]]"), "file.toml:7: [[conection]]: unknown field `conection`"),
         (
             changed("download_bytes = 20_000", "streams = 2"),
