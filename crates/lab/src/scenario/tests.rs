@@ -227,6 +227,8 @@ fn datagrams_keep_their_pace_and_their_deadline() {
 fn a_run_that_went_wrong_has_its_packets() {
     let scenario = Scenario::parse("s", &format!("limit_s = 0.05\n{SCENARIO}")).unwrap();
     let error = scenario.run_with_capture(None, 1, Side::Client).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("it is not over after 0.05 s, the limit (`limit_s`)"), "{text}");
     let packets = error.capture().expect("a capture");
     // More than the header, the secrets and an Initial packet.
     assert!(packets.len() > 2_000, "{} bytes", packets.len());
