@@ -100,6 +100,9 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
             "file.toml: a scenario has 1 to 10000 connections, not 0",
         ),
         ("title = ".to_owned(), "file.toml:1: title: "),
+        (String::new(), "file.toml: missing field `title`"),
+        ("# A link\ntitle = 'x'\n".to_owned(), "file.toml: missing field `connection`"),
+        ("title".to_owned(), "file.toml:1: "),
     ] {
         let complaint = complaint(&text);
         assert!(complaint.starts_with(expected), "{complaint}\ninstead of {expected}");
@@ -169,11 +172,23 @@ fn settings_change_by_their_path() {
     ] {
         assert_eq!(scenario.with_settings([setting]).unwrap_err().to_string(), expected);
     }
-    let error = scenario.with_settings(["up.rate=1"]).unwrap_err().to_string();
-    assert!(
-        error.starts_with("s with changed settings:") && error.contains("unknown field `rate`"),
-        "{error}"
-    );
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_named_without_a_line() {
+    let scenario = Scenario::parse("s", SCENARIO).unwrap();
+    for (settings, expected) in [
+        (&["link.delay_ms=5", "up.rate=1"][..], "s with up.rate=1: [up] rate: unknown field `rate`"),
+        (&["limit_s=1", "link.delay_ms=-1"], "s with link.delay_ms=-1: [link] delay_ms: a time is between"),
+        (
+            &["connection.0.streams=1.5", "runs=0"],
+            "s with connection.0.streams=1.5, runs=0: [[connection]] streams: invalid type",
+        ),
+        (&["title=5"], "s with title=5: title: invalid type"),
+    ] {
+        let error = scenario.with_settings(settings.iter().copied()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}\ninstead of {expected}");
+    }
 }
 
 #[test]
