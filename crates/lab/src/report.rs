@@ -155,6 +155,8 @@ pub struct Failure {
     pub what: String,
     /// The state of both hosts.
     pub state: String,
+    /// What a side saw until then, as a pcapng file, if that was asked for.
+    pub capture: Option<Vec<u8>>,
 }
 
 impl ConnectionReport {
@@ -211,11 +213,11 @@ impl Failure {
     }
 
     pub(crate) fn new(seed: u64, at: Instant, what: &str, state: String) -> Self {
-        Self { seed, at, what: what.to_owned(), state }
+        Self { seed, at, what: what.to_owned(), state, capture: None }
     }
 
     pub(crate) fn before_start(seed: u64, what: String) -> Self {
-        Self { seed, at: Instant::ZERO, what, state: String::new() }
+        Self { seed, at: Instant::ZERO, what, state: String::new(), capture: None }
     }
 }
 

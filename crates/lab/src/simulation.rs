@@ -249,14 +249,22 @@ impl Simulation {
     /// # Errors
     /// Something happened that must not, or the time is over.
     pub fn run_until(&mut self, duration: Duration, done: impl Fn(&Self) -> bool) -> Result<(), Failure> {
+        match self.passes_until(duration, done)? {
+            true => Ok(()),
+            false => Err(self.failure("hangs: what must happen did not happen in time")),
+        }
+    }
+
+    /// Lets the time pass until `done`, at most for `duration`. Returns whether it came to that.
+    fn passes_until(&mut self, duration: Duration, done: impl Fn(&Self) -> bool) -> Result<bool, Failure> {
         let end = self.now() + duration;
         loop {
             self.act()?;
             if done(self) {
-                return Ok(());
+                return Ok(true);
             }
             if self.now() >= end {
-                return Err(self.failure("hangs: what must happen did not happen in time"));
+                return Ok(false);
             }
             self.pass(end);
         }
@@ -267,10 +275,23 @@ impl Simulation {
     /// # Errors
     /// Something happened that must not, or something that must happen did not.
     pub fn run(mut self) -> Result<RunReport, Failure> {
-        self.run_until(self.limits.time, Self::is_over)?;
-        self.check_end().map_err(|what| self.failure(&what))?;
-        let report = self.report();
-        Ok(RunReport { capture: self.capture.as_ref().map(Capture::finish), ..report })
+        let outcome = self.run_to_the_end();
+        let capture = self.capture.as_ref().map(Capture::finish);
+        match outcome {
+            Ok(()) => Ok(RunReport { capture, ..self.report() }),
+            Err(failure) => Err(Failure { capture, ..failure }),
+        }
+    }
+
+    fn run_to_the_end(&mut self) -> Result<(), Failure> {
+        let limit = self.limits.time;
+        if !self.passes_until(limit, Self::is_over)? {
+            let limit = limit.as_secs_f64();
+            let what =
+                format!("hangs, or needs more time: it is not over after {limit} s, the limit (`limit_s`)");
+            return Err(self.failure(&what));
+        }
+        self.check_end().map_err(|what| self.failure(&what))
     }
 
     /// Whether all planned connections have come and gone.

@@ -55,7 +55,7 @@ pub struct Curve {
     pub controller: ControllerName,
     /// The points by ascending value.
     pub points: Vec<SweepPoint>,
-    /// The largest change from a point to the next one, as a share; `None` where one of the two has no time.
+    /// The largest change from a point to the next one, as a share; `None` where one of the two has no time, or none has.
     pub largest_step: Option<f64>,
     /// The numbers of the points behind which the time leaps.
     pub steps: Vec<usize>,
@@ -87,10 +87,10 @@ const RTT: [&str; 2] = ["link.delay_ms={x*0.5}", "link.queue_ms={x}"];
 
 impl Sweep {
     /// The scenario at the values from `from` to `to`, each `ratio` times the one before. In `settings`, `{x}` stands for
-    /// the value, and `{x*2}` for a multiple of it.
+    /// the value, and `{x*2}` for a multiple of it; where only whole numbers make sense, for the next one.
     ///
     /// # Errors
-    /// The range makes no sense, or a setting does not.
+    /// The range makes no sense, or a setting does not, or none has an `{x}`.
     pub fn new<'a>(
         name: &str,
         scenario: &Scenario,
@@ -107,6 +107,9 @@ impl Sweep {
         if !(ratio > 1.0 && (to / from).ln() / ratio.ln() < POINTS_MAX as f64) {
             return Err(wrong(format!("a sweep has at most {POINTS_MAX} points, and a ratio above 1")));
         }
+        if !settings.clone().into_iter().any(|setting| setting.contains("{x")) {
+            return Err(wrong("no setting has an `{x}`, for which the values of a sweep stand".to_owned()));
+        }
         let mut points = Vec::new();
         let mut value = from;
         while value <= to * (1.0 + 1e-9) {
@@ -115,7 +118,7 @@ impl Sweep {
             let own: Vec<String> = settings
                 .clone()
                 .into_iter()
-                .map(|setting| filled(setting, x))
+                .map(|setting| fitting(scenario, setting, x))
                 .collect::<Result<_, _>>()
                 .map_err(wrong)?;
             points.push((x, scenario.with_settings(own.iter().map(String::as_str))?));
@@ -219,13 +222,23 @@ impl Curve {
         let is_step = |change: &Option<f64>| change.is_none_or(|change| change > STEP_MAX);
         self.steps = (0..changes.len()).filter(|&number| is_step(&changes[number])).collect();
         let all: Option<Vec<f64>> = changes.into_iter().collect();
+        let all = all.filter(|_| !self.is_without_times());
         self.largest_step = all.map(|all| all.into_iter().fold(0.0, f64::max));
+    }
+
+    /// Whether no point has a time, so that there is no curve.
+    pub fn is_without_times(&self) -> bool {
+        self.points.iter().all(|point| point.completion_s.is_none())
     }
 
     /// Its row in the table of goals.
     pub fn row(&self) -> Row {
-        let met = self.steps.is_empty();
+        let met = self.steps.is_empty() && !self.is_without_times();
         let steps: Vec<String> = self.steps.iter().map(|&step| format!("{}", self.points[step].x)).collect();
+        let note = match self.is_without_times() {
+            true => "no run came to its end".to_owned(),
+            false => format!("{} steps, behind {}", steps.len(), steps.join(", ")),
+        };
         Row {
             scenario: self.sweep.clone(),
             controller: self.controller,
@@ -235,7 +248,7 @@ impl Curve {
             measured: self.largest_step,
             verdict: if met { Verdict::Met } else { Verdict::Missed },
             alone_mbps: BTreeMap::new(),
-            note: (!met).then(|| format!("{} steps, behind {}", steps.len(), steps.join(", "))),
+            note: (!met).then_some(note),
             comparison: None,
         }
     }
@@ -257,8 +270,20 @@ fn median(times: &[Option<f64>]) -> Option<f64> {
     sorted.get(sorted.len() / 2).copied().filter(|time| time.is_finite())
 }
 
-/// The setting with the value in its place.
-fn filled(setting: &str, x: f64) -> Result<String, String> {
+/// The setting with the value in its place, as a whole number if the scenario takes no other.
+fn fitting(scenario: &Scenario, setting: &str, x: f64) -> Result<String, String> {
+    let takes = |setting: &String| scenario.with_settings([setting.as_str()]).is_ok();
+    let exact = filled(setting, x, |value| value)?;
+    if takes(&exact) {
+        return Ok(exact);
+    }
+    let whole = filled(setting, x, f64::round)?;
+    // If it takes neither, it is the exact one that it complains about.
+    Ok(if takes(&whole) { whole } else { exact })
+}
+
+/// The setting with what `round` makes of the value in its place.
+fn filled(setting: &str, x: f64, round: fn(f64) -> f64) -> Result<String, String> {
     let Some((before, rest)) = setting.split_once("{x") else { return Ok(setting.to_owned()) };
     let (factor, after) = rest.split_once('}').ok_or(format!("`{setting}`: `{{x` has no end"))?;
     let factor = match factor.strip_prefix('*') {
@@ -266,7 +291,7 @@ fn filled(setting: &str, x: f64) -> Result<String, String> {
         None => return Err(format!("`{setting}`: write `{{x}}` or `{{x*2}}`")),
         Some(factor) => factor.trim().parse::<f64>().map_err(|error| format!("`{setting}`: {error}"))?,
     };
-    Ok(format!("{before}{}{}", x * factor, filled(after, x)?))
+    Ok(format!("{before}{}{}", round(x * factor), filled(after, x, round)?))
 }
 
 #[cfg(test)]

@@ -67,6 +67,18 @@ fn the_quicker_of_two_attempts_stays_and_the_other_is_closed() {
 }
 
 #[test]
+fn the_link_of_an_attempt_that_has_lost_is_used_all_the_same() {
+    // It is slower than the start of the second attempt, but the better one of the two.
+    let bytes =
+        bytes_down(&["path.A.link.delay_ms=150", "path.A.link.queue_ms=300", "path.B.link.rate_mbps=2"]);
+    assert!(bytes[0] > bytes[1], "{bytes:?}");
+    // It is dead for two seconds, and is tried again.
+    let dead = "path.A.schedule=[{ at_s = 0, set = { loss = \"everything\" } }, { at_s = 2, set = { loss = \"none\" } }]";
+    let bytes = bytes_down(&[dead, "path.B.link.rate_mbps=2"]);
+    assert!(bytes[0] > bytes[1], "{bytes:?}");
+}
+
+#[test]
 fn a_backup_carries_no_data_as_long_as_the_other_path_works() {
     let bytes = bytes_down(&["path.B.backup=true"]);
     assert!(bytes[0] > 5_000_000 && bytes[1] < 50_000, "{bytes:?}");
@@ -81,6 +93,12 @@ fn a_backup_carries_no_data_as_long_as_the_other_path_works() {
 #[test]
 fn a_path_that_the_client_abandons_carries_nothing_afterwards() {
     let bytes = bytes_down(&["path.A.abandoned_at_s=0.1"]);
+    assert!(bytes[0] < 300_000 && bytes[1] > 4_500_000, "{bytes:?}");
+}
+
+#[test]
+fn a_path_that_is_abandoned_at_once_goes_when_there_is_another_one() {
+    let bytes = bytes_down(&["path.A.abandoned_at_s=0"]);
     assert!(bytes[0] < 300_000 && bytes[1] > 4_500_000, "{bytes:?}");
 }
 

@@ -25,7 +25,12 @@ pub(super) struct ClientPaths {
     keeper: AddressPairs,
     /// Of the pairs that a scenario wants something of.
     wanted: Vec<ClientPath>,
+    /// Pairs whose paths are to be abandoned as soon as that is possible.
+    unwanted: Vec<FourTuple>,
     churning: Option<Churning>,
+    /// What it was made of.
+    paths: Vec<ClientPath>,
+    churn: Option<Churn>,
     validated: u64,
 }
 
@@ -54,7 +59,13 @@ impl ClientPaths {
             next: Instant::ZERO,
         });
         let is_special = |path: &&ClientPath| path.is_backup || path.abandoned_at.is_some();
-        Self { keeper, wanted: paths.iter().filter(is_special).copied().collect(), churning, validated: 0 }
+        let wanted = paths.iter().filter(is_special).copied().collect();
+        Self { keeper, wanted, unwanted: Vec::new(), churning, paths: paths.to_vec(), churn, validated: 0 }
+    }
+
+    /// The same for another attempt at the connection, which began on `own`: the paths of the one that has lost are none of it.
+    pub(super) fn anew(&self, own: Option<FourTuple>) -> Self {
+        Self::new(&self.paths, self.churn, own)
     }
 
     /// How many paths beyond the first the peer has answered on.
@@ -68,23 +79,25 @@ impl ClientPaths {
     }
 
     fn follow_scenario(&mut self, now: Instant, connection: &mut Connection) {
-        let mut open = Vec::new();
         for wanted in &mut self.wanted {
+            if wanted.abandoned_at.is_some_and(|at| at <= now) {
+                self.unwanted.push(wanted.addrs);
+                wanted.abandoned_at = None;
+            }
             let path = connection.paths().find(|path| path.addrs == wanted.addrs);
             let Some(path) = path.filter(|path| path.validated) else { continue };
             if wanted.is_backup && path.local_use != PathUse::Backup {
                 // It is open.
                 let _ = connection.set_path_use(path.id, PathUse::Backup);
             }
-            if wanted.abandoned_at.is_some_and(|at| at <= now) {
-                open.push(path.id);
-                wanted.abandoned_at = None;
-            }
         }
-        for id in open {
-            // The last path stays.
-            let _ = connection.abandon_path(now, id, TransportErrorCode::APPLICATION_ABANDON_PATH);
-        }
+        self.unwanted.retain(|addrs| {
+            // The last path stays until there is another one: each answer of the peer leads here again.
+            let validated: Vec<_> = connection.paths().filter(|path| path.validated).collect();
+            let path = validated.iter().find(|path| path.addrs == *addrs).filter(|_| validated.len() > 1);
+            let code = TransportErrorCode::APPLICATION_ABANDON_PATH;
+            path.is_none_or(|path| connection.abandon_path(now, path.id, code).is_err())
+        });
     }
 }
 

@@ -86,6 +86,8 @@ impl Session {
                 std::mem::swap(&mut self.handle, &mut rival.handle);
                 std::mem::swap(&mut self.attempted, &mut rival.started);
                 self.flight = Default::default();
+                let own = self.connection.paths().next().map(|path| path.addrs);
+                self.manager = self.manager.anew(own);
             }
         }
         if is_complete(&self.connection) || self.connection.is_closed() {

@@ -14,6 +14,10 @@ use crate::{MediaStream, Workload};
 /// Bytes of a request for a download, if the file does not say.
 const REQUEST_BYTES: u64 = 100;
 
+/// What a packet has beside an unreliable datagram: the first byte, a connection ID of 8 bytes, a packet number of 4 and the tag of
+/// the cipher; type and length of the frame.
+const DATAGRAM_OVERHEAD: u16 = 1 + 8 + 4 + 16 + 3;
+
 /// A connection, or several ones one after another, and what is done with it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -174,6 +178,21 @@ impl ConnectionSpec {
     /// After which time a datagram is of no use.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.datagrams?.deadline_ms.map(|deadline| deadline.0)
+    }
+
+    /// Why its unreliable datagrams cannot travel between these ends, if so.
+    pub(crate) fn datagram_problem(
+        &self,
+        client: &TransportConfig,
+        server: &TransportConfig,
+    ) -> Option<String> {
+        let DatagramSpec { from, bytes, .. } = self.datagrams?;
+        let sender = if from == Sender::Client { client } else { server };
+        let mtu = if sender.mtu_discovery { sender.mtu_max } else { sender.initial_mtu };
+        let most = mtu.saturating_sub(DATAGRAM_OVERHEAD);
+        let problem =
+            || format!("a datagram of {bytes} bytes never fits a packet, which has room for {most}");
+        (bytes > most).then(problem)
     }
 
     /// What makes no sense about this connection, seen alone.

@@ -5,7 +5,8 @@ use fulmar_sim::{
     Aqm, CoDel, Corrupt, CrossTraffic, DualQ, EcnPath, Jitter, Loss, Policer, Red, Reorder, SuspendedSide,
     Suspension, TrafficPattern,
 };
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use super::values::{Count, Mbps, Millis, Probability};
 
@@ -214,6 +215,27 @@ pub(super) enum LossSpec {
 }
 
 impl LossSpec {
+    /// Reads one whose numbers fit one another.
+    pub(super) fn checked<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Self>, D::Error> {
+        let loss = Self::deserialize(from)?;
+        loss.problem().map_or(Ok(Some(loss)), |problem| Err(D::Error::custom(problem)))
+    }
+
+    fn problem(&self) -> Option<String> {
+        match *self {
+            Self::Burst { length_min, length_max, .. } if length_min.0 > length_max.0 => {
+                Some(format!("no burst has at least {} packets and at most {}", length_min.0, length_max.0))
+            }
+            Self::Pattern { period, offset, lost } => {
+                let first = offset.unwrap_or(0);
+                let fits = first < period.0 && lost <= period.0 - first;
+                let behind = offset.map_or(String::new(), |offset| format!(" behind the first {offset}"));
+                (!fits).then(|| format!("a pattern of {} packets has no {lost}{behind} to lose", period.0))
+            }
+            _ => None,
+        }
+    }
+
     /// `rng` draws what the file leaves to the seed.
     pub(super) fn model(&self, rng: &mut Rng) -> Loss {
         match self {

@@ -8,7 +8,7 @@ use fulmar_proto::{
 };
 use serde::Deserialize;
 
-use super::values::{Millis, Probability, Seconds};
+use super::values::{Count, Millis, Probability, Seconds};
 
 /// Settings of an end, or of both, named like the fields of [`TransportConfig`]. What is not given keeps its
 /// default.
@@ -41,7 +41,7 @@ pub(crate) struct EndpointSpec {
     fec_overhead_max: Option<Probability>,
     fec_window: Option<u16>,
     multipath: Option<bool>,
-    paths_max: Option<u32>,
+    paths_max: Option<Count>,
     scheduler: Option<SchedulerSpec>,
     coupling: Option<CouplingSpec>,
 }
@@ -159,7 +159,7 @@ impl EndpointSpec {
             None => {}
         }
         if let Some(multipath) = &mut config.multipath {
-            set(&mut multipath.paths_max, self.paths_max);
+            set(&mut multipath.paths_max, self.paths_max.map(|paths| paths.0));
             if let Some(SchedulerSpec(kind)) = self.scheduler {
                 multipath.scheduler = Arc::new(kind);
             }

@@ -33,8 +33,23 @@ impl ScenarioError {
 
     /// A complaint of the TOML parser, or of a value's own check.
     pub(crate) fn parsing(origin: &str, text: &str, error: &toml::de::Error) -> Self {
-        let place = error.span().map(|span| Place::at(text, span.start));
-        Self { origin: origin.to_owned(), place, message: error.message().to_owned() }
+        let message = error.message();
+        // What the whole file lacks is on no line of it.
+        let is_lack = |start| start == 0 && message.starts_with("missing field");
+        let start = error.span().map(|span| span.start).filter(|&start| !is_lack(start));
+        let place = start.map(|start| Place::at(text, start));
+        Self { origin: origin.to_owned(), place, message: message.to_owned() }
+    }
+
+    /// The same about a text that nobody sees: with table and field, but no line.
+    pub(crate) fn without_line(self) -> Self {
+        let Some(Place { table, field, .. }) = self.place else { return self };
+        let parts: Vec<String> = [table, field].into_iter().filter(|part| !part.is_empty()).collect();
+        let message = match parts.is_empty() {
+            true => self.message,
+            false => format!("{}: {}", parts.join(" "), self.message),
+        };
+        Self { place: None, message, ..self }
     }
 
     /// A complaint about a field, wherever the text sets it first.
@@ -97,12 +112,11 @@ impl fmt::Display for ScenarioError {
         write!(f, "{}:", self.origin)?;
         if let Some(place) = &self.place {
             write!(f, "{}:", place.line)?;
-            for part in [&place.table, &place.field] {
-                if !part.is_empty() {
-                    write!(f, " {part}")?;
-                }
+            let parts = [&place.table, &place.field].map(String::as_str);
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            if !parts.is_empty() {
+                write!(f, " {}:", parts.join(" "))?;
             }
-            write!(f, ":")?;
         }
         write!(f, " {}", self.message)
     }

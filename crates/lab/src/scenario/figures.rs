@@ -129,7 +129,8 @@ pub struct LinkFigures {
     pub queue_delay_p50_ms: Option<f64>,
     /// The same of 99 %.
     pub queue_delay_p99_ms: Option<f64>,
-    /// The share of the bytes that were ACK frames; `None` for a path.
+    /// The share of the bytes that were ACK frames; `None` for a path, whose ends do not count them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_share: Option<f64>,
     /// The share of its capacity, until completion, that was asked for. Where the rate changes, that of the beginning
     /// counts; `None` without a rate.

@@ -14,6 +14,9 @@ use super::values::{Count, Mbps, Millis, Probability, Seconds};
 /// Keeps what is drawn here apart from what is drawn in the run.
 const SALT: u64 = 0x11e4_0ff5_0000_0000;
 
+/// How often an entry of a schedule repeats its change at most: all of them are held in memory.
+const REPEATS_MAX: u32 = 100_000;
+
 /// Settings of one direction of a link, or of both. What is not given keeps its value.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -27,6 +30,7 @@ pub(crate) struct LinkSpec {
     cross_traffic: Option<CrossTrafficSpec>,
     jitter: Option<JitterSpec>,
     jitter_reorders: Option<bool>,
+    #[serde(deserialize_with = "LossSpec::checked")]
     loss: Option<LossSpec>,
     duplicate: Option<Probability>,
     corrupt: Option<Probability>,
@@ -69,6 +73,17 @@ pub(crate) struct ScheduleSpec {
 pub(crate) struct RepeatSpec {
     count: Count,
     every_ms: Millis,
+}
+
+impl RepeatSpec {
+    fn problem(self) -> Option<&'static str> {
+        const { assert!(REPEATS_MAX == 100_000, "the complaint names the bound") };
+        let idle = self.count.0 > 1 && self.every_ms.0.is_zero();
+        match self.count.0 > REPEATS_MAX {
+            true => Some("a change is repeated at most 100000 times: the `count` of `repeat` is larger"),
+            false => idle.then_some("a change that is repeated needs an `every_ms` above 0"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -250,6 +265,6 @@ impl ScheduleSpec {
     fn problem(&self) -> Option<&'static str> {
         let nothing = self.suspend.is_none() && self.set == LinkSpec::default();
         let nothing = nothing.then_some("an entry needs `suspend`, or `set` with something in it");
-        self.set.not_scheduled().or(nothing)
+        self.set.not_scheduled().or(nothing).or_else(|| self.repeat?.problem())
     }
 }

@@ -233,15 +233,30 @@ impl Scenario {
     /// named by it, as in `path.A.link.delay_ms`.
     ///
     /// # Errors
-    /// The first setting that does not exist or makes no sense.
+    /// The first setting that does not exist or makes no sense; all of them, where only several together make none.
     pub fn with_settings<'a>(
         &self,
         settings: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, ScenarioError> {
-        let mut settings = settings.into_iter().peekable();
-        if settings.peek().is_none() {
+        let settings: Vec<&str> = settings.into_iter().collect();
+        if settings.is_empty() {
             return Ok(self.clone());
         }
+        let read = |settings: &[&str], what: &str| self.reparse(&self.changed(settings)?, what);
+        let together = read(&settings, &settings.join(", "));
+        if together.is_err() {
+            for (number, setting) in settings.iter().enumerate() {
+                let others = [&settings[..number], &settings[number + 1..]].concat();
+                if read(&others, "the others").is_ok() {
+                    return read(&settings, setting);
+                }
+            }
+        }
+        together
+    }
+
+    /// The tables of the file with other settings.
+    fn changed(&self, settings: &[&str]) -> Result<toml::Table, ScenarioError> {
         let mut table = self.table()?;
         for setting in settings {
             let (key, value) = setting
@@ -250,7 +265,7 @@ impl Scenario {
             set_path(&mut table, key.trim(), parse_value(value.trim()))
                 .map_err(|message| ScenarioError::new(&self.name, message))?;
         }
-        self.reparse(&table, "changed settings")
+        Ok(table)
     }
 
     /// The scenario with the settings of its `[baseline]`, which goals compare it with.
@@ -287,11 +302,12 @@ impl Scenario {
         self.text.parse().map_err(|error| ScenarioError::parsing(&self.name, &self.text, &error))
     }
 
-    /// Reads a changed table. Its text is written anew, so a complaint that names a line says in which text.
+    /// Reads a changed table. Its text is written anew and nobody sees it, so a complaint says what was changed and names no line.
     fn reparse(&self, table: &toml::Table, what: &str) -> Result<Self, ScenarioError> {
         let text =
             toml::to_string(table).map_err(|error| ScenarioError::new(&self.name, error.to_string()))?;
-        let scenario = Self::parse(&format!("{} with {what}", self.name), &text)?;
+        let scenario =
+            Self::parse(&format!("{} with {what}", self.name), &text).map_err(ScenarioError::without_line)?;
         Ok(Self { name: self.name.clone(), ..scenario })
     }
 
@@ -475,6 +491,13 @@ impl Scenario {
             config.validate().map_err(|error| {
                 ScenarioError::about_field(&self.name, &self.text, error.field, error.to_string())
             })?;
+        }
+        for (number, spec) in self.file.connection.iter().enumerate() {
+            let client = spec.client_config(self.client_config());
+            if let Some(problem) = spec.datagram_problem(&client, &self.server_config()) {
+                let header = "[[connection]]";
+                return Err(ScenarioError::about_table(&self.name, &self.text, header, number, problem));
+            }
         }
         self.baseline()?;
         // Goals that change nothing would lead back here.

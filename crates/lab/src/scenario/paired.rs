@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::statistics::{Confidence, confidence, quantile};
-use super::values::Count;
+use super::values::{Count, Probability};
 use super::{ControllerName, Figures, Row, RunError, Scenario, ScenarioError, Verdict};
 
 /// Seeds of a comparison that does not say.
@@ -105,7 +105,7 @@ pub(super) struct ComparisonSpec {
     figure: Compared,
     /// Of the completion time: 0 to 1.
     #[serde(default)]
-    quantiles: Vec<f64>,
+    quantiles: Vec<Probability>,
     /// What the figure must not exceed; without it, it is told only.
     most: Option<f64>,
     runs: Option<Count>,
@@ -326,7 +326,7 @@ enum Figure {
 
 fn figures(spec: &ComparisonSpec) -> impl Iterator<Item = Figure> {
     let figures = match spec.figure {
-        Compared::Completion => spec.quantiles.iter().copied().map(Figure::Quantile).collect(),
+        Compared::Completion => spec.quantiles.iter().map(|share| Figure::Quantile(share.0)).collect(),
         other => vec![Figure::Of(other)],
     };
     figures.into_iter()

@@ -41,6 +41,16 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// What a side saw of a run that went wrong, as a pcapng file; `None` if nobody asked for it.
+    pub fn capture(&self) -> Option<&[u8]> {
+        match self {
+            Self::Scenario(_) => None,
+            Self::Failed { failure, .. } => failure.capture.as_deref(),
+        }
+    }
+}
+
 impl Scenario {
     /// Runs the scenario once, in virtual time. `controller` is that of both ends, but for connections that
     /// name their own; `None` takes the scenario's default.
@@ -78,7 +88,7 @@ impl Scenario {
     /// open them.
     ///
     /// # Errors
-    /// As of `run`.
+    /// As of `run`. An error has the packets until the run went wrong: [`RunError::capture`].
     pub fn run_with_capture(
         &self,
         controller: Option<ControllerName>,

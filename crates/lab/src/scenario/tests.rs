@@ -18,6 +18,8 @@ pub(super) fn complaint(text: &str) -> String {
 #[test]
 fn what_makes_no_sense_is_refused_with_line_and_field() {
     let changed = |from: &str, to: &str| SCENARIO.replace(from, to);
+    let repeat =
+        |how: &str| format!("[[schedule]]\nat_s = 1\nset = {{ mtu = 1400 }}\nrepeat = {{ {how} }}\n");
     for (text, expected) in [
         (changed("delay_ms = 10", "dealy_ms = 10"), "file.toml:4: [link] dealy_ms: unknown field `dealy_ms`"),
         (changed("delay_ms = 10", "delay_ms = -1"), "file.toml:4: [link] delay_ms: a time is between 0 and"),
@@ -25,6 +27,36 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
         (
             changed("rate_mbps = 2.5", "loss = { uniform = { probability = 1.5 } }"),
             "file.toml:6: [down] loss: a probability is between 0 and 1, not 1.5",
+        ),
+        (
+            changed(
+                "rate_mbps = 2.5",
+                "loss = { burst = { probability = 0.1, length_min = 3, length_max = 2 } }",
+            ),
+            "file.toml:6: [down] loss: no burst has at least 3 packets and at most 2",
+        ),
+        (
+            changed("rate_mbps = 2.5", "loss = { pattern = { period = 4, offset = 4, lost = 1 } }"),
+            "file.toml:6: [down] loss: a pattern of 4 packets has no 1 behind the first 4 to lose",
+        ),
+        (
+            changed("rate_mbps = 2.5", "loss = { pattern = { period = 4, lost = 5 } }"),
+            "file.toml:6: [down] loss: a pattern of 4 packets has no 5 to lose",
+        ),
+        (
+            format!("{SCENARIO}[endpoints]\npaths_max = 0\n"),
+            "file.toml:10: [endpoints] paths_max: at least 1 is needed",
+        ),
+        (
+            changed(
+                "download_bytes = 20_000",
+                "datagrams = { from = \"client\", count = 1, bytes = 1_421, interval_ms = 1 }",
+            ),
+            "file.toml:7: [[connection]]: a datagram of 1421 bytes never fits a packet, which has room for 1420",
+        ),
+        (
+            format!("{SCENARIO}[[comparison]]\ngoal = \"G\"\nquantiles = [0.5, 1.5]\n"),
+            "file.toml:11: [[comparison]] quantiles: a probability is between 0 and 1, not 1.5",
         ),
         (changed("[[connection]]", "[[conection]]"), "file.toml:7: [[conection]]: unknown field `conection`"),
         (
@@ -38,6 +70,14 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
         (
             format!("{SCENARIO}[[schedule]]\nat_s = 1\nset = {{}}\n"),
             "file.toml:9: [[schedule]]: an entry needs `suspend`, or `set`",
+        ),
+        (
+            format!("{SCENARIO}{}", repeat("count = 1_000_000_000, every_ms = 1")),
+            "file.toml:9: [[schedule]]: a change is repeated at most 100000 times",
+        ),
+        (
+            format!("{SCENARIO}{}", repeat("count = 2, every_ms = 0")),
+            "file.toml:9: [[schedule]]: a change that is repeated needs an `every_ms` above 0",
         ),
         (
             format!("{SCENARIO}[[goal]]\ngoal = 1\n[[goal]]\ncontroller = \"cubic\"\n"),
@@ -60,6 +100,9 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
             "file.toml: a scenario has 1 to 10000 connections, not 0",
         ),
         ("title = ".to_owned(), "file.toml:1: title: "),
+        (String::new(), "file.toml: missing field `title`"),
+        ("# A link\ntitle = 'x'\n".to_owned(), "file.toml: missing field `connection`"),
+        ("title".to_owned(), "file.toml:1: "),
     ] {
         let complaint = complaint(&text);
         assert!(complaint.starts_with(expected), "{complaint}\ninstead of {expected}");
@@ -129,11 +172,23 @@ fn settings_change_by_their_path() {
     ] {
         assert_eq!(scenario.with_settings([setting]).unwrap_err().to_string(), expected);
     }
-    let error = scenario.with_settings(["up.rate=1"]).unwrap_err().to_string();
-    assert!(
-        error.starts_with("s with changed settings:") && error.contains("unknown field `rate`"),
-        "{error}"
-    );
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_named_without_a_line() {
+    let scenario = Scenario::parse("s", SCENARIO).unwrap();
+    for (settings, expected) in [
+        (&["link.delay_ms=5", "up.rate=1"][..], "s with up.rate=1: [up] rate: unknown field `rate`"),
+        (&["limit_s=1", "link.delay_ms=-1"], "s with link.delay_ms=-1: [link] delay_ms: a time is between"),
+        (
+            &["connection.0.streams=1.5", "runs=0"],
+            "s with connection.0.streams=1.5, runs=0: [[connection]] streams: invalid type",
+        ),
+        (&["title=5"], "s with title=5: title: invalid type"),
+    ] {
+        let error = scenario.with_settings(settings.iter().copied()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}\ninstead of {expected}");
+    }
 }
 
 #[test]
@@ -181,6 +236,18 @@ fn datagrams_keep_their_pace_and_their_deadline() {
     assert_eq!(figures[1].datagram_delays.len(), 50);
     let delay = figures[1].datagram_delay_ms(0.5).unwrap();
     assert!((10.0..12.0).contains(&delay), "{delay}");
+}
+
+#[test]
+fn a_run_that_went_wrong_has_its_packets() {
+    let scenario = Scenario::parse("s", &format!("limit_s = 0.05\n{SCENARIO}")).unwrap();
+    let error = scenario.run_with_capture(None, 1, Side::Client).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("it is not over after 0.05 s, the limit (`limit_s`)"), "{text}");
+    let packets = error.capture().expect("a capture");
+    // More than the header, the secrets and an Initial packet.
+    assert!(packets.len() > 2_000, "{} bytes", packets.len());
+    assert!(scenario.run(None, 1).unwrap_err().capture().is_none(), "nobody asked for it");
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn where_runs_begin_to_go_wrong_is_a_step() {
 
 #[test]
 fn settings_follow_the_value() {
+    let filled = |setting, x| filled(setting, x, |value| value);
     assert_eq!(filled("link.delay_ms={x*0.5}", 30.0).unwrap(), "link.delay_ms=15");
     assert_eq!(filled("a={ b = {x}, c = {x*2} }", 3.0).unwrap(), "a={ b = 3, c = 6 }");
     assert!(filled("a={xy}", 3.0).is_err() && filled("a={x", 3.0).is_err());
@@ -61,6 +62,36 @@ fn settings_follow_the_value() {
         sweep.run(ControllerName::Cubic, task).unwrap().unwrap()
     };
     assert!(time(14) > 1.5 * time(0), "{} {}", time(0), time(14));
+}
+
+#[test]
+fn a_sweep_needs_a_setting_with_the_value() {
+    let link = Scenario::parse("sweep", LINK).unwrap();
+    let error = Sweep::new("mine", &link, ["link.delay_ms=5"], (1.0, 2.0), 1.05).unwrap_err();
+    assert!(error.to_string().starts_with("mine: no setting has an `{x}`"), "{error}");
+}
+
+#[test]
+fn the_value_is_a_whole_number_where_no_other_makes_sense() {
+    let link = Scenario::parse("sweep", LINK).unwrap();
+    let datagrams =
+        "connection.0.datagrams={ from = \"client\", count = {x}, bytes = 100, interval_ms = {x*0.1} }";
+    for (setting, at_10_5) in
+        [("connection.0.streams={x}", "connection.0.streams=11"), ("link.delay_ms={x}", "link.delay_ms=10.5")]
+    {
+        assert_eq!(fitting(&link, setting, 10.5).unwrap(), at_10_5);
+    }
+    assert_eq!(Sweep::new("mine", &link, [datagrams], (10.0, 12.0), 1.05).unwrap().points.len(), 4);
+    let wrong = Sweep::new("mine", &link, ["link.delay_ms=-{x}.5"], (10.0, 12.0), 1.05);
+    assert!(wrong.is_err());
+}
+
+#[test]
+fn a_sweep_without_any_time_meets_nothing() {
+    let (curve, _) = curve(|_, _| None);
+    assert!(curve.is_without_times() && curve.largest_step.is_none());
+    let row = curve.row();
+    assert_eq!((row.verdict, row.note.as_deref()), (Verdict::Missed, Some("no run came to its end")));
 }
 
 #[test]

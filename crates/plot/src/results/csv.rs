@@ -3,7 +3,8 @@
 use super::{NOT_FIGURES, ResultRow, ResultsError, error};
 
 /// The columns that are text.
-const TEXTS: &[&str] = &["id", "scenario", "controller", "trace_sha256", "error"];
+const TEXTS: &[&str] =
+    &["id", "scenario", "controller", "scenario_sha256", "version", "trace_sha256", "error"];
 
 /// The runs of a file.
 pub(super) fn rows(text: &str) -> Result<Vec<ResultRow>, ResultsError> {

@@ -28,8 +28,8 @@ fn figures_of_paths_are_told_apart_by_their_names() {
 
 #[test]
 fn csv_of_a_campaign_is_read_as_the_json_is() {
-    let text = "id,controller,up.delay_ms,scenario,controller,seed,completion_s,error\r\n\
-                \"a, \"\"b\"\"\",bbr,100,wifi/one,bbr,3,1.5,\r\n";
+    let text = "id,controller,up.delay_ms,scenario,controller,seed,completion_s,scenario_sha256,version,trace_sha256,error\r\n\
+                \"a, \"\"b\"\"\",bbr,100,wifi/one,bbr,3,1.5,5e1f,0.1.0,ab,\r\n";
     let row = &Results::parse(text).unwrap().rows[0];
     assert_eq!(row.settings, [("up.delay_ms".to_owned(), "100".to_owned())]);
     assert_eq!((row.controller.as_str(), row.figures["completion_s"], row.figures.len()), ("bbr", 1.5, 1));
