@@ -3,6 +3,7 @@
 mod clients;
 mod exchange;
 mod pace;
+mod part_of;
 mod redirect;
 mod request;
 mod sink;

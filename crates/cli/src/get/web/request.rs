@@ -58,6 +58,11 @@ impl Asked {
         !matches!(self.content, Content::Stdin)
     }
 
+    /// Whether the user has named a value for this field.
+    pub(super) fn has_field(&self, name: &HeaderName) -> bool {
+        self.fields.iter().any(|(field, value)| field == name && value.is_some())
+    }
+
     /// A request; `has_content` is false after a redirection that has made a GET of it, and `is_home` when it goes to the server that
     /// the user has named.
     pub(super) fn request(
