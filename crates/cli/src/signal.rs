@@ -43,6 +43,35 @@ impl Signals {
     }
 }
 
+/// Hangups (SIGHUP), where there are such: they tell a server to look at its files again. None that comes after
+/// [`listen`](Self::listen) is missed.
+#[derive(Debug)]
+pub(crate) struct Hangups(#[cfg(unix)] tokio::signal::unix::Signal);
+
+impl Hangups {
+    /// Takes the signal over from the system, which would end the program. Needs a runtime.
+    #[cfg(unix)]
+    pub(crate) fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self(signal(SignalKind::hangup())?))
+    }
+
+    /// There are none.
+    #[cfg(not(unix))]
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self())
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if self.0.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await
+    }
+}
+
 /// Waits for the first one.
 pub(crate) async fn interrupted() -> io::Result<()> {
     Signals::listen()?.next().await;

@@ -177,6 +177,11 @@ impl Server {
         interrupt(&self.child);
     }
 
+    /// Tells it that a terminal was closed, or that it is to look again.
+    pub(crate) fn hang_up(&self) {
+        signal(self.child.id(), rustix::process::Signal::HUP);
+    }
+
     /// Waits for its end, and tells its exit code.
     pub(crate) fn ended(mut self) -> Option<i32> {
         self.child.wait().expect("ended").code()

@@ -319,6 +319,47 @@ fn a_file_that_is_replaced_is_seen_by_all_who_ask_after_that() {
     });
 }
 
+/// As releases are switched: by a link, or by a directory that is made anew.
+#[test]
+fn a_directory_that_is_replaced_is_served() {
+    let dir = TestDir::new("web-releases");
+    let (www, one, two) = (dir.path().join("www"), dir.path().join("one"), dir.path().join("two"));
+    let fill = |directory: &std::path::Path, text: &str| {
+        fs::create_dir(directory).expect("a directory");
+        fs::write(directory.join("a"), text).expect("a file");
+    };
+    fill(&one, "one");
+    fill(&two, "two");
+    std::os::unix::fs::symlink("one", &www).expect("a link");
+    let server = Server::serve(&www, &["--workers", "1"]);
+    let got = || {
+        let out = finish(fulmar(&["get", "--insecure", "-o", "-", &server.url("/a")])).stdout();
+        (!out.is_empty()).then_some(out)
+    };
+    let becomes = |expected: Option<&str>| {
+        let start = Instant::now();
+        while got().as_deref() != expected {
+            assert!(start.elapsed() < Duration::from_secs(20), "it is not {expected:?}");
+        }
+    };
+    assert_eq!(got().as_deref(), Some("one"));
+    std::os::unix::fs::symlink("two", dir.path().join("next")).expect("a link");
+    fs::rename(dir.path().join("next"), &www).expect("switched");
+    becomes(Some("two"));
+    fs::remove_file(&www).expect("removed");
+    fill(&www, "three");
+    becomes(Some("three"));
+    fs::remove_dir_all(&www).expect("removed");
+    becomes(None);
+    fill(&www, "four");
+    becomes(Some("four"));
+    // A hangup is no end.
+    server.hang_up();
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(got().as_deref(), Some("four"));
+    assert_eq!(server.interrupt(), Some(0));
+}
+
 #[test]
 fn requests_of_http_have_lines_and_idle_clients_do_not_hold_up_the_end() {
     let mut site = Site::new("web-end", |www| fs::write(www.join("a"), "text").expect("a file"), &[]);
