@@ -87,11 +87,15 @@ impl PartFile {
         }
     }
 
+    /// Whether what is there is no regular file. To open it may take until someone reads it.
+    pub(crate) fn is_in_place(destination: &Path) -> bool {
+        // What a directory in the way means is told when the file gets its name.
+        fs::metadata(destination).is_ok_and(|found| !found.is_file() && !found.is_dir())
+    }
+
     /// Opens what is there, if it is no regular file.
     fn in_place(destination: &Path) -> Result<Option<Self>, Failure> {
-        let Ok(found) = fs::metadata(destination) else { return Ok(None) };
-        // What a directory in the way means is told when the file gets its name.
-        if found.is_file() || found.is_dir() {
+        if !Self::is_in_place(destination) {
             return Ok(None);
         }
         let file = OpenOptions::new().write(true).open(destination).map_err(cannot_write(destination))?;

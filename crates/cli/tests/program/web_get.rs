@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::net::UdpSocket;
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::run::{content, finish, fulmar};
+use crate::run::{content, finish, fulmar, interrupt};
 use crate::scene::Scene;
 
 /// The validator of a file.
@@ -71,6 +71,29 @@ fn what_goes_to_a_pipe_arrives_there_and_the_pipe_stays() {
         finish(command).succeeded();
         assert!(reader.join().expect("read") == content(3_000_000, 1), "it differs");
         assert!(scene.out.names() == ["large"] && !pipe.is_file());
+    }
+}
+
+/// Nobody reads the pipe, or writes to it.
+#[test]
+fn a_pipe_without_another_end_does_not_hold_up_the_end() {
+    let scene = Scene::new("web-lone-pipe");
+    let pipe = scene.out.path().join("pipe");
+    let named = pipe.to_str().expect("a path");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    for option in ["-o", "-T"] {
+        let finished = finish(scene.get(&["-m", "1", option, named, &scene.url("/a")]));
+        let finished = finished.failed(28, &["--max-time"]);
+        assert!(finished.took < Duration::from_secs(10), "{option}: {:?}", finished.took);
+    }
+    let get = scene.get(&["-o", named, &scene.url("/a")]).stderr(Stdio::null()).spawn();
+    let mut get = get.expect("the program starts");
+    let start = Instant::now();
+    while get.try_wait().expect("its state").is_none() {
+        assert!(start.elapsed() < Duration::from_secs(10), "it does not end");
+        // It may not have begun to listen to signals.
+        std::thread::sleep(Duration::from_millis(500));
+        interrupt(&get);
     }
 }
 

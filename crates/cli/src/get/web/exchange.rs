@@ -112,7 +112,7 @@ impl<'a> Exchange<'a> {
         // The file comes first: where it cannot be written, there is no use in asking for it.
         if self.sink.is_none() && !job.args.http.head {
             let resume = job.args.http.continue_at.is_some();
-            let (sink, validator) = Sink::open(job.place.file(self.item), resume)?;
+            let (sink, validator) = Sink::open(job.place.file(self.item), resume).await?;
             (self.sink, self.validator) = (Some(sink), validator);
         }
         let start = Instant::now();

@@ -5,13 +5,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::thread;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request};
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
 
 use crate::failure::Failure;
 use crate::get::{HttpArgs, Url};
@@ -111,13 +111,17 @@ impl Asked {
         Ok(match &self.content {
             Content::Nothing => Upload::Full(Bytes::new()),
             Content::Form(bytes) => Upload::Full(bytes.clone()),
-            Content::Stdin => pieces(io::stdin(), None),
+            Content::Stdin => pieces(|| Ok(io::stdin()), None)?,
             Content::File(path) => {
                 let unreadable = |error| Failure::io(format!("cannot read {}", path.display()))(error);
+                if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+                    // To open a pipe may take until someone writes to it.
+                    let path = path.clone();
+                    return pieces(move || File::open(path), None);
+                }
                 let file = File::open(path).map_err(unreadable)?;
-                let metadata = file.metadata().map_err(unreadable)?;
-                let len = metadata.is_file().then_some(metadata.len());
-                pieces(file, len)
+                let len = file.metadata().map_err(unreadable)?.len();
+                pieces(move || Ok(file), Some(len))?
             }
         })
     }
@@ -179,25 +183,34 @@ pub(super) enum Upload {
     Pieces(mpsc::Receiver<io::Result<Bytes>>, Option<u64>),
 }
 
-/// Reads in a thread, as fast as the pieces are taken.
-fn pieces(mut source: impl Read + Send + 'static, len: Option<u64>) -> Upload {
+/// Reads in a thread, as fast as the pieces are taken. Nobody waits for the thread: a pipe or a terminal may never give anything.
+fn pieces<R: Read>(
+    open: impl FnOnce() -> io::Result<R> + Send + 'static,
+    len: Option<u64>,
+) -> Result<Upload, Failure> {
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
-    spawn_blocking(move || {
-        loop {
-            let mut piece = vec![0; PIECE_BYTES];
-            let read = source.read(&mut piece);
-            let is_over = matches!(read, Ok(0) | Err(_));
-            let piece = read.map(|count| {
-                piece.truncate(count);
-                Bytes::from(piece)
-            });
-            let is_end = matches!(&piece, Ok(piece) if piece.is_empty());
-            if is_end || sender.blocking_send(piece).is_err() || is_over {
-                return;
-            }
+    let read = move || match open() {
+        Ok(source) => send_pieces(source, &sender),
+        Err(error) => drop(sender.blocking_send(Err(error))),
+    };
+    thread::Builder::new().spawn(read).map_err(Failure::io("cannot start a thread"))?;
+    Ok(Upload::Pieces(receiver, len))
+}
+
+fn send_pieces(mut source: impl Read, sender: &mpsc::Sender<io::Result<Bytes>>) {
+    loop {
+        let mut piece = vec![0; PIECE_BYTES];
+        let read = source.read(&mut piece);
+        let is_over = matches!(read, Ok(0) | Err(_));
+        let piece = read.map(|count| {
+            piece.truncate(count);
+            Bytes::from(piece)
+        });
+        let is_end = matches!(&piece, Ok(piece) if piece.is_empty());
+        if is_end || sender.blocking_send(piece).is_err() || is_over {
+            return;
         }
-    });
-    Upload::Pieces(receiver, len)
+    }
 }
 
 impl Upload {
