@@ -20,6 +20,7 @@ mod run;
 mod scene;
 mod stopping;
 mod stuck;
+mod tcp;
 #[path = "../../src/test_dir.rs"]
 mod test_dir;
 mod watch;
