@@ -4,7 +4,7 @@ mod binds;
 mod dialer;
 mod figures;
 mod interfaces;
-mod narration;
+pub(crate) mod narration;
 mod transport;
 mod workers;
 

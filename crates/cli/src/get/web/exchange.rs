@@ -9,6 +9,7 @@ use indicatif::ProgressBar;
 use tokio::time::sleep;
 
 use super::clients::judge;
+use super::narration::{lines, printable, told};
 use super::pace::Pace;
 use super::part_of::{Part, content_length, is_same_version, validator};
 use super::sink::{Sink, Writing};
@@ -185,6 +186,7 @@ impl<'a> Exchange<'a> {
         job.output.narrate(|| told(&format!("> {method} {url}"), request.headers(), '>'));
         let (client, refusal) = job.clients.of(&url.authority)?;
         let response = client.request(request).await.map_err(|error| judge(&error, &refusal, url))?;
+        job.output.narrate(|| job.clients.about(&url.authority, &response, &refusal));
         let status = format!("< {:?} {}", response.version(), response.status());
         job.output.narrate(|| told(&status, response.headers(), '<'));
         Ok((response, refusal))
@@ -384,21 +386,4 @@ fn refused(url: &Url, status: StatusCode, headers: &HeaderMap) -> Setback {
         failure: Failure::Http { what: url.to_string(), why, exit: exit::STATUS },
         again: may_pass.then(|| Duration::from_secs(pause.unwrap_or(0))),
     }
-}
-
-fn lines(headers: &HeaderMap) -> String {
-    let line =
-        |(name, value): (&header::HeaderName, &HeaderValue)| format!("{name}: {}\n", printable(Some(value)));
-    headers.iter().map(line).collect()
-}
-
-fn told(first: &str, headers: &HeaderMap, mark: char) -> String {
-    let fields: String = lines(headers).lines().map(|line| format!("\n{mark} {line}")).collect();
-    format!("{first}{fields}")
-}
-
-/// Text of a peer, which steers no terminal.
-fn printable(value: Option<&HeaderValue>) -> String {
-    let text = String::from_utf8_lossy(value.map_or(b"", HeaderValue::as_bytes));
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
