@@ -9,6 +9,7 @@ use std::thread;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
+use http::uri::Authority;
 use http::{HeaderMap, Method, Request};
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
@@ -49,7 +50,11 @@ impl Asked {
             (None, Content::Form(_)) => Method::POST,
             (None, Content::File(_) | Content::Stdin) => Method::PUT,
         };
-        let fields = args.headers.iter().map(|field| parse_field(field)).collect::<Result<_, _>>()?;
+        let fields = args.headers.iter().map(|field| parse_field(field)).collect::<Result<Vec<_>, _>>()?;
+        let hosts: Vec<_> = fields.iter().filter(|(name, _)| *name == header::HOST).collect();
+        if hosts.len() > 1 || !hosts.iter().all(|(_, host)| host.as_ref().is_none_or(is_authority)) {
+            return Err(Failure::Usage("a request names one server: write `Host: NAME[:PORT]` once".to_owned()));
+        }
         Ok(Self { method, fields, content })
     }
 
@@ -97,10 +102,10 @@ impl Asked {
             headers.remove(name);
         }
         for (name, value) in &self.fields {
-            // Nobody else shall learn a secret that was meant for one server.
-            let is_secret = *name == header::AUTHORIZATION || *name == header::COOKIE;
+            // Nobody else shall learn a secret that was meant for one server, or be asked for what is another's.
+            let is_for_home = [header::AUTHORIZATION, header::COOKIE, header::HOST].contains(name);
             if let Some(value) = value
-                && (is_home || !is_secret)
+                && (is_home || !is_for_home)
             {
                 headers.append(name, value.clone());
             }
@@ -173,6 +178,12 @@ fn parse_field(field: &str) -> Result<(HeaderName, Option<HeaderValue>), Failure
     let value = value.trim();
     let parsed = HeaderValue::from_str(value).map_err(|_| malformed())?;
     Ok((name, (!value.is_empty()).then_some(parsed)))
+}
+
+/// Whether a value names a server, as Host does.
+fn is_authority(value: &HeaderValue) -> bool {
+    let authority = Authority::try_from(value.as_bytes());
+    authority.is_ok_and(|authority| !authority.as_str().contains('@'))
 }
 
 /// The body of a request.
