@@ -3,6 +3,7 @@
 mod body;
 mod conditions;
 mod encoding;
+mod host;
 mod listing;
 mod range;
 mod recent;
@@ -220,6 +221,9 @@ fn look_up(
     request: &request::Parts,
     access: Access,
 ) -> Result<Response<WebBody>, SourceError> {
+    if !host::is_right(request) {
+        return Ok(bare(StatusCode::BAD_REQUEST));
+    }
     if !matches!(request.method, Method::GET | Method::HEAD) {
         let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));

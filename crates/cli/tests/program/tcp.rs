@@ -61,3 +61,18 @@ fn who_waits_to_be_asked_for_content_is_not_asked() {
     let text = answer(&mut connect(&site), request.as_bytes());
     assert!(text.starts_with("HTTP/1.1 405 "), "{text}");
 }
+
+#[test]
+fn a_request_that_does_not_name_one_server_is_refused() {
+    let site = Site::new("tcp-host", |www| fs::write(www.join("a"), "text").expect("a file"), &[]);
+    for (version, fields, status) in [
+        ("1.1", "Host: x\r\n", 200),
+        ("1.1", "", 400),
+        ("1.1", "Host: x\r\nHost: x\r\n", 400),
+        ("1.1", "Host: a b\r\n", 400),
+        ("1.0", "", 200),
+    ] {
+        let text = answer(&mut connect(&site), format!("GET /a HTTP/{version}\r\n{fields}\r\n").as_bytes());
+        assert!(text.starts_with(&format!("HTTP/{version} {status} ")), "{fields:?}: {text}");
+    }
+}

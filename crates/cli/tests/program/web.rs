@@ -228,7 +228,10 @@ fn the_tcp_port_of_the_same_number_tells_of_http_3() {
             let name = rustls::pki_types::ServerName::from(site.server.address.ip());
             let stream =
                 tokio_rustls::TlsConnector::from(Arc::new(tls)).connect(name, stream).await.expect("TLS");
-            let request = Request::get(site.server.url("/a")).header("host", "127.0.0.1");
+            let mut request = Request::get(site.server.url("/a"));
+            if protocol == "http/1.1" {
+                request = request.header("host", "127.0.0.1");
+            }
             let request = request.body(Empty::<Bytes>::new()).expect("a request");
             let response = if protocol == "h2" {
                 let io = TokioIo::new(stream);
