@@ -161,3 +161,33 @@ fn a_download_ends_with_its_last_line() {
     let quickest = (0..8).map(|_| after_last_line()).min().expect("some");
     assert!(quickest < Duration::from_millis(50), "{quickest:?}");
 }
+
+/// A device on which there never is room.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_is_lost_is_a_failure() {
+    let (www, out) = (TestDir::new("lost-www"), TestDir::new("lost-out"));
+    fs::write(www.path().join("a"), "a file").expect("a file");
+    let server = Server::serve(www.path(), &[]);
+    let (url, out_dir) = (server.url("/a"), out.path().to_str().expect("a path"));
+    let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").expect("a device"));
+    for arguments in [&["-I"][..], &["--json", "-o", out_dir], &["-o", "-"]] {
+        let mut get = fulmar(&["get", "--insecure", &url]);
+        let ended = get.args(arguments).stdout(full()).output().expect("it ends");
+        let stderr = String::from_utf8(ended.stderr).expect("text");
+        assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert_eq!(stderr.matches("cannot write to standard output").count(), 1, "{arguments:?}: {stderr}");
+    }
+    // A server goes on.
+    let mut serve = fulmar(&["serve", www.path().to_str().expect("a path"), "--listen", "127.0.0.1:0"]);
+    let mut serve = serve.stdout(full()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let mut line = String::new();
+    let mut stderr = BufReader::new(serve.stderr.take().expect("a pipe"));
+    stderr.read_line(&mut line).expect("a line");
+    assert!(line.starts_with("fulmar: cannot write to standard output"), "{line}");
+    assert!(serve.try_wait().expect("its state").is_none(), "it has ended");
+    // It may not have begun to listen to signals.
+    std::thread::sleep(Duration::from_millis(500));
+    interrupt(&serve);
+    assert_eq!(serve.wait().expect("ended").code(), Some(1));
+}
