@@ -103,7 +103,13 @@ impl Tcp {
         let Ok(stream) = TcpStream::from_std(stream) else { return };
         // Small responses shall not wait for the acknowledgement of those before them.
         let _ = stream.set_nodelay(true);
-        let stream = match timeout(HANDSHAKE_MAX, TlsAcceptor::from(self.tls.clone()).accept(stream)).await {
+        let mut stopping = self.stopping.clone();
+        let handshake = tokio::select! {
+            handshake = timeout(HANDSHAKE_MAX, TlsAcceptor::from(self.tls.clone()).accept(stream)) => handshake,
+            // Nothing was asked for yet.
+            () = told(&mut stopping) => return,
+        };
+        let stream = match handshake {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return info!(%remote, "no connection over TCP: {error}"),
             Err(_) => return info!(%remote, "no connection over TCP: the handshake took too long"),
@@ -134,7 +140,6 @@ impl Tcp {
             }
         });
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-        let mut stopping = self.stopping.clone();
         let result = tokio::select! {
             result = connection.as_mut() => result,
             () = told(&mut stopping) => {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
@@ -75,4 +75,18 @@ fn a_request_that_does_not_name_one_server_is_refused() {
         let text = answer(&mut connect(&site), format!("GET /a HTTP/{version}\r\n{fields}\r\n").as_bytes());
         assert!(text.starts_with(&format!("HTTP/{version} {status} ")), "{fields:?}: {text}");
     }
+}
+
+#[test]
+fn connections_that_say_nothing_do_not_hold_up_the_end() {
+    let site = Site::new("tcp-silent", |www| fs::write(www.join("a"), "text").expect("a file"), &[]);
+    // Before TLS, and behind it.
+    let _silent = TcpStream::connect(site.server.address).expect("a connection");
+    let mut stream = connect(&site);
+    stream.flush().expect("the handshake");
+    std::thread::sleep(Duration::from_millis(300));
+    let start = Instant::now();
+    site.server.ask_to_stop();
+    assert_eq!(site.server.ended(), Some(0));
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
