@@ -74,11 +74,16 @@ impl fmt::Display for Url {
     }
 }
 
-/// Percent-encodes what would break the request line or is no ASCII. What is encoded already stays as it is.
+/// Percent-encodes what would break the request line, is no ASCII, or stands in no URI (RFC 3986 appendix A) though people write it.
+/// What is encoded already stays as it is, and so do brackets, which servers know as they are.
 fn encode(target: &str) -> String {
+    let is_of_uris = |byte: u8| {
+        byte.is_ascii_graphic()
+            && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
+    };
     let mut encoded = String::with_capacity(target.len());
     for byte in target.bytes() {
-        if byte.is_ascii_graphic() {
+        if is_of_uris(byte) {
             encoded.push(char::from(byte));
         } else {
             encoded.push_str(&format!("%{byte:02X}"));

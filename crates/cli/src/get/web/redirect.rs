@@ -6,7 +6,8 @@ use crate::get::Url;
 
 /// The URL that a `Location` names, seen from the one that was asked for (RFC 9110 §10.2.2, RFC 3986 §5.2).
 pub(super) fn target(base: &Url, headers: &HeaderMap) -> Option<Result<Url, String>> {
-    let location = headers.get(header::LOCATION)?.to_str().ok()?.trim();
+    let location = ascii(headers.get(header::LOCATION)?.as_bytes());
+    let location = location.trim();
     let authority = base.to_string();
     let origin = &authority[..authority.len() - base.target.len()];
     let path = base.path();
@@ -23,6 +24,14 @@ pub(super) fn target(base: &Url, headers: &HeaderMap) -> Option<Result<Url, Stri
             format!("{origin}{}", without_dots(&format!("{folder}{location}")))
         }
     }))
+}
+
+/// There are servers that write other characters than a URI has. Those are encoded as they are, in whatever way they are meant.
+fn ascii(bytes: &[u8]) -> String {
+    let plain = |byte: &u8| {
+        if byte.is_ascii() { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    bytes.iter().map(plain).collect()
 }
 
 /// Takes `.` and `..` out of the path (RFC 3986 §5.2.4).
@@ -69,11 +78,14 @@ mod tests {
             ("../../../y/./", "https://a.example:444/y/"),
             ("?z", "https://a.example:444/b/c/d?z"),
             ("", "https://a.example:444/b/c/d?q"),
+            ("/a<b>.txt", "https://a.example:444/a%3Cb%3E.txt"),
+            ("/\u{e9}", "https://a.example:444/%C3%A9"),
             ("y:/z", ""),
             ("http://a.example/", ""),
         ] {
             let mut headers = HeaderMap::new();
-            headers.insert(header::LOCATION, location.parse().expect("a value"));
+            let value = http::HeaderValue::from_bytes(location.as_bytes());
+            headers.insert(header::LOCATION, value.expect("a value"));
             let found = target(&base, &headers).expect("a location");
             assert_eq!(found.map(|url| url.to_string()).unwrap_or_default(), expected, "{location}");
         }
