@@ -34,7 +34,7 @@ impl Url {
         }
         let authority = Authority::parse(authority, Some(DEFAULT_PORT)).map_err(in_url)?;
         let slash = if target.starts_with('/') { "" } else { "/" };
-        let target = encode(&format!("{slash}{target}"));
+        let target = encode(&without_dots(&format!("{slash}{target}")));
         if hq::request(&target).len() > hq::REQUEST_MAX {
             return Err(in_url(format!("it is longer than {} bytes", hq::REQUEST_MAX)));
         }
@@ -72,6 +72,24 @@ impl fmt::Display for Url {
         }
         f.write_str(target)
     }
+}
+
+/// Takes `.` and `..` out of the path (RFC 3986 §5.2.4).
+fn without_dots(target: &str) -> String {
+    let end = target.find(['?', '#']).unwrap_or(target.len());
+    let (path, rest) = target.split_at(end);
+    let mut segments: Vec<&str> = Vec::new();
+    let mut is_folder = false;
+    for segment in path.split('/').skip(1) {
+        is_folder = matches!(segment, "." | "..");
+        match segment {
+            "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    let slash = if is_folder && !segments.is_empty() { "/" } else { "" };
+    format!("/{}{slash}{rest}", segments.join("/"))
 }
 
 /// Percent-encodes what would break the request line, is no ASCII, or stands in no URI (RFC 3986 appendix A) though people write it.

@@ -15,13 +15,13 @@ pub(super) fn target(base: &Url, headers: &HeaderMap) -> Option<Result<Url, Stri
     Some(Url::parse(&match location {
         _ if scheme_end.is_some() => location.to_owned(),
         _ if location.starts_with("//") => format!("https:{location}"),
-        _ if location.starts_with('/') => format!("{origin}{}", without_dots(location)),
+        _ if location.starts_with('/') => format!("{origin}{location}"),
         "" => format!("{origin}{}", base.target),
         _ if location.starts_with('?') => format!("{origin}{path}{location}"),
         _ if location.starts_with('#') => format!("{origin}{}", base.target),
         _ => {
             let folder = &path[..=path.rfind('/').unwrap_or(0)];
-            format!("{origin}{}", without_dots(&format!("{folder}{location}")))
+            format!("{origin}{folder}{location}")
         }
     }))
 }
@@ -32,24 +32,6 @@ fn ascii(bytes: &[u8]) -> String {
         if byte.is_ascii() { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
     };
     bytes.iter().map(plain).collect()
-}
-
-/// Takes `.` and `..` out of the path (RFC 3986 §5.2.4).
-fn without_dots(target: &str) -> String {
-    let end = target.find(['?', '#']).unwrap_or(target.len());
-    let (path, rest) = target.split_at(end);
-    let mut segments: Vec<&str> = Vec::new();
-    let mut is_folder = false;
-    for segment in path.split('/').skip(1) {
-        is_folder = matches!(segment, "." | "..");
-        match segment {
-            "." => {}
-            ".." => drop(segments.pop()),
-            segment => segments.push(segment),
-        }
-    }
-    let slash = if is_folder && !segments.is_empty() { "/" } else { "" };
-    format!("/{}{slash}{rest}", segments.join("/"))
 }
 
 /// The method of the next request, if this status sends on (RFC 9110 §15.4): what was posted goes on as a GET, as browsers do it.
