@@ -3,10 +3,13 @@
 use std::fs;
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::odd::{Answer, Odd};
 use crate::run::{content, finish, fulmar, interrupt};
 use crate::scene::Scene;
+use crate::test_dir::TestDir;
 
 /// The validator of a file.
 fn etag(scene: &Scene, path: &str) -> String {
@@ -129,6 +132,21 @@ fn the_head_is_printed() {
     let head = finish(scene.get(&["-I", &scene.url("/large")])).succeeded().stdout();
     assert!(head.starts_with("HTTP/3.0 200 OK\n"), "{head}");
     assert!(head.contains("content-length: 3000000\n"), "{head}");
+    let absent = finish(scene.get(&["-I", &scene.url("/nothing")])).failed(22, &["404"]).stdout();
+    assert!(absent.starts_with("HTTP/3.0 404 Not Found\n"), "{absent}");
+}
+
+#[test]
+fn the_head_is_asked_for_again() {
+    let times = AtomicU32::new(0);
+    let odd = Odd::start(move |_| match times.fetch_add(1, Ordering::Relaxed) {
+        0 => Answer::whole("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"),
+        _ => Answer::whole("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
+    });
+    let out = TestDir::new("web-head-again");
+    let ended = finish(odd.get(&out, &["-I", "--retry", "1"], "/a"));
+    assert!(ended.stdout().starts_with("HTTP/1.1 200 OK\n"), "{}", ended.stdout());
+    ended.failed(0, &["503", "attempt 2"]);
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub(super) struct Exchange<'a> {
     sink: Option<Sink>,
     /// Of what the sink has a part.
     validator: Option<String>,
+    /// That of the last response, if it is to be printed.
+    head: Option<String>,
 }
 
 /// What came of it.
@@ -87,13 +89,22 @@ impl Done {
 
 impl<'a> Exchange<'a> {
     pub(super) fn new(job: &'a Job, item: &'a Item) -> Self {
-        Self { job, item, sink: None, validator: None }
+        Self { job, item, sink: None, validator: None, head: None }
     }
 
     /// Fetches it, and tries again as often as the user wants. Nothing half-written gets the name of the file.
     pub(super) async fn run(&mut self) -> Result<Done, Failure> {
+        let result = self.try_until_it_is_there().await;
+        if let Some(head) = self.head.take() {
+            self.job.output.print(&(), || head);
+        }
+        result
+    }
+
+    async fn try_until_it_is_there(&mut self) -> Result<Done, Failure> {
         let mut retries = 0;
         loop {
+            self.head = None;
             let Setback { failure, again } = match self.attempt().await {
                 Ok(done) => return Ok(done),
                 Err(setback) => setback,
@@ -215,8 +226,11 @@ impl<'a> Exchange<'a> {
             resumed_at: 0,
         };
         if self.job.args.http.head {
-            let head = format!("{:?} {}\n{}", parts.version, parts.status, lines(&parts.headers));
-            self.job.output.print(&(), || head);
+            self.head =
+                Some(format!("{:?} {}\n{}", parts.version, parts.status, lines(&parts.headers)));
+            if parts.status.is_client_error() || parts.status.is_server_error() {
+                return Err(refused(&done.url, parts.status, &parts.headers));
+            }
             return Ok(Taken::All(done));
         }
         let held = self.sink.as_ref().map_or(0, Sink::len);
