@@ -120,6 +120,12 @@ fn an_upload_to_a_directory_has_the_name_of_the_file() {
 }
 
 #[test]
+fn a_directory_is_not_sent() {
+    let (server, dir) = (Running::start(), TestDir::new("web-upload-directory"));
+    finish(server.get(&dir, &["-T", "."], "/album/")).failed(2, &["directory"]);
+}
+
+#[test]
 fn a_host_of_ones_own_choice_is_told_to_the_server() {
     let (server, dir) = (Running::start(), TestDir::new("web-host"));
     let told = finish(server.get(&dir, &["-v", "-H", "Host: other.example", "-o", "-"], "/")).stderr();

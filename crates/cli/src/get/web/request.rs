@@ -134,6 +134,9 @@ impl Asked {
 
 fn content(args: &HttpArgs) -> Result<Content, Failure> {
     if let Some(file) = &args.upload_file {
+        if file.is_dir() {
+            return Err(Failure::Usage(format!("-T sends a file, and {} is a directory", file.display())));
+        }
         return Ok(if file.as_os_str() == "-" { Content::Stdin } else { Content::File(file.clone()) });
     }
     if let Some(data) = &args.data_binary {
