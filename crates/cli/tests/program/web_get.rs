@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::odd::{Answer, Odd};
-use crate::run::{content, finish, fulmar, interrupt};
+use crate::run::{content, finish, fulmar, hang_up, interrupt};
 use crate::scene::Scene;
 use crate::test_dir::TestDir;
 
@@ -200,6 +200,25 @@ fn without_a_wish_to_go_on_nothing_stays() {
     let arguments = ["--limit-rate", "200kB", "--max-time", "1s", "-o", scene.out(), &scene.url("/large")];
     finish(scene.get(&arguments)).failed(28, &["--max-time"]);
     assert!(scene.out.names().is_empty(), "{:?}", scene.out.names());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_that_is_closed_leaves_nothing() {
+    let scene = Scene::new("web-hangup");
+    let url = scene.url("/large");
+    let arguments = ["-q", "--limit-rate", "200kB", "-o", scene.out(), &url];
+    let mut get = scene.get(&arguments).stderr(Stdio::null()).spawn().expect("the program starts");
+    let written = || {
+        let parts = fs::read_dir(scene.out.path()).expect("the directory");
+        parts.filter_map(|part| part.and_then(|part| part.metadata()).ok()).any(|part| part.len() > 0)
+    };
+    while !written() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    hang_up(&get);
+    assert_eq!(get.wait().expect("ended").code(), Some(130));
+    scene.nothing_was_written();
 }
 
 #[test]
