@@ -322,6 +322,26 @@ fn a_file_that_is_replaced_is_seen_by_all_who_ask_after_that() {
     });
 }
 
+#[test]
+fn what_is_odd_on_the_disk_is_served_by_the_rules() {
+    let fill = |www: &std::path::Path| {
+        std::os::unix::fs::symlink("loop", www.join("loop")).expect("a link");
+        fs::write(www.join("late"), "text").expect("a file");
+        let late = fs::File::options().write(true).open(www.join("late")).expect("a file");
+        let next_year = std::time::SystemTime::now() + Duration::from_secs(365 * 24 * 3600);
+        late.set_modified(next_year).expect("set");
+    };
+    let site = Site::new("web-odd", fill, &[]);
+    runtime().block_on(async {
+        let client = site.client();
+        assert_eq!(get(&client, &site, "/loop", &[]).await.status, StatusCode::NOT_FOUND);
+        let late = get(&client, &site, "/late", &[]).await;
+        let time = |name| httpdate::parse_http_date(late.field(name)).expect(name);
+        assert!(time("last-modified") <= time("date"), "{:?}", late.headers);
+        client.close().await;
+    });
+}
+
 /// As releases are switched: by a link, or by a directory that is made anew.
 #[test]
 fn a_directory_that_is_replaced_is_served() {
