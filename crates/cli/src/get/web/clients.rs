@@ -163,7 +163,6 @@ pub(super) fn judge(error: &Error, refusal: &Refusal, url: &Url) -> Failure {
         ),
         Error::Connect(error) => (exit::NOT_CONNECTED, format!("{peer} cannot be reached: {error}")),
         Error::Body(error) => (crate::failure::EXIT_FAILURE, format!("what was to be sent failed: {error}")),
-        Error::Reset(_) => (exit::BROKEN, format!("{error} (--retry tries again)")),
         error => (exit::BROKEN, error.to_string()),
     };
     Failure::Http { what: url.to_string(), why, exit }

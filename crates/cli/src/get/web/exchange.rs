@@ -196,7 +196,12 @@ impl<'a> Exchange<'a> {
         }
         job.output.narrate(|| told(&format!("> {method} {url}"), request.headers(), '>'));
         let (client, refusal) = job.clients.of(&url.authority)?;
-        let response = client.request(request).await.map_err(|error| judge(&error, &refusal, url))?;
+        let response = client.request(request).await.map_err(|error| match judge(&error, &refusal, url) {
+            Failure::Http { what, why, exit } if matches!(error, fulmar_h3::Error::Reset(_)) => {
+                Failure::Http { what, why: why + " (--retry tries again)", exit }
+            }
+            failure => failure,
+        })?;
         job.output.narrate(|| job.clients.about(&url.authority, &response, &refusal));
         let status = format!("< {:?} {}", response.version(), response.status());
         job.output.narrate(|| told(&status, response.headers(), '<'));
