@@ -131,11 +131,17 @@ struct Failed {
 /// Where a server listens and by what it is known.
 #[derive(Debug, Serialize)]
 pub(crate) struct Listening {
+    /// Always `listening`.
+    kind: &'static str,
     pub(crate) listening: SocketAddr,
     pub(crate) fingerprint: String,
 }
 
 impl Listening {
+    pub(crate) fn new(listening: SocketAddr, fingerprint: String) -> Self {
+        Self { kind: "listening", listening, fingerprint }
+    }
+
     pub(crate) fn text(&self) -> String {
         format!("listening on {}\nfingerprint {}", self.listening, self.fingerprint)
     }
@@ -248,10 +254,9 @@ mod tests {
 
     #[test]
     fn an_unknown_figure_is_null() {
-        let listening =
-            Listening { listening: ([127, 0, 0, 1], 4433).into(), fingerprint: "sha256:00".to_owned() };
+        let listening = Listening::new(([127, 0, 0, 1], 4433).into(), "sha256:00".to_owned());
         let json = serde_json::to_string(&listening).expect("serialises");
-        assert_eq!(json, r#"{"listening":"127.0.0.1:4433","fingerprint":"sha256:00"}"#);
+        assert_eq!(json, r#"{"kind":"listening","listening":"127.0.0.1:4433","fingerprint":"sha256:00"}"#);
         let transfer = Transfer {
             kind: "demo",
             gbit_per_s: 1.0,
