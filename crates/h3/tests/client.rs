@@ -162,7 +162,9 @@ async fn a_host_of_ones_own_choice_is_the_authority() {
     }
     let client = Client::with_roots(identity.roots()).unwrap();
     for (port, version) in ports {
-        for (given, expected) in [(None, format!("127.0.0.1:{port}")), (Some("other.example"), "other.example".to_owned())] {
+        for (given, expected) in
+            [(None, format!("127.0.0.1:{port}")), (Some("other.example"), "other.example".to_owned())]
+        {
             let mut request = Request::get(uri(port, "/host"));
             if let Some(host) = given {
                 request = request.header("host", host);

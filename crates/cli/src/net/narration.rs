@@ -48,11 +48,8 @@ impl Narrator {
 
 /// The versions and the cryptography of a connection that was to begin in `first_version`.
 pub(crate) fn quic_and_tls(stats: &ConnectionStats, first_version: Version, protocol: &str) -> String {
-    let begun = if stats.version == first_version {
-        String::new()
-    } else {
-        format!(", begun in {first_version}")
-    };
+    let begun =
+        if stats.version == first_version { String::new() } else { format!(", begun in {first_version}") };
     let retried = if stats.retried { ", after a Retry" } else { "" };
     format!(
         "QUIC {}{begun}{retried}\nTLS 1.3, {}, key exchange {}, {}, ALPN {protocol}",

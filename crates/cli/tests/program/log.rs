@@ -74,9 +74,13 @@ fn a_client_of_http_that_is_verbose_tells_what_it_is_connected_to() {
     // Where nobody listens by UDP, it tells why it speaks another version.
     let odd = Odd::start(|_| Answer::whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
     let stderr = told(&odd.url("/a"));
-    for words in
-        ["QUIC does not reach the server: ", "connected over TCP", "TLS13_AES", "TCP and TLS, HTTP/1.1", "fingerprint  "]
-    {
+    for words in [
+        "QUIC does not reach the server: ",
+        "connected over TCP",
+        "TLS13_AES",
+        "TCP and TLS, HTTP/1.1",
+        "fingerprint  ",
+    ] {
         assert!(stderr.contains(words), "{words:?} is not in:\n{stderr}");
     }
 }

@@ -44,7 +44,8 @@ fn who_sends_all_before_looking_for_a_response_gets_it() {
     let site = Site::new("tcp-upload", |www| fs::write(www.join("a"), "text").expect("a file"), &[]);
     for len in [100_000, 7_000_000] {
         let mut stream = connect(&site);
-        let mut request = format!("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n\r\n").into_bytes();
+        let mut request =
+            format!("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n\r\n").into_bytes();
         request.resize(request.len() + len, b'x');
         let text = answer(&mut stream, &request);
         assert!(text.starts_with("HTTP/1.1 405 "), "{text}");

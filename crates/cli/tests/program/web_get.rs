@@ -260,3 +260,19 @@ fn a_retry_does_not_repeat_what_cannot_pass() {
     let finished = finish(scene.get(&arguments)).failed(22, &["404"]);
     assert!(finished.took < Duration::from_secs(5), "{:?}", finished.took);
 }
+
+#[test]
+fn a_body_that_is_given_up_has_one_hint() {
+    let scene = Scene::new("web-given-up");
+    let huge = scene.www.path().join("huge");
+    fs::File::create(&huge).and_then(|file| file.set_len(1 << 30)).expect("a sparse file");
+    let command = scene.get(&["-q", "--limit-rate", "20MB", "-o", scene.out(), &scene.url("/huge")]);
+    let get = std::thread::spawn(move || finish(command));
+    while scene.out.names().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    fs::File::options().write(true).open(&huge).and_then(|file| file.set_len(1 << 20)).expect("shorter");
+    let stderr = get.join().expect("ended").failed(18, &["cut after"]).stderr();
+    assert_eq!(stderr.matches("--retry").count(), 1, "{stderr}");
+}

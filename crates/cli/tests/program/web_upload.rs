@@ -38,7 +38,8 @@ impl Service<Request<Body>> for Taker {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         Box::pin(async move {
-            let authority = request.uri().authority().expect("an authority").as_str().parse().expect("a value");
+            let authority =
+                request.uri().authority().expect("an authority").as_str().parse().expect("a value");
             let mut answer = format!("{} {}: ", request.method(), request.uri().path()).into_bytes();
             answer.extend(request.into_body().bytes(CONTENT_MAX).await.expect("what is sent arrives"));
             let mut response = Response::new(Full::from(answer));

@@ -134,7 +134,12 @@ impl<'a> Exchange<'a> {
                 Taken::All(done) => return Ok(done.after(earlier)),
                 Taken::Part(done) => earlier = Some(done.after(earlier)),
                 Taken::Nothing(url, why) if is_anew => {
-                    return Err(Failure::Http { what: url.to_string(), why: why.to_owned(), exit: exit::CUT }.into());
+                    return Err(Failure::Http {
+                        what: url.to_string(),
+                        why: why.to_owned(),
+                        exit: exit::CUT,
+                    }
+                    .into());
                 }
                 Taken::Nothing(url, why) => {
                     job.output.narrate(|| format!("{url}: {why}; all of it is asked for"));
@@ -231,8 +236,7 @@ impl<'a> Exchange<'a> {
             resumed_at: 0,
         };
         if self.job.args.http.head {
-            self.head =
-                Some(format!("{:?} {}\n{}", parts.version, parts.status, lines(&parts.headers)));
+            self.head = Some(format!("{:?} {}\n{}", parts.version, parts.status, lines(&parts.headers)));
             if parts.status.is_client_error() || parts.status.is_server_error() {
                 return Err(refused(&done.url, parts.status, &parts.headers));
             }
@@ -251,7 +255,8 @@ impl<'a> Exchange<'a> {
             return Err(refused(&done.url, parts.status, &parts.headers));
         }
         // Of a part that the user has asked for the server knows best what it is.
-        let is_part = parts.status == StatusCode::PARTIAL_CONTENT && !self.job.asked.has_field(&header::RANGE);
+        let is_part =
+            parts.status == StatusCode::PARTIAL_CONTENT && !self.job.asked.has_field(&header::RANGE);
         let part = Part::of(&parts.headers).filter(|_| is_part);
         if is_part && !self.fits(part, held, &parts.headers) {
             self.begin_anew(None)?;

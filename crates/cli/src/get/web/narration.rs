@@ -5,8 +5,7 @@ use http::header::{HeaderName, HeaderValue};
 
 /// The fields of a message.
 pub(super) fn lines(headers: &HeaderMap) -> String {
-    let line =
-        |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}\n", printable(Some(value)));
+    let line = |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}\n", printable(Some(value)));
     headers.iter().map(line).collect()
 }
 

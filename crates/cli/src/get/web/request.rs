@@ -53,7 +53,9 @@ impl Asked {
         let fields = args.headers.iter().map(|field| parse_field(field)).collect::<Result<Vec<_>, _>>()?;
         let hosts: Vec<_> = fields.iter().filter(|(name, _)| *name == header::HOST).collect();
         if hosts.len() > 1 || !hosts.iter().all(|(_, host)| host.as_ref().is_none_or(is_authority)) {
-            return Err(Failure::Usage("a request names one server: write `Host: NAME[:PORT]` once".to_owned()));
+            return Err(Failure::Usage(
+                "a request names one server: write `Host: NAME[:PORT]` once".to_owned(),
+            ));
         }
         Ok(Self { method, fields, content })
     }
