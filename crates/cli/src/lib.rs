@@ -50,7 +50,7 @@ pub use fulmar::{Instant, congestion};
 pub use fulmar_lab::scenario::{OwnController, Parameters};
 
 use crate::args::{Cli, Command, PerfCommand};
-use crate::failure::Failure;
+use crate::failure::{EXIT_FAILURE, Failure};
 use crate::report::Output;
 
 /// The allocator of glibc keeps this much freed memory, twice this at the end of a heap, instead of giving it back to the
@@ -66,6 +66,7 @@ pub fn program(controllers: impl IntoIterator<Item = OwnController>) -> ExitCode
     logging::start(cli.verbose);
     let output = Output::new(cli.json, cli.verbose > 0);
     match registered.map_err(Failure::Usage).and_then(|()| run(cli.command, output)) {
+        Ok(()) if report::has_lost_output() => ExitCode::from(EXIT_FAILURE),
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output.complain(&failure);

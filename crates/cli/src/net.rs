@@ -4,7 +4,7 @@ mod binds;
 mod dialer;
 mod figures;
 mod interfaces;
-mod narration;
+pub(crate) mod narration;
 mod transport;
 mod workers;
 
@@ -125,7 +125,7 @@ impl Listen<'_> {
         };
         let listening =
             endpoint.local_addr().map_err(Failure::io("cannot tell the address of the socket"))?;
-        Ok((endpoint, Listening { listening, fingerprint: self.identity.fingerprint().to_string() }))
+        Ok((endpoint, Listening::new(listening, self.identity.fingerprint().to_string())))
     }
 }
 

@@ -87,11 +87,15 @@ impl PartFile {
         }
     }
 
+    /// Whether what is there is no regular file. To open it may take until someone reads it.
+    pub(crate) fn is_in_place(destination: &Path) -> bool {
+        // What a directory in the way means is told when the file gets its name.
+        fs::metadata(destination).is_ok_and(|found| !found.is_file() && !found.is_dir())
+    }
+
     /// Opens what is there, if it is no regular file.
     fn in_place(destination: &Path) -> Result<Option<Self>, Failure> {
-        let Ok(found) = fs::metadata(destination) else { return Ok(None) };
-        // What a directory in the way means is told when the file gets its name.
-        if found.is_file() || found.is_dir() {
+        if !Self::is_in_place(destination) {
             return Ok(None);
         }
         let file = OpenOptions::new().write(true).open(destination).map_err(cannot_write(destination))?;
@@ -176,10 +180,23 @@ fn behind_links(destination: PathBuf) -> PathBuf {
     }
 }
 
+/// The name of the part, and of what is beside it. A long name is cut, so that the whole stays a legal name, and a checksum of all of it
+/// tells it from others that begin alike.
 fn with_suffix(destination: &Path, suffix: &str) -> PathBuf {
     let mut name = destination.file_name().unwrap_or_default().to_owned();
+    if name.len() + VALIDATOR.len() > NAME_MAX {
+        let checksum = format!("-{:08x}", crc32fast::hash(name.as_encoded_bytes()));
+        let text = name.to_string_lossy();
+        name = (cut(&text, NAME_MAX - VALIDATOR.len() - checksum.len()).to_owned() + &checksum).into();
+    }
     name.push(suffix);
     destination.with_file_name(name)
+}
+
+/// As much of a name as has so many bytes.
+fn cut(name: &str, room: usize) -> &str {
+    let end = (0..=room.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    &name[..end]
 }
 
 fn cannot_write(destination: &Path) -> impl FnOnce(io::Error) -> Failure {
@@ -190,9 +207,7 @@ fn cannot_write(destination: &Path) -> impl FnOnce(io::Error) -> Failure {
 fn part_path(destination: &Path, random: u64) -> PathBuf {
     let suffix = format!(".part-{random:016x}");
     let name = destination.file_name().unwrap_or_default().to_string_lossy();
-    let room = NAME_MAX - suffix.len() - 1;
-    let cut = (0..=room.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
-    destination.with_file_name(format!(".{}{suffix}", &name[..cut]))
+    destination.with_file_name(format!(".{}{suffix}", cut(&name, NAME_MAX - suffix.len() - 1)))
 }
 
 /// A number that another process will not come upon: each `RandomState` has keys of its own.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,8 +14,9 @@ use crate::progress::Stderr;
 
 /// The two streams of the program and how to write on them.
 ///
-/// Whoever reads may have gone (`fulmar get .. | head`): that is not our failure, so what cannot be written is
-/// dropped instead of ending the program.
+/// Whoever reads may have gone (`fulmar get .. | head`): that is not our failure, so what cannot be written then is dropped. What else
+/// keeps it from being written, as a full disk does, is told once and makes the program fail at its end, see [`has_lost_output`]; a
+/// server goes on until then.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     json: bool,
@@ -96,9 +98,23 @@ impl Output {
     }
 }
 
+/// Set once something could not be written to standard output that somebody may have waited for.
+static HAS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether something that was to go to standard output is lost. That was told.
+pub(crate) fn has_lost_output() -> bool {
+    HAS_LOST.load(Ordering::Relaxed)
+}
+
+/// Writes lines to standard output, or tells why that cannot be done.
 fn write_out(lines: &str) {
     let mut stdout = io::stdout().lock();
-    let _ = stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush());
+    drop(stdout);
+    let Err(error) = written else { return };
+    if error.kind() != io::ErrorKind::BrokenPipe && !HAS_LOST.swap(true, Ordering::Relaxed) {
+        let _ = Stderr.write_all(format!("fulmar: cannot write to standard output: {error}\n").as_bytes());
+    }
 }
 
 /// A failure, for `--json`.
@@ -115,11 +131,17 @@ struct Failed {
 /// Where a server listens and by what it is known.
 #[derive(Debug, Serialize)]
 pub(crate) struct Listening {
+    /// Always `listening`.
+    kind: &'static str,
     pub(crate) listening: SocketAddr,
     pub(crate) fingerprint: String,
 }
 
 impl Listening {
+    pub(crate) fn new(listening: SocketAddr, fingerprint: String) -> Self {
+        Self { kind: "listening", listening, fingerprint }
+    }
+
     pub(crate) fn text(&self) -> String {
         format!("listening on {}\nfingerprint {}", self.listening, self.fingerprint)
     }
@@ -232,10 +254,9 @@ mod tests {
 
     #[test]
     fn an_unknown_figure_is_null() {
-        let listening =
-            Listening { listening: ([127, 0, 0, 1], 4433).into(), fingerprint: "sha256:00".to_owned() };
+        let listening = Listening::new(([127, 0, 0, 1], 4433).into(), "sha256:00".to_owned());
         let json = serde_json::to_string(&listening).expect("serialises");
-        assert_eq!(json, r#"{"listening":"127.0.0.1:4433","fingerprint":"sha256:00"}"#);
+        assert_eq!(json, r#"{"kind":"listening","listening":"127.0.0.1:4433","fingerprint":"sha256:00"}"#);
         let transfer = Transfer {
             kind: "demo",
             gbit_per_s: 1.0,

@@ -40,7 +40,7 @@ use crate::metrics;
 use crate::net::{self, CLOSE_DONE, Listen, Transport, Workers};
 use crate::qlog;
 use crate::report::{Listening, Output, counted};
-use crate::signal::Signals;
+use crate::signal::{Hangups, Signals};
 use crate::tls::Identity;
 
 use self::access_log::AccessLog;
@@ -234,7 +234,9 @@ pub(crate) async fn serve_until_interrupted(
         serve_tcp(endpoint, tcp, &site)?;
     }
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let mut signals = Signals::listen().map_err(Failure::io("cannot wait for signals"))?;
+    let cannot = "cannot wait for signals";
+    let mut signals = Signals::listen().map_err(Failure::io(cannot))?;
+    let mut hangups = Hangups::listen().map_err(Failure::io(cannot))?;
     let mut interval = tokio::time::interval(KEYS_INTERVAL);
     loop {
         tokio::select! {
@@ -243,6 +245,10 @@ pub(crate) async fn serve_until_interrupted(
                 None => break,
             },
             _ = interval.tick() => look_again()?,
+            () = hangups.next() => {
+                let root = serving.root.clone();
+                tokio::task::spawn_blocking(move || root.look_again());
+            }
             () = signals.next() => break,
         }
     }

@@ -43,8 +43,54 @@ impl Signals {
     }
 }
 
-/// Waits for the first one.
+/// Hangups (SIGHUP), where there are such: they tell a server to look at its files again. None that comes after
+/// [`listen`](Self::listen) is missed.
+#[derive(Debug)]
+pub(crate) struct Hangups(#[cfg(unix)] tokio::signal::unix::Signal);
+
+impl Hangups {
+    /// Takes the signal over from the system, which would end the program. Needs a runtime.
+    #[cfg(unix)]
+    pub(crate) fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self(signal(SignalKind::hangup())?))
+    }
+
+    /// There are none.
+    #[cfg(not(unix))]
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self())
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if self.0.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await
+    }
+}
+
+/// Waits for the first one, or for a hangup, after which there is as much to clean up. One that is ignored, as `nohup` wants it, stays so.
 pub(crate) async fn interrupted() -> io::Result<()> {
-    Signals::listen()?.next().await;
+    let mut signals = Signals::listen()?;
+    if is_hangup_ignored() {
+        signals.next().await;
+        return Ok(());
+    }
+    let mut hangups = Hangups::listen()?;
+    tokio::select! {
+        () = signals.next() => {}
+        () = hangups.next() => {}
+    }
     Ok(())
+}
+
+/// Whether whoever started the program has seen to it that hangups do not end it. Where that cannot be told, it may be.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // The lowest bit is that of signal 1.
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 != 0)
 }

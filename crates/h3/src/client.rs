@@ -18,7 +18,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use fulmar::Endpoint;
 use fulmar_h3_proto::{Config, ErrorCode, SendError};
-use http::uri::Scheme;
+use http::header::HOST;
+use http::uri::{Authority, Scheme};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Empty;
 use rustls::RootCertStore;
@@ -99,18 +100,22 @@ impl Client {
     /// Makes a request, and returns as soon as the head of its response has come; the body of the request is sent beside that. The version
     /// of the response says how it came, and its extensions have a [`ConnectionInfo`].
     ///
+    /// The URI says which server is asked; where the request has a field Host, that is the authority that the server is told, in each
+    /// version of HTTP.
+    ///
     /// Dropping this future or the body of the response gives up the request.
     ///
     /// # Errors
     ///
     /// If the server cannot be reached, gives up the request, or breaks a rule.
-    pub async fn request<B>(&self, request: Request<B>) -> Result<Response<Body>, Error>
+    pub async fn request<B>(&self, mut request: Request<B>) -> Result<Response<Body>, Error>
     where
         B: http_body::Body + Send + 'static,
         B::Data: Send,
         B::Error: Into<BoxError>,
     {
         let origin = self.origin(request.uri())?;
+        make_host_the_authority(&mut request)?;
         let response = self.send(&origin, request).await?;
         origin.learn(response.headers()).await;
         Ok(response)
@@ -276,6 +281,15 @@ impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").field("endpoint", &self.transports.quic.endpoint).finish_non_exhaustive()
     }
+}
+
+/// Of Host and another authority a server would refuse one (RFC 9114 §4.3.1).
+fn make_host_the_authority<B>(request: &mut Request<B>) -> Result<(), Error> {
+    let Some(host) = request.headers_mut().remove(HOST) else { return Ok(()) };
+    let mut parts = request.uri().clone().into_parts();
+    parts.authority = Some(Authority::try_from(host.as_bytes()).map_err(|_| Error::Uri)?);
+    *request.uri_mut() = Uri::from_parts(parts).map_err(|_| Error::Uri)?;
+    Ok(())
 }
 
 /// Whether a request does no harm when it arrives twice (RFC 9110 §9.2.1), and can be made twice.

@@ -109,12 +109,20 @@ fn hello() -> Router {
         .route("/", get(|| async { "hello" }))
         .route("/echo", post(|body: AxumBody| async move { body }))
         .route("/used", get(|headers: http::HeaderMap| async move { used(&headers) }))
+        .route("/host", get(|request: Request<AxumBody>| async move { host(&request) }))
         .route("/close", get(|| async { ([("connection", "close")], "bye") }))
 }
 
 /// Which alternative service a request says that it came to.
 fn used(headers: &http::HeaderMap) -> String {
     headers.get("alt-used").map_or("none", |used| used.to_str().unwrap()).to_owned()
+}
+
+/// The server that a request names, and in how many ways.
+fn host(request: &Request<AxumBody>) -> String {
+    let field = request.headers().get("host").map(|host| host.to_str().unwrap());
+    let authority = request.uri().authority().map(http::uri::Authority::as_str);
+    [field, authority].into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
 const HTTP2: &[&[u8]] = &[b"h2", b"http/1.1"];
@@ -141,6 +149,31 @@ async fn http2_is_spoken_where_udp_is_blocked() {
     let response = client.request(request).await.unwrap();
     assert!(info(&response).is_reused);
     assert!(response.into_body().collect().await.unwrap().to_bytes() == body);
+}
+
+#[tokio::test]
+async fn a_host_of_ones_own_choice_is_the_authority() {
+    let identity = Identity::new();
+    let mut ports = vec![(identity.serve_udp(hello(), 0), Version::HTTP_3)];
+    for (alpn, version) in [(HTTP2, Version::HTTP_2), (HTTP1, Version::HTTP_11)] {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        ports.push((port(&listener), version));
+        identity.serve_tcp(hello(), listener, alpn);
+    }
+    let client = Client::with_roots(identity.roots()).unwrap();
+    for (port, version) in ports {
+        for (given, expected) in
+            [(None, format!("127.0.0.1:{port}")), (Some("other.example"), "other.example".to_owned())]
+        {
+            let mut request = Request::get(uri(port, "/host"));
+            if let Some(host) = given {
+                request = request.header("host", host);
+            }
+            let response = client.request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
+            assert_eq!(response.version(), version);
+            assert_eq!(text(response).await, expected, "{version:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -19,7 +19,8 @@ pub(crate) struct HttpArgs {
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub(crate) request: Option<String>,
 
-    /// A field of the request, `Name: value`; `Name:` takes away one that is sent otherwise
+    /// A field of the request, `Name: value`; `Name:` takes away one that is sent otherwise. Host is told to the server of the URL in the
+    /// place of its name
     #[arg(short = 'H', long = "header", value_name = "FIELD")]
     pub(crate) headers: Vec<String>,
 

@@ -34,7 +34,7 @@ impl Url {
         }
         let authority = Authority::parse(authority, Some(DEFAULT_PORT)).map_err(in_url)?;
         let slash = if target.starts_with('/') { "" } else { "/" };
-        let target = encode(&format!("{slash}{target}"));
+        let target = encode(&without_dots(&format!("{slash}{target}")));
         if hq::request(&target).len() > hq::REQUEST_MAX {
             return Err(in_url(format!("it is longer than {} bytes", hq::REQUEST_MAX)));
         }
@@ -74,11 +74,34 @@ impl fmt::Display for Url {
     }
 }
 
-/// Percent-encodes what would break the request line or is no ASCII. What is encoded already stays as it is.
+/// Takes `.` and `..` out of the path (RFC 3986 §5.2.4).
+fn without_dots(target: &str) -> String {
+    let end = target.find(['?', '#']).unwrap_or(target.len());
+    let (path, rest) = target.split_at(end);
+    let mut segments: Vec<&str> = Vec::new();
+    let mut is_folder = false;
+    for segment in path.split('/').skip(1) {
+        is_folder = matches!(segment, "." | "..");
+        match segment {
+            "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    let slash = if is_folder && !segments.is_empty() { "/" } else { "" };
+    format!("/{}{slash}{rest}", segments.join("/"))
+}
+
+/// Percent-encodes what would break the request line, is no ASCII, or stands in no URI (RFC 3986 appendix A) though people write it.
+/// What is encoded already stays as it is, and so do brackets, which servers know as they are.
 fn encode(target: &str) -> String {
+    let is_of_uris = |byte: u8| {
+        byte.is_ascii_graphic()
+            && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
+    };
     let mut encoded = String::with_capacity(target.len());
     for byte in target.bytes() {
-        if byte.is_ascii_graphic() {
+        if is_of_uris(byte) {
             encoded.push(char::from(byte));
         } else {
             encoded.push_str(&format!("%{byte:02X}"));

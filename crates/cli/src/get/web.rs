@@ -2,7 +2,9 @@
 
 mod clients;
 mod exchange;
+mod narration;
 mod pace;
+mod part_of;
 mod redirect;
 mod request;
 mod sink;
@@ -165,6 +167,7 @@ pub(super) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
                 Err(result.map_or_else(Failure::io("cannot wait for signals"), |()| Failure::Interrupted))
             }
         };
+        job.output.narrate(|| job.clients.closing());
         job.clients.close().await;
         result
     });
@@ -260,6 +263,10 @@ async fn fetch(job: &Job, item: &Item) -> Result<u64, Failure> {
     };
     drop(exchange);
     let done = done?;
+    job.output.narrate(|| {
+        let (bytes, whole) = (Size(done.bytes), Span(start.elapsed()));
+        format!("{}: {bytes} in {whole}, the first after {}", done.url, Span(done.first_byte))
+    });
     tell(job, item, &done, start.elapsed());
     Ok(done.bytes)
 }

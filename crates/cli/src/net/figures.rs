@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use fulmar::{CipherSuite, Connection, ConnectionMetrics, FecStats};
+use fulmar::{CipherSuite, Connection, ConnectionMetrics, ConnectionStats, FecStats};
 use serde::Serialize;
 
 /// What transfers and bars tell of a connection.
@@ -21,7 +21,12 @@ pub(crate) struct Figures {
 
 impl Figures {
     pub(crate) fn of(connection: &Connection) -> Self {
-        let stats = connection.stats();
+        Self::from(&connection.stats())
+    }
+}
+
+impl From<&ConnectionStats> for Figures {
+    fn from(stats: &ConnectionStats) -> Self {
         Self {
             rtt: stats.rtt,
             rtt_min: stats.rtt_min.unwrap_or_default(),

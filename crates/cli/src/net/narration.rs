@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use fulmar::{Connection, EarlyData, Version};
+use fulmar::{Connection, ConnectionStats, EarlyData, Version};
+use rustls::pki_types::CertificateDer;
 
 use super::Figures;
 use crate::args::TrustArgs;
@@ -29,38 +30,43 @@ impl Narrator {
 
     /// Tells of a connection that will be closed.
     pub(super) fn closing(&self, connection: &Connection) {
-        self.output.narrate(|| closing(connection));
+        self.output.narrate(|| closing(&connection.stats()));
     }
 
     fn about(&self, connection: &Connection, handshake: Duration) -> String {
         let Self { peer, first_version, trust, .. } = self;
-        let stats = connection.stats();
         let remote = connection.remote_address();
-        let mut lines = vec![format!("connected to {peer} at {remote} in {}", Span(handshake))];
-        let begun = if stats.version == *first_version {
-            String::new()
-        } else {
-            format!(", begun in {first_version}")
-        };
-        let retried = if stats.retried { ", after a Retry" } else { "" };
-        lines.push(format!("QUIC {}{begun}{retried}", stats.version));
-        let unknown = || "unknown".to_owned();
         let protocol = connection.alpn().map_or_else(unknown, |alpn| printable(&alpn));
-        lines.push(format!(
-            "TLS 1.3, {}, key exchange {}, {}, ALPN {protocol}",
-            Figures::of(connection).cipher_suite.unwrap_or("unknown"),
-            stats.key_exchange.unwrap_or_else(unknown),
-            if stats.resumed { "resumed session" } else { "full handshake" },
-        ));
+        let mut lines = vec![format!("connected to {peer} at {remote} in {}", Span(handshake))];
+        lines.push(quic_and_tls(&connection.stats(), *first_version, &protocol));
         lines.extend(early_data(connection));
-        lines.extend(certificate(connection, trust));
+        let chain = connection.peer_certificates();
+        lines.extend(chain.iter().flatten().next().map(|first| certificate(first, trust)));
         lines.join("\n")
     }
 }
 
-fn closing(connection: &Connection) -> String {
-    let stats = connection.stats();
-    let Figures { rtt, rtt_min, packets_sent, packets_lost, .. } = Figures::of(connection);
+/// The versions and the cryptography of a connection that was to begin in `first_version`.
+pub(crate) fn quic_and_tls(stats: &ConnectionStats, first_version: Version, protocol: &str) -> String {
+    let begun =
+        if stats.version == first_version { String::new() } else { format!(", begun in {first_version}") };
+    let retried = if stats.retried { ", after a Retry" } else { "" };
+    format!(
+        "QUIC {}{begun}{retried}\nTLS 1.3, {}, key exchange {}, {}, ALPN {protocol}",
+        stats.version,
+        Figures::from(stats).cipher_suite.unwrap_or("unknown"),
+        stats.key_exchange.clone().unwrap_or_else(unknown),
+        if stats.resumed { "resumed session" } else { "full handshake" },
+    )
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+/// The figures of a connection at its end.
+pub(crate) fn closing(stats: &ConnectionStats) -> String {
+    let Figures { rtt, rtt_min, packets_sent, packets_lost, .. } = Figures::from(stats);
     format!(
         "closing: round trip {}, {} at least; {packets_sent} packets sent, {packets_lost} lost, {} received; {} bytes sent, {} received",
         Span(rtt),
@@ -81,9 +87,8 @@ fn early_data(connection: &Connection) -> Option<String> {
     Some(format!("early data (0-RTT) {what}"))
 }
 
-fn certificate(connection: &Connection, trust: &TrustArgs) -> Option<String> {
-    let chain = connection.peer_certificates()?;
-    let certificate = chain.first()?;
+/// What the certificate of a server says, and why it is trusted.
+pub(crate) fn certificate(certificate: &CertificateDer<'_>, trust: &TrustArgs) -> String {
     let verdict = match trust {
         TrustArgs { insecure: true, .. } => "taken unseen (--insecure)".to_owned(),
         TrustArgs { pin: Some(_), .. } => "the pinned one (--pin)".to_owned(),
@@ -97,7 +102,7 @@ fn certificate(connection: &Connection, trust: &TrustArgs) -> Option<String> {
         lines.push(format!("  valid        from {not_before} to {not_after}"));
     }
     lines.push(format!("  fingerprint  {}", Fingerprint::of(certificate)));
-    Some(lines.join("\n"))
+    lines.join("\n")
 }
 
 /// Text of a peer, which steers no terminal.

@@ -125,7 +125,7 @@ impl Transport {
     }
 
     /// The version in which connections begin.
-    pub(super) fn first_version(&self) -> Version {
+    pub(crate) fn first_version(&self) -> Version {
         self.initial_version.or(self.versions.first().copied()).unwrap_or(Version::V1)
     }
 

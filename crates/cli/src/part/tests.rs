@@ -63,6 +63,23 @@ fn long_names_are_cut_to_what_a_file_system_takes() {
     }
 }
 
+#[test]
+fn a_download_of_a_long_name_goes_on() {
+    let dir = TestDir::new("part-long");
+    for len in [NAME_MAX, NAME_MAX - 1, NAME_MAX - 7, NAME_MAX - 8] {
+        let destination = dir.path().join("x".repeat(len));
+        let (mut part, _) = PartFile::resume(destination.clone()).expect("a part");
+        part.begin_anew(Some("v")).expect("written");
+        part.write(b"one").expect("written");
+        drop(part);
+        let (part, validator) = PartFile::resume(destination).expect("a part");
+        assert_eq!((part.len(), validator.as_deref()), (3, Some("v")), "{len}");
+        part.commit().expect("committed");
+        assert_eq!(dir.names(), ["x".repeat(len)]);
+        fs::remove_file(dir.path().join("x".repeat(len))).expect("removed");
+    }
+}
+
 /// A pipe of that name, and what is read from it.
 fn pipe(path: &Path) -> std::thread::JoinHandle<Vec<u8>> {
     let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo runs");

@@ -2,12 +2,13 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
-use std::path::{Component, Path};
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant, SystemTime};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
+use tracing::info;
 
 use crate::failure::Failure;
 
@@ -16,12 +17,33 @@ const WELL_KNOWN: &str = ".well-known";
 /// How many entries of a directory are told at most.
 const ENTRIES_MAX: usize = 10_000;
 
+/// How long it is taken for granted that the directory is still the one of its name.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
 /// A directory. Symbolic links may be followed as long as they stay inside, also while somebody changes them.
+///
+/// Where another one takes its place, as a new release does, that is served within [`LOOK_INTERVAL`]. Nothing is watched: a request looks
+/// at the name if nobody has for that long.
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
-    dir: Arc<Dir>,
+    place: Arc<Place>,
     /// Whether names that begin with a dot are served.
     has_hidden: bool,
+}
+
+#[derive(Debug)]
+struct Place {
+    /// From the root on: the directory that the program is in may be replaced, too.
+    path: PathBuf,
+    current: RwLock<Current>,
+}
+
+/// The directory that had the name when it was looked at.
+#[derive(Debug, Clone)]
+struct Current {
+    dir: Arc<Dir>,
+    id: Option<(u64, u64)>,
+    looked_at: Instant,
 }
 
 /// How far one may go for what is in a directory.
@@ -58,14 +80,48 @@ pub(super) struct Entry {
 }
 
 impl Directory {
-    /// The directory at `path`, as it is now.
+    /// The directory at `path`.
     pub(crate) fn open(path: &Path, has_hidden: bool) -> Result<Self, Failure> {
         let cannot = || format!("cannot serve {}", path.display());
         if !path.metadata().map_err(Failure::io(cannot()))?.is_dir() {
             return Err(Failure::Usage(format!("{}: it is no directory", cannot())));
         }
-        let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(Failure::io(cannot()))?;
-        Ok(Self { dir: Arc::new(dir), has_hidden })
+        let path = std::path::absolute(path).map_err(Failure::io(cannot()))?;
+        let current = RwLock::new(Current::open(&path).map_err(Failure::io(cannot()))?);
+        Ok(Self { place: Arc::new(Place { path, current }), has_hidden })
+    }
+
+    /// Looks whether another directory has the name now. That takes a disk. While there is none, the old one is kept.
+    pub(crate) fn look_again(&self) {
+        let Place { path, current } = &*self.place;
+        let id = path.metadata().ok().and_then(|metadata| id_of(&metadata));
+        let is_other = id.is_some() && id != self.current().id;
+        let found = is_other.then(|| Current::open(path));
+        let mut current = current.write().unwrap_or_else(PoisonError::into_inner);
+        current.looked_at = Instant::now();
+        match found {
+            Some(Ok(found)) => {
+                info!(path = %path.display(), "another directory is served");
+                *current = found;
+            }
+            Some(Err(error)) => info!(path = %path.display(), "the new directory is not served: {error}"),
+            None => {}
+        }
+    }
+
+    fn current(&self) -> RwLockReadGuard<'_, Current> {
+        self.place.current.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directory, if this access can tell that it is still the one of its name.
+    fn dir(&self, access: Access) -> io::Result<Arc<Dir>> {
+        if self.current().looked_at.elapsed() >= LOOK_INTERVAL {
+            match access {
+                Access::Cached => return Err(ErrorKind::WouldBlock.into()),
+                Access::Disk => self.look_again(),
+            }
+        }
+        Ok(self.current().dir.clone())
     }
 
     /// What is at `path`, which is relative.
@@ -78,9 +134,10 @@ impl Directory {
             return Err(ErrorKind::NotFound.into());
         }
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let dir = self.dir(access)?;
         let file = match access {
-            Access::Cached => self.open_cached(path)?,
-            Access::Disk => self.open_wherever(path)?,
+            Access::Cached => open_cached(&dir, path)?,
+            Access::Disk => open_wherever(&dir, path)?,
         };
         let metadata = file.metadata()?;
         if metadata.is_dir() {
@@ -90,37 +147,6 @@ impl Directory {
         } else {
             Err(io::Error::new(ErrorKind::NotFound, "it is no regular file"))
         }
-    }
-
-    fn open_wherever(&self, path: &Path) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true);
-        // To open a pipe would wait for its other end.
-        #[cfg(unix)]
-        {
-            use cap_std::fs::OpenOptionsExt;
-            options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-        }
-        Ok(self.dir.open_with(path, &options).map_err(outside)?.into_std())
-    }
-
-    /// Opens what the kernel finds without a disk, below the directory and nowhere else. Of what it refuses only that a name is not there is
-    /// taken as the last word: the other way decides what else means what.
-    #[cfg(target_os = "linux")]
-    fn open_cached(&self, path: &Path) -> io::Result<File> {
-        use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::CACHED;
-        match openat2(&*self.dir, path, flags, Mode::empty(), resolve) {
-            Ok(file) => Ok(file.into()),
-            Err(rustix::io::Errno::NOENT) => Err(ErrorKind::NotFound.into()),
-            Err(_) => Err(ErrorKind::WouldBlock.into()),
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn open_cached(&self, _: &Path) -> io::Result<File> {
-        Err(ErrorKind::WouldBlock.into())
     }
 
     /// The regular file at `path`.
@@ -138,7 +164,8 @@ impl Directory {
     pub(super) fn list(&self, path: &Path) -> io::Result<(Vec<Entry>, bool)> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let (mut entries, mut is_all) = (Vec::new(), true);
-        for entry in self.dir.read_dir(path).map_err(outside)? {
+        let dir = self.dir(Access::Disk)?;
+        for entry in dir.read_dir(path).map_err(outside)? {
             let name = entry?.file_name();
             // A name that is no text cannot be asked for.
             let Ok(name) = name.into_string() else { continue };
@@ -146,7 +173,7 @@ impl Directory {
                 continue;
             }
             // Links are followed, as they are when they are asked for; those that lead out or nowhere are left out.
-            let Ok(metadata) = self.dir.metadata(path.join(&name)) else { continue };
+            let Ok(metadata) = dir.metadata(path.join(&name)) else { continue };
             if !metadata.is_dir() && !metadata.is_file() {
                 continue;
             }
@@ -161,6 +188,61 @@ impl Directory {
             .sort_by_cached_key(|entry| (!entry.is_directory, entry.name.to_lowercase(), entry.name.clone()));
         Ok((entries, is_all))
     }
+}
+
+impl Current {
+    fn open(path: &Path) -> io::Result<Self> {
+        let looked_at = Instant::now();
+        let dir = Dir::open_ambient_dir(path, ambient_authority())?;
+        // Of what was opened: the name may be another one's by now, which the next look shows.
+        let id = id_of(&dir.try_clone()?.into_std_file().metadata()?);
+        Ok(Self { dir: Arc::new(dir), id, looked_at })
+    }
+}
+
+/// The device and the inode, where there are such.
+pub(super) fn id_of(metadata: &Metadata) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some((metadata.dev(), metadata.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        None
+    }
+}
+
+fn open_wherever(dir: &Dir, path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // To open a pipe would wait for its other end.
+    #[cfg(unix)]
+    {
+        use cap_std::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    Ok(dir.open_with(path, &options).map_err(outside)?.into_std())
+}
+
+/// Opens what the kernel finds without a disk, below the directory and nowhere else. Of what it refuses only that a name is not there is
+/// taken as the last word: the other way decides what else means what.
+#[cfg(target_os = "linux")]
+fn open_cached(dir: &Dir, path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::CACHED;
+    match openat2(dir, path, flags, Mode::empty(), resolve) {
+        Ok(file) => Ok(file.into()),
+        Err(rustix::io::Errno::NOENT) => Err(ErrorKind::NotFound.into()),
+        Err(_) => Err(ErrorKind::WouldBlock.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_cached(_: &Dir, _: &Path) -> io::Result<File> {
+    Err(ErrorKind::WouldBlock.into())
 }
 
 fn is_hidden(path: &Path) -> bool {

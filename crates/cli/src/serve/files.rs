@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use tokio::task::spawn_blocking;
 
-use super::directory::{Access, Directory, Opened};
+use super::directory::{Access, Directory, Opened, id_of};
 
 /// A file that is being sent, with the length that it had when it was opened first. It is open from a read until it is
 /// closed; while it is open it may be replaced by another one of its name, and is sent to its end nevertheless.
@@ -153,14 +153,7 @@ impl SourceError {
 
 impl Stamp {
     fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let id = {
-            use std::os::unix::fs::MetadataExt;
-            Some((metadata.dev(), metadata.ino()))
-        };
-        #[cfg(not(unix))]
-        let id = None;
-        Self { len: metadata.len(), modified: metadata.modified().ok(), id }
+        Self { len: metadata.len(), modified: metadata.modified().ok(), id: id_of(metadata) }
     }
 
     /// Whether a file that was like this and is now like `now` still begins with the same bytes, as far as can be seen: it is the

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_h3::RemoteAddress;
-use http::header::{ALT_SVC, HeaderValue};
+use http::header::{ALT_SVC, EXPECT, HeaderValue};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -35,6 +38,10 @@ const STREAMS_MAX: u32 = 100;
 const SEND_BUFFER: usize = 128 << 10;
 /// How large the head of a request may be, in bytes.
 const HEAD_BYTES_MAX: usize = 16 << 10;
+/// How much of the content of a request is taken that nobody wants, in bytes, and for how long: many clients first send all, and then look
+/// for a response. One that is left with a part of it hears of a broken connection instead.
+const UNWANTED_BYTES_MAX: usize = 8 << 20;
+const UNWANTED_MAX: Duration = Duration::from_secs(5);
 /// How long to wait when the machine has no more sockets.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -96,7 +103,13 @@ impl Tcp {
         let Ok(stream) = TcpStream::from_std(stream) else { return };
         // Small responses shall not wait for the acknowledgement of those before them.
         let _ = stream.set_nodelay(true);
-        let stream = match timeout(HANDSHAKE_MAX, TlsAcceptor::from(self.tls.clone()).accept(stream)).await {
+        let mut stopping = self.stopping.clone();
+        let handshake = tokio::select! {
+            handshake = timeout(HANDSHAKE_MAX, TlsAcceptor::from(self.tls.clone()).accept(stream)) => handshake,
+            // Nothing was asked for yet.
+            () = told(&mut stopping) => return,
+        };
+        let stream = match handshake {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return info!(%remote, "no connection over TCP: {error}"),
             Err(_) => return info!(%remote, "no connection over TCP: the handshake took too long"),
@@ -111,8 +124,14 @@ impl Tcp {
             .max_concurrent_streams(STREAMS_MAX)
             .max_send_buf_size(SEND_BUFFER)
             .max_header_list_size(HEAD_BYTES_MAX as u32);
-        let service = service_fn(|mut request: http::Request<hyper::body::Incoming>| {
-            request.extensions_mut().insert(RemoteAddress(remote));
+        let service = service_fn(|request: http::Request<Incoming>| {
+            let (mut head, content) = request.into_parts();
+            head.extensions.insert(RemoteAddress(remote));
+            // Who waits to be asked for the content is not asked.
+            if !content.is_end_stream() && !head.headers.contains_key(EXPECT) {
+                tokio::spawn(take_unwanted(content));
+            }
+            let request = http::Request::from_parts(head, ());
             let (response, alternative) = (self.web.clone().call(request), self.alternative.clone());
             async move {
                 let mut response = response.await?;
@@ -121,7 +140,6 @@ impl Tcp {
             }
         });
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-        let mut stopping = self.stopping.clone();
         let result = tokio::select! {
             result = connection.as_mut() => result,
             () = told(&mut stopping) => {
@@ -133,6 +151,21 @@ impl Tcp {
             debug!(%remote, "a connection over TCP failed: {error}");
         }
     }
+}
+
+/// Takes content that nobody wants, within limits.
+async fn take_unwanted(mut content: Incoming) {
+    let mut left = UNWANTED_BYTES_MAX;
+    let all = async {
+        while let Some(Ok(frame)) = content.frame().await {
+            let len = frame.data_ref().map_or(0, |data| data.len());
+            match left.checked_sub(len) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    let _ = timeout(UNWANTED_MAX, all).await;
 }
 
 /// Waits until the server is to stop.

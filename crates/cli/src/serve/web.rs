@@ -3,6 +3,7 @@
 mod body;
 mod conditions;
 mod encoding;
+mod host;
 mod listing;
 mod range;
 mod recent;
@@ -220,6 +221,9 @@ fn look_up(
     request: &request::Parts,
     access: Access,
 ) -> Result<Response<WebBody>, SourceError> {
+    if !host::is_right(request) {
+        return Ok(bare(StatusCode::BAD_REQUEST));
+    }
     if !matches!(request.method, Method::GET | Method::HEAD) {
         let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -308,7 +312,9 @@ fn send(
     let fields = response.headers_mut();
     fields.insert(VARY, HeaderValue::from_static("accept-encoding"));
     fields.insert(ETAG, validators.tag);
-    if let Some(date) = validators.modified.and_then(http_date) {
+    // A clock may have been wrong: nothing was changed after the response (RFC 9110 §8.8.2.1).
+    let modified = validators.modified.map(|modified| modified.min(SystemTime::now()));
+    if let Some(date) = modified.and_then(http_date) {
         fields.insert(LAST_MODIFIED, date);
     }
     if response.status() != StatusCode::NOT_MODIFIED && response.status() != StatusCode::RANGE_NOT_SATISFIABLE
@@ -430,14 +436,16 @@ fn status_of(error: &io::Error) -> StatusCode {
         | ErrorKind::PermissionDenied
         | ErrorKind::NotADirectory
         | ErrorKind::InvalidFilename => StatusCode::NOT_FOUND,
+        _ if error.raw_os_error() == Some(LINKS_IN_A_LOOP) => StatusCode::NOT_FOUND,
         // No more files can be opened just now.
         _ if error.raw_os_error() == Some(TOO_MANY_OPEN_FILES) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// EMFILE, which has no kind of its own.
+/// EMFILE and ELOOP, which have no kinds of their own.
 const TOO_MANY_OPEN_FILES: i32 = 24;
+const LINKS_IN_A_LOOP: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
 
 /// A response with the words of its status.
 fn bare(status: StatusCode) -> Response<WebBody> {

@@ -1,6 +1,6 @@
 //! The ways to judge the certificate of a server, and a note of why one was refused.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_name;
@@ -14,18 +14,33 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, Signatu
 use crate::tls::Fingerprint;
 use crate::tls::x509::{Contents, public_key};
 
-/// Why a certificate was refused, if one was. The connection itself only knows that TLS failed.
+/// What became of the certificate of a server: why it was refused, if it was. The connection itself only knows that TLS failed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Refusal(Arc<Mutex<Option<String>>>);
+pub(crate) struct Refusal(Arc<Mutex<Noted>>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    certificate: Option<CertificateDer<'static>>,
+    reason: Option<String>,
+}
 
 impl Refusal {
     /// The reason, in words.
     pub(crate) fn reason(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.noted().reason.clone()
+    }
+
+    /// The certificate that was judged last.
+    pub(crate) fn certificate(&self) -> Option<CertificateDer<'static>> {
+        self.noted().certificate.clone()
     }
 
     fn note(&self, reason: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        self.noted().reason = Some(reason);
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -65,6 +80,7 @@ impl ServerCertVerifier for Recording {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        self.refusal.noted().certificate = Some(end_entity.clone().into_owned());
         let verdict =
             self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         self.record(match verdict {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use crate::odd::{Answer, Odd};
 use crate::run::{Server, finish, fulmar, get_hq, interrupt};
 use crate::test_dir::TestDir;
 
@@ -41,6 +42,47 @@ fn a_client_that_is_verbose_tells_what_it_is_connected_to() {
     assert!(told.contains("QUIC v2, begun in v1"), "{told}");
     let plain = finish(fulmar(&["get", "--hq", "--insecure", "-o", out_dir, &url])).succeeded();
     assert!(plain.stdout().starts_with("1 file, "), "{}", plain.stdout());
+}
+
+#[test]
+fn a_client_of_http_that_is_verbose_tells_what_it_is_connected_to() {
+    let (www, out) = (TestDir::new("verbose-web-www"), TestDir::new("verbose-web-out"));
+    fs::write(www.path().join("a"), [1; 5_000]).expect("a file");
+    let server = Server::serve(www.path(), &[]);
+    let (address, out_dir) = (server.address, out.path().to_str().expect("a path"));
+    let told = |url: &str| {
+        finish(fulmar(&["get", "-v", "--parallel", "1", "--insecure", "-o", out_dir, url, url])).stderr()
+    };
+    let stderr = told(&server.url("/a"));
+    let connected = format!("* connected to {address} at {address} in ");
+    for words in [
+        connected.as_str(),
+        "QUIC v1",
+        "TLS 1.3, TLS_AES_",
+        "full handshake, ALPN h3",
+        "subject      CN=fulmar self-signed",
+        &format!("fingerprint  {}", server.fingerprint),
+        "> GET ",
+        "< HTTP/3.0 200 OK",
+        "/a: 5.00 kB in ",
+        "closing: round trip ",
+    ] {
+        assert!(stderr.contains(words), "{words:?} is not in:\n{stderr}");
+    }
+    assert_eq!(stderr.matches("connected to ").count(), 1, "{stderr}");
+
+    // Where nobody listens by UDP, it tells why it speaks another version.
+    let odd = Odd::start(|_| Answer::whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+    let stderr = told(&odd.url("/a"));
+    for words in [
+        "QUIC does not reach the server: ",
+        "connected over TCP",
+        "TLS13_AES",
+        "TCP and TLS, HTTP/1.1",
+        "fingerprint  ",
+    ] {
+        assert!(stderr.contains(words), "{words:?} is not in:\n{stderr}");
+    }
 }
 
 #[test]
@@ -122,4 +164,34 @@ fn a_download_ends_with_its_last_line() {
     // The quickest of some, because the machine may be busy.
     let quickest = (0..8).map(|_| after_last_line()).min().expect("some");
     assert!(quickest < Duration::from_millis(50), "{quickest:?}");
+}
+
+/// A device on which there never is room.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_is_lost_is_a_failure() {
+    let (www, out) = (TestDir::new("lost-www"), TestDir::new("lost-out"));
+    fs::write(www.path().join("a"), "a file").expect("a file");
+    let server = Server::serve(www.path(), &[]);
+    let (url, out_dir) = (server.url("/a"), out.path().to_str().expect("a path"));
+    let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").expect("a device"));
+    for arguments in [&["-I"][..], &["--json", "-o", out_dir], &["-o", "-"]] {
+        let mut get = fulmar(&["get", "--insecure", &url]);
+        let ended = get.args(arguments).stdout(full()).output().expect("it ends");
+        let stderr = String::from_utf8(ended.stderr).expect("text");
+        assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert_eq!(stderr.matches("cannot write to standard output").count(), 1, "{arguments:?}: {stderr}");
+    }
+    // A server goes on.
+    let mut serve = fulmar(&["serve", www.path().to_str().expect("a path"), "--listen", "127.0.0.1:0"]);
+    let mut serve = serve.stdout(full()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let mut line = String::new();
+    let mut stderr = BufReader::new(serve.stderr.take().expect("a pipe"));
+    stderr.read_line(&mut line).expect("a line");
+    assert!(line.starts_with("fulmar: cannot write to standard output"), "{line}");
+    assert!(serve.try_wait().expect("its state").is_none(), "it has ended");
+    // It may not have begun to listen to signals.
+    std::thread::sleep(Duration::from_millis(500));
+    interrupt(&serve);
+    assert_eq!(serve.wait().expect("ended").code(), Some(1));
 }

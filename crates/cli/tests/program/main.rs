@@ -14,14 +14,17 @@ mod identity;
 mod lab;
 mod log;
 mod multipath;
+mod odd;
 mod perf;
 mod run;
 mod scene;
 mod stopping;
 mod stuck;
+mod tcp;
 #[path = "../../src/test_dir.rs"]
 mod test_dir;
 mod watch;
 mod web;
 mod web_get;
+mod web_parts;
 mod web_upload;

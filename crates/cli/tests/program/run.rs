@@ -62,6 +62,11 @@ pub(crate) fn interrupt(child: &Child) {
     signal(child.id(), rustix::process::Signal::INT);
 }
 
+/// Tells a command that its terminal was closed.
+pub(crate) fn hang_up(child: &Child) {
+    signal(child.id(), rustix::process::Signal::HUP);
+}
+
 /// A command that has ended.
 pub(crate) struct Finished {
     output: Output,
@@ -175,6 +180,11 @@ impl Server {
     /// Tells it to stop.
     pub(crate) fn ask_to_stop(&self) {
         interrupt(&self.child);
+    }
+
+    /// Tells it that a terminal was closed, or that it is to look again.
+    pub(crate) fn hang_up(&self) {
+        hang_up(&self.child);
     }
 
     /// Waits for its end, and tells its exit code.

@@ -228,7 +228,10 @@ fn the_tcp_port_of_the_same_number_tells_of_http_3() {
             let name = rustls::pki_types::ServerName::from(site.server.address.ip());
             let stream =
                 tokio_rustls::TlsConnector::from(Arc::new(tls)).connect(name, stream).await.expect("TLS");
-            let request = Request::get(site.server.url("/a")).header("host", "127.0.0.1");
+            let mut request = Request::get(site.server.url("/a"));
+            if protocol == "http/1.1" {
+                request = request.header("host", "127.0.0.1");
+            }
             let request = request.body(Empty::<Bytes>::new()).expect("a request");
             let response = if protocol == "h2" {
                 let io = TokioIo::new(stream);
@@ -317,6 +320,67 @@ fn a_file_that_is_replaced_is_seen_by_all_who_ask_after_that() {
         fs::remove_file(&path).expect("a file");
         assert_eq!(get(&client, &site, "/a", &[]).await.status, StatusCode::NOT_FOUND);
     });
+}
+
+#[test]
+fn what_is_odd_on_the_disk_is_served_by_the_rules() {
+    let fill = |www: &std::path::Path| {
+        std::os::unix::fs::symlink("loop", www.join("loop")).expect("a link");
+        fs::write(www.join("late"), "text").expect("a file");
+        let late = fs::File::options().write(true).open(www.join("late")).expect("a file");
+        let next_year = std::time::SystemTime::now() + Duration::from_secs(365 * 24 * 3600);
+        late.set_modified(next_year).expect("set");
+    };
+    let site = Site::new("web-odd", fill, &[]);
+    runtime().block_on(async {
+        let client = site.client();
+        assert_eq!(get(&client, &site, "/loop", &[]).await.status, StatusCode::NOT_FOUND);
+        let late = get(&client, &site, "/late", &[]).await;
+        let time = |name| httpdate::parse_http_date(late.field(name)).expect(name);
+        assert!(time("last-modified") <= time("date"), "{:?}", late.headers);
+        client.close().await;
+    });
+}
+
+/// As releases are switched: by a link, or by a directory that is made anew.
+#[test]
+fn a_directory_that_is_replaced_is_served() {
+    let dir = TestDir::new("web-releases");
+    let (www, one, two) = (dir.path().join("www"), dir.path().join("one"), dir.path().join("two"));
+    let fill = |directory: &std::path::Path, text: &str| {
+        fs::create_dir(directory).expect("a directory");
+        fs::write(directory.join("a"), text).expect("a file");
+    };
+    fill(&one, "one");
+    fill(&two, "two");
+    std::os::unix::fs::symlink("one", &www).expect("a link");
+    let server = Server::serve(&www, &["--workers", "1"]);
+    let got = || {
+        let out = finish(fulmar(&["get", "--insecure", "-o", "-", &server.url("/a")])).stdout();
+        (!out.is_empty()).then_some(out)
+    };
+    let becomes = |expected: Option<&str>| {
+        let start = Instant::now();
+        while got().as_deref() != expected {
+            assert!(start.elapsed() < Duration::from_secs(20), "it is not {expected:?}");
+        }
+    };
+    assert_eq!(got().as_deref(), Some("one"));
+    std::os::unix::fs::symlink("two", dir.path().join("next")).expect("a link");
+    fs::rename(dir.path().join("next"), &www).expect("switched");
+    becomes(Some("two"));
+    fs::remove_file(&www).expect("removed");
+    fill(&www, "three");
+    becomes(Some("three"));
+    fs::remove_dir_all(&www).expect("removed");
+    becomes(None);
+    fill(&www, "four");
+    becomes(Some("four"));
+    // A hangup is no end.
+    server.hang_up();
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(got().as_deref(), Some("four"));
+    assert_eq!(server.interrupt(), Some(0));
 }
 
 #[test]

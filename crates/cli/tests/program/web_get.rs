@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::net::UdpSocket;
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use crate::run::{content, finish, fulmar};
+use crate::odd::{Answer, Odd};
+use crate::run::{content, finish, fulmar, hang_up, interrupt};
 use crate::scene::Scene;
+use crate::test_dir::TestDir;
 
 /// The validator of a file.
 fn etag(scene: &Scene, path: &str) -> String {
@@ -74,6 +77,30 @@ fn what_goes_to_a_pipe_arrives_there_and_the_pipe_stays() {
     }
 }
 
+/// Nobody reads the pipe, or writes to it.
+#[test]
+fn a_pipe_without_another_end_does_not_hold_up_the_end() {
+    let scene = Scene::new("web-lone-pipe");
+    let pipe = scene.out.path().join("pipe");
+    let named = pipe.to_str().expect("a path");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    // This server takes no uploads.
+    for (option, code, words) in [("-o", 28, "--max-time"), ("-T", 22, "405")] {
+        let finished = finish(scene.get(&["-m", "2", option, named, &scene.url("/a")]));
+        let finished = finished.failed(code, &[words]);
+        assert!(finished.took < Duration::from_secs(10), "{option}: {:?}", finished.took);
+    }
+    let get = scene.get(&["-o", named, &scene.url("/a")]).stderr(Stdio::null()).spawn();
+    let mut get = get.expect("the program starts");
+    let start = Instant::now();
+    while get.try_wait().expect("its state").is_none() {
+        assert!(start.elapsed() < Duration::from_secs(10), "it does not end");
+        // It may not have begun to listen to signals.
+        std::thread::sleep(Duration::from_millis(500));
+        interrupt(&get);
+    }
+}
+
 #[test]
 fn what_the_server_refuses_leaves_nothing() {
     let scene = Scene::new("web-refused");
@@ -105,6 +132,21 @@ fn the_head_is_printed() {
     let head = finish(scene.get(&["-I", &scene.url("/large")])).succeeded().stdout();
     assert!(head.starts_with("HTTP/3.0 200 OK\n"), "{head}");
     assert!(head.contains("content-length: 3000000\n"), "{head}");
+    let absent = finish(scene.get(&["-I", &scene.url("/nothing")])).failed(22, &["404"]).stdout();
+    assert!(absent.starts_with("HTTP/3.0 404 Not Found\n"), "{absent}");
+}
+
+#[test]
+fn the_head_is_asked_for_again() {
+    let times = AtomicU32::new(0);
+    let odd = Odd::start(move |_| match times.fetch_add(1, Ordering::Relaxed) {
+        0 => Answer::whole("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"),
+        _ => Answer::whole("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
+    });
+    let out = TestDir::new("web-head-again");
+    let ended = finish(odd.get(&out, &["-I", "--retry", "1"], "/a"));
+    assert!(ended.stdout().starts_with("HTTP/1.1 200 OK\n"), "{}", ended.stdout());
+    ended.failed(0, &["503", "attempt 2"]);
 }
 
 #[test]
@@ -160,6 +202,25 @@ fn without_a_wish_to_go_on_nothing_stays() {
     assert!(scene.out.names().is_empty(), "{:?}", scene.out.names());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_that_is_closed_leaves_nothing() {
+    let scene = Scene::new("web-hangup");
+    let url = scene.url("/large");
+    let arguments = ["-q", "--limit-rate", "200kB", "-o", scene.out(), &url];
+    let mut get = scene.get(&arguments).stderr(Stdio::null()).spawn().expect("the program starts");
+    let written = || {
+        let parts = fs::read_dir(scene.out.path()).expect("the directory");
+        parts.filter_map(|part| part.and_then(|part| part.metadata()).ok()).any(|part| part.len() > 0)
+    };
+    while !written() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    hang_up(&get);
+    assert_eq!(get.wait().expect("ended").code(), Some(130));
+    scene.nothing_was_written();
+}
+
 #[test]
 fn a_rate_is_kept() {
     let scene = Scene::new("web-rate");
@@ -198,4 +259,20 @@ fn a_retry_does_not_repeat_what_cannot_pass() {
     let arguments = ["--retry", "3", "-o", scene.out(), &scene.url("/nothing")];
     let finished = finish(scene.get(&arguments)).failed(22, &["404"]);
     assert!(finished.took < Duration::from_secs(5), "{:?}", finished.took);
+}
+
+#[test]
+fn a_body_that_is_given_up_has_one_hint() {
+    let scene = Scene::new("web-given-up");
+    let huge = scene.www.path().join("huge");
+    fs::File::create(&huge).and_then(|file| file.set_len(1 << 30)).expect("a sparse file");
+    let command = scene.get(&["-q", "--limit-rate", "20MB", "-o", scene.out(), &scene.url("/huge")]);
+    let get = std::thread::spawn(move || finish(command));
+    while scene.out.names().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    fs::File::options().write(true).open(&huge).and_then(|file| file.set_len(1 << 20)).expect("shorter");
+    let stderr = get.join().expect("ended").failed(18, &["cut after"]).stderr();
+    assert_eq!(stderr.matches("--retry").count(), 1, "{stderr}");
 }

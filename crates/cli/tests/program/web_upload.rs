@@ -38,10 +38,13 @@ impl Service<Request<Body>> for Taker {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         Box::pin(async move {
+            let authority =
+                request.uri().authority().expect("an authority").as_str().parse().expect("a value");
             let mut answer = format!("{} {}: ", request.method(), request.uri().path()).into_bytes();
             answer.extend(request.into_body().bytes(CONTENT_MAX).await.expect("what is sent arrives"));
             let mut response = Response::new(Full::from(answer));
             *response.status_mut() = StatusCode::CREATED;
+            response.headers_mut().insert("x-authority", authority);
             Ok(response)
         })
     }
@@ -115,4 +118,21 @@ fn an_upload_to_a_directory_has_the_name_of_the_file() {
         let finished = finish(server.get(&dir, &["-T", file], path)).succeeded();
         assert_eq!(finished.stdout(), answer);
     }
+}
+
+#[test]
+fn a_directory_is_not_sent() {
+    let (server, dir) = (Running::start(), TestDir::new("web-upload-directory"));
+    finish(server.get(&dir, &["-T", "."], "/album/")).failed(2, &["directory"]);
+}
+
+#[test]
+fn a_host_of_ones_own_choice_is_told_to_the_server() {
+    let (server, dir) = (Running::start(), TestDir::new("web-host"));
+    let told = finish(server.get(&dir, &["-v", "-H", "Host: other.example", "-o", "-"], "/")).stderr();
+    assert!(told.contains("< x-authority: other.example"), "{told}");
+    for wrong in ["Host: a b", "Host: user@a"] {
+        finish(server.get(&dir, &["-H", wrong, "-o", "-"], "/")).failed(2, &["names one server"]);
+    }
+    finish(server.get(&dir, &["-H", "Host: a", "-H", "Host: b", "-o", "-"], "/")).failed(2, &["once"]);
 }

@@ -179,6 +179,7 @@ impl Origin {
                 Ok(Ok(Ok(http3))) => return Ok(Winner::Quic(http3)),
                 Ok(Ok(Err(error))) => {
                     state.on_failure();
+                    log_failure(&self.host, &error);
                     quic_error = Some(error);
                 }
                 Ok(Err(_)) => {}
@@ -194,6 +195,7 @@ impl Origin {
                         Ok(http3) => return Ok(Winner::Quic(http3)),
                         Err(error) => {
                             state.on_failure();
+                            log_failure(&self.host, &error);
                             quic_error = Some(error);
                         }
                     }
@@ -202,6 +204,7 @@ impl Origin {
                     Ok(connection) => {
                         // It goes on, for later requests.
                         if let Some(attempt) = quic {
+                            tracing::info!(host = self.host, "TCP was faster than QUIC, which is still tried");
                             self.try_quic_aside(state, attempt);
                         }
                         return Ok(Winner::Tcp(connection));
@@ -242,7 +245,12 @@ impl Origin {
                 Ok(Ok(http3)) => {
                     state.on_http3(http3);
                 }
-                _ if is_current => state.on_failure(),
+                result if is_current => {
+                    state.on_failure();
+                    if let Ok(Err(error)) = result {
+                        log_failure(&origin.host, &error);
+                    }
+                }
                 _ => {}
             }
         });
@@ -331,6 +339,11 @@ async fn wait(attempt: &mut Option<Attempt>) -> Result<ClientConnection, Error> 
         Some(attempt) => (&mut attempt.0).await.unwrap_or_else(|gone| Err(Error::Setup(gone.into()))),
         None => std::future::pending().await,
     }
+}
+
+/// Tells why requests go over TCP.
+fn log_failure(host: &str, error: &Error) {
+    tracing::info!(host, "QUIC does not reach the server: {error}");
 }
 
 /// Begins to connect by QUIC.

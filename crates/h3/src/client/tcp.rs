@@ -88,7 +88,10 @@ async fn begin(
     let stream = TcpStream::connect(remote).await.map_err(Error::tcp)?;
     let _ = stream.set_nodelay(true);
     let stream = tls.connect(server, stream).await.map_err(Error::tcp)?;
-    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let session = stream.get_ref().1;
+    let is_http2 = session.alpn_protocol() == Some(b"h2");
+    let suite = session.negotiated_cipher_suite().map(|suite| suite.suite());
+    tracing::info!(%remote, is_http2, version = ?session.protocol_version(), ?suite, "connected over TCP");
     let stream = TokioIo::new(stream);
     let sender = if is_http2 {
         let mut builder = http2::Builder::new(TokioExecutor::new());

@@ -10,6 +10,12 @@ fn urls_are_taken_apart() {
         ("https://[::1]:4433/x", "::1", 4433, "/x"),
         ("https://192.0.2.1/x?a=/b#c/d", "192.0.2.1", 443, "/x?a=/b"),
         ("https://h/a b/é%20", "h", 443, "/a%20b/%C3%A9%20"),
+        ("https://h/<a>`\\^{b|c}\"?<d>", "h", 443, "/%3Ca%3E%60%5C%5E%7Bb%7Cc%7D%22?%3Cd%3E"),
+        ("https://h/a[1]'!%3c%", "h", 443, "/a[1]'!%3c%"),
+        ("https://h/sub/../x", "h", 443, "/x"),
+        ("https://h/../a/./b/..?c/../d", "h", 443, "/a/?c/../d"),
+        ("https://h/a//b/.", "h", 443, "/a//b/"),
+        ("https://h/.../..a", "h", 443, "/.../..a"),
         ("https://h/a\r\nGET /b", "h", 443, "/a%0D%0AGET%20/b"),
     ] {
         let url = Url::parse(text).expect(text);
@@ -18,6 +24,7 @@ fn urls_are_taken_apart() {
             (host, port, target),
             "{text}"
         );
+        url.to_string().parse::<http::Uri>().expect("it can be asked for");
         assert_eq!(Url::parse(&url.to_string()), Ok(url), "{text} is printed as it can be read");
     }
 }

@@ -1,17 +1,21 @@
 //! The clients of HTTP, one for each server, and what their errors mean to the user.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fulmar::{Endpoint, SessionStore};
-use fulmar_h3::{Client, Error};
+use fulmar::{ConnectionStats, Endpoint, SessionStore};
+use fulmar_h3::{Body, Client, ConnectionInfo, Error};
+use http::{Response, Version};
 
 use super::exit;
 use crate::args::{Cipher, GetArgs, TrustArgs};
 use crate::authority::Authority;
+use crate::duration::Span;
 use crate::failure::Failure;
 use crate::get::Url;
+use crate::net::narration::{certificate, closing, quic_and_tls};
 use crate::net::{
     Binds, ConnectionFigures, Family, PathFigures, Transport, for_host, web_client, web_endpoint,
 };
@@ -30,6 +34,8 @@ pub(super) struct Clients {
     sessions: Arc<SessionStore>,
     http3_only: bool,
     made: Mutex<BTreeMap<Authority, (Client, Refusal)>>,
+    /// The QUIC connections that were told of.
+    told: Mutex<BTreeSet<u64>>,
 }
 
 impl Clients {
@@ -53,6 +59,7 @@ impl Clients {
             sessions,
             http3_only: args.http.http3_only,
             made: Mutex::default(),
+            told: Mutex::default(),
         })
     }
 
@@ -68,6 +75,46 @@ impl Clients {
             web_client(&self.trust, self.cipher, &self.transport, endpoint, sessions, self.http3_only)?;
         made.insert(server.clone(), client.clone());
         Ok(client)
+    }
+
+    /// Tells in words of the connection over which a response came, if it is the first one.
+    pub(super) fn about(&self, peer: &Authority, response: &Response<Body>, refusal: &Refusal) -> String {
+        let Some(info) = response.extensions().get::<ConnectionInfo>() else { return String::new() };
+        let how = match response.version() {
+            Version::HTTP_3 => match self.untold(info.remote) {
+                Some(stats) => quic_and_tls(&stats, self.transport.first_version(), "h3"),
+                None => return String::new(),
+            },
+            _ if info.is_reused => return String::new(),
+            Version::HTTP_2 => "TCP and TLS, ALPN h2".to_owned(),
+            _ => "TCP and TLS, HTTP/1.1".to_owned(),
+        };
+        let when = match info.is_reused {
+            // It was made while a request went over TCP.
+            true => String::new(),
+            false => format!(" in {}, after {} to find it", Span(info.connected_in), Span(info.resolved_in)),
+        };
+        let mut lines = vec![format!("connected to {peer} at {}{when}", info.remote), how];
+        lines.extend(info.is_early.then(|| "the request left as early data (0-RTT)".to_owned()));
+        lines.extend(refusal.certificate().map(|found| certificate(&found, &self.trust)));
+        lines.join("\n")
+    }
+
+    /// A connection to this address that was not told of.
+    fn untold(&self, remote: SocketAddr) -> Option<ConnectionStats> {
+        let same = |other: SocketAddr| {
+            other.port() == remote.port() && other.ip().to_canonical() == remote.ip().to_canonical()
+        };
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.endpoint.metrics().connections.into_iter();
+        let connection = connections.find(|found| same(found.remote) && told.insert(found.id))?;
+        Some(connection.stats)
+    }
+
+    /// The figures of the QUIC connections at their end, in words.
+    pub(super) fn closing(&self) -> String {
+        let connections = self.endpoint.metrics().connections;
+        connections.iter().map(|connection| closing(&connection.stats)).collect::<Vec<_>>().join("\n")
     }
 
     /// The figures of the QUIC connections that are there.
@@ -116,7 +163,6 @@ pub(super) fn judge(error: &Error, refusal: &Refusal, url: &Url) -> Failure {
         ),
         Error::Connect(error) => (exit::NOT_CONNECTED, format!("{peer} cannot be reached: {error}")),
         Error::Body(error) => (crate::failure::EXIT_FAILURE, format!("what was to be sent failed: {error}")),
-        Error::Reset(_) => (exit::BROKEN, format!("{error} (--retry tries again)")),
         error => (exit::BROKEN, error.to_string()),
     };
     Failure::Http { what: url.to_string(), why, exit }

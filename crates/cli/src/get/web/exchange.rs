@@ -9,7 +9,9 @@ use indicatif::ProgressBar;
 use tokio::time::sleep;
 
 use super::clients::judge;
+use super::narration::{lines, printable, told};
 use super::pace::Pace;
+use super::part_of::{Part, content_length, is_same_version, validator};
 use super::sink::{Sink, Writing};
 use super::{Item, Job, exit, other, redirect};
 use crate::duration::Span;
@@ -33,6 +35,8 @@ pub(super) struct Exchange<'a> {
     sink: Option<Sink>,
     /// Of what the sink has a part.
     validator: Option<String>,
+    /// That of the last response, if it is to be printed.
+    head: Option<String>,
 }
 
 /// What came of it.
@@ -45,6 +49,16 @@ pub(super) struct Done {
     pub(super) first_byte: Duration,
     pub(super) bytes: u64,
     pub(super) resumed_at: u64,
+}
+
+/// What one response has brought.
+enum Taken {
+    /// All of it, or the rest.
+    All(Done),
+    /// A part behind which there is more.
+    Part(Done),
+    /// Nothing that can be used: why, and of what URL. All of it has to be asked for.
+    Nothing(Url, &'static str),
 }
 
 /// Why an attempt has failed, and when another one may succeed.
@@ -64,15 +78,33 @@ impl From<Failure> for Setback {
     }
 }
 
+impl Done {
+    /// What this and the parts before it come to.
+    fn after(self, earlier: Option<Self>) -> Self {
+        let Some(earlier) = earlier else { return self };
+        let Self { first_byte, resumed_at, .. } = earlier;
+        Self { first_byte, resumed_at, bytes: earlier.bytes + self.bytes, ..self }
+    }
+}
+
 impl<'a> Exchange<'a> {
     pub(super) fn new(job: &'a Job, item: &'a Item) -> Self {
-        Self { job, item, sink: None, validator: None }
+        Self { job, item, sink: None, validator: None, head: None }
     }
 
     /// Fetches it, and tries again as often as the user wants. Nothing half-written gets the name of the file.
     pub(super) async fn run(&mut self) -> Result<Done, Failure> {
+        let result = self.try_until_it_is_there().await;
+        if let Some(head) = self.head.take() {
+            self.job.output.print(&(), || head);
+        }
+        result
+    }
+
+    async fn try_until_it_is_there(&mut self) -> Result<Done, Failure> {
         let mut retries = 0;
         loop {
+            self.head = None;
             let Setback { failure, again } = match self.attempt().await {
                 Ok(done) => return Ok(done),
                 Err(setback) => setback,
@@ -92,10 +124,34 @@ impl<'a> Exchange<'a> {
         // The file comes first: where it cannot be written, there is no use in asking for it.
         if self.sink.is_none() && !job.args.http.head {
             let resume = job.args.http.continue_at.is_some();
-            let (sink, validator) = Sink::open(job.place.file(self.item), resume)?;
+            let (sink, validator) = Sink::open(job.place.file(self.item), resume).await?;
             (self.sink, self.validator) = (Some(sink), validator);
         }
         let start = Instant::now();
+        let (mut earlier, mut is_anew) = (None, false);
+        loop {
+            match self.ask_and_take(start).await? {
+                Taken::All(done) => return Ok(done.after(earlier)),
+                Taken::Part(done) => earlier = Some(done.after(earlier)),
+                Taken::Nothing(url, why) if is_anew => {
+                    return Err(Failure::Http {
+                        what: url.to_string(),
+                        why: why.to_owned(),
+                        exit: exit::CUT,
+                    }
+                    .into());
+                }
+                Taken::Nothing(url, why) => {
+                    job.output.narrate(|| format!("{url}: {why}; all of it is asked for"));
+                    (earlier, is_anew) = (None, true);
+                }
+            }
+        }
+    }
+
+    /// Asks for what is missing, goes where it has moved to, and takes what comes.
+    async fn ask_and_take(&mut self, start: Instant) -> Result<Taken, Setback> {
+        let job = self.job;
         let (mut url, mut method, mut has_content) = (self.item.url.clone(), job.asked.method.clone(), true);
         for _ in 0..=REDIRECTS_MAX {
             let (response, refusal) = self.ask(&url, &method, has_content).await?;
@@ -145,7 +201,13 @@ impl<'a> Exchange<'a> {
         }
         job.output.narrate(|| told(&format!("> {method} {url}"), request.headers(), '>'));
         let (client, refusal) = job.clients.of(&url.authority)?;
-        let response = client.request(request).await.map_err(|error| judge(&error, &refusal, url))?;
+        let response = client.request(request).await.map_err(|error| match judge(&error, &refusal, url) {
+            Failure::Http { what, why, exit } if matches!(error, fulmar_h3::Error::Reset(_)) => {
+                Failure::Http { what, why: why + " (--retry tries again)", exit }
+            }
+            failure => failure,
+        })?;
+        job.output.narrate(|| job.clients.about(&url.authority, &response, &refusal));
         let status = format!("< {:?} {}", response.version(), response.status());
         job.output.narrate(|| told(&status, response.headers(), '<'));
         Ok((response, refusal))
@@ -159,7 +221,7 @@ impl<'a> Exchange<'a> {
         response: Response<Body>,
         first_byte: Duration,
         refusal: &Refusal,
-    ) -> Result<Done, Setback> {
+    ) -> Result<Taken, Setback> {
         let (parts, body) = response.into_parts();
         let Some(&info) = parts.extensions.get::<ConnectionInfo>() else {
             return Err(other(url.to_string(), "nothing is known of the connection".to_owned()).into());
@@ -174,60 +236,71 @@ impl<'a> Exchange<'a> {
             resumed_at: 0,
         };
         if self.job.args.http.head {
-            let head = format!("{:?} {}\n{}", parts.version, parts.status, lines(&parts.headers));
-            self.job.output.print(&(), || head);
-            return Ok(done);
+            self.head = Some(format!("{:?} {}\n{}", parts.version, parts.status, lines(&parts.headers)));
+            if parts.status.is_client_error() || parts.status.is_server_error() {
+                return Err(refused(&done.url, parts.status, &parts.headers));
+            }
+            return Ok(Taken::All(done));
         }
         let held = self.sink.as_ref().map_or(0, Sink::len);
-        let is_rest = parts.status == StatusCode::PARTIAL_CONTENT && held > 0;
         if parts.status == StatusCode::RANGE_NOT_SATISFIABLE && held > 0 {
             return self.on_no_rest(done, held, &parts.headers).await;
         }
         if parts.status == StatusCode::NOT_MODIFIED {
             // The user has asked under a condition: what is here already is what the server has, and stays.
             self.sink = None;
-            return Ok(done);
+            return Ok(Taken::All(done));
         }
         if parts.status.is_client_error() || parts.status.is_server_error() {
             return Err(refused(&done.url, parts.status, &parts.headers));
         }
-        let sink = self.sink.as_mut().ok_or(Failure::Thread("disk"))?;
-        if is_rest {
-            if range_start(&parts.headers) != Some(held) {
-                sink.begin_anew(None)?;
-                self.validator = None;
-                let why = "the server sent another part than was asked for (it is asked for all of it next)";
-                return Err(Failure::Http {
-                    what: done.url.to_string(),
-                    why: why.to_owned(),
-                    exit: exit::CUT,
-                }
-                .into());
-            }
+        // Of a part that the user has asked for the server knows best what it is.
+        let is_part =
+            parts.status == StatusCode::PARTIAL_CONTENT && !self.job.asked.has_field(&header::RANGE);
+        let part = Part::of(&parts.headers).filter(|_| is_part);
+        if is_part && !self.fits(part, held, &parts.headers) {
+            self.begin_anew(None)?;
+            return Ok(Taken::Nothing(done.url, "the server sent another part than was asked for"));
+        }
+        if held > 0 && is_part {
             done.resumed_at = held;
         } else {
-            self.validator = validator(&parts.headers).filter(|_| *method == Method::GET);
-            sink.begin_anew(self.validator.as_deref())?;
+            self.begin_anew(validator(&parts.headers).filter(|_| *method == Method::GET))?;
         }
-        let expected = content_length(&parts.headers).filter(|_| *method != Method::HEAD);
-        self.receive(&mut done, body, expected, refusal).await?;
-        Ok(done)
+        let announced = part.map(Part::len).or_else(|| content_length(&parts.headers));
+        self.receive(&mut done, body, announced.filter(|_| *method != Method::HEAD), refusal).await?;
+        if part.is_some_and(|part| !part.is_last()) {
+            return Ok(Taken::Part(done));
+        }
+        self.sink.take().ok_or(Failure::Thread("disk"))?.commit().await?;
+        Ok(Taken::All(done))
+    }
+
+    /// Whether a part goes on where what is here ends, and is of the same version.
+    fn fits(&self, part: Option<Part>, held: u64, headers: &HeaderMap) -> bool {
+        let validator = self.validator.as_deref();
+        part.is_some_and(|part| part.first == held)
+            && (held == 0 || validator.is_some_and(|validator| is_same_version(validator, headers)))
+    }
+
+    /// Forgets what is here. What comes next is of the version that a validator names.
+    fn begin_anew(&mut self, validator: Option<String>) -> Result<(), Failure> {
+        self.sink.as_mut().ok_or(Failure::Thread("disk"))?.begin_anew(validator.as_deref())?;
+        self.validator = validator;
+        Ok(())
     }
 
     /// There is no rest: what is here is all of it, or part of something that is no more.
-    async fn on_no_rest(&mut self, done: Done, held: u64, headers: &HeaderMap) -> Result<Done, Setback> {
-        let mut sink = self.sink.take().ok_or(Failure::Thread("disk"))?;
-        if headers.get(header::CONTENT_RANGE).is_some_and(|range| range == format!("bytes */{held}").as_str())
-        {
-            sink.commit().await?;
-            return Ok(Done { resumed_at: held, ..done });
+    async fn on_no_rest(&mut self, done: Done, held: u64, headers: &HeaderMap) -> Result<Taken, Setback> {
+        let is_all = headers
+            .get(header::CONTENT_RANGE)
+            .is_some_and(|range| range == format!("bytes */{held}").as_str());
+        if is_all {
+            self.sink.take().ok_or(Failure::Thread("disk"))?.commit().await?;
+            return Ok(Taken::All(Done { resumed_at: held, ..done }));
         }
-        sink.begin_anew(None)?;
-        self.validator = None;
-        self.sink = Some(sink);
-        let why =
-            "what is here is no part of what the server has now; it is asked for all of it next".to_owned();
-        Err(Failure::Http { what: done.url.to_string(), why, exit: exit::CUT }.into())
+        self.begin_anew(None)?;
+        Ok(Taken::Nothing(done.url, "what is here is no part of what the server has now"))
     }
 
     async fn receive(
@@ -261,9 +334,13 @@ impl<'a> Exchange<'a> {
             Err(failure) => return Err(failure),
         }
         if let Some(expected) = expected.filter(|expected| *expected != done.bytes) {
+            if done.bytes > expected {
+                // Nobody knows where to go on.
+                self.begin_anew(None)?;
+            }
             return Err(cut(format!("the body was cut: {} of {expected} bytes came", done.bytes)));
         }
-        self.sink.take().ok_or(Failure::Thread("disk"))?.commit().await
+        Ok(())
     }
 
     /// Writes the body, one batch while the next one comes. The inner error is that of the body.
@@ -333,38 +410,4 @@ fn refused(url: &Url, status: StatusCode, headers: &HeaderMap) -> Setback {
         failure: Failure::Http { what: url.to_string(), why, exit: exit::STATUS },
         again: may_pass.then(|| Duration::from_secs(pause.unwrap_or(0))),
     }
-}
-
-/// What names this version of what was asked for, if a later request can rely on it (RFC 9110 §13.1.5).
-fn validator(headers: &HeaderMap) -> Option<String> {
-    let strong = headers.get(header::ETAG).filter(|tag| !tag.as_bytes().starts_with(b"W/"));
-    let named = strong.or_else(|| headers.get(header::LAST_MODIFIED))?;
-    named.to_str().ok().map(str::to_owned)
-}
-
-fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// Where the part begins that came: `bytes 100-199/200`.
-fn range_start(headers: &HeaderMap) -> Option<u64> {
-    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
-    range.strip_prefix("bytes ")?.split('-').next()?.parse().ok()
-}
-
-fn lines(headers: &HeaderMap) -> String {
-    let line =
-        |(name, value): (&header::HeaderName, &HeaderValue)| format!("{name}: {}\n", printable(Some(value)));
-    headers.iter().map(line).collect()
-}
-
-fn told(first: &str, headers: &HeaderMap, mark: char) -> String {
-    let fields: String = lines(headers).lines().map(|line| format!("\n{mark} {line}")).collect();
-    format!("{first}{fields}")
-}
-
-/// Text of a peer, which steers no terminal.
-fn printable(value: Option<&HeaderValue>) -> String {
-    let text = String::from_utf8_lossy(value.map_or(b"", HeaderValue::as_bytes));
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

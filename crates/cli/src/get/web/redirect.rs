@@ -6,7 +6,8 @@ use crate::get::Url;
 
 /// The URL that a `Location` names, seen from the one that was asked for (RFC 9110 §10.2.2, RFC 3986 §5.2).
 pub(super) fn target(base: &Url, headers: &HeaderMap) -> Option<Result<Url, String>> {
-    let location = headers.get(header::LOCATION)?.to_str().ok()?.trim();
+    let location = ascii(headers.get(header::LOCATION)?.as_bytes());
+    let location = location.trim();
     let authority = base.to_string();
     let origin = &authority[..authority.len() - base.target.len()];
     let path = base.path();
@@ -14,33 +15,23 @@ pub(super) fn target(base: &Url, headers: &HeaderMap) -> Option<Result<Url, Stri
     Some(Url::parse(&match location {
         _ if scheme_end.is_some() => location.to_owned(),
         _ if location.starts_with("//") => format!("https:{location}"),
-        _ if location.starts_with('/') => format!("{origin}{}", without_dots(location)),
+        _ if location.starts_with('/') => format!("{origin}{location}"),
         "" => format!("{origin}{}", base.target),
         _ if location.starts_with('?') => format!("{origin}{path}{location}"),
         _ if location.starts_with('#') => format!("{origin}{}", base.target),
         _ => {
             let folder = &path[..=path.rfind('/').unwrap_or(0)];
-            format!("{origin}{}", without_dots(&format!("{folder}{location}")))
+            format!("{origin}{folder}{location}")
         }
     }))
 }
 
-/// Takes `.` and `..` out of the path (RFC 3986 §5.2.4).
-fn without_dots(target: &str) -> String {
-    let end = target.find(['?', '#']).unwrap_or(target.len());
-    let (path, rest) = target.split_at(end);
-    let mut segments: Vec<&str> = Vec::new();
-    let mut is_folder = false;
-    for segment in path.split('/').skip(1) {
-        is_folder = matches!(segment, "." | "..");
-        match segment {
-            "." => {}
-            ".." => drop(segments.pop()),
-            segment => segments.push(segment),
-        }
-    }
-    let slash = if is_folder && !segments.is_empty() { "/" } else { "" };
-    format!("/{}{slash}{rest}", segments.join("/"))
+/// There are servers that write other characters than a URI has. Those are encoded as they are, in whatever way they are meant.
+fn ascii(bytes: &[u8]) -> String {
+    let plain = |byte: &u8| {
+        if byte.is_ascii() { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    bytes.iter().map(plain).collect()
 }
 
 /// The method of the next request, if this status sends on (RFC 9110 §15.4): what was posted goes on as a GET, as browsers do it.
@@ -69,11 +60,14 @@ mod tests {
             ("../../../y/./", "https://a.example:444/y/"),
             ("?z", "https://a.example:444/b/c/d?z"),
             ("", "https://a.example:444/b/c/d?q"),
+            ("/a<b>.txt", "https://a.example:444/a%3Cb%3E.txt"),
+            ("/\u{e9}", "https://a.example:444/%C3%A9"),
             ("y:/z", ""),
             ("http://a.example/", ""),
         ] {
             let mut headers = HeaderMap::new();
-            headers.insert(header::LOCATION, location.parse().expect("a value"));
+            let value = http::HeaderValue::from_bytes(location.as_bytes());
+            headers.insert(header::LOCATION, value.expect("a value"));
             let found = target(&base, &headers).expect("a location");
             assert_eq!(found.map(|url| url.to_string()).unwrap_or_default(), expected, "{location}");
         }

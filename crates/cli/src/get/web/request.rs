@@ -5,13 +5,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::thread;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
+use http::uri::Authority;
 use http::{HeaderMap, Method, Request};
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
 
 use crate::failure::Failure;
 use crate::get::{HttpArgs, Url};
@@ -49,13 +50,24 @@ impl Asked {
             (None, Content::Form(_)) => Method::POST,
             (None, Content::File(_) | Content::Stdin) => Method::PUT,
         };
-        let fields = args.headers.iter().map(|field| parse_field(field)).collect::<Result<_, _>>()?;
+        let fields = args.headers.iter().map(|field| parse_field(field)).collect::<Result<Vec<_>, _>>()?;
+        let hosts: Vec<_> = fields.iter().filter(|(name, _)| *name == header::HOST).collect();
+        if hosts.len() > 1 || !hosts.iter().all(|(_, host)| host.as_ref().is_none_or(is_authority)) {
+            return Err(Failure::Usage(
+                "a request names one server: write `Host: NAME[:PORT]` once".to_owned(),
+            ));
+        }
         Ok(Self { method, fields, content })
     }
 
     /// Whether it can be asked for again: what comes from standard input comes once.
     pub(super) fn is_repeatable(&self) -> bool {
         !matches!(self.content, Content::Stdin)
+    }
+
+    /// Whether the user has named a value for this field.
+    pub(super) fn has_field(&self, name: &HeaderName) -> bool {
+        self.fields.iter().any(|(field, value)| field == name && value.is_some())
     }
 
     /// A request; `has_content` is false after a redirection that has made a GET of it, and `is_home` when it goes to the server that
@@ -92,10 +104,10 @@ impl Asked {
             headers.remove(name);
         }
         for (name, value) in &self.fields {
-            // Nobody else shall learn a secret that was meant for one server.
-            let is_secret = *name == header::AUTHORIZATION || *name == header::COOKIE;
+            // Nobody else shall learn a secret that was meant for one server, or be asked for what is another's.
+            let is_for_home = [header::AUTHORIZATION, header::COOKIE, header::HOST].contains(name);
             if let Some(value) = value
-                && (is_home || !is_secret)
+                && (is_home || !is_for_home)
             {
                 headers.append(name, value.clone());
             }
@@ -106,13 +118,17 @@ impl Asked {
         Ok(match &self.content {
             Content::Nothing => Upload::Full(Bytes::new()),
             Content::Form(bytes) => Upload::Full(bytes.clone()),
-            Content::Stdin => pieces(io::stdin(), None),
+            Content::Stdin => pieces(|| Ok(io::stdin()), None)?,
             Content::File(path) => {
                 let unreadable = |error| Failure::io(format!("cannot read {}", path.display()))(error);
+                if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+                    // To open a pipe may take until someone writes to it.
+                    let path = path.clone();
+                    return pieces(move || File::open(path), None);
+                }
                 let file = File::open(path).map_err(unreadable)?;
-                let metadata = file.metadata().map_err(unreadable)?;
-                let len = metadata.is_file().then_some(metadata.len());
-                pieces(file, len)
+                let len = file.metadata().map_err(unreadable)?.len();
+                pieces(move || Ok(file), Some(len))?
             }
         })
     }
@@ -120,6 +136,9 @@ impl Asked {
 
 fn content(args: &HttpArgs) -> Result<Content, Failure> {
     if let Some(file) = &args.upload_file {
+        if file.is_dir() {
+            return Err(Failure::Usage(format!("-T sends a file, and {} is a directory", file.display())));
+        }
         return Ok(if file.as_os_str() == "-" { Content::Stdin } else { Content::File(file.clone()) });
     }
     if let Some(data) = &args.data_binary {
@@ -166,6 +185,12 @@ fn parse_field(field: &str) -> Result<(HeaderName, Option<HeaderValue>), Failure
     Ok((name, (!value.is_empty()).then_some(parsed)))
 }
 
+/// Whether a value names a server, as Host does.
+fn is_authority(value: &HeaderValue) -> bool {
+    let authority = Authority::try_from(value.as_bytes());
+    authority.is_ok_and(|authority| !authority.as_str().contains('@'))
+}
+
 /// The body of a request.
 #[derive(Debug)]
 pub(super) enum Upload {
@@ -174,25 +199,34 @@ pub(super) enum Upload {
     Pieces(mpsc::Receiver<io::Result<Bytes>>, Option<u64>),
 }
 
-/// Reads in a thread, as fast as the pieces are taken.
-fn pieces(mut source: impl Read + Send + 'static, len: Option<u64>) -> Upload {
+/// Reads in a thread, as fast as the pieces are taken. Nobody waits for the thread: a pipe or a terminal may never give anything.
+fn pieces<R: Read>(
+    open: impl FnOnce() -> io::Result<R> + Send + 'static,
+    len: Option<u64>,
+) -> Result<Upload, Failure> {
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
-    spawn_blocking(move || {
-        loop {
-            let mut piece = vec![0; PIECE_BYTES];
-            let read = source.read(&mut piece);
-            let is_over = matches!(read, Ok(0) | Err(_));
-            let piece = read.map(|count| {
-                piece.truncate(count);
-                Bytes::from(piece)
-            });
-            let is_end = matches!(&piece, Ok(piece) if piece.is_empty());
-            if is_end || sender.blocking_send(piece).is_err() || is_over {
-                return;
-            }
+    let read = move || match open() {
+        Ok(source) => send_pieces(source, &sender),
+        Err(error) => drop(sender.blocking_send(Err(error))),
+    };
+    thread::Builder::new().spawn(read).map_err(Failure::io("cannot start a thread"))?;
+    Ok(Upload::Pieces(receiver, len))
+}
+
+fn send_pieces(mut source: impl Read, sender: &mpsc::Sender<io::Result<Bytes>>) {
+    loop {
+        let mut piece = vec![0; PIECE_BYTES];
+        let read = source.read(&mut piece);
+        let is_over = matches!(read, Ok(0) | Err(_));
+        let piece = read.map(|count| {
+            piece.truncate(count);
+            Bytes::from(piece)
+        });
+        let is_end = matches!(&piece, Ok(piece) if piece.is_empty());
+        if is_end || sender.blocking_send(piece).is_err() || is_over {
+            return;
         }
-    });
-    Upload::Pieces(receiver, len)
+    }
 }
 
 impl Upload {

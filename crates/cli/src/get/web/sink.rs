@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::thread;
 
+use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::failure::Failure;
@@ -18,15 +20,18 @@ pub(super) enum Sink {
 
 impl Sink {
     /// What is there of the file, and of what it is a part.
-    pub(super) fn open(file: Option<PathBuf>, resume: bool) -> Result<(Self, Option<String>), Failure> {
-        Ok(match file {
-            None => (Self::Stdout(0), None),
-            Some(file) if resume => {
-                let (part, validator) = PartFile::resume(file)?;
-                (Self::File(part), validator)
-            }
-            Some(file) => (Self::File(PartFile::create(file)?), None),
-        })
+    pub(super) async fn open(file: Option<PathBuf>, resume: bool) -> Result<(Self, Option<String>), Failure> {
+        let Some(file) = file else { return Ok((Self::Stdout(0), None)) };
+        let is_pipe = PartFile::is_in_place(&file);
+        let open = move || {
+            let (part, validator) =
+                if resume { PartFile::resume(file)? } else { (PartFile::create(file)?, None) };
+            Ok((Self::File(part), validator))
+        };
+        match is_pipe {
+            true => in_own_thread(open).await,
+            false => spawn_blocking(open).await.unwrap_or(Err(Failure::Thread("disk"))),
+        }
     }
 
     /// Whether someone waits for it at the other end, so that it is not collected first.
@@ -78,6 +83,16 @@ impl Sink {
             }
         }
     }
+}
+
+/// Does what may wait for ever, as the opening of a pipe does that nobody reads. Nobody waits for its thread: the end of the program ends it.
+async fn in_own_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let (done, is_done) = oneshot::channel();
+    let started = thread::Builder::new().spawn(move || drop(done.send(work())));
+    started.map_err(Failure::io("cannot start a thread"))?;
+    is_done.await.unwrap_or(Err(Failure::Thread("disk")))
 }
 
 /// Bytes on their way to the disk.

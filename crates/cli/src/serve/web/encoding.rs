@@ -24,6 +24,15 @@ impl Encoding {
         }
     }
 
+    /// The names by which clients ask for it.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Brotli => &["br"],
+            Self::Zstd => &["zstd"],
+            Self::Gzip => &["gzip", "x-gzip"],
+        }
+    }
+
     /// What follows the name of the file.
     pub(super) fn suffix(self) -> &'static str {
         match self {
@@ -34,30 +43,25 @@ impl Encoding {
     }
 }
 
-/// What the client takes, what it likes best first, and of what it likes alike what commonly is the smallest. Empty if it likes the
-/// file as it is better than all of these. What it refuses altogether is not looked at: a file as it is may always be sent.
+/// What the client takes, what it likes best first, and of what it likes alike what commonly is the smallest. What it says to like
+/// less than the file as it is is left out. What it refuses altogether is not looked at: a file as it is may always be sent.
 pub(super) fn accepted(headers: &HeaderMap) -> impl Iterator<Item = Encoding> {
     let all: [_; COUNT] = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
-    let quality = |encoding: Encoding| {
-        let mut any = 0;
-        for item in headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()) {
-            for item in item.split(',') {
-                let (name, quality) = item.split_once(';').unwrap_or((item, ""));
-                let name = name.trim();
-                let is_named = name.eq_ignore_ascii_case(encoding.name())
-                    || (encoding == Encoding::Gzip && name.eq_ignore_ascii_case("x-gzip"));
-                if is_named {
-                    return thousandths(quality);
-                } else if name == "*" {
-                    any = thousandths(quality);
-                }
-            }
-        }
-        any
-    };
-    let mut liked = all.map(|encoding| (quality(encoding), encoding));
-    liked.sort_by_key(|(quality, _)| std::cmp::Reverse(*quality));
-    liked.into_iter().filter(|(quality, _)| *quality > 0).map(|(_, encoding)| encoding)
+    let any = weight(headers, &["*"]).unwrap_or(0);
+    let least = weight(headers, &["identity"]).unwrap_or(0).max(1);
+    let mut liked = all.map(|encoding| (weight(headers, encoding.names()).unwrap_or(any), encoding));
+    liked.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    liked.into_iter().filter(move |(weight, _)| *weight >= least).map(|(_, encoding)| encoding)
+}
+
+/// The weight that a client gives to what has one of these names, if it says one.
+fn weight(headers: &HeaderMap, names: &[&str]) -> Option<u16> {
+    let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).find_map(|item| {
+        let (name, parameter) = item.split_once(';').unwrap_or((item, ""));
+        let is_named = names.iter().any(|other| name.trim().eq_ignore_ascii_case(other));
+        is_named.then(|| thousandths(parameter))
+    })
 }
 
 /// The weight in a parameter such as `q=0.8`; 1 if there is none, 0 if it is malformed.
@@ -89,6 +93,9 @@ mod tests {
             ("gzip;q=2", &[]),
             ("gzip;q=0", &[]),
             ("identity", &[]),
+            ("identity;q=1, gzip;q=0.1", &[]),
+            ("identity;q=0.5, gzip;q=0.1, br;q=0.5, *;q=0.7", &["zstd", "br"]),
+            ("identity;q=0, gzip;q=0.1", &["gzip"]),
             ("", &[]),
         ] {
             let mut headers = HeaderMap::new();

@@ -1,0 +1,22 @@
+//! Messages in words, for `-I` and `-v`.
+
+use http::HeaderMap;
+use http::header::{HeaderName, HeaderValue};
+
+/// The fields of a message.
+pub(super) fn lines(headers: &HeaderMap) -> String {
+    let line = |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}\n", printable(Some(value)));
+    headers.iter().map(line).collect()
+}
+
+/// A message with its fields, each line with a mark of its direction.
+pub(super) fn told(first: &str, headers: &HeaderMap, mark: char) -> String {
+    let fields: String = lines(headers).lines().map(|line| format!("\n{mark} {line}")).collect();
+    format!("{first}{fields}")
+}
+
+/// Text of a peer, which steers no terminal.
+pub(super) fn printable(value: Option<&HeaderValue>) -> String {
+    let text = String::from_utf8_lossy(value.map_or(b"", HeaderValue::as_bytes));
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

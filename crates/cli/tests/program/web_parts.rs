@@ -1,0 +1,90 @@
+//! `fulmar get -C -` at servers that send other parts than they are asked for.
+
+use std::fs;
+
+use crate::odd::{Answer, Odd};
+use crate::run::finish;
+use crate::test_dir::TestDir;
+
+const ALL: &str = "0123456789abcdefghijABCDEFGHIJ";
+
+/// A response with all of it, of which only the beginning comes.
+fn begun(etag: &str) -> Answer {
+    Answer::cut(&format!("HTTP/1.1 200 OK\r\nContent-Length: 30\r\nETag: {etag}\r\n\r\n{}", &ALL[..10]))
+}
+
+fn whole(etag: &str, text: &str) -> Answer {
+    Answer::whole(&format!("HTTP/1.1 200 OK\r\nContent-Length: 30\r\nETag: {etag}\r\n\r\n{text}"))
+}
+
+fn part(first: usize, end: usize, fields: &str) -> Answer {
+    let (last, len, text) = (end - 1, end - first, &ALL[first..end]);
+    Answer::whole(&format!(
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/30\r\nContent-Length: {len}\r\n{fields}\r\n{text}"
+    ))
+}
+
+/// Where the part begins that a request asks for.
+fn asked(head: &str) -> Option<usize> {
+    let range = head.lines().find_map(|line| line.strip_prefix("range: bytes="))?;
+    range.trim_end_matches('-').parse().ok()
+}
+
+/// Fetches a file whose first download is cut after 10 of 30 bytes, and returns what is there at the end.
+#[track_caller]
+fn fetched(name: &str, odd: &Odd) -> String {
+    let out = TestDir::new(name);
+    finish(odd.get(&out, &["-C", "-"], "/a")).failed(18, &["10 B"]);
+    assert_eq!(out.names(), ["a.part", "a.part.of"]);
+    finish(odd.get(&out, &["-C", "-"], "/a")).succeeded();
+    assert_eq!(out.names(), ["a"]);
+    fs::read_to_string(out.path().join("a")).expect("the file")
+}
+
+#[test]
+fn a_part_that_is_shorter_than_was_asked_for_is_followed_by_the_rest() {
+    let odd = Odd::start(|head| match asked(head) {
+        None => begun("\"x\""),
+        Some(first) => part(first, (first + 7).min(30), "ETag: \"x\"\r\n"),
+    });
+    assert_eq!(fetched("parts-short", &odd), ALL);
+    let ranges: Vec<_> = odd.heads().iter().map(|head| asked(head)).collect();
+    assert_eq!(ranges, [None, Some(10), Some(17), Some(24)]);
+}
+
+#[test]
+fn parts_of_two_versions_are_never_put_together() {
+    const OTHER: &str = "ZYXWVUTSRQzyxwvutsrq9876543210";
+    for fields in ["ETag: \"y\"\r\n", "ETag: W/\"x\"\r\n", ""] {
+        let begins = std::sync::atomic::AtomicBool::new(true);
+        let odd = Odd::start(move |head| match asked(head) {
+            None if begins.swap(false, std::sync::atomic::Ordering::Relaxed) => begun("\"x\""),
+            None => whole("\"y\"", OTHER),
+            Some(first) => part(first, 30, fields),
+        });
+        assert_eq!(fetched("parts-versions", &odd), OTHER, "{fields:?}");
+    }
+}
+
+#[test]
+fn a_part_without_an_end_or_with_another_beginning_is_not_taken() {
+    for range in ["bytes 10-29/*", "bytes 9-29/30", "bytes 10-30/30", "bytes */30"] {
+        let begins = std::sync::atomic::AtomicBool::new(true);
+        let odd = Odd::start(move |head| match asked(head) {
+            None if begins.swap(false, std::sync::atomic::Ordering::Relaxed) => begun("\"x\""),
+            None => whole("\"x\"", ALL),
+            Some(_) => Answer::whole(&format!(
+                "HTTP/1.1 206 Partial Content\r\nContent-Range: {range}\r\nContent-Length: 3\r\nETag: \"x\"\r\n\r\nabc"
+            )),
+        });
+        assert_eq!(fetched("parts-odd", &odd), ALL, "{range}");
+    }
+}
+
+#[test]
+fn a_server_that_sends_nothing_but_wrong_parts_is_left() {
+    let odd = Odd::start(|_| part(3, 30, "ETag: \"x\"\r\n"));
+    let out = TestDir::new("parts-wrong");
+    finish(odd.get(&out, &["-C", "-"], "/a")).failed(18, &["another part"]);
+    assert_eq!((out.names().len(), odd.heads().len()), (0, 2));
+}
