@@ -1,9 +1,10 @@
 //! The server: requests go to a `tower` service.
 
+mod places;
+
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower_service::Service;
 
+use self::places::Places;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::incoming::{Body, Incoming};
@@ -212,13 +214,13 @@ async fn told(mut stopping: watch::Receiver<bool>) {
 async fn accept<S: HttpService>(shared: &Arc<Shared>, service: &mut S, requests: &mut JoinSet<()>) {
     // A handle of its own remembers who waits.
     let mut quic = shared.quic.clone();
-    let mut places = Places { spare: None, tasks: 0 };
+    let mut places = Places::default();
     poll_fn(move |cx| {
         let turn = poll_turn(shared, &mut quic, cx, |request, now, cx| {
             places.start(|| serve_request(request, service.clone()), requests, now, cx)
         });
         // What nobody needs now is no memory of an idle connection.
-        places.spare = None;
+        places.rest();
         // Last, so that the end of the requests that were just begun is heard of.
         while let Poll::Ready(Some(_)) = requests.poll_join_next(cx) {}
         turn
@@ -247,65 +249,6 @@ fn poll_turn(
 
 /// Requests that are begun before it is the turn of other tasks.
 const REQUESTS_PER_TURN: usize = 128;
-
-/// Where requests are served: most of them at once, in the task of their connection. One that has to wait for something goes on in a
-/// task of its own.
-struct Places<F> {
-    /// The memory for a request, which is large: used again where one request follows the other.
-    spare: Option<Place<F>>,
-    /// So many requests get a task from the beginning.
-    tasks: u32,
-}
-
-type Place<F> = Pin<Box<Option<F>>>;
-
-impl<F: Future<Output = ()> + Send + 'static> Places<F> {
-    /// Begins to serve a request at `start`, and returns the time then.
-    fn start(
-        &mut self,
-        request: impl FnOnce() -> F,
-        requests: &mut JoinSet<()>,
-        start: Instant,
-        cx: &mut Context<'_>,
-    ) -> Instant {
-        let mut place = self.spare.take().unwrap_or_else(|| Box::pin(None));
-        place.set(Some(request()));
-        if self.tasks > 0 {
-            self.tasks -= 1;
-            requests.spawn(finish(place));
-            return start;
-        }
-        // A service that panics does so for this request alone, as in a task.
-        let polled = catch_unwind(AssertUnwindSafe(|| poll_place(&mut place, cx)));
-        let end = now();
-        if end.saturating_since(start) > BUSY_MAX {
-            self.tasks = TASKS_IN_A_ROW;
-        }
-        if let Ok(Poll::Pending) = polled {
-            requests.spawn(finish(place));
-        } else {
-            place.set(None);
-            self.spare = Some(place);
-        }
-        end
-    }
-}
-
-fn poll_place<F: Future<Output = ()>>(place: &mut Place<F>, cx: &mut Context<'_>) -> Poll<()> {
-    match place.as_mut().as_pin_mut() {
-        Some(request) => request.poll(cx),
-        None => Poll::Ready(()),
-    }
-}
-
-async fn finish<F: Future<Output = ()>>(mut place: Place<F>) {
-    poll_fn(|cx| poll_place(&mut place, cx)).await;
-}
-
-/// A service that works longer than this before it answers or waits is one that other threads should share: requests get tasks.
-const BUSY_MAX: Duration = Duration::from_micros(200);
-/// How many do, until it is tried again.
-const TASKS_IN_A_ROW: u32 = 100;
 
 /// A request whose head is to come.
 struct NewRequest {
