@@ -113,6 +113,8 @@ impl Server {
     /// Serves all connections with clones of `service`, until [`shutdown`](Self::shutdown) was called and they are over, or the
     /// endpoint was closed. An axum `Router` is such a service.
     ///
+    /// Dropping this future closes its connections at once, with H3_NO_ERROR; what their requests wait for is lost.
+    ///
     /// Requests that a client gives up are dropped where they wait. Unsafe requests of early data are answered with status 425,
     /// heads that are too large with 431.
     pub async fn serve<S: HttpService>(&self, service: S) {
@@ -154,13 +156,13 @@ impl Server {
     }
 }
 
-/// Serves one connection, until it is over.
+/// Serves one connection, until it is over. Dropping this future closes it.
 pub async fn serve_connection<S: HttpService>(quic: fulmar::Connection, service: S, config: Arc<Config>) {
     serve_connection_until(quic, service, config, std::future::pending()).await;
 }
 
 /// Serves one connection, until it is over. When `stop` is, the client is told to make no more requests (GOAWAY), those that have
-/// begun are served, and the connection is closed.
+/// begun are served, and the connection is closed. Dropping this future closes it at once.
 pub async fn serve_connection_until<S: HttpService>(
     quic: fulmar::Connection,
     mut service: S,
@@ -168,6 +170,8 @@ pub async fn serve_connection_until<S: HttpService>(
     stop: impl Future<Output = ()> + Send,
 ) {
     let shared = Shared::new(quic, Connection::server(config));
+    // The task beside this one would keep a connection open that nobody serves any more.
+    let _close = CloseOnDrop(&shared);
     let driver = tokio::spawn(Driver::new(Arc::clone(&shared)));
     // Requests end with their connection.
     let mut requests = JoinSet::new();
@@ -198,6 +202,15 @@ pub async fn serve_connection_until<S: HttpService>(
     }
     shared.close(ErrorCode::NoError, "");
     let _ = driver.await;
+}
+
+/// Closes a connection when what serves it ends, be it dropped.
+struct CloseOnDrop<'a>(&'a Shared);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close(ErrorCode::NoError, "");
+    }
 }
 
 /// How long a connection stays open whose last responses have just arrived.
