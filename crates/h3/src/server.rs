@@ -140,7 +140,13 @@ impl Server {
                 () = &mut stop => break,
             }
         }
-        while connections.join_next().await.is_some() {}
+        // A client that got no answer would wait for one until its handshake timeout.
+        loop {
+            tokio::select! {
+                next = connections.join_next() => if next.is_none() { break },
+                Some(incoming) = self.endpoint.accept() => incoming.refuse(),
+            }
+        }
     }
 
     /// The endpoint: for its figures, or to close it.
@@ -150,7 +156,8 @@ impl Server {
     }
 
     /// Lets all connections come to their end: clients are told to make no more requests (GOAWAY), those that have begun are served,
-    /// and [`serve`](Self::serve) returns.
+    /// and [`serve`](Self::serve) returns. Until then new clients are refused (CONNECTION_REFUSED). Later ones wait for whoever accepts
+    /// on the endpoint next: close it if nobody will.
     pub fn shutdown(&self) {
         self.is_stopping.send_replace(true);
     }
