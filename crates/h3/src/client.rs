@@ -38,7 +38,8 @@ use crate::incoming::{Body, TcpIncoming};
 /// How many servers a client remembers a connection of. Beyond it one that is not in use is forgotten; it ends when it is idle.
 pub const SERVERS_MAX: usize = 256;
 
-/// How often a request of which nothing was sent is tried, over another connection each time: the one that was there can have ended.
+/// How often a request is tried that nobody has worked on, or that may be worked on twice, over another connection each time: the one
+/// that was there can have ended.
 const ATTEMPTS_MAX: usize = 3;
 
 /// A client of HTTP/3, and of HTTP/2 and HTTP/1.1 where UDP does not come through.
@@ -101,6 +102,10 @@ impl Client {
     ///
     /// Dropping this future or the body of the response gives up the request.
     ///
+    /// A request without a body is made again, up to twice, where the server says that it has not worked on it (GOAWAY,
+    /// H3_REQUEST_REJECTED), or where its connection has ended as that of a server which stops or was started anew (H3_NO_ERROR, a
+    /// stateless reset) and doing it twice does no harm (an idempotent method, RFC 9110 §9.2.2).
+    ///
     /// # Errors
     ///
     /// If the server cannot be reached, gives up the request, or breaks a rule.
@@ -132,13 +137,10 @@ impl Client {
                     if is_early {
                         return self.send_early(origin, &connection, request, info).await;
                     }
-                    match connection.begin(request).await {
-                        // Nothing of the request was sent.
-                        Err((why @ (Error::Send(SendError::GoingAway) | Error::Connection(_)), back)) => {
-                            (request, error) = (*back, why);
-                        }
-                        Err((error, _)) => return Err(error),
-                        Ok(begun) => return Ok(with_info(begun.response().await?, info)),
+                    match connection.exchange(request).await {
+                        Ok(response) => return Ok(with_info(response, info)),
+                        Err((why, Some(back))) => (request, error) = (*back, why),
+                        Err((why, None)) => return Err(why),
                     }
                 }
                 Route::Tcp(connection, permit, info) => {
@@ -167,14 +169,12 @@ impl Client {
         let (parts, _) = request.into_parts();
         let again = || Request::from_parts(parts.clone(), Empty::<Bytes>::new());
         let early = async {
-            let begun = connection.begin(again()).await.map_err(|(error, _)| error)?;
-            let response = begun.response().await?;
+            let response = connection.request(again()).await?;
             if response.status() != StatusCode::TOO_EARLY {
                 return Ok(with_info(response, info));
             }
             connection.quic().connected().await?;
-            let begun = connection.begin(again()).await.map_err(|(error, _)| error)?;
-            Ok(with_info(begun.response().await?, ConnectionInfo { is_early: false, ..info }))
+            Ok(with_info(connection.request(again()).await?, ConnectionInfo { is_early: false, ..info }))
         };
         tokio::select! {
             response = early => response,
@@ -183,8 +183,7 @@ impl Client {
                     self.send_over_tcp(origin, connection, permit, with_any_body(again()), info).await
                 }
                 Route::Http3(connection, info) => {
-                    let begun = connection.begin(again()).await.map_err(|(error, _)| error)?;
-                    Ok(with_info(begun.response().await?, info))
+                    Ok(with_info(connection.request(again()).await?, info))
                 }
             },
         }
@@ -216,8 +215,7 @@ impl Client {
                     (connection, permit, info) = (other, Some(other_permit), other_info);
                 }
                 Route::Http3(http3, info) => {
-                    let begun = http3.begin(request).await.map_err(|(error, _)| error)?;
-                    return Ok(with_info(begun.response().await?, info));
+                    return Ok(with_info(http3.request(request).await?, info));
                 }
             }
         }

@@ -36,6 +36,11 @@ impl Incoming {
         Self { shared, id, stream, unread: Bytes::new(), is_last: false, is_blocked: false, is_over: false }
     }
 
+    /// The connection, and the request's name there.
+    pub(crate) fn place(&self) -> (&Arc<Shared>, u64) {
+        (&self.shared, self.id)
+    }
+
     /// The next thing that comes, or nothing after the end.
     pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Event>, Error>> {
         if self.is_over {

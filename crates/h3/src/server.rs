@@ -195,17 +195,18 @@ pub async fn serve_connection_until<S: HttpService>(
             was_idle = requests.is_empty() && shared.quic.is_delivered();
         }
     }
-    // A response is not over before it has arrived. If the connection is over there is nobody to answer.
     tokio::select! {
         () = async {
             while requests.join_next().await.is_some() {}
+            // A response is not over before it has arrived.
             let _ = shared.quic.delivered().await;
+            // A client that has just got a response may not have read it, and closes when it has.
+            if !was_idle {
+                let _ = tokio::time::timeout(LINGER, shared.quic.closed()).await;
+            }
         } => {}
-        _ = shared.quic.closed() => {}
-    }
-    // A client that has just got a response may not have read it, and closes when it has.
-    if !was_idle {
-        let _ = tokio::time::timeout(LINGER, shared.quic.closed()).await;
+        // If the connection is over there is nobody to answer.
+        () = reject(&shared) => {}
     }
     shared.close(ErrorCode::NoError, "");
     let _ = driver.await;
@@ -246,6 +247,13 @@ async fn accept<S: HttpService>(shared: &Arc<Shared>, service: &mut S, requests:
         turn
     })
     .await;
+}
+
+/// Turns away the requests that still come, so that their client makes them elsewhere, until the connection is over.
+async fn reject(shared: &Arc<Shared>) {
+    while let Ok((send, recv)) = shared.quic.accept_bi().await {
+        drop(begin(shared, send, recv, now()));
+    }
 }
 
 /// Begins the requests that are there, a bounded number of them; ready when no more can come.

@@ -7,6 +7,7 @@ use std::task::Waker;
 use fulmar::{Instant, VarInt};
 use fulmar_h3_proto::log::LogEvent;
 use fulmar_h3_proto::{Connection, Critical, ErrorCode, Event, Priority, Role, Scope};
+use tokio::sync::Notify;
 
 use crate::error::Error;
 
@@ -20,6 +21,8 @@ pub(crate) struct Shared {
     /// Somebody takes what is noted.
     is_logged: bool,
     state: Mutex<State>,
+    /// Tells the requests of this end that the peer takes no more.
+    pub(crate) going_away: Notify,
 }
 
 /// What a lock is needed for.
@@ -34,8 +37,8 @@ pub(crate) struct State {
     pub(crate) driver: Option<Waker>,
     /// Requests of this end that are not over.
     pub(crate) requests: usize,
-    /// The peer takes no more requests.
-    pub(crate) is_going_away: bool,
+    /// The peer takes no more requests: it works on none of this end that has this ID, or a higher one (GOAWAY).
+    pub(crate) refused_from: Option<u64>,
     /// Nothing will come any more.
     pub(crate) is_over: bool,
 }
@@ -71,10 +74,10 @@ impl Shared {
             priorities: BTreeMap::new(),
             driver: None,
             requests: 0,
-            is_going_away: false,
+            refused_from: None,
             is_over: false,
         };
-        Arc::new(Self { quic, is_logged, state: Mutex::new(state) })
+        Arc::new(Self { quic, is_logged, state: Mutex::new(state), going_away: Notify::new() })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -144,9 +147,14 @@ impl Drop for OpenRequest {
 }
 
 impl State {
+    /// Whether the peer has said that it does not work on a request of this end.
+    pub(crate) fn is_refused(&self, id: u64) -> bool {
+        self.refused_from.is_some_and(|from| id >= from)
+    }
+
     /// Whether nothing is to come of a connection: the server takes no more requests, and those that it took are over.
     pub(crate) fn is_idle(&self) -> bool {
-        self.is_going_away && self.requests == 0 && self.h3.role() == Role::Client
+        self.refused_from.is_some() && self.requests == 0 && self.h3.role() == Role::Client
     }
 }
 

@@ -4,8 +4,10 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fulmar::ConnectionError;
 use fulmar_h3_proto::{Config, Connection, ErrorCode, Event, SendError};
-use http::{HeaderName, HeaderValue, Request, Response};
+use http::response::Parts;
+use http::{HeaderName, HeaderValue, Method, Request, Response};
 
 use crate::driver::Driver;
 use crate::error::Error;
@@ -27,10 +29,15 @@ pub struct ClientConnection {
 const ALT_USED: HeaderName = HeaderName::from_static("alt-used");
 
 /// A request whose response is to come.
-pub(crate) struct Begun {
+struct Begun<B> {
     incoming: Incoming,
     upload: Upload,
+    /// The request, if all of it is its head: then it can be made again.
+    whole: Option<Request<B>>,
 }
+
+/// What went wrong with a request, and the request, if it may be made again over another connection.
+pub(super) type Failed<B> = (Error, Option<Box<Request<B>>>);
 
 impl ClientConnection {
     /// Begins HTTP/3 on a connection of the transport.
@@ -66,14 +73,31 @@ impl ClientConnection {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        self.begin(request).await.map_err(|(error, _)| error)?.response().await
+        self.exchange(request).await.map_err(|(error, _)| error)
+    }
+
+    /// Makes a request, or gives it back.
+    pub(super) async fn exchange<B>(&self, request: Request<B>) -> Result<Response<Body>, Failed<B>>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        match self.begin(request).await {
+            Ok(begun) => begun.response().await,
+            // Nothing of the request was sent.
+            Err((error @ (Error::Send(SendError::GoingAway) | Error::Connection(_)), back)) => {
+                Err((error, Some(back)))
+            }
+            Err((error, _)) => Err((error, None)),
+        }
     }
 
     /// Whether it takes requests: it is not over, and the server does not go away.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let state = self.shared.lock();
-        !state.is_over && !state.is_going_away && self.shared.quic.close_reason().is_none()
+        !state.is_over && state.refused_from.is_none() && self.shared.quic.close_reason().is_none()
     }
 
     /// Whether requests leave as early data now: the handshake is not complete.
@@ -94,13 +118,13 @@ impl ClientConnection {
     }
 
     /// Begins a request, or gives it back.
-    pub(super) async fn begin<B>(&self, request: Request<B>) -> Result<Begun, (Error, Box<Request<B>>)>
+    async fn begin<B>(&self, request: Request<B>) -> Result<Begun<B>, (Error, Box<Request<B>>)>
     where
         B: http_body::Body + Send + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        if self.shared.lock().is_going_away {
+        if self.shared.lock().refused_from.is_some() {
             return Err((SendError::GoingAway.into(), Box::new(request)));
         }
         let (send, recv) = match self.shared.quic.open_bi().await {
@@ -117,6 +141,10 @@ impl ClientConnection {
             Err(error) => return Err((error.into(), Box::new(Request::from_parts(parts, body)))),
         };
         let incoming = Incoming::new(Arc::clone(&self.shared), recv, ErrorCode::RequestCancelled);
+        let (body, whole) = match body.is_end_stream() {
+            true => (None, Some(Request::from_parts(parts, body))),
+            false => (Some(body), None),
+        };
         let sending = OpenRequest::new(&self.shared);
         let task = tokio::spawn(async move {
             upload(outgoing, head, body).await;
@@ -124,33 +152,71 @@ impl ClientConnection {
         });
         let upload =
             Upload { task: Some(task.abort_handle()), request: Some(OpenRequest::new(&self.shared)) };
-        Ok(Begun { incoming, upload })
+        Ok(Begun { incoming, upload, whole })
     }
 }
 
 /// Sends a request to its end. What goes wrong is seen by who waits for the response.
-async fn upload<B>(mut outgoing: Outgoing, head: Bytes, body: B)
+async fn upload<B>(mut outgoing: Outgoing, head: Bytes, body: Option<B>)
 where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if let Err(error) = outgoing.send_message(head, Some(body)).await {
+    if let Err(error) = outgoing.send_message(head, body).await {
         tracing::debug!(%error, "a request was not sent to its end");
         outgoing.reset(code_of(&error));
     }
 }
 
-impl Begun {
-    pub(crate) async fn response(mut self) -> Result<Response<Body>, Error> {
-        loop {
-            match poll_fn(|cx| self.incoming.poll_event(cx)).await? {
-                Some(Event::Response(parts)) => {
-                    let body = Body::with_upload(self.incoming, self.upload);
-                    return Ok(Response::from_parts(*parts, body));
-                }
-                Some(_) => {}
-                None => return Err(SendError::Closed.into()),
+impl<B> Begun<B> {
+    async fn response(mut self) -> Result<Response<Body>, Failed<B>> {
+        match self.head().await {
+            Ok(parts) => {
+                Ok(Response::from_parts(*parts, Body::with_upload(self.incoming, self.upload)))
+            }
+            Err(error) => {
+                let whole = self.whole.filter(|request| may_repeat(&error, request.method()));
+                Err((error, whole.map(Box::new)))
             }
         }
+    }
+
+    async fn head(&mut self) -> Result<Box<Parts>, Error> {
+        let (shared, id) = self.incoming.place();
+        let shared = Arc::clone(shared);
+        loop {
+            let going_away = shared.going_away.notified();
+            if shared.lock().is_refused(id) {
+                return Err(SendError::GoingAway.into());
+            }
+            let event = tokio::select! {
+                biased;
+                event = poll_fn(|cx| self.incoming.poll_event(cx)) => event,
+                () = going_away => continue,
+            };
+            match event {
+                Ok(Some(Event::Response(parts))) => return Ok(parts),
+                Ok(Some(_)) => {}
+                Ok(None) => return Err(SendError::Closed.into()),
+                // However it ends then.
+                Err(_) if shared.lock().is_refused(id) => return Err(SendError::GoingAway.into()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Whether a request that failed so before a response came was not worked on, or does no harm if it is worked on twice.
+fn may_repeat(error: &Error, method: &Method) -> bool {
+    match error {
+        // RFC 9114 §4.1.1, §5.2: the server says that it was not.
+        Error::Send(SendError::GoingAway) => true,
+        Error::Reset(code) => *code == ErrorCode::RequestRejected.code(),
+        // The server has stopped, or was started anew: nobody knows. RFC 9110 §9.2.2.
+        Error::Connection(ConnectionError::ApplicationClosed { code, .. }) => {
+            code.get() == ErrorCode::NoError.code() && method.is_idempotent()
+        }
+        Error::Connection(ConnectionError::Reset) => method.is_idempotent(),
+        _ => false,
     }
 }
