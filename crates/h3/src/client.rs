@@ -29,7 +29,7 @@ pub use self::alt_svc::{ALT_SVC_BYTES_MAX, ALTERNATIVES_MAX, AltSvc, Alternative
 pub use self::builder::ClientBuilder;
 pub use self::connection::ClientConnection;
 pub use self::info::ConnectionInfo;
-use self::origin::{Origin, Route, Transports};
+use self::origin::{Origin, Route, Transports, has_arrived};
 use self::quic::Quic;
 use self::tcp::{AnyBody, TcpConnection, with_any_body};
 use crate::error::{BoxError, Error};
@@ -176,16 +176,27 @@ impl Client {
             connection.quic().connected().await?;
             Ok(with_info(connection.request(again()).await?, ConnectionInfo { is_early: false, ..info }))
         };
-        tokio::select! {
-            response = early => response,
-            route = origin.instead_of_early(&self.transports, connection) => match route? {
-                Route::Tcp(connection, permit, info) => {
-                    self.send_over_tcp(origin, connection, permit, with_any_body(again()), info).await
+        let instead = async {
+            if has_arrived(connection).await {
+                return std::future::pending().await;
+            }
+            origin.instead_of_early(&self.transports, connection).await
+        };
+        let route = tokio::select! {
+            response = early => match response {
+                // Not even the handshake came through, which says so before its time: nobody listens, or it is refused.
+                Err(Error::Connection(_)) if connection.quic().handshake_time().is_none() => {
+                    origin.instead_of_early(&self.transports, connection).await?
                 }
-                Route::Http3(connection, info) => {
-                    Ok(with_info(connection.request(again()).await?, info))
-                }
+                response => return response,
             },
+            route = instead => route?,
+        };
+        match route {
+            Route::Tcp(connection, permit, info) => {
+                self.send_over_tcp(origin, connection, permit, with_any_body(again()), info).await
+            }
+            Route::Http3(connection, info) => Ok(with_info(connection.request(again()).await?, info)),
         }
     }
 

@@ -106,6 +106,11 @@ impl ClientConnection {
         quic.early_data() == fulmar::EarlyData::Offered && quic.handshake_time().is_none()
     }
 
+    /// Whether this is another handle of the same connection.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// The connection of the transport.
     #[must_use]
     pub fn quic(&self) -> &fulmar::Connection {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fulmar::Instant;
 use http::header::ALT_SVC;
 use http::{HeaderMap, HeaderValue};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
 use super::alt_svc::{AltSvc, Alternative, Known};
@@ -99,21 +99,32 @@ impl Origin {
         let mut state = self.state.lock().await;
         if let Some(http3) = state.open_http3() {
             drop(state);
-            if !is_safe {
-                http3.quic().connected().await?;
+            let is_connected = http3.quic().handshake_time().is_some();
+            if !is_safe && !is_connected && !has_arrived(&http3).await {
+                return self.instead_of_early(transports, &http3).await;
             }
             let info = info(http3.quic().remote_address(), true);
             return Ok(Route::Http3(http3, info));
         }
         if let Some(connection) = state.tcp.take() {
-            if !state.is_quic_tried && !state.is_broken() {
-                self.try_quic_aside(&mut state, spawn_quic(self, transports, Vec::new()));
-            }
-            drop(state);
-            let info = info(connection.remote, true);
-            return Ok(Route::Tcp(connection, self.permit().await?, info));
+            return self.over_tcp(state, transports, connection).await;
         }
         self.dial(&mut state, transports, is_safe).await
+    }
+
+    /// The way over a connection of TCP that is there. QUIC is tried beside it.
+    async fn over_tcp(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        transports: &Transports,
+        connection: TcpConnection,
+    ) -> Result<Route, Error> {
+        if !state.is_quic_tried && !state.is_broken() {
+            self.try_quic_aside(&mut state, spawn_quic(self, transports, Vec::new()));
+        }
+        drop(state);
+        let info = info(connection.remote, true);
+        Ok(Route::Tcp(connection, self.permit().await?, info))
     }
 
     async fn dial(
@@ -134,6 +145,7 @@ impl Origin {
         };
         if is_safe
             && transports.may_be_early
+            && !state.is_broken()
             && let Some(http3) = self.early(state.last.clone(), transports, &found.quic)
         {
             state.http3 = Some(http3.clone());
@@ -261,17 +273,23 @@ impl Origin {
         Some(http3.at_alternative(alternative))
     }
 
-    /// Another way, if early data has not proved in time to reach the server: the race that was left out for it.
+    /// Another way than a connection that was to carry early data and has not proved in time to reach the server: the race that
+    /// was left out for it.
     pub(super) async fn instead_of_early(
         self: &Arc<Self>,
         transports: &Transports,
         early: &ClientConnection,
     ) -> Result<Route, Error> {
-        if tokio::time::timeout(HEAD_START, early.quic().connected()).await.is_ok() {
-            return std::future::pending().await;
-        }
         let mut state = self.state.lock().await;
         state.last = None;
+        // Another request may have found one meanwhile.
+        if let Some(http3) = state.open_http3().filter(|http3| !http3.is_early() && !http3.is_same(early)) {
+            let info = info(http3.quic().remote_address(), true);
+            return Ok(Route::Http3(http3, info));
+        }
+        if let Some(connection) = state.tcp.take() {
+            return self.over_tcp(state, transports, connection).await;
+        }
         self.dial(&mut state, transports, false).await
     }
 
@@ -310,6 +328,11 @@ impl Origin {
     fn alternatives(&self) -> std::sync::MutexGuard<'_, Known> {
         self.alternatives.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a connection that carries early data proves in time to reach the server.
+pub(super) async fn has_arrived(early: &ClientConnection) -> bool {
+    matches!(tokio::time::timeout(HEAD_START, early.quic().connected()).await, Ok(Ok(())))
 }
 
 enum Winner {
