@@ -108,7 +108,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the server cannot be reached, gives up the request, or breaks a rule.
+    /// If the server cannot be reached, gives up the request, or breaks a rule. If the body of the request fails
+    /// ([`Error::Body`]), or is not as long as its Content-Length says.
     pub async fn request<B>(&self, request: Request<B>) -> Result<Response<Body>, Error>
     where
         B: http_body::Body + Send + 'static,

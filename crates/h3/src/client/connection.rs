@@ -8,6 +8,7 @@ use fulmar::ConnectionError;
 use fulmar_h3_proto::{Config, Connection, ErrorCode, Event, SendError};
 use http::response::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response};
+use tokio::sync::oneshot;
 
 use crate::driver::Driver;
 use crate::error::Error;
@@ -150,26 +151,43 @@ impl ClientConnection {
             true => (None, Some(Request::from_parts(parts, body))),
             false => (Some(body), None),
         };
+        // Nothing can go wrong with a body that is none.
+        let (failed, failure) = body.is_some().then(oneshot::channel).unzip();
         let sending = OpenRequest::new(&self.shared);
         let task = tokio::spawn(async move {
-            upload(outgoing, head, body).await;
+            upload(outgoing, head, body, failed).await;
             drop(sending);
         });
-        let upload =
-            Upload { task: Some(task.abort_handle()), request: Some(OpenRequest::new(&self.shared)) };
+        let request = Some(OpenRequest::new(&self.shared));
+        let upload = Upload { task: Some(task.abort_handle()), request, failure };
         Ok(Begun { incoming, upload, whole })
     }
 }
 
-/// Sends a request to its end. What goes wrong is seen by who waits for the response.
-async fn upload<B>(mut outgoing: Outgoing, head: Bytes, body: Option<B>)
-where
+/// Sends a request to its end. Who waits for the response is told what goes wrong at this end, and sees the rest.
+async fn upload<B>(
+    mut outgoing: Outgoing,
+    head: Bytes,
+    body: Option<B>,
+    failed: Option<oneshot::Sender<Error>>,
+) where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     if let Err(error) = outgoing.send_message(head, body).await {
         tracing::debug!(%error, "a request was not sent to its end");
-        outgoing.reset(code_of(&error));
+        let code = code_of(&error);
+        let is_own = match error {
+            Error::Body(_) => true,
+            // A stream that is closed was closed by the peer.
+            Error::Send(why) => why != SendError::Closed,
+            _ => false,
+        };
+        // Before the peer is told, which answers.
+        if let Some(failed) = failed.filter(|_| is_own) {
+            let _ = failed.send(error);
+        }
+        outgoing.reset(code);
     }
 }
 
@@ -196,7 +214,8 @@ impl<B> Begun<B> {
             }
             let event = tokio::select! {
                 biased;
-                event = poll_fn(|cx| self.incoming.poll_event(cx)) => event,
+                event = poll_fn(|cx| self.incoming.poll_event(cx)) => event.map_err(|error| self.upload.cause(error)),
+                error = self.upload.failed() => return Err(error),
                 () = going_away => continue,
             };
             match event {
