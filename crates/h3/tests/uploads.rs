@@ -56,3 +56,37 @@ async fn a_body_that_fails_is_the_error_of_its_request() {
     let request = Request::post(serving.uri("/read")).body(Full::new(Bytes::from_static(b"12345"))).unwrap();
     assert_eq!(common::text(client.request(request).await.unwrap()).await.unwrap(), "5");
 }
+
+/// A body that gives one part, and then neither more nor its end.
+struct Stalls {
+    is_begun: bool,
+    _dropped: tokio::sync::oneshot::Sender<()>,
+}
+
+impl http_body::Body for Stalls {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match std::mem::replace(&mut self.is_begun, true) {
+            true => Poll::Pending,
+            false => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"one part"))))),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_upload_ends_when_the_server_wants_no_more_of_it() {
+    let identity = Identity::new();
+    let (serving, client) = (identity.serve(app()), identity.client());
+    let (sender, dropped) = tokio::sync::oneshot::channel();
+    let body = Stalls { is_begun: false, _dropped: sender };
+    let request = Request::post(serving.uri("/at-once")).body(body).unwrap();
+    let response = soon(client.request(request)).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(soon(common::text(response)).await.unwrap(), "enough");
+    assert!(soon(dropped).await.is_err());
+}

@@ -174,7 +174,22 @@ async fn upload<B>(
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if let Err(error) = outgoing.send_message(head, body).await {
+    let sent = match body {
+        None => outgoing.send_message(head, None::<B>).await,
+        Some(body) => {
+            let stopped = outgoing.stream().stopped();
+            tokio::select! {
+                biased;
+                sent = outgoing.send_message(head, Some(body)) => sent,
+                // The server wants no more, which who waits for more of the body to send would not see.
+                stopped = stopped => match stopped {
+                    Ok(Some(_)) => outgoing.on_stopped(),
+                    _ => return,
+                },
+            }
+        }
+    };
+    if let Err(error) = sent {
         tracing::debug!(%error, "a request was not sent to its end");
         let code = code_of(&error);
         let is_own = match error {
