@@ -35,7 +35,8 @@ use self::tcp::{AnyBody, TcpConnection, with_any_body};
 use crate::error::{BoxError, Error};
 use crate::incoming::{Body, TcpIncoming};
 
-/// How many servers a client remembers a connection of. Beyond it one that is not in use is forgotten; it ends when it is idle.
+/// How many servers a client remembers a connection of. Beyond it one that no request waits for is forgotten; its connection is closed
+/// when what it still carries is over.
 pub const SERVERS_MAX: usize = 256;
 
 /// How often a request is tried that nobody has worked on, or that may be worked on twice, over another connection each time: the one
@@ -47,6 +48,8 @@ const ATTEMPTS_MAX: usize = 3;
 /// It keeps connections for each server, on which requests run side by side. Clones share them. QUIC is tried first; if it has not connected
 /// after 200 ms TCP is tried beside it, and what connects first is used. That QUIC did not get through is remembered for some minutes,
 /// and longer each time. Servers may say in the field `Alt-Svc` (RFC 7838) where else they are found by HTTP/3.
+///
+/// When the last clone is dropped its connections are closed, each once the bodies of its responses were read or dropped.
 #[derive(Clone)]
 pub struct Client {
     transports: Arc<Transports>,

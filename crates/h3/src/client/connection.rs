@@ -18,12 +18,24 @@ use crate::shared::{OpenRequest, Shared};
 
 /// A connection to a server, for programs that make connections themselves. [`Client`](crate::Client) keeps such.
 ///
-/// Clones share it. It stays open until it is closed, or idle for as long as the transport allows.
+/// Clones share it. When the last one is dropped it is closed, once the requests on it and the bodies of their responses are over, also if
+/// there are other handles of the connection of the transport. It is over sooner if it is closed, or idle for as long as the transport
+/// allows.
 #[derive(Debug, Clone)]
 pub struct ClientConnection {
-    shared: Arc<Shared>,
+    handle: Arc<Handle>,
     /// Where it leads, if that is an alternative service.
     alt_used: Option<HeaderValue>,
+}
+
+/// What all clones share. The task of the connection has none, so that it ends with them.
+#[derive(Debug)]
+struct Handle(Arc<Shared>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
 }
 
 /// Tells a server which of its alternative services a request came to (RFC 7838 §5).
@@ -50,7 +62,7 @@ impl ClientConnection {
     pub fn new(quic: fulmar::Connection, config: Arc<Config>) -> Self {
         let shared = Shared::new(quic, Connection::client(config, None));
         tokio::spawn(Driver::new(Arc::clone(&shared)));
-        Self { shared, alt_used: None }
+        Self { handle: Arc::new(Handle(shared)), alt_used: None }
     }
 
     /// The same as one that leads to an alternative service.
@@ -97,30 +109,30 @@ impl ClientConnection {
     /// Whether it takes requests: it is not over, and the server does not go away.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        let state = self.shared.lock();
-        !state.is_over && state.refused_from.is_none() && self.shared.quic.close_reason().is_none()
+        let state = self.handle.0.lock();
+        !state.is_over && state.refused_from.is_none() && self.handle.0.quic.close_reason().is_none()
     }
 
     /// Whether requests leave as early data now: the handshake is not complete.
     pub(super) fn is_early(&self) -> bool {
-        let quic = &self.shared.quic;
+        let quic = &self.handle.0.quic;
         quic.early_data() == fulmar::EarlyData::Offered && quic.handshake_time().is_none()
     }
 
     /// Whether this is another handle of the same connection.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
+        Arc::ptr_eq(&self.handle, &other.handle)
     }
 
     /// The connection of the transport.
     #[must_use]
     pub fn quic(&self) -> &fulmar::Connection {
-        &self.shared.quic
+        &self.handle.0.quic
     }
 
     /// Closes the connection. Requests that are not complete are lost.
     pub fn close(&self, code: ErrorCode) {
-        self.shared.close(code, "");
+        self.handle.0.close(code, "");
     }
 
     /// Begins a request, or gives it back.
@@ -130,35 +142,35 @@ impl ClientConnection {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        if self.shared.lock().refused_from.is_some() {
+        if self.handle.0.lock().refused_from.is_some() {
             return Err((SendError::GoingAway.into(), Box::new(request)));
         }
-        let (send, recv) = match self.shared.quic.open_bi().await {
+        let (send, recv) = match self.handle.0.quic.open_bi().await {
             Ok(streams) => streams,
             Err(error) => return Err((error.into(), Box::new(request))),
         };
-        let outgoing = Outgoing::new(Arc::clone(&self.shared), send);
+        let outgoing = Outgoing::new(Arc::clone(&self.handle.0), send);
         let (mut parts, body) = request.into_parts();
         if let Some(alt_used) = self.alternative() {
             parts.headers.insert(ALT_USED, alt_used);
         }
-        let head = match self.shared.with(|state| state.h3.send_request(outgoing.id(), &parts)) {
+        let head = match self.handle.0.with(|state| state.h3.send_request(outgoing.id(), &parts)) {
             Ok(head) => head,
             Err(error) => return Err((error.into(), Box::new(Request::from_parts(parts, body)))),
         };
-        let incoming = Incoming::new(Arc::clone(&self.shared), recv, ErrorCode::RequestCancelled);
+        let incoming = Incoming::new(Arc::clone(&self.handle.0), recv, ErrorCode::RequestCancelled);
         let (body, whole) = match body.is_end_stream() {
             true => (None, Some(Request::from_parts(parts, body))),
             false => (Some(body), None),
         };
         // Nothing can go wrong with a body that is none.
         let (failed, failure) = body.is_some().then(oneshot::channel).unzip();
-        let sending = OpenRequest::new(&self.shared);
+        let sending = OpenRequest::new(&self.handle.0);
         let task = tokio::spawn(async move {
             upload(outgoing, head, body, failed).await;
             drop(sending);
         });
-        let request = Some(OpenRequest::new(&self.shared));
+        let request = Some(OpenRequest::new(&self.handle.0));
         let upload = Upload { task: Some(task.abort_handle()), request, failure };
         Ok(Begun { incoming, upload, whole })
     }
