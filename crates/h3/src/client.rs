@@ -2,6 +2,7 @@
 
 mod alt_svc;
 mod builder;
+mod closing;
 mod connection;
 mod dns;
 mod info;
@@ -16,8 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use fulmar::Endpoint;
-use fulmar_h3_proto::{Config, ErrorCode, SendError};
+use fulmar::{ConnectionError, Endpoint};
+use fulmar_h3_proto::{Config, SendError};
 use http::uri::Scheme;
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Empty;
@@ -81,7 +82,13 @@ impl Client {
     /// The same with other limits.
     #[must_use]
     pub fn with_config(endpoint: Endpoint, config: Config) -> Self {
-        let quic = Quic { endpoint, config: None, locals: vec![fulmar::Local::Any], http3: Arc::new(config) };
+        let quic = Quic {
+            endpoint,
+            config: None,
+            locals: vec![fulmar::Local::Any],
+            http3: Arc::new(config),
+            closing: Arc::default(),
+        };
         let transports = Transports { quic, tcp: None, records: None, may_be_early: false };
         Self { transports: Arc::new(transports), origins: Arc::default() }
     }
@@ -119,10 +126,18 @@ impl Client {
         B::Data: Send,
         B::Error: Into<BoxError>,
     {
-        let origin = self.origin(request.uri())?;
-        let response = self.send(&origin, request).await?;
-        origin.learn(response.headers()).await;
-        Ok(response)
+        let closed = self.transports.quic.closing.closed();
+        let answered = async {
+            let origin = self.origin(request.uri())?;
+            let response = self.send(&origin, request).await?;
+            origin.learn(response.headers()).await;
+            Ok(response)
+        };
+        tokio::select! {
+            biased;
+            response = answered => response,
+            () = closed => Err(ConnectionError::LocallyClosed.into()),
+        }
     }
 
     async fn send<B>(&self, origin: &Arc<Origin>, mut request: Request<B>) -> Result<Response<Body>, Error>
@@ -237,13 +252,12 @@ impl Client {
         Err(SendError::GoingAway.into())
     }
 
-    /// Closes all connections. Requests that are not complete are lost.
+    /// Closes all connections, and waits until the servers know. Requests that are not complete are lost, those that wait for a connection
+    /// included. Other connections of a shared endpoint are none of its business. What is requested later connects anew.
     pub async fn close(&self) {
         let origins = std::mem::take(&mut *self.origins.lock().unwrap_or_else(PoisonError::into_inner));
-        for origin in origins.into_values() {
-            origin.close(ErrorCode::NoError).await;
-        }
-        self.transports.quic.endpoint.wait_idle().await;
+        self.transports.quic.closing.close().await;
+        drop(origins);
     }
 
     /// The server of a URI.

@@ -119,6 +119,11 @@ impl ClientConnection {
         quic.early_data() == fulmar::EarlyData::Offered && quic.handshake_time().is_none()
     }
 
+    /// What the parts of the connection share.
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.handle.0
+    }
+
     /// Whether this is another handle of the same connection.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.handle, &other.handle)

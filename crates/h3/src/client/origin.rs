@@ -120,7 +120,7 @@ impl Origin {
         connection: TcpConnection,
     ) -> Result<Route, Error> {
         if !state.is_quic_tried && !state.is_broken() {
-            self.try_quic_aside(&mut state, spawn_quic(self, transports, Vec::new()));
+            self.try_quic_aside(&mut state, transports, spawn_quic(self, transports, Vec::new()));
         }
         drop(state);
         let info = info(connection.remote, true);
@@ -214,7 +214,7 @@ impl Origin {
                     Ok(connection) => {
                         // It goes on, for later requests.
                         if let Some(attempt) = quic {
-                            self.try_quic_aside(state, attempt);
+                            self.try_quic_aside(state, transports, attempt);
                         }
                         return Ok(Winner::Tcp(connection));
                     }
@@ -239,12 +239,21 @@ impl Origin {
     }
 
     /// Lets an attempt go on beside requests over TCP. What comes of it is remembered.
-    fn try_quic_aside(self: &Arc<Self>, state: &mut State, mut attempt: Attempt) {
+    fn try_quic_aside(
+        self: &Arc<Self>,
+        state: &mut State,
+        transports: &Transports,
+        mut attempt: Attempt,
+    ) {
         state.is_quic_tried = true;
         let generation = state.generation;
         let origin = Arc::clone(self);
+        let closed = transports.quic.closing.closed();
         tokio::spawn(async move {
-            let connected = (&mut attempt.0).await;
+            let connected = tokio::select! {
+                connected = &mut attempt.0 => connected,
+                () = closed => return,
+            };
             let mut state = origin.state.lock().await;
             let is_current = state.generation == generation;
             if is_current {
@@ -310,15 +319,6 @@ impl Origin {
             (state.broken, state.is_quic_tried) = (None, false);
             state.generation += 1;
         }
-    }
-
-    /// Closes its connections.
-    pub(super) async fn close(&self, code: fulmar_h3_proto::ErrorCode) {
-        let mut state = self.state.lock().await;
-        if let Some(http3) = state.http3.take() {
-            http3.close(code);
-        }
-        state.tcp = Pool::default();
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {

@@ -106,6 +106,20 @@ impl Connection {
         }
     }
 
+    /// Waits until nothing is left of the connection: it is over, and was remembered for three probe timeouts, so that the peer surely
+    /// learns of it (RFC 9000 §10.2). [`Endpoint::wait_idle`](crate::Endpoint::wait_idle) waits for all of an endpoint.
+    ///
+    /// Cancellation safe.
+    pub async fn drained(&self) {
+        loop {
+            let forgotten = self.inner.inner().changed().closed.notified();
+            if self.inner.lock().is_drained {
+                return;
+            }
+            forgotten.await;
+        }
+    }
+
     /// Waits until the peer has acknowledged all streams that were finished, those that are finished meanwhile included. What
     /// [`SendStream::reset_at`](crate::SendStream::reset_at) has left of a stream counts, too.
     ///

@@ -76,6 +76,7 @@ pub(crate) struct State {
 #[derive(Default)]
 pub(crate) struct Changed {
     pub(crate) connected: Notify,
+    /// The connection is over, and later forgotten.
     pub(crate) closed: Notify,
     /// The sending of a stream has ended.
     pub(crate) stream_ended: Notify,

@@ -239,6 +239,7 @@ impl Worker {
         });
         if state.is_drained {
             connection.life.forgotten(&state.proto);
+            connection.notify(|changed| &changed.closed);
             if let Some(armed) = state.timer.take() {
                 self.timers.disarm(connection, armed);
             }
