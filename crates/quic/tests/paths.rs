@@ -55,9 +55,9 @@ impl Ends {
 async fn open(connection: &Connection, local: Local, remote: SocketAddr) -> fulmar::Path {
     within(Duration::from_secs(5), async {
         loop {
-            match connection.open_path(local, remote) {
+            match connection.open_path(local, remote).await {
                 Ok(path) => return path,
-                Err(OpenPathError::NotConfirmed | OpenPathError::NoConnectionId) => {
+                Err(OpenPathError::NoConnectionId) => {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 Err(error) => panic!("{error}"),
@@ -65,6 +65,24 @@ async fn open(connection: &Connection, local: Local, remote: SocketAddr) -> fulm
         }
     })
     .await
+}
+
+#[test]
+fn a_path_can_be_asked_for_before_the_handshake_is_confirmed() {
+    run(async {
+        for _ in 0..10 {
+            let ends = Ends::new(FIRST);
+            let (accepted, dialled) = (async { ends.server.accept().await.unwrap().await.unwrap() }, async {
+                let connection = ends.client.connect(ends.addr, "localhost").unwrap().await.unwrap();
+                let path = open(&connection, ends.socket(SECOND), ends.addr).await;
+                within(Duration::from_secs(5), path.validated()).await.unwrap();
+                connection.confirmed().await.unwrap();
+                connection
+            });
+            let (accepted, _dialled) = tokio::join!(accepted, dialled);
+            accepted.confirmed().await.unwrap();
+        }
+    });
 }
 
 /// Sends so many bytes from one end to the other.

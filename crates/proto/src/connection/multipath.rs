@@ -81,6 +81,11 @@ pub struct PathInfo {
 }
 
 impl Connection {
+    /// Whether the handshake is confirmed (RFC 9001 §4.1.2), as from then on more paths can be opened.
+    pub fn is_confirmed(&self) -> bool {
+        self.handshake.is_confirmed()
+    }
+
     /// Whether both ends have multipath.
     pub fn is_multipath(&self) -> bool {
         self.paths.multipath.is_some()

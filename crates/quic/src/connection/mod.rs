@@ -80,6 +80,27 @@ impl Connection {
         }
     }
 
+    /// Waits until the handshake is confirmed (RFC 9001 §4.1.2): the peer is known to have completed it, too, and more
+    /// paths can be opened. A server's is with its completion, a client's about a round trip later, when HANDSHAKE_DONE comes.
+    ///
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    /// If the connection ended first.
+    pub async fn confirmed(&self) -> Result<(), ConnectionError> {
+        loop {
+            let confirmed = self.inner.inner().changed().connected.notified();
+            {
+                let state = self.inner.lock();
+                state.check()?;
+                if state.proto.is_confirmed() {
+                    return Ok(());
+                }
+            }
+            confirmed.await;
+        }
+    }
+
     /// What became of early data (0-RTT).
     pub fn early_data(&self) -> EarlyData {
         self.inner.lock().proto.early_data()

@@ -75,6 +75,7 @@ pub(crate) struct State {
 /// What tasks wait for that concerns the whole connection. All who wait for an event are woken by it and look again.
 #[derive(Default)]
 pub(crate) struct Changed {
+    /// The handshake is complete, and later confirmed.
     pub(crate) connected: Notify,
     /// The connection is over, and later forgotten.
     pub(crate) closed: Notify,
@@ -272,7 +273,10 @@ impl Inner {
                     state.on_path_event(now, event);
                     self.notify(|changed| &changed.paths);
                 }
-                Event::HandshakeConfirmed => self.life.confirmed(),
+                Event::HandshakeConfirmed => {
+                    self.life.confirmed();
+                    self.notify(|changed| &changed.connected);
+                }
             }
         }
     }
