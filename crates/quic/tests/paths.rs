@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{ALPN, Identity, run, within};
 use fulmar::{
-    Connection, Endpoint, Local, MultipathConfig, OpenPathError, PathError, PathEvent, PathUse,
+    ConnectError, Connection, Endpoint, Local, MultipathConfig, OpenPathError, PathError, PathEvent, PathUse,
     TransportConfig, VarInt,
 };
 
@@ -81,6 +81,29 @@ fn a_path_can_be_asked_for_before_the_handshake_is_confirmed() {
             });
             let (accepted, _dialled) = tokio::join!(accepted, dialled);
             accepted.confirmed().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_path_that_cannot_be_is_not_opened() {
+    run(async {
+        let ends = Ends::new(FIRST);
+        let (client, _server) = ends.connect().await;
+        let Local::Socket(removed) = ends.socket(SECOND) else { unreachable!("it is a socket") };
+        assert!(ends.client.remove_socket(removed));
+        let impossible: [(Local, SocketAddr); 4] = [
+            (Local::Socket(removed), ends.addr),
+            (Local::Any, "[::1]:5".parse().unwrap()),
+            (Local::Any, (FIRST, 0).into()),
+            (Local::Ip("::1".parse().unwrap()), ends.addr),
+        ];
+        let config = ends.identity.client_config(multipath(), ALPN);
+        for (local, remote) in impossible {
+            let opened = client.open_path(local, remote).await.map(|path| path.id());
+            assert_eq!(opened, Err(OpenPathError::Unreachable), "{local:?} {remote}");
+            let dialled = ends.client.connect_from(config.clone(), local, remote, "localhost");
+            assert!(matches!(dialled, Err(ConnectError::UnreachableAddress(_))), "{local:?} {remote}");
         }
     });
 }

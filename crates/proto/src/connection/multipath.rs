@@ -48,6 +48,10 @@ pub enum OpenPathError {
     /// The connection is over.
     #[error("the connection is closed")]
     Closed,
+    /// No datagram can reach the address from there: its port is zero, its family is another, or there is no such socket. Who has the
+    /// sockets says so, as the core knows none.
+    #[error("the address cannot be reached from there")]
+    Unreachable,
 }
 
 /// Why a path cannot be abandoned, or its status set.

@@ -62,12 +62,17 @@ impl Connection {
     ///
     /// # Errors
     /// See [`OpenPathError`]. After [`OpenPathError::NoConnectionId`] and [`OpenPathError::Limit`] the peer was asked for
-    /// more, and it is worth trying again after a round trip.
+    /// more, and it is worth trying again after a round trip. [`OpenPathError::Unreachable`] is told at once.
     pub async fn open_path(&self, local: Local, remote: SocketAddr) -> Result<Path, OpenPathError> {
+        let addrs = local.to(remote);
+        self.inner.lock().check().map_err(|_| OpenPathError::Closed)?;
+        if !self.inner.inner().can_reach(&addrs) {
+            return Err(OpenPathError::Unreachable);
+        }
         self.confirmed().await.map_err(|_| OpenPathError::Closed)?;
         let mut state = self.inner.lock();
         let now = state.advance(clock::now());
-        let opened = state.proto.open_path(now, local.to(remote));
+        let opened = state.proto.open_path(now, addrs);
         self.inner.release(state);
         opened.map(|id| self.path(id))
     }

@@ -140,8 +140,7 @@ impl Endpoint {
     ) -> Result<Connecting, ConnectError> {
         let remote = addrs.remote;
         let worker = self.shared.dialling_worker();
-        let can_reach = worker.socket_of(addrs.socket).is_some_and(|socket| socket.can_reach(remote));
-        if remote.port() == 0 || remote.ip().is_unspecified() || !can_reach {
+        if !worker.can_reach(&addrs) {
             return Err(ConnectError::UnreachableAddress(remote));
         }
         worker.report_refusals();

@@ -1,16 +1,16 @@
 //! A connection as its handles and the worker share it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_proto::{ConnectionError, ConnectionHandle, Event, StreamEvent, VarInt};
+use fulmar_proto::{ConnectionError, ConnectionHandle, Event, FourTuple, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
-use super::ReadyQueue;
+use super::{ReadyQueue, WorkerShared};
 use super::drop_codes::DropCodes;
 use super::life::Life;
 use super::paths::Paths;
@@ -24,6 +24,7 @@ const REST_AFTER: Duration = Duration::from_secs(1);
 
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
 pub(crate) struct Inner {
+    worker: Weak<WorkerShared>,
     /// The queue of its worker.
     ready: Arc<ReadyQueue<Arc<Self>>>,
     handle: ConnectionHandle,
@@ -129,7 +130,7 @@ impl State {
 
 impl Inner {
     pub(crate) fn new(
-        ready: Arc<ReadyQueue<Arc<Self>>>,
+        worker: &Arc<WorkerShared>,
         id: u64,
         handle: ConnectionHandle,
         proto: fulmar_proto::Connection,
@@ -156,7 +157,8 @@ impl Inner {
             now,
         };
         Self {
-            ready,
+            worker: Arc::downgrade(worker),
+            ready: worker.ready.clone(),
             id,
             handle,
             handles: AtomicUsize::new(0),
@@ -182,6 +184,11 @@ impl Inner {
         if let Some(changed) = self.changed.get() {
             event(changed).notify_waiters();
         }
+    }
+
+    /// Whether datagrams can be sent over these addresses: see [`WorkerShared::can_reach`].
+    pub(crate) fn can_reach(&self, addrs: &FourTuple) -> bool {
+        self.worker.upgrade().is_some_and(|worker| worker.can_reach(addrs))
     }
 
     pub(crate) fn handle(&self) -> ConnectionHandle {
