@@ -201,7 +201,8 @@ impl Endpoint {
         *lock(&self.shared.client_config) = Some(config);
     }
 
-    /// Closes all connections with an application error code and a reason, and accepts and dials no more: clients that try to
+    /// Closes all connections with an application error code and a reason (of 256 bytes at most, as for
+    /// [`Connection::close`](crate::Connection::close)), and accepts and dials no more: clients that try to
     /// connect are refused (CONNECTION_REFUSED) as long as there is a handle, and [`connect`](Self::connect) fails.
     ///
     /// The peers are told in the background: await [`wait_idle`](Self::wait_idle) before the program exits.
