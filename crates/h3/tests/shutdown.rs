@@ -130,5 +130,8 @@ async fn a_request_is_made_again_after_its_connection_if_that_does_no_harm() {
         connection.close(common::code(0x100), b"");
     };
     let (result, ()) = tokio::join!(soon(client.request(post)), server);
-    assert!(matches!(result, Err(Error::Connection(ConnectionError::ApplicationClosed { .. }))), "{result:?}");
+    assert!(
+        matches!(result, Err(Error::Connection(ConnectionError::ApplicationClosed { .. }))),
+        "{result:?}"
+    );
 }

@@ -40,9 +40,11 @@ async fn a_body_that_fails_is_the_error_of_its_request() {
     let (serving, client) = (identity.serve(app()), identity.client());
     // Whether or not the server would find out.
     for path in ["/read", "/wait"] {
-        let parts = [Ok(Frame::data(Bytes::from_static(b"12345"))), Err(io::Error::other("the disk is full"))];
+        let parts =
+            [Ok(Frame::data(Bytes::from_static(b"12345"))), Err(io::Error::other("the disk is full"))];
         let body = StreamBody::new(Iter(parts.into_iter()));
-        let error = soon(client.request(Request::post(serving.uri(path)).body(body).unwrap())).await.unwrap_err();
+        let error =
+            soon(client.request(Request::post(serving.uri(path)).body(body).unwrap())).await.unwrap_err();
         assert!(matches!(error, Error::Body(_)), "{error:?}");
         assert!(error.to_string().contains("the disk is full"), "{error}");
     }

@@ -101,7 +101,12 @@ impl Connection {
         self.encode(stream, fields, &mut headers)?;
         let left = if parts.method == Method::CONNECT { None } else { left };
         let send = SendSide { phase: Phase::Body, left };
-        let request = Request { recv: RecvSide::of_response(&parts.method), send, begun_at: Instant::ZERO, is_counted: false };
+        let request = Request {
+            recv: RecvSide::of_response(&parts.method),
+            send,
+            begun_at: Instant::ZERO,
+            is_counted: false,
+        };
         self.requests.insert(stream, request);
         self.next_request = self.next_request.max(stream + 4);
         Ok(headers.into())

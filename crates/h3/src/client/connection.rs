@@ -226,9 +226,7 @@ async fn upload<B>(
 impl<B> Begun<B> {
     async fn response(mut self) -> Result<Response<Body>, Failed<B>> {
         match self.head().await {
-            Ok(parts) => {
-                Ok(Response::from_parts(*parts, Body::with_upload(self.incoming, self.upload)))
-            }
+            Ok(parts) => Ok(Response::from_parts(*parts, Body::with_upload(self.incoming, self.upload))),
             Err(error) => {
                 let whole = self.whole.filter(|request| may_repeat(&error, request.method()));
                 Err((error, whole.map(Box::new)))

@@ -239,12 +239,7 @@ impl Origin {
     }
 
     /// Lets an attempt go on beside requests over TCP. What comes of it is remembered.
-    fn try_quic_aside(
-        self: &Arc<Self>,
-        state: &mut State,
-        transports: &Transports,
-        mut attempt: Attempt,
-    ) {
+    fn try_quic_aside(self: &Arc<Self>, state: &mut State, transports: &Transports, mut attempt: Attempt) {
         state.is_quic_tried = true;
         let generation = state.generation;
         let origin = Arc::clone(self);

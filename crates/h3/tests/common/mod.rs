@@ -108,7 +108,15 @@ pub(crate) async fn text(response: Response<fulmar_h3::Body>) -> Result<String, 
 
 /// The next client of a server that writes its frames by hand.
 pub(crate) async fn next_client(endpoint: &Endpoint) -> Connection {
-    soon(async { endpoint.accept().await.unwrap().await.unwrap() }).await
+    soon(async {
+        loop {
+            // An attempt without the early data that it was for is given up.
+            if let Ok(connection) = endpoint.accept().await.unwrap().await {
+                return connection;
+            }
+        }
+    })
+    .await
 }
 
 /// Its next request.

@@ -10,11 +10,11 @@ use fulmar_base::Instant;
 use fulmar_proto::{ConnectionError, ConnectionHandle, Event, FourTuple, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
-use super::{ReadyQueue, WorkerShared};
 use super::drop_codes::DropCodes;
 use super::life::Life;
 use super::paths::Paths;
 use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
+use super::{ReadyQueue, WorkerShared};
 use crate::clock;
 use crate::log::ApplicationLog;
 use crate::sync::lock;
