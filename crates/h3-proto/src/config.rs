@@ -29,8 +29,8 @@ pub struct Config {
     /// How often a client may begin a request; more are rejected with H3_REQUEST_REJECTED. No limit by default, as the
     /// transport limits those that are open at a time.
     pub requests: Option<Rate>,
-    /// How often a client may give up a request before its response is complete; more often ends the connection with
-    /// H3_EXCESSIVE_LOAD. 500 at once and 50 a second by default.
+    /// How often a client may give up a request at once: before its response has begun, and before 50 ms are over; more often ends the
+    /// connection with H3_EXCESSIVE_LOAD. 500 at once and 50 a second by default. Requests that time out do not count.
     pub resets: Rate,
     /// Whether a server takes extended CONNECT (RFC 9220). Off by default.
     pub enable_connect_protocol: bool,

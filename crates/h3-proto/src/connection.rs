@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fulmar_base::Instant;
 use fulmar_qpack::{Decoder, Encoder, PeerSettings};
 
 use self::control::Control;
@@ -97,6 +98,8 @@ struct Peer {
 struct Request {
     recv: RecvSide,
     send: SendSide,
+    /// When the client had begun it, as its server sees that.
+    begun_at: Instant,
     /// The peer has given it up, which was counted.
     is_counted: bool,
 }

@@ -55,7 +55,7 @@
 //! | settings | [`SETTINGS_MAX`] | H3_EXCESSIVE_LOAD |
 //! | frames and streams that bring nothing | [`Config::useless_max`] | H3_EXCESSIVE_LOAD |
 //! | requests in a time | [`Config::requests`] | H3_REQUEST_REJECTED |
-//! | requests that are given up in a time | [`Config::resets`] | H3_EXCESSIVE_LOAD |
+//! | requests that are given up at once, in a time | [`Config::resets`] | H3_EXCESSIVE_LOAD |
 //! | priorities of requests that have not come | [`EARLY_PRIORITIES_MAX`] | forgotten |
 //! | what waits for the control stream | [`CONTROL_WAITING_MAX`] | [`SendError::QueueFull`] |
 //! | what waits for the encoder stream | [`ENCODER_WAITING_MAX`] | sections use the dynamic table less |

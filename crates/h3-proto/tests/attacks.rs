@@ -185,6 +185,31 @@ fn resets_now_and_then_are_no_attack() {
 }
 
 #[test]
+fn requests_that_time_out_are_no_attack() {
+    let mut server = End::server(Config::default());
+    for round in 0..40 {
+        let streams = (round * 50..(round + 1) * 50).map(|n| n * 4);
+        streams.clone().for_each(|stream| server.deliver((stream, headers(&GET).into(), true)));
+        server.now += std::time::Duration::from_millis(100);
+        for stream in streams {
+            server.h3.on_stop_sending(Some(stream), server.now).unwrap();
+        }
+    }
+    assert!(server.h3.is_idle());
+}
+
+#[test]
+fn responses_that_are_given_up_in_the_middle_are_no_attack() {
+    let mut server = End::server(Config::default());
+    for n in 0..2000 {
+        server.deliver((n * 4, headers(&GET).into(), true));
+        server.h3.send_response(n * 4, &ok(), true).unwrap();
+        server.h3.on_stop_sending(Some(n * 4), server.now).unwrap();
+    }
+    assert!(server.h3.is_idle());
+}
+
+#[test]
 fn a_decoder_stream_that_is_not_read_ends_the_connection() {
     let mut server = End::server(Config::default());
     server.deliver((2, Bytes::from_static(&[0x02, 0x3f, 0xe1, 0x1f, 0x41, b'n', 0x01, b'v']), false));

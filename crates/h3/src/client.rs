@@ -2,6 +2,7 @@
 
 mod alt_svc;
 mod builder;
+mod closing;
 mod connection;
 mod dns;
 mod info;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use fulmar::Endpoint;
+use fulmar::{ConnectionError, Endpoint};
 use fulmar_h3_proto::{Config, ErrorCode, SendError};
 use http::header::HOST;
 use http::uri::{Authority, Scheme};
@@ -30,16 +31,18 @@ pub use self::alt_svc::{ALT_SVC_BYTES_MAX, ALTERNATIVES_MAX, AltSvc, Alternative
 pub use self::builder::ClientBuilder;
 pub use self::connection::ClientConnection;
 pub use self::info::ConnectionInfo;
-use self::origin::{Origin, Route, Transports};
+use self::origin::{Origin, Route, Transports, has_arrived};
 use self::quic::Quic;
 use self::tcp::{AnyBody, TcpConnection, with_any_body};
 use crate::error::{BoxError, Error};
 use crate::incoming::{Body, TcpIncoming};
 
-/// How many servers a client remembers a connection of. Beyond it one that is not in use is forgotten; it ends when it is idle.
+/// How many servers a client remembers a connection of. Beyond it one that no request waits for is forgotten; its connection is closed
+/// when what it still carries is over.
 pub const SERVERS_MAX: usize = 256;
 
-/// How often a request of which nothing was sent is tried, over another connection each time: the one that was there can have ended.
+/// How often a request is tried that nobody has worked on, or that may be worked on twice, over another connection each time: the one
+/// that was there can have ended.
 const ATTEMPTS_MAX: usize = 3;
 
 /// A client of HTTP/3, and of HTTP/2 and HTTP/1.1 where UDP does not come through.
@@ -47,6 +50,8 @@ const ATTEMPTS_MAX: usize = 3;
 /// It keeps connections for each server, on which requests run side by side. Clones share them. QUIC is tried first; if it has not connected
 /// after 200 ms TCP is tried beside it, and what connects first is used. That QUIC did not get through is remembered for some minutes,
 /// and longer each time. Servers may say in the field `Alt-Svc` (RFC 7838) where else they are found by HTTP/3.
+///
+/// When the last clone is dropped its connections are closed, each once the bodies of its responses were read or dropped.
 #[derive(Clone)]
 pub struct Client {
     transports: Arc<Transports>,
@@ -78,7 +83,13 @@ impl Client {
     /// The same with other limits.
     #[must_use]
     pub fn with_config(endpoint: Endpoint, config: Config) -> Self {
-        let quic = Quic { endpoint, config: None, locals: vec![fulmar::Local::Any], http3: Arc::new(config) };
+        let quic = Quic {
+            endpoint,
+            config: None,
+            locals: vec![fulmar::Local::Any],
+            http3: Arc::new(config),
+            closing: Arc::default(),
+        };
         let transports = Transports { quic, tcp: None, records: None, may_be_early: false };
         Self { transports: Arc::new(transports), origins: Arc::default() }
     }
@@ -105,20 +116,33 @@ impl Client {
     ///
     /// Dropping this future or the body of the response gives up the request.
     ///
+    /// A request without a body is made again, up to twice, where the server says that it has not worked on it (GOAWAY,
+    /// H3_REQUEST_REJECTED), or where its connection has ended as that of a server which stops or was started anew (H3_NO_ERROR, a
+    /// stateless reset) and doing it twice does no harm (an idempotent method, RFC 9110 §9.2.2).
+    ///
     /// # Errors
     ///
-    /// If the server cannot be reached, gives up the request, or breaks a rule.
+    /// If the server cannot be reached, gives up the request, or breaks a rule. If the body of the request fails
+    /// ([`Error::Body`]), or is not as long as its Content-Length says.
     pub async fn request<B>(&self, mut request: Request<B>) -> Result<Response<Body>, Error>
     where
         B: http_body::Body + Send + 'static,
         B::Data: Send,
         B::Error: Into<BoxError>,
     {
-        let origin = self.origin(request.uri())?;
-        make_host_the_authority(&mut request)?;
-        let response = self.send(&origin, request).await?;
-        origin.learn(response.headers()).await;
-        Ok(response)
+        let closed = self.transports.quic.closing.closed();
+        let answered = async {
+            let origin = self.origin(request.uri())?;
+            make_host_the_authority(&mut request)?;
+            let response = self.send(&origin, request).await?;
+            origin.learn(response.headers()).await;
+            Ok(response)
+        };
+        tokio::select! {
+            biased;
+            response = answered => response,
+            () = closed => Err(ConnectionError::LocallyClosed.into()),
+        }
     }
 
     async fn send<B>(&self, origin: &Arc<Origin>, mut request: Request<B>) -> Result<Response<Body>, Error>
@@ -137,13 +161,10 @@ impl Client {
                     if is_early {
                         return self.send_early(origin, &connection, request, info).await;
                     }
-                    match connection.begin(request).await {
-                        // Nothing of the request was sent.
-                        Err((why @ (Error::Send(SendError::GoingAway) | Error::Connection(_)), back)) => {
-                            (request, error) = (*back, why);
-                        }
-                        Err((error, _)) => return Err(error),
-                        Ok(begun) => return Ok(with_info(begun.response().await?, info)),
+                    match connection.exchange(request).await {
+                        Ok(response) => return Ok(with_info(response, info)),
+                        Err((why, Some(back))) => (request, error) = (*back, why),
+                        Err((why, None)) => return Err(why),
                     }
                 }
                 Route::Tcp(connection, permit, info) => {
@@ -172,26 +193,34 @@ impl Client {
         let (parts, _) = request.into_parts();
         let again = || Request::from_parts(parts.clone(), Empty::<Bytes>::new());
         let early = async {
-            let begun = connection.begin(again()).await.map_err(|(error, _)| error)?;
-            let response = begun.response().await?;
+            let response = connection.request(again()).await?;
             if response.status() != StatusCode::TOO_EARLY {
                 return Ok(with_info(response, info));
             }
             connection.quic().connected().await?;
-            let begun = connection.begin(again()).await.map_err(|(error, _)| error)?;
-            Ok(with_info(begun.response().await?, ConnectionInfo { is_early: false, ..info }))
+            Ok(with_info(connection.request(again()).await?, ConnectionInfo { is_early: false, ..info }))
         };
-        tokio::select! {
-            response = early => response,
-            route = origin.instead_of_early(&self.transports, connection) => match route? {
-                Route::Tcp(connection, permit, info) => {
-                    self.send_over_tcp(origin, connection, permit, with_any_body(again()), info).await
+        let instead = async {
+            if has_arrived(connection).await {
+                return std::future::pending().await;
+            }
+            origin.instead_of_early(&self.transports, connection).await
+        };
+        let route = tokio::select! {
+            response = early => match response {
+                // Not even the handshake came through, which says so before its time: nobody listens, or it is refused.
+                Err(Error::Connection(_)) if connection.quic().handshake_time().is_none() => {
+                    origin.instead_of_early(&self.transports, connection).await?
                 }
-                Route::Http3(connection, info) => {
-                    let begun = connection.begin(again()).await.map_err(|(error, _)| error)?;
-                    Ok(with_info(begun.response().await?, info))
-                }
+                response => return response,
             },
+            route = instead => route?,
+        };
+        match route {
+            Route::Tcp(connection, permit, info) => {
+                self.send_over_tcp(origin, connection, permit, with_any_body(again()), info).await
+            }
+            Route::Http3(connection, info) => Ok(with_info(connection.request(again()).await?, info)),
         }
     }
 
@@ -221,21 +250,19 @@ impl Client {
                     (connection, permit, info) = (other, Some(other_permit), other_info);
                 }
                 Route::Http3(http3, info) => {
-                    let begun = http3.begin(request).await.map_err(|(error, _)| error)?;
-                    return Ok(with_info(begun.response().await?, info));
+                    return Ok(with_info(http3.request(request).await?, info));
                 }
             }
         }
         Err(SendError::GoingAway.into())
     }
 
-    /// Closes all connections. Requests that are not complete are lost.
+    /// Closes all connections, and waits until the servers know. Requests that are not complete are lost, those that wait for a connection
+    /// included. Other connections of a shared endpoint are none of its business. What is requested later connects anew.
     pub async fn close(&self) {
         let origins = std::mem::take(&mut *self.origins.lock().unwrap_or_else(PoisonError::into_inner));
-        for origin in origins.into_values() {
-            origin.close(ErrorCode::NoError).await;
-        }
-        self.transports.quic.endpoint.wait_idle().await;
+        self.transports.quic.closing.close().await;
+        drop(origins);
     }
 
     /// The server of a URI.

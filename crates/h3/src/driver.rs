@@ -145,6 +145,7 @@ impl Driver {
                     received
                 });
                 match received {
+                    Ok(Received::Event(Event::GoAway(_))) => self.shared.going_away.notify_waiters(),
                     Ok(Received::Event(_)) => {}
                     Ok(Received::More) if !is_last => break,
                     // Sessions are not served here.
@@ -231,7 +232,7 @@ impl State {
     /// Something came that concerns the connection.
     fn on_event(&mut self, event: &Event) {
         match event {
-            Event::GoAway(_) => self.is_going_away = true,
+            Event::GoAway(from) => self.refused_from = Some(*from),
             Event::PriorityUpdate { stream, priority } => {
                 self.priorities.insert(*stream, *priority);
             }

@@ -9,7 +9,7 @@ use fulmar::{ReadError, RecvStream, VarInt};
 use fulmar_h3_proto::{ErrorCode, Event, Received, Scope};
 use http::HeaderMap;
 use http_body::{Body as _, Frame, SizeHint};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::error::Error;
@@ -34,6 +34,11 @@ impl Incoming {
         stream.set_drop_code(code(drop_code));
         let id = stream.id().as_u64();
         Self { shared, id, stream, unread: Bytes::new(), is_last: false, is_blocked: false, is_over: false }
+    }
+
+    /// The connection, and the request's name there.
+    pub(crate) fn place(&self) -> (&Arc<Shared>, u64) {
+        (&self.shared, self.id)
     }
 
     /// The next thing that comes, or nothing after the end.
@@ -178,6 +183,28 @@ pub(crate) struct TcpIncoming {
 pub(crate) struct Upload {
     pub(crate) task: Option<AbortHandle>,
     pub(crate) request: Option<OpenRequest>,
+    /// What goes wrong with the body of the request at this end.
+    pub(crate) failure: Option<oneshot::Receiver<Error>>,
+}
+
+impl Upload {
+    /// Waits until something goes wrong with the body of the request; for ever if nothing does.
+    pub(crate) async fn failed(&mut self) -> Error {
+        if let Some(failure) = &mut self.failure {
+            let failed = failure.await;
+            self.failure = None;
+            if let Ok(error) = failed {
+                return error;
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Why a response failed: what has gone wrong at this end comes before what the peer has made of it.
+    pub(crate) fn cause(&mut self, error: Error) -> Error {
+        let own = self.failure.take().and_then(|mut failure| failure.try_recv().ok());
+        own.unwrap_or(error)
+    }
 }
 
 impl Drop for Upload {
@@ -258,7 +285,7 @@ impl Body {
                 Ok(Some(_)) => {}
                 Err(error) => {
                     self.source = Source::Over;
-                    return Poll::Ready(Err(error));
+                    return Poll::Ready(Err(self.upload.cause(error)));
                 }
             }
         }

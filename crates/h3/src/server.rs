@@ -1,9 +1,10 @@
 //! The server: requests go to a `tower` service.
 
+mod places;
+
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower_service::Service;
 
+use self::places::Places;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::incoming::{Body, Incoming};
@@ -111,6 +113,8 @@ impl Server {
     /// Serves all connections with clones of `service`, until [`shutdown`](Self::shutdown) was called and they are over, or the
     /// endpoint was closed. An axum `Router` is such a service.
     ///
+    /// Dropping this future closes its connections at once, with H3_NO_ERROR; what their requests wait for is lost.
+    ///
     /// Requests that a client gives up are dropped where they wait. Unsafe requests of early data are answered with status 425,
     /// heads that are too large with 431.
     pub async fn serve<S: HttpService>(&self, service: S) {
@@ -136,7 +140,13 @@ impl Server {
                 () = &mut stop => break,
             }
         }
-        while connections.join_next().await.is_some() {}
+        // A client that got no answer would wait for one until its handshake timeout.
+        loop {
+            tokio::select! {
+                next = connections.join_next() => if next.is_none() { break },
+                Some(incoming) = self.endpoint.accept() => incoming.refuse(),
+            }
+        }
     }
 
     /// The endpoint: for its figures, or to close it.
@@ -146,19 +156,20 @@ impl Server {
     }
 
     /// Lets all connections come to their end: clients are told to make no more requests (GOAWAY), those that have begun are served,
-    /// and [`serve`](Self::serve) returns.
+    /// and [`serve`](Self::serve) returns. Until then new clients are refused (CONNECTION_REFUSED). Later ones wait for whoever accepts
+    /// on the endpoint next: close it if nobody will.
     pub fn shutdown(&self) {
         self.is_stopping.send_replace(true);
     }
 }
 
-/// Serves one connection, until it is over.
+/// Serves one connection, until it is over. Dropping this future closes it.
 pub async fn serve_connection<S: HttpService>(quic: fulmar::Connection, service: S, config: Arc<Config>) {
     serve_connection_until(quic, service, config, std::future::pending()).await;
 }
 
 /// Serves one connection, until it is over. When `stop` is, the client is told to make no more requests (GOAWAY), those that have
-/// begun are served, and the connection is closed.
+/// begun are served, and the connection is closed. Dropping this future closes it at once.
 pub async fn serve_connection_until<S: HttpService>(
     quic: fulmar::Connection,
     mut service: S,
@@ -166,6 +177,8 @@ pub async fn serve_connection_until<S: HttpService>(
     stop: impl Future<Output = ()> + Send,
 ) {
     let shared = Shared::new(quic, Connection::server(config));
+    // The task beside this one would keep a connection open that nobody serves any more.
+    let _close = CloseOnDrop(&shared);
     let driver = tokio::spawn(Driver::new(Arc::clone(&shared)));
     // Requests end with their connection.
     let mut requests = JoinSet::new();
@@ -182,20 +195,30 @@ pub async fn serve_connection_until<S: HttpService>(
             was_idle = requests.is_empty() && shared.quic.is_delivered();
         }
     }
-    // A response is not over before it has arrived. If the connection is over there is nobody to answer.
     tokio::select! {
         () = async {
             while requests.join_next().await.is_some() {}
+            // A response is not over before it has arrived.
             let _ = shared.quic.delivered().await;
+            // A client that has just got a response may not have read it, and closes when it has.
+            if !was_idle {
+                let _ = tokio::time::timeout(LINGER, shared.quic.closed()).await;
+            }
         } => {}
-        _ = shared.quic.closed() => {}
-    }
-    // A client that has just got a response may not have read it, and closes when it has.
-    if !was_idle {
-        let _ = tokio::time::timeout(LINGER, shared.quic.closed()).await;
+        // If the connection is over there is nobody to answer.
+        () = reject(&shared) => {}
     }
     shared.close(ErrorCode::NoError, "");
     let _ = driver.await;
+}
+
+/// Closes a connection when what serves it ends, be it dropped.
+struct CloseOnDrop<'a>(&'a Shared);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close(ErrorCode::NoError, "");
+    }
 }
 
 /// How long a connection stays open whose last responses have just arrived.
@@ -212,18 +235,25 @@ async fn told(mut stopping: watch::Receiver<bool>) {
 async fn accept<S: HttpService>(shared: &Arc<Shared>, service: &mut S, requests: &mut JoinSet<()>) {
     // A handle of its own remembers who waits.
     let mut quic = shared.quic.clone();
-    let mut places = Places { spare: None, tasks: 0 };
+    let mut places = Places::default();
     poll_fn(move |cx| {
         let turn = poll_turn(shared, &mut quic, cx, |request, now, cx| {
             places.start(|| serve_request(request, service.clone()), requests, now, cx)
         });
         // What nobody needs now is no memory of an idle connection.
-        places.spare = None;
+        places.rest();
         // Last, so that the end of the requests that were just begun is heard of.
         while let Poll::Ready(Some(_)) = requests.poll_join_next(cx) {}
         turn
     })
     .await;
+}
+
+/// Turns away the requests that still come, so that their client makes them elsewhere, until the connection is over.
+async fn reject(shared: &Arc<Shared>) {
+    while let Ok((send, recv)) = shared.quic.accept_bi().await {
+        drop(begin(shared, send, recv, now()));
+    }
 }
 
 /// Begins the requests that are there, a bounded number of them; ready when no more can come.
@@ -247,65 +277,6 @@ fn poll_turn(
 
 /// Requests that are begun before it is the turn of other tasks.
 const REQUESTS_PER_TURN: usize = 128;
-
-/// Where requests are served: most of them at once, in the task of their connection. One that has to wait for something goes on in a
-/// task of its own.
-struct Places<F> {
-    /// The memory for a request, which is large: used again where one request follows the other.
-    spare: Option<Place<F>>,
-    /// So many requests get a task from the beginning.
-    tasks: u32,
-}
-
-type Place<F> = Pin<Box<Option<F>>>;
-
-impl<F: Future<Output = ()> + Send + 'static> Places<F> {
-    /// Begins to serve a request at `start`, and returns the time then.
-    fn start(
-        &mut self,
-        request: impl FnOnce() -> F,
-        requests: &mut JoinSet<()>,
-        start: Instant,
-        cx: &mut Context<'_>,
-    ) -> Instant {
-        let mut place = self.spare.take().unwrap_or_else(|| Box::pin(None));
-        place.set(Some(request()));
-        if self.tasks > 0 {
-            self.tasks -= 1;
-            requests.spawn(finish(place));
-            return start;
-        }
-        // A service that panics does so for this request alone, as in a task.
-        let polled = catch_unwind(AssertUnwindSafe(|| poll_place(&mut place, cx)));
-        let end = now();
-        if end.saturating_since(start) > BUSY_MAX {
-            self.tasks = TASKS_IN_A_ROW;
-        }
-        if let Ok(Poll::Pending) = polled {
-            requests.spawn(finish(place));
-        } else {
-            place.set(None);
-            self.spare = Some(place);
-        }
-        end
-    }
-}
-
-fn poll_place<F: Future<Output = ()>>(place: &mut Place<F>, cx: &mut Context<'_>) -> Poll<()> {
-    match place.as_mut().as_pin_mut() {
-        Some(request) => request.poll(cx),
-        None => Poll::Ready(()),
-    }
-}
-
-async fn finish<F: Future<Output = ()>>(mut place: Place<F>) {
-    poll_fn(|cx| poll_place(&mut place, cx)).await;
-}
-
-/// A service that works longer than this before it answers or waits is one that other threads should share: requests get tasks.
-const BUSY_MAX: Duration = Duration::from_micros(200);
-/// How many do, until it is tried again.
-const TASKS_IN_A_ROW: u32 = 100;
 
 /// A request whose head is to come.
 struct NewRequest {

@@ -7,6 +7,7 @@ use std::task::Waker;
 use fulmar::{Instant, VarInt};
 use fulmar_h3_proto::log::LogEvent;
 use fulmar_h3_proto::{Connection, Critical, ErrorCode, Event, Priority, Role, Scope};
+use tokio::sync::Notify;
 
 use crate::error::Error;
 
@@ -20,6 +21,8 @@ pub(crate) struct Shared {
     /// Somebody takes what is noted.
     is_logged: bool,
     state: Mutex<State>,
+    /// Tells the requests of this end that the peer takes no more.
+    pub(crate) going_away: Notify,
 }
 
 /// What a lock is needed for.
@@ -34,8 +37,10 @@ pub(crate) struct State {
     pub(crate) driver: Option<Waker>,
     /// Requests of this end that are not over.
     pub(crate) requests: usize,
-    /// The peer takes no more requests.
-    pub(crate) is_going_away: bool,
+    /// Nobody of this end can make requests any more.
+    is_abandoned: bool,
+    /// The peer takes no more requests: it works on none of this end that has this ID, or a higher one (GOAWAY).
+    pub(crate) refused_from: Option<u64>,
     /// Nothing will come any more.
     pub(crate) is_over: bool,
 }
@@ -71,10 +76,11 @@ impl Shared {
             priorities: BTreeMap::new(),
             driver: None,
             requests: 0,
-            is_going_away: false,
+            is_abandoned: false,
+            refused_from: None,
             is_over: false,
         };
-        Arc::new(Self { quic, is_logged, state: Mutex::new(state) })
+        Arc::new(Self { quic, is_logged, state: Mutex::new(state), going_away: Notify::new() })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -110,6 +116,13 @@ impl Shared {
         self.quic.close(VarInt::saturating(code.code()), reason.as_bytes());
     }
 
+    /// Nobody makes requests any more.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.is_abandoned = true;
+        wake_if_idle(state);
+    }
+
     /// Takes an error of HTTP/3 as its result, after it has done to the connection what it should.
     pub(crate) fn check<T>(&self, result: Result<T, fulmar_h3_proto::Error>) -> Result<T, Error> {
         result.map_err(|error| {
@@ -119,7 +132,8 @@ impl Shared {
     }
 }
 
-/// A request of this end, until it is over: its connection stays open as long, also if the server takes no more.
+/// A request of this end, until it is over: its connection stays open as long, also if the server takes no more or nobody else has a use
+/// for it.
 pub(crate) struct OpenRequest(Arc<Shared>);
 
 impl OpenRequest {
@@ -131,22 +145,32 @@ impl OpenRequest {
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
-        let waker = {
-            let mut state = self.0.lock();
-            state.requests -= 1;
-            // The driver closes the connection after the last one.
-            if state.is_idle() { state.driver.take() } else { None }
-        };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let mut state = self.0.lock();
+        state.requests -= 1;
+        wake_if_idle(state);
+    }
+}
+
+/// Wakes the driver if nothing is to come of the connection, which it closes then.
+fn wake_if_idle(mut state: MutexGuard<'_, State>) {
+    let waker = if state.is_idle() { state.driver.take() } else { None };
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
     }
 }
 
 impl State {
-    /// Whether nothing is to come of a connection: the server takes no more requests, and those that it took are over.
+    /// Whether the peer has said that it does not work on a request of this end.
+    pub(crate) fn is_refused(&self, id: u64) -> bool {
+        self.refused_from.is_some_and(|from| id >= from)
+    }
+
+    /// Whether nothing is to come of a connection: the server takes no more requests or nobody makes any, and those that there were
+    /// are over.
     pub(crate) fn is_idle(&self) -> bool {
-        self.is_going_away && self.requests == 0 && self.h3.role() == Role::Client
+        let is_last = self.refused_from.is_some() || self.is_abandoned;
+        is_last && self.requests == 0 && self.h3.role() == Role::Client
     }
 }
 

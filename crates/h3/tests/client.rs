@@ -42,11 +42,15 @@ impl Identity {
         PrivatePkcs8KeyDer::from(self.key.clone())
     }
 
+    /// An endpoint for HTTP/3.
+    fn endpoint(&self, port: u16) -> Endpoint {
+        let tls = tls::server_config(vec![self.cert.clone()], self.key().into(), &[ALPN]).unwrap();
+        Endpoint::server(tls.with_early_data(true), (Ipv4Addr::LOCALHOST, port).into()).unwrap()
+    }
+
     /// Serves HTTP/3, and returns the port.
     fn serve_udp(&self, app: Router, port: u16) -> u16 {
-        let tls = tls::server_config(vec![self.cert.clone()], self.key().into(), &[ALPN]).unwrap();
-        let endpoint =
-            Endpoint::server(tls.with_early_data(true), (Ipv4Addr::LOCALHOST, port).into()).unwrap();
+        let endpoint = self.endpoint(port);
         let port = endpoint.local_addr().unwrap().port();
         tokio::spawn(async move { Server::new(endpoint).serve(app).await });
         port
@@ -354,6 +358,40 @@ async fn safe_requests_are_early_at_servers_that_were_met_before() {
     let response = client().request(request).await.unwrap();
     assert!(!is_early(&response));
     assert_eq!(text(response).await, "once");
+}
+
+#[tokio::test]
+async fn requests_of_early_data_go_over_tcp_where_udp_has_gone() {
+    let identity = Identity::new();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = port(&listener);
+    identity.serve_tcp(hello(), listener, HTTP2);
+    let endpoint = identity.endpoint(port);
+    let server = Server::new(endpoint.clone());
+    let serving = tokio::spawn(async move { server.serve(hello()).await });
+    let sessions = SessionStore::new(8);
+    let quic = tls::client_config(identity.roots(), &[ALPN]).unwrap().with_sessions(Arc::clone(&sessions));
+    let client = Client::builder().roots(identity.roots()).quic(quic).build().unwrap();
+    let response = client.get(uri(port, "/")).await.unwrap();
+    assert_eq!(response.version(), Version::HTTP_3);
+    text(response).await;
+    while !sessions.has_session("127.0.0.1", port) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    serving.abort();
+    endpoint.close(fulmar::VarInt::ZERO, b"");
+    endpoint.wait_idle().await;
+    drop(endpoint);
+    while UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // One leaves as early data, the other waits for its handshake.
+    let post = Request::post(uri(port, "/echo")).body(Full::new(Bytes::from_static(b"hello"))).unwrap();
+    let (got, posted) = tokio::join!(client.get(uri(port, "/")), client.request(post));
+    for response in [got.unwrap(), posted.unwrap()] {
+        assert_eq!(response.version(), Version::HTTP_2);
+        assert_eq!(text(response).await, "hello");
+    }
 }
 
 #[tokio::test]

@@ -65,9 +65,12 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let addr = server.local_addr()?;
     tokio::spawn(async move {
         while let Some(incoming) = server.accept().await {
-            serve(incoming.await?).await;
+            tokio::spawn(async move {
+                if let Ok(connection) = incoming.await {
+                    serve(connection).await;
+                }
+            });
         }
-        Ok::<_, fulmar::AcceptError>(())
     });
 
     let client = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;

@@ -17,7 +17,8 @@ pub enum ConnectError {
     /// The endpoint has no default client configuration, and none was given.
     #[error("no client configuration was given")]
     NoClientConfig,
-    /// No datagram from this endpoint's socket can reach the address: its port is zero, or its family is another.
+    /// No datagram from this endpoint's socket can reach the address: its port is zero, its family is another, or
+    /// there is no such socket.
     #[error("{0} cannot be reached from this endpoint's socket")]
     UnreachableAddress(SocketAddr),
     /// The server name or the TLS configuration cannot be used.

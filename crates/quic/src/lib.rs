@@ -21,12 +21,15 @@
 //! let addr = server.local_addr()?;
 //! tokio::spawn(async move {
 //!     while let Some(incoming) = server.accept().await {
-//!         let connection = incoming.await?;
-//!         while let Ok((mut send, mut recv)) = connection.accept_bi().await {
-//!             tokio::spawn(async move { tokio::io::copy(&mut recv, &mut send).await });
-//!         }
+//!         // Each in a task of its own: no client waits for another, and one whose handshake fails ends nothing but its task.
+//!         tokio::spawn(async move {
+//!             let connection = incoming.await?;
+//!             while let Ok((mut send, mut recv)) = connection.accept_bi().await {
+//!                 tokio::spawn(async move { tokio::io::copy(&mut recv, &mut send).await });
+//!             }
+//!             Ok::<_, fulmar::AcceptError>(())
+//!         });
 //!     }
-//!     Ok::<_, fulmar::AcceptError>(())
 //! });
 //!
 //! // The client opens a stream, writes, ends it, and reads the answer.

@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use fulmar_base::Instant;
@@ -45,7 +46,7 @@ impl ApplicationEntry {
 }
 
 /// Takes what connections note. It is called between datagrams, so it must not wait: whoever writes to a disk hands the
-/// entries to a thread, through a queue with a limit.
+/// entries to a thread, through a queue with a limit. If it panics, the entries that it had are lost, and the endpoint goes on.
 pub trait LogSink: Send + Sync {
     /// Takes the next entries of a connection.
     fn take(&self, batch: LogBatch);
@@ -90,6 +91,13 @@ pub(crate) struct Logging {
 }
 
 impl Logging {
+    /// Gives entries to the sink. Its panics are no business of the connections that share the worker.
+    pub(crate) fn hand_over(&self, batch: LogBatch) {
+        if catch_unwind(AssertUnwindSafe(|| self.sink.take(batch))).is_err() {
+            tracing::error!("the log sink has panicked");
+        }
+    }
+
     /// Takes the entries out of a connection, if it is time to.
     pub(crate) fn collect(
         &self,

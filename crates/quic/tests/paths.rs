@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{ALPN, Identity, run, within};
 use fulmar::{
-    Connection, Endpoint, Local, MultipathConfig, OpenPathError, PathError, PathEvent, PathUse,
+    ConnectError, Connection, Endpoint, Local, MultipathConfig, OpenPathError, PathError, PathEvent, PathUse,
     TransportConfig, VarInt,
 };
 
@@ -55,9 +55,9 @@ impl Ends {
 async fn open(connection: &Connection, local: Local, remote: SocketAddr) -> fulmar::Path {
     within(Duration::from_secs(5), async {
         loop {
-            match connection.open_path(local, remote) {
+            match connection.open_path(local, remote).await {
                 Ok(path) => return path,
-                Err(OpenPathError::NotConfirmed | OpenPathError::NoConnectionId) => {
+                Err(OpenPathError::NoConnectionId) => {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 Err(error) => panic!("{error}"),
@@ -65,6 +65,47 @@ async fn open(connection: &Connection, local: Local, remote: SocketAddr) -> fulm
         }
     })
     .await
+}
+
+#[test]
+fn a_path_can_be_asked_for_before_the_handshake_is_confirmed() {
+    run(async {
+        for _ in 0..10 {
+            let ends = Ends::new(FIRST);
+            let (accepted, dialled) = (async { ends.server.accept().await.unwrap().await.unwrap() }, async {
+                let connection = ends.client.connect(ends.addr, "localhost").unwrap().await.unwrap();
+                let path = open(&connection, ends.socket(SECOND), ends.addr).await;
+                within(Duration::from_secs(5), path.validated()).await.unwrap();
+                connection.confirmed().await.unwrap();
+                connection
+            });
+            let (accepted, _dialled) = tokio::join!(accepted, dialled);
+            accepted.confirmed().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_path_that_cannot_be_is_not_opened() {
+    run(async {
+        let ends = Ends::new(FIRST);
+        let (client, _server) = ends.connect().await;
+        let Local::Socket(removed) = ends.socket(SECOND) else { unreachable!("it is a socket") };
+        assert!(ends.client.remove_socket(removed));
+        let impossible: [(Local, SocketAddr); 4] = [
+            (Local::Socket(removed), ends.addr),
+            (Local::Any, "[::1]:5".parse().unwrap()),
+            (Local::Any, (FIRST, 0).into()),
+            (Local::Ip("::1".parse().unwrap()), ends.addr),
+        ];
+        let config = ends.identity.client_config(multipath(), ALPN);
+        for (local, remote) in impossible {
+            let opened = client.open_path(local, remote).await.map(|path| path.id());
+            assert_eq!(opened, Err(OpenPathError::Unreachable), "{local:?} {remote}");
+            let dialled = ends.client.connect_from(config.clone(), local, remote, "localhost");
+            assert!(matches!(dialled, Err(ConnectError::UnreachableAddress(_))), "{local:?} {remote}");
+        }
+    });
 }
 
 /// Sends so many bytes from one end to the other.

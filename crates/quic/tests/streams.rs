@@ -335,6 +335,41 @@ fn a_stream_that_is_reset_at_an_offset_is_read_up_to_it() {
 }
 
 #[test]
+fn a_reset_that_leaves_nothing_of_a_stream_ends_it() {
+    run(async {
+        let pair = Pair::new().await;
+        for (written, promise) in [(0, u64::MAX), (5, 0)] {
+            let mut send = pair.client.open_uni().await.expect("an open connection");
+            send.write_all(&[7; 5][..written]).await.expect("an open stream");
+            let before = tokio::spawn(send.stopped());
+            tokio::task::yield_now().await;
+            send.reset_at(VarInt::from_u32(3), promise).expect("the peer knows such resets");
+            assert_eq!(before.await.expect("no panic"), Err(StoppedError::Reset));
+            assert_eq!(send.stopped().await, Err(StoppedError::Reset));
+            let mut recv = pair.server.accept_uni().await.expect("an open connection");
+            let error = loop {
+                match recv.read(&mut [0; 10]).await {
+                    Ok(read) => assert!(read.is_some()),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error, ReadError::Reset(VarInt::from_u32(3)));
+        }
+        let mut send = pair.client.open_uni().await.expect("an open connection");
+        send.write_all(b"finished").await.expect("an open stream");
+        send.finish().expect("an open stream");
+        let mut delivered = std::pin::pin!(pair.client.delivered());
+        std::future::poll_fn(|cx| {
+            assert!(delivered.as_mut().poll(cx).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+        send.reset_at(VarInt::from_u32(3), 0).expect("it is not delivered");
+        delivered.await.expect("an open connection");
+    });
+}
+
+#[test]
 fn a_peer_without_partial_resets_is_sent_none() {
     run(async {
         let without = TransportConfig { reset_stream_at: false, ..TransportConfig::default() };

@@ -1,5 +1,7 @@
 //! How streams and connections begin and end.
 
+use std::time::Duration;
+
 use fulmar_base::Instant;
 
 use super::receiving::RecvSide;
@@ -9,6 +11,10 @@ use crate::error::{Error, ErrorCode, SendError};
 use crate::frame;
 use crate::log::{LogEvent, StreamKind};
 use crate::varint;
+
+/// A client that gives up a request has waited for its response if that took so long: with 100 requests at a time it makes no more than
+/// 2,000 of these a second.
+const WAITED_MIN: Duration = Duration::from_millis(50);
 
 impl Connection {
     /// The peer has opened a stream; `is_early` says that it did so by early data (0-RTT).
@@ -38,6 +44,7 @@ impl Connection {
         let request = Request {
             recv: RecvSide::of_request(is_early),
             send: SendSide::of_response(),
+            begun_at: now,
             is_counted: false,
         };
         self.requests.insert(stream, request);
@@ -107,17 +114,19 @@ impl Connection {
         self.forget_if_over(stream);
     }
 
-    /// A client that gives up requests makes a server work for nothing; each counts once.
+    /// A client that gives up requests as soon as it has made them makes a server work for nothing, and never waits for the limit of
+    /// streams; each counts once. One that has waited, or takes a part of the response, asks for no more than who takes all of it.
     fn count_cancellation(&mut self, stream: u64, now: Instant) -> Result<(), Error> {
         let Some(request) = self.requests.get_mut(&stream) else { return Ok(()) };
-        let is_complete = request.recv.is_over() && request.send.is_over();
-        if self.role == Role::Client || is_complete || std::mem::replace(&mut request.is_counted, true) {
+        let has_waited = now.saturating_since(request.begun_at) >= WAITED_MIN;
+        let is_rapid = !request.send.has_begun() && !has_waited;
+        if self.role == Role::Client || !is_rapid || std::mem::replace(&mut request.is_counted, true) {
             return Ok(());
         }
         if self.resets_left.take(now) {
             return Ok(());
         }
-        Err(breach(ErrorCode::ExcessiveLoad, "too many requests are given up"))
+        Err(breach(ErrorCode::ExcessiveLoad, "too many requests are given up at once"))
     }
 
     /// Says that the connection will be closed (RFC 9114 §5.2), while requests are still taken: those that are on their way must

@@ -1,6 +1,7 @@
 //! What this end sends on the streams of requests.
 
 use bytes::Bytes;
+use fulmar_base::Instant;
 use fulmar_qpack::FieldRef;
 use http::{HeaderMap, Method, StatusCode};
 
@@ -33,6 +34,11 @@ impl SendSide {
     /// A response, whose head is to come.
     pub(super) fn of_response() -> Self {
         Self { phase: Phase::Head, left: None }
+    }
+
+    /// Whether the head of the message was sent.
+    pub(super) fn has_begun(&self) -> bool {
+        self.phase != Phase::Head
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -95,7 +101,12 @@ impl Connection {
         self.encode(stream, fields, &mut headers)?;
         let left = if parts.method == Method::CONNECT { None } else { left };
         let send = SendSide { phase: Phase::Body, left };
-        let request = Request { recv: RecvSide::of_response(&parts.method), send, is_counted: false };
+        let request = Request {
+            recv: RecvSide::of_response(&parts.method),
+            send,
+            begun_at: Instant::ZERO,
+            is_counted: false,
+        };
         self.requests.insert(stream, request);
         self.next_request = self.next_request.max(stream + 4);
         Ok(headers.into())
@@ -194,8 +205,7 @@ impl Connection {
     }
 
     /// The message is complete; the stream is to be ended behind what was written. Who waits for the transport to take a message
-    /// may ask [`check_finish`](Self::check_finish) before, and call this when it has: a request that a client gives up before
-    /// that counts for [`Config::resets`](crate::Config::resets).
+    /// may ask [`check_finish`](Self::check_finish) before, and call this when it has.
     ///
     /// # Errors
     ///

@@ -149,7 +149,13 @@ impl ClientBuilder {
         };
         let locals = if self.locals.is_empty() { vec![Local::Any] } else { self.locals };
         let transports = Transports {
-            quic: Quic { endpoint, config: Some(quic), locals, http3: Arc::new(self.http3) },
+            quic: Quic {
+                endpoint,
+                config: Some(quic),
+                locals,
+                http3: Arc::new(self.http3),
+                closing: Arc::default(),
+            },
             tcp: (!self.is_http3_only).then(|| Tcp::new(tls)),
             records: if self.has_no_https_records { None } else { HttpsRecords::new(&self.name_servers) },
             may_be_early: !self.has_no_early_data,

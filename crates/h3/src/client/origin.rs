@@ -7,7 +7,7 @@ use std::time::Duration;
 use fulmar::Instant;
 use http::header::ALT_SVC;
 use http::{HeaderMap, HeaderValue};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
 use super::alt_svc::{AltSvc, Alternative, Known};
@@ -99,21 +99,32 @@ impl Origin {
         let mut state = self.state.lock().await;
         if let Some(http3) = state.open_http3() {
             drop(state);
-            if !is_safe {
-                http3.quic().connected().await?;
+            let is_connected = http3.quic().handshake_time().is_some();
+            if !is_safe && !is_connected && !has_arrived(&http3).await {
+                return self.instead_of_early(transports, &http3).await;
             }
             let info = info(http3.quic().remote_address(), true);
             return Ok(Route::Http3(http3, info));
         }
         if let Some(connection) = state.tcp.take() {
-            if !state.is_quic_tried && !state.is_broken() {
-                self.try_quic_aside(&mut state, spawn_quic(self, transports, Vec::new()));
-            }
-            drop(state);
-            let info = info(connection.remote, true);
-            return Ok(Route::Tcp(connection, self.permit().await?, info));
+            return self.over_tcp(state, transports, connection).await;
         }
         self.dial(&mut state, transports, is_safe).await
+    }
+
+    /// The way over a connection of TCP that is there. QUIC is tried beside it.
+    async fn over_tcp(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        transports: &Transports,
+        connection: TcpConnection,
+    ) -> Result<Route, Error> {
+        if !state.is_quic_tried && !state.is_broken() {
+            self.try_quic_aside(&mut state, transports, spawn_quic(self, transports, Vec::new()));
+        }
+        drop(state);
+        let info = info(connection.remote, true);
+        Ok(Route::Tcp(connection, self.permit().await?, info))
     }
 
     async fn dial(
@@ -134,6 +145,7 @@ impl Origin {
         };
         if is_safe
             && transports.may_be_early
+            && !state.is_broken()
             && let Some(http3) = self.early(state.last.clone(), transports, &found.quic)
         {
             state.http3 = Some(http3.clone());
@@ -205,7 +217,7 @@ impl Origin {
                         // It goes on, for later requests.
                         if let Some(attempt) = quic {
                             tracing::info!(host = self.host, "TCP was faster than QUIC, which is still tried");
-                            self.try_quic_aside(state, attempt);
+                            self.try_quic_aside(state, transports, attempt);
                         }
                         return Ok(Winner::Tcp(connection));
                     }
@@ -230,12 +242,16 @@ impl Origin {
     }
 
     /// Lets an attempt go on beside requests over TCP. What comes of it is remembered.
-    fn try_quic_aside(self: &Arc<Self>, state: &mut State, mut attempt: Attempt) {
+    fn try_quic_aside(self: &Arc<Self>, state: &mut State, transports: &Transports, mut attempt: Attempt) {
         state.is_quic_tried = true;
         let generation = state.generation;
         let origin = Arc::clone(self);
+        let closed = transports.quic.closing.closed();
         tokio::spawn(async move {
-            let connected = (&mut attempt.0).await;
+            let connected = tokio::select! {
+                connected = &mut attempt.0 => connected,
+                () = closed => return,
+            };
             let mut state = origin.state.lock().await;
             let is_current = state.generation == generation;
             if is_current {
@@ -269,17 +285,23 @@ impl Origin {
         Some(http3.at_alternative(alternative))
     }
 
-    /// Another way, if early data has not proved in time to reach the server: the race that was left out for it.
+    /// Another way than a connection that was to carry early data and has not proved in time to reach the server: the race that
+    /// was left out for it.
     pub(super) async fn instead_of_early(
         self: &Arc<Self>,
         transports: &Transports,
         early: &ClientConnection,
     ) -> Result<Route, Error> {
-        if tokio::time::timeout(HEAD_START, early.quic().connected()).await.is_ok() {
-            return std::future::pending().await;
-        }
         let mut state = self.state.lock().await;
         state.last = None;
+        // Another request may have found one meanwhile.
+        if let Some(http3) = state.open_http3().filter(|http3| !http3.is_early() && !http3.is_same(early)) {
+            let info = info(http3.quic().remote_address(), true);
+            return Ok(Route::Http3(http3, info));
+        }
+        if let Some(connection) = state.tcp.take() {
+            return self.over_tcp(state, transports, connection).await;
+        }
         self.dial(&mut state, transports, false).await
     }
 
@@ -302,15 +324,6 @@ impl Origin {
         }
     }
 
-    /// Closes its connections.
-    pub(super) async fn close(&self, code: fulmar_h3_proto::ErrorCode) {
-        let mut state = self.state.lock().await;
-        if let Some(http3) = state.http3.take() {
-            http3.close(code);
-        }
-        state.tcp = Pool::default();
-    }
-
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
         Arc::clone(&self.tcp_requests).acquire_owned().await.map_err(Error::tcp)
     }
@@ -318,6 +331,11 @@ impl Origin {
     fn alternatives(&self) -> std::sync::MutexGuard<'_, Known> {
         self.alternatives.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a connection that carries early data proves in time to reach the server.
+pub(super) async fn has_arrived(early: &ClientConnection) -> bool {
+    matches!(tokio::time::timeout(HEAD_START, early.quic().connected()).await, Ok(Ok(())))
 }
 
 enum Winner {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fulmar::{ClientConfig, Connecting, Endpoint, Local, happy_eyeballs};
 use fulmar_h3_proto::Config;
 
+use super::closing::Closing;
 use super::connection::ClientConnection;
 use crate::error::Error;
 
@@ -18,6 +19,7 @@ pub(super) struct Quic {
     /// From where connections begin, and have paths.
     pub(super) locals: Vec<Local>,
     pub(super) http3: Arc<Config>,
+    pub(super) closing: Arc<Closing>,
 }
 
 impl Quic {
@@ -43,7 +45,9 @@ impl Quic {
         if self.locals.len() > 1 {
             self.endpoint.keep_paths(&quic, &self.locals);
         }
-        ClientConnection::new(quic, Arc::clone(&self.http3))
+        let connection = ClientConnection::new(quic, Arc::clone(&self.http3));
+        self.closing.add(connection.shared());
+        connection
     }
 
     /// Whether something is remembered of a server with which early data can be sent to it.

@@ -48,6 +48,10 @@ pub enum OpenPathError {
     /// The connection is over.
     #[error("the connection is closed")]
     Closed,
+    /// No datagram can reach the address from there: its port is zero, its family is another, or there is no such socket. Who has the
+    /// sockets says so, as the core knows none.
+    #[error("the address cannot be reached from there")]
+    Unreachable,
 }
 
 /// Why a path cannot be abandoned, or its status set.
@@ -81,6 +85,11 @@ pub struct PathInfo {
 }
 
 impl Connection {
+    /// Whether the handshake is confirmed (RFC 9001 §4.1.2), as from then on more paths can be opened.
+    pub fn is_confirmed(&self) -> bool {
+        self.handshake.is_confirmed()
+    }
+
     /// Whether both ends have multipath.
     pub fn is_multipath(&self) -> bool {
         self.paths.multipath.is_some()

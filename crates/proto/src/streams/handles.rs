@@ -183,7 +183,8 @@ impl SendHandle<'_> {
     /// Abandons the stream like [`SendHandle::reset`], but for its first `reliable_size` bytes: they are sent, repeated
     /// where they are lost, and reach the peer's application before the reset does
     /// (draft-ietf-quic-reliable-stream-reset). More than was written cannot be promised: `u64::MAX` means all of
-    /// that. A [`Finished`](super::StreamEvent::Finished) event follows when the peer has acknowledged them.
+    /// that. A [`Finished`](super::StreamEvent::Finished) event follows when the peer has acknowledged them. Where nothing is
+    /// promised it is the same as [`SendHandle::reset`], and no event follows.
     ///
     /// A second call can only make it less; the code of the first one holds. So does it if [`SendHandle::reset`] follows.
     ///
@@ -191,6 +192,11 @@ impl SendHandle<'_> {
     /// See [`ResetAtError`]. The stream is as it was then.
     pub fn reset_at(&mut self, code: VarInt, reliable_size: u64) -> Result<(), ResetAtError> {
         self.streams.reset_at(self.id, code, reliable_size)
+    }
+
+    /// Whether the stream was abandoned as a whole, and nothing of it has to arrive any more.
+    pub fn is_abandoned(&mut self) -> bool {
+        self.streams.table.send_mut(self.id).is_some_and(|send| send.is_abandoned())
     }
 
     /// Sets whether this stream sends before others: see [`Priority`]. A number is a level: streams of a higher one send

@@ -52,7 +52,8 @@ impl Connection {
         self.inner.lock().drop_codes = codes;
     }
 
-    /// Closes the connection at once: the peer is told `code` and `reason`, whose meaning is the application's; what was
+    /// Closes the connection at once: the peer is told `code` and `reason`, whose meaning is the application's and of which
+    /// 256 bytes are sent at most; what was
     /// not delivered yet may be lost on both sides, and operations fail with [`ConnectionError::LocallyClosed`]. Does nothing if
     /// the connection is over already.
     pub fn close(&self, code: VarInt, reason: &[u8]) {
@@ -80,6 +81,27 @@ impl Connection {
         }
     }
 
+    /// Waits until the handshake is confirmed (RFC 9001 §4.1.2): the peer is known to have completed it, too, and more
+    /// paths can be opened. A server's is with its completion, a client's about a round trip later, when HANDSHAKE_DONE comes.
+    ///
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    /// If the connection ended first.
+    pub async fn confirmed(&self) -> Result<(), ConnectionError> {
+        loop {
+            let confirmed = self.inner.inner().changed().connected.notified();
+            {
+                let state = self.inner.lock();
+                state.check()?;
+                if state.proto.is_confirmed() {
+                    return Ok(());
+                }
+            }
+            confirmed.await;
+        }
+    }
+
     /// What became of early data (0-RTT).
     pub fn early_data(&self) -> EarlyData {
         self.inner.lock().proto.early_data()
@@ -103,6 +125,20 @@ impl Connection {
                 return error;
             }
             closed.await;
+        }
+    }
+
+    /// Waits until nothing is left of the connection: it is over, and was remembered for three probe timeouts, so that the peer surely
+    /// learns of it (RFC 9000 §10.2). [`Endpoint::wait_idle`](crate::Endpoint::wait_idle) waits for all of an endpoint.
+    ///
+    /// Cancellation safe.
+    pub async fn drained(&self) {
+        loop {
+            let forgotten = self.inner.inner().changed().closed.notified();
+            if self.inner.lock().is_drained {
+                return;
+            }
+            forgotten.await;
         }
     }
 

@@ -1,5 +1,7 @@
 //! Accepting a connection without keeping its worker from the others.
 
+use std::sync::Arc;
+
 use fulmar_proto::{AcceptWork, Accepting};
 
 use crate::clock;
@@ -17,7 +19,7 @@ struct Place<'a> {
 /// Accepts an attempt that came to `worker`. TLS makes keys and signs here, for up to a millisecond, and the application may
 /// look for a certificate: the worker serves other connections meanwhile, and keeps what comes for this one.
 pub(super) fn accept(
-    worker: &WorkerShared,
+    worker: &Arc<WorkerShared>,
     attempt: fulmar_proto::Incoming,
 ) -> Result<ConnectionRef, AcceptError> {
     let (mut place, work) = Place::begin(worker, attempt)?;

@@ -225,7 +225,9 @@ impl EndpointBuilder {
         // A worker ends when there is no handle, so the first one comes before it.
         let endpoint = Endpoint::from_shared(shared.clone());
         for worker in shared.workers() {
-            worker.runtime.spawn(Worker::new(worker.clone()));
+            // Its timer is one of the runtime in which it is made.
+            let _context = worker.runtime.enter();
+            tokio::spawn(Worker::new(worker.clone()));
         }
         Ok(endpoint)
     }

@@ -140,8 +140,7 @@ impl Endpoint {
     ) -> Result<Connecting, ConnectError> {
         let remote = addrs.remote;
         let worker = self.shared.dialling_worker();
-        let can_reach = worker.socket_of(addrs.socket).is_some_and(|socket| socket.can_reach(remote));
-        if remote.port() == 0 || remote.ip().is_unspecified() || !can_reach {
+        if !worker.can_reach(&addrs) {
             return Err(ConnectError::UnreachableAddress(remote));
         }
         worker.report_refusals();
@@ -202,7 +201,8 @@ impl Endpoint {
         *lock(&self.shared.client_config) = Some(config);
     }
 
-    /// Closes all connections with an application error code and a reason, and accepts and dials no more: clients that try to
+    /// Closes all connections with an application error code and a reason (of 256 bytes at most, as for
+    /// [`Connection::close`](crate::Connection::close)), and accepts and dials no more: clients that try to
     /// connect are refused (CONNECTION_REFUSED) as long as there is a handle, and [`connect`](Self::connect) fails.
     ///
     /// The peers are told in the background: await [`wait_idle`](Self::wait_idle) before the program exits.

@@ -81,11 +81,7 @@ impl Endpoint {
     pub fn keep_paths(&self, connection: &Connection, locals: &[Local]) {
         let remote = connection.remote_address();
         let pairs = locals.iter().map(|local| local.to(remote));
-        let reaches = |addrs: &FourTuple| {
-            let socket = self.shared.workers()[0].socket_of(addrs.socket);
-            let same_family = addrs.local_ip.is_none_or(|ip| ip.is_ipv4() == remote.is_ipv4());
-            same_family && socket.is_some_and(|socket| socket.can_reach(remote))
-        };
+        let reaches = |addrs: &FourTuple| self.shared.workers()[0].can_reach(addrs);
         connection.set_path_manager(AddressPairs::new(pairs.filter(reaches)));
     }
 }

@@ -1,20 +1,20 @@
 //! A connection as its handles and the worker share it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_base::Instant;
-use fulmar_proto::{ConnectionError, ConnectionHandle, Event, StreamEvent, VarInt};
+use fulmar_proto::{ConnectionError, ConnectionHandle, Event, FourTuple, StreamEvent, VarInt};
 use tokio::sync::Notify;
 
-use super::ReadyQueue;
 use super::drop_codes::DropCodes;
 use super::life::Life;
 use super::paths::Paths;
 use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
+use super::{ReadyQueue, WorkerShared};
 use crate::clock;
 use crate::log::ApplicationLog;
 use crate::sync::lock;
@@ -24,6 +24,7 @@ const REST_AFTER: Duration = Duration::from_secs(1);
 
 /// The shared part of a connection. The worker's table and queues and every handle hold it.
 pub(crate) struct Inner {
+    worker: Weak<WorkerShared>,
     /// The queue of its worker.
     ready: Arc<ReadyQueue<Arc<Self>>>,
     handle: ConnectionHandle,
@@ -75,7 +76,9 @@ pub(crate) struct State {
 /// What tasks wait for that concerns the whole connection. All who wait for an event are woken by it and look again.
 #[derive(Default)]
 pub(crate) struct Changed {
+    /// The handshake is complete, and later confirmed.
     pub(crate) connected: Notify,
+    /// The connection is over, and later forgotten.
     pub(crate) closed: Notify,
     /// The sending of a stream has ended.
     pub(crate) stream_ended: Notify,
@@ -127,7 +130,7 @@ impl State {
 
 impl Inner {
     pub(crate) fn new(
-        ready: Arc<ReadyQueue<Arc<Self>>>,
+        worker: &Arc<WorkerShared>,
         id: u64,
         handle: ConnectionHandle,
         proto: fulmar_proto::Connection,
@@ -154,7 +157,8 @@ impl Inner {
             now,
         };
         Self {
-            ready,
+            worker: Arc::downgrade(worker),
+            ready: worker.ready.clone(),
             id,
             handle,
             handles: AtomicUsize::new(0),
@@ -180,6 +184,11 @@ impl Inner {
         if let Some(changed) = self.changed.get() {
             event(changed).notify_waiters();
         }
+    }
+
+    /// Whether datagrams can be sent over these addresses: see [`WorkerShared::can_reach`].
+    pub(crate) fn can_reach(&self, addrs: &FourTuple) -> bool {
+        self.worker.upgrade().is_some_and(|worker| worker.can_reach(addrs))
     }
 
     pub(crate) fn handle(&self) -> ConnectionHandle {
@@ -271,7 +280,10 @@ impl Inner {
                     state.on_path_event(now, event);
                     self.notify(|changed| &changed.paths);
                 }
-                Event::HandshakeConfirmed => self.life.confirmed(),
+                Event::HandshakeConfirmed => {
+                    self.life.confirmed();
+                    self.notify(|changed| &changed.connected);
+                }
             }
         }
     }

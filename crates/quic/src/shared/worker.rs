@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
-use fulmar_proto::{ConnectionHandle, Datagram, SocketId, Transmit, TransmitBatch, VarInt};
+use fulmar_proto::{ConnectionHandle, Datagram, FourTuple, SocketId, Transmit, TransmitBatch, VarInt};
 use fulmar_udp::UdpSocket;
 use tokio::runtime::Handle;
 
@@ -111,6 +111,15 @@ impl WorkerShared {
         self.more_sockets.all().into_iter().find(|(known, _)| *known == id).map(|(_, socket)| socket)
     }
 
+    /// Whether datagrams can be sent over these addresses, as far as that is known before: nothing is said of the network.
+    pub(crate) fn can_reach(&self, addrs: &FourTuple) -> bool {
+        let remote = addrs.remote;
+        let is_address = remote.port() != 0 && !remote.ip().is_unspecified();
+        let same_family = addrs.local_ip.is_none_or(|ip| ip.is_ipv4() == remote.is_ipv4());
+        let socket = self.socket_of(addrs.socket);
+        is_address && same_family && socket.is_some_and(|socket| socket.can_reach(remote))
+    }
+
     /// Has attempts to connect told where nobody listens.
     pub(crate) fn report_refusals(&self) {
         // Without reports an attempt takes until its timeout.
@@ -137,13 +146,13 @@ impl WorkerShared {
 
     /// Puts a new connection into the table.
     pub(crate) fn insert(
-        &self,
+        self: &Arc<Self>,
         core: &mut Core,
         handle: ConnectionHandle,
         connection: fulmar_proto::Connection,
     ) -> Arc<Inner> {
         let id = self.common.next_id();
-        let inner = Arc::new(Inner::new(self.ready.clone(), id, handle, connection, core.now()));
+        let inner = Arc::new(Inner::new(self, id, handle, connection, core.now()));
         if self.common.logging.is_some() {
             inner.start_application_log();
         }

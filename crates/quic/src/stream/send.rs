@@ -87,7 +87,7 @@ impl SendStream {
 
     /// Abandons the stream but for its first `reliable_size` bytes: they reach the peer, and its application reads them before it
     /// hears of the reset and of `code` (RESET_STREAM_AT, draft-ietf-quic-reliable-stream-reset). More than was written cannot
-    /// be promised: `u64::MAX` means all of that.
+    /// be promised: `u64::MAX` means all of that. Where nothing is promised it is the same as [`reset`](Self::reset).
     ///
     /// A second call can only make it less; the code of the first one holds, also if [`reset`](Self::reset) follows.
     ///
@@ -95,10 +95,16 @@ impl SendStream {
     /// If the peer knows no such resets: then nothing has changed. If the stream was already reset as a whole, or delivered
     /// completely.
     pub fn reset_at(&mut self, code: VarInt, reliable_size: u64) -> Result<(), ResetAtError> {
-        let mut state = self.connection.lock();
-        let result = state.proto.streams().send(self.key.id).reset_at(code, reliable_size);
+        let (mut state, mut wakers) = (self.connection.lock(), Vec::new());
+        let mut stream = state.proto.streams().send(self.key.id);
+        let result = stream.reset_at(code, reliable_size);
+        if result.is_ok() && stream.is_abandoned() {
+            state.streams.on_reset(self.key, &mut wakers);
+        }
         self.connection.release(state);
         self.is_closed |= result != Err(ResetAtError::UnsupportedByPeer);
+        wakers.into_iter().for_each(Waker::wake);
+        self.connection.inner().notify(|changed| &changed.stream_ended);
         result
     }
 

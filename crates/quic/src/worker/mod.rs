@@ -239,6 +239,7 @@ impl Worker {
         });
         if state.is_drained {
             connection.life.forgotten(&state.proto);
+            connection.notify(|changed| &changed.closed);
             if let Some(armed) = state.timer.take() {
                 self.timers.disarm(connection, armed);
             }
@@ -282,7 +283,7 @@ impl Worker {
     /// Hands entries of a log to the sink, without any lock.
     fn hand_over(&self, batch: Option<LogBatch>) {
         if let (Some(logging), Some(batch)) = (&self.shared.common.logging, batch) {
-            logging.sink.take(batch);
+            logging.hand_over(batch);
         }
     }
 

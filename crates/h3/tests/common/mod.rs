@@ -1,0 +1,142 @@
+//! Servers and clients on loopback, with certificates made for the test.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use fulmar::{Connection, Endpoint, RecvStream, SendStream, TransportConfig, VarInt, tls};
+use fulmar_h3::{ALPN, Client, ClientBuilder, Error, Server};
+use http::Response;
+use rustls::RootCertStore;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use tokio::task::JoinHandle;
+
+/// A certificate for the address of this machine.
+pub(crate) struct Identity {
+    cert: CertificateDer<'static>,
+    key: Vec<u8>,
+}
+
+impl Identity {
+    pub(crate) fn new() -> Self {
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        Self { cert: made.cert.der().clone(), key: made.signing_key.serialize_der() }
+    }
+
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        self.endpoint_with(TransportConfig::default())
+    }
+
+    pub(crate) fn endpoint_with(&self, transport: TransportConfig) -> Endpoint {
+        let key = PrivatePkcs8KeyDer::from(self.key.clone());
+        let tls = tls::server_config(vec![self.cert.clone()], key.into(), &[ALPN]).unwrap();
+        let tls = tls.with_transport(Arc::new(transport)).unwrap();
+        Endpoint::server(tls, (Ipv4Addr::LOCALHOST, 0).into()).unwrap()
+    }
+
+    /// Serves an app.
+    pub(crate) fn serve(&self, app: Router) -> Serving {
+        Serving::on(self.endpoint(), app)
+    }
+
+    fn roots(&self) -> RootCertStore {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.cert.clone()).unwrap();
+        roots
+    }
+
+    /// A client that speaks HTTP/3 alone.
+    pub(crate) fn client(&self) -> Client {
+        self.builder().build().unwrap()
+    }
+
+    pub(crate) fn builder(&self) -> ClientBuilder {
+        Client::builder().roots(self.roots()).http3_only(true)
+    }
+}
+
+/// A server at work.
+pub(crate) struct Serving {
+    pub(crate) server: Arc<Server>,
+    pub(crate) task: JoinHandle<()>,
+    port: u16,
+}
+
+impl Serving {
+    pub(crate) fn on(endpoint: Endpoint, app: Router) -> Self {
+        let port = endpoint.local_addr().unwrap().port();
+        let server = Arc::new(Server::new(endpoint));
+        let task = tokio::spawn({
+            let server = Arc::clone(&server);
+            async move { server.serve(app).await }
+        });
+        Self { server, task, port }
+    }
+
+    pub(crate) fn uri(&self, path: &str) -> String {
+        uri((Ipv4Addr::LOCALHOST, self.port).into(), path)
+    }
+
+    /// Waits until it has no connection.
+    pub(crate) async fn abandoned(&self) {
+        while self.server.endpoint().stats().open_connections > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+pub(crate) fn uri(address: SocketAddr, path: &str) -> String {
+    format!("https://127.0.0.1:{}{path}", address.port())
+}
+
+/// Fails if the future takes longer than some seconds.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(5), future).await.expect("done in time")
+}
+
+pub(crate) async fn get(client: &Client, uri: &str) -> Result<String, Error> {
+    text(client.get(uri).await?).await
+}
+
+pub(crate) async fn text(response: Response<fulmar_h3::Body>) -> Result<String, Error> {
+    let bytes = response.into_body().bytes(1 << 20).await?;
+    Ok(String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+/// The next client of a server that writes its frames by hand.
+pub(crate) async fn next_client(endpoint: &Endpoint) -> Connection {
+    soon(async {
+        loop {
+            // An attempt without the early data that it was for is given up.
+            if let Ok(connection) = endpoint.accept().await.unwrap().await {
+                return connection;
+            }
+        }
+    })
+    .await
+}
+
+/// Its next request.
+pub(crate) async fn next_request(connection: &Connection) -> (SendStream, RecvStream) {
+    soon(connection.accept_bi()).await.unwrap()
+}
+
+/// Answers with status 200 alone: HEADERS with the entry of QPACK's static table.
+pub(crate) async fn answer(mut send: SendStream) {
+    send.write_all(&[1, 3, 0, 0, 0xd9]).await.unwrap();
+    send.finish().unwrap();
+}
+
+/// Opens a control stream that says that requests from `id` on are not taken (GOAWAY).
+pub(crate) async fn go_away(connection: &Connection, id: u8) -> SendStream {
+    let mut control = connection.open_uni().await.unwrap();
+    control.write_all(&[0, 4, 0, 7, 1, id]).await.unwrap();
+    control
+}
+
+pub(crate) fn code(code: u32) -> VarInt {
+    VarInt::from_u32(code)
+}

@@ -1,0 +1,137 @@
+//! Servers that stop, and their clients.
+
+mod common;
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use bytes::Bytes;
+use common::{Identity, soon};
+use fulmar::{Connection, ConnectionError, Endpoint, RecvStream, SendStream};
+use fulmar_h3::Error;
+use http::{Method, Request, StatusCode};
+use http_body_util::Empty;
+
+fn hello() -> Router {
+    Router::new().route("/", get(|| async { "hello" })).route("/slow", get(slow).post(slow))
+}
+
+async fn slow() -> &'static str {
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    "done"
+}
+
+#[tokio::test]
+async fn a_server_that_is_dropped_closes_its_connections() {
+    let identity = Identity::new();
+    let serving = identity.serve(hello());
+    let client = identity.client();
+    assert_eq!(common::get(&client, &serving.uri("/")).await.unwrap(), "hello");
+    let slow = tokio::spawn({
+        // Not one that can be made again over another connection.
+        let request = Request::post(serving.uri("/slow")).body(Empty::<Bytes>::new()).unwrap();
+        let client = client.clone();
+        async move { client.request(request).await }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    // As where it is served beside a signal, in `select!`.
+    serving.task.abort();
+    let error = soon(slow).await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::Connection(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn clients_are_refused_while_a_server_comes_to_its_end() {
+    let identity = Identity::new();
+    let serving = identity.serve(hello());
+    let slow = tokio::spawn({
+        let (client, uri) = (identity.client(), serving.uri("/slow"));
+        async move { common::get(&client, &uri).await }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    serving.server.shutdown();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let error = soon(common::get(&identity.client(), &serving.uri("/"))).await.unwrap_err();
+    let is_refused = matches!(&error, Error::Connection(ConnectionError::ConnectionClosed { .. }));
+    assert!(is_refused && error.to_string().contains("CONNECTION_REFUSED"), "{error:?}");
+    assert_eq!(slow.await.unwrap().unwrap(), "done");
+    soon(serving.task).await.unwrap();
+}
+
+/// A server that does to the first request of a client what `first` says, and answers those of its next connection.
+async fn second_time_lucky<F: Future<Output = ()>>(
+    endpoint: Endpoint,
+    first: impl FnOnce(Connection, SendStream, RecvStream) -> F,
+) {
+    let connection = common::next_client(&endpoint).await;
+    let (send, recv) = common::next_request(&connection).await;
+    let lucky = async {
+        let connection = common::next_client(&endpoint).await;
+        let (send, _recv) = common::next_request(&connection).await;
+        common::answer(send).await;
+        connection.closed().await;
+    };
+    tokio::join!(first(connection, send, recv), lucky);
+}
+
+fn request(method: Method, endpoint: &Endpoint) -> Request<Empty<Bytes>> {
+    let uri = common::uri(endpoint.local_addr().unwrap(), "/");
+    Request::builder().method(method).uri(uri).body(Empty::new()).unwrap()
+}
+
+#[tokio::test]
+async fn a_request_that_a_server_has_not_worked_on_is_made_again() {
+    let identity = Identity::new();
+    let client = identity.client();
+    // GOAWAY, and nothing more; a reset with H3_REQUEST_REJECTED.
+    for is_reset in [false, true] {
+        let endpoint = identity.endpoint();
+        let request = request(Method::POST, &endpoint);
+        let server = second_time_lucky(endpoint, async |connection, mut send, recv| {
+            let _control = common::go_away(&connection, if is_reset { 4 } else { 0 }).await;
+            if is_reset {
+                // The two have no order among each other.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                send.reset(common::code(0x10b)).unwrap();
+            }
+            connection.closed().await;
+            drop(recv);
+        });
+        let asked = async {
+            let response = soon(client.request(request)).await.unwrap();
+            assert_eq!(response.status(), StatusCode::OK);
+            client.close().await;
+        };
+        tokio::join!(server, asked);
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_made_again_after_its_connection_if_that_does_no_harm() {
+    let identity = Identity::new();
+    let client = identity.client();
+    let endpoint = identity.endpoint();
+    let get = request(Method::GET, &endpoint);
+    let close = async |connection: Connection, _send, _recv| connection.close(common::code(0x100), b"");
+    let server = second_time_lucky(endpoint, close);
+    let asked = async {
+        assert_eq!(soon(client.request(get)).await.unwrap().status(), StatusCode::OK);
+        client.close().await;
+    };
+    tokio::join!(server, asked);
+
+    // Nobody knows whether it was worked on.
+    let endpoint = identity.endpoint();
+    let post = request(Method::POST, &endpoint);
+    let server = async {
+        let connection = common::next_client(&endpoint).await;
+        let _request = common::next_request(&connection).await;
+        connection.close(common::code(0x100), b"");
+    };
+    let (result, ()) = tokio::join!(soon(client.request(post)), server);
+    assert!(
+        matches!(result, Err(Error::Connection(ConnectionError::ApplicationClosed { .. }))),
+        "{result:?}"
+    );
+}
