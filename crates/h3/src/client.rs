@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use fulmar::{ConnectionError, Endpoint};
-use fulmar_h3_proto::{Config, ErrorCode, SendError};
+use fulmar_h3_proto::{Config, SendError};
 use http::header::HOST;
 use http::uri::{Authority, Scheme};
 use http::{Method, Request, Response, StatusCode, Uri};
