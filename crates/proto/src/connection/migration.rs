@@ -384,9 +384,7 @@ impl Recovery<'_> {
 
 impl Path {
     fn is_known_remote(&self, remote: SocketAddr) -> bool {
-        remote == self.first_remote
-            || remote == self.tuple.addrs.remote
-            || self.off_path().iter().any(|tuple| tuple.addrs.remote == remote)
+        remote == self.first_remote || self.leads_to(remote)
     }
 
     /// The path is new: its tuple has to prove itself.
