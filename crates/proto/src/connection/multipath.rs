@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::Connection;
 use super::delivery::Fate;
 use super::migration::OffPathArrival;
-use super::recovery::{Recovery, pto_base};
+use super::recovery::{Recovery, pto_base_max};
 use crate::datagram::FourTuple;
 use crate::error::TransportError;
 use crate::events::{PathEvent, PathUse};
@@ -230,9 +230,8 @@ impl Connection {
     }
 
     /// The longest probe timeout of all paths.
-    fn probe_timeout_max(&self) -> Duration {
-        let timeouts = self.paths.iter().map(|path| pto_base(path, &self.handshake, &self.extensions));
-        timeouts.max().unwrap_or_default()
+    pub(super) fn probe_timeout_max(&self) -> Duration {
+        pto_base_max(&self.paths, &self.handshake, &self.extensions)
     }
 
     fn add_path(

@@ -39,6 +39,11 @@ pub(super) fn pto_base(path: &Path, handshake: &HandshakeState, extensions: &Ext
     path.tuple.rtt.pto_base() + peer_max_ack_delay(handshake, extensions)
 }
 
+/// The longest probe timeout of all paths without backoff: what was sent to this end so long ago has arrived, whichever path it took.
+pub(super) fn pto_base_max(paths: &Paths, handshake: &HandshakeState, extensions: &Extensions) -> Duration {
+    paths.iter().map(|path| pto_base(path, handshake, extensions)).max().unwrap_or_default()
+}
+
 /// What recovery changes, borrowed once.
 pub(super) struct Recovery<'c> {
     pub(super) now: Instant,
@@ -96,7 +101,6 @@ impl Recovery<'_> {
         let now = self.now;
         let Owners { handshake, paths, extensions, .. } = &mut self.owners;
         let exponent = handshake.peer_parameters().map_or(3, |p| p.ack_delay_exponent);
-        let max_ack_delay = peer_max_ack_delay(handshake, extensions);
         let mut outcome = AckOutcome::default();
         let Some((numbers, mut tuples)) = space_and_tuples(paths, handshake, space) else { return Ok(()) };
         numbers.on_ack(now, ack, exponent, &mut outcome, |_, packet| {
@@ -111,7 +115,8 @@ impl Recovery<'_> {
             }
         })?;
         if let SpaceId::Data(path) = space {
-            let pto = tuples.used.rtt.pto_base() + max_ack_delay;
+            // RFC 10069, "Key Phase Update Process": packets under the keys before may still come on any path.
+            let pto = pto_base_max(paths, handshake, extensions);
             if let Some(keys) = handshake.keys.one_rtt_mut() {
                 keys.on_ack(path, ack.largest.get(), cx.generation, now, pto)?;
             }
