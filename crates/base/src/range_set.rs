@@ -142,6 +142,13 @@ impl RangeSet {
         self.ranges.iter().cloned()
     }
 
+    /// The ranges that end behind `bound`, in increasing order. The first of them may begin before it. Those below are not
+    /// looked at.
+    pub fn iter_behind(&self, bound: u64) -> impl DoubleEndedIterator<Item = Range<u64>> + ExactSizeIterator {
+        let first = self.ranges.partition_point(|r| r.end <= bound);
+        self.ranges.range(first..).cloned()
+    }
+
     /// Removes all members.
     pub fn clear(&mut self) {
         self.ranges.clear();

@@ -73,6 +73,32 @@ fn what_comes_late_on_an_abandoned_path_is_no_strangers_packet_for_three_probe_t
 }
 
 #[test]
+fn what_a_peer_sends_on_an_abandoned_path_before_it_hears_of_that_is_no_strangers_packet() {
+    let mut pair = with_two_paths();
+    let before = pair.server.sent.len();
+    let server = pair.server.addr;
+    pair.transfer(Side::Server, 30_000, Duration::from_secs(1));
+    let first_id = pair.server.sent[before][1..9].to_vec();
+    let late = pair.server.sent[before..].iter().find(|datagram| datagram[1..9] != first_id).unwrap().clone();
+    let unmatched = |pair: &mut Pair| {
+        pair.inject(Side::Client, server, late.clone());
+        pair.client.replies + pair.client.dropped.len()
+    };
+    // Nothing of the client's arrives for a time that is many probe timeouts, but no idle timeout.
+    pair.client.mute = true;
+    let now = pair.now;
+    pair.client.conn().abandon_path(now, SECOND, TransportErrorCode::NO_ERROR).unwrap();
+    pair.run_for(Duration::from_secs(3));
+    assert_eq!(unmatched(&mut pair), 0, "the server knows of nothing");
+    pair.client.mute = false;
+    assert!(pair.run_while_waiting(Duration::from_secs(10), |pair| pair.server.conn().paths().count() == 1));
+    pair.run_for(Duration::from_millis(50));
+    assert_eq!(unmatched(&mut pair), 0, "what it sent before may be late");
+    pair.run_for(Duration::from_secs(2));
+    assert_eq!(unmatched(&mut pair), 1, "it sends nothing there any more");
+}
+
+#[test]
 fn an_end_without_connection_ids_has_no_multipath() {
     let client_cids = Arc::new(EmptyCids);
     let mut pair = Setup { client: config(), server: config(), client_cids, ..Setup::default() }.connect();

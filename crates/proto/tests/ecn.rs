@@ -5,7 +5,7 @@ mod pair;
 use std::time::Duration;
 
 use fulmar_proto::congestion::{CongestionControl, CubicConfig};
-use fulmar_proto::{Ecn, Side, TransportConfig};
+use fulmar_proto::{Dir, Ecn, Side, TransportConfig};
 use pair::{Pair, Setup};
 
 /// The marks with which the client's datagrams leave from now on, while `change` rewrites them.
@@ -93,6 +93,35 @@ fn a_path_that_drops_marked_packets_is_used_without_marks() {
     let connected = |pair: &mut Pair| pair.client.is_connected() && pair.server.is_connected();
     assert!(pair.run_while_waiting(Duration::from_secs(9), connected), "{:?}", pair.lost(Side::Client));
     pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+}
+
+#[test]
+fn what_became_of_marks_on_a_path_that_was_left_says_nothing_of_the_next() {
+    let mut pair = Setup::default().connect();
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    // The old path begins to erase marks, and what it carries is acknowledged when the client is elsewhere.
+    let old = pair.client.addr;
+    pair.client.wire = Box::new(move |mut flying| {
+        flying.ecn = if flying.from == old { Ecn::NotEct } else { flying.ecn };
+        vec![flying]
+    });
+    let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
+    assert_eq!(pair.client.conn().streams().send(id).write(&[7; 12_000]), Ok(12_000));
+    pair.run_for(Duration::from_millis(4));
+    assert!(pair.client.conn().stats().bytes_in_flight > 11_000);
+    pair.client.addr.set_port(2_000);
+    let now = pair.now;
+    pair.client.conn().migrate(now, None).unwrap();
+    pair.run_for(Duration::from_millis(500));
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    let marks = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let seen = marks.clone();
+    remark(&mut pair, move |mark| {
+        seen.borrow_mut().push(mark);
+        mark
+    });
+    pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
+    assert!(marks.borrow().len() > 50 && marks.borrow().iter().all(|mark| *mark == Ecn::Ect0));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use fulmar_proto::{
     Event, FecConfig, FourTuple, MultipathConfig, OpenPathError, PathError, PathEvent, PathId, PathUse,
     SchedulerKind, Side, TransportConfig, TransportErrorCode,
 };
-use pair::{Pair, Setup};
+use pair::{Flying, Pair, Setup};
 
 const OTHER: &str = "10.0.1.1:1000";
 const SECOND: PathId = PathId(1);
@@ -61,6 +61,29 @@ fn a_client_opens_a_second_path_and_both_ends_validate_it() {
         )));
     }
     assert_eq!((pair.lost(Side::Client), pair.lost(Side::Server)), (None, None));
+}
+
+#[test]
+fn a_second_path_is_validated_however_slow_it_is() {
+    for round_trip in [700, 800, 2_000, 8_000].map(Duration::from_millis) {
+        let mut pair = connected();
+        let slow = pair.client.more_addrs[0];
+        let first_cid = pair.server.sent.last().unwrap()[1..9].to_vec();
+        let late = move |flying: Flying| vec![Flying { at: flying.at + round_trip / 2, ..flying }];
+        pair.client.wire = Box::new(move |it| if it.from == slow { late(it) } else { vec![it] });
+        pair.server.wire =
+            Box::new(move |it| if it.payload[1..9] != first_cid { late(it) } else { vec![it] });
+        let (now, addrs) = (pair.now, other(&pair));
+        assert_eq!(pair.client.conn().open_path(now, addrs), Ok(SECOND));
+        let before = pair.client.sent.len();
+        pair.run_for(3 * round_trip);
+        for side in [Side::Client, Side::Server] {
+            let path = pair.end(side).conn().paths().nth(1);
+            assert!(path.is_some_and(|path| path.validated), "{round_trip:?}, {side:?}");
+        }
+        assert!(pair.client.sent.len() - before < 60, "{} datagrams", pair.client.sent.len() - before);
+        pair.transfer(Side::Client, 200_000, 20 * round_trip);
+    }
 }
 
 /// The first datagram of a second path, which has reached nobody yet.
@@ -251,8 +274,11 @@ fn a_path_that_never_answers_is_abandoned() {
     let (now, mut addrs) = (pair.now, other(&pair));
     addrs.remote = "10.0.9.9:443".parse().unwrap();
     pair.client.conn().open_path(now, addrs).unwrap();
-    pair.run_for(Duration::from_secs(5));
+    let before = pair.client.sent.len();
+    pair.run_for(Duration::from_secs(15));
     assert_eq!(pair.client.conn().paths().count(), 1);
+    let sent = pair.client.sent.len() - before;
+    assert!(sent < 60, "{sent} datagrams were sent into nothing");
     assert!(has_event(&mut pair, Side::Client, |event| matches!(event, PathEvent::Abandoned { .. })));
     pair.transfer(Side::Client, 100_000, Duration::from_secs(5));
 }

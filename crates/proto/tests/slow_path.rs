@@ -63,6 +63,24 @@ fn with_a_slow_path() -> (Pair, Witness) {
 }
 
 #[test]
+fn a_connection_that_is_over_is_remembered_for_three_probe_timeouts_of_its_slowest_path() {
+    let (mut pair, _) = with_a_slow_path();
+    for _ in 0..20 {
+        pair.transfer(Side::Client, 50_000, Duration::from_secs(1));
+        pair.transfer(Side::Server, 50_000, Duration::from_secs(1));
+    }
+    pair.run_for(Duration::from_secs(1));
+    let (now, primary) = (pair.now, pair.client.conn().probe_timeout());
+    assert!(primary < Duration::from_millis(70), "{primary:?}");
+    pair.client.conn().close(now, 0u32.into(), bytes::Bytes::new());
+    pair.run_for(Duration::from_millis(300));
+    // The slow path has a round-trip time of 110 ms on the way out and back.
+    assert!(!pair.client.conn().is_drained(), "{primary:?}");
+    pair.run_for(Duration::from_secs(3));
+    assert!(pair.client.conn().is_drained() && pair.server.conn().is_drained());
+}
+
+#[test]
 fn the_delay_of_a_path_is_that_of_the_way_to_the_peer_whichever_way_acknowledgements_come_back() {
     let (mut pair, witness) = with_a_slow_path();
     for _ in 0..20 {

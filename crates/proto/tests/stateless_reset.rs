@@ -4,8 +4,8 @@ mod pair;
 
 use std::time::Duration;
 
-use fulmar_proto::{ConnectionError, ResetToken, Rng, Side};
-use pair::{CLIENT, Pair, SERVER};
+use fulmar_proto::{ConnectionError, FourTuple, MultipathConfig, ResetToken, Rng, Side, TransportConfig};
+use pair::{CLIENT, Pair, SERVER, Setup};
 
 #[test]
 fn a_client_notices_that_its_server_was_started_again() {
@@ -43,6 +43,49 @@ fn a_server_with_another_key_cannot_reset() {
     assert_eq!(pair.client.lost(), None);
     pair.run_for(Duration::from_secs(60));
     assert_eq!(pair.client.lost(), Some(ConnectionError::TimedOut));
+}
+
+/// Both ends after the handshake, with multipath.
+fn with_multipath() -> Pair {
+    let config =
+        || TransportConfig { multipath: Some(MultipathConfig::default()), ..TransportConfig::default() };
+    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
+    assert!(pair.client.conn().is_multipath());
+    pair
+}
+
+#[test]
+fn a_client_with_multipath_notices_that_its_server_was_started_again() {
+    for paths in [1, 2] {
+        let mut pair = with_multipath();
+        if paths == 2 {
+            let other = "10.0.1.1:1000".parse().unwrap();
+            pair.client.more_addrs = vec![other];
+            let (now, addrs) = (pair.now, FourTuple::new(pair.server.addr, Some(other.ip())));
+            pair.client.conn().open_path(now, addrs).unwrap();
+            pair.run_for(Duration::from_millis(100));
+        }
+        assert_eq!(pair.client.conn().paths().filter(|path| path.validated).count(), paths);
+        pair.server.restart();
+        pair.client.conn().ping();
+        pair.run_for(Duration::from_millis(50));
+        assert!(pair.server.replies > 0);
+        assert_eq!(pair.lost(Side::Client), Some(ConnectionError::Reset), "{paths} paths");
+    }
+}
+
+#[test]
+fn with_multipath_a_reset_is_recognised_whatever_its_first_bytes_are_and_only_from_where_the_peer_is() {
+    for first in [0x00, 0x3f, 0x40, 0xc0, 0xff] {
+        let mut pair = with_multipath();
+        let token = token_of_the_server(&mut pair);
+        let reset = [&[first; 40][..], &token.0].concat();
+        pair.inject(Side::Client, "10.0.0.9:9".parse().unwrap(), reset.clone());
+        pair.inject(Side::Server, CLIENT.parse().unwrap(), reset.clone());
+        assert_eq!((pair.lost(Side::Client), pair.lost(Side::Server)), (None, None), "{first:#x}");
+        pair.inject(Side::Client, SERVER.parse().unwrap(), reset);
+        assert_eq!(pair.lost(Side::Client), Some(ConnectionError::Reset), "{first:#x}");
+    }
 }
 
 fn token_of_the_server(pair: &mut Pair) -> ResetToken {

@@ -37,6 +37,8 @@ proptest! {
             prop_assert_eq!(set.max(), model.last().copied());
             for value in 0..75 {
                 prop_assert_eq!(set.contains(value), model.contains(&value));
+                let behind: Vec<_> = ranges.iter().filter(|range| range.end > value).cloned().collect();
+                prop_assert_eq!(set.iter_behind(value).collect::<Vec<_>>(), behind);
             }
         }
     }

@@ -130,7 +130,7 @@ impl Connection {
             path.tuple.congestion.bytes_in_flight() > FLIGHT_PACKETS * u64::from(path.tuple.mtu())
         });
         let least = if bulk { CLOSING_MIN } else { Duration::ZERO };
-        let end = now + (self.probe_timeout() * DRAINING_PTOS).max(least);
+        let end = now + (self.probe_timeout_max() * DRAINING_PTOS).max(least);
         self.lifecycle.move_to_closing(end, Close::new(code, reason, bulk));
         self.stop_components(now);
     }
@@ -139,7 +139,7 @@ impl Connection {
     pub(super) fn drain(&mut self, now: Instant, reason: ConnectionError) {
         self.telemetry.record(now, LogEvent::State(ConnectionState::Draining));
         let was_open = self.lifecycle.is_open();
-        self.lifecycle.move_to_draining(now + self.probe_timeout() * DRAINING_PTOS);
+        self.lifecycle.move_to_draining(now + self.probe_timeout_max() * DRAINING_PTOS);
         self.stop_components(now);
         if was_open {
             self.telemetry.record_lost(now, &reason);

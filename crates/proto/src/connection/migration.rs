@@ -30,6 +30,10 @@ const RTT_GUESS_MIN: Duration = Duration::from_millis(1);
 /// The patience doubles so many times at most.
 const PATIENCE_EXPONENT_MAX: u32 = 12;
 
+/// A path beside others has so long at least to prove itself: its round-trip time is a guess, and may be that of a satellite or of
+/// a full queue. Challenges get rarer all the while, so that few are sent into nothing.
+const UNPROVEN_PATIENCE_MIN: Duration = Duration::from_secs(12);
+
 /// Where a datagram came from that did not take the tuple in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OffPathArrival {
@@ -384,9 +388,7 @@ impl Recovery<'_> {
 
 impl Path {
     fn is_known_remote(&self, remote: SocketAddr) -> bool {
-        remote == self.first_remote
-            || remote == self.tuple.addrs.remote
-            || self.off_path().iter().any(|tuple| tuple.addrs.remote == remote)
+        remote == self.first_remote || self.leads_to(remote)
     }
 
     /// The path is new: its tuple has to prove itself.
@@ -408,10 +410,14 @@ impl Path {
     ///
     /// RFC 9000 §8.2.4 recommends to wait for three probe timeouts. Each failure doubles that: where answers are
     /// later than the timeouts expect, because of a queue, this end would follow its peer with each packet, give up
-    /// before the answer comes, and add to the queue for ever.
+    /// before the answer comes, and add to the queue for ever. A new path beside others has longer: what answers later than a guess
+    /// of its round-trip time allows would otherwise never be used.
     fn new_validation(&self, now: Instant, known: &Rtt, tuple: &Tuple) -> Box<Validation> {
         let backoff = 1 << self.failures.min(PATIENCE_EXPONENT_MAX);
+        let least =
+            if self.id != PathId::ZERO && self.is_unproven { UNPROVEN_PATIENCE_MIN } else { Duration::ZERO };
         let patience = known.pto_base().max(tuple.rtt.pto_base()).saturating_mul(PATIENCE_PTOS * backoff);
+        let patience = patience.max(least);
         let interval = known.pto_base().min(known.smoothed() + known.smoothed() / 8);
         Box::new(Validation::new(now, interval, patience))
     }

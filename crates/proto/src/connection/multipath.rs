@@ -10,18 +10,24 @@ use thiserror::Error;
 use super::Connection;
 use super::delivery::Fate;
 use super::migration::OffPathArrival;
-use super::recovery::{Recovery, pto_base};
+use super::recovery::{Recovery, pto_base_max};
 use crate::datagram::FourTuple;
 use crate::error::TransportError;
 use crate::events::{PathEvent, PathUse};
 use crate::ids::{SpaceId, TupleId};
 use crate::path::{
-    AntiAmplification, Multipath, MultipathSetup, NoPath, Path, PathCids, Pending, ProbeTimer, Tuple,
+    AntiAmplification, Draining, Multipath, MultipathSetup, NoPath, Path, PathCids, Pending, ProbeTimer,
+    Tuple,
 };
 use crate::space::NumberSpace;
 
-/// For how many probe timeouts packets may still arrive on an abandoned path (RFC 10069 §3.4).
+/// For how many probe timeouts packets may still arrive on a path that the peer has abandoned (RFC 10069 §3.4).
 const DRAINING_PTOS: u32 = 3;
+
+/// How long the connection IDs of a path that this end has abandoned are kept for a peer that does not say that it has abandoned
+/// it, too. Until then it may go on sending there. One that says nothing for as long as connections may be idle by default has
+/// either lost this one or does not do what it must; what it sends there later is a stranger's.
+const PEER_ABANDON_MAX: Duration = Duration::from_secs(30);
 
 /// Why no path can be opened now.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
@@ -233,9 +239,8 @@ impl Connection {
     }
 
     /// The longest probe timeout of all paths.
-    fn probe_timeout_max(&self) -> Duration {
-        let timeouts = self.paths.iter().map(|path| pto_base(path, &self.handshake, &self.extensions));
-        timeouts.max().unwrap_or_default()
+    pub(super) fn probe_timeout_max(&self) -> Duration {
+        pto_base_max(&self.paths, &self.handshake, &self.extensions)
     }
 
     fn add_path(
@@ -273,8 +278,10 @@ impl Connection {
         now: Instant,
         frame: &PathAbandon,
     ) -> Result<(), TransportError> {
+        let draining = self.probe_timeout_max() * DRAINING_PTOS;
         let Some(multipath) = &mut self.paths.multipath else { return Ok(()) };
         if !multipath.admits(frame.path)? {
+            multipath.on_abandoned_by_both(frame.path, now + draining);
             return Ok(());
         }
         if self.paths.get(frame.path).is_some() && self.paths.is_single() {
@@ -301,7 +308,7 @@ impl Connection {
     /// A path, open or not yet, is gone from now on.
     pub(super) fn drop_path(&mut self, now: Instant, id: PathId, code: VarInt, by_peer: bool) {
         self.recovery(now).lose_all(id);
-        let pto = self.probe_timeout_max();
+        let draining = self.probe_timeout_max() * DRAINING_PTOS;
         if let Some(keys) = self.handshake.keys.one_rtt_mut() {
             keys.forget_path(id);
         }
@@ -310,7 +317,8 @@ impl Connection {
             .map(|path| {
                 path.remote_cids.forget(&mut self.outbox.endpoint_events);
                 self.outbox.push_path(PathEvent::Abandoned { path: id, code, by_peer });
-                ((now + pto * DRAINING_PTOS, path.local_cids), path.tuple)
+                let until = now + if by_peer { draining } else { draining.max(PEER_ABANDON_MAX) };
+                (Draining { until, cids: path.local_cids, by_both: by_peer }, path.tuple)
             })
             .unzip();
         if let Some(multipath) = &mut self.paths.multipath {

@@ -1,8 +1,10 @@
 //! A datagram in: split, open each packet, and hand the frames on (RFC 9000 §12.2, RFC 9001 §5.5).
 
+use std::net::SocketAddr;
+
 use bytes::BytesMut;
 use fulmar_base::Instant;
-use fulmar_wire::{PathId, ProtectedKind, ProtectedPacket, read_packet};
+use fulmar_wire::{PathId, ProtectedKind, ProtectedPacket, ResetToken, read_packet};
 
 use super::Connection;
 use super::dispatch::{FrameContext, Origin};
@@ -65,6 +67,7 @@ impl Connection {
         let len = datagram.payload.len();
         self.telemetry.stats.datagrams_received += 1;
         self.telemetry.stats.bytes_received += len as u64;
+        let reset_token = trailing_token(&datagram.payload);
         let mut off_path = None;
         let mut path = self.paths.of_datagram(&datagram.payload).map(|id| self.paths.get_mut(id));
         if let Some(Some(path)) = &mut path
@@ -81,20 +84,34 @@ impl Connection {
                 Some(None) | None => None,
             };
             if off_path.is_none() {
-                self.telemetry.record_dropped(now, PacketDropReason::Unwanted, None, len);
+                // RFC 9000 §10.3: the connection ID of a stateless reset is made up, and names none of several paths.
+                match reset_token.is_some_and(|token| self.is_reset_from(datagram.addrs.remote, &token)) {
+                    true => self.on_reset(now, len),
+                    false => self.telemetry.record_dropped(now, PacketDropReason::Unwanted, None, len),
+                }
                 return;
             }
         }
-        let reset_token = trailing_token(&datagram.payload);
         let arrival = Arrival { ecn: datagram.ecn, off_path: off_path.as_ref(), waited: false, late };
         let authenticated = self.handle_packets(now, datagram.payload, arrival);
         // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
         let is_reset = |token| self.paths.iter().any(|path| path.remote_cids.is_reset_token(&token));
         if !authenticated && reset_token.is_some_and(is_reset) {
-            let (packet, size) = (BarePacket::StatelessReset, len as u16);
-            self.telemetry.record(now, LogEvent::BareReceived { packet, size });
-            self.drain(now, ConnectionError::Reset);
+            self.on_reset(now, len);
         }
+    }
+
+    /// Whether a token is one of those that the peer has given for the connection IDs of a path that leads to `remote`: a
+    /// stateless reset from elsewhere is none (RFC 9000 §10.3.1).
+    fn is_reset_from(&self, remote: SocketAddr, token: &ResetToken) -> bool {
+        let mut paths = self.paths.iter().filter(|path| path.leads_to(remote));
+        paths.any(|path| path.remote_cids.is_reset_token(token))
+    }
+
+    fn on_reset(&mut self, now: Instant, len: usize) {
+        let (packet, size) = (BarePacket::StatelessReset, len as u16);
+        self.telemetry.record(now, LogEvent::BareReceived { packet, size });
+        self.drain(now, ConnectionError::Reset);
     }
 
     /// Takes the packets of a datagram one after the other. Returns whether one of them was authentic.

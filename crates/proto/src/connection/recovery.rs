@@ -13,13 +13,14 @@ use super::dispatch::FrameContext;
 use super::extensions::Extensions;
 use super::handshake::HandshakeState;
 use super::stats::Counters;
+use crate::datagram::Ecn;
 use crate::error::TransportError;
 use crate::ext::AckFigures;
-use crate::ids::SpaceId;
+use crate::ids::{SpaceId, TupleId};
 use crate::log::{ConnectionLog, LogEvent};
 use crate::packet::{SentFrames, SentPacket, SymbolId};
 use crate::path::{Path, Paths, Tuple, Tuples};
-use crate::space::{AckOutcome, LossContext, Losses, NumberSpace, RttSample};
+use crate::space::{AckOutcome, EcnFeedback, LossContext, Losses, NumberSpace, RttSample};
 
 /// The longest delay of acknowledgements that a peer promises before its parameters are known (RFC 9000 §18.2).
 const DEFAULT_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
@@ -37,6 +38,11 @@ pub(super) fn peer_max_ack_delay(handshake: &HandshakeState, extensions: &Extens
 /// The probe timeout of a path without backoff (RFC 9002 §6.2.1).
 pub(super) fn pto_base(path: &Path, handshake: &HandshakeState, extensions: &Extensions) -> Duration {
     path.tuple.rtt.pto_base() + peer_max_ack_delay(handshake, extensions)
+}
+
+/// The longest probe timeout of all paths without backoff: what was sent to this end so long ago has arrived, whichever path it took.
+pub(super) fn pto_base_max(paths: &Paths, handshake: &HandshakeState, extensions: &Extensions) -> Duration {
+    paths.iter().map(|path| pto_base(path, handshake, extensions)).max().unwrap_or_default()
 }
 
 /// What recovery changes, borrowed once.
@@ -85,6 +91,30 @@ fn path_of(paths: &mut Paths, space: SpaceId) -> Option<&mut Path> {
     }
 }
 
+/// Where the packets left that an ACK newly acknowledges and that left with a mark of ECN.
+#[derive(Debug, Default)]
+struct MarkedPackets {
+    over_tuple_in_use: bool,
+    elsewhere: bool,
+}
+
+impl MarkedPackets {
+    fn add(&mut self, packet: &SentPacket, used: TupleId) {
+        let is_marked = packet.ecn != Ecn::NotEct;
+        self.over_tuple_in_use |= is_marked && packet.tuple == used;
+        self.elsewhere |= is_marked && packet.tuple != used;
+    }
+
+    /// Whether what the ACK says of marks tells something of the tuple in use. Marks are counted over all tuples of a space: if
+    /// some were lost of packets that left over several, it is not known where.
+    fn concern(&self, feedback: &EcnFeedback) -> bool {
+        match feedback {
+            EcnFeedback::Invalid => !self.elsewhere,
+            EcnFeedback::Valid { .. } => self.over_tuple_in_use || !self.elsewhere,
+        }
+    }
+}
+
 impl Recovery<'_> {
     /// The peer acknowledged packets of a space, in a packet with this context, which may be of another path.
     pub(super) fn on_ack(
@@ -96,10 +126,11 @@ impl Recovery<'_> {
         let now = self.now;
         let Owners { handshake, paths, extensions, .. } = &mut self.owners;
         let exponent = handshake.peer_parameters().map_or(3, |p| p.ack_delay_exponent);
-        let max_ack_delay = peer_max_ack_delay(handshake, extensions);
         let mut outcome = AckOutcome::default();
         let Some((numbers, mut tuples)) = space_and_tuples(paths, handshake, space) else { return Ok(()) };
+        let (used, mut marked) = (tuples.used.id, MarkedPackets::default());
         numbers.on_ack(now, ack, exponent, &mut outcome, |_, packet| {
+            marked.add(packet, used);
             // What left over a tuple that is gone counts for none.
             if let Some(tuple) = tuples.get(packet.tuple).filter(|_| packet.in_flight) {
                 tuple.on_packet_acked(now, packet);
@@ -110,8 +141,10 @@ impl Recovery<'_> {
                 sender.on_acked(symbol);
             }
         })?;
+        outcome.ecn = outcome.ecn.filter(|feedback| marked.concern(feedback));
         if let SpaceId::Data(path) = space {
-            let pto = tuples.used.rtt.pto_base() + max_ack_delay;
+            // RFC 10069, "Key Phase Update Process": packets under the keys before may still come on any path.
+            let pto = pto_base_max(paths, handshake, extensions);
             if let Some(keys) = handshake.keys.one_rtt_mut() {
                 keys.on_ack(path, ack.largest.get(), cx.generation, now, pto)?;
             }

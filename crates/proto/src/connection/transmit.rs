@@ -153,7 +153,7 @@ impl Connection {
     /// The next keys are made, old ones discarded, an update is started before the limit of the AEAD.
     fn maintain_keys(&mut self, now: Instant) -> Result<(), crate::TransportError> {
         let has_old_keys = self.handshake.keys.one_rtt().is_some_and(OneRttKeys::has_previous);
-        let pto = if has_old_keys { self.probe_timeout() } else { Duration::ZERO };
+        let pto = if has_old_keys { self.probe_timeout_max() } else { Duration::ZERO };
         self.handshake.keys.one_rtt_mut().map_or(Ok(()), |keys| keys.maintain(now, pto))
     }
 

@@ -35,7 +35,7 @@ use fulmar_wire::{ConnectionId, PathId};
 pub(crate) use amplification::AntiAmplification;
 pub(crate) use left_paths::LeftPaths;
 pub(crate) use local_cids::LocalCids;
-pub(crate) use multipath::{Multipath, MultipathSetup, NoPath, PathCids, initial_max};
+pub(crate) use multipath::{Draining, Multipath, MultipathSetup, NoPath, PathCids, initial_max};
 pub(crate) use paths::Paths;
 pub(crate) use pending::Pending;
 pub(crate) use probe_timer::ProbeTimer;

@@ -81,8 +81,16 @@ struct Entry {
 struct Abandoned {
     id: PathId,
     frame: Once<VarInt>,
-    /// The IDs at which packets may still arrive, and until when.
-    draining: Option<(Instant, LocalCids)>,
+    draining: Option<Draining>,
+}
+
+/// The connection IDs of this end at which packets of an abandoned path may still arrive.
+#[derive(Debug)]
+pub(crate) struct Draining {
+    pub(crate) until: Instant,
+    pub(crate) cids: LocalCids,
+    /// Whether the peer, too, has abandoned the path: from then on it sends nothing there.
+    pub(crate) by_both: bool,
 }
 
 /// The state of the extension.
@@ -240,7 +248,7 @@ impl Multipath {
         &mut self,
         id: PathId,
         code: VarInt,
-        draining: Option<(Instant, LocalCids)>,
+        draining: Option<Draining>,
         events: &mut Events,
     ) {
         let Some(index) = self.entries.iter().position(|entry| entry.id == id) else { return };
@@ -254,9 +262,9 @@ impl Multipath {
         self.gone.insert_one(id.0.into());
         self.copies.forget(id);
         if self.abandoned.len() >= ABANDONED_MAX
-            && let Some((_, cids)) = self.abandoned.pop_front().and_then(|oldest| oldest.draining)
+            && let Some(draining) = self.abandoned.pop_front().and_then(|oldest| oldest.draining)
         {
-            cids.forget(events);
+            draining.cids.forget(events);
         }
         self.abandoned.push_back(Abandoned { id, frame: Once::Pending(code), draining });
         if let Some(next) = self.local_max.get().checked_add(1) {
@@ -264,6 +272,16 @@ impl Multipath {
             self.entries.push(Entry::new(PathId(next)));
         }
         self.issue(events);
+    }
+
+    /// The peer has abandoned a path that this end had abandoned before: what it sent there has arrived by `until`.
+    pub(crate) fn on_abandoned_by_both(&mut self, id: PathId, until: Instant) {
+        let mut abandoned = self.abandoned.iter_mut().filter(|abandoned| abandoned.id == id);
+        if let Some(draining) = abandoned.find_map(|abandoned| abandoned.draining.as_mut())
+            && !std::mem::replace(&mut draining.by_both, true)
+        {
+            draining.until = until;
+        }
     }
 
     /// The peer allows larger path IDs.
@@ -398,13 +416,13 @@ impl Multipath {
 
     /// When connection IDs of abandoned paths are forgotten.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.abandoned.iter().filter_map(|abandoned| Some(abandoned.draining.as_ref()?.0)).min()
+        self.abandoned.iter().filter_map(|abandoned| Some(abandoned.draining.as_ref()?.until)).min()
     }
 
     pub(crate) fn on_timeout(&mut self, now: Instant, events: &mut Events) {
         for abandoned in &mut self.abandoned {
-            if let Some((_, cids)) = abandoned.draining.take_if(|(at, _)| *at <= now) {
-                cids.forget(events);
+            if let Some(draining) = abandoned.draining.take_if(|draining| draining.until <= now) {
+                draining.cids.forget(events);
             }
         }
         self.abandoned.retain(|abandoned| !abandoned.is_over());

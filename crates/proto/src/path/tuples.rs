@@ -1,6 +1,7 @@
 //! The tuples of a path: the one in use, those that are being tried, and the one to return to.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use fulmar_base::Instant;
 use fulmar_wire::{ConnectionId, Side};
@@ -64,6 +65,11 @@ impl Path {
     /// All tuples, the one in use first.
     pub(crate) fn tuples_mut(&mut self) -> impl Iterator<Item = &mut Tuple> {
         std::iter::once(&mut self.tuple).chain(&mut self.off_path)
+    }
+
+    /// Whether one of the tuples has this address of the peer.
+    pub(crate) fn leads_to(&self, remote: SocketAddr) -> bool {
+        self.tuple.addrs.remote == remote || self.off_path.iter().any(|tuple| tuple.addrs.remote == remote)
     }
 
     /// The tuples but the one in use.

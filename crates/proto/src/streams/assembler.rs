@@ -96,13 +96,7 @@ impl Assembler {
         if let Some((start, segment)) = self.ready.back_mut() {
             segment.truncate((offset - *start).try_into().unwrap_or(usize::MAX));
         }
-        let mut out_of_order = std::mem::take(&mut self.out_of_order);
-        while let Some((start, mut bytes)) =
-            out_of_order.take_first(usize::MAX).filter(|(start, _)| *start < offset)
-        {
-            bytes.truncate((offset - start).try_into().unwrap_or(usize::MAX));
-            self.out_of_order.insert(start, &bytes, &bytes);
-        }
+        self.out_of_order.truncate(offset);
         self.ready_end = self.ready_end.min(offset);
     }
 

@@ -30,7 +30,7 @@ use self::budget::SendBudget;
 use self::events::Events;
 use self::flow::{ReceiveWindow, SendCredit};
 use self::limits::{IncomingStreams, OutgoingStreams, PerDir};
-use self::priority::PriorityQueue;
+use self::priority::{HeldByLevel, PriorityQueue};
 use self::receive_budget::ReceiveBudget;
 use self::recv::RecvHalf;
 use self::send::SendHalf;
@@ -164,8 +164,9 @@ impl Streams {
             }
         }
         self.credit.raise(limits.max_data);
+        let mut held = None;
         for id in raised {
-            self.wake_writer(id);
+            self.wake_writer(id, &mut held);
             self.sync(id);
         }
         self.raise_stream_limit(Dir::Bi, limits.max_streams_bidi);
@@ -202,7 +203,7 @@ impl Streams {
         }
         for (id, released) in restarted {
             self.budget.release(released);
-            self.wake_writer(id);
+            self.wake_writer(id, &mut None);
             self.sync(id);
         }
     }
@@ -221,7 +222,7 @@ impl Streams {
     #[inline]
     pub(crate) fn set_flight(&mut self, bytes: u64) {
         self.budget.set_flight(bytes, self.config.send_window);
-        self.wake_waiting();
+        self.wake_waiting(&mut None);
     }
 
     /// What all connections of the endpoint have together for sending.
@@ -390,15 +391,23 @@ impl Streams {
         }
     }
 
-    /// Tells the application that it can write to a stream again, if it waits and that is so.
-    fn wake_writer(&mut self, id: StreamId) {
+    /// Tells the application that it can write to a stream again, if it waits and that is so. What the levels hold is found out
+    /// if it matters, and stays true for other writers that are woken before anything is written or released.
+    fn wake_writer(&mut self, id: StreamId, levels: &mut Option<HeldByLevel>) {
         let Some(stream) = self.table.get_mut(id) else { return };
         let Some(send) = stream.send.as_mut().filter(|send| send.write_blocked) else { return };
         if send.credit_room() == 0 {
             return;
         }
         let (held, priority) = (send.held(), send.priority());
-        if self.budget_room(held, priority) < self.budget.wake_room() {
+        let room = match self.has_peers_only(priority) {
+            true => self.budget.room(held),
+            false => {
+                let levels = levels.get_or_insert_with(|| self.held_by_level());
+                self.budget.room_beside(held, levels.at_least(priority.level()))
+            }
+        };
+        if room < self.budget.wake_room() {
             // Other streams of the connection may be the ones that make room.
             if let Some(send) = self.table.send_mut(id)
                 && !std::mem::replace(&mut send.queued_waiting, true)
@@ -418,8 +427,7 @@ impl Streams {
     /// What a stream that holds `held` bytes may add to what is buffered. What is buffered on streams of lower priority takes nothing
     /// from it: it would not leave before.
     fn budget_room(&mut self, held: u64, priority: Priority) -> u64 {
-        let has_ranks = priority != Priority::default() || self.fresh.has_ranks();
-        if !has_ranks || !self.budget.is_scarce() {
+        if self.has_peers_only(priority) {
             return self.budget.room(held);
         }
         let sending = self.table.iter_mut().filter_map(|(_, stream)| stream.send.as_ref());
@@ -428,8 +436,19 @@ impl Streams {
         self.budget.room_beside(held, peers_held)
     }
 
+    /// Whether a stream shares the buffer with all others, as none has another priority, or as it makes no difference.
+    fn has_peers_only(&self, priority: Priority) -> bool {
+        let has_ranks = priority != Priority::default() || self.fresh.has_ranks();
+        !has_ranks || !self.budget.is_scarce()
+    }
+
+    fn held_by_level(&mut self) -> HeldByLevel {
+        let sending = self.table.iter_mut().filter_map(|(_, stream)| stream.send.as_ref());
+        sending.map(|send| (send.priority().level(), send.held())).collect()
+    }
+
     /// Wakes the writers that wait for room in the buffer of all streams, in the order in which they came.
-    fn wake_waiting(&mut self) {
+    fn wake_waiting(&mut self, levels: &mut Option<HeldByLevel>) {
         if !self.budget.should_wake() {
             return;
         }
@@ -437,7 +456,7 @@ impl Streams {
             if let Some(send) = self.table.send_mut(id) {
                 send.queued_waiting = false;
             }
-            self.wake_writer(id);
+            self.wake_writer(id, levels);
         }
     }
 
@@ -445,8 +464,9 @@ impl Streams {
     fn release(&mut self, id: StreamId, bytes: u64) {
         if bytes > 0 {
             self.budget.release(bytes);
-            self.wake_writer(id);
-            self.wake_waiting();
+            let mut levels = None;
+            self.wake_writer(id, &mut levels);
+            self.wake_waiting(&mut levels);
         }
     }
 }

@@ -71,6 +71,35 @@ impl From<i32> for Priority {
     }
 }
 
+/// What is buffered on the streams of each level and of those above, at a moment.
+#[derive(Debug)]
+pub(super) struct HeldByLevel {
+    /// The highest level first, one entry for each stream.
+    sums: Vec<(i32, u64)>,
+}
+
+impl FromIterator<(i32, u64)> for HeldByLevel {
+    /// From the level of each stream and the bytes that it holds.
+    fn from_iter<I: IntoIterator<Item = (i32, u64)>>(streams: I) -> Self {
+        let mut sums: Vec<_> = streams.into_iter().collect();
+        sums.sort_unstable_by_key(|(level, _)| Reverse(*level));
+        let mut sum = 0;
+        for (_, held) in &mut sums {
+            sum += *held;
+            *held = sum;
+        }
+        Self { sums }
+    }
+}
+
+impl HeldByLevel {
+    /// What is held on streams of this level and of higher ones.
+    pub(super) fn at_least(&self, level: i32) -> u64 {
+        let streams = self.sums.partition_point(|(other, _)| *other >= level);
+        streams.checked_sub(1).map_or(0, |last| self.sums[last].1)
+    }
+}
+
 /// The streams that have something to send, in the order in which they may.
 ///
 /// [`Priority`] describes the policy. An incremental stream that ran dry and comes back joins at the end of its level. A

@@ -88,7 +88,7 @@ impl Streams {
         self.locate(frame.id, Half::Send, FrameType::MAX_STREAM_DATA)?;
         let Some(send) = self.table.send_mut(frame.id) else { return Ok(()) };
         if send.raise_limit(frame.maximum.get()) {
-            self.wake_writer(frame.id);
+            self.wake_writer(frame.id, &mut None);
             self.sync(frame.id);
         }
         Ok(())

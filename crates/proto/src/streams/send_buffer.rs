@@ -246,7 +246,8 @@ impl SendBuffer {
             return;
         }
         self.lost.insert(range.clone());
-        for acked in self.acked.iter() {
+        // Where packets are lost here and there, there are many ranges before this one.
+        for acked in self.acked.iter_behind(range.start) {
             if acked.start >= range.end {
                 break;
             }

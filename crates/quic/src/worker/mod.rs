@@ -212,6 +212,9 @@ impl Worker {
             state.on_traffic();
             drop(state);
             if !self.send(transmit) {
+                // What waits for the socket may tell the peer of a new connection ID: the endpoint must know it before the peer
+                // can use it.
+                self.settle(&connection, connection.lock());
                 self.queue.push_back(connection);
                 return batches + 1;
             }

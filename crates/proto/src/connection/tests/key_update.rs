@@ -6,7 +6,8 @@ use fulmar_base::Rng;
 use fulmar_wire::{ProtectedKind, Side, read_packet, sample, unprotect_header};
 
 use super::pair::{Pair, Setup};
-use crate::{KeyUpdatePolicy, TransportConfig};
+use crate::rtt::{Rtt, TimerStyle};
+use crate::{FourTuple, KeyUpdatePolicy, MultipathConfig, TransportConfig};
 
 fn demand_update(pair: &mut Pair, side: Side) {
     pair.end(side).conn().handshake.keys.one_rtt_mut().unwrap().demand_update();
@@ -57,6 +58,36 @@ fn an_update_while_the_other_end_is_silent() {
     pair.run_for(Duration::from_secs(1));
     assert_eq!((generation(&mut pair, Side::Client), generation(&mut pair, Side::Server)), (1, 1));
     pair.transfer(Side::Server, 10_000, Duration::from_secs(1));
+}
+
+#[test]
+fn keys_are_kept_and_not_updated_again_for_three_probe_timeouts_of_the_slowest_path() {
+    let config =
+        || TransportConfig { multipath: Some(MultipathConfig::default()), ..TransportConfig::default() };
+    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
+    let slow: std::net::SocketAddr = "10.0.1.1:1000".parse().unwrap();
+    pair.client.more_addrs = vec![slow];
+    let (now, addrs) = (pair.now, FourTuple::new(pair.server.addr, Some(slow.ip())));
+    let id = pair.client.conn().open_path(now, addrs).unwrap();
+    pair.run_for(Duration::from_millis(500));
+    // What was measured in a moment of calm is not what matters here.
+    pair.client.conn().paths.get_mut(id).unwrap().tuple.rtt =
+        Rtt::new(Duration::from_secs(1), TimerStyle::default());
+    demand_update(&mut pair, Side::Client);
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_millis(500));
+    assert_eq!((generation(&mut pair, Side::Client), generation(&mut pair, Side::Server)), (1, 1));
+    let least = pair.client.conn().probe_timeout() * 3;
+    assert!(least < Duration::from_millis(400), "{least:?}");
+    demand_update(&mut pair, Side::Client);
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(generation(&mut pair, Side::Client), 1, "packets may still come on the slow path");
+    assert!(pair.client.conn().handshake.keys.one_rtt().unwrap().has_previous());
+    pair.run_for(Duration::from_secs(10));
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!((generation(&mut pair, Side::Client), generation(&mut pair, Side::Server)), (2, 2));
 }
 
 #[test]

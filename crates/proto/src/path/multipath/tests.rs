@@ -45,7 +45,7 @@ fn written(multipath: &mut Multipath) -> Vec<Frame<'static>> {
 /// As [`Multipath::abandon`], of an open path with connection IDs that drain until `at`. Returns how many these are.
 fn abandon(multipath: &mut Multipath, id: u32, at: u64, events: &mut Events) -> usize {
     let local = multipath.entry(PathId(id)).unwrap().local.take().unwrap();
-    let draining = Some((Instant::from_millis(at), local));
+    let draining = Some(Draining { until: Instant::from_millis(at), cids: local, by_both: false });
     multipath.abandon(PathId(id), VarInt::ZERO, draining, events);
     CIDS_PER_PATH as usize
 }
@@ -109,6 +109,20 @@ fn a_retirement_that_is_lost_before_its_path_is_open_is_repeated() {
     multipath.remote_cids(PathId(1)).unwrap().on_lost(0);
     assert!(multipath.wants_to_send());
     assert!(matches!(written(&mut multipath)[..], [Frame::RetireConnectionId(_)]));
+}
+
+#[test]
+fn the_ids_of_a_path_that_both_ends_have_abandoned_drain_from_the_first_time_that_the_peer_says_so() {
+    let (mut multipath, mut events) = multipath(3, 3);
+    abandon(&mut multipath, 1, 30_000, &mut events);
+    events.clear();
+    for until in [200, 300] {
+        multipath.on_abandoned_by_both(PathId(1), Instant::from_millis(until));
+        multipath.on_abandoned_by_both(PathId(2), Instant::from_millis(until));
+    }
+    assert_eq!(multipath.next_timeout(), Some(Instant::from_millis(200)));
+    multipath.on_timeout(Instant::from_millis(200), &mut events);
+    assert_eq!(retired(&mut events), CIDS_PER_PATH as usize);
 }
 
 #[test]

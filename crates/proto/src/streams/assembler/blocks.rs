@@ -71,6 +71,28 @@ impl Blocks {
         }
     }
 
+    /// Forgets everything from `offset` on.
+    pub(super) fn truncate(&mut self, offset: u64) {
+        let (boundary, at) = split(offset);
+        while let Some(mut entry) = self.map.last_entry() {
+            if *entry.key() < boundary {
+                return;
+            }
+            let is_boundary = *entry.key() == boundary;
+            let block = entry.get_mut();
+            self.len -= block.count();
+            if is_boundary {
+                block.mark(at..BLOCK, false);
+                let count = block.count();
+                self.len += count;
+                if count > 0 {
+                    return;
+                }
+            }
+            entry.remove();
+        }
+    }
+
     /// Takes at most `max_len` of the first bytes without a gap and within a block, and their offset. If `at`
     /// is given, only if they begin there.
     pub(super) fn take_first(&mut self, max_len: usize, at: Option<u64>) -> Option<(u64, Bytes)> {
@@ -92,6 +114,12 @@ impl Blocks {
             self.len -= bytes.len();
             return Some((offset, bytes));
         }
+    }
+
+    /// The blocks, by their first offset and where they lie in memory.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> Vec<(u64, *const u8)> {
+        self.map.iter().map(|(&index, block)| (index * BLOCK as u64, block.data.as_ptr())).collect()
     }
 
     /// The number of blocks.

@@ -51,15 +51,23 @@ impl OutOfOrder {
         match self {
             Self::Segments(segments) => {
                 segments.insert(offset, data, payload);
-                if segments.are_too_small() {
-                    let mut blocks = Blocks::default();
-                    for (offset, bytes) in std::mem::take(&mut segments.map) {
-                        blocks.insert(offset, &bytes);
-                    }
-                    *self = Self::Blocks(blocks);
-                }
+                self.leave_small_segments();
             }
             Self::Blocks(blocks) => blocks.insert(offset, data),
+        }
+    }
+
+    /// Forgets everything from `offset` on, in a time that depends on what that is, not on what remains.
+    pub(super) fn truncate(&mut self, offset: u64) {
+        match self {
+            Self::Segments(segments) => {
+                segments.truncate(offset);
+                self.leave_small_segments();
+            }
+            Self::Blocks(blocks) => {
+                blocks.truncate(offset);
+                self.leave_empty_blocks();
+            }
         }
     }
 
@@ -88,6 +96,17 @@ impl OutOfOrder {
         }
     }
 
+    /// Where the parts of what is held lie in memory, with their offsets.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> Vec<(u64, *const u8)> {
+        match self {
+            Self::Segments(segments) => {
+                segments.map.iter().map(|(&at, bytes)| (at, bytes.as_ptr())).collect()
+            }
+            Self::Blocks(blocks) => blocks.places(),
+        }
+    }
+
     /// Upper estimate of the memory that is held, if packets have `packet` bytes.
     #[cfg(test)]
     pub(super) fn memory(&self, packet: usize) -> usize {
@@ -98,6 +117,17 @@ impl OutOfOrder {
                 .map(|bytes| 128 + if bytes.len() >= AVERAGE_SEGMENT_MIN { packet } else { bytes.len() })
                 .sum(),
             Self::Blocks(blocks) => blocks.blocks() * (4096 + 512 + 32),
+        }
+    }
+
+    fn leave_small_segments(&mut self) {
+        let Self::Segments(segments) = self else { return };
+        if segments.are_too_small() {
+            let mut blocks = Blocks::default();
+            for (offset, bytes) in std::mem::take(&mut segments.map) {
+                blocks.insert(offset, &bytes);
+            }
+            *self = Self::Blocks(blocks);
         }
     }
 
@@ -142,6 +172,23 @@ impl Segments {
         if !data.is_empty() {
             self.len += data.len();
             self.map.insert(offset, adopt(payload, data));
+        }
+    }
+
+    fn truncate(&mut self, offset: u64) {
+        while let Some(last) = self.map.last_entry() {
+            let (start, len) = (*last.key(), last.get().len());
+            if start + len as u64 <= offset {
+                return;
+            }
+            let bytes = last.remove();
+            self.len -= len;
+            if start < offset {
+                let kept = &bytes[..(offset - start) as usize];
+                self.len += kept.len();
+                self.map.insert(start, adopt(&bytes, kept));
+                return;
+            }
         }
     }
 

@@ -151,6 +151,84 @@ fn slices_that_overlap_do_not_pin_their_packets() {
     assert!(memory(&assembler, 1_200) <= 2 * 600_000, "{}", memory(&assembler, 1_200));
 }
 
+/// How many of the ranges that an assembler holds out of order are where they were before.
+fn untouched(assembler: &Assembler, before: &[(u64, *const u8)]) -> usize {
+    let now = places(assembler);
+    before.iter().filter(|place| now.contains(place)).count()
+}
+
+/// Where what is held out of order lies in memory.
+fn places(assembler: &Assembler) -> Vec<(u64, *const u8)> {
+    assembler.out_of_order.places()
+}
+
+#[test]
+fn what_remains_when_the_end_is_forgotten_is_not_touched() {
+    for (len, packet) in [(1_000, 1_000), (1, 100)] {
+        let mut assembler = Assembler::default();
+        for start in (1..1_000_000).step_by(2_000) {
+            receive(&mut assembler, start..start + len, packet);
+        }
+        let before = places(&assembler);
+        assert!(before.len() > 200);
+        for end in (900_000..1_000_000).rev().step_by(333) {
+            assembler.truncate(end);
+        }
+        let kept = untouched(&assembler, &before);
+        assert!(kept + 1 >= places(&assembler).len() && kept > before.len() * 8 / 10, "{kept}");
+    }
+}
+
+proptest! {
+    /// Whatever was received, in segments or in blocks, all of it below the smallest end remains and nothing else.
+    #[test]
+    fn what_lies_beyond_the_end_is_forgotten_and_nothing_else(
+        segments in prop::collection::vec((0u64..20_000, 1u64..3_000, any::<bool>()), 0..40),
+        tiny_segments in prop::collection::vec(0u64..20_000, 0..200),
+        ends in prop::collection::vec(0u64..24_000, 1..8),
+    ) {
+        let mut assembler = Assembler::default();
+        let mut model = RangeSet::new();
+        for offset in tiny_segments {
+            receive(&mut assembler, offset..offset + 1, 50);
+            model.insert(offset..offset + 1);
+        }
+        let mut size = u64::MAX;
+        let mut ends = ends.into_iter();
+        for (start, len, cut) in segments {
+            let range = start..(start + len).min(size);
+            if !range.is_empty() {
+                receive(&mut assembler, range.clone(), 0);
+                model.insert(range);
+            }
+            if let Some(end) = ends.next().filter(|end| cut && *end < size) {
+                size = end;
+                assembler.truncate(end);
+                model.remove(end..u64::MAX);
+            }
+        }
+        let size = ends.chain([size]).min().unwrap();
+        assembler.truncate(size);
+        model.remove(size..u64::MAX);
+        let missing = |model: &RangeSet| {
+            let mut missing = RangeSet::new();
+            missing.insert(0..size.min(24_000));
+            model.iter().for_each(|range| missing.remove(range));
+            missing
+        };
+        // What is read is what was received and no more, and the rest fits into the gaps.
+        let mut read = RangeSet::new();
+        drain(&mut assembler, 500, false).into_iter().for_each(|range| read.insert(range));
+        prop_assert_eq!(&read, &model);
+        prop_assert!(assembler.out_of_order.is_empty() && assembler.held() == 0);
+        for gap in missing(&model).iter() {
+            receive(&mut assembler, gap, 0);
+        }
+        drain(&mut assembler, 500, true);
+        prop_assert!(assembler.is_read_to(size.min(24_000)));
+    }
+}
+
 proptest! {
     /// Segments of any size, in any order, repeated and overlapping, give every byte exactly once.
     #[test]

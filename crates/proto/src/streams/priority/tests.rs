@@ -1,4 +1,5 @@
 use fulmar_wire::{Dir, Side};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -96,4 +97,17 @@ fn urgencies_and_levels_are_two_names_for_the_same() {
     }
     assert_eq!(Priority::new(8, false), Priority::new(7, false), "there is no larger urgency");
     assert_eq!((Priority::from(i32::MAX).urgency(), Priority::from(i32::MIN).urgency()), (0, 7));
+}
+
+proptest! {
+    #[test]
+    fn what_is_held_at_a_level_and_above_is_the_sum_of_it(
+        streams in prop::collection::vec((-4i32..4, 0u64..1_000), 0..30),
+    ) {
+        let held: HeldByLevel = streams.iter().copied().collect();
+        for level in -5..=5 {
+            let sum: u64 = streams.iter().filter(|(other, _)| *other >= level).map(|(_, held)| held).sum();
+            prop_assert_eq!(held.at_least(level), sum);
+        }
+    }
 }

@@ -62,6 +62,29 @@ fn small_writes_share_a_chunk_and_shared_chunks_are_not_copied() {
     send_new(&mut buffer, 310);
 }
 
+#[test]
+fn what_is_lost_between_what_is_acknowledged_is_lost_and_nothing_else() {
+    const PACKETS: u64 = 1_000;
+    let mut buffer = SendBuffer::default();
+    buffer.write(&bytes(0..PACKETS * 100));
+    send_new(&mut buffer, PACKETS as usize * 100);
+    for packet in (1..PACKETS).step_by(2) {
+        buffer.on_acked(packet * 100..packet * 100 + 100);
+    }
+    // A range begins and ends within what is acknowledged, or at its ends.
+    for (lost, expected) in [
+        (50_150..50_450, vec![50_200..50_300, 50_400..50_450]),
+        (70_200..70_450, vec![70_200..70_300, 70_400..70_450]),
+        (80_100..80_200, vec![]),
+        (99_500..99_900, vec![99_600..99_700, 99_800..99_900]),
+    ] {
+        buffer.on_lost(lost.clone());
+        let found: Vec<_> = buffer.lost.iter().collect();
+        assert_eq!(found, expected, "{lost:?}");
+        buffer.lost.clear();
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Op {
     Write(u16),

@@ -189,6 +189,42 @@ fn what_waits_on_streams_of_lower_priority_leaves_room_for_urgent_ones() {
 }
 
 #[test]
+fn writers_are_woken_by_the_room_beside_streams_that_send_no_later() {
+    let config = StreamsConfig { send_window: 200_000, ..StreamsConfig::default() };
+    let (mut client, mut server) = pair(&config, &StreamsConfig::default());
+    let ids = [-1, 0, 0, 2, 2].map(|level: i32| {
+        let id = client.streams.open(Dir::Uni).unwrap();
+        client.streams.send(id).set_priority(level).unwrap();
+        id
+    });
+    let [low, bulk, other_bulk, urgent, other_urgent] = ids;
+    assert_eq!(client.streams.send(bulk).write(&[1; 400_000]), Ok(200_000));
+    assert_eq!(client.streams.send(urgent).write(&[1; 180_000]), Ok(180_000));
+    assert_eq!(client.streams.send(other_urgent).write(&[1; 180_000]), Ok(20_000));
+    let floor = budget::STREAM_FLOOR_BYTES as usize;
+    for id in [low, other_bulk] {
+        assert_eq!(client.streams.send(id).write(&[1; 180_000]), Ok(floor));
+    }
+    for id in ids {
+        assert_eq!(client.streams.send(id).write(&[1]), Err(WriteError::Blocked));
+    }
+    // The urgent ones send first, so that they are the first that have room again.
+    let mut woken = Vec::new();
+    while woken.len() < ids.len() {
+        let packet = client.packet(1_200).expect("more is to be sent");
+        server.receive(&packet).unwrap();
+        client.acked(&packet);
+        let writable = client.events().into_iter().filter_map(|event| match event {
+            StreamEvent::Writable(id) => Some(id),
+            _ => None,
+        });
+        woken.extend(writable);
+    }
+    let rank = |wanted: StreamId| woken.iter().position(|id| *id == wanted).unwrap();
+    assert!(rank(urgent).max(rank(other_urgent)) < rank(bulk).min(rank(other_bulk)), "{woken:?}");
+}
+
+#[test]
 fn a_peer_that_does_not_read_blocks_only_its_stream() {
     let config = StreamsConfig {
         stream_receive_window: 1_000,
