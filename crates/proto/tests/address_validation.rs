@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use fulmar_proto::{
-    AddressValidation, ConnectionError, Datagram, DropReason, Ecn, Endpoint, EndpointConfig, FourTuple,
-    Instant, ResetKey, RetryPolicy, Route, ServerConfig, SessionStore, Side, TransmitBatch,
-    TransportErrorCode,
+    AddressValidation, CidGenerator, ConnectionError, Datagram, DropReason, Ecn, EmptyCids, Endpoint,
+    EndpointConfig, FourTuple, Instant, QuicLb, QuicLbConfig, RandomCids, ResetKey, RetryPolicy, Route,
+    ServerConfig, SessionStore, Side, TokenKeys, TransmitBatch, TransportErrorCode, WorkerCids,
 };
 use fulmar_wire::{ProtectedKind, read_packet};
 use pair::{Answer, CLIENT, DELAY, Pair, SERVER, Setup};
@@ -37,6 +37,45 @@ fn a_retry_costs_one_round_trip() {
     }
     let mut plain = Pair::connected();
     assert_eq!((plain.server.replies, round_trips(&mut plain)), (0, 1));
+}
+
+#[test]
+fn a_retry_leads_to_a_connection_whatever_the_length_of_the_servers_connection_ids() {
+    let lb = QuicLbConfig { config_id: 1, server_id_len: 1, nonce_len: 4, key: None, encodes_len: false };
+    let random = |len| -> Arc<dyn CidGenerator> { Arc::new(RandomCids::new(len)) };
+    let generators: [Arc<dyn CidGenerator>; 7] = [
+        Arc::new(EmptyCids),
+        random(4),
+        random(7),
+        random(8),
+        random(20),
+        Arc::new(QuicLb::server(lb, &[9]).unwrap()),
+        Arc::new(WorkerCids::new(random(4), 3)),
+    ];
+    for server_cids in generators {
+        let len = server_cids.cid_len();
+        let mut pair = Setup { validation: always(), server_cids, ..Setup::default() }.connect();
+        assert!(pair.client.is_connected(), "{len} bytes: {:?}", pair.server.dropped);
+        assert_eq!((pair.server.replies, round_trips(&mut pair)), (RETRIES, 2), "{len} bytes");
+        pair.transfer(Side::Server, 100_000, Duration::from_secs(1));
+        pair.close_and_forget();
+    }
+}
+
+#[test]
+fn a_short_connection_id_that_came_with_no_retry_of_this_server_is_not_answered() {
+    let short_cids = |key: u8| Setup {
+        validation: AddressValidation { keys: Some(TokenKeys::new([key; 32])), ..always() },
+        server_cids: Arc::new(RandomCids::new(4)),
+        ..Setup::default()
+    };
+    let mut pair = short_cids(1).dial();
+    assert!(pair.run_while_waiting(Duration::from_secs(1), |pair| pair.server.connection.is_some()));
+    let follows = |datagram: &&Vec<u8>| read_packet(datagram, 8).is_ok_and(|packet| packet.dst.len() == 4);
+    let second = pair.client.sent.iter().find(follows).unwrap().clone();
+    let mut other = short_cids(2).dial();
+    other.inject(Side::Server, CLIENT.parse().unwrap(), second);
+    assert_eq!((&other.server.dropped[..], other.server.replies), (&[DropReason::TooShort][..], 0));
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{
-    AddressValidation, ClientConfig, Dir, EarlyData, FourTuple, MultipathConfig, PathId, RetryPolicy,
-    ServerConfig, SessionStore, Side, StreamId, TokenKeys, TransportConfig, TransportErrorCode, Version,
+    AddressValidation, ClientConfig, Dir, DropReason, EarlyData, FourTuple, MultipathConfig, PathId,
+    RandomCids, RetryPolicy, ServerConfig, SessionStore, Side, StreamId, TokenKeys, TransportConfig,
+    TransportErrorCode, Version,
 };
 use fulmar_wire::{ProtectedKind, read_packet};
 use pair::{DELAY, Pair, Setup, read_available};
@@ -225,6 +226,31 @@ fn early_data_survives_a_retry() {
     assert!(pair.server.replies > 0);
     pair.run_for(Duration::from_millis(100));
     assert_eq!(statuses(&mut pair), (EarlyData::Accepted, EarlyData::Accepted));
+}
+
+#[test]
+fn early_data_may_overtake_the_packet_that_follows_a_retry() {
+    for len in [4, 8] {
+        let friends = Friends::new();
+        let validation = AddressValidation { retry: RetryPolicy::Always, ..AddressValidation::default() };
+        let server_cids = Arc::new(RandomCids::new(len));
+        let mut pair = Setup { validation, server_cids, ..friends.setup() }.dial();
+        pair.client.addr = "10.0.0.77:1000".parse().unwrap();
+        pair.client.wire = Box::new(|mut flying| {
+            flying.from = "10.0.0.77:1000".parse().unwrap();
+            let first = read_packet(&flying.payload, 8).unwrap();
+            let is_early = matches!(first.kind, ProtectedKind::ZeroRtt { .. });
+            flying.at += if is_early { Duration::ZERO } else { Duration::from_millis(1) };
+            vec![flying]
+        });
+        let id = send_early(&mut pair, 5_000);
+        assert!(pair.run_while_waiting(Duration::from_secs(1), |pair| pair.server.connection.is_some()));
+        let kept = pair.server.dropped.iter().filter(|reason| **reason == DropReason::Buffered).count();
+        assert!(receive(&mut pair, id, 5_000) && pair.server.replies > 0);
+        // Before the Retry it went to an ID that nobody came back to.
+        assert!(kept > 5, "{kept} datagrams were kept");
+        assert_eq!(pair.client.conn().stats().packets_lost, 0, "{len} bytes: none had to be sent again");
+    }
 }
 
 #[test]

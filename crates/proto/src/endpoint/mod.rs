@@ -33,11 +33,15 @@ use registry::Registry;
 pub use route::{ConnectionHandle, Destination, DropReason, Route};
 pub use shared::EndpointShared;
 
+use crate::cids::random_cid;
 use crate::config::{EndpointConfig, RetryPolicy, ServerConfig};
 use crate::crypto::trailing_token;
 use crate::datagram::{Datagram, Ecn, Transmit, TransmitBatch};
 use crate::events::{EndpointEvent, EndpointEventInner};
 use crate::tokens::{TokenIssuer, TokenVerdict};
+
+/// The connection ID that a client makes up for its first packets has so many bytes at least (RFC 9000 §7.2).
+const CLIENTS_DCID_LEN_MIN: usize = 8;
 
 /// What makes an endpoint a server.
 #[derive(Debug)]
@@ -177,7 +181,7 @@ impl Endpoint {
         match packet.kind {
             ProtectedKind::Initial { .. } => self.handle_initial(now, packet, datagram, reply),
             // RFC 9000 §17.2.3: early data may overtake the packet that announces its connection.
-            ProtectedKind::ZeroRtt { .. } if self.server.is_some() && packet.dst.len() >= 8 => {
+            ProtectedKind::ZeroRtt { .. } if self.server.is_some() && self.may_be_first_dst(&packet.dst) => {
                 Route::Dropped(self.waiting.keep_early(packet.dst, datagram))
             }
             ProtectedKind::OneRtt { .. } => match self.route_reset(datagram) {
@@ -186,6 +190,13 @@ impl Endpoint {
             },
             _ => Route::Dropped(DropReason::UnknownConnection),
         }
+    }
+
+    /// Whether a client may send its first packets to this connection ID: it is long enough to be made up by the client, or as
+    /// long as those that come with a Retry.
+    fn may_be_first_dst(&self, dst: &ConnectionId) -> bool {
+        let retry_len = self.config.cid_generator.cid_len();
+        dst.len() >= CLIENTS_DCID_LEN_MIN || (!dst.is_empty() && dst.len() == retry_len)
     }
 
     /// A datagram that no connection ID claims may be a stateless reset (RFC 9000 §10.3.1).
@@ -215,8 +226,9 @@ impl Endpoint {
         if !self.config.supports(version) {
             return self.negotiate(&datagram, packet.dst.as_bytes(), packet.src.as_bytes(), reply);
         }
-        // RFC 9000 §14.1: a client's first datagram is padded; §7.2: its connection ID has at least 8 bytes.
-        if datagram.payload.len() < usize::from(crate::config::MTU_MIN) || packet.dst.len() < 8 {
+        // RFC 9000 §14.1: a client's first datagram is padded.
+        let is_padded = datagram.payload.len() >= usize::from(crate::config::MTU_MIN);
+        if !is_padded || !self.may_be_first_dst(&packet.dst) {
             return Route::Dropped(DropReason::TooShort);
         }
         // Nothing is kept of a datagram that was not made by a client: corruption on the way must not leave
@@ -243,6 +255,11 @@ impl Endpoint {
                 ));
             }
         };
+        // A short one is that of a Retry, or none that a client may send to.
+        let has_followed = matches!(proof, AddressProof::Retried { .. });
+        if packet.dst.len() < CLIENTS_DCID_LEN_MIN && !has_followed {
+            return Route::Dropped(DropReason::TooShort);
+        }
         if self.shared.memory.receive.is_reserved_to(2) {
             let code = TransportErrorCode::CONNECTION_REFUSED;
             return Route::Reply(self.close_statelessly(&first, code, reply));
@@ -270,7 +287,11 @@ impl Endpoint {
         let Some(server) = &self.server else {
             return Route::Dropped(DropReason::NotAServer);
         };
-        let cid = self.config.cid_generator.generate(&mut self.rng);
+        let cid = match self.config.cid_generator.generate(&mut self.rng) {
+            // Clients that follow must not all go to the same ID. A long header says how long it is, so it may be any other.
+            cid if cid.is_empty() => random_cid(&mut self.rng),
+            cid => cid,
+        };
         let cids = (&first.dst, &cid);
         let (version, remote) = (first.version, first.addrs.remote);
         let token = server.issuer.retry_token(&mut self.rng, now, version, remote, cids);
