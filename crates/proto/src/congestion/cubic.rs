@@ -232,7 +232,7 @@ impl Cubic {
     fn is_tolerated(&mut self, event: &CongestionEvent) -> bool {
         let lost = event.lost_packets;
         if let Some(random_loss) = self.random_loss.as_mut().filter(|_| lost > 0) {
-            random_loss.on_burst(lost);
+            random_loss.on_burst(lost, event.largest_sent_time);
         }
         let tolerated =
             self.random_loss.as_mut().is_some_and(|it| it.tolerates(lost, event.largest_sent_time, false));

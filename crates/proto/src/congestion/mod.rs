@@ -20,6 +20,7 @@ mod full_pipe;
 mod hystart;
 #[cfg(test)]
 mod link_tests;
+mod loss_delay;
 mod loss_round;
 mod new_reno;
 mod pacer;

@@ -24,6 +24,10 @@ const LATENESS: Duration = Duration::from_millis(8);
 /// What was saved up at a higher rate may leave as far as the present one gives it in this time.
 const SAVED_TIME: Duration = Duration::from_millis(50);
 
+/// What ignores the pacer is paid for afterwards, but leaves no more of a debt than the present rate pays in [`SAVED_TIME`], or so many
+/// packets: probes that are sent faster than the rate must not silence the sender for long after them.
+const DEBT_PACKETS: u64 = 2;
+
 /// Tokens are counted in bytes times nanoseconds per second, so that adding them needs no division and
 /// loses no fraction.
 const NANOS: u64 = 1_000_000_000;
@@ -132,7 +136,8 @@ impl Pacer {
     pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) {
         self.refill(now);
         self.waiting = false;
-        self.tokens = self.tokens.saturating_sub(scaled(bytes));
+        let debt_max = scaled(bytes_in(SAVED_TIME, self.rate).max(DEBT_PACKETS * self.packet()));
+        self.tokens = self.tokens.saturating_sub(scaled(bytes)).max(self.tokens.min(-debt_max));
         if self.lent > 0 && self.tokens < scaled(self.packet()) {
             self.pay_back();
         }

@@ -8,7 +8,8 @@
 //! and so much is tolerated until another trial shows less. The trial is our own.
 //!
 //! Flows that overflow one queue together are the hard case: what one of them gives up is a small part of what they send, and the
-//! losses that it finds afterwards are those of the others. So what is tolerated is tried again, and later trials ask for more.
+//! losses that it finds afterwards are those of the others. So what is tolerated is tried again, and later trials ask for more; and losses
+//! that come where the delay is large are not taken for chance, see [`super::loss_delay`].
 //!
 //! No RFC has this exception, so controllers say where they use it.
 
@@ -18,6 +19,7 @@ use fulmar_base::Instant;
 
 use super::AckEvent;
 use super::delay::{DelayWatch, nanos};
+use super::loss_delay::LossDelay;
 
 /// One, as a rate of loss.
 const ONE: u64 = 1 << 32;
@@ -79,6 +81,8 @@ pub(in crate::congestion) struct RandomLoss {
     /// Whether a trial has shown random losses.
     is_lossy: bool,
     delay: DelayWatch,
+    /// Whether losses come where the delay is large.
+    beside: LossDelay,
     /// The smallest round-trip time so far, in nanoseconds.
     min_rtt: u64,
 }
@@ -132,6 +136,7 @@ impl RandomLoss {
         self.min_rtt = nanos(ack.rtt.min());
         if let Some(sample) = ack.rtt_sample {
             self.delay.on_sample(now, sample, self.min_rtt());
+            self.beside.on_sample(now, ack.largest_sent_time, sample, self.min_rtt());
         }
         for _ in 0..ack.acked_packets.min(MEMORY) {
             self.rate -= self.rate / WEIGHT;
@@ -172,7 +177,7 @@ impl RandomLoss {
 
     fn judge(&mut self, trial: Trial) -> bool {
         let in_vain = trial.was_in_vain(self.burst);
-        let random = in_vain && self.is_empty();
+        let random = in_vain && self.is_empty() && !self.beside.shows_full_queue();
         self.is_lossy |= random;
         self.since_trial = 0;
         if !random {
@@ -263,8 +268,9 @@ impl RandomLoss {
         !is_heavy && !retrial && (own_queue || self.is_empty())
     }
 
-    /// Takes the number of packets that were found to be lost together.
-    pub(in crate::congestion) fn on_burst(&mut self, packets: u64) {
+    /// Takes the number of packets that were found to be lost together, the newest of them sent at `sent`.
+    pub(in crate::congestion) fn on_burst(&mut self, packets: u64, sent: Instant) {
+        self.beside.on_loss(sent);
         for _ in 0..packets.min(MEMORY) {
             self.burst -= self.burst / BURST_WEIGHT;
             self.burst += (packets.min(FAST_WEIGHT) - 1) * (ONE / BURST_WEIGHT);
@@ -278,6 +284,9 @@ impl RandomLoss {
 
     /// The rate of loss that is tolerated.
     fn tolerated(&self) -> u64 {
+        if self.beside.shows_full_queue() {
+            return TOLERANCE;
+        }
         let deviation = deviation(self.ambient, self.burst, 2 * WEIGHT);
         (TOLERANCE + self.ambient + TOLERATED_DEVIATIONS * deviation).min(RATE_MAX)
     }

@@ -314,7 +314,7 @@ impl Controller for Bbr {
         match event.cause {
             Cause::Loss => {
                 self.losses.events_in_round += 1;
-                self.losses.random.on_burst(event.lost_packets);
+                self.losses.random.on_burst(event.lost_packets, event.largest_sent_time);
             }
             Cause::Ecn { ce } => self.handle_marks(now, ce, event),
         }

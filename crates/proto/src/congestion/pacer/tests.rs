@@ -163,6 +163,18 @@ fn what_a_high_rate_has_saved_up_does_not_leave_at_a_low_one() {
     assert_eq!(pacer.budget(Instant::ZERO), 10_000);
 }
 
+#[test]
+fn probes_that_ignore_the_pacer_do_not_silence_it_for_long() {
+    let mut pacer = Pacer::new(Instant::ZERO, 24_000, 1_200);
+    // Two probes in 40 ms are 60,000 bytes a second.
+    for number in 0..1_000 {
+        pacer.on_sent(at(number * 40), 2_400);
+    }
+    let last = at(999 * 40);
+    assert_eq!(pacer.budget(last), 0, "they are paid for");
+    assert!(pacer.next_time(last, 1_200) <= last + Duration::from_millis(150));
+}
+
 /// The packets that leave together each time that a sender is woken in a second, after the first train: the smallest
 /// number and the largest.
 fn trains(rate: u64) -> (u64, u64) {

@@ -1,0 +1,123 @@
+//! Tells losses that come where the delay is large from losses that come at any time.
+//!
+//! A queue loses packets when it is full, so that a packet beside a lost one was delayed more than most; chance knows nothing of the
+//! delay. That holds for whoever shares the queue, however small the own part of what fills it, and for a queue of any length. The idea
+//! is old (S. Cen, P. C. Cosman and G. M. Voelker, End-to-end differentiation of congestion and wireless losses, 2003); the measure is
+//! our own: the rank of the delay beside a loss among the latest delays. Of losses by chance it is a half in the mean, whatever the delays are.
+
+use std::cmp::Ordering;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+/// So many delays are compared, one in each sixteenth of a round trip: those of two round trips before a loss and of two after it, so
+/// that a delay which only grows, or only falls, shows nothing.
+const DELAYS: usize = 64;
+const DELAYS_PER_ROUND_TRIP: u32 = 16;
+
+/// A queue overflows for about a round trip, and that is one sign, not one for each packet: of the losses of half a round trip one counts.
+const DELAYS_PER_LOSS: usize = 8;
+
+/// One, as a rank.
+const ONE: u32 = 1 << 16;
+
+/// The mean rank forgets with this weight. By chance alone it varies by 0.026.
+const WEIGHT: u32 = 64;
+
+/// A mean rank of 0.6 is no chance: that would be four deviations. Flows that overflow a queue together show 0.61 to 0.78.
+const FULL_RANK: u32 = ONE / 10 * 6;
+
+/// The delays beside the losses of a path. Nothing is kept before the first of them.
+#[derive(Debug, Clone, Default)]
+pub(in crate::congestion) struct LossDelay(Option<Box<Seen>>);
+
+#[derive(Debug, Clone)]
+struct Seen {
+    delays: [Delay; DELAYS],
+    count: usize,
+    /// How many there were when a loss last counted.
+    counted: usize,
+    /// When the next delay is remembered.
+    next: Instant,
+    /// When the packets of the last two acknowledgements were sent, and their delays in microseconds.
+    latest: [(Instant, u32); 2],
+    /// The mean rank of the delays beside losses.
+    rank: u32,
+}
+
+/// A delay in microseconds, and the one beside a packet that was lost at about the same time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Delay {
+    usual: u32,
+    beside_loss: Option<NonZeroU32>,
+}
+
+impl LossDelay {
+    /// Takes the round-trip time of a packet that was sent at `sent`; `min_rtt` is the smallest of the path.
+    pub(super) fn on_sample(&mut self, now: Instant, sent: Instant, rtt: Duration, min_rtt: Duration) {
+        let Some(seen) = &mut self.0 else { return };
+        let delay = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+        seen.latest = [seen.latest[1], (sent, delay)];
+        if now >= seen.next {
+            seen.next = now + min_rtt / DELAYS_PER_ROUND_TRIP;
+            seen.remember(delay);
+        }
+    }
+
+    /// Packets were found to be lost, the newest of them sent at `sent`.
+    pub(super) fn on_loss(&mut self, sent: Instant) {
+        let Some(seen) = &mut self.0 else {
+            self.0 = Some(Box::new(Seen::new()));
+            return;
+        };
+        let distance = |at: Instant| at.saturating_since(sent).max(sent.saturating_since(at));
+        let [previous, last] = seen.latest;
+        let beside = if distance(previous.0) < distance(last.0) { previous.1 } else { last.1 };
+        seen.delays[seen.count % DELAYS].beside_loss = NonZeroU32::new(beside);
+    }
+
+    /// Whether losses come where the delay is large.
+    pub(super) fn shows_full_queue(&self) -> bool {
+        self.0.as_ref().is_some_and(|seen| seen.rank > FULL_RANK)
+    }
+}
+
+impl Seen {
+    fn new() -> Self {
+        Self {
+            delays: [Delay::default(); DELAYS],
+            count: 0,
+            counted: 0,
+            next: Instant::ZERO,
+            latest: [(Instant::ZERO, 0); 2],
+            rank: ONE / 2,
+        }
+    }
+
+    /// Closes the present sixteenth of a round trip with this delay, and looks at the losses of the one in the middle of all.
+    fn remember(&mut self, delay: u32) {
+        self.delays[self.count % DELAYS].usual = delay;
+        self.count += 1;
+        let middle = self.delays[(self.count + DELAYS / 2) % DELAYS].beside_loss;
+        if let Some(beside) = middle.filter(|_| self.count >= (self.counted + DELAYS_PER_LOSS).max(DELAYS)) {
+            self.counted = self.count;
+            let rank = self.rank_of(beside.get());
+            self.rank = (self.rank * (WEIGHT - 1) + rank) / WEIGHT;
+        }
+        self.delays[self.count % DELAYS].beside_loss = None;
+    }
+
+    /// Which part of the delays is smaller than this one; of those that are equal half counts.
+    fn rank_of(&self, delay: u32) -> u32 {
+        let halves = self.delays.iter().map(|it| match it.usual.cmp(&delay) {
+            Ordering::Less => 2,
+            Ordering::Equal => 1,
+            Ordering::Greater => 0,
+        });
+        halves.sum::<u32>() * (ONE / (2 * DELAYS as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+use super::*;
+use fulmar_base::Rng;
+
+const MIN_RTT: Duration = Duration::from_millis(16);
+
+/// A path with an acknowledgement in each millisecond, whose delays in microseconds are told by number, and that loses a packet
+/// beside those for which `loses` says so.
+fn path(packets: u64, delay: impl Fn(u64) -> u64, mut loses: impl FnMut(u64) -> bool) -> LossDelay {
+    let mut watch = LossDelay::default();
+    for number in 0..packets {
+        let sent = Instant::from_millis(number);
+        let rtt = Duration::from_micros(delay(number));
+        watch.on_sample(sent + rtt, sent, rtt, MIN_RTT);
+        if loses(number) {
+            watch.on_loss(sent);
+        }
+    }
+    watch
+}
+
+/// A queue that fills in 50 ms and empties at once.
+fn sawtooth(number: u64) -> u64 {
+    16_000 + number % 50 * 100
+}
+
+#[test]
+fn losses_where_the_delay_is_large_are_those_of_a_queue() {
+    let watch = path(20_000, sawtooth, |number| number % 50 == 49);
+    assert!(watch.shows_full_queue());
+    // A part of them by chance hides nothing.
+    let watch = path(20_000, sawtooth, |number| number % 50 == 49 || number % 100 == 17);
+    assert!(watch.shows_full_queue());
+}
+
+#[test]
+fn losses_by_chance_show_no_queue_whatever_the_delays_are() {
+    for seed in 0..50 {
+        let mut rng = Rng::from_u64(seed);
+        assert!(!path(20_000, sawtooth, |_| rng.chance(0.05)).shows_full_queue(), "seed {seed}");
+    }
+}
+
+#[test]
+fn delays_that_only_grow_or_only_fall_show_nothing() {
+    assert!(!path(20_000, |number| 16_000 + number * 10, |number| number % 40 == 0).shows_full_queue());
+    assert!(!path(20_000, |number| 316_000 - number * 10, |number| number % 40 == 0).shows_full_queue());
+    assert!(!path(20_000, |_| 16_000, |number| number % 40 == 0).shows_full_queue());
+}
+
+#[test]
+fn what_a_queue_has_shown_is_forgotten_when_losses_come_by_chance() {
+    let mut rng = Rng::from_u64(7);
+    let overflows = |number: u64| number % 50 == 49;
+    let watch = path(60_000, sawtooth, |number| match number < 20_000 {
+        true => overflows(number),
+        false => rng.chance(0.05),
+    });
+    assert!(!watch.shows_full_queue());
+}
