@@ -20,8 +20,15 @@ pub(super) fn run(args: &LabRunArgs, path: &Path, output: Output) -> Result<(), 
     // A controller that does not exist is wrong usage, told before anything runs.
     scenario.lab(scenario.controller_or_default(controller)?, args.seed)?;
     let result = scenario.run_with_capture(controller, args.seed, args.pcap_at.into());
-    let (figures, packets) = result.map_err(|error| Failure::Run(error.to_string().trim_end().to_owned()))?;
-    fs::write(path, packets).map_err(Failure::io(format!("cannot write {}", path.display())))?;
+    // A run that went wrong is the one that somebody wants to look into.
+    let packets = match &result {
+        Ok((_, packets)) => Some(packets.as_slice()),
+        Err(error) => error.capture(),
+    };
+    if let Some(packets) = packets {
+        fs::write(path, packets).map_err(Failure::io(format!("cannot write {}", path.display())))?;
+    }
+    let (figures, _) = result.map_err(|error| Failure::Run(error.to_string().trim_end().to_owned()))?;
     let line = RunLine::new(figures, &base, &args.set);
     print(output, &line, || text(&line))
 }

@@ -181,12 +181,14 @@ fn write_all(
         fs::write(&path, text).map_err(Failure::io(format!("cannot write {}", path.display())))
     };
     write("explore.html", page(args, exploration, outcomes, all).html())?;
+    let space = args.space.iter().map(|space| format!(" --space {}", space.display()));
+    let options: String = space.chain(args.set.iter().map(|setting| format!(" --set '{setting}'"))).collect();
     for &controller in exploration.controllers() {
         for (place, &number) in worst(outcomes, controller, args.worst).iter().enumerate() {
             let (link, _) = exploration.task(number);
             let name = format!("worst-{controller}-{}.toml", place + 1);
             let comment = format!(
-                "# {} with {controller} (ideal {:.3} s): link {} of `fulmar lab explore --seed {}`.\n\
+                "# {} with {controller} (ideal {:.3} s): link {} of `fulmar lab explore --seed {}{options}`.\n\
                  # Repeat it with `fulmar lab run {name} --controller {controller} --seed {}`.\n",
                 told(&outcomes[number]),
                 link.ideal_s,

@@ -34,8 +34,13 @@ pub(super) fn run(args: &LabGridArgs, output: Output) -> Result<(), Failure> {
         ));
     }
     let mine = all.iter().enumerate().filter(|(number, _)| args.shard.contains(*number));
-    let points: Vec<&Point> = mine.map(|(_, point)| point).filter(|point| !results.has(point)).collect();
-    let failed = run_all(&scenario, &stamp, &points, &mut results, output)?;
+    let mine: Vec<&Point> = mine.map(|(_, point)| point).collect();
+    let failed_before = mine.iter().filter(|point| results.has_failed(point)).count();
+    if failed_before > 0 {
+        output.note(&format!("{failed_before} runs have failed before, and are not run again"));
+    }
+    let points: Vec<&Point> = mine.into_iter().filter(|point| !results.has(point)).collect();
+    let failed = failed_before + run_all(&scenario, &stamp, &points, &mut results, output)?;
     results.finish(&all)?;
     if failed > 0 { Err(Failure::RunsFailed(failed)) } else { Ok(()) }
 }

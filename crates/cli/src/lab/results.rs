@@ -23,6 +23,8 @@ pub(super) struct Results {
     format: GridFormat,
     /// The runs whose results were there before.
     known: BTreeSet<String>,
+    /// Those of them that failed.
+    failed: BTreeSet<String>,
     /// What else tells a run from one of another time.
     stamp: Stamp,
     wants_header: bool,
@@ -41,6 +43,8 @@ enum Order {
 struct Kept {
     /// The runs whose results it has.
     known: BTreeSet<String>,
+    /// Those of them that failed.
+    failed: BTreeSet<String>,
     /// Its lines that stay.
     text: Vec<u8>,
     /// How many results do not.
@@ -102,7 +106,8 @@ impl Results {
     pub(super) fn to_stdout(format: GridFormat, stamp: Stamp) -> Self {
         let (place, to) = ("standard output".to_owned(), Box::new(io::stdout()));
         let order = Order::Beforehand(InOrder::default());
-        Self { place, to, order, format, known: BTreeSet::new(), stamp, wants_header: true, dropped: 0 }
+        let (known, failed) = Default::default();
+        Self { place, to, order, format, known, failed, stamp, wants_header: true, dropped: 0 }
     }
 
     /// A file. What an interrupted campaign left in it stays, but for a line that was not finished, and for results of
@@ -113,7 +118,7 @@ impl Results {
         let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = open().map_err(cannot_open())?;
         let kept = read_known(&file, format, &stamp.end()).map_err(cannot_open())?;
-        let Kept { known, text, dropped } = kept;
+        let Kept { known, failed, text, dropped } = kept;
         if dropped > 0 {
             PartFile::replace(path, &text)?;
             file = open().map_err(cannot_open())?;
@@ -122,7 +127,7 @@ impl Results {
         file.set_len(text.len() as u64).map_err(cannot_open())?;
         file.seek(SeekFrom::End(0)).map_err(cannot_open())?;
         let (to, order, wants_header) = (Box::new(file), Order::Afterwards(path.clone()), text.is_empty());
-        Ok(Self { place, to, order, format, known, stamp, wants_header, dropped })
+        Ok(Self { place, to, order, format, known, failed, stamp, wants_header, dropped })
     }
 
     /// How many results were dropped because they are of another scenario or version.
@@ -141,6 +146,11 @@ impl Results {
     /// Whether the result of a run is there already.
     pub(super) fn has(&self, point: &Point) -> bool {
         self.known.contains(&self.stamp.id(point))
+    }
+
+    /// Whether that says that the run failed.
+    pub(super) fn has_failed(&self, point: &Point) -> bool {
+        self.failed.contains(&self.stamp.id(point))
     }
 
     /// Takes the result of the run with this number among those of now.
@@ -270,7 +280,7 @@ fn csv_line(fields: impl Iterator<Item = String>) -> String {
 
 /// The complete lines of a file whose runs have names with this end, and the header of a CSV file.
 fn read_known(file: &File, format: GridFormat, end: &str) -> io::Result<Kept> {
-    let mut kept = Kept { known: BTreeSet::new(), text: Vec::new(), dropped: 0 };
+    let mut kept = Kept { known: BTreeSet::new(), failed: BTreeSet::new(), text: Vec::new(), dropped: 0 };
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
@@ -278,6 +288,7 @@ fn read_known(file: &File, format: GridFormat, end: &str) -> io::Result<Kept> {
             Some(id) if !id.ends_with(end) => kept.dropped += 1,
             id => {
                 kept.text.extend_from_slice(&line);
+                kept.failed.extend(id.clone().filter(|_| is_failure(&line, format)));
                 kept.known.extend(id);
             }
         }
@@ -298,6 +309,16 @@ fn id_of(line: &[u8], format: GridFormat) -> Option<String> {
             .ok()
             .and_then(|value| value["id"].as_str().map(str::to_owned)),
         GridFormat::Csv => Some(first_field(&text)).filter(|id| id != "id"),
+    }
+}
+
+/// Whether the line of a run says what went wrong, which is its last field.
+fn is_failure(line: &[u8], format: GridFormat) -> bool {
+    match format {
+        GridFormat::Jsonl => {
+            serde_json::from_slice::<Value>(line).is_ok_and(|value| !value["error"].is_null())
+        }
+        GridFormat::Csv => !line.trim_ascii_end().ends_with(b","),
     }
 }
 

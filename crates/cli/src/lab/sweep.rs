@@ -30,7 +30,12 @@ pub(super) fn run(args: &LabSweepArgs, output: Output) -> Result<(), Failure> {
     for curve in &curves {
         print(output, curve, || text(curve, args.seeds))?;
     }
-    args.out.as_deref().map_or(Ok(()), |path| write(path, &curves))
+    args.out.as_deref().map_or(Ok(()), |path| write(path, &curves))?;
+    let without_times = curves.iter().filter(|curve| curve.is_without_times());
+    match without_times.flat_map(|curve| &curve.points).map(|point| point.seeds).sum() {
+        0 => Ok(()),
+        failed => Err(Failure::RunsFailed(failed)),
+    }
 }
 
 /// The curves of each sweep with each controller.
@@ -77,6 +82,9 @@ fn curve(sweep: &Sweep, controller: ControllerName, seeds: u32, output: Output) 
 
 fn text(curve: &Curve, seeds: u32) -> String {
     let Curve { sweep, controller, points, largest_step, steps } = curve;
+    if curve.is_without_times() {
+        return format!("{sweep} {controller}: {} points, and no run came to its end", points.len());
+    }
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let largest = largest_step.map_or("without end".to_owned(), percent);
     let mut lines = vec![format!(
