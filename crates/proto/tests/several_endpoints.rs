@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use fulmar_proto::{
-    AcceptProgress, AddressValidation, Connection, Datagram, DropReason, Ecn, Endpoint, EndpointConfig,
-    EndpointShared, FourTuple, Incoming, Instant, ResetKey, RetryPolicy, Route, ServerConfig, SessionStore,
-    Side, TransmitBatch,
+    AcceptProgress, AddressValidation, ClientConfig, Connection, ConnectionError, Datagram, DropReason, Ecn,
+    Endpoint, EndpointConfig, EndpointShared, FourTuple, Incoming, Instant, ResetKey, RetryPolicy, Route,
+    ServerConfig, SessionStore, Side, TransmitBatch,
 };
-use fulmar_wire::read_packet;
-use pair::Setup;
+use fulmar_wire::{ConnectionId, read_packet};
+use pair::{Pair, Setup};
 
 const NOW: Instant = Instant::from_millis(1);
 
@@ -184,4 +184,53 @@ fn stateless_resets_are_counted_together() {
     let unknown = [&[0x40][..], &[7; 100]].concat();
     assert!(matches!(server.receive(0, &unknown), Route::Reply(_)));
     assert!(matches!(server.receive(1, &unknown), Route::Dropped(DropReason::Overloaded)));
+}
+
+#[test]
+fn a_stateless_reset_is_known_to_all_endpoints_as_that_of_the_one_with_the_connection() {
+    let shared = EndpointShared::new(&EndpointConfig::new(ResetKey::new(&[2; 32])));
+    let mut pair = Setup { server_shared: Some(shared.clone()), ..Setup::default() }.connect();
+    let config = pair.server.config.clone();
+    let mut other = Endpoint::with_shared(shared.clone(), config, pair.server.server.clone(), [9; 32]);
+    assert_eq!((pair.server.endpoint.number(), other.number()), (0, 1));
+    // A client gives tokens with all connection IDs but the first: its server takes another one to try a new address.
+    pair.client.addr = "10.0.0.1:2000".parse().unwrap();
+    let first = pair.server.sent.last().unwrap()[1..9].to_vec();
+    let now = pair.now;
+    pair.client.conn().migrate(now, None).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    let short = pair.server.sent.iter().filter(|datagram| datagram[0] & 0x80 == 0);
+    let cid = short.map(|datagram| &datagram[1..9]).find(|cid| *cid != first).unwrap();
+    let cid = ConnectionId::new(cid).unwrap();
+    let token = ResetKey::new(&[1; 32]).token(&cid);
+    let reset = [&[0x41; 20][..], &token.0].concat();
+
+    assert_eq!(shared.endpoint_of_reset(&reset), Some(0));
+    assert_eq!(shared.endpoint_of_reset(&reset[16..]), None, "too short to be one");
+    let addrs = FourTuple::new(pair.client.addr, None);
+    let datagram = Datagram { addrs, ecn: Ecn::NotEct, payload: BytesMut::from(&reset[..]) };
+    let route = other.handle_datagram(pair.now, datagram, &mut TransmitBatch::new(1));
+    assert!(!matches!(route, Route::Connection(..)), "{route:?}");
+    pair.inject(Side::Server, pair.client.addr, reset.clone());
+    assert_eq!(pair.lost(Side::Server), Some(ConnectionError::Reset));
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(shared.endpoint_of_reset(&reset), None, "the connection is forgotten");
+}
+
+#[test]
+fn an_endpoint_that_goes_takes_the_reset_tokens_of_its_connections_with_it() {
+    let shared = EndpointShared::new(&EndpointConfig::new(ResetKey::new(&[1; 32])));
+    let mut pair = Pair::connected();
+    pair.client.share(shared.clone());
+    let config = ClientConfig::new(Arc::new(pair::client_tls()));
+    let addrs = FourTuple::new(pair.server.addr, None);
+    pair.server.restart();
+    pair.client.connection =
+        Some(pair.client.endpoint.connect(pair.now, &config, addrs, "localhost").unwrap());
+    pair.run_for(Duration::from_millis(100));
+    let token = pair.client.conn().peer_transport_parameters().unwrap().stateless_reset_token.unwrap();
+    let reset = [&[0x41; 20][..], &token.0].concat();
+    assert_eq!(shared.endpoint_of_reset(&reset), Some(0));
+    pair.client.restart();
+    assert_eq!(shared.endpoint_of_reset(&reset), None);
 }

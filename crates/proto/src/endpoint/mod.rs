@@ -14,6 +14,7 @@ mod error;
 mod incoming;
 mod registry;
 mod reset_limit;
+mod reset_tokens;
 mod route;
 mod shared;
 mod stateless;
@@ -30,6 +31,7 @@ pub use error::{AcceptError, ConnectError, RetryError};
 pub use incoming::Incoming;
 use incoming::{AddressProof, FirstPacket, WaitingRoom};
 use registry::Registry;
+use reset_tokens::ResetTokens;
 pub use route::{ConnectionHandle, Destination, DropReason, Route};
 pub use shared::EndpointShared;
 
@@ -88,10 +90,10 @@ impl Endpoint {
         let key = HashKey::new(&mut rng);
         Self {
             waiting: WaitingRoom::new(&config, key),
-            shared,
             server: server.map(|server| Serving::new(&config, server)),
             config,
-            connections: Registry::new(key),
+            connections: Registry::new(key, ResetTokens::new(shared.reset_tokens.clone(), key)),
+            shared,
             rng,
         }
     }
@@ -105,6 +107,11 @@ impl Endpoint {
     /// What this endpoint keeps together with others, if there are others.
     pub fn shared(&self) -> &Arc<EndpointShared> {
         &self.shared
+    }
+
+    /// Which of the endpoints that share this one is: they are numbered from 0 on, in the order in which they were made.
+    pub fn number(&self) -> usize {
+        self.connections.endpoint()
     }
 
     /// How many attempts to connect are half open, at all endpoints that share. See [`EndpointShared::half_open`].

@@ -6,6 +6,7 @@ use fulmar_base::{HashKey, KeyedMap};
 use fulmar_wire::{ConnectionId, PathId, ResetToken};
 use slab::Slab;
 
+use super::reset_tokens::ResetTokens;
 use super::shared::HalfOpen;
 use super::{ConnectionHandle, Destination};
 
@@ -30,18 +31,18 @@ pub(super) struct Registry {
     by_cid: KeyedMap<ConnectionId, Destination>,
     /// The connection ID that was found last: the packets of a batch go to one.
     recent: Option<(ConnectionId, Destination)>,
-    by_reset_token: KeyedMap<ResetToken, ConnectionHandle>,
+    by_reset_token: ResetTokens,
     /// The connections without connection IDs, by the address of the peer.
     by_remote: KeyedMap<SocketAddr, ConnectionHandle>,
 }
 
 impl Registry {
-    pub(super) fn new(key: HashKey) -> Self {
+    pub(super) fn new(key: HashKey, by_reset_token: ResetTokens) -> Self {
         Self {
             connections: Slab::new(),
             by_cid: KeyedMap::new(key),
             recent: None,
-            by_reset_token: KeyedMap::new(key),
+            by_reset_token,
             by_remote: KeyedMap::new(key),
         }
     }
@@ -81,7 +82,12 @@ impl Registry {
 
     /// The connection that a stateless reset with this token would end.
     pub(super) fn find_reset(&self, token: &ResetToken) -> Option<ConnectionHandle> {
-        self.by_reset_token.get(token).copied()
+        self.by_reset_token.find(token)
+    }
+
+    /// The number of this endpoint among those that share the tokens.
+    pub(super) fn endpoint(&self) -> usize {
+        self.by_reset_token.endpoint()
     }
 
     /// Whether there is a connection without connection IDs to `remote`.
@@ -123,14 +129,14 @@ impl Registry {
     pub(super) fn add_reset_token(&mut self, handle: ConnectionHandle, token: ResetToken) {
         if let Some(registered) = self.connections.get_mut(handle.0) {
             registered.reset_tokens.push(token);
-            self.by_reset_token.insert(token, handle);
+            self.by_reset_token.add(handle, token);
         }
     }
 
     pub(super) fn remove_reset_token(&mut self, handle: ConnectionHandle, token: ResetToken) {
         if let Some(registered) = self.connections.get_mut(handle.0) {
             registered.reset_tokens.retain(|t| *t != token);
-            self.by_reset_token.remove(&token);
+            self.by_reset_token.remove(handle, &token);
         }
     }
 
@@ -161,20 +167,38 @@ impl Registry {
             self.by_remote.remove(&remote);
         }
         for token in registered.reset_tokens {
-            self.by_reset_token.remove(&token);
+            self.by_reset_token.remove(handle, &token);
+        }
+    }
+}
+
+impl Drop for Registry {
+    /// The table of tokens may outlive this endpoint.
+    fn drop(&mut self) {
+        for (place, registered) in &self.connections {
+            for token in &registered.reset_tokens {
+                self.by_reset_token.remove(ConnectionHandle(place), token);
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use fulmar_base::Rng;
 
     use super::*;
 
+    fn registry() -> Registry {
+        let key = HashKey::new(&mut Rng::from_u64(1));
+        Registry::new(key, ResetTokens::new(Arc::default(), key))
+    }
+
     #[test]
     fn each_connection_id_stands_for_a_path_until_it_is_forgotten() {
-        let mut registry = Registry::new(HashKey::new(&mut Rng::from_u64(1)));
+        let mut registry = registry();
         let (first, other) = (ConnectionId::new(&[1; 8]).unwrap(), ConnectionId::new(&[2; 8]).unwrap());
         let remote = ([10, 0, 0, 1], 1).into();
         let connection = registry.add(&[first], None);
@@ -189,7 +213,7 @@ mod tests {
 
     #[test]
     fn where_there_are_no_connection_ids_the_address_stands_for_path_0() {
-        let mut registry = Registry::new(HashKey::new(&mut Rng::from_u64(1)));
+        let mut registry = registry();
         let (here, there) = (([10, 0, 0, 1], 1).into(), ([10, 0, 0, 1], 2).into());
         let none = ConnectionId::new(&[]).unwrap();
         let connection = registry.add(&[none], Some(here));

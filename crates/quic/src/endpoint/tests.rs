@@ -3,7 +3,8 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use fulmar_proto::VarInt;
+use fulmar_base::Rng;
+use fulmar_proto::{CidGenerator, ConnectionError, RandomCids, VarInt, WorkerCids};
 use rustls::RootCertStore;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 
@@ -166,6 +167,36 @@ fn workers_hand_on_what_the_kernel_gives_to_the_wrong_one() {
 }
 
 #[test]
+fn a_stateless_reset_reaches_its_connection_whichever_worker_it_seems_to_name() {
+    run(async {
+        let socket = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+        let of_server = socket.try_clone().unwrap();
+        let (server, client) = endpoints(|server| server.socket(socket));
+        serve(server.clone());
+        let connections = connect_all(&client, &server, WORKERS * WORKERS).await;
+        for connection in &connections {
+            echo(connection).await;
+        }
+        for worker in client.shared.workers() {
+            // The workers have taken turns.
+            let of_worker = lock(&worker.core).connections();
+            assert_eq!(of_worker.len(), WORKERS);
+            for (inner, named) in of_worker.iter().zip(0..) {
+                let token = inner.lock().proto.peer_transport_parameters().unwrap().stateless_reset_token;
+                let cids = WorkerCids::new(Arc::new(RandomCids::new(8)), named);
+                let cid = cids.generate(&mut Rng::from_u64(1));
+                let reset = [&[0x40], cid.as_bytes(), &[7; 20], &token.unwrap().0].concat();
+                of_server.send_to(&reset, client.local_addr().unwrap()).unwrap();
+            }
+        }
+        for connection in &connections {
+            let end = tokio::time::timeout(Duration::from_secs(1), connection.closed()).await;
+            assert_eq!(end, Ok(ConnectionError::Reset));
+        }
+    });
+}
+
+#[test]
 fn workers_that_cannot_be_are_refused() {
     run(async {
         let kind = |endpoint: io::Result<Endpoint>| endpoint.unwrap_err().kind();
@@ -174,7 +205,7 @@ fn workers_that_cannot_be_are_refused() {
         let socket = std::net::UdpSocket::bind(LOOPBACK).unwrap();
         assert_eq!(kind(Endpoint::builder().workers(2).socket(socket)), io::ErrorKind::InvalidInput);
         let reset_key = fulmar_proto::ResetKey::new(&[7; 32]);
-        let cid_generator = Arc::new(fulmar_proto::RandomCids::new(20));
+        let cid_generator = Arc::new(RandomCids::new(20));
         let config = EndpointConfig { cid_generator, ..EndpointConfig::new(reset_key) };
         assert_eq!(
             kind(Endpoint::builder().config(config).workers(2).bind(LOOPBACK)),

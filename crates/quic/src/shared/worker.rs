@@ -79,13 +79,17 @@ impl WorkerShared {
     /// Hands a datagram that names none of this worker's connections to the worker that it names.
     pub(crate) fn forward(&self, datagram: Datagram) -> Forwarded {
         let Some(Place { steering, index }) = &self.place else { return Forwarded::Kept(datagram) };
-        match steering.worker_of(&datagram.payload) {
-            Some(other) if other != *index => match steering.forward(other, datagram) {
-                true => Forwarded::Done,
-                false => Forwarded::Dropped,
-            },
-            _ => Forwarded::Kept(datagram),
-        }
+        let named = steering.worker_of(&datagram.payload);
+        hand_on(steering, named.filter(|named| named != index), datagram)
+    }
+
+    /// Hands a datagram that may be a stateless reset to the worker whose connection it ends: the connection ID of a reset is made
+    /// up, and names any of them.
+    pub(crate) fn forward_reset(&self, core: &Core, datagram: Datagram) -> Forwarded {
+        let Some(Place { steering, index }) = &self.place else { return Forwarded::Kept(datagram) };
+        // The core's endpoints were made in the order of the workers.
+        let owner = core.endpoint.shared().endpoint_of_reset(&datagram.payload);
+        hand_on(steering, owner.filter(|owner| owner != index), datagram)
     }
 
     /// Takes what other workers have received for this one.
@@ -204,5 +208,14 @@ impl WorkerShared {
     /// Whether nobody uses the endpoint any more, and no connection needs this worker.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.common.is_abandoned() && lock(&self.core).is_idle()
+    }
+}
+
+/// Gives a datagram to another worker, if it is another's.
+fn hand_on(steering: &Steering, other: Option<usize>, datagram: Datagram) -> Forwarded {
+    let Some(other) = other else { return Forwarded::Kept(datagram) };
+    match steering.forward(other, datagram) {
+        true => Forwarded::Done,
+        false => Forwarded::Dropped,
     }
 }

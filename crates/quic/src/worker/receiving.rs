@@ -165,6 +165,13 @@ impl Worker {
             is_over = now >= end;
             let mut core = lock(&self.shared.core);
             let now = core.advance(now);
+            let datagram = match self.shared.forward_reset(&core, datagram) {
+                Forwarded::Kept(datagram) => datagram,
+                forwarded => {
+                    core.dropped_datagrams += u64::from(matches!(forwarded, Forwarded::Dropped));
+                    continue;
+                }
+            };
             match core.route(now, datagram, &mut self.reply) {
                 Route::Dropped(DropReason::Buffered) => continue,
                 // Its attempt was accepted while it waited.
