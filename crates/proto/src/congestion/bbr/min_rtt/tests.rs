@@ -46,3 +46,30 @@ fn what_comes_first_after_a_silence_as_quickly_as_ever_has_measured() {
         assert_eq!(min_rtt.expired(), is_due, "{excess} ms more");
     }
 }
+
+#[test]
+fn time_in_which_the_path_stood_still_does_not_count() {
+    for stop_s in [3, 5, 12, 60] {
+        let mut min_rtt = MinRtt::new(Instant::ZERO);
+        let quick = Duration::from_millis(50);
+        for step in 0..10 {
+            min_rtt.on_sample(Instant::from_millis(50 * step), Some(quick), Duration::ZERO);
+        }
+        // What was under way arrives when the path goes on.
+        let back = Instant::from_millis(460) + Duration::from_secs(stop_s);
+        for step in 0..10 {
+            let late = Duration::from_secs(stop_s) + Duration::from_millis(50);
+            min_rtt.on_sample(back + Duration::from_millis(step), Some(late), Duration::ZERO);
+            assert!(!min_rtt.expired(), "{stop_s} s");
+        }
+        assert_eq!(min_rtt.get(), Some(quick), "{stop_s} s");
+        // A queue that stands is still measured after the interval.
+        let queue = Duration::from_millis(90);
+        let is_due_at = |after: u64, min_rtt: &mut MinRtt| {
+            min_rtt.on_sample(back + Duration::from_millis(after), Some(queue), Duration::ZERO);
+            min_rtt.expired()
+        };
+        assert!((1..=45).all(|step| !is_due_at(100 * step, &mut min_rtt)), "{stop_s} s");
+        assert!((46..=55).any(|step| is_due_at(100 * step, &mut min_rtt)), "{stop_s} s");
+    }
+}
