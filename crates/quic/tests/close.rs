@@ -196,6 +196,26 @@ fn an_upload_that_was_read_to_the_end_was_delivered_though_the_server_hangs_up()
     });
 }
 
+#[test]
+fn a_server_that_looks_late_gets_what_a_client_sent_that_is_gone() {
+    run(async {
+        let Endpoints { server, client, addr } = Endpoints::new();
+        let connecting = client.connect(addr, "localhost").expect("a valid address");
+        let late = server.accept().await.expect("an open endpoint").accept().expect("a handshake begins");
+        let connection = connecting.await.expect("a handshake");
+        let mut send = connection.open_uni().await.expect("an open connection");
+        send.write_all(b"an upload").await.expect("an open stream");
+        send.finish().expect("an open stream");
+        assert_eq!(send.stopped().await, Ok(None));
+        connection.close(VarInt::ZERO, b"done");
+        client.wait_idle().await;
+        let connection = late.await.expect("a handshake that was complete");
+        let mut recv = connection.accept_uni().await.expect("a stream that has arrived");
+        assert_eq!(recv.read_to_end(100).await.expect("all of it"), b"an upload");
+        assert!(matches!(connection.closed().await, ConnectionError::ApplicationClosed { .. }));
+    });
+}
+
 /// Whether a connection was refused by the server's endpoint.
 fn is_refusal(error: &ConnectionError) -> bool {
     matches!(error, ConnectionError::ConnectionClosed { code, .. } if *code == TransportErrorCode::CONNECTION_REFUSED)

@@ -226,7 +226,7 @@ fn bursts_during_a_trial_are_no_second_reason_to_react() {
     let mut path = Path::new();
     let burst = |path: &mut Path| {
         path.acknowledge(96);
-        path.random.on_burst(6);
+        path.random.on_burst(6, path.now);
         path.lose(6)
     };
     let reaction = (0..100).find(|_| !burst(&mut path));
@@ -246,11 +246,29 @@ fn a_trial_that_chance_has_spared_goes_on() {
 }
 
 #[test]
+fn losses_beside_large_delays_are_no_chance_though_they_stay() {
+    // A queue of half a millisecond, which is too small to be seen, loses a packet whenever it is full.
+    let mut path = Path::new();
+    let cycle = |path: &mut Path| {
+        let ended = (0..19).fold(false, |any, step| {
+            path.extra = Duration::from_micros(25 * step);
+            path.acknowledge(1) || any
+        });
+        path.random.on_burst(1, path.now);
+        path.lose(1);
+        ended
+    };
+    (0..1_000).for_each(|_| _ = cycle(&mut path));
+    path.random.on_reaction(path.now, WINDOW + 1);
+    assert!((0..400).all(|_| !cycle(&mut path)));
+}
+
+#[test]
 fn where_losses_come_in_bursts_a_trial_is_longer() {
     let mut path = Path::new();
     let burst = |path: &mut Path| {
         let ended = path.acknowledge(96);
-        path.random.on_burst(6);
+        path.random.on_burst(6, path.now);
         path.lose(6);
         ended
     };
