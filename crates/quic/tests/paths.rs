@@ -54,8 +54,9 @@ impl Ends {
 /// Opens a path as soon as the server has given a connection ID for it.
 async fn open(connection: &Connection, local: Local, remote: SocketAddr) -> fulmar::Path {
     within(Duration::from_secs(5), async {
+        connection.confirmed().await.unwrap();
         loop {
-            match connection.open_path(local, remote).await {
+            match connection.open_path(local, remote) {
                 Ok(path) => return path,
                 Err(OpenPathError::NoConnectionId) => {
                     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -68,7 +69,7 @@ async fn open(connection: &Connection, local: Local, remote: SocketAddr) -> fulm
 }
 
 #[test]
-fn a_path_can_be_asked_for_before_the_handshake_is_confirmed() {
+fn a_path_can_be_opened_once_the_handshake_is_confirmed() {
     run(async {
         for _ in 0..10 {
             let ends = Ends::new(FIRST);
@@ -100,7 +101,7 @@ fn a_path_that_cannot_be_is_not_opened() {
         ];
         let config = ends.identity.client_config(multipath(), ALPN);
         for (local, remote) in impossible {
-            let opened = client.open_path(local, remote).await.map(|path| path.id());
+            let opened = client.open_path(local, remote).map(|path| path.id());
             assert_eq!(opened, Err(OpenPathError::Unreachable), "{local:?} {remote}");
             let dialled = ends.client.connect_from(config.clone(), local, remote, "localhost");
             assert!(matches!(dialled, Err(ConnectError::UnreachableAddress(_))), "{local:?} {remote}");

@@ -54,22 +54,19 @@ impl Connection {
         ids.into_iter().map(|id| self.path(id)).collect()
     }
 
-    /// Opens another path (RFC 10069 §3.1), once the handshake is [confirmed](Self::confirmed). It carries data when the server has
-    /// answered: see [`Path::validated`]. Only clients open paths; those that the client has opened are told to the server by
-    /// [`path_event`](Self::path_event).
-    ///
-    /// Cancellation safe: dropped while it waits, it has opened nothing.
+    /// Opens another path (RFC 10069 §3.1). That needs a handshake that is confirmed: wait for [`confirmed`](Self::confirmed) before.
+    /// The path carries data when the server has answered: see [`Path::validated`]. Only clients open paths; those that the client has
+    /// opened are told to the server by [`path_event`](Self::path_event).
     ///
     /// # Errors
     /// See [`OpenPathError`]. After [`OpenPathError::NoConnectionId`] and [`OpenPathError::Limit`] the peer was asked for
     /// more, and it is worth trying again after a round trip. [`OpenPathError::Unreachable`] is told at once.
-    pub async fn open_path(&self, local: Local, remote: SocketAddr) -> Result<Path, OpenPathError> {
+    pub fn open_path(&self, local: Local, remote: SocketAddr) -> Result<Path, OpenPathError> {
         let addrs = local.to(remote);
         self.inner.lock().check().map_err(|_| OpenPathError::Closed)?;
         if !self.inner.inner().can_reach(&addrs) {
             return Err(OpenPathError::Unreachable);
         }
-        self.confirmed().await.map_err(|_| OpenPathError::Closed)?;
         let mut state = self.inner.lock();
         let now = state.advance(clock::now());
         let opened = state.proto.open_path(now, addrs);
