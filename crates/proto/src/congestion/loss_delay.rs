@@ -25,7 +25,7 @@ const ONE: u32 = 1 << 16;
 /// The mean rank forgets with this weight. By chance alone it varies by 0.026.
 const WEIGHT: u32 = 64;
 
-/// A mean rank of 0.6 is no chance: that would be four deviations. Flows that overflow a queue together show 0.61 to 0.78.
+/// A mean rank of 0.6 is no chance: that would be four deviations. docs/constants.md has what was seen.
 const FULL_RANK: u32 = ONE / 10 * 6;
 
 /// The delays beside the losses of a path. Nothing is kept before the first of them.

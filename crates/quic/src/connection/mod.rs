@@ -52,10 +52,9 @@ impl Connection {
         self.inner.lock().drop_codes = codes;
     }
 
-    /// Closes the connection at once: the peer is told `code` and `reason`, whose meaning is the application's and of which
-    /// 256 bytes are sent at most; what was
-    /// not delivered yet may be lost on both sides, and operations fail with [`ConnectionError::LocallyClosed`]. Does nothing if
-    /// the connection is over already.
+    /// Closes the connection at once: the peer is told `code` and `reason`, whose meaning is the application's, of the reason 256
+    /// bytes at most. What was not delivered yet may be lost on both sides, and operations fail with
+    /// [`ConnectionError::LocallyClosed`]. Does nothing if the connection is over already.
     pub fn close(&self, code: VarInt, reason: &[u8]) {
         self.inner.inner().close(code, Bytes::copy_from_slice(reason));
     }

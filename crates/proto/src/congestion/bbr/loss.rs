@@ -3,6 +3,7 @@
 use fulmar_base::Instant;
 
 use super::super::units::percent;
+use super::min_rtt::STOP_ROUND_TRIPS;
 use super::probe_bw::HEADROOM_PERCENT;
 use super::trial::LossTrial;
 use super::{Bbr, Phase, Sample};
@@ -11,9 +12,6 @@ use crate::congestion::{CongestionEvent, LostPacket};
 
 /// The share of what is in flight that may be lost while probing (BBR.LossThresh), in hundredths.
 const LOSS_PERCENT: u64 = 2;
-
-/// A loss that is found this many round trips later than its packet was sent shows that the path stood still.
-const STOP_ROUND_TRIPS: u32 = 4;
 
 /// What is left after a round with losses, at least (BBR.Beta), in hundredths.
 pub(super) const BETA_PERCENT: u64 = 70;

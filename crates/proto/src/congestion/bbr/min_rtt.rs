@@ -23,8 +23,9 @@ const FILTER_INTERVALS: u32 = 2;
 /// the time of a full packet a queue: the smallest sample may be that of a small one.
 const CONFIRMATION_DIVISOR: u32 = 64;
 
-/// A silence of more round trips than this, in which packets were under way, shows that the path stood still.
-const STOP_ROUND_TRIPS: u32 = 4;
+/// A silence of more round trips than this, in which packets were under way, shows that the path stood still, and so does a loss
+/// that is found so much later than its packet was sent.
+pub(super) const STOP_ROUND_TRIPS: u32 = 4;
 
 /// Up to this round-trip time delay comes from the scheduling of threads, not from a queue.
 const MEANINGLESS_RTT: Duration = Duration::from_micros(128);
