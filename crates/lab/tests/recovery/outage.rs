@@ -48,6 +48,29 @@ fn classic_timers_come_later() {
 }
 
 #[test]
+fn a_path_of_many_interruptions_is_used_between_them() {
+    let interrupted = |length| {
+        let link = LinkConfig::with_rate(20_000_000, ms(25), ms(50));
+        (0..100).fold(link, |link, number| {
+            let start = 700 + number * (700 + length);
+            link.then(at(start), Change::Loss(Loss::Everything))
+                .then(at(start + length), Change::Loss(Loss::None))
+        })
+    };
+    for controller in controllers() {
+        let config = with(&controller, TimerStyle::OncePerRtt);
+        let time = |length| {
+            download(interrupted(length), config.clone(), 10_000_000).finish(Duration::from_secs(120)).time
+        };
+        // Half of the time it carries nothing, and each time 50 ms or two timeouts pass until that is noticed. Then slow start
+        // needs nine round trips of 50 ms to 250 kB, the capacity and the queue; 4 s carry all.
+        let (short, long) = (time(500), time(1_000));
+        assert!(short <= ms(18_000), "{controller:?}: {short:?}");
+        assert!(long <= ms(26_000), "{controller:?}: {long:?}");
+    }
+}
+
+#[test]
 fn a_radio_that_stops_and_delivers_in_a_burst_costs_its_pause_only() {
     for controller in controllers() {
         let config = with(&controller, TimerStyle::OncePerRtt);

@@ -14,7 +14,7 @@ use super::recovery::Recovery;
 use super::slow_start::SlowStart;
 use super::{
     AckEvent, Cause, CongestionEvent, Controller, ControllerFactory, CoupledShare, ResumeStep, Sent,
-    SpuriousLoss, initial_window, minimum_window, window_after_mtu_change,
+    SpuriousLoss, initial_window, minimum_window, threshold_after_outage, window_after_mtu_change,
 };
 
 /// The window after a loss, in tenths (beta, RFC 9438 §4.6).
@@ -371,7 +371,8 @@ impl Controller for Cubic {
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         let tolerated = self.is_tolerated(event);
-        if !tolerated && !self.recovery.covers(event.largest_sent_time) {
+        let reacts = !tolerated && !self.recovery.covers(event.largest_sent_time);
+        if reacts {
             self.react(now, event.cause);
         }
         let packet = u64::from(self.max_datagram_size);
@@ -392,6 +393,9 @@ impl Controller for Cubic {
             self.state.window = minimum_window(self.max_datagram_size);
             self.state.plateau = None;
             self.state.stage = None;
+            if reacts {
+                self.state.ssthresh = threshold_after_outage(self.undo.window, self.undo.ssthresh);
+            }
             self.recovery.release();
             self.loss_round.end();
         }

@@ -206,6 +206,16 @@ fn minimum_window(max_datagram_size: u16) -> u64 {
     2 * u64::from(max_datagram_size)
 }
 
+/// The slow start threshold when nothing has got through for long, from the window and the threshold before it.
+///
+/// A departure from RFC 9438 §4.8 and from the pseudocode of RFC 9002 (appendix B.6), which reduce it as after any loss. A path that
+/// delivered all until it delivered nothing was interrupted and not overfilled: how much it holds is as well known as before.
+/// Slow start from the smallest window finds out whether that still holds. A threshold that shrank with each interruption
+/// would leave nothing to a path with many of them.
+fn threshold_after_outage(window: u64, ssthresh: Option<u64>) -> Option<u64> {
+    ssthresh.map(|ssthresh| ssthresh.max(window))
+}
+
 /// The window after a change of the datagram size: an initial window that nothing has changed yet is
 /// computed anew (RFC 9002 §7.2), and no window is below the minimum.
 fn window_after_mtu_change(window: u64, old_size: u16, new_size: u16) -> u64 {

@@ -79,14 +79,15 @@ impl Controller for NewReno {
     }
 
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
-        if !self.window.covers(event.largest_sent_time) {
+        let reacts = !self.window.covers(event.largest_sent_time);
+        if reacts {
             self.react(now, event.cause);
         }
         if let Some(arrived) = self.slow_start.on_congestion(now, event, self.window.packet()) {
             self.window.shrink_to(arrived);
         }
         match event.cause {
-            Cause::Loss => self.window.on_lost(event),
+            Cause::Loss => self.window.on_lost(event, reacts),
             Cause::Ecn { .. } => self.window.make_final(),
         }
     }

@@ -162,10 +162,11 @@ impl Controller for Prague {
     fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         // Marks had their reaction with the acknowledgement that told of them.
         let Cause::Loss = event.cause else { return };
-        if !self.window.covers(event.largest_sent_time) {
+        let reacts = !self.window.covers(event.largest_sent_time);
+        if reacts {
             self.react_to_loss(now);
         }
-        self.window.on_lost(event);
+        self.window.on_lost(event, reacts);
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, spurious: &SpuriousLoss) {

@@ -10,7 +10,7 @@ use super::rate_watch::RateWatch;
 use super::recovery::Recovery;
 use super::{
     AckEvent, Cause, CongestionEvent, CoupledShare, ResumeStep, SpuriousLoss, initial_window, minimum_window,
-    window_after_mtu_change,
+    threshold_after_outage, window_after_mtu_change,
 };
 
 /// How the window may grow by an acknowledgement.
@@ -135,13 +135,16 @@ impl RenoWindow {
         self.shrink_to(bytes);
     }
 
-    /// Notes losses, after the reaction to them.
-    pub(super) fn on_lost(&mut self, event: &CongestionEvent) {
+    /// Notes losses, after the reaction to them if they are a sign of their own (`reacted`).
+    pub(super) fn on_lost(&mut self, event: &CongestionEvent, reacted: bool) {
         self.recovery.on_lost(event.lost_bytes);
         self.loss_round.on_lost(event);
         if event.persistent {
             // RFC 9002 §7.6.2: back to the minimum, and to slow start.
             self.bytes = minimum_window(self.max_datagram_size);
+            if reacted {
+                self.ssthresh = threshold_after_outage(self.undo.0, self.undo.1);
+            }
             self.recovery.release();
             self.loss_round.end();
         }

@@ -153,17 +153,25 @@ fn a_window_that_has_outgrown_the_old_one_stays() {
 }
 
 #[test]
-fn persistent_congestion_starts_slowly_again_towards_the_threshold() {
+fn after_an_interruption_slow_start_leads_from_the_minimum_to_where_the_window_was() {
     let mut path = Path::after_loss(1_200_000, Duration::from_millis(100));
     path.run(Duration::from_secs(1));
     let window = path.cubic.window();
     let event = CongestionEvent { persistent: true, ..loss(path.now) };
     path.cubic.on_congestion(path.now, &event);
     assert_eq!(path.cubic.window(), 2_400);
-    assert_eq!(path.cubic.ssthresh(), Some(window * 7 / 10));
+    assert_eq!(path.cubic.ssthresh(), Some(window));
     assert_eq!(path.cubic.state(), "slow start");
     path.run(Duration::from_millis(1_000));
     assert_eq!(path.cubic.state(), "congestion avoidance");
+}
+
+#[test]
+fn persistent_congestion_that_begins_with_a_loss_keeps_the_threshold_of_that_loss() {
+    let mut cubic = cubic(100_000);
+    cubic.on_congestion(at(50), &loss(at(0)));
+    cubic.on_congestion(at(900), &CongestionEvent { persistent: true, ..loss(at(49)) });
+    assert_eq!((cubic.window(), cubic.ssthresh()), (2_400, Some(70_000)));
 }
 
 #[test]

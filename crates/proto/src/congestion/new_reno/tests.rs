@@ -73,17 +73,36 @@ fn congestion_avoidance_adds_a_datagram_per_window() {
 }
 
 #[test]
-fn persistent_congestion_falls_to_the_minimum_and_starts_slowly_again() {
+fn after_an_interruption_slow_start_leads_from_the_minimum_to_where_the_window_was() {
     let (mut reno, rtt) = (after_loss(60_000), rtt(Duration::from_millis(50)));
     reno.on_congestion(at(900), &CongestionEvent { persistent: true, ..loss(at(100)) });
-    assert_eq!((reno.window(), reno.ssthresh()), (2_400, Some(30_000)));
+    assert_eq!((reno.window(), reno.ssthresh()), (2_400, Some(60_000)));
     // Losses of the same period do not lower the threshold that slow start aims for.
     reno.on_congestion(at(910), &loss(at(110)));
-    assert_eq!(reno.ssthresh(), Some(30_000));
+    assert_eq!(reno.ssthresh(), Some(60_000));
     reno.on_ack(at(950), &ack(2_400, at(899), &rtt));
     assert_eq!(reno.window(), 4_800);
-    reno.on_ack(at(960), &ack(1_000_000, at(920), &rtt));
-    assert_eq!(reno.window(), 30_000, "slow start ends at the threshold");
+    // The next interruption comes before it is there.
+    reno.on_congestion(at(1_900), &CongestionEvent { persistent: true, ..loss(at(1_000)) });
+    assert_eq!((reno.window(), reno.ssthresh()), (2_400, Some(60_000)));
+    reno.on_ack(at(1_960), &ack(1_000_000, at(1_920), &rtt));
+    assert_eq!(reno.window(), 60_000, "slow start ends at the threshold");
+}
+
+#[test]
+fn persistent_congestion_that_begins_with_a_loss_keeps_the_threshold_of_that_loss() {
+    let mut reno = after_loss(60_000);
+    reno.on_congestion(at(900), &loss(at(100)));
+    assert_eq!((reno.window(), reno.ssthresh()), (30_000, Some(30_000)));
+    reno.on_congestion(at(1_800), &CongestionEvent { persistent: true, ..loss(at(899)) });
+    assert_eq!((reno.window(), reno.ssthresh()), (2_400, Some(30_000)));
+}
+
+#[test]
+fn an_interruption_does_not_end_the_first_slow_start() {
+    let mut reno = reno();
+    reno.on_congestion(at(900), &CongestionEvent { persistent: true, ..loss(at(100)) });
+    assert_eq!((reno.window(), reno.ssthresh()), (2_400, None));
 }
 
 #[test]
