@@ -165,7 +165,8 @@ fn a_client_returns_from_an_address_that_leads_nowhere() {
         );
     let now = pair.now;
     pair.client.conn().migrate(now, Some(addr("10.0.0.66:1").ip())).unwrap();
-    pair.transfer(Side::Client, 50_000, Duration::from_secs(3));
+    // RFC 9000 §8.2.4: three probe timeouts of a path of which nothing is known, 3 s.
+    pair.transfer(Side::Client, 50_000, Duration::from_secs(4));
     let events = path_events(&mut pair, Side::Client);
     assert!(
         matches!(
@@ -266,7 +267,7 @@ fn a_client_stays_where_the_preferred_address_is_out_of_reach_or_not_wanted() {
         if !reachable {
             pair.server.more_addrs.clear();
         }
-        pair.run_for(Duration::from_secs(3));
+        pair.run_for(Duration::from_secs(4));
         assert_eq!(pair.client.conn().remote_address(), addr(pair::SERVER));
         assert_eq!(pair.client.conn().stats().paths_failed, u64::from(!reachable));
         pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
@@ -419,6 +420,24 @@ fn an_address_that_the_peer_has_left_is_no_failure_and_one_that_never_answered_i
     let events = path_events(&mut pair, Side::Client);
     assert!(matches!(events[..], [PathEvent::Failed { .. }]), "{events:?}");
     assert_eq!(pair.client.conn().stats().paths_failed, 1);
+}
+
+#[test]
+fn a_client_moves_to_a_network_with_a_round_trip_time_of_up_to_three_seconds() {
+    for round_trip in [700, 900, 1_500, 2_500].map(Duration::from_millis) {
+        let mut pair = Pair::connected();
+        pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+        let far = addr("10.0.0.66:1000");
+        pair.client.more_addrs.push(far);
+        let late = move |flying: Flying| vec![Flying { at: flying.at + round_trip / 2, ..flying }];
+        pair.client.wire = Box::new(move |it| if it.from == far { late(it) } else { vec![] });
+        pair.server.wire = Box::new(late);
+        let now = pair.now;
+        pair.client.conn().migrate(now, Some(far.ip())).unwrap();
+        pair.transfer(Side::Client, 50_000, 8 * round_trip);
+        let events = path_events(&mut pair, Side::Client);
+        assert!(matches!(events[..], [PathEvent::Moved { .. }, PathEvent::Validated { .. }]), "{events:?}");
+    }
 }
 
 /// Loses the first datagram that leaves from this address.

@@ -65,7 +65,7 @@ fn a_client_opens_a_second_path_and_both_ends_validate_it() {
 
 #[test]
 fn a_second_path_is_validated_however_slow_it_is() {
-    for round_trip in [700, 800, 2_000, 8_000].map(Duration::from_millis) {
+    for round_trip in [700, 800, 2_000, 8_000, 20_000].map(Duration::from_millis) {
         let mut pair = connected();
         let slow = pair.client.more_addrs[0];
         let first_cid = pair.server.sent.last().unwrap()[1..9].to_vec();
@@ -81,7 +81,8 @@ fn a_second_path_is_validated_however_slow_it_is() {
             let path = pair.end(side).conn().paths().nth(1);
             assert!(path.is_some_and(|path| path.validated), "{round_trip:?}, {side:?}");
         }
-        assert!(pair.client.sent.len() - before < 60, "{} datagrams", pair.client.sent.len() - before);
+        let (sent, allowed) = (pair.client.sent.len() - before, 60.max(6 * round_trip.as_secs()));
+        assert!((sent as u64) < allowed, "{sent} datagrams");
         pair.transfer(Side::Client, 200_000, 20 * round_trip);
     }
 }
@@ -270,12 +271,17 @@ fn a_server_that_wants_no_other_paths_to_its_address_may_have_one_to_another() {
 
 #[test]
 fn a_path_that_never_answers_is_abandoned() {
-    let mut pair = connected();
+    let config = TransportConfig { handshake_timeout: Duration::from_secs(10), ..config() };
+    let mut pair = Setup { client: config.clone(), server: config, ..Setup::default() }.connect();
+    pair.client.more_addrs = vec![OTHER.parse().unwrap()];
     let (now, mut addrs) = (pair.now, other(&pair));
     addrs.remote = "10.0.9.9:443".parse().unwrap();
     pair.client.conn().open_path(now, addrs).unwrap();
     let before = pair.client.sent.len();
-    pair.run_for(Duration::from_secs(15));
+    // As long as a handshake.
+    pair.run_for(Duration::from_secs(9));
+    assert_eq!(pair.client.conn().paths().count(), 2);
+    pair.run_for(Duration::from_secs(2));
     assert_eq!(pair.client.conn().paths().count(), 1);
     let sent = pair.client.sent.len() - before;
     assert!(sent < 60, "{sent} datagrams were sent into nothing");

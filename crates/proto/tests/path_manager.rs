@@ -23,7 +23,11 @@ fn connected(server: TransportConfig) -> (Pair, AddressPairs) {
 }
 
 fn config() -> TransportConfig {
-    TransportConfig { multipath: Some(MultipathConfig::default()), ..TransportConfig::default() }
+    TransportConfig {
+        multipath: Some(MultipathConfig::default()),
+        handshake_timeout: Duration::from_secs(10),
+        ..TransportConfig::default()
+    }
 }
 
 /// Lets the time pass as whoever drives the client does.
@@ -68,11 +72,12 @@ fn a_pair_that_answers_nothing_is_tried_again_and_found_when_it_does() {
     let (mut pair, mut manager) = connected(config());
     let silent = pair.client.more_addrs[0];
     pair.client.wire = Box::new(move |flying| if flying.from == silent { vec![] } else { vec![flying] });
-    run(&mut pair, &mut manager, Duration::from_secs(10));
+    run(&mut pair, &mut manager, Duration::from_secs(12));
     let before = paths(&mut pair);
     assert!(before.iter().all(|(id, validated)| *id == PathId::ZERO || !validated), "{before:?}");
     pair.client.wire = Box::new(|flying| vec![flying]);
-    run(&mut pair, &mut manager, Duration::from_secs(20));
+    // Not only the next path asks again, each does so every 0.6 s.
+    run(&mut pair, &mut manager, Duration::from_secs(1));
     let after = paths(&mut pair);
     assert!(after.len() == 2 && after[1].1 && after[1].0 > SECOND, "{after:?}");
 }
@@ -137,17 +142,17 @@ fn the_rest_of_a_pair_doubles_up_to_16_s_until_it_answers_or_the_network_changes
     let (mut pair, mut manager) = connected(config());
     let silent = pair.client.more_addrs[0];
     pair.client.wire = Box::new(move |flying| if flying.from == silent { vec![] } else { vec![flying] });
-    // A path has 12 s to prove itself.
-    assert_eq!(rests(&mut pair, &mut manager, Duration::from_secs(155)), [1, 2, 4, 8, 16, 16, 16]);
+    // A path has 10 s to prove itself, as a handshake.
+    assert_eq!(rests(&mut pair, &mut manager, Duration::from_secs(140)), [1, 2, 4, 8, 16, 16, 16]);
     manager.retry();
-    assert_eq!(rests(&mut pair, &mut manager, Duration::from_secs(45))[..2], [1, 2]);
+    assert_eq!(rests(&mut pair, &mut manager, Duration::from_secs(40))[..2], [1, 2]);
     pair.client.wire = Box::new(|flying| vec![flying]);
     run(&mut pair, &mut manager, Duration::from_secs(32));
     assert_eq!(paths(&mut pair).len(), 2);
     pair.client.wire = Box::new(move |flying| if flying.from == silent { vec![] } else { vec![flying] });
     let (now, id) = (pair.now, paths(&mut pair)[1].0);
     pair.server.conn().abandon_path(now, id, TransportErrorCode::PATH_UNSTABLE_OR_POOR).unwrap();
-    assert_eq!(rests(&mut pair, &mut manager, Duration::from_secs(45))[..2], [1, 2]);
+    assert_eq!(rests(&mut pair, &mut manager, Duration::from_secs(40))[..2], [1, 2]);
 }
 
 #[test]

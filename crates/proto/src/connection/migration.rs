@@ -13,6 +13,7 @@ use super::delivery::Fate;
 use super::dispatch::FrameContext;
 use super::handshake::HandshakeState;
 use super::recovery::Recovery;
+use crate::config::TransportConfig;
 use crate::datagram::{Datagram, FourTuple};
 use crate::error::TransportError;
 use crate::events::PathEvent;
@@ -20,19 +21,20 @@ use crate::ids::SpaceId;
 use crate::log::MigrationState;
 use crate::path::{AntiAmplification, MigrationCause, Path, Pending, Tuple, Validation};
 use crate::rtt::Rtt;
+use crate::space::probe_interval_max;
 
 /// A tuple has failed when no challenge was answered for so many probe timeouts (RFC 9000 §8.2.4).
 const PATIENCE_PTOS: u32 = 3;
+
+/// The probe timeout of a path of which nothing is known, with kInitialRtt (RFC 9002 §6.2.2) and half of it as variance. A new
+/// tuple has as long as RFC 9000 §8.2.4 recommends, however short the guess is with which this end repeats its first packets.
+const UNKNOWN_PTO: Duration = Duration::from_millis(999);
 
 /// Round-trip times are not assumed to be shorter, because timers are not finer.
 const RTT_GUESS_MIN: Duration = Duration::from_millis(1);
 
 /// The patience doubles so many times at most.
 const PATIENCE_EXPONENT_MAX: u32 = 12;
-
-/// A path beside others has so long at least to prove itself: its round-trip time is a guess, and may be that of a satellite or of
-/// a full queue. Challenges get rarer all the while, so that few are sent into nothing.
-const UNPROVEN_PATIENCE_MIN: Duration = Duration::from_secs(12);
 
 /// Where a datagram came from that did not take the tuple in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +210,7 @@ impl Connection {
         let (tuple, addrs) = (tuple.id, tuple.addrs);
         if !answer.full {
             // RFC 9000 §8.2.3: the address is proven, the size of its datagrams is not.
-            let validation = path.validation_of(now, &path.tuple);
+            let validation = path.validation_of(now, &path.tuple, &self.config);
             if let Some(tuple) = path.tuple_mut(tuple) {
                 tuple.validation = Some(validation);
             }
@@ -258,12 +260,12 @@ impl Connection {
             }
         }
         if !validated && path.tuple.validation.is_none() {
-            path.tuple.validation = Some(path.new_validation(now, &known, &path.tuple));
+            path.tuple.validation = Some(path.new_validation(now, &known, &path.tuple, &self.config));
         }
         if let Some(index) = path.fallback_index().filter(|_| self.side.is_server()) {
             // RFC 9000 §9.3.3: if somebody else has sent the peer's packet on, the peer is still where it was, and
             // its answer brings the connection back.
-            let validation = path.new_validation(now, &known, &path.off_path()[index]);
+            let validation = path.new_validation(now, &known, &path.off_path()[index], &self.config);
             path.off_path_mut()[index].validation = Some(validation);
         }
         path.has_challenged = true;
@@ -286,7 +288,7 @@ impl Connection {
     /// Asks whether a tuple beside the one in use carries packets.
     pub(super) fn probe(&mut self, now: Instant, id: PathId, index: usize) {
         let Some(path) = self.paths.get_mut(id) else { return };
-        let validation = path.validation_of(now, &path.off_path()[index]);
+        let validation = path.validation_of(now, &path.off_path()[index], &self.config);
         path.has_challenged = true;
         let tuple = &mut path.off_path_mut()[index];
         tuple.validation = Some(validation);
@@ -346,7 +348,7 @@ impl Connection {
                 );
             }
             // Where else should the peer be? It is asked on, ever more patiently.
-            None => path.tuple.validation = Some(path.validation_of(now, &path.tuple)),
+            None => path.tuple.validation = Some(path.validation_of(now, &path.tuple, &self.config)),
         }
     }
 
@@ -392,14 +394,14 @@ impl Path {
     }
 
     /// The path is new: its tuple has to prove itself.
-    pub(super) fn begin_validation(&mut self, now: Instant) {
+    pub(super) fn begin_validation(&mut self, now: Instant, config: &TransportConfig) {
         self.has_challenged = true;
-        self.tuple.validation = Some(self.validation_of(now, &self.tuple));
+        self.tuple.validation = Some(self.validation_of(now, &self.tuple, config));
     }
 
     /// A validation of a tuple of this path.
-    fn validation_of(&self, now: Instant, tuple: &Tuple) -> Box<Validation> {
-        self.new_validation(now, &self.tuple.rtt, tuple)
+    fn validation_of(&self, now: Instant, tuple: &Tuple, config: &TransportConfig) -> Box<Validation> {
+        self.new_validation(now, &self.tuple.rtt, tuple, config)
     }
 
     /// A validation of a tuple, where `known` is what is known of the tuple in use.
@@ -410,16 +412,24 @@ impl Path {
     ///
     /// RFC 9000 §8.2.4 recommends to wait for three probe timeouts. Each failure doubles that: where answers are
     /// later than the timeouts expect, because of a queue, this end would follow its peer with each packet, give up
-    /// before the answer comes, and add to the queue for ever. A new path beside others has longer: what answers later than a guess
-    /// of its round-trip time allows would otherwise never be used.
-    fn new_validation(&self, now: Instant, known: &Rtt, tuple: &Tuple) -> Box<Validation> {
+    /// before the answer comes, and add to the queue for ever. A new path beside others holds nothing up: it is given as long as
+    /// a handshake over it would be.
+    fn new_validation(
+        &self,
+        now: Instant,
+        known: &Rtt,
+        tuple: &Tuple,
+        config: &TransportConfig,
+    ) -> Box<Validation> {
+        let pto = known.pto_base().max(tuple.rtt.pto_base());
         let backoff = 1 << self.failures.min(PATIENCE_EXPONENT_MAX);
-        let least =
-            if self.id != PathId::ZERO && self.is_unproven { UNPROVEN_PATIENCE_MIN } else { Duration::ZERO };
-        let patience = known.pto_base().max(tuple.rtt.pto_base()).saturating_mul(PATIENCE_PTOS * backoff);
-        let patience = patience.max(least);
+        let mut patience = pto.max(UNKNOWN_PTO).saturating_mul(PATIENCE_PTOS * backoff);
+        if self.id != PathId::ZERO && self.is_unproven {
+            patience = patience.max(config.handshake_timeout);
+        }
         let interval = known.pto_base().min(known.smoothed() + known.smoothed() / 8);
-        Box::new(Validation::new(now, interval, patience))
+        let interval_max = probe_interval_max(config.handshake_timeout, pto);
+        Box::new(Validation::new(now, interval, interval_max, patience))
     }
 
     /// When a validation needs attention.

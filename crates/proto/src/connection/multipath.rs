@@ -266,7 +266,7 @@ impl Connection {
         let mut path = Path::with_cids(id, space, cids, tuple, pto, rng);
         path.mtu_limit = mtu_limit;
         path.allowed = Pending::OWN;
-        path.begin_validation(now);
+        path.begin_validation(now, &self.config);
         self.paths.add(path);
         self.paths.raise(Pending::ALL);
         self.outbox.push_path(PathEvent::Opened { path: id, addrs });

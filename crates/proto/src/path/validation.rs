@@ -8,8 +8,9 @@ use fulmar_wire::{Frame, PathChallenge};
 
 use crate::packet::FrameWriter;
 
-/// How many challenges of one validation can be answered; when full, the oldest is forgotten.
-const CHALLENGES_MAX: usize = 4;
+/// How many challenges of one validation can be answered; when full, the oldest is forgotten. A new path of multipath sends
+/// fewer until it is given up: their distance doubles until it is a sixteenth of that time.
+const CHALLENGES_MAX: usize = 24;
 
 /// A challenge that was sent.
 #[derive(Debug, Clone, Copy)]
@@ -38,18 +39,21 @@ pub(crate) struct Validation {
     pending: bool,
     /// How long the next challenge waits for its answer.
     interval: Duration,
+    /// That time at most.
+    interval_max: Duration,
     repeat: Timer,
     deadline: Instant,
 }
 
 impl Validation {
     /// A validation whose first challenge is sent at once. The second one follows after `interval`, and each
-    /// further one after twice the time of the one before. It fails after `patience`.
-    pub(crate) fn new(now: Instant, interval: Duration, patience: Duration) -> Self {
+    /// further one after twice the time of the one before, `interval_max` at most. It fails after `patience`.
+    pub(crate) fn new(now: Instant, interval: Duration, interval_max: Duration, patience: Duration) -> Self {
         Self {
             challenges: VecDeque::new(),
             pending: true,
             interval,
+            interval_max,
             repeat: Timer::new(),
             deadline: now + patience,
         }
@@ -76,7 +80,7 @@ impl Validation {
         self.challenges.push_back(Challenge { data, sent: now, full });
         self.pending = false;
         self.repeat.set(now + self.interval);
-        self.interval = self.interval.saturating_mul(2);
+        self.interval = self.interval.saturating_mul(2).min(self.interval_max);
     }
 
     /// An answer came; `None` if it is not one to these challenges.
@@ -115,7 +119,7 @@ mod tests {
     fn challenges_get_rarer_until_the_validation_fails() {
         let ms = Duration::from_millis;
         let at = Instant::from_millis;
-        let mut validation = Validation::new(at(0), ms(10), ms(100));
+        let mut validation = Validation::new(at(0), ms(10), ms(40), ms(200));
         let mut sent = Vec::new();
         let mut now = at(0);
         loop {
@@ -127,14 +131,15 @@ mod tests {
                 break;
             }
         }
-        assert_eq!(sent, [at(0), at(10), at(30), at(70)]);
-        assert_eq!(now, at(100));
+        assert_eq!(sent, [at(0), at(10), at(30), at(70), at(110), at(150), at(190)]);
+        assert_eq!(now, at(200));
     }
 
     #[test]
     fn every_challenge_can_be_answered_and_nothing_else_is_an_answer() {
         let at = Instant::from_millis;
-        let mut validation = Validation::new(at(0), Duration::from_millis(10), Duration::from_secs(1));
+        let mut validation =
+            Validation::new(at(0), Duration::from_millis(10), Duration::MAX, Duration::from_secs(1));
         let first = write(&mut validation, at(0), false).unwrap();
         assert!(!validation.on_timeout(at(10)));
         let second = write(&mut validation, at(10), true).unwrap();

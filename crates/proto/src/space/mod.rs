@@ -25,7 +25,7 @@ pub(crate) use self::ack_manager::AckPolicy;
 pub(crate) use self::ecn_feedback::EcnFeedback;
 pub(crate) use self::loss::{LossContext, recovery_parameters};
 pub(crate) use self::probes::Probes;
-pub(crate) use self::pto::PtoBackoff;
+pub(crate) use self::pto::{PtoBackoff, probe_interval_max};
 
 use self::ack_manager::AckManager;
 use self::ecn_feedback::{AckedMarks, EcnMonitor};

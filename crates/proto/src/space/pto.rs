@@ -119,9 +119,14 @@ impl PtoBackoff {
         }
         let exponent = self.count.saturating_sub(1).min(MAX_BACKOFF_EXPONENT);
         let delay = plain.saturating_mul(1 << exponent);
-        let cap = idle_timeout.map_or(Duration::MAX, |idle| idle / PROBES_PER_IDLE_TIMEOUT);
-        delay.min(cap.max(plain))
+        delay.min(idle_timeout.map_or(Duration::MAX, |idle| probe_interval_max(idle, plain)))
     }
+}
+
+/// How far apart two probes are at most, however long nothing was answered: a small part of the time after which the peer is
+/// given up, but no less than the timeout without backoff, `plain`.
+pub(crate) fn probe_interval_max(until_given_up: Duration, plain: Duration) -> Duration {
+    (until_given_up / PROBES_PER_IDLE_TIMEOUT).max(plain)
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ fn what_is_still_asked_or_has_to_answer_stays_when_the_tuple_in_use_has_proven_i
     let answering = admit(&mut path, "10.0.0.3:1000");
     let idle = admit(&mut path, "10.0.0.4:1000");
     let second = Duration::from_secs(1);
-    path.off_path_mut()[0].validation = Some(Box::new(Validation::new(NOW, second, second)));
+    path.off_path_mut()[0].validation = Some(Box::new(Validation::new(NOW, second, second, second)));
     path.off_path_mut()[1].responses.on_challenge([1; 8]);
     path.fallback = Some(idle);
     path.forget_idle_off_path(&mut Events::new());
