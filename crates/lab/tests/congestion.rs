@@ -232,6 +232,20 @@ fn a_path_that_is_a_tenth_of_what_it_was_loses_no_more_than_the_jump() {
     }
 }
 
+/// A path of 417 packets with room for eight more in its queue. In bursts of what two milliseconds give, 17 packets, windows of a
+/// tenth of it had overflowed the queue.
+#[test]
+fn a_queue_of_eight_packets_is_enough_for_a_path_of_four_hundred() {
+    let link = LinkConfig::with_rate(100_000_000, ms(25), Duration::from_micros(960));
+    for congestion in [bbr, cubic, newreno] {
+        let report = upload(&link, congestion(), 75_000_000);
+        let seconds = report.duration.as_secs_f64();
+        // 6 s are the ideal. A window that is halved, or loses three tenths, needs long to grow back where no queue holds more.
+        assert!(seconds < 12.0, "{:?}: {seconds} s", congestion());
+        assert!(report.up.packets_dropped(DropReason::QueueFull) < 400, "{:?}", congestion());
+    }
+}
+
 /// Three lost packets of a first flight of forty are chance and no sign of a full path: BBR goes on to look for its rate.
 #[test]
 fn a_few_losses_in_the_first_flight_do_not_end_the_first_rise() {

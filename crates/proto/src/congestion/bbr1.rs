@@ -396,6 +396,10 @@ impl Controller for Bbr1 {
         self.trains.take_packet_train()
     }
 
+    fn is_searching(&self) -> bool {
+        self.phase == Phase::Startup
+    }
+
     fn state(&self) -> &'static str {
         match self.phase {
             Phase::Startup => "startup",

@@ -113,8 +113,9 @@ pub trait Controller: Send + Debug {
         None
     }
 
-    /// The bytes that may leave at once after silence. With `None` it is ten packets, as in the initial window, or what the
-    /// rate gives in two milliseconds, if that is more.
+    /// The bytes that may leave at once. With `None` it is ten packets after silence, as in the initial window, or what the
+    /// rate gives in two milliseconds, if that is more; and while packets are in flight two packets, or what it gives in one, unless
+    /// the controller [is searching](Controller::is_searching).
     fn burst(&self) -> Option<u64> {
         None
     }
@@ -130,6 +131,11 @@ pub trait Controller: Send + Debug {
     /// how much the path holds (the conservative bound of RFC 9937).
     fn conserves(&self) -> bool {
         false
+    }
+
+    /// Whether the window, or the rate, rises fast in search of what the path holds, as in slow start.
+    fn is_searching(&self) -> bool {
+        self.ssthresh().is_none_or(|ssthresh| self.window() < ssthresh)
     }
 
     /// The slow start threshold in bytes, if there is one and it was set.

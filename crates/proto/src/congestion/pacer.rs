@@ -11,11 +11,16 @@ const GAIN: (u64, u64) = (5, 4);
 /// After silence this many packets may leave at once: the initial window, and enough for the kernel to segment.
 const BURST_PACKETS: u64 = 10;
 
+/// While packets are in flight this many may leave at once: what one acknowledgement tells of (RFC 9000 §13.2.2). A sender that
+/// saves up more while it waits for acknowledgements sends bursts that a short queue drops, of a window that the path holds.
+const BUSY_PACKETS: u64 = 2;
+
 /// At high rates the burst after silence is what the rate gives in this time.
 const BURST_TIME: Duration = Duration::from_millis(2);
 
 /// The pacer never asks to be woken sooner than after this time, but for a single packet: timers are no
-/// finer, and each wake-up costs a system call or two. What the rate gives in this time leaves together.
+/// finer, and each wake-up costs a system call or two. What the rate gives in this time leaves together, and no more of it
+/// is saved up while packets are in flight.
 const WAKE_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A timer that rings up to so much too late costs no rate: what the rate gave meanwhile may leave.
@@ -37,8 +42,8 @@ const MAX_CAPACITY: u64 = 4_000_000_000;
 
 /// A bucket that fills with the rate and from which packets are paid.
 ///
-/// The bucket is small after silence (a burst hurts queues) and larger while the sender waits for it: a
-/// sender that is woken late is owed what it was kept from sending. Packets that ignore the pacer, such as
+/// The bucket is small after silence (a burst hurts queues), smaller while acknowledgements are awaited, and larger while the sender
+/// waits for it: a sender that is woken late is owed what it was kept from sending. Packets that ignore the pacer, such as
 /// probes, may take the bucket below zero.
 #[derive(Debug, Clone)]
 pub(super) struct Pacer {
@@ -52,6 +57,8 @@ pub(super) struct Pacer {
     lent_until: Instant,
     /// Whether the sender waits for tokens.
     waiting: bool,
+    /// Whether acknowledgements are awaited, which set the pace.
+    busy: bool,
     /// What may leave at once after silence, if the controller says.
     burst: Option<u64>,
 }
@@ -67,6 +74,7 @@ impl Pacer {
             lent: 0,
             lent_until: now,
             waiting: false,
+            busy: false,
             burst: None,
         };
         pacer.tokens = scaled(pacer.capacity(BURST_TIME));
@@ -97,6 +105,14 @@ impl Pacer {
         self.refill(now);
         self.burst = burst;
         self.tokens = self.tokens.min(self.limit(self.saving_time()));
+    }
+
+    /// Whether packets are in flight whose acknowledgements set the pace. Then nothing is saved up for a burst.
+    pub(super) fn set_busy(&mut self, now: Instant, busy: bool) {
+        if self.busy != busy {
+            self.refill(now);
+            self.busy = busy;
+        }
     }
 
     /// The rate in bytes per second.
@@ -184,6 +200,7 @@ impl Pacer {
     fn saving_time(&self) -> Duration {
         match (self.waiting, self.burst) {
             (true, _) => LATENESS,
+            (false, None) if self.busy => WAKE_INTERVAL,
             (false, None) => BURST_TIME,
             (false, Some(_)) => Duration::ZERO,
         }
@@ -191,9 +208,10 @@ impl Pacer {
 
     /// The bytes that the bucket holds if it saves the rate up for `time`.
     fn capacity(&self, time: Duration) -> u64 {
+        let packets = if self.busy { BUSY_PACKETS } else { BURST_PACKETS };
         let burst = self
             .burst
-            .map_or(BURST_PACKETS * self.packet(), |burst| burst.max(2 * self.packet()))
+            .map_or(packets * self.packet(), |burst| burst.max(2 * self.packet()))
             .min(MAX_CAPACITY);
         bytes_in(time, self.rate).clamp(burst, MAX_CAPACITY)
     }

@@ -117,8 +117,10 @@ impl CongestionState {
         conserved.map_or(left, |conserved| left.min(conserved))
     }
 
-    /// The bytes that the pacer lets leave now.
+    /// The bytes that the pacer lets leave now. A rise that doubles the window in each round trip needs the bursts that
+    /// acknowledgements ask for.
     pub(crate) fn pacing_budget(&mut self, now: Instant) -> u64 {
+        self.pacer.set_busy(now, self.bytes_in_flight > 0 && !self.controller.is_searching());
         self.pacer.budget(now)
     }
 

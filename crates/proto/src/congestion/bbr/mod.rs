@@ -352,6 +352,10 @@ impl Controller for Bbr {
         (self.phase == Phase::ProbeRtt).then(|| self.quantum())
     }
 
+    fn is_searching(&self) -> bool {
+        self.phase == Phase::Startup
+    }
+
     fn take_packet_train(&mut self) -> u64 {
         self.startup.trains.take_packet_train()
     }

@@ -61,6 +61,33 @@ fn after_silence_only_a_train_leaves_at_once() {
 }
 
 #[test]
+fn while_acknowledgements_are_awaited_little_is_saved_up_and_after_them_a_train() {
+    for (rate, saved) in [(100_000, 2 * PACKET), (12_500_000, 12_500), (1_000_000_000, 1_000_000)] {
+        let mut pacer = Pacer::new(at(0), rate, SIZE);
+        let train = pacer.budget(at(0));
+        pacer.on_sent(at(0), train);
+        pacer.set_busy(at(0), true);
+        assert_eq!(pacer.budget(at(1_000)), saved, "{rate}");
+        // The last packet is acknowledged: from then on the rate fills the whole bucket.
+        pacer.set_busy(at(1_000), false);
+        assert_eq!(pacer.budget(at(1_000)), saved, "{rate}");
+        assert_eq!(pacer.budget(at(2_000)), train, "{rate}");
+        // What is there already may leave.
+        pacer.set_busy(at(2_000), true);
+        assert_eq!(pacer.budget(at(2_000)), train, "{rate}");
+    }
+}
+
+#[test]
+fn who_waits_for_the_pacer_is_owed_the_rate_while_acknowledgements_are_awaited_too() {
+    let mut pacer = Pacer::new(at(0), 1_250_000, SIZE);
+    pacer.set_busy(at(0), true);
+    pacer.on_sent(at(0), pacer.clone().budget(at(0)));
+    pacer.next_time(at(0), PACKET);
+    assert_eq!(pacer.budget(at(100)), 10_000, "eight milliseconds");
+}
+
+#[test]
 fn wake_ups_are_a_millisecond_apart_at_high_rates() {
     let mut pacer = Pacer::new(at(0), 1_000_000_000, SIZE);
     pacer.on_sent(at(0), pacer.tokens as u64 / NANOS);
