@@ -2,6 +2,10 @@
 //! quicker, so that a slow path learns of losses and grows in shorter rounds.
 //!
 //! The copy is not instead of the first: an end that only acknowledges cannot tell that a path has died.
+//!
+//! Only paths have it that were opened beside others, from their first packet on. Where the way back changed amid a flight, the first
+//! copy would say in one what the acknowledgements under way say one by one: packet trains show the rate of a path by their spacing;
+//! and round trips that shrink by the difference of the ways back would hide a queue as long as that from slow start.
 
 use std::time::Duration;
 
@@ -42,7 +46,7 @@ impl Writers<'_> {
             return;
         }
         let id = self.path().id;
-        let quicker = quicker_way_back(self.paths, id);
+        let quicker = quicker_way_back(self.paths, id).filter(|_| self.path().space.began_beside_others());
         if let Some(multipath) = &mut self.paths.multipath {
             multipath.set_ack_copy(id, quicker);
         }

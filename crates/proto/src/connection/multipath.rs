@@ -261,7 +261,8 @@ impl Connection {
         if let Some(saved) = left {
             tuple.congestion.resume(saved);
         }
-        let space = NumberSpace::new(policy, &mut rng);
+        let mut space = NumberSpace::new(policy, &mut rng);
+        space.begin_beside_others();
         let pto = ProbeTimer::new(now, self.config.timers);
         let mut path = Path::with_cids(id, space, cids, tuple, pto, rng);
         path.mtu_limit = mtu_limit;

@@ -15,6 +15,10 @@ use crate::packet::FrameWriter;
 /// (RFC 9000 §13.2.3).
 pub(crate) const MAX_ACK_RANGES: usize = 32;
 
+/// While the window of the peer is young it counts on every second packet to be acknowledged, and the spacing of these acknowledgements
+/// shows it the rate of the path. This end asks for nothing else as a sender before so many packets (`ext/ack_frequency/tuning.rs`).
+pub(crate) const YOUNG_PACKETS: u32 = 128;
+
 /// How eagerly to acknowledge. A value, so that an extension that negotiates it only replaces the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AckPolicy {
@@ -60,6 +64,8 @@ pub(crate) struct AckManager {
     reports: Reports,
     /// Whether the packet that was received last carried a mark of congestion.
     last_was_ce: bool,
+    /// Packets that elicit an ACK and come before the peer's policy holds, as it suits the window of another path.
+    eager: Option<u32>,
 }
 
 impl AckManager {
@@ -75,7 +81,18 @@ impl AckManager {
             largest_reported: None,
             reports: Reports::default(),
             last_was_ce: false,
+            eager: None,
         }
+    }
+
+    /// The path begins beside others, for which the peer may have asked for few ACKs. Its own begins as that of a connection does.
+    pub(crate) fn begin_beside_others(&mut self) {
+        self.eager = Some(YOUNG_PACKETS);
+    }
+
+    /// Whether the path has begun beside others.
+    pub(crate) fn began_beside_others(&self) -> bool {
+        self.eager.is_some()
     }
 
     /// How eagerly packets are acknowledged now.
@@ -109,10 +126,12 @@ impl AckManager {
             return;
         }
         self.pending = self.pending.saturating_add(1);
+        let threshold = self.threshold();
+        self.eager = self.eager.map(|left| left.saturating_sub(1));
         let late = self.is_out_of_order(number);
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
         self.immediate |= late
-            || self.pending >= self.policy.ack_eliciting_threshold
+            || self.pending >= threshold
             || congestion_is_news
             || self.gap_is_due()
             || self.range_is_in_danger();
@@ -191,6 +210,14 @@ impl AckManager {
     pub(crate) fn rest(&mut self) {
         self.ranges.shrink();
         self.reports.rest();
+    }
+
+    /// How many packets that elicit an ACK make one due. Sooner than asked for is always allowed
+    /// (draft-ietf-quic-ack-frequency §4: the threshold is the most that may come before).
+    fn threshold(&self) -> u32 {
+        let asked = self.policy.ack_eliciting_threshold;
+        let is_eager = self.eager.is_some_and(|left| left > 0);
+        if is_eager { asked.min(AckPolicy::default().ack_eliciting_threshold) } else { asked }
     }
 
     fn count_ecn(&mut self, ecn: Ecn) {

@@ -21,7 +21,7 @@ use std::time::Duration;
 use fulmar_base::{Instant, RingMap, Rng};
 use fulmar_wire::{Ack, Frame, PathId};
 
-pub(crate) use self::ack_manager::AckPolicy;
+pub(crate) use self::ack_manager::{AckPolicy, YOUNG_PACKETS};
 pub(crate) use self::ecn_feedback::EcnFeedback;
 pub(crate) use self::loss::{LossContext, recovery_parameters};
 pub(crate) use self::probes::Probes;
@@ -442,6 +442,16 @@ impl NumberSpace {
     /// Changes how eagerly received packets are acknowledged.
     pub(crate) fn set_ack_policy(&mut self, policy: AckPolicy) {
         self.acks.set_policy(policy);
+    }
+
+    /// See [`AckManager::begin_beside_others`].
+    pub(crate) fn begin_beside_others(&mut self) {
+        self.acks.begin_beside_others();
+    }
+
+    /// See [`AckManager::began_beside_others`].
+    pub(crate) fn began_beside_others(&self) -> bool {
+        self.acks.began_beside_others()
     }
 
     /// The packet that is being processed asks for an ACK without delay.

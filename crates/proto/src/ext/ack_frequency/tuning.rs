@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use super::JUMP;
 use crate::rtt::Rtt;
+use crate::space::YOUNG_PACKETS;
 use fulmar_wire::VarInt;
 
 /// While the window is young every second packet is acknowledged, as slow start counts on it.
-pub(super) const FIRST_PACKETS: u64 = 128;
+pub(super) const FIRST_PACKETS: u64 = YOUNG_PACKETS as u64;
 
 /// ACKs in a window, and in a round trip: what picoquic takes ("Managing QUIC ACKs in picoquic", Huitema, 2022). An ACK is late
 /// by a quarter of a round trip at most.

@@ -259,3 +259,23 @@ fn without_room_or_news_nothing_changes() {
     assert!(acks.needs_ack(at(0)));
     assert!(out.is_empty());
 }
+
+#[test]
+fn a_path_beside_others_begins_with_an_ack_for_every_second_packet() {
+    let asked = AckPolicy { ack_eliciting_threshold: 10, ..AckPolicy::default() };
+    let mut acks = AckManager::new(asked);
+    acks.begin_beside_others();
+    let mut gaps = Vec::new();
+    let mut gap = 0;
+    for number in 0..u64::from(YOUNG_PACKETS) + 20 {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+        gap += 1;
+        if acks.needs_ack(at(0)) {
+            write(&mut acks, at(0));
+            gaps.push(gap);
+            gap = 0;
+        }
+    }
+    let (young, old) = gaps.split_at(YOUNG_PACKETS as usize / 2);
+    assert!(young.iter().all(|gap| *gap == 2) && old == [10, 10], "{gaps:?}");
+}
