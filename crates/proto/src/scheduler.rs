@@ -28,6 +28,8 @@ pub struct PathView {
     pub id: PathId,
     /// The smoothed round-trip time, or the assumed one before the first measurement.
     pub rtt: Duration,
+    /// The last measurement of the round-trip time: where a queue fills, the smoothed one is behind by a round trip.
+    pub rtt_latest: Duration,
     /// The mean deviation of the round-trip time.
     pub rtt_variance: Duration,
     /// How long a packet is on its way to the peer: the round-trip time without the way back, which is taken for half of the
@@ -61,7 +63,7 @@ pub struct PathView {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// Bytes of streams that are buffered and not in flight; what flow control holds back is among them.
+    /// Bytes of streams that were never sent; what flow control holds back is among them.
     pub stream_bytes: u64,
     /// The urgency of the stream that is written next (RFC 9218), 0 to 7, the most urgent first; `None` if none waits.
     pub urgency: Option<u8>,

@@ -92,9 +92,8 @@ impl Connection {
     }
 
     fn waiting(&mut self) -> Waiting {
-        let in_flight: u64 = self.paths.iter().map(|path| path.tuple.congestion.bytes_in_flight()).sum();
         Waiting {
-            stream_bytes: self.streams.send_buffered().saturating_sub(in_flight),
+            stream_bytes: self.streams.unsent(),
             urgency: self.streams.next_urgency(),
             datagram: self.datagrams.next_frame_len(),
             deadline: self.datagrams.next_timeout(),
@@ -121,6 +120,7 @@ fn view(now: Instant, path: &mut Path, class: &Class, multipath: &Multipath) -> 
     PathView {
         id: path.id,
         rtt: tuple.rtt.smoothed(),
+        rtt_latest: tuple.rtt.latest(),
         rtt_variance: tuple.rtt.variance(),
         delay,
         window: tuple.congestion.controller().window(),

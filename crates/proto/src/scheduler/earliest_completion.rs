@@ -7,24 +7,24 @@ use smallvec::SmallVec;
 
 use super::{PathOrder, PathView, Scheduler, Waiting};
 
-/// A packet is expected to arrive before its delay and this many times its variation, as for a retransmission timeout (RFC 6298 §2):
-/// what comes later than the quicker paths would have brought it holds up the end of a transfer.
-const VARIANCES: u32 = 4;
-
 /// A slower path carries data only if its packet arrives before all that waits could arrive over the quicker ones. So the end of
 /// a transfer never waits for a slow path, and several are never worse than the best of them
 /// ("ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017).
+///
+/// It errs on the side of the slower path. One that was used in vain costs bytes: what it brings late is repeated on the quicker
+/// ones once these have nothing else to send (`connection/reinjection.rs`), which then carry no more than they would have alone.
+/// One that was left out in vain costs time, as nothing makes up for what it would have carried, and its window does not grow. So
+/// a quick path counts for no more than it was seen to carry, and the variation of a slow one is not held against it.
 #[derive(Debug)]
 pub(super) struct EarliestCompletion;
 
 impl Scheduler for EarliestCompletion {
     fn schedule(&mut self, _: Instant, paths: &[PathView], waiting: &Waiting, order: &mut PathOrder) {
         let mut quickest: SmallVec<[&PathView; 8]> = paths.iter().collect();
-        quickest.sort_unstable_by_key(|path| (path.delay, path.id));
+        quickest.sort_unstable_by_key(|path| (delay(path), path.id));
         let mut quicker = Quicker::default();
         for path in quickest {
-            let arrival = path.delay + VARIANCES * path.rtt_variance;
-            if quicker.completion(waiting).is_none_or(|alone| arrival < alone) {
+            if quicker.completion(waiting).is_none_or(|alone| delay(path) < alone) {
                 order.push(path.id);
                 quicker.add(path);
             }
@@ -43,7 +43,7 @@ struct Quicker {
 impl Quicker {
     fn add(&mut self, path: &PathView) {
         self.rate = self.rate.saturating_add(rate(path));
-        self.delay = self.delay.or(Some(path.delay));
+        self.delay = self.delay.or(Some(delay(path)));
     }
 
     /// After what time all that waits would have arrived without other paths; `None` if there is none.
@@ -53,8 +53,22 @@ impl Quicker {
     }
 }
 
-/// What a path carries, in bytes per second: a window each round trip, and no more than the pacer lets leave.
+/// How much longer the last round trip took than usual. On a path that was just found a queue of many round trips fills within one,
+/// which the smoothed time shows when it is over.
+fn excess(path: &PathView) -> Duration {
+    path.rtt_latest.saturating_sub(path.rtt)
+}
+
+/// How long a packet is on its way to the peer.
+fn delay(path: &PathView) -> Duration {
+    path.delay + excess(path)
+}
+
+/// What a path carries, in bytes per second: a window each round trip, no more than the pacer lets leave, and no more in a round
+/// trip than it has delivered since it was there. A new path has a window that nothing has confirmed, and by that a short one would
+/// be faster than any long one.
 fn rate(path: &PathView) -> u64 {
-    let bytes = u128::from(path.window) * 1_000_000 / path.rtt.as_micros().max(1);
-    path.pacing_rate.min(u64::try_from(bytes).unwrap_or(u64::MAX))
+    let bytes = u128::from(path.window.min(path.bytes_delivered)) * 1_000_000;
+    let rate = bytes / (path.rtt + excess(path)).as_micros().max(1);
+    path.pacing_rate.min(u64::try_from(rate).unwrap_or(u64::MAX))
 }

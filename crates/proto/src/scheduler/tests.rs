@@ -4,6 +4,7 @@ fn path(id: u32, rtt_ms: u64, window: u64) -> PathView {
     PathView {
         id: PathId(id),
         rtt: Duration::from_millis(rtt_ms),
+        rtt_latest: Duration::from_millis(rtt_ms),
         rtt_variance: Duration::ZERO,
         delay: Duration::from_millis(rtt_ms / 2),
         window,
@@ -12,7 +13,7 @@ fn path(id: u32, rtt_ms: u64, window: u64) -> PathView {
         pacing_rate: u64::MAX,
         pacing_budget: 0,
         delivery_rate: 0,
-        bytes_delivered: 0,
+        bytes_delivered: 1 << 20,
         bytes_lost: 0,
         is_silent: false,
         is_backup: false,
@@ -49,13 +50,33 @@ fn a_slow_path_carries_data_only_if_it_arrives_before_the_quick_one_is_through()
 }
 
 #[test]
-fn the_variation_of_a_slow_path_counts_as_delay() {
+fn a_new_path_is_no_quicker_than_it_was_seen_to_be() {
     let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
     let mut paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
-    // A packet of the slow path may take 100 ms and four times that.
+    // Its window says 1 MB a second, and it has carried a tenth of it.
+    paths[1].bytes_delivered = 2_000;
+    assert_eq!(order(scheduler, &paths, 8_000), [1]);
+    assert_eq!(order(scheduler, &paths, 10_000), [1, 0]);
+}
+
+#[test]
+fn a_queue_that_fills_counts_before_the_smoothed_time_shows_it() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    let mut paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
+    // 100 ms to the peer as well, and a fifth of the rate.
+    paths[1].rtt_latest = Duration::from_millis(100);
+    assert_eq!(order(scheduler, &paths, 1_000), [1]);
+    assert_eq!(order(scheduler, &paths, 3_000), [1, 0]);
+    paths[1].rtt_latest = Duration::from_millis(300);
+    assert_eq!(order(scheduler, &paths, 1_000), [0], "nothing is won by the other one");
+}
+
+#[test]
+fn the_variation_of_a_slow_path_is_not_held_against_it() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    let mut paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
     paths[0].rtt_variance = Duration::from_millis(50);
-    assert_eq!(order(scheduler, &paths, 280_000), [1]);
-    assert_eq!(order(scheduler, &paths, 300_000), [1, 0]);
+    assert_eq!(order(scheduler, &paths, 100_000), [1, 0]);
 }
 
 #[test]

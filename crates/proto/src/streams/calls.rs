@@ -44,6 +44,7 @@ impl Streams {
             send.finish();
         }
         self.budget.hold(written as u64);
+        self.unsent += written as u64;
         self.sync(id);
         Ok(written)
     }
@@ -61,6 +62,7 @@ impl Streams {
 
     pub(super) fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), ClosedStream> {
         let send = self.table.send_mut(id).filter(|send| !send.is_abandoned()).ok_or(ClosedStream)?;
+        self.unsent -= send.unsent();
         let released = send.reset(code);
         self.release(id, released);
         self.sync(id);
@@ -77,7 +79,10 @@ impl Streams {
             return Err(ResetAtError::UnsupportedByPeer);
         }
         let send = self.table.send_mut(id).filter(|send| !send.is_abandoned());
-        let released = send.ok_or(ResetAtError::ClosedStream)?.reset_at(code, reliable_size);
+        let send = send.ok_or(ResetAtError::ClosedStream)?;
+        let before = send.unsent();
+        let released = send.reset_at(code, reliable_size);
+        self.unsent -= before - send.unsent();
         self.release(id, released);
         self.sync(id);
         Ok(())

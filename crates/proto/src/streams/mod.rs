@@ -81,6 +81,8 @@ pub struct Streams {
     /// The most that was read from a stream in a round trip.
     stream_demand: u64,
     budget: SendBudget,
+    /// Bytes of all streams that were never sent.
+    unsent: u64,
     receive_budget: ReceiveBudget,
     /// How many streams have sent their last byte.
     ends_sent: u32,
@@ -142,6 +144,7 @@ impl Streams {
             window: ReceiveWindow::new(config.receive_window, config.receive_window_max),
             stream_demand: 0,
             budget: SendBudget::new(config.send_window, memory.send.clone()),
+            unsent: 0,
             receive_budget: ReceiveBudget::new(memory.receive.clone()),
             ends_sent: 0,
             control: VecDeque::new(),
@@ -201,6 +204,7 @@ impl Streams {
                 restarted.push((id, released));
             }
         }
+        self.unsent = self.table.sending().map(SendHalf::unsent).sum();
         for (id, released) in restarted {
             self.budget.release(released);
             self.wake_writer(id, &mut None);
@@ -233,6 +237,11 @@ impl Streams {
     /// Bytes that are buffered for sending, sent and not acknowledged ones included.
     pub(crate) fn send_buffered(&self) -> u64 {
         self.budget.held()
+    }
+
+    /// Bytes that were never sent. What was lost waits, too, and does not count: it is little.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.unsent
     }
 
     /// What happened so far.

@@ -71,6 +71,7 @@ impl Streams {
         let Some(send) = send else { return Ok(()) };
         send.set_stopped(frame.error_code);
         // RFC 9000 §3.5: a RESET_STREAM frame answers, with the same code.
+        self.unsent -= send.unsent();
         let released = send.reset(frame.error_code);
         self.release(frame.id, released);
         self.sync(frame.id);

@@ -117,6 +117,11 @@ impl SendHalf {
         self.credit.limit().saturating_sub(self.buffer.end())
     }
 
+    /// Bytes that were never sent.
+    pub(super) fn unsent(&self) -> u64 {
+        self.buffer.unsent()
+    }
+
     /// Bytes held for this stream.
     pub(super) fn held(&self) -> u64 {
         self.buffer.held()

@@ -154,7 +154,7 @@ impl End {
     fn assert_idle(&mut self) {
         let streams = &mut self.streams;
         assert_eq!(streams.count(), 0, "{:?}", streams.table);
-        assert_eq!(streams.send_buffered(), 0);
+        assert_eq!((streams.send_buffered(), streams.unsent()), (0, 0));
         assert!(!streams.wants_to_send());
         assert_eq!((streams.lost.len(), streams.fresh.len(), streams.control.len()), (0, 0, 0));
         assert_eq!(streams.window.unconsumed(), 0);

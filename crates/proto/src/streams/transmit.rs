@@ -178,6 +178,7 @@ impl Streams {
             }
             let Some(len) = send.write_new(id, allowed, out) else { return };
             self.credit.spend(len as u64);
+            self.unsent -= len as u64;
             self.stats.frames_sent += 1;
             self.stats.bytes_sent += len as u64;
             if send.has_new() {
