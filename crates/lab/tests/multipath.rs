@@ -132,3 +132,27 @@ fn a_slow_path_hears_of_its_packets_over_a_quick_one() {
     let (both, alone) = (time(&scenario), time(&scenario.with_only("B").unwrap()));
     assert!(both < alone * 0.95, "{both} s with a quick path, {alone} s without");
 }
+
+#[test]
+fn a_fast_long_path_is_not_held_up_by_a_slow_short_one() {
+    // The short path is the quicker one for a packet, the long one for a transfer. The connection begins on the long one.
+    let pair = [
+        "path.A.link.rate_mbps=135",
+        "path.A.link.delay_ms=92",
+        "path.A.link.queue_ms=184",
+        "path.B.link.rate_mbps=11",
+        "path.B.link.delay_ms=16",
+        "path.B.link.queue_ms=32",
+    ];
+    for controller in ["bbr", "cubic"] {
+        for bytes in [1_000_000, 10_000_000] {
+            let bytes = format!("connection.0.download_bytes={bytes}");
+            let controller = format!("controller={controller}");
+            let settings = pair.iter().copied().chain([&*bytes, &*controller]);
+            let scenario = Scenario::parse("two", TWO).unwrap().with_settings(settings).unwrap();
+            let time = |scenario: &Scenario| scenario.run(None, 1).unwrap().completion_s.unwrap();
+            let (both, alone) = (time(&scenario), time(&scenario.with_only("A").unwrap()));
+            assert!(both < alone, "{controller}, {bytes}: {both} s with both, {alone} s with the long one");
+        }
+    }
+}

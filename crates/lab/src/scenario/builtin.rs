@@ -117,6 +117,7 @@ pub(super) const FILES: &[(&str, &str)] = scenarios![
     "multipath/lte_starlink",
     "multipath/lte_geo",
     "multipath/congested",
+    "multipath/long-and-short",
     "multipath/three-paths",
     "multipath/failover",
     "multipath/failover-second",
