@@ -237,12 +237,14 @@ fn a_path_that_is_a_tenth_of_what_it_was_loses_no_more_than_the_jump() {
 #[test]
 fn a_queue_of_eight_packets_is_enough_for_a_path_of_four_hundred() {
     let link = LinkConfig::with_rate(100_000_000, ms(25), Duration::from_micros(960));
-    for congestion in [bbr, cubic, newreno] {
+    for (congestion, most) in [(bbr as fn() -> CongestionControl, 12.0), (cubic, 12.0), (newreno, 25.0)] {
         let report = upload(&link, congestion(), 75_000_000);
         let seconds = report.duration.as_secs_f64();
-        // 6 s are the ideal. A window that is halved, or loses three tenths, needs long to grow back where no queue holds more.
-        assert!(seconds < 12.0, "{:?}: {seconds} s", congestion());
-        assert!(report.up.packets_dropped(DropReason::QueueFull) < 400, "{:?}", congestion());
+        // 6 s are the ideal. NewReno needs 10 s to grow back from a loss, where CUBIC needs five; in bursts they took 94 and 16 s.
+        assert!(seconds < most, "{:?}: {seconds} s", congestion());
+        let dropped = report.up.packets_dropped(DropReason::QueueFull);
+        // 2 % of 52,000.
+        assert!(dropped < 1_040, "{:?}: {dropped} packets, {seconds} s", congestion());
     }
 }
 
