@@ -117,10 +117,9 @@ impl CongestionState {
         conserved.map_or(left, |conserved| left.min(conserved))
     }
 
-    /// The bytes that the pacer lets leave now. A rise that doubles the window in each round trip needs the bursts that
-    /// acknowledgements ask for.
+    /// The bytes that the pacer lets leave now.
     pub(crate) fn pacing_budget(&mut self, now: Instant) -> u64 {
-        self.pacer.set_busy(now, self.bytes_in_flight > 0 && !self.controller.is_searching());
+        self.refresh_busy(now);
         self.pacer.budget(now)
     }
 
@@ -426,7 +425,14 @@ impl CongestionState {
         if slow_start { in_flight * 2 >= window } else { in_flight + 2 * self.pacer.packet() > window }
     }
 
+    /// Tells the pacer whether acknowledgements set the pace. A rise that doubles the window in each round trip needs the bursts
+    /// that they ask for.
+    fn refresh_busy(&mut self, now: Instant) {
+        self.pacer.set_busy(now, self.bytes_in_flight > 0 && !self.controller.is_searching());
+    }
+
     fn refresh_rate(&mut self, now: Instant, rtt: &Rtt) {
+        self.refresh_busy(now);
         self.pacer.set_rate(now, pacing_rate(&*self.controller, rtt));
         self.pacer.set_burst(now, self.controller.burst());
     }

@@ -137,6 +137,22 @@ fn the_pacer_follows_the_window() {
 }
 
 #[test]
+fn only_a_sender_without_anything_in_flight_saves_up_a_train() {
+    let mut sender = Sender::new();
+    let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
+    // The end of slow start.
+    sender.lose(at(60), &packets[..1]);
+    sender.acknowledge(at(61), &packets[1..]);
+    let packets: Vec<_> = (0..6).map(|_| sender.send(at(61))).collect();
+    assert!(sender.congestion.pacing_budget(at(61)) < 1_200, "nothing more may leave at once");
+    sender.acknowledge(at(100), &packets[1..]);
+    assert_eq!(sender.congestion.pacing_budget(at(1_000)), 2_400, "one is in flight");
+    // The sender hears of it, and has nothing to send for a second.
+    sender.acknowledge(at(1_000), &packets[..1]);
+    assert_eq!(sender.congestion.pacing_budget(at(2_000)), 12_000);
+}
+
+#[test]
 fn after_a_loss_no_more_leaves_than_arrives() {
     let mut sender = Sender::new();
     let packets: Vec<_> = (0..10).map(|_| sender.send(at(0))).collect();
