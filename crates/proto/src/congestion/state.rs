@@ -407,6 +407,11 @@ impl CongestionState {
         self.delivery_rate
     }
 
+    /// When the packet left that was acknowledged by the last ACK frame, the newest of them; before the first, when the tuple came into being.
+    pub(crate) fn newest_acked(&self) -> Instant {
+        self.last_acked.0
+    }
+
     /// Bytes that were acknowledged, and bytes that were declared lost.
     pub(crate) fn totals(&self) -> (u64, u64) {
         (self.delivery.delivered(), self.delivery.lost())

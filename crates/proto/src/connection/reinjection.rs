@@ -36,9 +36,10 @@ impl Recovery<'_> {
 
 /// Queues what is under way on other paths, if a copy from here arrives before an acknowledgement could tell that it was of no
 /// use: on slower paths almost all of it, also for what they lose. What should have been acknowledged by now is late, and no
-/// acknowledgement is to be waited for: where a queue has filled meanwhile, the path is slower than it was known to be. It is a writer of spare capacity, and asked when
-/// nothing else may be sent: at the end of a transfer, and where the head of a stream is missing and flow control or the buffer
-/// lets nothing more follow. What the window has room for is the budget.
+/// acknowledgement is to be waited for: where a queue has filled meanwhile, the path is slower than it was known to be. That counts only for
+/// what left before something that this path has had acknowledged, as all paths may have fallen silent. It is a writer of spare
+/// capacity, and asked when nothing else may be sent: at the end of a transfer, and where the head of a stream is missing and flow
+/// control or the buffer lets nothing more follow. What the window has room for is the budget.
 pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
     if sender.parts.paths.is_single() {
         return;
@@ -50,6 +51,7 @@ pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
     }
     let multipath = sender.parts.paths.multipath.as_deref();
     let arrival = now + delay(here, multipath) + here.tuple.rtt.variance();
+    let answered_here = here.tuple.congestion.newest_acked();
     let mut frames = Vec::new();
     let mut last = None;
     while let Some(other) = sender.parts.paths.next_id(last) {
@@ -57,7 +59,7 @@ pub(super) fn repeat_what_is_slow(sender: &mut Sender<'_>) {
         let Some(path) = sender.parts.paths.get_mut(other).filter(|_| other != id) else { continue };
         let rtt = &path.tuple.rtt;
         let (answered, overdue) = (rtt.smoothed().max(rtt.latest()), rtt.pto_base());
-        let is_slow = |sent| sent + answered > arrival || sent + overdue <= now;
+        let is_slow = |sent| sent + answered > arrival || sent + overdue <= now && sent < answered_here;
         path.space.take_slow(room, is_slow, &mut frames);
         if !frames.is_empty() {
             return Owners::of(&mut sender.parts).deliver(SpaceId::Data(other), &frames, Fate::Probed);
