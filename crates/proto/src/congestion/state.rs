@@ -119,7 +119,6 @@ impl CongestionState {
 
     /// The bytes that the pacer lets leave now.
     pub(crate) fn pacing_budget(&mut self, now: Instant) -> u64 {
-        self.refresh_busy(now);
         self.pacer.budget(now)
     }
 
@@ -132,6 +131,7 @@ impl CongestionState {
     pub(crate) fn on_sent(&mut self, now: Instant, packet_number: u64, size: u16) -> DeliverySnapshot {
         let bytes = u64::from(size);
         let snapshot = self.delivery.on_sent(now, bytes, self.bytes_in_flight);
+        let begins = self.bytes_in_flight == 0;
         self.bytes_in_flight += bytes;
         self.conserved = self.conserved.map(|conserved| conserved.saturating_sub(bytes));
         self.pacer.on_sent(now, bytes);
@@ -140,6 +140,9 @@ impl CongestionState {
         if let Some(resume) = &mut self.resume {
             let step = resume.on_sent(now, bytes, bytes_in_flight, self.pacer.packet());
             self.apply_resume(now, step);
+        }
+        if begins {
+            self.refresh_busy(now);
         }
         snapshot
     }

@@ -9,7 +9,7 @@ use fulmar_wire::{Frame, PathChallenge};
 use crate::packet::FrameWriter;
 
 /// How many challenges of one validation can be answered; when full, the oldest is forgotten. A new path of multipath sends
-/// fewer until it is given up: their distance doubles until it is a sixteenth of that time.
+/// about 20 until it is given up, as their distance doubles until it is a sixteenth of that time.
 const CHALLENGES_MAX: usize = 24;
 
 /// A challenge that was sent.

@@ -109,7 +109,7 @@ impl Streams {
     ) -> Result<Option<Chunk>, ReadError> {
         let stream = self.table.get_mut(id).ok_or(ReadError::ClosedStream)?;
         let recv = stream.recv.as_mut().ok_or(ReadError::ClosedStream)?;
-        self.window.set_window_limit(self.receive_budget.window_limit(self.config.receive_window_max));
+        self.window.set_window_limit(self.receive_budget.window_limit(self.windows.receive_max));
         let result = recv.read(max_len, ordered, &mut self.window);
         recv.recount_held(&mut self.receive_budget);
         match result {

@@ -21,7 +21,30 @@ pub(crate) struct StreamsConfig {
     pub(crate) reset_stream_at: bool,
 }
 
+/// What is needed of a [`StreamsConfig`] for as long as the connection lives. Sizes are in bytes.
+#[derive(Debug)]
+pub(super) struct Windows {
+    /// What the peer may send on a stream ahead of the application, at first.
+    pub(super) stream_receive: u64,
+    /// The same, as far as it may grow.
+    pub(super) stream_receive_max: u64,
+    /// What the peer may send on all streams together ahead of the application, as far as it may grow.
+    pub(super) receive_max: u64,
+    /// What all streams together buffer for sending at most.
+    pub(super) send: u64,
+}
+
 impl StreamsConfig {
+    /// The windows alone, without what holds for the beginning of a connection.
+    pub(super) fn windows(&self) -> Windows {
+        Windows {
+            stream_receive: self.stream_receive_window,
+            stream_receive_max: self.stream_receive_window_max,
+            receive_max: self.receive_window_max,
+            send: self.send_window,
+        }
+    }
+
     /// The limits that this end gives to the peer with its transport parameters.
     pub(crate) fn initial_limits(&self) -> InitialLimits {
         InitialLimits {

@@ -27,6 +27,7 @@ use fulmar_base::{Instant, Rng};
 use fulmar_wire::{Dir, Side, StreamId, VarInt};
 
 use self::budget::SendBudget;
+use self::config::Windows;
 use self::events::Events;
 use self::flow::{ReceiveWindow, SendCredit};
 use self::limits::{IncomingStreams, OutgoingStreams, PerDir};
@@ -68,7 +69,7 @@ pub use priority::Priority;
 #[derive(Debug)]
 pub struct Streams {
     side: Side,
-    config: StreamsConfig,
+    windows: Windows,
     /// The peer's limits for new streams.
     peer: InitialLimits,
     table: Table,
@@ -132,7 +133,7 @@ impl Streams {
     pub(crate) fn new(side: Side, config: &StreamsConfig, memory: &EndpointMemory, rng: &mut Rng) -> Self {
         Self {
             side,
-            config: config.clone(),
+            windows: config.windows(),
             peer: InitialLimits::default(),
             table: Table::new(rng),
             outgoing: PerDir { bi: OutgoingStreams::new(), uni: OutgoingStreams::new() },
@@ -217,15 +218,15 @@ impl Streams {
     pub(crate) fn credit_in_use(&self) -> ReceiveCredit {
         let (stream, connection) = (self.stream_demand, self.window.demand());
         ReceiveCredit {
-            stream: stream.saturating_mul(2).min(self.config.stream_receive_window_max),
-            connection: connection.saturating_mul(2).min(self.config.receive_window_max),
+            stream: stream.saturating_mul(2).min(self.windows.stream_receive_max),
+            connection: connection.saturating_mul(2).min(self.windows.receive_max),
         }
     }
 
     /// So many bytes may be in flight over all paths: the application may write as much as they can make use of.
     #[inline]
     pub(crate) fn set_flight(&mut self, bytes: u64) {
-        self.budget.set_flight(bytes, self.config.send_window);
+        self.budget.set_flight(bytes, self.windows.send);
         self.wake_waiting(&mut None);
     }
 
@@ -324,7 +325,7 @@ impl Streams {
         let sends = id.dir() == Dir::Bi || id.initiator() == self.side;
         let receives = id.dir() == Dir::Bi || id.initiator() != self.side;
         let send = sends.then(|| SendHalf::new(send_limit(self.side, &self.peer, id)));
-        let (window, window_max) = (self.config.stream_receive_window, self.config.stream_receive_window_max);
+        let (window, window_max) = (self.windows.stream_receive, self.windows.stream_receive_max);
         let recv = receives.then(|| RecvHalf::new(window, window_max));
         self.table.insert(Stream::new(id, send, recv));
     }

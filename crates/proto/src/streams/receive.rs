@@ -31,7 +31,7 @@ impl Streams {
         self.locate(frame.id, Half::Recv, FrameType::STREAM)?;
         let Some(stream) = self.table.get_mut(frame.id) else { return Ok(()) };
         let Some(recv) = &mut stream.recv else { return Ok(()) };
-        let window_max = self.config.receive_window_max;
+        let window_max = self.windows.receive_max;
         self.window.set_window_limit(self.receive_budget.window_limit(window_max));
         let arrival = recv.on_stream(frame, payload, cx, &mut self.window)?;
         recv.count_held(&mut self.receive_budget, window_max)?;
