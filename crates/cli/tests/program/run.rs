@@ -62,6 +62,21 @@ pub(crate) fn interrupt(child: &Child) {
     signal(child.id(), rustix::process::Signal::INT);
 }
 
+/// The command, so that a hangup reaches it although the tests may run where it is ignored, as under `nohup`.
+#[cfg(target_os = "linux")]
+pub(crate) fn heeding_hangups(command: &Command) -> Command {
+    let mut heeding = Command::new("env");
+    heeding.arg("--default-signal=HUP").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => heeding.env(name, value),
+            None => heeding.env_remove(name),
+        };
+    }
+    heeding.stdin(Stdio::null());
+    heeding
+}
+
 /// Tells a command that its terminal was closed.
 pub(crate) fn hang_up(child: &Child) {
     signal(child.id(), rustix::process::Signal::HUP);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::odd::{Answer, Odd};
-use crate::run::{content, finish, fulmar, hang_up, interrupt};
+use crate::run::{content, finish, fulmar, hang_up, heeding_hangups, interrupt};
 use crate::scene::Scene;
 use crate::test_dir::TestDir;
 
@@ -208,7 +208,8 @@ fn a_terminal_that_is_closed_leaves_nothing() {
     let scene = Scene::new("web-hangup");
     let url = scene.url("/large");
     let arguments = ["-q", "--limit-rate", "200kB", "-o", scene.out(), &url];
-    let mut get = scene.get(&arguments).stderr(Stdio::null()).spawn().expect("the program starts");
+    let mut get = heeding_hangups(&scene.get(&arguments));
+    let mut get = get.stderr(Stdio::null()).spawn().expect("the program starts");
     let written = || {
         let parts = fs::read_dir(scene.out.path()).expect("the directory");
         parts.filter_map(|part| part.and_then(|part| part.metadata()).ok()).any(|part| part.len() > 0)
