@@ -6,7 +6,6 @@
 //! our own: the rank of the delay beside a loss among the latest delays. Of losses by chance it is a half in the mean, whatever the delays are.
 
 use std::cmp::Ordering;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use fulmar_base::Instant;
@@ -24,6 +23,9 @@ const ONE: u32 = 1 << 16;
 
 /// The mean rank forgets with this weight. By chance alone it varies by 0.026.
 const WEIGHT: u32 = 64;
+
+/// The variance of a rank that is chance: all are equally likely.
+const RANK_VARIANCE: u64 = (ONE as u64) * (ONE as u64) / 12;
 
 /// A mean rank of 0.6 is no chance: that would be four deviations. docs/constants.md has what was seen.
 const FULL_RANK: u32 = ONE / 10 * 6;
@@ -44,13 +46,24 @@ struct Seen {
     latest: [(Instant, u32); 2],
     /// The mean rank of the delays beside losses.
     rank: u32,
+    /// The sum of the ranks since [`LossDelay::restart`], and how many they are. Only those count whose delay is of the same sixteenth of
+    /// a round trip as the loss: a short queue has filled and emptied within a few of them.
+    sum: u64,
+    count_of_sum: u64,
 }
 
 /// A delay in microseconds, and the one beside a packet that was lost at about the same time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Delay {
     usual: u32,
-    beside_loss: Option<NonZeroU32>,
+    beside_loss: Option<Beside>,
+}
+
+/// The delay of the packet that was sent nearest to a lost one, and whether that was within a sixteenth of a round trip.
+#[derive(Debug, Clone, Copy)]
+struct Beside {
+    delay: u32,
+    is_near: bool,
 }
 
 impl LossDelay {
@@ -65,16 +78,34 @@ impl LossDelay {
         }
     }
 
-    /// Packets were found to be lost, the newest of them sent at `sent`.
-    pub(super) fn on_loss(&mut self, sent: Instant) {
+    /// Packets were found to be lost, the newest of them sent at `sent`; `min_rtt` is the smallest round-trip time of the path.
+    pub(super) fn on_loss(&mut self, sent: Instant, min_rtt: Duration) {
         let Some(seen) = &mut self.0 else {
             self.0 = Some(Box::new(Seen::new()));
             return;
         };
         let distance = |at: Instant| at.saturating_since(sent).max(sent.saturating_since(at));
         let [previous, last] = seen.latest;
-        let beside = if distance(previous.0) < distance(last.0) { previous.1 } else { last.1 };
-        seen.delays[seen.count % DELAYS].beside_loss = NonZeroU32::new(beside);
+        let (at, delay) = if distance(previous.0) < distance(last.0) { previous } else { last };
+        let is_near = distance(at) <= min_rtt / DELAYS_PER_ROUND_TRIP;
+        // Nothing has been acknowledged yet where there is no delay.
+        seen.delays[seen.count % DELAYS].beside_loss = (delay > 0).then_some(Beside { delay, is_near });
+    }
+
+    /// From now on [`is_by_chance`](Self::is_by_chance) goes by the losses that come.
+    pub(super) fn restart(&mut self) {
+        if let Some(seen) = &mut self.0 {
+            (seen.sum, seen.count_of_sum) = (0, 0);
+        }
+    }
+
+    /// Whether enough losses have shown since the last restart that they come at any delay: their mean rank is below that of a full queue
+    /// by more than its standard deviation.
+    pub(super) fn is_by_chance(&self) -> bool {
+        self.0.as_ref().filter(|seen| seen.count_of_sum > 0).is_some_and(|seen| {
+            let deviation = (RANK_VARIANCE / seen.count_of_sum).isqrt();
+            seen.sum / seen.count_of_sum + deviation < u64::from(FULL_RANK)
+        })
     }
 
     /// Whether losses come where the delay is large.
@@ -92,6 +123,8 @@ impl Seen {
             next: Instant::ZERO,
             latest: [(Instant::ZERO, 0); 2],
             rank: ONE / 2,
+            sum: 0,
+            count_of_sum: 0,
         }
     }
 
@@ -102,7 +135,11 @@ impl Seen {
         let middle = self.delays[(self.count + DELAYS / 2) % DELAYS].beside_loss;
         if let Some(beside) = middle.filter(|_| self.count >= (self.counted + DELAYS_PER_LOSS).max(DELAYS)) {
             self.counted = self.count;
-            let rank = self.rank_of(beside.get());
+            let rank = self.rank_of(beside.delay);
+            if beside.is_near {
+                self.sum += u64::from(rank);
+                self.count_of_sum += 1;
+            }
             self.rank = (self.rank * (WEIGHT - 1) + rank) / WEIGHT;
         }
         self.delays[self.count % DELAYS].beside_loss = None;

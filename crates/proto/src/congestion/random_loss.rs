@@ -7,6 +7,8 @@
 //! next to nothing. So a reaction is a trial: if the path loses as much after it, it loses at random, the reaction is undone,
 //! and so much is tolerated until another trial shows less. The trial is our own.
 //!
+//! A window of few packets has grown back before so many are lost. What the trials of several reactions have shown is put together then.
+//!
 //! Flows that overflow one queue together are the hard case: what one of them gives up is a small part of what they send, and the
 //! losses that it finds afterwards are those of the others. So what is tolerated is tried again, and later trials ask for more; and losses
 //! that come where the delay is large are not taken for chance, see [`super::loss_delay`].
@@ -75,6 +77,8 @@ pub(in crate::congestion) struct RandomLoss {
     /// What the path loses whatever is sent, as far as trials have shown it.
     ambient: u64,
     trial: Option<Trial>,
+    /// What became of the packets of trials that ended before they had shown anything, since one has.
+    unfinished: Counts,
     /// Packets since the last trial, and how many times the wait for the next has doubled.
     since_trial: u32,
     retrial_doublings: u8,
@@ -95,12 +99,29 @@ struct Trial {
     before: u64,
     /// How many packets that is the mean of.
     packets_before: u32,
-    acked: u64,
-    lost: u64,
-    /// It shows nothing once the window has grown to this.
+    counts: Counts,
+    /// It shows nothing more once the window has grown to this.
     window_max: u64,
     /// Whether another one has shown random losses before.
     again: bool,
+}
+
+/// What became of packets that were sent after reactions.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    acked: u64,
+    lost: u64,
+}
+
+impl Counts {
+    fn packets(self) -> u64 {
+        self.acked + self.lost
+    }
+
+    /// These and others.
+    fn and(self, other: Self) -> Self {
+        Self { acked: self.acked + other.acked, lost: self.lost + other.lost }
+    }
 }
 
 impl Trial {
@@ -109,13 +130,13 @@ impl Trial {
         let losses = if self.again { RETRIAL_LOSSES } else { TRIAL_LOSSES };
         let length = trial_length(losses, self.before);
         let longest = length.saturating_mul(2 * (ONE + burst)) / ONE;
-        let packets = self.acked + self.lost;
+        let packets = self.counts.packets();
         packets >= longest || packets >= length && self.was_in_vain(burst)
     }
 
     /// The rate of loss since the reaction.
     fn rate(&self) -> u64 {
-        self.lost * ONE / (self.acked + self.lost).max(1)
+        self.counts.lost * ONE / self.counts.packets().max(1)
     }
 
     /// Whether the reaction has brought nothing: half of the losses are still there, or three quarters in a later trial. That they are
@@ -151,7 +172,7 @@ impl RandomLoss {
             self.ambient = self.ambient.min(self.mean());
         }
         if let Some(trial) = self.trial.as_mut().filter(|trial| ack.largest_sent_time > trial.since) {
-            trial.acked += ack.acked_packets;
+            trial.counts.acked += ack.acked_packets;
         }
     }
 
@@ -170,12 +191,29 @@ impl RandomLoss {
     /// Looks at the trial after an ACK frame; `window` is the controller's. Returns whether it has ended and the path has lost as
     /// much as before: the last reaction had no cause.
     pub(in crate::congestion) fn trial_was_in_vain(&mut self, window: u64) -> bool {
-        self.trial.take_if(|trial| window >= trial.window_max);
-        let burst = self.burst;
-        self.trial.take_if(|trial| trial.is_over(burst)).is_some_and(|trial| self.judge(trial))
+        if self.trial.is_some_and(|trial| window >= trial.window_max) {
+            self.end_trial();
+        }
+        let Some(trial) = self.trial else { return false };
+        if trial.is_over(self.burst) {
+            return self.judge(trial);
+        }
+        let all = Trial { counts: trial.counts.and(self.unfinished), ..trial };
+        let shows_chance = self.unfinished.packets() > 0
+            && self.beside.is_by_chance()
+            && all.is_over(self.burst)
+            && all.was_in_vain(self.burst);
+        shows_chance && self.judge(all)
+    }
+
+    fn forget_unfinished(&mut self) {
+        self.unfinished = Counts::default();
+        self.beside.restart();
     }
 
     fn judge(&mut self, trial: Trial) -> bool {
+        self.trial = None;
+        self.forget_unfinished();
         let in_vain = trial.was_in_vain(self.burst);
         let random = in_vain && self.is_empty() && !self.beside.shows_full_queue();
         self.is_lossy |= random;
@@ -233,20 +271,27 @@ impl RandomLoss {
             self.retrial_doublings = (self.retrial_doublings + 1).min(RETRIAL_DOUBLINGS_MAX);
             self.since_trial = 0;
         }
-        let trial = Trial { since: now, before, packets_before, acked: 0, lost: 0, window_max, again };
+        let trial =
+            Trial { since: now, before, packets_before, counts: Counts::default(), window_max, again };
+        self.end_trial();
         self.trial = self.is_empty().then_some(trial);
     }
 
     /// What was lost until now says nothing about the reaction yet.
     pub(in crate::congestion) fn restart_trial(&mut self, now: Instant) {
         if let Some(trial) = &mut self.trial {
-            *trial = Trial { since: now, acked: 0, lost: 0, ..*trial };
+            *trial = Trial { since: now, counts: Counts::default(), ..*trial };
         }
     }
 
     /// The window changes for another reason than losses: what is lost from now on shows nothing about the last reaction.
+    /// What was lost until now counts for the next one.
     pub(in crate::congestion) fn end_trial(&mut self) {
-        self.trial = None;
+        let Some(trial) = self.trial.take() else { return };
+        self.unfinished = self.unfinished.and(trial.counts);
+        if self.unfinished.packets() > MEMORY {
+            self.forget_unfinished();
+        }
     }
 
     /// Counts the loss of `packets`, the newest of them sent at `sent`, and returns whether they may be random and need no
@@ -258,7 +303,7 @@ impl RandomLoss {
             self.fast_rate += (ONE - self.fast_rate) / FAST_WEIGHT;
         }
         if let Some(trial) = self.trial.as_mut().filter(|trial| sent > trial.since) {
-            trial.lost += packets;
+            trial.counts.lost += packets;
         }
         let retrial = !own_queue && self.is_retrial_due();
         // One reaction to a trial: what it brings is not known yet.
@@ -270,7 +315,7 @@ impl RandomLoss {
 
     /// Takes the number of packets that were found to be lost together, the newest of them sent at `sent`.
     pub(in crate::congestion) fn on_burst(&mut self, packets: u64, sent: Instant) {
-        self.beside.on_loss(sent);
+        self.beside.on_loss(sent, self.min_rtt());
         for _ in 0..packets.min(MEMORY) {
             self.burst -= self.burst / BURST_WEIGHT;
             self.burst += (packets.min(FAST_WEIGHT) - 1) * (ONE / BURST_WEIGHT);

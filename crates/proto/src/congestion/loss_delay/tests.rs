@@ -12,7 +12,7 @@ fn path(packets: u64, delay: impl Fn(u64) -> u64, mut loses: impl FnMut(u64) -> 
         let rtt = Duration::from_micros(delay(number));
         watch.on_sample(sent + rtt, sent, rtt, MIN_RTT);
         if loses(number) {
-            watch.on_loss(sent);
+            watch.on_loss(sent, MIN_RTT);
         }
     }
     watch
@@ -56,4 +56,42 @@ fn what_a_queue_has_shown_is_forgotten_when_losses_come_by_chance() {
         false => rng.chance(0.05),
     });
     assert!(!watch.shows_full_queue());
+}
+
+#[test]
+fn losses_at_any_delay_are_chance_once_there_are_enough_of_them() {
+    let chance = |packets| {
+        let mut rng = Rng::from_u64(3);
+        path(packets, sawtooth, |_| rng.chance(0.02))
+    };
+    assert!(!path(20_000, sawtooth, |_| false).is_by_chance(), "nothing was lost");
+    assert!(!chance(400).is_by_chance(), "eight losses may come where the delay is large by chance");
+    assert!(chance(4_000).is_by_chance());
+    assert!(!path(20_000, sawtooth, |number| number % 50 == 49).is_by_chance(), "a queue is full then");
+}
+
+#[test]
+fn a_delay_of_another_time_than_a_loss_shows_no_chance() {
+    let lossy = |ahead: Duration| {
+        let mut watch = LossDelay::default();
+        for number in 0..4_000 {
+            let sent = Instant::from_millis(number);
+            watch.on_sample(sent + MIN_RTT, sent, MIN_RTT, MIN_RTT);
+            if number % 40 == 0 {
+                watch.on_loss(sent + ahead, MIN_RTT);
+            }
+        }
+        watch
+    };
+    // A sixteenth of a round trip is a millisecond.
+    assert!(lossy(Duration::from_millis(1)).is_by_chance());
+    assert!(!lossy(Duration::from_micros(1_001)).is_by_chance());
+}
+
+#[test]
+fn what_losses_have_shown_before_a_restart_does_not_count() {
+    let mut rng = Rng::from_u64(3);
+    let mut watch = path(4_000, sawtooth, |_| rng.chance(0.02));
+    watch.restart();
+    assert!(!watch.is_by_chance());
 }

@@ -393,3 +393,64 @@ fn what_was_lost_before_a_trial_begins_anew_says_nothing() {
     path.lose(10);
     assert!(path.acknowledge(300), "it would have been in vain");
 }
+
+/// A window of few packets: one in twenty is lost, at a delay of so many microseconds more than the last one in a row of nineteen, and a
+/// reaction has grown back after 60. Returns how many reactions it takes until one is found to be in vain.
+fn reactions_until_one_is_in_vain(path: &mut Path, step: u64) -> Option<u32> {
+    let row = |path: &mut Path| {
+        let in_vain = (0..19).fold(false, |any, number| {
+            path.extra = Duration::from_micros(number * step);
+            path.acknowledge(1) || any
+        });
+        path.random.on_burst(1, path.now);
+        path.lose(1);
+        in_vain
+    };
+    (0..20).for_each(|_| assert!(!row(path)));
+    (1..100).find(|_| {
+        path.window = WINDOW;
+        path.random.on_reaction(path.now, WINDOW + 1);
+        let in_vain = (0..3).any(|_| row(path));
+        path.window = WINDOW + 1;
+        row(path) || in_vain
+    })
+}
+
+#[test]
+fn trials_that_a_small_window_cuts_short_show_together_that_losses_are_chance() {
+    // Eight are lost of 160 packets: in three trials. The delays beside nine losses show that it is chance.
+    let reactions = reactions_until_one_is_in_vain(&mut Path::new(), 0);
+    assert!(reactions.is_some_and(|it| (3..=5).contains(&it)), "{reactions:?}");
+}
+
+#[test]
+fn trials_that_were_cut_short_show_no_chance_where_losses_come_at_a_large_delay() {
+    assert_eq!(reactions_until_one_is_in_vain(&mut Path::new(), 25), None);
+}
+
+#[test]
+fn what_trials_have_shown_before_one_that_helped_does_not_count() {
+    let mut path = Path::new();
+    path.lose_until_reaction(20);
+    path.lose_one_in(20, 3);
+    path.random.end_trial();
+    assert_eq!(path.random.unfinished.lost, 3);
+    path.random.on_reaction(path.now, WINDOW + 1);
+    assert!(!path.acknowledge(2_000), "nothing is lost any more");
+    assert_eq!(path.random.unfinished.packets(), 0);
+}
+
+#[test]
+fn trials_of_long_ago_do_not_count() {
+    let mut path = Path::new();
+    let packets: Vec<u64> = (0..100)
+        .map(|_| {
+            path.random.on_reaction(path.now, WINDOW + 1);
+            path.acknowledge(100);
+            path.random.end_trial();
+            path.random.unfinished.packets()
+        })
+        .collect();
+    assert_eq!(packets[..81], std::array::from_fn::<u64, 81, _>(|number| 100 * (number as u64 + 1)));
+    assert_eq!(packets[81], 0, "as many as the means remember are enough");
+}
