@@ -117,3 +117,12 @@ fn unknown_versions_are_answered_if_the_datagram_is_large_enough() {
     assert!(link.bytes_sent >= 2 * (1 + 4 + 21 + 256 + 8) && link.bytes_sent < 700, "{}", link.bytes_sent);
     assert_eq!(lab.server().sessions().len(), 0);
 }
+
+#[test]
+fn a_link_without_delay_delivers_at_once() {
+    let text = "title = \"nothing between\"\n[[connection]]\ndownload_bytes = 100_000\n";
+    let scenario = fulmar_lab::scenario::Scenario::parse("nothing-between", text).unwrap();
+    let figures = scenario.run(None, 1).unwrap();
+    assert!(figures.completion_s.unwrap() < 0.001, "{:?}", figures.completion_s);
+    assert_eq!((figures.client.pto_count, figures.server.pto_count), (0, 0));
+}

@@ -33,8 +33,12 @@ pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
     let expected = args.expected.as_deref().map(read_expected).transpose()?;
     let seeds = args.seeds.or(expected.as_ref().map(|expected| expected.seeds));
     let rows = rows(args, seeds, output)?;
+    if rows.is_empty() {
+        let what = "there is nothing to check: the scenarios have no [[goal]], or none for this controller";
+        return Err(Failure::Usage(what.to_owned()));
+    }
     let table = Table::of(&rows);
-    if !output.is_json() && !rows.is_empty() {
+    if !output.is_json() {
         print(output, &(), || table.header())?;
     }
     for (number, row) in rows.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Write};
 
-use fulmar_lab::scenario::{Figures, Scenario};
+use fulmar_lab::scenario::{ControllerName, Figures, Scenario};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,8 +28,7 @@ pub(super) struct RunLine {
 impl RunLine {
     /// The figures of a run of `scenario` with these settings, each as `key=value`.
     pub(super) fn new(figures: Figures, scenario: &Scenario, settings: &[String]) -> Self {
-        let pairs = settings.iter().filter_map(|setting| setting.split_once('='));
-        let settings = pairs.map(|(key, value)| (key.trim().to_owned(), Value::from(value.trim()))).collect();
+        let settings = by_key(settings);
         Self { figures, settings, scenario_sha256: scenario.sha256(), version: VERSION }
     }
 
@@ -38,6 +37,38 @@ impl RunLine {
         let told = |(key, value): (&String, &Value)| format!(" {key}={}", value.as_str().unwrap_or_default());
         self.settings.iter().map(told).collect()
     }
+}
+
+/// A run without figures, with `--json`.
+#[derive(Debug, Serialize)]
+pub(super) struct FailedLine {
+    pub(super) scenario: String,
+    pub(super) controller: Option<ControllerName>,
+    pub(super) seed: u64,
+    pub(super) error: String,
+    settings: serde_json::Map<String, Value>,
+    scenario_sha256: String,
+    version: &'static str,
+}
+
+impl FailedLine {
+    /// What went wrong in a run of `scenario` with these settings, each as `key=value`.
+    pub(super) fn new(
+        (controller, seed): (Option<ControllerName>, u64),
+        error: String,
+        scenario: &Scenario,
+        settings: &[String],
+    ) -> Self {
+        let (name, scenario_sha256) = (scenario.name().to_owned(), scenario.sha256());
+        let settings = by_key(settings);
+        Self { scenario: name, controller, seed, error, settings, scenario_sha256, version: VERSION }
+    }
+}
+
+/// Settings, each as `key=value`, by their keys.
+fn by_key(settings: &[String]) -> serde_json::Map<String, Value> {
+    let pairs = settings.iter().filter_map(|setting| setting.split_once('='));
+    pairs.map(|(key, value)| (key.trim().to_owned(), Value::from(value.trim()))).collect()
 }
 
 /// Prints `object` with `--json`, else the lines of `text`. Whoever reads may have gone; everything else that keeps

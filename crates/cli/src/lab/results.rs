@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use fulmar_lab::scenario::{Figures, Point, Scenario};
+use fulmar_lab::scenario::{ControllerName, Figures, Point, Scenario};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -49,12 +49,17 @@ struct Kept {
     text: Vec<u8>,
     /// How many results do not.
     dropped: usize,
+    /// The number of the first line that is none of a campaign's.
+    foreign: Option<usize>,
 }
 
 /// The scenario of a campaign and the version that runs it: results of others are none of it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stamp {
+    scenario: String,
     scenario_sha256: String,
+    /// The controller of runs for which the campaign names none.
+    controller: Option<ControllerName>,
 }
 
 /// A run of a campaign and what came out of it.
@@ -66,7 +71,17 @@ pub(super) struct GridLine {
     settings: serde_json::Map<String, Value>,
     #[serde(flatten)]
     figures: Option<Figures>,
+    #[serde(flatten)]
+    failed: Option<FailedRun>,
     error: Option<String>,
+}
+
+/// What tells a run without figures from others; figures have it themselves.
+#[derive(Debug, Serialize)]
+struct FailedRun {
+    scenario: String,
+    controller: Option<ControllerName>,
+    seed: u64,
 }
 
 impl GridLine {
@@ -77,8 +92,13 @@ impl GridLine {
             Ok(figures) => (Some(figures), None),
             Err(error) => (None, Some(error)),
         };
+        let failed = figures.is_none().then(|| FailedRun {
+            scenario: stamp.scenario.clone(),
+            controller: point.controller.or(stamp.controller),
+            seed: point.seed,
+        });
         let scenario_sha256 = stamp.scenario_sha256.clone();
-        Self { id: stamp.id(point), scenario_sha256, version: VERSION, settings, figures, error }
+        Self { id: stamp.id(point), scenario_sha256, version: VERSION, settings, figures, failed, error }
     }
 }
 
@@ -87,7 +107,8 @@ const HASH_DIGITS: usize = 16;
 
 impl Stamp {
     pub(super) fn of(scenario: &Scenario) -> Self {
-        Self { scenario_sha256: scenario.sha256() }
+        let controller = scenario.controller_or_default(None).ok();
+        Self { scenario: scenario.name().to_owned(), scenario_sha256: scenario.sha256(), controller }
     }
 
     /// The end of the names of all runs.
@@ -111,14 +132,18 @@ impl Results {
     }
 
     /// A file. What an interrupted campaign left in it stays, but for a line that was not finished, and for results of
-    /// another text of the scenario or another version.
+    /// another text of the scenario or another version. A file that holds anything else is refused and stays as it is.
     pub(super) fn to_file(path: &PathBuf, format: GridFormat, stamp: Stamp) -> Result<Self, Failure> {
         let place = path.display().to_string();
         let cannot_open = || Failure::io(format!("cannot open the results {place}"));
         let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = open().map_err(cannot_open())?;
         let kept = read_known(&file, format, &stamp.end()).map_err(cannot_open())?;
-        let Kept { known, failed, text, dropped } = kept;
+        if let Some(number) = kept.foreign {
+            let what = "is no result of `fulmar lab grid`: the file stays as it is, choose another one";
+            return Err(Failure::Usage(format!("{place}, line {number}, {what}")));
+        }
+        let Kept { known, failed, text, dropped, .. } = kept;
         if dropped > 0 {
             PartFile::replace(path, &text)?;
             file = open().map_err(cannot_open())?;
@@ -280,10 +305,23 @@ fn csv_line(fields: impl Iterator<Item = String>) -> String {
 
 /// The complete lines of a file whose runs have names with this end, and the header of a CSV file.
 fn read_known(file: &File, format: GridFormat, end: &str) -> io::Result<Kept> {
-    let mut kept = Kept { known: BTreeSet::new(), failed: BTreeSet::new(), text: Vec::new(), dropped: 0 };
+    let (known, failed) = Default::default();
+    let mut kept = Kept { known, failed, text: Vec::new(), dropped: 0, foreign: None };
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+    for number in 1.. {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        let is_complete = line.ends_with(b"\n");
+        if !is_of_campaign(&line, number == 1, is_complete, format) {
+            kept.foreign = Some(number);
+            break;
+        }
+        if !is_complete {
+            break;
+        }
         match id_of(&line, format) {
             Some(id) if !id.ends_with(end) => kept.dropped += 1,
             id => {
@@ -292,13 +330,31 @@ fn read_known(file: &File, format: GridFormat, end: &str) -> io::Result<Kept> {
                 kept.known.extend(id);
             }
         }
-        line.clear();
     }
     // A header alone is written anew: another version may have other columns.
     if kept.known.is_empty() {
         kept.text.clear();
     }
     Ok(kept)
+}
+
+/// How the lines of results begin.
+const JSON_BEGIN: &[u8] = br#"{"id":""#;
+const CSV_BEGIN: &[u8] = b"id,";
+
+/// Whether a campaign has written a line. Of one that was not finished only its beginning tells.
+fn is_of_campaign(line: &[u8], is_first: bool, is_complete: bool, format: GridFormat) -> bool {
+    let begins = |begin: &[u8]| line.starts_with(begin) || !is_complete && begin.starts_with(line);
+    match format {
+        GridFormat::Jsonl => begins(JSON_BEGIN) && (!is_complete || is_run(id_of(line, format))),
+        GridFormat::Csv if is_first => begins(CSV_BEGIN),
+        GridFormat::Csv => !is_complete || is_run(id_of(line, format)),
+    }
+}
+
+/// Whether this is the name of a run, of any campaign.
+fn is_run(id: Option<String>) -> bool {
+    id.is_some_and(|id| id.contains(" scenario=") && id.contains(" version="))
 }
 
 /// The name of the run whose result a line is; `None` for a header.

@@ -9,7 +9,7 @@ use fulmar_lab::scenario::{
 use fulmar_plot::{Run, Summary};
 
 use super::args::LabRunArgs;
-use super::print::{RunLine, print};
+use super::print::{FailedLine, RunLine, print};
 use super::{load, plot, pool};
 use crate::failure::Failure;
 use crate::report::Output;
@@ -38,14 +38,15 @@ pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
         jobs.len(),
         |number| jobs[number].run(args.plot.is_some()),
         |number, result| {
+            let job = &jobs[number];
             let result = match result {
                 Ok(result) => result.map_err(|error| error.to_string()),
                 Err(panicked) => {
-                    let Job { scenario, seed, .. } = &jobs[number];
+                    let Job { scenario, seed, .. } = job;
                     Err(format!("{}, seed {seed}: panicked: {}", scenario.name(), panicked.0))
                 }
             };
-            let result = result.map(|(line, run)| {
+            let result = result.map_err(|error| job.failed(error)).map(|(line, run)| {
                 drawn[number] = run;
                 line
             });
@@ -99,6 +100,11 @@ fn jobs(args: &LabRunArgs) -> Result<Vec<Job>, Failure> {
 }
 
 impl Job {
+    fn failed(&self, error: String) -> FailedLine {
+        let controller = self.scenario.controller_or_default(self.controller).ok();
+        FailedLine::new((controller, self.seed), error, &self.base, &self.settings)
+    }
+
     fn run(&self, with_plot: bool) -> Result<Outcome, RunError> {
         let line = |figures| RunLine::new(figures, &self.base, &self.settings);
         if !with_plot {
@@ -114,7 +120,7 @@ impl Job {
 /// Prints results in the order of their numbers, whichever comes first.
 struct Printer {
     output: Output,
-    waiting: Vec<Option<Result<RunLine, String>>>,
+    waiting: Vec<Option<Result<RunLine, FailedLine>>>,
     next: usize,
     failed: usize,
     /// The completion times of runs that differ in their seeds only, by what they have in common.
@@ -126,7 +132,7 @@ impl Printer {
         Self { output, waiting: (0..count).map(|_| None).collect(), next: 0, failed: 0, groups: Vec::new() }
     }
 
-    fn on_result(&mut self, number: usize, result: Result<RunLine, String>) -> Result<(), Failure> {
+    fn on_result(&mut self, number: usize, result: Result<RunLine, FailedLine>) -> Result<(), Failure> {
         self.waiting[number] = Some(result);
         while let Some(result) = self.waiting.get_mut(self.next).and_then(Option::take) {
             self.next += 1;
@@ -135,9 +141,12 @@ impl Printer {
                     print(self.output, &line, || text(&line))?;
                     self.count(&line);
                 }
-                Err(error) => {
+                Err(line) => {
                     self.failed += 1;
-                    let _ = writeln!(io::stderr(), "fulmar: {}", error.trim_end());
+                    let _ = writeln!(io::stderr(), "fulmar: {}", line.error.trim_end());
+                    if self.output.is_json() {
+                        print(self.output, &line, String::new)?;
+                    }
                 }
             }
         }

@@ -148,9 +148,42 @@ fn what_does_not_exist_is_wrong_usage() {
 fn a_run_that_fails_says_so() {
     let arguments = ["lab", "run", "deep-space/long-rtt", "--set", "link.loss=\"everything\"", "--json"];
     let finished = finish(fulmar(&arguments));
-    assert!(finished.stdout().is_empty(), "{}", finished.stdout());
     assert!(finished.stderr().contains("deep-space/long-rtt with"), "{}", finished.stderr());
     assert!(finished.stderr().ends_with("fulmar: 1 runs failed\n"), "{}", finished.stderr());
+    // Whoever counts runs misses none.
+    let lines = finished.objects();
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0]["scenario"], "deep-space/long-rtt");
+    assert_eq!((&lines[0]["seed"], &lines[0]["controller"]), (&1.into(), &"bbr".into()));
+    assert_eq!(lines[0]["settings"]["link.loss"], "\"everything\"");
+    assert!(lines[0]["error"].as_str().is_some_and(|error| error.contains("deep-space/long-rtt")));
+    let dir = TestDir::new("lab-failed");
+    let file = |name: &str| dir.path().join(name).to_str().expect("a path").to_owned();
+    fs::write(file("failed.jsonl"), finished.stdout()).expect("a file");
+    finish(fulmar(&["lab", "report", &file("failed.jsonl"), "-o", &file("page.html")])).succeeded();
+}
+
+#[test]
+fn a_check_of_no_goals_is_wrong_usage() {
+    let dir = TestDir::new("lab-no-goals");
+    let path = dir.path().join("plain.toml");
+    let (plain, _) = SMALL.split_once("[[goal]]").expect("goals");
+    fs::write(&path, plain).expect("a file");
+    let path = path.to_str().expect("a path");
+    finish(fulmar(&["lab", "check", path])).failed(2, &["nothing to check", "[[goal]]"]);
+}
+
+#[test]
+fn a_check_tells_with_json_why_nothing_was_measured() {
+    let dir = TestDir::new("lab-check-failed");
+    let path = dir.path().join("lossy.toml");
+    let text = SMALL.replace("[link]\n", "[link]\nloss = \"everything\"\n");
+    fs::write(&path, text + "\n[endpoints]\nhandshake_timeout_s = 1\n").expect("a file");
+    let path = path.to_str().expect("a path");
+    let rows =
+        finish(fulmar(&["lab", "check", path, "--seeds", "1", "--json"])).failed(1, &["missed"]).objects();
+    assert!(rows[0]["measured"].is_null());
+    assert!(rows[0]["note"].as_str().is_some_and(|note| note.contains("failed")), "{rows:?}");
 }
 
 #[test]

@@ -113,7 +113,7 @@ pub struct Task {
     seed: u64,
 }
 
-/// A goal and what was measured. With `--json` a row is an object with the fields up to the verdict.
+/// A goal and what was measured. With `--json` a row is an object with these fields; those after the verdict are there if they say anything.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The scenario.
@@ -134,7 +134,7 @@ pub struct Row {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub alone_mbps: BTreeMap<String, f64>,
     /// Why nothing was measured, or what stands behind the figure.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The ways that were compared, if the figure is about that.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,7 @@
 //! The link of a scenario file: `[link]` for both directions, `[up]` and `[down]` for one, `[[schedule]]`.
 
+use std::time::Duration;
+
 use fulmar_base::{Instant, Rng};
 use fulmar_proto::Side;
 use fulmar_sim::{Aqm, Change, EcnPath, Jitter, LinkConfig, Loss, QueueLimit, Reorder, Scheduled};
@@ -10,6 +12,9 @@ use super::elements::{
     corrupt,
 };
 use super::values::{Count, Mbps, Millis, Probability, Seconds};
+
+/// The shortest delay of a link: without any, all of a connection would happen at one instant, at which no round trip can be measured.
+const DELAY_MIN: Duration = Duration::from_nanos(1);
 
 /// Keeps what is drawn here apart from what is drawn in the run.
 const SALT: u64 = 0x11e4_0ff5_0000_0000;
@@ -153,7 +158,7 @@ impl LinkSpec {
             aqm: self.aqm.map_or(Aqm::DropTail, AqmSpec::model),
             policer: self.policer.map(PolicerSpec::model),
             cross_traffic: self.cross_traffic.map(CrossTrafficSpec::model),
-            delay: self.delay_ms.unwrap_or_default().0,
+            delay: self.delay_ms.unwrap_or_default().0.max(DELAY_MIN),
             jitter: self.jitter.map_or(Jitter::None, JitterSpec::model),
             jitter_reorders: self.jitter_reorders.unwrap_or(false),
             loss: self.loss.as_ref().map_or(Loss::None, |loss| loss.model(rng)),
@@ -246,8 +251,7 @@ impl ScheduleSpec {
     fn event(&self) -> Option<LinkEvent> {
         let suspend = self.suspend?;
         let start = Instant::ZERO + self.at_s.0;
-        let series =
-            self.repeat.map_or(std::time::Duration::ZERO, |repeat| repeat.every_ms.0 * (repeat.count.0 - 1));
+        let series = self.repeat.map_or(Duration::ZERO, |repeat| repeat.every_ms.0 * (repeat.count.0 - 1));
         Some(LinkEvent { start, end: start + series + suspend.duration_ms.0, direction: self.direction })
     }
 

@@ -128,9 +128,67 @@ fn results_of_a_scenario_that_has_changed_are_dropped() {
         let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
         points.iter().for_each(|point| add(&mut results, point));
         drop(results);
-        let changed = Stamp { scenario_sha256: "0123456789abcdef0123".to_owned() };
+        let changed = Stamp { scenario_sha256: "0123456789abcdef0123".to_owned(), ..Stamp::default() };
         let results = Results::to_file(&path, format, changed).unwrap();
         assert_eq!((results.dropped(), results.has(&points[0])), (3, false), "{format:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "", "{format:?}");
     }
+}
+
+#[test]
+fn a_file_of_anything_else_is_refused_and_stays_as_it_is() {
+    let dir = TestDir::new("results-foreign");
+    let path = dir.path().join("notes");
+    let other = line(&points()[0]);
+    let result = serde_json::to_string(&other).unwrap();
+    let texts = [
+        "my notes, line 1\nmy notes, line 2",
+        "one line without an end",
+        "id,a\n1,2\n",
+        "{\"id\":\"mine\"}\n",
+        "rate_mbps = [1, 1000]\n",
+        &format!("{result}\nand a note\n"),
+        &format!("{result}\nand a note"),
+    ];
+    for format in [GridFormat::Jsonl, GridFormat::Csv] {
+        for text in texts {
+            fs::write(&path, text).unwrap();
+            let refused = Results::to_file(&path, format, Stamp::default()).err();
+            let told = refused.expect(text).to_string();
+            assert!(told.contains("notes, line ") && told.contains("stays as it is"), "{told}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text, "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn a_first_line_that_was_cut_is_written_anew() {
+    for format in [GridFormat::Jsonl, GridFormat::Csv] {
+        let dir = TestDir::new("results-first-cut");
+        let path = dir.path().join("results");
+        let points = points();
+        let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        add(&mut results, &points[0]);
+        drop(results);
+        let complete = fs::read_to_string(&path).unwrap();
+        for length in [0, 2, 20] {
+            fs::write(&path, &complete[..length]).unwrap();
+            let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+            add(&mut results, &points[0]);
+            drop(results);
+            assert_eq!(fs::read_to_string(&path).unwrap(), complete, "{format:?}, {length}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_failed_has_its_scenario_its_controller_and_its_seed() {
+    let stamp =
+        Stamp { scenario: "lossy".to_owned(), controller: Some(ControllerName::Cubic), ..Stamp::default() };
+    let line = GridLine::new(&points()[1], &stamp, Err("lost".to_owned()));
+    let value = serde_json::to_value(&line).unwrap();
+    assert_eq!(
+        (&value["scenario"], &value["controller"], &value["seed"]),
+        (&"lossy".into(), &"cubic".into(), &2.into())
+    );
 }
