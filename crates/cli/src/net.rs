@@ -90,7 +90,7 @@ impl Listen<'_> {
 
     /// The TLS of the same server over TCP.
     pub(crate) fn tcp_config(&self) -> Result<Arc<rustls::ServerConfig>, Failure> {
-        tls::server_config(self.identity, &["h2", "http/1.1"])
+        tls::server_config(self.identity, &["h2", "http/1.1", "http/1.0"])
     }
 
     /// The key of stateless resets for the server at `addr`, the same after a restart. Servers that run side by side have keys of

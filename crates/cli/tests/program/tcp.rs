@@ -12,13 +12,18 @@ use crate::web::Site;
 
 /// A connection of HTTP/1.1 on which nothing was said.
 fn connect(site: &Site) -> StreamOwned<ClientConnection, TcpStream> {
+    connect_with(site, "http/1.1")
+}
+
+/// A connection of a client that offers this protocol alone.
+fn connect_with(site: &Site, protocol: &str) -> StreamOwned<ClientConnection, TcpStream> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut tls = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("TLS")
         .with_root_certificates(site.roots.clone())
         .with_no_client_auth();
-    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    tls.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     let name = rustls::pki_types::ServerName::from(site.server.address.ip());
     let session = ClientConnection::new(Arc::new(tls), name).expect("a session");
     let stream = TcpStream::connect(site.server.address).expect("a connection");
@@ -53,6 +58,13 @@ fn who_sends_all_before_looking_for_a_response_gets_it() {
         let text = answer(&mut stream, b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(text.contains("HTTP/1.1 200 OK"), "{text}");
     }
+}
+
+#[test]
+fn a_client_that_offers_http_1_0_alone_is_served() {
+    let site = Site::new("tcp-old", |www| fs::write(www.join("a"), "text").expect("a file"), &[]);
+    let text = answer(&mut connect_with(&site, "http/1.0"), b"GET /a HTTP/1.0\r\n\r\n");
+    assert!(text.starts_with("HTTP/1.0 200 OK"), "{text}");
 }
 
 #[test]
