@@ -82,6 +82,9 @@ impl Place {
             Self::File(_) | Self::Stdout if args.http.remote_name => {
                 Err(Failure::Usage("-O takes the name of the URL, and -o names another one".to_owned()))
             }
+            Self::File(_) if args.http.head => {
+                Err(Failure::Usage("-I prints the head of the response, and -o names a file".to_owned()))
+            }
             Self::Stdout if args.http.continue_at.is_some() => {
                 Err(Failure::Usage("-C goes on with a file, and -o - writes none".to_owned()))
             }

@@ -19,6 +19,14 @@ fn etag(scene: &Scene, path: &str) -> String {
 }
 
 #[test]
+fn a_head_that_goes_to_standard_output_has_no_file() {
+    let out = TestDir::new("head-file");
+    let file = out.path().join("head").to_str().expect("a path").to_owned();
+    // Told before anything is asked for: nobody listens there.
+    finish(fulmar(&["get", "-I", "https://localhost:9/", "-o", &file])).failed(2, &["-I", "-o names a file"]);
+}
+
+#[test]
 fn files_come_by_http3() {
     let scene = Scene::new("web-files");
     let arguments = ["--json", "-o", scene.out(), &scene.url("/a"), &scene.url("/large")];
