@@ -160,7 +160,7 @@ pub(crate) struct LabReportArgs {
     #[arg(value_name = "RESULTS")]
     pub(crate) results: PathBuf,
 
-    /// The page
+    /// The page; `-` is standard output
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) out: PathBuf,
 }

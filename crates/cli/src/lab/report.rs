@@ -1,7 +1,7 @@
 //! `fulmar lab report`.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use fulmar_plot::{Results, report_page};
@@ -9,8 +9,9 @@ use fulmar_plot::{Results, report_page};
 use super::args::LabReportArgs;
 use crate::failure::Failure;
 
-/// The name that stands for standard input.
+/// The name that stands for standard input, and for standard output.
 const STDIN: &str = "-";
+const STDOUT: &str = "-";
 
 pub(super) fn run(args: &LabReportArgs) -> Result<(), Failure> {
     let name = args.results.display().to_string();
@@ -20,8 +21,14 @@ pub(super) fn run(args: &LabReportArgs) -> Result<(), Failure> {
         Some(file) if name != STDIN => format!("Results of {}", file.to_string_lossy()),
         _ => "Results".to_owned(),
     };
+    let page = report_page(&title, &results);
+    if args.out.as_os_str() == STDOUT {
+        return io::stdout()
+            .write_all(page.as_bytes())
+            .map_err(Failure::io("cannot write to standard output"));
+    }
     let action = format!("cannot write {}", args.out.display());
-    fs::write(&args.out, report_page(&title, &results)).map_err(Failure::io(action))
+    fs::write(&args.out, page).map_err(Failure::io(action))
 }
 
 fn read(path: &Path) -> io::Result<String> {

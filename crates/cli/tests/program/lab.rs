@@ -161,6 +161,8 @@ fn a_run_that_fails_says_so() {
     let file = |name: &str| dir.path().join(name).to_str().expect("a path").to_owned();
     fs::write(file("failed.jsonl"), finished.stdout()).expect("a file");
     finish(fulmar(&["lab", "report", &file("failed.jsonl"), "-o", &file("page.html")])).succeeded();
+    let page = finish(fulmar(&["lab", "report", &file("failed.jsonl"), "-o", "-"])).succeeded().stdout();
+    assert_eq!(page, fs::read_to_string(file("page.html")).expect("a page"));
 }
 
 #[test]
