@@ -348,7 +348,8 @@ fn is_of_campaign(line: &[u8], is_first: bool, is_complete: bool, format: GridFo
     match format {
         GridFormat::Jsonl => begins(JSON_BEGIN) && (!is_complete || is_run(id_of(line, format))),
         GridFormat::Csv if is_first => begins(CSV_BEGIN),
-        GridFormat::Csv => !is_complete || is_run(id_of(line, format)),
+        // Parts that were put together have their headers.
+        GridFormat::Csv => !is_complete || line.starts_with(CSV_BEGIN) || is_run(id_of(line, format)),
     }
 }
 

@@ -162,6 +162,26 @@ fn a_file_of_anything_else_is_refused_and_stays_as_it_is() {
 }
 
 #[test]
+fn parts_that_were_put_together_are_known() {
+    for format in [GridFormat::Jsonl, GridFormat::Csv] {
+        let dir = TestDir::new("results-parts");
+        let points = points();
+        let mut whole = String::new();
+        for (number, point) in points.iter().enumerate() {
+            let path = dir.path().join(format!("part-{number}"));
+            let mut results = Results::to_file(&path, format, Stamp::default()).unwrap();
+            add(&mut results, point);
+            whole += &fs::read_to_string(&path).unwrap();
+        }
+        let path = dir.path().join("whole");
+        fs::write(&path, &whole).unwrap();
+        let results = Results::to_file(&path, format, Stamp::default()).unwrap();
+        assert!(points.iter().all(|point| results.has(point)), "{format:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole, "{format:?}");
+    }
+}
+
+#[test]
 fn a_first_line_that_was_cut_is_written_anew() {
     for format in [GridFormat::Jsonl, GridFormat::Csv] {
         let dir = TestDir::new("results-first-cut");
