@@ -109,18 +109,27 @@ struct Trial {
 /// What became of packets that were sent after reactions.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
-    acked: u64,
-    lost: u64,
+    acked: u32,
+    lost: u32,
 }
 
 impl Counts {
     fn packets(self) -> u64 {
-        self.acked + self.lost
+        u64::from(self.acked) + u64::from(self.lost)
     }
 
     /// These and others.
     fn and(self, other: Self) -> Self {
-        Self { acked: self.acked + other.acked, lost: self.lost + other.lost }
+        let (acked, lost) = (self.acked.saturating_add(other.acked), self.lost.saturating_add(other.lost));
+        Self { acked, lost }
+    }
+
+    fn acked(packets: u64) -> Self {
+        Self { acked: u32::try_from(packets).unwrap_or(u32::MAX), lost: 0 }
+    }
+
+    fn lost(packets: u64) -> Self {
+        Self { acked: 0, lost: u32::try_from(packets).unwrap_or(u32::MAX) }
     }
 }
 
@@ -136,7 +145,7 @@ impl Trial {
 
     /// The rate of loss since the reaction.
     fn rate(&self) -> u64 {
-        self.counts.lost * ONE / self.counts.packets().max(1)
+        u64::from(self.counts.lost) * ONE / self.counts.packets().max(1)
     }
 
     /// Whether the reaction has brought nothing: half of the losses are still there, or three quarters in a later trial. That they are
@@ -172,7 +181,7 @@ impl RandomLoss {
             self.ambient = self.ambient.min(self.mean());
         }
         if let Some(trial) = self.trial.as_mut().filter(|trial| ack.largest_sent_time > trial.since) {
-            trial.counts.acked += ack.acked_packets;
+            trial.counts = trial.counts.and(Counts::acked(ack.acked_packets));
         }
     }
 
@@ -303,7 +312,7 @@ impl RandomLoss {
             self.fast_rate += (ONE - self.fast_rate) / FAST_WEIGHT;
         }
         if let Some(trial) = self.trial.as_mut().filter(|trial| sent > trial.since) {
-            trial.counts.lost += packets;
+            trial.counts = trial.counts.and(Counts::lost(packets));
         }
         let retrial = !own_queue && self.is_retrial_due();
         // One reaction to a trial: what it brings is not known yet.
