@@ -13,7 +13,8 @@ use super::elements::{
 };
 use super::values::{Count, Mbps, Millis, Probability, Seconds};
 
-/// The shortest delay of a link: without any, all of a connection would happen at one instant, at which no round trip can be measured.
+/// The delay of a link that has no rate, no jitter and no other: all of a connection would happen at one instant, at which no round trip
+/// can be measured.
 const DELAY_MIN: Duration = Duration::from_nanos(1);
 
 /// Keeps what is drawn here apart from what is drawn in the run.
@@ -151,6 +152,14 @@ impl LinkSpec {
         QueueLimit { bytes: self.queue_bytes, time: self.queue_ms.map(|time| time.0) }
     }
 
+    fn delay(&self) -> Duration {
+        let delay = self.delay_ms.unwrap_or_default().0;
+        match (self.rate_mbps, self.jitter) {
+            (None, None) => delay.max(DELAY_MIN),
+            _ => delay,
+        }
+    }
+
     fn config(&self, rng: &mut Rng) -> LinkConfig {
         LinkConfig {
             rate_bps: self.rate_mbps.map(|rate| rate.0),
@@ -158,7 +167,7 @@ impl LinkSpec {
             aqm: self.aqm.map_or(Aqm::DropTail, AqmSpec::model),
             policer: self.policer.map(PolicerSpec::model),
             cross_traffic: self.cross_traffic.map(CrossTrafficSpec::model),
-            delay: self.delay_ms.unwrap_or_default().0.max(DELAY_MIN),
+            delay: self.delay(),
             jitter: self.jitter.map_or(Jitter::None, JitterSpec::model),
             jitter_reorders: self.jitter_reorders.unwrap_or(false),
             loss: self.loss.as_ref().map_or(Loss::None, |loss| loss.model(rng)),
