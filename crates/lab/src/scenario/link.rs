@@ -152,10 +152,14 @@ impl LinkSpec {
         QueueLimit { bytes: self.queue_bytes, time: self.queue_ms.map(|time| time.0) }
     }
 
+    fn jitter(&self) -> Jitter {
+        self.jitter.map_or(Jitter::None, JitterSpec::model)
+    }
+
     fn delay(&self) -> Duration {
         let delay = self.delay_ms.unwrap_or_default().0;
-        match (self.rate_mbps, self.jitter) {
-            (None, None) => delay.max(DELAY_MIN),
+        match (self.rate_mbps, self.jitter()) {
+            (None, Jitter::None) => delay.max(DELAY_MIN),
             _ => delay,
         }
     }
@@ -168,7 +172,7 @@ impl LinkSpec {
             policer: self.policer.map(PolicerSpec::model),
             cross_traffic: self.cross_traffic.map(CrossTrafficSpec::model),
             delay: self.delay(),
-            jitter: self.jitter.map_or(Jitter::None, JitterSpec::model),
+            jitter: self.jitter(),
             jitter_reorders: self.jitter_reorders.unwrap_or(false),
             loss: self.loss.as_ref().map_or(Loss::None, |loss| loss.model(rng)),
             duplicate: self.duplicate.unwrap_or_default().0,
