@@ -5,7 +5,7 @@ mod pair;
 use std::time::Duration;
 
 use fulmar_proto::{Dir, Event, Side, TimerStyle, TransportConfig};
-use pair::{Pair, read_available};
+use pair::{Pair, Setup, client_tls_of_one_packet, read_available};
 
 #[test]
 fn each_probe_of_a_server_tells_that_the_handshake_is_done() {
@@ -66,6 +66,25 @@ fn a_probe_timeout_asks_with_two_packets() {
             pair.client.conn().stats().pto_count == 1
         });
         assert_eq!(probes, 2, "{timers:?}");
+    }
+}
+
+#[test]
+fn a_client_that_knows_no_round_trip_asks_with_one_packet_at_first_and_with_two_from_then_on() {
+    // The first timeout may only be too short. Where a second one follows, more than one packet is missing.
+    for timers in [TimerStyle::OncePerRtt, TimerStyle::Classic] {
+        let client = TransportConfig { timers, ..TransportConfig::default() };
+        let mut pair = Setup { client, client_tls: client_tls_of_one_packet(), ..Setup::default() }.dial();
+        pair.server.mute = true;
+        pair.run_for(Duration::from_millis(1));
+        let mut before = pair.client.sent.len();
+        let probes = [1, 2, 3].map(|timeouts| {
+            let timed_out = |pair: &mut Pair| pair.client.conn().stats().pto_count == timeouts;
+            assert!(pair.run_while_waiting(Duration::from_secs(5), timed_out));
+            let now = pair.client.sent.len();
+            now - std::mem::replace(&mut before, now)
+        });
+        assert_eq!(probes, [1, 2, 2], "{timers:?}");
     }
 }
 

@@ -43,6 +43,8 @@ pub struct AckEvent<'a> {
     pub app_limited: bool,
     /// The round-trip time that this ACK frame showed, if it did, acknowledgement delay included.
     pub rtt_sample: Option<Duration>,
+    /// For how long the peer says that it has kept the acknowledgement which showed it. Nothing in the handshake (RFC 9002 §5.3).
+    pub ack_delay: Duration,
     /// What it says about the rate of delivery, if it says anything.
     pub rate: Option<RateSample>,
     /// The state of delivery when the packet sent last of them was sent.
@@ -53,6 +55,14 @@ pub struct AckEvent<'a> {
     pub total_lost: u64,
     /// The round-trip time of the tuple, `rtt_sample` included.
     pub rtt: &'a Rtt,
+}
+
+impl AckEvent<'_> {
+    /// A round-trip time that this ACK frame showed without the time for which the peer has kept it (RFC 9002 §5.3): a delay that would
+    /// take it below the smallest of the path is not believed.
+    pub(super) fn without_ack_delay(&self, sample: Duration) -> Duration {
+        sample.checked_sub(self.ack_delay).filter(|adjusted| *adjusted >= self.rtt.min()).unwrap_or(sample)
+    }
 }
 
 /// A packet was declared lost.

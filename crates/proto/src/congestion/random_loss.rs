@@ -166,7 +166,7 @@ impl RandomLoss {
         self.min_rtt = nanos(ack.rtt.min());
         if let Some(sample) = ack.rtt_sample {
             self.delay.on_sample(now, sample, self.min_rtt());
-            self.beside.on_sample(now, ack.largest_sent_time, sample, self.min_rtt());
+            self.beside.on_sample(now, ack.largest_sent_time, ack.without_ack_delay(sample), self.min_rtt());
         }
         for _ in 0..ack.acked_packets.min(MEMORY) {
             self.rate -= self.rate / WEIGHT;

@@ -243,9 +243,17 @@ impl CongestionState {
         }
     }
 
-    /// An ACK frame ends: the controller hears of the packets acknowledged since the last call. The peer reports `ce` more
-    /// of them to be marked.
-    pub(crate) fn end_ack(&mut self, now: Instant, rtt_sample: Option<Duration>, ce: u64, rtt: &Rtt) {
+    /// An ACK frame ends: the controller hears of the packets acknowledged since the last call. If the frame has shown a
+    /// round-trip time, it is `rtt_sample`, and the peer has kept the acknowledgement for `ack_delay` of it. The peer reports
+    /// `ce` more packets to be marked.
+    pub(crate) fn end_ack(
+        &mut self,
+        now: Instant,
+        rtt_sample: Option<Duration>,
+        ack_delay: Duration,
+        ce: u64,
+        rtt: &Rtt,
+    ) {
         let Some(sum) = self.acked.take() else { return };
         self.last_acked = sum.newest;
         self.arrived = sum.bytes;
@@ -260,6 +268,7 @@ impl CongestionState {
             bytes_in_flight: self.bytes_in_flight,
             app_limited: self.app_limited && !self.was_tested(sum.prior_in_flight),
             rtt_sample,
+            ack_delay,
             rate,
             snapshot: sum.newest.1,
             total_delivered: self.delivery.delivered(),

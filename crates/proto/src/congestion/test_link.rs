@@ -324,7 +324,8 @@ impl Transfer {
         let mut losses = Losses::default();
         let cx = LossContext { rtt: &self.rtt, max_ack_delay: MAX_ACK_DELAY, memory: &self.memory };
         self.sender.detect_lost(self.now, &cx, &mut losses);
-        self.congestion.end_ack(self.now, outcome.rtt_sample.map(|sample| sample.rtt), 0, &self.rtt);
+        let (sample, delay) = outcome.rtt_sample.map(|sample| (sample.rtt, sample.ack_delay)).unzip();
+        self.congestion.end_ack(self.now, sample, delay.unwrap_or_default(), 0, &self.rtt);
         losses
             .lost
             .iter()

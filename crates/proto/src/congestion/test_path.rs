@@ -28,6 +28,7 @@ pub(super) fn ack(bytes: u64, sent: Instant, rtt: &Rtt) -> AckEvent<'_> {
         bytes_in_flight: 0,
         app_limited: false,
         rtt_sample: None,
+        ack_delay: Duration::ZERO,
         rate: None,
         snapshot: DeliverySnapshot::NONE,
         total_delivered: 0,

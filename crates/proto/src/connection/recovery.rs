@@ -262,14 +262,16 @@ impl Recovery<'_> {
             self.stats.black_holes += 1;
         }
         for tuple in &mut *off_path {
-            tuple.congestion.end_ack(now, None, 0, &tuple.rtt);
+            tuple.congestion.end_ack(now, None, Duration::ZERO, 0, &tuple.rtt);
         }
         let sample = outcome.rtt_sample.filter(|sample| sample.tuple == tuple.id);
+        // RFC 9002 §5.3: the delay of the handshake's acknowledgements means nothing.
+        let ack_delay = sample.filter(|_| space.is_data()).map_or(Duration::ZERO, |sample| sample.ack_delay);
         let ce = outcome.ecn.map_or(0, |feedback| tuple.ecn.on_feedback(feedback));
         if outcome.packets > 0 {
             tuple.ecn.on_progress();
         }
-        tuple.congestion.end_ack(now, sample.map(|sample| sample.rtt), ce, &tuple.rtt);
+        tuple.congestion.end_ack(now, sample.map(|sample| sample.rtt), ack_delay, ce, &tuple.rtt);
         if ce > 0 {
             tuple.congestion.on_ce(now, ce, &tuple.rtt);
         }

@@ -63,9 +63,23 @@ pub fn client_tls() -> rustls::ClientConfig {
 }
 
 pub fn client_tls_that_trusts(root: &CertificateDer<'static>) -> rustls::ClientConfig {
+    client_tls_with(provider(), root)
+}
+
+/// Without the keys of ML-KEM the ClientHello has room in a packet.
+pub fn client_tls_of_one_packet() -> rustls::ClientConfig {
+    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+    provider.kx_groups.retain(|group| group.name() == rustls::NamedGroup::X25519);
+    client_tls_with(Arc::new(provider), &certificate().0[0])
+}
+
+fn client_tls_with(
+    provider: Arc<rustls::crypto::CryptoProvider>,
+    root: &CertificateDer<'static>,
+) -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(root.clone()).unwrap();
-    let mut config = rustls::ClientConfig::builder_with_provider(provider())
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
         .with_root_certificates(roots)
