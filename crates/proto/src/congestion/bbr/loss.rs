@@ -192,11 +192,13 @@ impl Bbr {
 
     /// A departure from the draft, which lets losses lower the bound to BETA of the target in any case: where the delay shows no
     /// queue, the flight was not too much for the path, and what was lost may have been lost by chance. A bound below what the path
-    /// holds would keep the rate low until the next probe. So it leaves room for the target and the headroom.
+    /// holds would keep the rate low until the next probe. So it leaves room for the target and the headroom. A radio that is silent for
+    /// many times the smallest round-trip time holds more than that time says: what it hands over at once.
     fn least_bound_after_loss(&self) -> u64 {
         let base = self.min_rtt.get().filter(|_| !self.min_rtt.is_meaningless());
         if base.is_some_and(|base| !self.delay.has_risen(base)) {
-            self.probe_target() * 100 / (100 - HEADROOM_PERCENT)
+            let held = self.probe_target().max(self.aggregation.extra().min(self.control.window));
+            held * 100 / (100 - HEADROOM_PERCENT)
         } else {
             percent(self.probe_target(), BETA_PERCENT)
         }

@@ -80,6 +80,19 @@ fn losses_without_a_queue_leave_the_bound_what_the_path_holds() {
 }
 
 #[test]
+fn losses_without_a_queue_leave_the_bound_what_a_path_hands_over_at_once() {
+    // ACKs come in bunches of 40 ms, on a round trip of 4 ms.
+    let link = Link { ack_slot: Some(Duration::from_millis(40)), ..Link::new(50, 2, 100) };
+    let mut path = Path::new(link);
+    path.until_phase(Phase::ProbeUp);
+    let held = path.look(|bbr| bbr.aggregation.extra().min(bbr.window()));
+    assert!(held > 2 * path.look(Bbr::probe_target), "{held}");
+    lose(&mut path, 5 * packet(), 1, false);
+    let rest = path.look(Bbr::inflight_with_headroom);
+    assert!((held - 2..=held).contains(&rest), "{rest} of {held}");
+}
+
+#[test]
 fn the_bound_is_not_lowered_below_the_beta_of_the_target() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeUp);
