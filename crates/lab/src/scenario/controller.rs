@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -85,13 +86,13 @@ impl OwnController {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct WindowParameters {
-    initial_window: Option<u64>,
+    initial_window: Option<NonZeroU64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct CubicParameters {
-    initial_window: Option<u64>,
+    initial_window: Option<NonZeroU64>,
     fast_convergence: Option<bool>,
     tolerate_random_loss: Option<bool>,
 }
@@ -100,7 +101,7 @@ impl CubicParameters {
     fn config(&self) -> CubicConfig {
         let base = CubicConfig::default();
         CubicConfig {
-            initial_window: self.initial_window.or(base.initial_window),
+            initial_window: self.initial_window.map(NonZeroU64::get).or(base.initial_window),
             fast_convergence: self.fast_convergence.unwrap_or(base.fast_convergence),
             tolerate_random_loss: self.tolerate_random_loss.unwrap_or(base.tolerate_random_loss),
         }
@@ -123,7 +124,7 @@ impl ControllerName {
     /// There is no such controller, or it cannot have these parameters.
     pub fn configure(self, parameters: &Parameters) -> Result<CongestionControl, String> {
         let initial_window =
-            || parameters.read::<WindowParameters>().map(|parameters| parameters.initial_window);
+            || parameters.read::<WindowParameters>().map(|read| read.initial_window.map(NonZeroU64::get));
         Ok(match self {
             Self::Bbr => CongestionControl::Bbr(BbrConfig { initial_window: initial_window()? }),
             Self::Cubic => CongestionControl::Cubic(parameters.read::<CubicParameters>()?.config()),

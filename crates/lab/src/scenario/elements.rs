@@ -59,6 +59,16 @@ pub(super) enum AqmSpec {
 }
 
 impl AqmSpec {
+    /// Reads one whose numbers fit one another.
+    pub(super) fn checked<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Self>, D::Error> {
+        match Self::deserialize(from)? {
+            Self::Red { min_bytes, max_bytes, .. } if min_bytes >= max_bytes => {
+                Err(D::Error::custom(format!("{min_bytes} bytes are not less than {max_bytes}")))
+            }
+            aqm => Ok(Some(aqm)),
+        }
+    }
+
     pub(super) fn model(self) -> Aqm {
         match self {
             Self::DropTail => Aqm::DropTail,

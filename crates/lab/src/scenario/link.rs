@@ -1,5 +1,6 @@
 //! The link of a scenario file: `[link]` for both directions, `[up]` and `[down]` for one, `[[schedule]]`.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use fulmar_base::{Instant, Rng};
@@ -31,6 +32,7 @@ pub(crate) struct LinkSpec {
     delay_ms: Option<Millis>,
     queue_ms: Option<Millis>,
     queue_bytes: Option<u64>,
+    #[serde(deserialize_with = "AqmSpec::checked")]
     aqm: Option<AqmSpec>,
     policer: Option<PolicerSpec>,
     cross_traffic: Option<CrossTrafficSpec>,
@@ -42,7 +44,7 @@ pub(crate) struct LinkSpec {
     corrupt: Option<Probability>,
     reorder: Option<ReorderSpec>,
     ecn_path: Option<EcnPathSpec>,
-    mtu: Option<u16>,
+    mtu: Option<NonZeroU16>,
 }
 
 /// One more link, behind a router.
@@ -179,7 +181,7 @@ impl LinkSpec {
             corrupt: corrupt(self.corrupt.unwrap_or_default()),
             reorder: self.reorder.map_or(Reorder::None, ReorderSpec::model),
             ecn_path: self.ecn_path.map_or(EcnPath::Keep, EcnPathSpec::model),
-            mtu: self.mtu.map(usize::from),
+            mtu: self.mtu.map(|mtu| usize::from(mtu.get())),
             ..LinkConfig::default()
         }
     }
@@ -200,7 +202,7 @@ impl LinkSpec {
             self.corrupt.map(|probability| Change::Corrupt(corrupt(probability))),
             self.reorder.map(|reorder| Change::Reorder(reorder.model())),
             self.ecn_path.map(|path| Change::EcnPath(path.model())),
-            self.mtu.map(|mtu| Change::Mtu(Some(usize::from(mtu)))),
+            self.mtu.map(|mtu| Change::Mtu(Some(usize::from(mtu.get())))),
         ];
         changes.into_iter().flatten().collect()
     }

@@ -44,6 +44,15 @@ fn what_makes_no_sense_is_refused_with_line_and_field() {
             "file.toml:6: [down] loss: a pattern of 4 packets has no 5 to lose",
         ),
         (
+            changed("rate_mbps = 2.5", "aqm = { red = { min_bytes = 9_000, max_bytes = 9_000 } }"),
+            "file.toml:6: [down] aqm: 9000 bytes are not less than 9000",
+        ),
+        (changed("rate_mbps = 2.5", "mtu = 0"), "file.toml:6: [down] mtu: invalid value: integer `0`"),
+        (
+            format!("{SCENARIO}[controllers.bbr]\ninitial_window = 0\n"),
+            "file.toml:9: [controllers.bbr]: invalid value: integer `0`, expected a nonzero",
+        ),
+        (
             format!("{SCENARIO}[endpoints]\npaths_max = 0\n"),
             "file.toml:10: [endpoints] paths_max: at least 1 is needed",
         ),
