@@ -41,9 +41,10 @@ impl Secret {
 
     /// HKDF-Extract with SHA-256, the start of the Initial keys (RFC 9001 §5.2).
     pub(super) fn extract_sha256(salt: &[u8], input: &[u8]) -> Self {
-        // RFC 5869 §2.2: an HMAC, keyed with the salt.
-        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, salt), input);
-        Self::from_bytes(HKDF_SHA256, tag.as_ref())
+        let mut bytes = Zeroizing::new([0; SECRET_LEN_MAX]);
+        let len = HKDF_SHA256.len();
+        mac(&hmac::Key::new(hmac::HMAC_SHA256, salt), input, &mut bytes[..len]);
+        Self { bytes, len, algorithm: HKDF_SHA256 }
     }
 
     fn from_bytes(algorithm: hkdf::Algorithm, secret: &[u8]) -> Self {
@@ -124,16 +125,16 @@ impl Expander {
         info.extend_from_slice(PREFIX);
         info.extend_from_slice(label.as_bytes());
         info.extend_from_slice(&[0, 1]);
-        first_block(&self.key, &info, output);
+        mac(&self.key, &info, output);
     }
 }
 
-/// The first block of HKDF-Expand (RFC 5869 §2.3), of which `output` gets the beginning: it is not longer than the hash. `info` ends
-/// with the number of the block, 1.
-pub(super) fn first_block(key: &hmac::Key, info: &[u8], output: &mut [u8]) {
-    let mut block = Zeroizing::new([0; SECRET_LEN_MAX]);
-    let block = hmac::sign_to_buffer(key, info, &mut block[..]).expect("there is room for any hash");
-    output.copy_from_slice(&block[..output.len()]);
+/// An HMAC, of which `output` gets the beginning: it is not longer than the hash. HKDF-Extract is one, keyed with the salt
+/// (RFC 5869 §2.2), and so is the first block of HKDF-Expand, whose message ends with the number of the block, 1 (§2.3).
+pub(super) fn mac(key: &hmac::Key, message: &[u8], output: &mut [u8]) {
+    let mut tag = Zeroizing::new([0; SECRET_LEN_MAX]);
+    let tag = hmac::sign_to_buffer(key, message, &mut tag[..]).expect("there is room for any hash");
+    output.copy_from_slice(&tag[..output.len()]);
 }
 
 /// Enough for the labels that QUIC has.

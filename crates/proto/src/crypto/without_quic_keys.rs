@@ -3,7 +3,7 @@
 //! rustls expands keys of packets from each traffic secret, and hands them out. Here they are made of the secrets a second
 //! time, for reasons that the module [`crypto`](super) names, and those of rustls are dropped. Cipher suites from this file
 //! make none: what stands in their place refuses to seal and to open anything. All else is computed as before; several
-//! expansions of one secret share the work of keying HMAC.
+//! expansions of one secret share the work of extracting it and of keying HMAC.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -14,7 +14,6 @@ use rustls::crypto::aws_lc_rs::cipher_suite::{
 };
 use rustls::crypto::cipher::{AeadKey, Iv};
 use rustls::crypto::tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError};
-use rustls::crypto::{ActiveKeyExchange, hmac as rustls_hmac};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
 use rustls::{CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite};
 use smallvec::SmallVec;
@@ -22,7 +21,7 @@ use zeroize::Zeroizing;
 
 use super::aead::TAG_LEN;
 use super::header_key::SAMPLE_LEN;
-use super::hkdf::first_block;
+use super::hkdf::mac;
 
 /// The provider of aws-lc that rustls has, whose cipher suites of TLS 1.3 waste no time on packet keys of QUIC that Fulmar
 /// does not use.
@@ -64,7 +63,7 @@ fn of_tls13(suite: SupportedCipherSuite) -> &'static Tls13CipherSuite {
     suite.tls13().expect("a suite of TLS 1.3")
 }
 
-/// HKDF, expanded in another way.
+/// HKDF, extracted and expanded in another way.
 struct KeySchedule {
     inner: &'static dyn Hkdf,
     hash: hmac::Algorithm,
@@ -74,32 +73,31 @@ impl KeySchedule {
     fn of(suite: SupportedCipherSuite, hash: hmac::Algorithm) -> Self {
         Self { inner: of_tls13(suite).hkdf_provider, hash }
     }
+
+    fn expander(&self, secret: OkmBlock) -> Box<dyn HkdfExpander> {
+        Box::new(SecretExpander { inner: self.inner, hash: self.hash, secret, key: OnceLock::new() })
+    }
 }
 
 impl Hkdf for KeySchedule {
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
-        self.inner.extract_from_zero_ikm(salt)
+        self.extract_from_secret(salt, &[0; OkmBlock::MAX_LEN][..self.hash.tag_len()])
     }
 
+    /// The library would extract once more for each expansion. No salt is as good as zeros: HMAC fills a short key up with them.
     fn extract_from_secret(&self, salt: Option<&[u8]>, secret: &[u8]) -> Box<dyn HkdfExpander> {
-        self.inner.extract_from_secret(salt, secret)
-    }
-
-    fn extract_from_kx_shared_secret(
-        &self,
-        salt: Option<&[u8]>,
-        kx: Box<dyn ActiveKeyExchange>,
-        peer_pub_key: &[u8],
-    ) -> Result<Box<dyn HkdfExpander>, Error> {
-        self.inner.extract_from_kx_shared_secret(salt, kx, peer_pub_key)
+        let salt = hmac::Key::new(self.hash, salt.unwrap_or_default());
+        let mut prk = Zeroizing::new([0; OkmBlock::MAX_LEN]);
+        let prk = &mut prk[..self.hash.tag_len()];
+        mac(&salt, secret, prk);
+        self.expander(OkmBlock::new(prk))
     }
 
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
-        let (inner, hash, key) = (self.inner, self.hash, OnceLock::new());
-        Box::new(SecretExpander { inner, hash, secret: OkmBlock::new(okm.as_ref()), key })
+        self.expander(OkmBlock::new(okm.as_ref()))
     }
 
-    fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> rustls_hmac::Tag {
+    fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> rustls::crypto::hmac::Tag {
         self.inner.hmac_sign(key, message)
     }
 
@@ -128,7 +126,7 @@ impl SecretExpander {
         let mut input = SmallVec::<[u8; INFO_LEN]>::new();
         info.iter().for_each(|part| input.extend_from_slice(part));
         input.push(1);
-        first_block(key, &input, output);
+        mac(key, &input, output);
     }
 }
 

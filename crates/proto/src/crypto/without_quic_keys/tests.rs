@@ -37,6 +37,26 @@ fn all_but_packet_keys_is_expanded_as_before() {
 }
 
 #[test]
+fn secrets_are_extracted_as_before() {
+    for suite in [TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384] {
+        let (before, now) = (of_tls13(suite).hkdf_provider, of_tls13(lean(suite)).hkdf_provider);
+        let same = |before: Box<dyn HkdfExpander>, now: Box<dyn HkdfExpander>| {
+            assert_eq!(before.hash_len(), now.hash_len());
+            for label in [&b"derived"[..], b"c hs traffic"] {
+                let info = info(&[0, 32], label);
+                assert_eq!(before.expand_block(&info).as_ref(), now.expand_block(&info).as_ref());
+            }
+        };
+        for salt in [None, Some(&[][..]), Some(&[3; 32]), Some(&[4; 48]), Some(&[5; 200])] {
+            same(before.extract_from_zero_ikm(salt), now.extract_from_zero_ikm(salt));
+            for secret in [&[][..], &[6; 32], &[7; 1_184]] {
+                same(before.extract_from_secret(salt, secret), now.extract_from_secret(salt, secret));
+            }
+        }
+    }
+}
+
+#[test]
 fn packet_keys_of_rustls_refuse_to_work() {
     for suite in aws_lc_without_quic_keys().cipher_suites {
         let Some(suite) = suite.tls13() else { continue };
