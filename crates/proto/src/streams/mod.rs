@@ -375,9 +375,10 @@ impl Streams {
     /// The sending half has ended.
     fn drop_send(&mut self, id: StreamId) {
         if let Some(stream) = self.table.get_mut(id)
-            && let Some(send) = stream.send.take()
+            && let Some(send) = &stream.send
         {
             stream.stopped = send.stopped();
+            stream.send = None;
         }
         self.sync(id);
     }

@@ -4,7 +4,6 @@ use fulmar_base::{HashKey, IdMap, Rng};
 use fulmar_wire::{
     Frame, MaxStreamData, ResetStream, ResetStreamAt, StopSending, StreamDataBlocked, StreamId, VarInt,
 };
-use slab::Slab;
 
 use super::recv::RecvHalf;
 use super::send::{Reset, SendHalf};
@@ -119,7 +118,8 @@ fn write_recv_control(id: StreamId, recv: &mut RecvHalf, out: &mut FrameWriter<'
 /// The streams that have state, by ID.
 ///
 /// They lie in the slots of one array, which are used again, so that opening a stream allocates nothing once there have been as
-/// many at a time. Limit: the array has as many slots as there ever were streams at a time, which the
+/// many at a time. A stream is large, so it is not moved out of its slot when it is over: what takes the slot replaces it.
+/// Limit: the array has as many slots as there ever were streams at a time, which the
 /// limits of both ends for concurrent streams bound. When no stream is left, at most [`SPARE_MAX`] times as many are kept as
 /// there were since that was so before.
 ///
@@ -127,19 +127,26 @@ fn write_recv_control(id: StreamId, recv: &mut RecvHalf, out: &mut FrameWriter<'
 /// stream come in rows, hence the guess: the slot where the last stream was found.
 #[derive(Debug)]
 pub(super) struct Table {
-    slots: Slab<Stream>,
+    slots: Vec<Stream>,
+    /// Slots whose streams are over. The last one is taken next.
+    free: Vec<u32>,
     by_id: IdMap,
-    guess: usize,
+    /// Never a free slot.
+    guess: u32,
     /// The most streams since there were none.
-    peak: usize,
+    peak: u32,
 }
 
 /// See [`Table`].
 const SPARE_MAX: usize = 4;
 
+/// The guess while there is none.
+const NO_SLOT: u32 = u32::MAX;
+
 impl Table {
     pub(super) fn new(rng: &mut Rng) -> Self {
-        Self { slots: Slab::new(), by_id: IdMap::new(HashKey::new(rng)), guess: 0, peak: 0 }
+        let by_id = IdMap::new(HashKey::new(rng));
+        Self { slots: Vec::new(), free: Vec::new(), by_id, guess: NO_SLOT, peak: 0 }
     }
 
     /// The number of streams.
@@ -147,9 +154,12 @@ impl Table {
         self.by_id.len()
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
-        let slot = self.find(id)?;
-        self.slots.get_mut(slot)
+        match self.contains(id) {
+            true => self.slots.get_mut(self.guess as usize),
+            false => None,
+        }
     }
 
     /// The sending half of a stream.
@@ -162,27 +172,50 @@ impl Table {
         self.get_mut(id)?.recv.as_mut()
     }
 
+    /// Whether there is such a stream. If so, the guess is right from now on.
+    #[inline]
     pub(super) fn contains(&mut self, id: StreamId) -> bool {
-        self.find(id).is_some()
+        self.slots.get(self.guess as usize).is_some_and(|stream| stream.id == id) || self.look_up(id)
+    }
+
+    fn look_up(&mut self, id: StreamId) -> bool {
+        let found = self.by_id.get(id.as_u64());
+        self.guess = found.map_or(self.guess, |slot| slot as u32);
+        found.is_some()
     }
 
     /// Adds a stream whose ID is new.
+    #[inline]
     pub(super) fn insert(&mut self, stream: Stream) {
         let id = stream.id;
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = stream;
+                slot
+            }
+            None => self.push(stream),
+        };
+        self.by_id.insert(id.as_u64(), slot as usize);
+        self.peak = self.peak.max(self.len() as u32);
+        self.guess = slot;
+    }
+
+    fn push(&mut self, stream: Stream) -> u32 {
         if self.slots.len() == self.slots.capacity() {
             // A stream is large: a connection that has one at a time has room for one.
             self.slots.reserve_exact(self.slots.len().max(1));
         }
-        let slot = self.slots.insert(stream);
-        self.by_id.insert(id.as_u64(), slot);
-        self.peak = self.peak.max(self.slots.len());
-        self.guess = slot;
+        self.slots.push(stream);
+        u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 streams")
     }
 
+    /// Forgets a stream that is over.
     pub(super) fn remove(&mut self, id: StreamId) {
         if let Some(slot) = self.by_id.remove(id.as_u64()) {
-            self.slots.remove(slot);
-            if self.slots.is_empty() {
+            debug_assert!(self.slots[slot].is_over(), "it holds nothing any more");
+            self.free.push(slot as u32);
+            self.guess = NO_SLOT;
+            if self.by_id.is_empty() {
                 self.on_empty();
             }
         }
@@ -190,36 +223,44 @@ impl Table {
 
     /// Keeps no slot beyond those of the streams that there are, unless they lie behind others that are free.
     pub(super) fn rest(&mut self) {
-        if self.slots.is_empty() {
-            self.slots = Slab::new();
-            self.by_id.clear();
+        if self.by_id.is_empty() {
+            self.clear(0);
+        }
+        let len = self.slots.iter().rposition(|stream| !stream.is_over()).map_or(0, |last| last + 1);
+        if len < self.slots.len() {
+            self.slots.truncate(len);
+            self.free.retain(|slot| (*slot as usize) < len);
+            // The first ones are taken next, so that the last ones can be given back later.
+            self.free.sort_unstable_by(|a, b| b.cmp(a));
         }
         self.slots.shrink_to_fit();
+        self.free.shrink_to_fit();
     }
 
     fn on_empty(&mut self) {
-        if self.slots.capacity() > SPARE_MAX * self.peak {
-            self.slots = Slab::with_capacity(self.peak);
-            self.by_id.clear();
+        if self.slots.capacity() > SPARE_MAX * self.peak as usize {
+            self.clear(self.peak as usize);
         }
         self.peak = 0;
     }
 
+    /// Gives the memory of all slots back, and keeps room for so many streams. There is none now.
+    fn clear(&mut self, capacity: usize) {
+        self.slots = Vec::with_capacity(capacity);
+        self.free = Vec::new();
+        self.by_id.clear();
+    }
+
     /// The sending halves, in the order of [`iter_mut`](Self::iter_mut).
     pub(super) fn sending(&self) -> impl Iterator<Item = &SendHalf> {
-        self.slots.iter().filter_map(|(_, stream)| stream.send.as_ref())
+        self.slots.iter().filter_map(|stream| stream.send.as_ref())
     }
 
     /// All streams, in an order that depends only on the order of insertions and removals.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (StreamId, &mut Stream)> {
-        self.slots.iter_mut().map(|(_, stream)| (stream.id, stream))
-    }
-
-    fn find(&mut self, id: StreamId) -> Option<usize> {
-        if self.slots.get(self.guess).is_some_and(|stream| stream.id == id) {
-            return Some(self.guess);
-        }
-        self.guess = self.by_id.get(id.as_u64())?;
-        Some(self.guess)
+        self.slots.iter_mut().filter(|stream| !stream.is_over()).map(|stream| (stream.id, stream))
     }
 }
+
+#[cfg(test)]
+mod tests;
