@@ -51,9 +51,9 @@ impl Outbox {
 
 /// Takes the first event. These events are rare, so the memory of an empty queue is given back.
 fn poll<T>(queue: &mut VecDeque<T>) -> Option<T> {
-    let event = queue.pop_front();
-    if queue.is_empty() && queue.capacity() > 0 {
+    let event = queue.pop_front()?;
+    if queue.is_empty() {
         *queue = VecDeque::new();
     }
-    event
+    Some(event)
 }

@@ -116,6 +116,7 @@ impl Assembler {
     }
 
     /// At most `max_len` bytes and their offset. Ordered reading takes what has no gap before it.
+    #[inline]
     pub(super) fn read(&mut self, max_len: usize, ordered: bool) -> Option<(u64, Bytes)> {
         if let Some((offset, segment)) = self.ready.front_mut() {
             let at = *offset;

@@ -111,12 +111,15 @@ impl Streams {
         let recv = stream.recv.as_mut().ok_or(ReadError::ClosedStream)?;
         self.window.set_window_limit(self.receive_budget.window_limit(self.windows.receive_max));
         let result = recv.read(max_len, ordered, &mut self.window);
+        if let Err(ReadError::Blocked | ReadError::ClosedStream) = result {
+            // Nothing was read.
+            return result;
+        }
         recv.recount_held(&mut self.receive_budget);
         match result {
             Ok(Some(_)) if stream.is_control_queued_rightly() => {}
             Ok(Some(_)) => self.sync(id),
-            Ok(None) | Err(ReadError::Reset(_)) => self.drop_recv(id),
-            Err(ReadError::Blocked | ReadError::ClosedStream) => {}
+            Ok(None) | Err(_) => self.drop_recv(id),
         }
         result
     }

@@ -173,11 +173,14 @@ impl PriorityQueue {
     }
 
     /// Makes a stream a member of the queue, or not, according to `member`; `queued` is its flag.
+    #[inline]
     pub(super) fn set(&mut self, id: StreamId, priority: Priority, member: bool, queued: &mut bool) {
-        match (member, *queued) {
-            (true, false) => self.push(id, priority),
-            (false, true) => self.remove(id),
-            (true, true) | (false, false) => {}
+        if member == *queued {
+            return;
+        }
+        match member {
+            true => self.push(id, priority),
+            false => self.remove(id),
         }
         *queued = member;
     }

@@ -37,9 +37,12 @@ impl Streams {
         recv.count_held(&mut self.receive_budget, window_max)?;
         self.stream_demand = self.stream_demand.max(recv.demand());
         self.window.tune(cx.now, cx.rtt);
-        // More data of a stream that nobody waits for changes nothing else.
-        if arrival != Arrival::default() || !stream.is_control_queued_rightly() {
+        if arrival.ended || !stream.is_control_queued_rightly() {
             self.apply(frame.id, arrival);
+        } else if arrival.readable {
+            // The stream is in the right queues. More data of one that nobody waits for changes nothing else, either.
+            self.push_readable(frame.id);
+            self.report_blocked();
         }
         Ok(())
     }
