@@ -187,10 +187,13 @@ impl Connection {
         self.telemetry.record(now, LogEvent::ProbeTimeout { space, count });
         // In the handshake the timeouts may come from a guess that is too short, and prove no break of the path.
         let sends_pings = self.handshake.is_confirmed() && path.pto.backoff.sends_pings();
-        // Without an RTT sample the timeout is a guess, and may well be too short: one probe is enough at first. Where
-        // PINGs follow, they take the place of the second one.
-        let is_first_guess = !path.tuple.rtt.has_sample() && count == 1;
-        let probes = if sends_pings || is_first_guess { 1 } else { PROBES };
+        // Where PINGs follow, they take the place of the second probe. Without an RTT sample the timeout is a guess: the first
+        // may well be too short, and after several of them the peer is more likely far away or gone than unlucky.
+        let is_alone = match path.tuple.rtt.has_sample() {
+            true => sends_pings,
+            false => count == 1 || path.pto.backoff.sends_pings(),
+        };
+        let probes = if is_alone { 1 } else { PROBES };
         if let Some(path) = self.paths.get(id) {
             let cx = self.pto_context(path);
             let delay = cx.delay(space);
