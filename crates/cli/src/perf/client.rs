@@ -123,7 +123,7 @@ async fn unless_interrupted<T>(
     }
 }
 
-async fn until_true(mut value: watch::Receiver<bool>) {
+pub(super) async fn until_true(mut value: watch::Receiver<bool>) {
     if value.wait_for(|value| *value).await.is_err() {
         std::future::pending().await
     }

@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::client::End;
+use super::client::{End, until_true};
 use super::latency::Histogram;
 use crate::failure::Failure;
+
+/// How long a measurement whose time is over waits for what is under way.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// How much is to be done.
 #[derive(Debug, Clone)]
@@ -28,8 +32,8 @@ pub(super) struct Done {
 }
 
 impl Load {
-    /// Does `once` again and again. The first failure ends all; when the time is over, what is under way is
-    /// completed and nothing more is begun.
+    /// Does `once` again and again. The first failure ends all. When the time is over nothing more is begun, and what is under way
+    /// counts if it is completed within [`GRACE`].
     pub(super) async fn run<F, Fut>(self, once: F) -> Result<Done, Failure>
     where
         F: Fn() -> Fut + Clone + Send + 'static,
@@ -37,27 +41,32 @@ impl Load {
     {
         let start = Instant::now();
         let left = Arc::new(AtomicU64::new(self.count));
+        let (give_up, given_up) = watch::channel(false);
         let mut workers = JoinSet::new();
         for _ in 0..u64::from(self.concurrent).min(self.count) {
-            workers.spawn(work(once.clone(), left.clone()));
+            workers.spawn(work(once.clone(), left.clone(), given_up.clone()));
         }
-        let mut latencies = Histogram::default();
-        let mut time_over = std::pin::pin!(self.end.come());
-        let mut in_time = true;
-        loop {
-            tokio::select! {
-                result = workers.join_next() => match result {
-                    Some(result) => latencies.merge(&result.unwrap_or(Err(Failure::Thread("measurement")))?),
-                    None => break,
-                },
-                () = &mut time_over, if in_time => {
-                    in_time = false;
-                    left.store(0, Ordering::Relaxed);
-                }
-            }
-        }
+        let end = async {
+            self.end.come().await;
+            left.store(0, Ordering::Relaxed);
+            tokio::time::sleep(GRACE).await;
+            give_up.send_replace(true);
+            std::future::pending().await
+        };
+        let latencies = tokio::select! {
+            latencies = collect(workers) => latencies?,
+            never = end => never,
+        };
         Ok(Done { latencies, duration: start.elapsed() })
     }
+}
+
+async fn collect(mut workers: JoinSet<Result<Histogram, Failure>>) -> Result<Histogram, Failure> {
+    let mut latencies = Histogram::default();
+    while let Some(result) = workers.join_next().await {
+        latencies.merge(&result.unwrap_or(Err(Failure::Thread("measurement")))?);
+    }
+    Ok(latencies)
 }
 
 impl Done {
@@ -67,17 +76,26 @@ impl Done {
     }
 }
 
-/// Does one after the other, as long as there are some left.
-async fn work<F, Fut>(once: F, left: Arc<AtomicU64>) -> Result<Histogram, Failure>
+/// Does one after the other, as long as there are some left. What is under way when all are `given_up` does not count.
+async fn work<F, Fut>(
+    once: F,
+    left: Arc<AtomicU64>,
+    given_up: watch::Receiver<bool>,
+) -> Result<Histogram, Failure>
 where
     F: Fn() -> Fut,
     Fut: Future<Output = Result<(), Failure>>,
 {
     let mut latencies = Histogram::default();
+    let mut given_up = std::pin::pin!(until_true(given_up));
     let take_one = |left: u64| left.checked_sub(1);
     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take_one).is_ok() {
         let start = Instant::now();
-        once().await?;
+        tokio::select! {
+            biased;
+            result = once() => result?,
+            () = &mut given_up => break,
+        }
         latencies.record(start.elapsed());
     }
     Ok(latencies)
@@ -88,7 +106,7 @@ mod tests {
     use super::*;
 
     fn end(limit: Option<Duration>) -> End {
-        End { limit, interrupted: tokio::sync::watch::channel(false).1 }
+        End { limit, interrupted: watch::channel(false).1 }
     }
 
     fn run(
@@ -126,6 +144,21 @@ mod tests {
         let done = run(load, || Ok(())).expect("done");
         assert!(done.duration >= Duration::from_millis(20) && done.latencies.count() > 0);
         assert!(done.per_second() > 0.0);
+    }
+
+    #[test]
+    fn what_never_ends_is_given_up_when_the_time_is_over() {
+        let load = Load { count: 10, concurrent: 3, end: end(Some(Duration::from_millis(20))) };
+        let begun = Arc::new(AtomicU64::new(0));
+        let counter = begun.clone();
+        let runtime = crate::net::runtime().expect("a runtime");
+        let done = runtime.block_on(load.run(move || {
+            let is_quick = counter.fetch_add(1, Ordering::Relaxed) < 4;
+            async move { if is_quick { Ok(()) } else { std::future::pending().await } }
+        }));
+        let done = done.expect("done");
+        assert_eq!((done.latencies.count(), begun.load(Ordering::Relaxed)), (4, 7));
+        assert!(done.duration >= GRACE);
     }
 
     #[test]
