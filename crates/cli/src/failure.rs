@@ -26,6 +26,9 @@ pub(crate) enum Failure {
     /// The operating system refused something: `action` says what, as in "cannot write a.bin".
     #[error("{action}: {error}")]
     Io { action: String, error: io::Error },
+    /// Results could not be printed, though somebody may have waited for them.
+    #[error("cannot write to standard output: {0}")]
+    StandardOutput(io::Error),
     /// Certificates or keys of our own cannot be used.
     #[error("{0}")]
     Tls(String),
@@ -101,11 +104,13 @@ impl Failure {
         matches!(self, Self::AlreadyTold { sentences: 1, .. })
     }
 
-    /// Whether it is told as an object as well. The lab's results have objects of their own.
+    /// Whether it is told as an object as well. The lab's results have objects of their own, and what cannot be written cannot be told
+    /// there either.
     pub(crate) fn is_object(&self) -> bool {
         !matches!(
             self,
             Self::AlreadyTold { .. }
+                | Self::StandardOutput(_)
                 | Self::Scenario(_)
                 | Self::Run(_)
                 | Self::RunsFailed(_)

@@ -42,6 +42,8 @@ mod size;
 mod test_dir;
 mod tls;
 
+use std::env;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -62,7 +64,10 @@ const KEPT_BLOCK: usize = 2 * 1024 * 1024;
 pub fn program(controllers: impl IntoIterator<Item = OwnController>) -> ExitCode {
     keep_freed_memory();
     let registered = controllers.into_iter().try_for_each(OwnController::register);
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(answer) => return without_command(&answer),
+    };
     logging::start(cli.verbose);
     let output = Output::new(cli.json, cli.verbose > 0);
     match registered.map_err(Failure::Usage).and_then(|()| run(cli.command, output)) {
@@ -72,6 +77,29 @@ pub fn program(controllers: impl IntoIterator<Item = OwnController>) -> ExitCode
             output.complain(&failure);
             ExitCode::from(failure.exit_code())
         }
+    }
+}
+
+/// The parser of the command line has found no command to run: it prints help, the version, or what is wrong.
+fn without_command(answer: &clap::Error) -> ExitCode {
+    let printed = answer.print().and_then(|()| io::stdout().flush());
+    if answer.use_stderr() {
+        // Without a command line nothing says how to print, but for the word itself.
+        if env::args_os().any(|word| word == "--json") {
+            let why = answer.to_string();
+            let why = why.lines().next().unwrap_or_default();
+            let failure = Failure::Usage(why.trim_start_matches("error: ").to_owned());
+            Output::new(true, false).print_failure(&failure, None);
+        }
+        return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(EXIT_FAILURE));
+    }
+    match printed {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let failure = Failure::StandardOutput(error);
+            Output::new(false, false).complain(&failure);
+            ExitCode::from(failure.exit_code())
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 

@@ -92,6 +92,11 @@ impl Output {
         if !failure.is_told() {
             self.note(&failure.to_string());
         }
+        self.print_failure(failure, url);
+    }
+
+    /// With `--json`, prints the object of a failure of which the sentence was told.
+    pub(crate) fn print_failure(self, failure: &Failure, url: Option<String>) {
         if self.json && failure.is_object() {
             self.print(&Failed { kind: "failure", url, error: failure.to_string() }, String::new);
         }

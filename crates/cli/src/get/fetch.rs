@@ -43,7 +43,7 @@ impl Fetcher {
     /// Fetches one file and tells how many bytes it has. On failure nothing of it is left on disk.
     pub(super) async fn fetch(&self, item: &Item) -> Result<u64, Failure> {
         let start = Instant::now();
-        let destination = self.job.destination(&item.name);
+        let destination = self.job.destination(item);
         // The file comes first: where it cannot be written, there is no use in asking for it.
         let creating = blocking(move || PartFile::create(destination));
         let part = self.arrivals.while_on_disk(creating.finish()).await?;

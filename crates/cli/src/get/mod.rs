@@ -4,6 +4,7 @@
 mod args;
 mod fetch;
 mod name;
+mod place;
 mod sessions;
 mod stuck;
 mod url;
@@ -33,6 +34,7 @@ use crate::size::{Rate, Size};
 pub(crate) use self::args::HttpArgs;
 use self::fetch::Fetcher;
 pub(crate) use self::name::local_names;
+use self::place::Place;
 use self::stuck::Arrivals;
 pub(crate) use self::url::Url;
 
@@ -59,6 +61,7 @@ struct Job {
     args: Arc<GetArgs>,
     output: Output,
     bars: Bars,
+    place: Place,
     logs: Option<Arc<QlogDir>>,
     sessions: Arc<SessionStore>,
 }
@@ -66,6 +69,8 @@ struct Job {
 /// A file that was fetched, for `--json`.
 #[derive(Debug, Serialize)]
 struct Fetched<'a> {
+    /// Always `file`.
+    kind: &'static str,
     url: String,
     file: &'a Path,
     bytes: u64,
@@ -77,14 +82,15 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
     if !args.http.hq {
         return web::run(args, output);
     }
-    let groups = plan(&args.urls)?;
-    if !args.out_dir().is_dir() {
-        return Err(Failure::Usage(format!("{} is no directory", args.out_dir().display())));
+    let place = Place::of(&args)?;
+    if place == Place::Stdout {
+        return Err(Failure::Usage("--hq writes files, and -o - names none".to_owned()));
     }
+    let groups = plan(&args.urls, &place)?;
     let bars = Bars::new(output.wants_bars() && !args.quiet);
     let logs = args.qlog.start()?;
     let sessions = sessions::load(args.session.as_deref())?;
-    let job = Job { args: Arc::new(args), output, bars, sessions, logs: logs.clone() };
+    let job = Job { args: Arc::new(args), output, bars, place, sessions, logs: logs.clone() };
     let runtime = net::runtime()?;
     let result = runtime.block_on(async {
         tokio::select! {
@@ -100,10 +106,14 @@ pub(crate) fn run(args: GetArgs, output: Output) -> Result<(), Failure> {
 }
 
 /// The files of each server.
-fn plan(urls: &[String]) -> Result<BTreeMap<Authority, Vec<Item>>, Failure> {
+fn plan(urls: &[String], place: &Place) -> Result<BTreeMap<Authority, Vec<Item>>, Failure> {
     let urls =
         urls.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
-    let names = local_names(&urls).map_err(Failure::Usage)?;
+    let names = match place {
+        Place::Directory(_) => local_names(&urls).map_err(Failure::Usage)?,
+        // The name is for the eye only.
+        Place::File(_) | Place::Stdout => urls.iter().map(ToString::to_string).collect(),
+    };
     let mut groups: BTreeMap<Authority, Vec<Item>> = BTreeMap::new();
     for (url, name) in urls.into_iter().zip(names) {
         groups.entry(url.authority.clone()).or_default().push(Item { url, name });
@@ -322,17 +332,19 @@ async fn hold(peer: &str, connection: &Connection, time: Option<Duration>) -> Re
 }
 
 impl Job {
-    fn destination(&self, name: &str) -> PathBuf {
-        self.args.out_dir().join(name)
+    /// The file for an item. Standard output is none of the places, see [`run`].
+    fn destination(&self, item: &Item) -> PathBuf {
+        self.place.file(item).unwrap_or_default()
     }
 
     /// Tells of one file.
     fn fetched(&self, item: &Item, bytes: u64, duration: Duration) {
         self.bars.finished(&item.name, bytes);
         if self.output.is_json() {
-            let file = &self.destination(&item.name);
+            let file = &self.destination(item);
             let url = item.url.to_string();
-            self.output.print(&Fetched { url, file, bytes, duration_s: duration.as_secs_f64() }, String::new);
+            let duration_s = duration.as_secs_f64();
+            self.output.print(&Fetched { kind: "file", url, file, bytes, duration_s }, String::new);
         }
     }
 

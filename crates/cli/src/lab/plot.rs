@@ -13,6 +13,18 @@ use crate::failure::Failure;
 /// So many ends of connections are drawn of each run: those that sent most.
 const LANES_MAX: usize = 8;
 
+/// Fails where no page can be written, before the runs that it would show.
+pub(super) fn check(path: &Path) -> Result<(), Failure> {
+    let is_new = !path.exists();
+    let opened = fs::File::options().append(true).create(true).open(path);
+    opened.map_err(Failure::io(format!("cannot write {}", path.display())))?;
+    if is_new {
+        // Runs that fail leave nothing behind.
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
+}
+
 /// Writes the page.
 pub(super) fn write(path: &Path, mut runs: Vec<Run>) -> Result<(), Failure> {
     let mut scenarios: Vec<&str> = runs.iter().filter_map(|run| run.name.split(' ').next()).collect();

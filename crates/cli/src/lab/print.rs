@@ -84,9 +84,7 @@ pub(super) fn print<T: Serialize>(
     };
     let mut stdout = io::stdout().lock();
     match line.and_then(|line| writeln!(stdout, "{line}")).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::io("cannot write to standard output")(error))
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::StandardOutput(error)),
         _ => Ok(()),
     }
 }

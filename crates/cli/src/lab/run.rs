@@ -31,6 +31,9 @@ type Outcome = (RunLine, Option<Run>);
 
 pub(super) fn run(args: &LabRunArgs, output: Output) -> Result<(), Failure> {
     let jobs = jobs(args)?;
+    if let Some(path) = &args.plot {
+        plot::check(path)?;
+    }
     let mut printer = Printer::new(jobs.len(), output);
     let mut drawn: Vec<Option<Run>> = jobs.iter().map(|_| None).collect();
     let mut written = Ok(());

@@ -67,6 +67,24 @@ fn many_small_files_come_over_one_connection() {
 }
 
 #[test]
+fn one_file_gets_the_name_that_is_given() {
+    let (www, out) = (TestDir::new("named-www"), TestDir::new("named-out"));
+    fs::write(www.path().join("a"), "a file").expect("a file");
+    let server = Server::serve(www.path(), &[]);
+    let (url, file) = (server.url("/a"), out.path().join("b"));
+    let name = file.to_str().expect("a path");
+    let objects =
+        finish(fulmar(&["get", "--hq", "--json", "--insecure", "-o", name, &url])).succeeded().objects();
+    assert_eq!((&objects[0]["kind"], &objects[0]["file"]), (&"file".into(), &name.into()));
+    assert_eq!(fs::read(&file).expect("the file"), b"a file");
+    let two = finish(fulmar(&["get", "--hq", "--insecure", "-o", name, &url, &url]));
+    assert!(two.stderr().contains("several files need a directory"), "{}", two.stderr());
+    let stdout = finish(fulmar(&["get", "--hq", "--insecure", "-o", "-", &url]));
+    assert!(stdout.stderr().contains("-o - names none"), "{}", stdout.stderr());
+    assert_eq!(out.names(), ["b"]);
+}
+
+#[test]
 fn files_come_over_ipv6_and_from_several_servers() {
     let (www, out) = (TestDir::new("ipv6-www"), TestDir::new("ipv6-out"));
     fs::write(www.path().join("a"), "a file").expect("a file");

@@ -93,7 +93,7 @@ fn a_name_without_address_is_one_sentence() {
 fn a_directory_that_is_missing_or_not_writable_is_one_sentence() {
     let scene = Scene::new("unwritable");
     let url = scene.server.url("/a");
-    finish(fulmar(&["get", "--hq", "--insecure", "-o", "/nonexistent", &url])).failed(2, &["/nonexistent"]);
+    finish(fulmar(&["get", "--hq", "--insecure", "-o", "/nonexistent/", &url])).failed(2, &["/nonexistent"]);
     // The kernel's file system takes no files of ours, whoever we are.
     #[cfg(target_os = "linux")]
     finish(fulmar(&["get", "--hq", "--insecure", "-q", "-o", "/proc/self", &url]))
@@ -132,6 +132,18 @@ fn wrong_usage_has_an_exit_code_of_its_own() {
     finish(scene.get_hq(&["--ca", "/nonexistent.pem", "https://localhost/a"]))
         .failed(1, &["/nonexistent.pem"]);
     scene.nothing_was_written();
+}
+
+#[test]
+fn wrong_usage_is_an_object_too_where_objects_are_asked_for() {
+    for arguments in [&["get", "--json"][..], &["get", "--json", "--nonsense", "https://localhost/a"]] {
+        let ended = fulmar(arguments).output().expect("it ends");
+        let told = String::from_utf8(ended.stderr).expect("text");
+        let object: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("an object");
+        assert_eq!((ended.status.code(), &object["kind"]), (Some(2), &"failure".into()));
+        assert!(told.contains(object["error"].as_str().expect("a sentence")), "{object} and {told}");
+        assert!(told.contains("Usage: fulmar get"), "{told}");
+    }
 }
 
 #[test]

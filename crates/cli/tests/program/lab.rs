@@ -323,8 +323,23 @@ fn results_that_cannot_be_written_are_a_failure() {
     let mut command = fulmar(&["lab", "run", "deep-space/long-rtt", "--json"]);
     let output = command.stdout(full).output().expect("the program ends");
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("cannot write to standard output"), "{told}");
+    assert_eq!(told.matches("cannot write to standard output").count(), 1, "{told}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_told_before_the_runs() {
+    let dir = TestDir::new("lab-plot");
+    let page = dir.path().join("none/page.html");
+    let page = page.to_str().expect("a path");
+    let ended = finish(fulmar(&["lab", "run", "deep-space/long-rtt", "--plot", page]));
+    assert!(ended.stdout().is_empty() && ended.stderr().contains("cannot write"), "{}", ended.stderr());
+    // Nor does a run that fails leave a page behind.
+    let page = dir.path().join("page.html");
+    let page = page.to_str().expect("a path");
+    let nothing = ["--set", "link.loss=\"everything\"", "--set", "endpoints.handshake_timeout_s=1"];
+    let arguments = [&["lab", "run", "deep-space/long-rtt", "--plot", page], &nothing[..]].concat();
+    assert!(finish(fulmar(&arguments)).stderr().contains("1 runs failed"));
 }
 
 #[test]

@@ -166,6 +166,18 @@ fn a_download_ends_with_its_last_line() {
     assert!(quickest < Duration::from_millis(50), "{quickest:?}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    for arguments in [&["--help"][..], &["get", "--help"], &["--version"]] {
+        let full = Stdio::from(fs::File::options().write(true).open("/dev/full").expect("a device"));
+        let ended = fulmar(arguments).stdout(full).output().expect("it ends");
+        let stderr = String::from_utf8(ended.stderr).expect("text");
+        assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert_eq!(stderr.matches("cannot write to standard output").count(), 1, "{arguments:?}: {stderr}");
+    }
+}
+
 /// A device on which there never is room.
 #[cfg(target_os = "linux")]
 #[test]
