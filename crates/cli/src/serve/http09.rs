@@ -33,6 +33,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// What the log of requests says of a file that has arrived, and of one that failed for another reason than those with a code.
 const STATUS_DONE: u16 = 200;
 const STATUS_FAILED: u16 = 500;
+/// How long a client may take to end a request that has its answer.
+const END_PATIENCE: Duration = Duration::from_secs(5);
 /// How much of a request is read at once, in bytes.
 const READ_MAX: usize = hq::REQUEST_MAX;
 
@@ -68,7 +70,7 @@ pub(super) async fn serve_connection(connection: &Connection, plain: &Arc<Plain>
 
 /// Answers one request, by a file or a reset, and tells of it.
 async fn serve_stream(remote: SocketAddr, mut send: SendStream, mut recv: RecvStream, plain: Arc<Plain>) {
-    let _under_way = plain.tale.transfers.begin();
+    let under_way = plain.tale.transfers.begin();
     let start = Instant::now();
     let mut line = RequestLine::default();
     let status = match answer(&mut send, &mut recv, &mut line, &plain).await {
@@ -97,6 +99,9 @@ async fn serve_stream(remote: SocketAddr, mut send: SendStream, mut recv: RecvSt
             duration_s,
         });
     }
+    // Nobody who stops the server waits for this.
+    drop(under_way);
+    await_end(&mut recv).await;
 }
 
 /// Why a request got no whole file.
@@ -212,4 +217,21 @@ async fn read_request(recv: &mut RecvStream, line: &mut RequestLine) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Reads on to the end of a request that has its answer. A client may be slower to end the request than the server to answer it,
+/// and one that is told to stop meanwhile takes that for a failure (quic-go's `Close` of a stream returns an error). A client that
+/// writes more than another request is told.
+async fn await_end(recv: &mut RecvStream) {
+    let end = async {
+        let mut rest = 0;
+        while let Ok(Some(chunk)) = recv.read_chunk(READ_MAX, true).await {
+            rest += chunk.bytes.len();
+            if rest > hq::REQUEST_MAX {
+                break;
+            }
+        }
+    };
+    // What then has not ended is stopped when the stream is dropped.
+    let _ = timeout(END_PATIENCE, end).await;
 }

@@ -10,6 +10,7 @@ mod explore;
 mod files;
 mod get_failures;
 mod hostile;
+mod http09;
 mod identity;
 mod lab;
 mod log;
