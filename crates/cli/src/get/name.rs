@@ -22,10 +22,11 @@ pub(crate) fn local_names(urls: &[Url]) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The last segment of the path, decoded, if it is a plain name.
+/// The last segment of the path, if it is a plain name; decoded, if that is text.
 fn last_segment(url: &Url) -> Option<String> {
     let encoded = url.path().rsplit('/').next()?;
-    let name = String::from_utf8(percent_decode(encoded.as_bytes()).ok()?).ok()?;
+    let decoded = percent_decode(encoded.as_bytes()).ok()?;
+    let name = String::from_utf8(decoded).unwrap_or_else(|_| encoded.to_owned());
     // Control characters would do mischief when the name is printed; the others are separators somewhere.
     let illegal = |c: char| c.is_control() || matches!(c, '/' | '\\' | ':');
     let plain =

@@ -1,5 +1,6 @@
 //! From the path of a URL to a path below a directory, and from there to nowhere else.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 use super::BadRequest;
@@ -11,19 +12,28 @@ pub(crate) fn relative(target: &[u8]) -> Result<PathBuf, BadRequest> {
     let mut relative = PathBuf::new();
     for segment in encoded.split(|byte| *byte == b'/') {
         // Decoded after it is split: an encoded slash is part of a name, and no file has such a name.
-        let name = String::from_utf8(percent_decode(segment)?).map_err(|_| BadRequest::Malformed)?;
-        match name.as_str() {
-            "" | "." => {}
-            ".." => return Err(BadRequest::Outside),
-            name => relative.push(plain(name)?),
+        let name = name_of(percent_decode(segment)?)?;
+        match name.as_encoded_bytes() {
+            b"" | b"." => {}
+            b".." => return Err(BadRequest::Outside),
+            _ => relative.push(plain(&name)?),
         }
     }
     Ok(relative)
 }
 
+/// What these bytes name in a directory: any bytes are a name on Unix, and only text elsewhere.
+fn name_of(bytes: Vec<u8>) -> Result<OsString, BadRequest> {
+    #[cfg(unix)]
+    let name = Ok(std::os::unix::ffi::OsStringExt::from_vec(bytes));
+    #[cfg(not(unix))]
+    let name = String::from_utf8(bytes).map(OsString::from).map_err(|_| BadRequest::Malformed);
+    name
+}
+
 /// `name`, if it is one plain name for the operating system: no separator, no root, no drive, no NUL.
-fn plain(name: &str) -> Result<&str, BadRequest> {
-    if name.contains('\0') {
+fn plain(name: &OsStr) -> Result<&OsStr, BadRequest> {
+    if name.as_encoded_bytes().contains(&0) {
         return Err(BadRequest::Malformed);
     }
     let mut components = Path::new(name).components();

@@ -1,5 +1,6 @@
 //! The directory that is served, and nothing outside of it.
 
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
@@ -73,7 +74,7 @@ pub(super) struct Opened {
 /// A file or a directory in a directory.
 #[derive(Debug)]
 pub(super) struct Entry {
-    pub(super) name: String,
+    pub(super) name: OsString,
     pub(super) is_directory: bool,
     pub(super) len: u64,
     pub(super) modified: Option<SystemTime>,
@@ -167,9 +168,7 @@ impl Directory {
         let dir = self.dir(Access::Disk)?;
         for entry in dir.read_dir(path).map_err(outside)? {
             let name = entry?.file_name();
-            // A name that is no text cannot be asked for.
-            let Ok(name) = name.into_string() else { continue };
-            if !self.has_hidden && name.starts_with('.') {
+            if !self.has_hidden && name.as_encoded_bytes().starts_with(b".") {
                 continue;
             }
             // Links are followed, as they are when they are asked for; those that lead out or nowhere are left out.
@@ -184,8 +183,9 @@ impl Directory {
             let modified = metadata.modified().ok().map(cap_std::time::SystemTime::into_std);
             entries.push(Entry { name, is_directory: metadata.is_dir(), len: metadata.len(), modified });
         }
-        entries
-            .sort_by_cached_key(|entry| (!entry.is_directory, entry.name.to_lowercase(), entry.name.clone()));
+        entries.sort_by_cached_key(|entry| {
+            (!entry.is_directory, entry.name.to_string_lossy().to_lowercase(), entry.name.clone())
+        });
         Ok((entries, is_all))
     }
 }

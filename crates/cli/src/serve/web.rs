@@ -9,6 +9,7 @@ mod range;
 mod recent;
 
 use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -275,7 +276,7 @@ fn directory(
         return Err(io::Error::from(ErrorKind::WouldBlock).into());
     }
     let (entries, is_all) = content.root.list(path)?;
-    let segments: Vec<&str> = path.iter().filter_map(|segment| segment.to_str()).collect();
+    let segments: Vec<_> = path.iter().map(OsStr::to_string_lossy).collect();
     let mut response = Response::new(WebBody::of(listing::page(&segments, &entries, is_all)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));

@@ -6,12 +6,13 @@ use rcgen::{Certificate, CertificateParams, DnType, KeyPair};
 use ring::rand::SecureRandom;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::sign::CertifiedKey;
 
 use crate::args::IdentityArgs;
 use crate::failure::Failure;
 use crate::report::Output;
-use crate::tls::Fingerprint;
 use crate::tls::kept::KeptFiles;
+use crate::tls::{Fingerprint, provider};
 
 /// The names a self-signed certificate is good for.
 const SELF_SIGNED_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -72,7 +73,12 @@ impl Identity {
         let pem = files.certificate(|| Ok(certificate_of(&key)?.pem()))?;
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
             .map_err(|error| unusable(files.certificate_path())(in_words(&error)))?;
-        Ok(Self::of(certificate, &key))
+        let identity = Self::of(certificate, &key);
+        // One of the two files may have been lost, and made anew.
+        match identity.check() {
+            Err(_) => Err(unusable(files.certificate_path())("it is not for the key beside it".to_owned())),
+            Ok(()) => Ok(identity),
+        }
     }
 
     fn of(certificate: CertificateDer<'static>, key: &KeyPair) -> Self {
@@ -82,17 +88,35 @@ impl Identity {
 
     /// A certificate chain and its key, PEM.
     pub(crate) fn from_files(cert: &Path, key: &Path) -> Result<Self, Failure> {
-        let unusable = |file: &Path, error| {
-            Failure::Tls(format!("cannot read {}: {}", file.display(), in_words(&error)))
-        };
+        let unusable =
+            |file: &Path, why: String| Failure::Tls(format!("cannot use {}: {why}", file.display()));
         let chain: Vec<_> = CertificateDer::pem_file_iter(cert)
             .and_then(Iterator::collect)
-            .map_err(|error| unusable(cert, error))?;
+            .map_err(|error| unusable(cert, in_words(&error)))?;
         if chain.is_empty() {
-            return Err(Failure::Tls(format!("{} holds no certificate", cert.display())));
+            return Err(unusable(cert, "it holds no certificate".to_owned()));
         }
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error))?;
-        Ok(Self { chain, key, reset_secret: None })
+        let private = PrivateKeyDer::from_pem_file(key)
+            .map_err(|error| unusable(key, encrypted(key).unwrap_or_else(|| in_words(&error))))?;
+        let identity = Self { chain, key: private, reset_secret: None };
+        match identity.check() {
+            Err(rustls::Error::InconsistentKeys(_)) => Err(unusable(
+                cert,
+                format!(
+                    "its first certificate, which must be that of the server, is not for the key in {}",
+                    key.display()
+                ),
+            )),
+            Err(error) => {
+                Err(Failure::Tls(format!("cannot use {} with {}: {error}", cert.display(), key.display())))
+            }
+            Ok(()) => Ok(identity),
+        }
+    }
+
+    /// Whether the key is usable, and that of the certificate.
+    fn check(&self) -> Result<(), rustls::Error> {
+        CertifiedKey::from_der(self.chain.clone(), self.key.clone_key(), &provider(None)).map(drop)
     }
 
     /// By what a client can know the server without a certificate authority.
@@ -119,6 +143,15 @@ fn random_bytes() -> Result<[u8; 32], String> {
     let mut bytes = [0; 32];
     let filled = ring::rand::SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| "the operating system gives no random numbers".to_owned()).map(|()| bytes)
+}
+
+/// What to do with a key that only a passphrase opens, if that is what the file holds.
+fn encrypted(key: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(key).ok()?;
+    let is_encrypted =
+        text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED");
+    is_encrypted
+        .then(|| "the key is encrypted (`openssl pkey -in FILE -out PLAIN` writes it without)".to_owned())
 }
 
 fn in_words(error: &rustls::pki_types::pem::Error) -> String {

@@ -44,12 +44,12 @@ impl Refusal {
     }
 }
 
-/// Judges like another verifier, takes a certificate that was itself given as trusted where that one has no rule for it, and notes
-/// its refusals.
+/// Judges like another verifier, takes a certificate that was itself given as trusted where that one has no rule for it or knows
+/// nobody who vouches for it, and notes its refusals.
 ///
 /// A certificate of `openssl req -x509` is of this kind: it vouches for itself and says that it is an authority (CA:TRUE), which
-/// the certificate of a server must not be by the common rules. Whoever names exactly this one trusts it nevertheless; its name, its
-/// time and its purpose count as always.
+/// the certificate of a server must not be by the common rules; so is the server's own without that of its authority. Whoever
+/// names exactly this one trusts it nevertheless; its name, its time and its purpose count as always.
 #[derive(Debug)]
 pub(crate) struct Recording {
     inner: Arc<dyn ServerCertVerifier>,
@@ -84,10 +84,11 @@ impl ServerCertVerifier for Recording {
         let verdict =
             self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         self.record(match verdict {
-            // rustls has a name for each of the common faults, and this for what is none of them.
-            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.given.contains(end_entity) => {
-                verify_itself(end_entity, server_name, now)
-            }
+            // rustls has a name for each of the common faults, and `Other` for what is none of them.
+            // Where it has the name of its authority, that is tried with its own key.
+            Err(Error::InvalidCertificate(
+                CertificateError::Other(_) | CertificateError::UnknownIssuer | CertificateError::BadSignature,
+            )) if self.given.contains(end_entity) => verify_itself(end_entity, server_name, now),
             verdict => verdict,
         })
     }

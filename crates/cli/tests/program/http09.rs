@@ -49,8 +49,9 @@ fn a_request_may_end_after_its_answer() {
             }
         });
         stopped.await.expect("the server has enough");
-        let mut open = ask(&connection).await;
-        let stopped = timeout(Duration::from_secs(30), open.stopped()).await.expect("the server waits no more");
+        let open = ask(&connection).await;
+        let stopped =
+            timeout(Duration::from_secs(30), open.stopped()).await.expect("the server waits no more");
         assert!(stopped.expect("a code").is_some());
         connection.close(VarInt::from_u32(0), b"");
         endpoint.wait_idle().await;

@@ -210,6 +210,30 @@ fn listings_and_single_page_applications_are_opt_in() {
     });
 }
 
+#[cfg(unix)]
+#[test]
+fn a_name_that_is_no_text_is_listed_and_served() {
+    use std::os::unix::ffi::OsStrExt;
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9 <1>.txt");
+    let fill = |www: &std::path::Path| fs::write(www.join(name), "latin").expect("a file");
+    let site = Site::new("web-latin", fill, &["--list"]);
+    runtime().block_on(async {
+        let client = site.client();
+        let listing = get(&client, &site, "/", &[]).await;
+        let page = String::from_utf8(listing.body.to_vec()).expect("text");
+        let row = "<a href=\"./caf%E9%20%3C1%3E.txt\">caf\u{fffd} &lt;1&gt;.txt</a>";
+        assert!(page.contains(row), "{page}");
+        assert_eq!(get(&client, &site, "/caf%E9%20%3C1%3E.txt", &[]).await.body, "latin");
+        assert_eq!(get(&client, &site, "/caf%E8", &[]).await.status, StatusCode::NOT_FOUND);
+        client.close().await;
+    });
+    let out = TestDir::new("web-latin-out");
+    let url = site.server.url("/caf%E9%20%3C1%3E.txt");
+    finish(fulmar(&["get", "-q", "--insecure", "-o", out.path().to_str().expect("a path"), &url]))
+        .succeeded();
+    assert_eq!(out.names(), ["caf%E9%20%3C1%3E.txt"]);
+}
+
 #[test]
 fn the_tcp_port_of_the_same_number_tells_of_http_3() {
     let site =

@@ -1,5 +1,7 @@
 //! The page that shows a directory.
 
+use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::time::UNIX_EPOCH;
 
@@ -24,9 +26,9 @@ p{color:var(--soft);font-size:.85rem}\
 @media(max-width:35rem){.m{display:none}}";
 
 /// The page of the directory that a URL names by `segments`, decoded.
-pub(super) fn page(segments: &[&str], entries: &[Entry], is_all: bool) -> String {
+pub(super) fn page(segments: &[Cow<'_, str>], entries: &[Entry], is_all: bool) -> String {
     let mut html = String::with_capacity(2_000 + entries.len() * 200);
-    let title = text(segments.last().unwrap_or(&"/"));
+    let title = text(segments.last().map_or("/", AsRef::as_ref));
     let _ = write!(
         html,
         "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\
@@ -54,9 +56,9 @@ pub(super) fn page(segments: &[&str], entries: &[Entry], is_all: bool) -> String
 }
 
 /// The way to a directory, each step a link but the last.
-fn crumbs(segments: &[&str]) -> String {
+fn crumbs(segments: &[Cow<'_, str>]) -> String {
     let mut crumbs = String::new();
-    for (index, name) in std::iter::once(&"Home").chain(segments).enumerate() {
+    for (index, name) in std::iter::once("Home").chain(segments.iter().map(AsRef::as_ref)).enumerate() {
         let up = segments.len() - index;
         if index > 0 {
             crumbs.push_str(" / ");
@@ -78,7 +80,7 @@ fn row(html: &mut String, entry: &Entry) {
         html,
         "<tr{class}><td><a href=\"./{}{slash}\">{}{slash}</a><td class=n>{size}<td class=\"n m\">{}",
         percent_encode(&entry.name),
-        text(&entry.name),
+        text(&entry.name.to_string_lossy()),
         changed(entry)
     );
 }
@@ -106,9 +108,9 @@ fn text(text: &str) -> String {
 }
 
 /// A name as a segment of a path: all but unreserved characters is encoded (RFC 3986 §2.3).
-pub(super) fn percent_encode(name: &str) -> String {
+pub(super) fn percent_encode(name: &OsStr) -> String {
     let mut encoded = String::with_capacity(name.len());
-    for byte in name.bytes() {
+    for &byte in name.as_encoded_bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
             byte => {
@@ -126,13 +128,13 @@ mod tests {
     #[test]
     fn names_are_no_markup_and_links_lead_to_them() {
         let entry = |name: &str, is_directory| Entry {
-            name: name.to_owned(),
+            name: name.into(),
             is_directory,
             len: 5_000,
             modified: Some(UNIX_EPOCH + std::time::Duration::from_secs(1_795_284_245)),
         };
         let entries = [entry("sub dir", true), entry("<script>&\"'.txt", false), entry("a:b?#%", false)];
-        let page = page(&["x & y", "z"], &entries, true);
+        let page = page(&["x & y".into(), "z".into()], &entries, true);
         for part in [
             "<title>z</title>",
             "<a href=\"../../\">Home</a> / <a href=\"../\">x &amp; y</a> / z",
