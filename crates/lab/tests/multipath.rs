@@ -156,3 +156,47 @@ fn a_fast_long_path_is_not_held_up_by_a_slow_short_one() {
         }
     }
 }
+
+/// Seconds with both links, and with one alone.
+fn both_and_alone(settings: &[&str], controller: &str, only: &str) -> (f64, f64) {
+    let controller = format!("controller={controller}");
+    let settings = settings.iter().copied().chain([&*controller]);
+    let scenario = Scenario::parse("two", TWO).unwrap().with_settings(settings).unwrap();
+    let time = |scenario: &Scenario| scenario.run(None, 1).unwrap().completion_s.unwrap();
+    (time(&scenario), time(&scenario.with_only(only).unwrap()))
+}
+
+#[test]
+fn a_fast_path_that_comes_later_starts_as_fast_as_a_first_one() {
+    let pair = [
+        "path.A.link.rate_mbps=4",
+        "path.A.link.delay_ms=23",
+        "path.A.link.queue_ms=90",
+        "path.B.link.rate_mbps=160",
+        "path.B.link.delay_ms=75",
+        "path.B.link.queue_ms=75",
+        "connection.0.download_bytes=10_000_000",
+    ];
+    for controller in ["bbr", "cubic"] {
+        let (both, alone) = both_and_alone(&pair, controller, "B");
+        // It is there a round trip later, and the other one carries little.
+        assert!(both < alone + 0.15, "{controller}: {both} s with both, {alone} s with the fast one");
+    }
+}
+
+#[test]
+fn the_end_of_a_transfer_is_no_burst_on_a_short_narrow_path() {
+    let pair = [
+        "path.A.link.rate_mbps=31",
+        "path.A.link.delay_ms=21.6",
+        "path.A.link.queue_ms=43",
+        "path.B.link.rate_mbps=2.6",
+        "path.B.link.delay_ms=10",
+        "path.B.link.queue_ms=10",
+        "connection.0.download_bytes=100_000",
+    ];
+    for controller in ["bbr", "cubic"] {
+        let (both, alone) = both_and_alone(&pair, controller, "A");
+        assert!(both < alone * 1.4, "{controller}: {both} s with both, {alone} s with the wide one");
+    }
+}

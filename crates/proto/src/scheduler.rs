@@ -75,16 +75,26 @@ pub struct Waiting {
 
 /// The paths that may carry data, in the order in which they are asked. Up to eight take no allocation.
 #[derive(Debug, Default)]
-pub struct PathOrder(SmallVec<[PathId; 8]>);
+pub struct PathOrder(SmallVec<[(PathId, u64); 8]>);
 
 impl PathOrder {
     /// The next one.
     pub fn push(&mut self, path: PathId) {
-        self.0.push(path);
+        self.push_up_to(path, u64::MAX);
     }
 
-    pub(crate) fn as_slice(&self) -> &[PathId] {
+    /// The next one, for about so many bytes, and one packet at least; then the scheduler is asked again.
+    pub fn push_up_to(&mut self, path: PathId, bytes: u64) {
+        self.0.push((path, bytes));
+    }
+
+    /// The paths, and how many bytes may leave on each before the scheduler is asked again.
+    pub(crate) fn as_slice(&self) -> &[(PathId, u64)] {
         &self.0
+    }
+
+    pub(crate) fn contains(&self, path: PathId) -> bool {
+        self.0.iter().any(|(id, _)| *id == path)
     }
 }
 
@@ -169,9 +179,9 @@ impl FromStr for SchedulerKind {
 impl SchedulerFactory for SchedulerKind {
     fn build(&self) -> Box<dyn Scheduler> {
         match self {
-            Self::EarliestCompletion => Box::new(earliest_completion::EarliestCompletion),
+            Self::EarliestCompletion => Box::<earliest_completion::EarliestCompletion>::default(),
             Self::MinRtt => Box::new(min_rtt::MinRtt),
-            Self::Redundant => Box::new(redundant::Redundant),
+            Self::Redundant => Box::<redundant::Redundant>::default(),
             Self::Backup => Box::new(backup::Backup),
             Self::Weighted => Box::new(weighted::Weighted::default()),
         }

@@ -107,6 +107,11 @@ impl PacketTrain {
         self.rate = self.rate.max(Some(by_delay.min(by_spacing)));
     }
 
+    /// How many bytes have left.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// What the train has shown, in bytes per second, if it has.
     pub(super) fn rate(&self) -> Option<u64> {
         self.rate

@@ -98,8 +98,15 @@ impl Probe {
     /// Takes a packet that leaves; returns whether it belongs to the train.
     fn on_sent(&mut self, now: Instant, bytes: u64) -> bool {
         let belongs = self.left > 0 && self.train.on_sent(now, bytes);
-        self.left = if belongs { self.left.saturating_sub(bytes) } else { 0 };
+        if belongs {
+            self.left = self.left.saturating_sub(bytes);
+        }
         belongs
+    }
+
+    /// How many bytes the train is to have.
+    fn size(&self) -> u64 {
+        self.train.bytes() + self.left
     }
 }
 
@@ -206,7 +213,10 @@ impl TrainProbing {
                 self.phase = Phase::Probing(Probe::new(now, sent.bytes, *bytes, known));
             }
             Phase::Probing(probe) => {
-                probe.on_sent(now, sent.bytes);
+                // A few packets long before the others show nothing. They were probes of a new path, for example.
+                if !probe.on_sent(now, sent.bytes) && probe.train.is_short(sent.bytes) {
+                    *probe = Probe::new(now, sent.bytes, probe.size(), probe.known);
+                }
             }
             Phase::Found | Phase::Stopped => {}
         }

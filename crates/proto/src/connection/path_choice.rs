@@ -19,20 +19,19 @@ impl Connection {
             let path = self.paths.primary_mut();
             path.allowed = Pending::ALL;
             let id = path.id;
-            return self.transmit_on(now, id, batch);
+            return self.transmit_on(now, id, u64::MAX, batch);
         }
         let order = self.schedule(now);
-        let carriers = order.as_slice();
-        for &id in carriers {
-            if let Some(transmit) = self.transmit_counted(now, id, batch) {
+        for &(id, bytes) in order.as_slice() {
+            if let Some(transmit) = self.transmit_counted(now, id, bytes, batch) {
                 return Some(transmit);
             }
         }
         let mut last = None;
         while let Some(id) = self.paths.next_id(last) {
             last = Some(id);
-            if !carriers.contains(&id)
-                && let Some(transmit) = self.transmit_counted(now, id, batch)
+            if !order.contains(id)
+                && let Some(transmit) = self.transmit_counted(now, id, u64::MAX, batch)
             {
                 return Some(transmit);
             }
@@ -40,8 +39,14 @@ impl Connection {
         None
     }
 
-    fn transmit_counted(&mut self, now: Instant, id: PathId, batch: &mut TransmitBatch) -> Option<Transmit> {
-        let transmit = self.transmit_on(now, id, batch)?;
+    fn transmit_counted(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        bytes: u64,
+        batch: &mut TransmitBatch,
+    ) -> Option<Transmit> {
+        let transmit = self.transmit_on(now, id, bytes, batch)?;
         if let Some(multipath) = &mut self.paths.multipath {
             multipath.scheduler().on_sent(id, transmit.len);
         }
@@ -58,7 +63,7 @@ impl Connection {
         let has_repairs = self.extensions.fec_sender().is_some();
         for (path, class) in self.paths.iter_mut().zip(&classes) {
             path.allowed = match class {
-                _ if order.as_slice().contains(&path.id) => Pending::ALL,
+                _ if order.contains(path.id) => Pending::ALL,
                 Class { is_unproven: true, .. } => Pending::OWN,
                 class if repeats && carries(class) => Pending::CONTROL.with(Pending::DATAGRAMS),
                 Class { is_silent: false, .. } if has_repairs => Pending::CONTROL.with(Pending::FEC),

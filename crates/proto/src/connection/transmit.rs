@@ -93,16 +93,17 @@ impl Connection {
             return self.transmit_close(now, batch);
         }
         match self.paths.multipath {
-            None => self.transmit_on(now, self.paths.primary().id, batch),
+            None => self.transmit_on(now, self.paths.primary().id, u64::MAX, batch),
             Some(_) => self.transmit_on_one(now, batch),
         }
     }
 
-    /// Writes the next batch for one path.
+    /// Writes the next batch for one path: about so many bytes at most, and one datagram at least.
     pub(super) fn transmit_on(
         &mut self,
         now: Instant,
         path: PathId,
+        bytes_max: u64,
         batch: &mut TransmitBatch,
     ) -> Option<Transmit> {
         self.rotate_cid(now, path);
@@ -110,12 +111,12 @@ impl Connection {
         if let Some(transmit) = sender.send_off_path(batch) {
             return Some(transmit);
         }
-        let (transmit, blocked) = sender.send_batch(batch);
+        let (transmit, blocked) = sender.send_batch(bytes_max, batch);
         // The window may have grown in between, which happens once in the life of a tuple.
         let resumes = blocked.is_some_and(|blocked| sender.end_round(blocked));
         self.log_figures(now, path, blocked);
         match transmit {
-            None if resumes => self.transmit_on(now, path, batch),
+            None if resumes => self.transmit_on(now, path, bytes_max, batch),
             transmit => transmit,
         }
     }
@@ -209,10 +210,15 @@ impl Sender<'_> {
 
     /// Builds datagrams as long as they may leave and fit the batch. Returns why no more may leave, too, if that has
     /// ended it.
-    fn send_batch(&mut self, batch: &mut TransmitBatch) -> (Option<Transmit>, Option<Blocked>) {
+    fn send_batch(
+        &mut self,
+        bytes_max: u64,
+        batch: &mut TransmitBatch,
+    ) -> (Option<Transmit>, Option<Blocked>) {
         let tuple = self.tuple();
+        let wanted = usize::try_from(bytes_max / u64::from(tuple.mtu())).unwrap_or(usize::MAX).max(1);
         let (addrs, ecn) = (tuple.addrs, tuple.ecn.codepoint(tuple.congestion.controller().ecn_codepoint()));
-        let mut segments = Segments::new(batch.max_segments().min(BATCH_DATAGRAMS_MAX));
+        let mut segments = Segments::new(batch.max_segments().min(BATCH_DATAGRAMS_MAX).min(wanted));
         let blocked = self.fill(ecn, &mut segments, batch.room());
         if segments.count == 0 {
             return (None, blocked);

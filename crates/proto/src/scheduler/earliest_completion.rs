@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fulmar_base::Instant;
+use fulmar_wire::PathId;
 use smallvec::SmallVec;
 
 use super::{PathOrder, PathView, Scheduler, Waiting};
@@ -15,20 +16,87 @@ use super::{PathOrder, PathView, Scheduler, Waiting};
 /// ones once these have nothing else to send (`connection/reinjection.rs`), which then carry no more than they would have alone.
 /// One that was left out in vain costs time, as nothing makes up for what it would have carried, and its window does not grow. So
 /// a quick path counts for no more than it was seen to carry, and the variation of a slow one is not held against it.
-#[derive(Debug)]
-pub(super) struct EarliestCompletion;
+///
+/// What has just left on a path stands before what is next: a queue of it is seen a round trip later, which is too late for a burst on
+/// the quicker of two paths that is the narrower one.
+#[derive(Debug, Default)]
+pub(super) struct EarliestCompletion {
+    /// Of paths beside others: one alone is not asked about.
+    bottlenecks: Vec<Bottleneck>,
+}
 
 impl Scheduler for EarliestCompletion {
-    fn schedule(&mut self, _: Instant, paths: &[PathView], waiting: &Waiting, order: &mut PathOrder) {
-        let mut quickest: SmallVec<[&PathView; 8]> = paths.iter().collect();
-        quickest.sort_unstable_by_key(|path| (delay(path), path.id));
+    fn schedule(&mut self, now: Instant, paths: &[PathView], waiting: &Waiting, order: &mut PathOrder) {
+        self.bottlenecks.retain(|bottleneck| paths.iter().any(|path| path.id == bottleneck.path));
+        let mut quickest: SmallVec<[(Duration, &PathView); 8]> =
+            paths.iter().map(|path| (delay(path) + self.queued(now, path), path)).collect();
+        quickest.sort_unstable_by_key(|(delay, path)| (*delay, path.id));
         let mut quicker = Quicker::default();
-        for path in quickest {
-            if quicker.completion(waiting).is_none_or(|alone| delay(path) < alone) {
-                order.push(path.id);
-                quicker.add(path);
+        for (index, (delay, path)) in quickest.iter().enumerate() {
+            if quicker.completion(waiting).is_none_or(|alone| *delay < alone) {
+                let next = quickest.get(index + 1).map(|(next, _)| *next - *delay);
+                order.push_up_to(path.id, self.in_advance(next, path, waiting));
+                quicker.add(*delay, path);
             }
         }
+    }
+
+    fn on_sent(&mut self, path: PathId, bytes: usize) {
+        if let Some(bottleneck) = self.bottlenecks.iter_mut().find(|bottleneck| bottleneck.path == path) {
+            bottleneck.on_sent(bytes as u64);
+        }
+    }
+}
+
+impl EarliestCompletion {
+    /// How many bytes arrive on a path before the first one on the path that is the next quickest. Where more waits than the window
+    /// lets leave, the next one gets its share in any case.
+    fn in_advance(&self, lead: Option<Duration>, path: &PathView, waiting: &Waiting) -> u64 {
+        let bottleneck = self.bottlenecks.iter().find(|bottleneck| bottleneck.path == path.id);
+        match (lead, bottleneck) {
+            (Some(lead), Some(bottleneck)) if waiting.stream_bytes <= path.window_left => {
+                let bytes = u128::from(bottleneck.rate) * lead.as_micros() / 1_000_000;
+                u64::try_from(bytes).unwrap_or(u64::MAX)
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// How long what has left on a path still takes to leave its bottleneck.
+    fn queued(&mut self, now: Instant, path: &PathView) -> Duration {
+        let known = self.bottlenecks.iter().position(|bottleneck| bottleneck.path == path.id);
+        let index = known.unwrap_or_else(|| {
+            self.bottlenecks.push(Bottleneck { path: path.id, rate: 0, seen: now, free_at: now });
+            self.bottlenecks.len() - 1
+        });
+        let bottleneck = &mut self.bottlenecks[index];
+        bottleneck.look(now, path);
+        bottleneck.free_at.saturating_since(now)
+    }
+}
+
+/// Where the packets of a path wait, taken to let them through at the rate that the path is known to carry.
+#[derive(Debug)]
+struct Bottleneck {
+    path: PathId,
+    /// Bytes per second.
+    rate: u64,
+    /// When it was looked at last, which is before each packet.
+    seen: Instant,
+    /// When all that has left will be through.
+    free_at: Instant,
+}
+
+impl Bottleneck {
+    fn look(&mut self, now: Instant, path: &PathView) {
+        self.rate = carried(path.window, path).max(path.delivery_rate);
+        self.seen = now;
+        // What was acknowledged is through, whatever the rate was thought to be.
+        self.free_at = self.free_at.min(now + time(path.bytes_in_flight, self.rate));
+    }
+
+    fn on_sent(&mut self, bytes: u64) {
+        self.free_at = self.free_at.max(self.seen) + time(bytes, self.rate);
     }
 }
 
@@ -41,15 +109,14 @@ struct Quicker {
 }
 
 impl Quicker {
-    fn add(&mut self, path: &PathView) {
+    fn add(&mut self, delay: Duration, path: &PathView) {
         self.rate = self.rate.saturating_add(rate(path));
-        self.delay = self.delay.or(Some(delay(path)));
+        self.delay = self.delay.or(Some(delay));
     }
 
     /// After what time all that waits would have arrived without other paths; `None` if there is none.
     fn completion(&self, waiting: &Waiting) -> Option<Duration> {
-        let micros = u128::from(waiting.stream_bytes) * 1_000_000 / u128::from(self.rate.max(1));
-        Some(self.delay? + Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX)))
+        Some(self.delay? + time(waiting.stream_bytes, self.rate))
     }
 }
 
@@ -68,7 +135,17 @@ fn delay(path: &PathView) -> Duration {
 /// trip than it has delivered since it was there. A new path has a window that nothing has confirmed, and by that a short one would
 /// be faster than any long one.
 fn rate(path: &PathView) -> u64 {
-    let bytes = u128::from(path.window.min(path.bytes_delivered)) * 1_000_000;
-    let rate = bytes / (path.rtt + excess(path)).as_micros().max(1);
+    carried(path.window.min(path.bytes_delivered), path)
+}
+
+/// `bytes` each round trip, in bytes per second, and no more than the pacer lets leave.
+fn carried(bytes: u64, path: &PathView) -> u64 {
+    let rate = u128::from(bytes) * 1_000_000 / (path.rtt + excess(path)).as_micros().max(1);
     path.pacing_rate.min(u64::try_from(rate).unwrap_or(u64::MAX))
+}
+
+/// How long `bytes` take at so many bytes per second.
+fn time(bytes: u64, rate: u64) -> Duration {
+    let micros = u128::from(bytes) * 1_000_000 / u128::from(rate.max(1));
+    Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
 }

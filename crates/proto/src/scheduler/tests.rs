@@ -22,9 +22,13 @@ fn path(id: u32, rtt_ms: u64, window: u64) -> PathView {
 }
 
 fn order(scheduler: &mut dyn Scheduler, paths: &[PathView], stream_bytes: u64) -> Vec<u32> {
+    order_at(Instant::ZERO, scheduler, paths, stream_bytes)
+}
+
+fn order_at(now: Instant, scheduler: &mut dyn Scheduler, paths: &[PathView], stream_bytes: u64) -> Vec<u32> {
     let (mut order, waiting) = (PathOrder::default(), Waiting { stream_bytes, ..Waiting::default() });
-    scheduler.schedule(Instant::ZERO, paths, &waiting, &mut order);
-    order.as_slice().iter().map(|id| id.0).collect()
+    scheduler.schedule(now, paths, &waiting, &mut order);
+    order.as_slice().iter().map(|(id, _)| id.0).collect()
 }
 
 fn build(kind: SchedulerKind) -> Box<dyn Scheduler> {
@@ -86,6 +90,49 @@ fn a_path_is_no_quicker_than_its_pacer() {
     paths[1].pacing_rate = 500_000;
     assert_eq!(order(scheduler, &paths, 40_000), [1]);
     assert_eq!(order(scheduler, &paths, 50_000), [1, 0]);
+}
+
+#[test]
+fn what_has_just_left_stands_before_what_is_next() {
+    for kind in [SchedulerKind::EarliestCompletion, SchedulerKind::Redundant] {
+        let scheduler = &mut *build(kind);
+        // 20 and 10 ms to the peer, 1 MB a second each.
+        let mut paths = [path(0, 40, 40_000), path(1, 20, 20_000)];
+        paths[1].bytes_in_flight = 1 << 20;
+        let mut first = |after_ms, paths: &[PathView], sent: usize| {
+            let order = order_at(Instant::from_millis(after_ms), scheduler, paths, 100_000);
+            scheduler.on_sent(PathId(1), sent);
+            order[0]
+        };
+        assert_eq!(first(0, &paths, 9_000), 1);
+        assert_eq!(first(0, &paths, 2_000), 1, "9 ms until the last of it has gone");
+        assert_eq!(first(0, &paths, 0), 0, "11 ms");
+        assert_eq!(first(2, &paths, 11_000), 1, "and 2 of them later 9");
+        assert_eq!(first(2, &paths, 0), 0, "20 ms");
+        paths[1].bytes_in_flight = 9_000;
+        assert_eq!(first(2, &paths, 0), 1, "the others were acknowledged meanwhile");
+        // It was seen to let through four times as much as its window says.
+        paths[1].bytes_in_flight = 1 << 20;
+        paths[1].delivery_rate = 4_000_000;
+        assert_eq!(first(100, &paths, 36_000), 1);
+        assert_eq!(first(100, &paths, 8_000), 1, "9 ms");
+        assert_eq!(first(100, &paths, 0), 0, "11 ms");
+    }
+}
+
+#[test]
+fn a_burst_ends_where_the_next_path_would_be_quicker() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    // 20 and 10 ms to the peer, 1 MB a second each.
+    let paths = [path(0, 40, 40_000), path(1, 20, 20_000)];
+    let mut order = |stream_bytes| {
+        let (mut order, waiting) = (PathOrder::default(), Waiting { stream_bytes, ..Waiting::default() });
+        scheduler.schedule(Instant::ZERO, &paths, &waiting, &mut order);
+        order.as_slice().to_vec()
+    };
+    assert_eq!(order(20_000), [(PathId(1), 10_000), (PathId(0), u64::MAX)]);
+    // More than the window of the quicker one: both are used anyway.
+    assert_eq!(order(20_001), [(PathId(1), u64::MAX), (PathId(0), u64::MAX)]);
 }
 
 #[test]

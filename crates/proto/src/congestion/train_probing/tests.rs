@@ -82,6 +82,19 @@ fn paths_on_which_delay_says_nothing_are_left_alone() {
 }
 
 #[test]
+fn a_train_is_begun_anew_after_packets_that_left_too_early() {
+    let mut probing = TrainProbing::new(WINDOW);
+    handshake(&mut probing, RTT);
+    send(&mut probing, at(600_000), 3);
+    let first = at(650_000);
+    send(&mut probing, first, 10);
+    // What leaves later is of no train: this one is long enough.
+    send(&mut probing, at(700_000), 10);
+    let window = acknowledge(&mut probing, first, 10, 2_000_000).expect("it shows something");
+    assert!((1_150_000..=1_250_000).contains(&window), "{window}");
+}
+
+#[test]
 fn trains_go_on_until_one_shows_no_more() {
     let mut probing = TrainProbing::new(WINDOW);
     handshake(&mut probing, RTT);
