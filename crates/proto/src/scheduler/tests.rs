@@ -121,6 +121,17 @@ fn what_has_just_left_stands_before_what_is_next() {
 }
 
 #[test]
+fn what_has_just_left_counts_for_the_completion_without_a_slow_path() {
+    let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
+    // 1 MB a second with 10 ms to the peer, and 100 ms to the peer.
+    let mut paths = [path(0, 200, 100_000), path(1, 20, 20_000)];
+    paths[1].bytes_in_flight = 20_000;
+    assert_eq!(order(scheduler, &paths, 75_000), [1]);
+    scheduler.on_sent(PathId(1), 20_000);
+    assert_eq!(order(scheduler, &paths, 75_000), [1, 0], "105 ms");
+}
+
+#[test]
 fn a_burst_ends_where_the_next_path_would_be_quicker() {
     let scheduler = &mut *build(SchedulerKind::EarliestCompletion);
     // 20 and 10 ms to the peer, 1 MB a second each.
