@@ -15,6 +15,15 @@ link = { rate_mbps = 20, delay_ms = 10, queue_ms = 40 }
 download_bytes = 5_000_000
 "#;
 
+/// Seconds with both links, and with one alone.
+fn both_and_alone(settings: &[&str], controller: &str, only: &str) -> (f64, f64) {
+    let controller = format!("controller={controller}");
+    let settings = settings.iter().copied().chain([&*controller]);
+    let scenario = Scenario::parse("two", TWO).unwrap().with_settings(settings).unwrap();
+    let time = |scenario: &Scenario| scenario.run(None, 1).unwrap().completion_s.unwrap();
+    (time(&scenario), time(&scenario.with_only(only).unwrap()))
+}
+
 /// Bytes that each path brought to the client.
 fn bytes_down(settings: &[&str]) -> Vec<u64> {
     let scenario = Scenario::parse("two", TWO).unwrap().with_settings(settings.iter().copied()).unwrap();
@@ -147,23 +156,11 @@ fn a_fast_long_path_is_not_held_up_by_a_slow_short_one() {
     for controller in ["bbr", "cubic"] {
         for bytes in [1_000_000, 10_000_000] {
             let bytes = format!("connection.0.download_bytes={bytes}");
-            let controller = format!("controller={controller}");
-            let settings = pair.iter().copied().chain([&*bytes, &*controller]);
-            let scenario = Scenario::parse("two", TWO).unwrap().with_settings(settings).unwrap();
-            let time = |scenario: &Scenario| scenario.run(None, 1).unwrap().completion_s.unwrap();
-            let (both, alone) = (time(&scenario), time(&scenario.with_only("A").unwrap()));
+            let settings: Vec<&str> = pair.iter().copied().chain([&*bytes]).collect();
+            let (both, alone) = both_and_alone(&settings, controller, "A");
             assert!(both < alone, "{controller}, {bytes}: {both} s with both, {alone} s with the long one");
         }
     }
-}
-
-/// Seconds with both links, and with one alone.
-fn both_and_alone(settings: &[&str], controller: &str, only: &str) -> (f64, f64) {
-    let controller = format!("controller={controller}");
-    let settings = settings.iter().copied().chain([&*controller]);
-    let scenario = Scenario::parse("two", TWO).unwrap().with_settings(settings).unwrap();
-    let time = |scenario: &Scenario| scenario.run(None, 1).unwrap().completion_s.unwrap();
-    (time(&scenario), time(&scenario.with_only(only).unwrap()))
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl ServerCertVerifier for Recording {
             self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         self.record(match verdict {
             // rustls has a name for each of the common faults, and `Other` for what is none of them.
-            // Where it has the name of its authority, that is tried with its own key.
+            // A signature is wrong where the issuer has the same name: then it was checked by the certificate's own key.
             Err(Error::InvalidCertificate(
                 CertificateError::Other(_) | CertificateError::UnknownIssuer | CertificateError::BadSignature,
             )) if self.given.contains(end_entity) => verify_itself(end_entity, server_name, now),

@@ -1,4 +1,4 @@
-//! That a server is known again after a restart.
+//! By what clients know a server, also after a restart.
 
 use std::fs;
 use std::process::Stdio;

@@ -21,22 +21,26 @@ use super::{PathOrder, PathView, Scheduler, Waiting};
 /// the quicker of two paths that is the narrower one.
 #[derive(Debug, Default)]
 pub(super) struct EarliestCompletion {
-    /// Of paths beside others: one alone is not asked about.
+    /// Of the paths that were to be chosen from last.
     bottlenecks: Vec<Bottleneck>,
 }
 
 impl Scheduler for EarliestCompletion {
     fn schedule(&mut self, now: Instant, paths: &[PathView], waiting: &Waiting, order: &mut PathOrder) {
         self.bottlenecks.retain(|bottleneck| paths.iter().any(|path| path.id == bottleneck.path));
-        let mut quickest: SmallVec<[(Duration, &PathView); 8]> =
-            paths.iter().map(|path| (delay(path) + self.queued(now, path), path)).collect();
-        quickest.sort_unstable_by_key(|(delay, path)| (*delay, path.id));
+        let mut quickest: SmallVec<[Choice<'_>; 8]> = SmallVec::new();
+        for path in paths {
+            let bottleneck = self.bottleneck(now, path);
+            let delay = delay(path) + bottleneck.free_at.saturating_since(now);
+            quickest.push(Choice { path, delay, rate: bottleneck.rate });
+        }
+        quickest.sort_unstable_by_key(|choice| (choice.delay, choice.path.id));
         let mut quicker = Quicker::default();
-        for (index, (delay, path)) in quickest.iter().enumerate() {
-            if quicker.completion(waiting).is_none_or(|alone| *delay < alone) {
-                let next = quickest.get(index + 1).map(|(next, _)| *next - *delay);
-                order.push_up_to(path.id, self.in_advance(next, path, waiting));
-                quicker.add(*delay, path);
+        for (index, choice) in quickest.iter().enumerate() {
+            if quicker.completion(waiting).is_none_or(|alone| choice.delay < alone) {
+                let bytes = choice.in_advance(quickest.get(index + 1), waiting);
+                order.push_up_to(choice.path.id, bytes);
+                quicker.add(choice);
             }
         }
     }
@@ -49,21 +53,8 @@ impl Scheduler for EarliestCompletion {
 }
 
 impl EarliestCompletion {
-    /// How many bytes arrive on a path before the first one on the path that is the next quickest. Where more waits than the window
-    /// lets leave, the next one gets its share in any case.
-    fn in_advance(&self, lead: Option<Duration>, path: &PathView, waiting: &Waiting) -> u64 {
-        let bottleneck = self.bottlenecks.iter().find(|bottleneck| bottleneck.path == path.id);
-        match (lead, bottleneck) {
-            (Some(lead), Some(bottleneck)) if waiting.stream_bytes <= path.window_left => {
-                let bytes = u128::from(bottleneck.rate) * lead.as_micros() / 1_000_000;
-                u64::try_from(bytes).unwrap_or(u64::MAX)
-            }
-            _ => u64::MAX,
-        }
-    }
-
-    /// How long what has left on a path still takes to leave its bottleneck.
-    fn queued(&mut self, now: Instant, path: &PathView) -> Duration {
+    /// The bottleneck of a path, as it is now.
+    fn bottleneck(&mut self, now: Instant, path: &PathView) -> &Bottleneck {
         let known = self.bottlenecks.iter().position(|bottleneck| bottleneck.path == path.id);
         let index = known.unwrap_or_else(|| {
             self.bottlenecks.push(Bottleneck { path: path.id, rate: 0, seen: now, free_at: now });
@@ -71,7 +62,29 @@ impl EarliestCompletion {
         });
         let bottleneck = &mut self.bottlenecks[index];
         bottleneck.look(now, path);
-        bottleneck.free_at.saturating_since(now)
+        bottleneck
+    }
+}
+
+/// A path for the next packet.
+#[derive(Debug)]
+struct Choice<'a> {
+    path: &'a PathView,
+    /// After what time the packet would arrive.
+    delay: Duration,
+    /// What the bottleneck lets through, in bytes per second.
+    rate: u64,
+}
+
+impl Choice<'_> {
+    /// How many bytes arrive here before the first one on the path that is the next quickest. Where more waits than the window lets
+    /// leave, that one gets its share in any case.
+    fn in_advance(&self, next: Option<&Self>, waiting: &Waiting) -> u64 {
+        let Some(next) = next.filter(|_| waiting.stream_bytes <= self.path.window_left) else {
+            return u64::MAX;
+        };
+        let bytes = u128::from(self.rate) * (next.delay - self.delay).as_micros() / 1_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 }
 
@@ -81,7 +94,7 @@ struct Bottleneck {
     path: PathId,
     /// Bytes per second.
     rate: u64,
-    /// When it was looked at last, which is before each packet.
+    /// When it was looked at last, which is before each batch.
     seen: Instant,
     /// When all that has left will be through.
     free_at: Instant,
@@ -109,9 +122,9 @@ struct Quicker {
 }
 
 impl Quicker {
-    fn add(&mut self, delay: Duration, path: &PathView) {
-        self.rate = self.rate.saturating_add(rate(path));
-        self.delay = self.delay.or(Some(delay));
+    fn add(&mut self, choice: &Choice<'_>) {
+        self.rate = self.rate.saturating_add(rate(choice.path));
+        self.delay = self.delay.or(Some(choice.delay));
     }
 
     /// After what time all that waits would have arrived without other paths; `None` if there is none.
