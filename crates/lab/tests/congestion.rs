@@ -6,7 +6,7 @@ use fulmar_base::Instant;
 use fulmar_lab::{Connecting, Lab, RunReport, Workload};
 use fulmar_proto::TransportConfig;
 use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig};
-use fulmar_sim::{Aqm, Change, CoDel, DropReason, DualQ, EcnPath, LinkConfig, Loss};
+use fulmar_sim::{Aqm, Change, CoDel, DropReason, DualQ, EcnPath, Jitter, LinkConfig, Loss};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -279,4 +279,22 @@ fn bbr_keeps_the_rate_of_a_link_that_loses_many_packets_by_chance() {
     times.sort_by(f64::total_cmp);
     // 0.89 s at what is left of the rate, and some round trips until it is found. A trial is by lot, too: three of four must do.
     assert!(times[11] < 1.3, "{times:?}");
+}
+
+/// A Wi-Fi that stops for single packets, and keeps their order, takes ten of its smallest round trips for most of them. Neither ends
+/// the search for its rate: the delay does not fall with the flight, and a round with a stop shows no plateau.
+#[test]
+fn bbr_finds_the_rate_of_a_wi_fi_that_delays_most_packets() {
+    let link = LinkConfig::with_rate(500_000_000, ms(5), ms(24));
+    let link = LinkConfig { jitter: Jitter::Wifi { mean: ms(4) }, ..link };
+    let seconds = |seed| {
+        let lab = Lab::new(seed).link(link.clone(), link.clone()).both(with(bbr()));
+        let report = lab.connection(Connecting::new(Workload::upload(10_000_000))).run().unwrap();
+        report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
+    };
+    let times: Vec<f64> = (1..=20).map(seconds).collect();
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    let worst = times.iter().copied().fold(0.0, f64::max);
+    // Were the search to end early, 1.8 s and 3.8 s.
+    assert!(mean < 1.65 && worst < 2.6, "{mean} s, {worst} s at most: {times:?}");
 }

@@ -61,6 +61,11 @@ impl FullPipe {
         self.reached |= self.now;
     }
 
+    /// Whether `rate` is as much below the baseline as growth would be above it.
+    pub(super) fn has_fallen(&self, rate: u64, growth: u64) -> bool {
+        percent(rate, growth) <= self.baseline
+    }
+
     /// Whether the last round has shown growth since the search began.
     pub(super) fn is_growing(&self) -> bool {
         self.growing

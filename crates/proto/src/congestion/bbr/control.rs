@@ -187,11 +187,14 @@ impl Bbr {
         self.quantized(self.bdp(gain))
     }
 
-    /// What is in flight on the path without a queue, but enough to keep the machinery busy. A path with jitter holds more than
-    /// the bandwidth-delay product, which is that of its luckiest packets.
+    /// What is in flight on the path without a queue, but enough to keep the machinery busy.
     pub(super) fn resting_flight(&self) -> u64 {
-        let held = volume(self.bandwidth(), self.delay.jitter() * RESTING_JITTERS);
-        self.quantized(self.bdp(100).saturating_add(held))
+        self.quantized(self.bdp(100).saturating_add(self.held_by_jitter()))
+    }
+
+    /// What a path with jitter holds beyond the bandwidth-delay product, which is that of its luckiest packets.
+    fn held_by_jitter(&self) -> u64 {
+        volume(self.bandwidth(), self.delay.jitter() * RESTING_JITTERS)
     }
 
     /// What leaves at once at the pace.
@@ -207,8 +210,13 @@ impl Bbr {
         if self.phase == Phase::ProbeUp { inflight + 2 * self.control.packet } else { inflight }
     }
 
-    fn max_inflight(&self) -> u64 {
-        self.quantized(self.bdp(self.window_gain()).saturating_add(self.aggregation.extra()))
+    /// A departure from the draft: before the path was full, what its jitter holds counts as the bandwidth-delay product does. The
+    /// rate could not grow in a window for the round trips of the luckiest packets where most take several of them; later the
+    /// allowance for aggregation has seen what the path holds.
+    pub(super) fn max_inflight(&self) -> u64 {
+        let held = if self.full.reached { 0 } else { percent(self.held_by_jitter(), self.window_gain()) };
+        let flight = self.bdp(self.window_gain()).saturating_add(held);
+        self.quantized(flight.saturating_add(self.aggregation.extra()))
     }
 
     fn set_window(&mut self, newly_acked: u64) {

@@ -215,19 +215,17 @@ impl Bbr {
 
     /// A departure from the draft, which has no end by delay: it is undone where the delay does not fall with the flight. A
     /// radio link that keeps the order of packets delays all by what the slowest of them takes, and the more packets are on it,
-    /// the slower is the slowest of a round trip. Losses keep the flight that they have shown to be enough, and an application that
-    /// sends little needs no more.
+    /// the slower is the slowest of a round trip. Losses keep the flight that they have shown to be enough. While the application
+    /// sends less than it may, as where the peer's credit is late, the answer waits.
     pub(super) fn check_delay_doubt(&mut self, rs: &Sample) {
         let Some(doubt) = &mut self.startup.doubt else { return };
         let round = self.rounds.count();
-        if rs.app_limited
-            || self.losses.congested()
-            || matches!(self.phase, Phase::Startup | Phase::ProbeUp | Phase::ProbeRtt)
+        if self.losses.congested() || matches!(self.phase, Phase::Startup | Phase::ProbeUp | Phase::ProbeRtt)
         {
             self.startup.doubt = None;
             return;
         }
-        if self.phase == Phase::Drain {
+        if rs.app_limited || self.phase == Phase::Drain {
             return;
         }
         let drained = *doubt.drained.get_or_insert(round);

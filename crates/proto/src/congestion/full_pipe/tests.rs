@@ -54,3 +54,10 @@ fn a_round_that_the_application_limited_can_show_growth() {
     );
     assert!(after(&[(100, false), (130, true)]).is_growing());
 }
+
+#[test]
+fn a_rate_has_fallen_if_it_would_have_to_grow_to_be_what_it_was() {
+    let full = after(&[(100, false)]);
+    assert!(full.has_fallen(80, 125) && full.has_fallen(20, 125));
+    assert!(!full.has_fallen(81, 125) && !full.has_fallen(200, 125));
+}

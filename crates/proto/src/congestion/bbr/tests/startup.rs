@@ -1,6 +1,7 @@
 //! STARTUP and DRAIN.
 
 use super::*;
+use crate::congestion::units::percent;
 
 /// 100 Mbit/s and a round trip of 2 ms: a queue that STARTUP makes is below what counts as a rise of the delay.
 fn short() -> Link {
@@ -202,4 +203,75 @@ fn drain_leaves_what_jitter_holds_on_the_path() {
     let (bdp, rest) = path.look(|bbr| (bbr.inflight(100), bbr.resting_flight()));
     assert!(left > bdp + u64::from(SIZE), "{left}, {bdp}, {rest}");
     assert!(left <= rest + 2 * u64::from(SIZE), "{left} of {rest}");
+}
+
+/// 100 Mbit/s, 20 ms: STARTUP until it has found a hundredth of the rate at least.
+fn early_in_startup() -> Path {
+    let mut path = Path::new(Link::new(100, 10, 100));
+    path.until(seconds(1), |bbr| bbr.max_bandwidth.get() > 125_000);
+    assert_eq!(path.phase(), Phase::Startup);
+    path
+}
+
+#[test]
+fn what_jitter_holds_has_room_in_the_window_until_the_path_was_full() {
+    let path = early_in_startup();
+    path.look(|bbr| {
+        let mut bbr = bbr.clone();
+        let calm = bbr.max_inflight();
+        let base = bbr.min_rtt.get().unwrap();
+        // The smallest sample of each group in turn 20 and 60 ms: a usual difference of 40 ms.
+        for group in 0..100 {
+            let now = Instant::ZERO + seconds(2) + Duration::from_millis(2 * group);
+            bbr.delay.on_sample(now, base * if group % 2 == 0 { 1 } else { 3 }, base);
+        }
+        let shaken = bbr.max_inflight();
+        // Two of the differences beside the round trip of 20 ms: five times as much.
+        let (least, most) = (calm + 7 * bbr.bdp(100), calm + 8 * bbr.bdp(100) + u64::from(SIZE));
+        assert!((least..=most).contains(&shaken), "{calm}, then {shaken}");
+        bbr.full.set_full();
+        assert_eq!(bbr.max_inflight(), calm);
+    });
+}
+
+/// An acknowledgement at `now` with a sample of the rate; whether it begins a round.
+fn acknowledgement(now: Instant, delivery_rate: u64, begins_round: bool) -> Sample {
+    Sample {
+        now,
+        delivery_rate: Some(delivery_rate),
+        delivered: 0,
+        prior_delivered: if begins_round { u64::MAX } else { 0 },
+        lost: 0,
+        tx_in_flight: 0,
+        app_limited: false,
+        newly_acked: 0,
+        sent_time: now,
+        in_flight: 0,
+        rtt: None,
+    }
+}
+
+#[test]
+fn a_round_whose_rate_a_stop_made_small_shows_no_plateau() {
+    let rounds_until_full = |rate_percent: u64, stop: u32| {
+        let path = early_in_startup();
+        let mut bbr = path.look(Bbr::clone);
+        let base = bbr.min_rtt.get().unwrap();
+        let best = bbr.max_bandwidth.get();
+        bbr.full.restart(best);
+        let mut now = path.transfer.now;
+        (1..=10).find(|_| {
+            // Eight acknowledgements, of which the last one begins the next round.
+            for last in [false, false, false, false, false, false, false, true] {
+                now += if last { base * stop } else { base / 8 };
+                let rs = acknowledgement(now, percent(best, rate_percent), last);
+                bbr.update_bandwidth(&rs);
+                bbr.check_full_bandwidth(&rs);
+            }
+            bbr.full.reached
+        })
+    };
+    assert_eq!(rounds_until_full(60, 0), Some(3));
+    assert_eq!(rounds_until_full(60, 5), None, "the stop may have made it small");
+    assert_eq!(rounds_until_full(100, 5), Some(3), "the rate is there in spite of the stops");
 }
