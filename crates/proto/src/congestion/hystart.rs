@@ -15,7 +15,7 @@ const MAX_RTT_THRESHOLD: Duration = Duration::from_millis(16);
 const LONG_RTT_DIVISOR: u32 = 64;
 const RTT_DIVISOR: u32 = 8;
 
-/// Samples that a round needs before it is judged.
+/// Samples that a round needs before its delay counts as risen.
 const SAMPLES_PER_ROUND: u32 = 8;
 
 /// Rounds of conservative slow start before congestion avoidance.
@@ -117,14 +117,14 @@ impl HyStart {
     }
 
     fn judge_round(&mut self, min_rtt: Duration) {
-        let Some(current) = self.current_round_min.filter(|_| self.samples >= SAMPLES_PER_ROUND) else {
-            return;
-        };
+        let Some(current) = self.current_round_min else { return };
         if let Some(conservative) = &self.conservative {
+            // Few samples are enough, where RFC 9406 §4.2 waits for as many as a rise needs: more of them make the smallest no larger.
+            // With an acknowledgement for many packets, no round has as many, and caution would end slow start in any case.
             if current < conservative.baseline {
                 self.conservative = None;
             }
-        } else if let Some(last) = self.last_round_min {
+        } else if let Some(last) = self.last_round_min.filter(|_| self.samples >= SAMPLES_PER_ROUND) {
             let max = MAX_RTT_THRESHOLD.max(last / LONG_RTT_DIVISOR);
             let threshold = (last / RTT_DIVISOR).clamp(MIN_RTT_THRESHOLD, max);
             if min_rtt > MEANINGLESS_RTT && current >= last + threshold {

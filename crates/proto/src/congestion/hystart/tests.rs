@@ -75,6 +75,19 @@ fn a_passing_delay_resumes_slow_start() {
 }
 
 #[test]
+fn a_single_sample_without_the_delay_resumes_slow_start() {
+    let mut rounds = Rounds::new();
+    for rtt in [50, 50, 70] {
+        rounds.round(ms(rtt), ms(50), 10);
+    }
+    assert!(rounds.hystart.is_conservative());
+    // With few acknowledgements no round has as many samples as a rise needs.
+    let later: Vec<Growth> = (0..10).flat_map(|_| rounds.round(ms(50), ms(50), 2)).collect();
+    assert!(!later.contains(&Growth::Exit), "{later:?}");
+    assert!(!rounds.hystart.is_conservative());
+}
+
+#[test]
 fn few_samples_prove_nothing() {
     let mut rounds = Rounds::new();
     for rtt in [50, 50, 90, 130, 170] {
