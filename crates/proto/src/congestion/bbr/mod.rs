@@ -21,7 +21,7 @@
 //!
 //! - STARTUP: packet trains show the capacity, and the flight that follows shows it if they were wrong. A rise of the delay ends
 //!   it, unless the delay does not fall with the flight; heavy losses end it at once and the bandwidth is measured anew, and marks
-//!   end it as losses do. What jitter holds on the path has room in the window, and a round in which the path stopped shows no
+//!   end it as losses do. What jitter holds on the path has room in the window, and a round that a stop made slow shows no
 //!   plateau.
 //! - DRAIN ends earlier: half of an acknowledgement counts as gone already, and what jitter holds is no queue.
 //! - Probing for bandwidth ends with a rise of the delay. The next probe is due soon after a stop of the path.
@@ -266,8 +266,9 @@ impl Bbr {
             let started = self.rounds.started();
             // Neither a window too small for the silences of the path nor a rate that a stop made small shows a plateau of the path.
             let held = started && self.aggregation.take_growth() && !self.full.reached;
-            let stopped = self.min_rtt.get().is_some_and(|base| self.round_best.has_stopped(base));
-            let depressed = stopped && self.full.has_fallen(rate, growth);
+            let has_stopped = |base| self.round_best.has_stopped(base);
+            let depressed =
+                started && self.full.has_fallen(rate, growth) && self.min_rtt.get().is_some_and(has_stopped);
             self.full.on_sample(rate, started, rs.app_limited || held || depressed, growth);
         }
     }
