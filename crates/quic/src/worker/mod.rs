@@ -8,6 +8,7 @@
 //!
 //! What it must not know: streams. It moves datagrams between the socket and the connections, and wakes who waits for them.
 
+mod busy_poll;
 mod conversation;
 mod receiving;
 mod refusals;
@@ -36,6 +37,7 @@ use crate::log::LogBatch;
 use crate::shared::{Inner, Sockets, State, WorkerShared};
 use crate::sync::lock;
 
+use busy_poll::BusyPoll;
 use conversation::Conversation;
 use refusals::Refusals;
 use remembered::Remembered;
@@ -82,6 +84,7 @@ pub(crate) struct Worker {
     alarm: Alarm,
     recv_paused_until: Option<Instant>,
     conversation: Conversation,
+    busy_poll: BusyPoll,
     endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
     wakers: Vec<Waker>,
 }
@@ -96,7 +99,8 @@ impl Worker {
         let socket = shared.socket();
         Self {
             batch: TransmitBatch::new(socket.max_gso_segments()),
-            conversation: Conversation::new(shared.common.busy_poll),
+            conversation: Conversation::default(),
+            busy_poll: BusyPoll::new(shared.common.busy_poll),
             reply: TransmitBatch::new(1),
             shared,
             socket,
@@ -293,6 +297,7 @@ impl Worker {
     /// Sends the batch. Returns false if the socket is full; the batch then waits.
     fn send(&mut self, transmit: Transmit) -> bool {
         self.conversation.on_sent(transmit.segment_size.is_none());
+        self.busy_poll.on_sent(transmit.len);
         self.pending = Some(Pending { transmit, sent: 0 });
         self.flush()
     }
@@ -377,11 +382,11 @@ impl Worker {
             due = true;
         }
         if due {
-            self.conversation.on_work();
+            self.busy_poll.on_work();
             return Ok(true);
         }
         // Asked last: it decides whether handles have to wake this task.
-        Ok(self.conversation.keeps_looking(clock::now()) || self.shared.ready.park(cx))
+        Ok(self.busy_poll.keeps_looking(clock::now()) || self.shared.ready.park(cx))
     }
 }
 

@@ -82,7 +82,8 @@ impl Worker {
             }
         }
         let now = clock::now();
-        self.conversation.on_received(now, self.received.is_lone());
+        self.conversation.on_received(self.received.is_lone());
+        self.busy_poll.on_received(now, self.received.bytes() as usize);
         while self.route_run(now, origin) {}
         self.received.is_full()
     }
@@ -207,7 +208,7 @@ impl Worker {
     /// time of its arrival, not of this call, or at that of what the connection has done since, if that is later: what the
     /// connection measures is to be the network, not how busy this machine is. All had come at `now`.
     fn deliver(&mut self, connection: &Arc<Inner>, now: Instant, origin: Origin) {
-        self.conversation.on_delivered(connection.handle());
+        self.busy_poll.on_delivered(connection.handle());
         let mut state = connection.lock();
         state.received_at = state.received_at.max(now);
         for (came, datagram) in self.datagrams.drain(..) {
