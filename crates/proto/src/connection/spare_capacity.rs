@@ -23,7 +23,8 @@ const WRITERS: [fn(&mut Sender<'_>); 4] = [duplicate, repeat_preemptively, repea
 pub(super) fn fill(sender: &mut Sender<'_>) -> bool {
     WRITERS.iter().any(|write| {
         write(sender);
-        sender.wants_any()
+        // Whoever has queued something has raised its bit.
+        !sender.parts.path().due().is_empty() && sender.wants_any()
     })
 }
 

@@ -157,14 +157,18 @@ impl Writers<'_> {
             debug_assert!(self.unasked_are_silent());
             return false;
         }
-        if due == Pending::STREAMS && self.streams.wants_to_send() {
+        let has_streams = due.has(Pending::STREAMS) && self.streams.wants_to_send();
+        if has_streams && due == Pending::STREAMS {
             // Bulk data, and nothing else.
             return true;
         }
-        let mut still = Pending::NONE;
-        for writer in BEFORE_ACK.iter().chain(&AFTER_ACK) {
-            if due.has(writer.bit) && (writer.wants)(self) {
-                still = still.with(writer.bit);
+        let mut still = if has_streams { Pending::STREAMS } else { Pending::NONE };
+        let others = due.without(Pending::STREAMS);
+        if !others.is_empty() {
+            for writer in BEFORE_ACK.iter().chain(&AFTER_ACK) {
+                if others.has(writer.bit) && (writer.wants)(self) {
+                    still = still.with(writer.bit);
+                }
             }
         }
         let any = !still.is_empty();
