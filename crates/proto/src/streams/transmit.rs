@@ -166,6 +166,7 @@ impl Streams {
         while let Some(id) = self.fresh.first() {
             let allowed = self.credit.available();
             if allowed == 0 {
+                self.report_blocked();
                 return;
             }
             let Some(send) = self.table.send_mut(id) else {
@@ -183,7 +184,6 @@ impl Streams {
             self.stats.bytes_sent += len as u64;
             if send.has_new() {
                 self.fresh.charge(len);
-                self.report_blocked();
             } else {
                 send.queued_fresh = false;
                 self.fresh.pop();

@@ -96,6 +96,21 @@ fn stop_sending_is_answered_with_a_reset() {
 }
 
 #[test]
+fn a_stream_that_waits_while_another_takes_the_last_credit_is_reported_at_once() {
+    let config =
+        StreamsConfig { receive_window: 10_000, receive_window_max: 10_000, ..StreamsConfig::default() };
+    let (mut client, mut server) = pair(&StreamsConfig::default(), &config);
+    let [first, second] = [(); 2].map(|()| client.streams.open(Dir::Uni).unwrap());
+    client.streams.send(first).write(&[1; 10_000]).unwrap();
+    client.streams.send(second).write(&[2; 100]).unwrap();
+    while let Some(packet) = client.packet(1_200) {
+        server.receive(&packet).unwrap();
+    }
+    assert_eq!(server.streams.stats().bytes_received, 10_000);
+    assert_eq!(server.streams.stats().blocked_frames_received, 1, "DATA_BLOCKED");
+}
+
+#[test]
 fn lost_control_frames_are_repeated_with_the_latest_value() {
     let config =
         StreamsConfig { receive_window: 10_000, receive_window_max: 10_000, ..StreamsConfig::default() };
