@@ -298,3 +298,22 @@ fn bbr_finds_the_rate_of_a_wi_fi_that_delays_most_packets() {
     // Were the search to end early, 1.8 s and 3.8 s.
     assert!(mean < 1.65 && worst < 2.6, "{mean} s, {worst} s at most: {times:?}");
 }
+
+/// The same delays end the slow start of the others, which goes on when they have passed: congestion avoidance would take seconds to reach
+/// the rate.
+#[test]
+fn a_passing_delay_of_a_wi_fi_does_not_end_slow_start_for_good() {
+    let link = LinkConfig::with_rate(500_000_000, ms(18), ms(24));
+    let link = LinkConfig { jitter: Jitter::Wifi { mean: ms(4) }, ..link };
+    for controller in [cubic(), newreno()] {
+        let seconds = |seed| {
+            let lab = Lab::new(seed).link(link.clone(), link.clone()).both(with(controller.clone()));
+            let report = lab.connection(Connecting::new(Workload::upload(20_000_000))).run().unwrap();
+            report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
+        };
+        let times: Vec<f64> = (1..=20).map(seconds).collect();
+        let worst = times.iter().copied().fold(0.0, f64::max);
+        // Were it to end for good, 5.8 s.
+        assert!(worst < 3.5, "{worst} s at most: {times:?}");
+    }
+}

@@ -340,7 +340,7 @@ impl Controller for Cubic {
         if let Some(retreat) = self.slow_start.check_unvalidated(now, ack, u64::from(self.max_datagram_size))
         {
             self.loss_round.end();
-            self.retreat(retreat.window(ack.rtt.min()));
+            self.retreat(retreat.window(ack.rtt));
             return;
         }
         if let Some(shown) = self.loss_round.on_ack(now, ack, u64::from(self.max_datagram_size)) {
@@ -352,6 +352,7 @@ impl Controller for Cubic {
         }
         if ack.app_limited {
             // RFC 9438 §5.8: a window that is not used does not grow.
+            self.slow_start.on_unused(now);
             if self.state.stage.is_some() {
                 self.limited_since.get_or_insert(now);
             }
@@ -364,6 +365,8 @@ impl Controller for Cubic {
             }
         } else if self.in_slow_start() {
             self.grow_in_slow_start(now, ack);
+        } else if self.slow_start.resumes(now, ack) {
+            (self.state.ssthresh, self.state.plateau, self.state.stage) = (None, None, None);
         } else {
             self.grow_in_congestion_avoidance(now, ack);
         }

@@ -77,6 +77,12 @@ impl DelayWatch {
         }
     }
 
+    /// What was seen is over; how much samples differ stays known.
+    pub(super) fn forget_samples(&mut self) {
+        self.count = 0;
+        self.open = None;
+    }
+
     fn close(&mut self, min: Duration) {
         if self.count > 0 {
             let last = self.groups[(self.count - 1) % GROUPS];

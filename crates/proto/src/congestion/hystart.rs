@@ -47,6 +47,7 @@ pub(super) struct HyStart {
     current_round_min: Option<Duration>,
     samples: u32,
     conservative: Option<Conservative>,
+    exit: Option<Exit>,
 }
 
 /// The phase of conservative slow start.
@@ -55,6 +56,15 @@ struct Conservative {
     /// The round-trip time that ended slow start. A smaller one shows that it was a passing delay.
     baseline: Duration,
     rounds: u32,
+}
+
+/// The end of slow start by a rise of the delay.
+#[derive(Debug, Clone)]
+struct Exit {
+    /// The round-trip time that ended it.
+    baseline: Duration,
+    /// Since when all of the window is in use, which keeps up the queue that there was.
+    used_since: Instant,
 }
 
 impl HyStart {
@@ -66,6 +76,7 @@ impl HyStart {
             current_round_min: None,
             samples: 0,
             conservative: None,
+            exit: None,
         }
     }
 
@@ -92,8 +103,45 @@ impl HyStart {
         match self.on_ack(now, ack.largest_sent_time, ack.rtt_sample, ack.rtt.min()) {
             Growth::Full => *window += ack.acked_bytes,
             Growth::Conservative => *window += ack.acked_bytes / CONSERVATIVE_DIVISOR,
-            Growth::Exit => *ssthresh = Some(*window),
+            Growth::Exit => {
+                *ssthresh = Some(*window);
+                let baseline = self.conservative.as_ref().map(|conservative| conservative.baseline);
+                self.on_exit(now, baseline);
+            }
         }
+    }
+
+    /// Slow start ends, since the delay has risen to this.
+    pub(super) fn on_exit(&mut self, now: Instant, baseline: Option<Duration>) {
+        self.exit = baseline.map(|baseline| Exit { baseline, used_since: now });
+    }
+
+    /// There is a better reason than the delay to be out of slow start.
+    pub(super) fn confirm_exit(&mut self) {
+        self.exit = None;
+    }
+
+    /// The window is not in use.
+    pub(super) fn on_unused(&mut self, now: Instant) {
+        if let Some(exit) = &mut self.exit {
+            exit.used_since = now;
+        }
+    }
+
+    /// Takes an ACK frame in congestion avoidance, for a window that is in use. Returns whether slow start goes on, since the delay that
+    /// has ended it was a passing one.
+    ///
+    /// A departure from the RFC, where the same sign counts for [`CONSERVATIVE_ROUNDS`] only: a radio may throw the delays about for
+    /// longer, and congestion avoidance from a fraction of what the path holds takes minutes. A queue that the window itself has
+    /// filled is not gone while the window is in use.
+    pub(super) fn resumes(&mut self, now: Instant, ack: &AckEvent<'_>) -> bool {
+        let Some(exit) = &self.exit else { return false };
+        let has_passed = ack.rtt_sample.is_some_and(|sample| sample < exit.baseline);
+        if !has_passed || ack.largest_sent_time < exit.used_since + ack.rtt.smoothed() {
+            return false;
+        }
+        *self = Self { round_start: now, ..Self::new() };
+        true
     }
 
     /// Takes an ACK frame and says how the window may grow by it. `sent_time` is that of the newest packet

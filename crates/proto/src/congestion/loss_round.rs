@@ -15,6 +15,10 @@ use super::{AckEvent, CongestionEvent};
 /// The rate is measured over this many packets at least.
 const MEASURED_PACKETS: u64 = 8;
 
+/// The rate is measured over so many times the latest unevenness of the round-trip times at least: of a flight that a radio has held up
+/// several times, the spacing shows its stops.
+const JITTER_FACTOR: u32 = 2;
+
 /// A flight of which less than this part was lost says nothing: the usual reaction has taken as much, and how densely the rest
 /// arrives may only show how it left.
 const LOST_DIVISOR: u64 = 4;
@@ -114,7 +118,10 @@ impl LossRound {
         let arrivals = self.under_way.take()?;
         let too_large = arrivals.lost > (arrivals.bytes + arrivals.lost) / LOST_DIVISOR;
         let (bytes, time) = arrivals.without_silence();
-        let is_measured = arrivals.judges && too_large && bytes >= MEASURED_PACKETS * packet;
+        let is_measured = arrivals.judges
+            && too_large
+            && bytes >= MEASURED_PACKETS * packet
+            && time >= ack.rtt.jitter() * JITTER_FACTOR;
         let rate = rate(bytes, time);
         let pipe = volume(rate, ack.rtt.min());
         is_measured.then_some(Shown { pipe, held: volume(rate, arrivals.rtt).max(pipe) })

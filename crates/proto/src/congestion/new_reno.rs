@@ -62,7 +62,7 @@ impl Controller for NewReno {
 
     fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         if let Some(retreat) = self.slow_start.check_unvalidated(now, ack, self.window.packet()) {
-            self.window.retreat(retreat.window(ack.rtt.min()));
+            self.window.retreat(retreat.window(ack.rtt));
             return;
         }
         let window = &mut self.window;
@@ -70,10 +70,11 @@ impl Controller for NewReno {
             self.slow_start.probe_with_trains(now, ack, window.packet(), &mut window.bytes);
         }
         match window.on_ack(now, ack) {
-            Growth::Nothing => {}
+            Growth::Nothing => self.slow_start.on_unused(now),
             Growth::SlowStart => {
                 self.slow_start.grow(now, ack, &mut window.bytes, &mut window.ssthresh);
             }
+            Growth::Avoidance if self.slow_start.resumes(now, ack) => window.ssthresh = None,
             Growth::Avoidance => self.grow_in_congestion_avoidance(ack),
         }
     }

@@ -120,6 +120,7 @@ impl Prague {
         if recent || self.window.covers(sent) {
             return;
         }
+        self.hystart.confirm_exit();
         let share = self.marks.reduction();
         let window = self.window.bytes;
         self.reacted = Some((now, window));
@@ -130,6 +131,7 @@ impl Prague {
     }
 
     fn react_to_loss(&mut self, now: Instant) {
+        self.hystart.confirm_exit();
         // Marks of the same round may have shrunk the window already: together, it is halved once.
         let window = self.window.bytes;
         let recent = self.reacted.filter(|(at, _)| now.saturating_since(*at) <= self.smoothed_rtt);
@@ -153,8 +155,9 @@ impl Controller for Prague {
         }
         let window = &mut self.window;
         match window.on_ack(now, ack) {
-            Growth::Nothing => {}
+            Growth::Nothing => self.hystart.on_unused(now),
             Growth::SlowStart => self.hystart.grow(now, ack, &mut window.bytes, &mut window.ssthresh),
+            Growth::Avoidance if self.hystart.resumes(now, ack) => window.ssthresh = None,
             Growth::Avoidance => self.grow_in_congestion_avoidance(ack),
         }
     }

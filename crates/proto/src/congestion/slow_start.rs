@@ -60,9 +60,24 @@ impl SlowStart {
         self.trains.take_packet_train()
     }
 
-    /// The controller reacts to congestion: what trains would show is known better now.
+    /// The controller reacts to congestion: what trains, or the delay, would show is known better now.
     pub(super) fn stop(&mut self) {
         self.trains.stop();
+        self.hystart.confirm_exit();
+    }
+
+    /// See [`HyStart::on_unused`].
+    pub(super) fn on_unused(&mut self, now: Instant) {
+        self.hystart.on_unused(now);
+    }
+
+    /// See [`HyStart::resumes`].
+    pub(super) fn resumes(&mut self, now: Instant, ack: &AckEvent<'_>) -> bool {
+        let resumes = self.hystart.resumes(now, ack);
+        if resumes {
+            self.delay.forget_samples();
+        }
+        resumes
     }
 
     /// Takes losses at any time, see [`TrainProbing::on_congestion`].
@@ -128,6 +143,7 @@ impl SlowStart {
             self.double(now, ack, window, ssthresh);
         } else if self.delay.has_risen(ack.rtt.min()) {
             *ssthresh = Some(*window);
+            self.hystart.on_exit(now, self.delay.recent_min());
         } else {
             *window += ack.acked_bytes / FOUND_DIVISOR;
         }

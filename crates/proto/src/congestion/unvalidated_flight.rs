@@ -6,12 +6,11 @@
 //! under way. Half of such a window would lose the next flights as well. So the flight itself shows what to retreat to: the
 //! rate at which packets still arrive while others are lost.
 
-use std::time::Duration;
-
 use fulmar_base::Instant;
 
 use super::units::{rate, volume};
 use super::{AckEvent, CongestionEvent};
+use crate::rtt::Rtt;
 
 /// The rate is wrong if more is lost than arrives, and this many packets at least.
 const REFUTING_PACKETS: u64 = 16;
@@ -50,11 +49,12 @@ pub(super) enum SafeRetreat {
 }
 
 impl SafeRetreat {
-    /// The window in bytes that suits the path, where `min_rtt` is its smallest round-trip time.
-    pub(super) fn window(self, min_rtt: Duration) -> u64 {
+    /// The window in bytes that suits the path. Twice the unevenness of its samples has room beside the smallest round-trip time: where a
+    /// radio holds most packets up, a window for the luckiest ones would be a fraction of what the path carries.
+    pub(super) fn window(self, rtt: &Rtt) -> u64 {
         match self {
             Self::Arrived(bytes) => bytes,
-            Self::Delivers(rate) => volume(rate, min_rtt),
+            Self::Delivers(rate) => volume(rate, rtt.min() + 2 * rtt.jitter()),
         }
     }
 }

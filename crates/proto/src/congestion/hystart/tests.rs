@@ -1,4 +1,9 @@
+use super::super::test_path::{SIZE, ack, loss, rtt};
+use super::super::{
+    CongestionEvent, Controller, Cubic, CubicConfig, NewReno, NewRenoConfig, Prague, PragueConfig,
+};
 use super::*;
+use crate::rtt::Rtt;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -102,5 +107,113 @@ fn delay_on_a_loopback_link_means_nothing() {
     let min = Duration::from_micros(100);
     for rtt in [min, min, ms(10), ms(20), ms(50)] {
         assert!(rounds.round(rtt, min, 20).iter().all(|&growth| growth == Growth::Full));
+    }
+}
+
+/// An ACK frame for a packet sent at `sent` that took `time`.
+fn sample(time: Duration, sent: Instant, path: &Rtt) -> AckEvent<'_> {
+    AckEvent { rtt_sample: Some(time), ..ack(1_200, sent, path) }
+}
+
+/// A slow start that a rise of the delay from 50 to 70 ms has ended, and when that was.
+fn ended() -> (HyStart, Instant) {
+    let (mut hystart, mut now, path) = (HyStart::new(), Instant::from_millis(1), rtt(ms(50)));
+    let (mut window, mut ssthresh) = (100_000, None);
+    for round in 0..20 {
+        let time = if round < 3 { ms(50) } else { ms(70) };
+        let sent = now;
+        now += time;
+        for i in 0..10 {
+            let gap = Duration::from_nanos(i);
+            hystart.grow(now + gap, &sample(time, sent + gap, &path), &mut window, &mut ssthresh);
+            if ssthresh.is_some() {
+                return (hystart, now + gap);
+            }
+        }
+    }
+    panic!("slow start goes on");
+}
+
+#[test]
+fn slow_start_goes_on_once_the_delay_that_ended_it_has_passed() {
+    let (mut hystart, end) = ended();
+    let (path, sent) = (rtt(ms(50)), end + ms(60));
+    assert!(!hystart.resumes(sent + ms(70), &sample(ms(70), sent, &path)), "the delay is still there");
+    assert!(hystart.resumes(sent + ms(69), &sample(ms(69), sent, &path)));
+    assert!(!hystart.is_conservative());
+    assert!(!hystart.resumes(sent + ms(80), &sample(ms(50), sent + ms(20), &path)), "it goes on already");
+}
+
+#[test]
+fn a_queue_that_has_drained_while_the_window_was_not_in_use_tells_nothing() {
+    let (mut hystart, end) = ended();
+    let (path, pause) = (rtt(ms(50)), end + ms(500));
+    hystart.on_unused(pause);
+    for later in [1, 25, 49] {
+        let sent = pause + ms(later);
+        assert!(!hystart.resumes(sent + ms(50), &sample(ms(50), sent, &path)), "{later} ms after the pause");
+    }
+    let sent = pause + ms(50);
+    assert!(hystart.resumes(sent + ms(50), &sample(ms(50), sent, &path)));
+}
+
+#[test]
+fn what_congestion_has_confirmed_is_not_taken_back() {
+    let (mut hystart, end) = ended();
+    let (path, sent) = (rtt(ms(50)), end + ms(500));
+    hystart.confirm_exit();
+    assert!(!hystart.resumes(sent + ms(50), &sample(ms(50), sent, &path)));
+}
+
+/// All controllers whose first slow start ends so, after the end, and when that was.
+fn controllers_in_avoidance() -> impl Iterator<Item = (Box<dyn Controller>, Instant)> {
+    let controllers: [Box<dyn Controller>; 3] = [
+        Box::new(Cubic::new(&CubicConfig::default(), SIZE)),
+        Box::new(NewReno::new(&NewRenoConfig::default(), SIZE)),
+        Box::new(Prague::new(&PragueConfig::default(), SIZE)),
+    ];
+    controllers.into_iter().map(|mut controller| {
+        let (mut now, path) = (Instant::from_millis(1), rtt(ms(50)));
+        for round in 0..12 {
+            let time = if round < 3 { ms(50) } else { ms(70) };
+            let sent = now;
+            now += time;
+            for i in 0..10 {
+                let gap = Duration::from_nanos(i);
+                controller.on_ack(now + gap, &sample(time, sent + gap, &path));
+            }
+        }
+        assert!(controller.ssthresh().is_some(), "{}", controller.name());
+        (controller, now)
+    })
+}
+
+#[test]
+fn every_controller_goes_on_with_slow_start_while_its_window_is_in_use() {
+    for (mut controller, now) in controllers_in_avoidance() {
+        let (path, pause) = (rtt(ms(50)), now + ms(100));
+        controller.on_ack(pause, &AckEvent { app_limited: true, ..sample(ms(50), now + ms(50), &path) });
+        let mut is_over = |later: u64| {
+            let sent = pause + ms(later);
+            controller.on_ack(sent + ms(50), &sample(ms(50), sent, &path));
+            controller.ssthresh().is_some()
+        };
+        assert!(is_over(49), "the queue may have drained in the pause");
+        assert!(!is_over(51));
+    }
+}
+
+#[test]
+fn no_controller_goes_on_with_slow_start_after_losses() {
+    for (mut controller, now) in controllers_in_avoidance() {
+        let path = rtt(ms(50));
+        // More than chance explains.
+        let losses = CongestionEvent { lost_bytes: 60_000, lost_packets: 50, ..loss(now) };
+        controller.on_congestion(now, &losses);
+        for later in [100, 200, 300] {
+            let sent = now + ms(later);
+            controller.on_ack(sent + ms(50), &sample(ms(50), sent, &path));
+            assert!(controller.ssthresh().is_some(), "{}", controller.name());
+        }
     }
 }

@@ -78,3 +78,21 @@ fn a_silence_that_most_of_the_flight_has_come_after_says_nothing() {
     round.on_ack(at(121), &ack((MEASURED_PACKETS - 1) * PACKET, at(91), &rtt), PACKET);
     assert_eq!(round.on_ack(at(150), &ack(PACKET, at(101), &rtt), PACKET), None);
 }
+
+#[test]
+fn a_flight_that_is_shorter_than_twice_the_unevenness_of_its_path_says_nothing() {
+    let shown = |step: u64| {
+        let mut rtt = rtt(Duration::from_millis(50));
+        rtt.update(at(90), Duration::from_millis(50 + step), Duration::ZERO, None);
+        let mut round = LossRound::default();
+        round.begin(at(100), true);
+        round.on_lost(&CongestionEvent { lost_bytes: 10 * PACKET, ..loss(at(99)) });
+        for n in 1..=20 {
+            round.on_ack(at(100 + n), &ack(PACKET, at(50 + n), &rtt), PACKET);
+        }
+        round.on_ack(at(151), &ack(PACKET, at(101), &rtt), PACKET)
+    };
+    // It has come within 20 ms, of which one counts as a silence.
+    assert!(shown(9).is_some());
+    assert_eq!(shown(10), None);
+}

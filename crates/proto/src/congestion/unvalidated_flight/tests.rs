@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::super::test_path::{SIZE, ack, loss, rtt};
 use super::*;
 
@@ -52,7 +54,7 @@ fn what_arrives_between_losses_is_what_the_path_delivers() {
     assert_eq!(flight.retreat(false, PACKET), Some(SafeRetreat::Arrived(80 * PACKET)));
     let delivers = flight.retreat(true, PACKET);
     assert_eq!(delivers, Some(SafeRetreat::Delivers(PACKET * 1_000)), "a packet each millisecond");
-    assert_eq!(delivers.map(|it| it.window(RTT)), Some(100 * PACKET));
+    assert_eq!(delivers.map(|it| it.window(&rtt(RTT))), Some(100 * PACKET));
 }
 
 #[test]
@@ -100,4 +102,14 @@ fn what_is_lost_of_later_packets_refutes_nothing() {
     let losses = CongestionEvent { lost_bytes: 100 * PACKET, ..loss(at(150)) };
     flight.on_lost(at(300), &losses, PACKET);
     assert!(!flight.is_refuted());
+}
+
+#[test]
+fn the_window_of_an_uneven_path_has_room_for_twice_the_unevenness() {
+    let mut path = rtt(RTT);
+    let delivers = SafeRetreat::Delivers(1_000_000);
+    assert_eq!(delivers.window(&path), 100_000);
+    path.update(at(10), RTT + Duration::from_millis(30), Duration::ZERO, None);
+    assert_eq!(delivers.window(&path), 160_000);
+    assert_eq!(SafeRetreat::Arrived(5_000).window(&path), 5_000);
 }
