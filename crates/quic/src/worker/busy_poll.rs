@@ -81,14 +81,14 @@ impl BusyPoll {
 
     /// The worker slept through a wait.
     fn on_slept(&mut self, wait: Duration) {
-        if wait > self.look_max * LOOKS_PER_WAIT_MAX {
+        if wait > self.look_max.saturating_mul(LOOKS_PER_WAIT_MAX) {
             self.slept = 0;
             return;
         }
         self.slept_for = if self.slept == 0 { wait } else { (self.slept_for * 7 + wait) / 8 };
         self.slept += 1;
         if self.slept >= self.slept_min {
-            self.credit = Some(self.look_max * TRY_LOOKS);
+            self.credit = Some(self.look_max.saturating_mul(TRY_LOOKS));
         }
     }
 
@@ -130,8 +130,9 @@ impl BusyPoll {
     /// Looking took so long.
     fn charge(&mut self, looked: Duration) {
         let Some(credit) = self.credit else { return };
-        let max = self.look_max * CREDIT_LOOKS_MAX;
-        self.credit = (credit + self.worth()).checked_sub(looked).map(|credit| credit.min(max));
+        let max = self.look_max.saturating_mul(CREDIT_LOOKS_MAX);
+        let earned = credit.saturating_add(self.worth());
+        self.credit = earned.checked_sub(looked).map(|credit| credit.min(max));
         match self.credit {
             Some(credit) if credit == max => self.slept_min = WAITS_MIN,
             Some(_) => {}

@@ -141,3 +141,10 @@ fn without_time_to_look_the_worker_always_sleeps() {
     assert_eq!(waiting.waits(10_000, 1), 0);
     assert_eq!(waiting.waits(10_000, 0), 0);
 }
+
+#[test]
+fn a_look_may_be_as_long_as_a_duration_can_be() {
+    let mut waiting = Waiting { busy_poll: BusyPoll::new(Duration::MAX), ..Waiting::new() };
+    assert_eq!(waiting.waits(WAITS_MIN + 1, 20), 0);
+    assert_eq!(waiting.waits(1_000, 20), 20_000);
+}
