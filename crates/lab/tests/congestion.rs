@@ -281,18 +281,23 @@ fn bbr_keeps_the_rate_of_a_link_that_loses_many_packets_by_chance() {
     assert!(times[11] < 1.3, "{times:?}");
 }
 
+/// The seconds that an upload takes over a Wi-Fi of 500 Mbit/s that stops for 4 ms in the mean, with twenty seeds.
+fn times_over_wi_fi(delay: Duration, congestion: CongestionControl, bytes: u64) -> Vec<f64> {
+    let link = LinkConfig::with_rate(500_000_000, delay, ms(24));
+    let link = LinkConfig { jitter: Jitter::Wifi { mean: ms(4) }, ..link };
+    let seconds = |seed| {
+        let lab = Lab::new(seed).link(link.clone(), link.clone()).both(with(congestion.clone()));
+        let report = lab.connection(Connecting::new(Workload::upload(bytes))).run().unwrap();
+        report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
+    };
+    (1..=20).map(seconds).collect()
+}
+
 /// A Wi-Fi that stops for single packets, and keeps their order, takes ten of its smallest round trips for most of them. Neither ends
 /// the search for its rate: the delay does not fall with the flight, and a round with a stop shows no plateau.
 #[test]
 fn bbr_finds_the_rate_of_a_wi_fi_that_delays_most_packets() {
-    let link = LinkConfig::with_rate(500_000_000, ms(5), ms(24));
-    let link = LinkConfig { jitter: Jitter::Wifi { mean: ms(4) }, ..link };
-    let seconds = |seed| {
-        let lab = Lab::new(seed).link(link.clone(), link.clone()).both(with(bbr()));
-        let report = lab.connection(Connecting::new(Workload::upload(10_000_000))).run().unwrap();
-        report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
-    };
-    let times: Vec<f64> = (1..=20).map(seconds).collect();
+    let times = times_over_wi_fi(ms(5), bbr(), 10_000_000);
     let mean = times.iter().sum::<f64>() / times.len() as f64;
     let worst = times.iter().copied().fold(0.0, f64::max);
     // Were the search to end early, 1.8 s and 3.8 s.
@@ -303,15 +308,8 @@ fn bbr_finds_the_rate_of_a_wi_fi_that_delays_most_packets() {
 /// the rate.
 #[test]
 fn a_passing_delay_of_a_wi_fi_does_not_end_slow_start_for_good() {
-    let link = LinkConfig::with_rate(500_000_000, ms(18), ms(24));
-    let link = LinkConfig { jitter: Jitter::Wifi { mean: ms(4) }, ..link };
     for controller in [cubic(), newreno()] {
-        let seconds = |seed| {
-            let lab = Lab::new(seed).link(link.clone(), link.clone()).both(with(controller.clone()));
-            let report = lab.connection(Connecting::new(Workload::upload(20_000_000))).run().unwrap();
-            report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
-        };
-        let times: Vec<f64> = (1..=20).map(seconds).collect();
+        let times = times_over_wi_fi(ms(18), controller, 20_000_000);
         let worst = times.iter().copied().fold(0.0, f64::max);
         // Were it to end for good, 5.8 s.
         assert!(worst < 3.5, "{worst} s at most: {times:?}");

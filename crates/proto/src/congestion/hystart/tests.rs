@@ -115,23 +115,27 @@ fn sample(time: Duration, sent: Instant, path: &Rtt) -> AckEvent<'_> {
     AckEvent { rtt_sample: Some(time), ..ack(1_200, sent, path) }
 }
 
-/// A slow start that a rise of the delay from 50 to 70 ms has ended, and when that was.
-fn ended() -> (HyStart, Instant) {
-    let (mut hystart, mut now, path) = (HyStart::new(), Instant::from_millis(1), rtt(ms(50)));
-    let (mut window, mut ssthresh) = (100_000, None);
-    for round in 0..20 {
+/// Rounds with a delay of 50 ms, and then of 70 ms until that has ended slow start. Returns when they are over.
+fn rise(mut on_ack: impl FnMut(Instant, &AckEvent<'_>)) -> Instant {
+    let (mut now, path) = (Instant::from_millis(1), rtt(ms(50)));
+    for round in 0..12 {
         let time = if round < 3 { ms(50) } else { ms(70) };
         let sent = now;
         now += time;
         for i in 0..10 {
             let gap = Duration::from_nanos(i);
-            hystart.grow(now + gap, &sample(time, sent + gap, &path), &mut window, &mut ssthresh);
-            if ssthresh.is_some() {
-                return (hystart, now + gap);
-            }
+            on_ack(now + gap, &sample(time, sent + gap, &path));
         }
     }
-    panic!("slow start goes on");
+    now
+}
+
+/// A slow start that a rise of the delay from 50 to 70 ms has ended, and a time after that.
+fn ended() -> (HyStart, Instant) {
+    let (mut hystart, mut window, mut ssthresh) = (HyStart::new(), 100_000, None);
+    let now = rise(|now, ack| hystart.grow(now, ack, &mut window, &mut ssthresh));
+    assert!(ssthresh.is_some(), "slow start goes on");
+    (hystart, now)
 }
 
 #[test]
@@ -165,7 +169,7 @@ fn what_congestion_has_confirmed_is_not_taken_back() {
     assert!(!hystart.resumes(sent + ms(50), &sample(ms(50), sent, &path)));
 }
 
-/// All controllers whose first slow start ends so, after the end, and when that was.
+/// All controllers whose first slow start ends so, after the end, and a time after that.
 fn controllers_in_avoidance() -> impl Iterator<Item = (Box<dyn Controller>, Instant)> {
     let controllers: [Box<dyn Controller>; 3] = [
         Box::new(Cubic::new(&CubicConfig::default(), SIZE)),
@@ -173,16 +177,7 @@ fn controllers_in_avoidance() -> impl Iterator<Item = (Box<dyn Controller>, Inst
         Box::new(Prague::new(&PragueConfig::default(), SIZE)),
     ];
     controllers.into_iter().map(|mut controller| {
-        let (mut now, path) = (Instant::from_millis(1), rtt(ms(50)));
-        for round in 0..12 {
-            let time = if round < 3 { ms(50) } else { ms(70) };
-            let sent = now;
-            now += time;
-            for i in 0..10 {
-                let gap = Duration::from_nanos(i);
-                controller.on_ack(now + gap, &sample(time, sent + gap, &path));
-            }
-        }
+        let now = rise(|now, ack| controller.on_ack(now, ack));
         assert!(controller.ssthresh().is_some(), "{}", controller.name());
         (controller, now)
     })
