@@ -72,15 +72,15 @@ fn a_path_of_many_interruptions_is_used_between_them() {
 
 #[test]
 fn a_radio_that_stops_and_delivers_in_a_burst_costs_its_pause_only() {
-    for controller in controllers() {
-        let config = with(&controller, TimerStyle::OncePerRtt);
+    for (controller, length) in controllers().iter().flat_map(|c| [80, 160, 250].map(|length| (c, length))) {
+        let config = with(controller, TimerStyle::OncePerRtt);
         let link = LinkConfig::with_rate(10_000_000, ms(3), ms(260));
         let steady = download(link.clone(), config.clone(), 3_000_000).finish(Duration::from_secs(20));
-        let stopped = stopping(link, 1_000, 250);
+        let stopped = stopping(link, 1_000, length);
         let mut run = download(stopped, config, 3_000_000);
         run.run_until(at(1_000));
         let window = run.server().cwnd;
-        run.run_until(at(1_300));
+        run.run_until(at(1_050 + length));
         // The window of BBR moves with its phases; that of the others only grows without loss.
         let kept =
             if matches!(controller, CongestionControl::Bbr(_)) { window / 4 * 3 } else { window / 10 * 9 };
@@ -88,11 +88,11 @@ fn a_radio_that_stops_and_delivers_in_a_burst_costs_its_pause_only() {
         let run = run.finish(Duration::from_secs(20));
         assert_eq!(run.server.packets_lost, 0, "{controller:?}");
         // Probes ask with data that has not left before.
-        assert!(run.server.pto_count > 0);
+        assert!(run.server.pto_count > 0 || length < 250, "{controller:?}");
         assert_eq!(run.server.streams.bytes_retransmitted, 0, "{controller:?}");
         assert!(
-            run.time <= steady.time + ms(260),
-            "{controller:?}: {:?}, steady {:?}",
+            run.time <= steady.time + ms(length + 10),
+            "{controller:?}, {length} ms: {:?}, steady {:?}",
             run.time,
             steady.time
         );

@@ -65,6 +65,7 @@ struct Exit {
     baseline: Duration,
     /// Since when all of the window is in use, which keeps up the queue that there was.
     used_since: Instant,
+    latest_ack: Instant,
 }
 
 impl HyStart {
@@ -113,7 +114,7 @@ impl HyStart {
 
     /// Slow start ends, since the delay has risen to this.
     pub(super) fn on_exit(&mut self, now: Instant, baseline: Option<Duration>) {
-        self.exit = baseline.map(|baseline| Exit { baseline, used_since: now });
+        self.exit = baseline.map(|baseline| Exit { baseline, used_since: now, latest_ack: now });
     }
 
     /// There is a better reason than the delay to be out of slow start.
@@ -125,6 +126,7 @@ impl HyStart {
     pub(super) fn on_unused(&mut self, now: Instant) {
         if let Some(exit) = &mut self.exit {
             exit.used_since = now;
+            exit.latest_ack = now;
         }
     }
 
@@ -133,9 +135,14 @@ impl HyStart {
     ///
     /// A departure from the RFC, where the same sign counts for [`CONSERVATIVE_ROUNDS`] only: a radio may throw the delays about for
     /// longer, and congestion avoidance from a fraction of what the path holds takes minutes. A queue that the window itself has
-    /// filled is not gone while the window is in use.
+    /// filled is not gone while the window is in use. Where the path was silent for a round trip, all of the window has arrived, so
+    /// that it was not in use.
     pub(super) fn resumes(&mut self, now: Instant, ack: &AckEvent<'_>) -> bool {
-        let Some(exit) = &self.exit else { return false };
+        let Some(exit) = &mut self.exit else { return false };
+        if now.saturating_since(exit.latest_ack) > ack.rtt.smoothed() {
+            exit.used_since = now;
+        }
+        exit.latest_ack = now;
         let has_passed = ack.rtt_sample.is_some_and(|sample| sample < exit.baseline);
         if !has_passed || ack.largest_sent_time < exit.used_since + ack.rtt.smoothed() {
             return false;

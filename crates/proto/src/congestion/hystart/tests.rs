@@ -130,43 +130,76 @@ fn rise(mut on_ack: impl FnMut(Instant, &AckEvent<'_>)) -> Instant {
     now
 }
 
-/// A slow start that a rise of the delay from 50 to 70 ms has ended, and a time after that.
+/// Ten acknowledgements with a delay of 70 ms, 10 ms apart. Returns when the last of them arrives.
+fn stays(after: Instant, mut on_ack: impl FnMut(Instant, &AckEvent<'_>)) -> Instant {
+    let path = rtt(ms(50));
+    let mut now = after;
+    for _ in 0..10 {
+        let sent = now;
+        now += ms(10);
+        on_ack(now, &sample(ms(70), sent, &path));
+    }
+    now
+}
+
+/// A slow start that a rise of the delay from 50 to 70 ms has ended, and a time after that. The rise has lasted for more than a round trip.
 fn ended() -> (HyStart, Instant) {
     let (mut hystart, mut window, mut ssthresh) = (HyStart::new(), 100_000, None);
     let now = rise(|now, ack| hystart.grow(now, ack, &mut window, &mut ssthresh));
     assert!(ssthresh.is_some(), "slow start goes on");
+    let now = stays(now, |now, ack| assert!(!hystart.resumes(now, ack), "the delay is still there"));
     (hystart, now)
 }
 
 #[test]
 fn slow_start_goes_on_once_the_delay_that_ended_it_has_passed() {
-    let (mut hystart, end) = ended();
-    let (path, sent) = (rtt(ms(50)), end + ms(60));
-    assert!(!hystart.resumes(sent + ms(70), &sample(ms(70), sent, &path)), "the delay is still there");
-    assert!(hystart.resumes(sent + ms(69), &sample(ms(69), sent, &path)));
+    let (mut hystart, now) = ended();
+    let path = rtt(ms(50));
+    assert!(!hystart.resumes(now + ms(10), &sample(ms(70), now, &path)), "the delay is still there");
+    assert!(hystart.resumes(now + ms(20), &sample(ms(69), now, &path)));
     assert!(!hystart.is_conservative());
-    assert!(!hystart.resumes(sent + ms(80), &sample(ms(50), sent + ms(20), &path)), "it goes on already");
+    assert!(!hystart.resumes(now + ms(30), &sample(ms(50), now, &path)), "it goes on already");
+}
+
+/// Whether slow start resumes after acknowledgements 10 ms apart, with no delay, for packets sent from `since` on.
+fn resumes_after(hystart: &mut HyStart, since: Instant, round_trips: u64) -> bool {
+    let path = rtt(ms(50));
+    (0..round_trips * 5).any(|n| {
+        let sent = since + ms(10 * n);
+        hystart.resumes(sent + ms(50), &sample(ms(50), sent, &path))
+    })
 }
 
 #[test]
 fn a_queue_that_has_drained_while_the_window_was_not_in_use_tells_nothing() {
-    let (mut hystart, end) = ended();
-    let (path, pause) = (rtt(ms(50)), end + ms(500));
-    hystart.on_unused(pause);
-    for later in [1, 25, 49] {
-        let sent = pause + ms(later);
-        assert!(!hystart.resumes(sent + ms(50), &sample(ms(50), sent, &path)), "{later} ms after the pause");
-    }
+    let (mut hystart, now) = ended();
+    let path = rtt(ms(50));
+    // Packets of the round trip after it meet the queue that was drained.
+    (0..=5).for_each(|n| hystart.on_unused(now + ms(10 * n)));
+    let pause = now + ms(50);
+    assert!(!resumes_after(&mut hystart, pause, 1));
     let sent = pause + ms(50);
     assert!(hystart.resumes(sent + ms(50), &sample(ms(50), sent, &path)));
 }
 
 #[test]
+fn a_queue_that_has_drained_while_the_path_was_silent_tells_nothing() {
+    // If it is longer than the smoothed round-trip time of 50 ms, all of the window may have arrived.
+    for (silence, resumes) in [(50, true), (51, false)] {
+        let (mut hystart, now) = ended();
+        let path = rtt(ms(50));
+        let back = now + ms(silence);
+        assert_eq!(hystart.resumes(back, &sample(ms(50), now, &path)), resumes, "after {silence} ms");
+        assert!(resumes || !resumes_after(&mut hystart, now, 1), "{silence} ms");
+        assert!(resumes || resumes_after(&mut hystart, back, 2), "the delay has passed for a round trip");
+    }
+}
+
+#[test]
 fn what_congestion_has_confirmed_is_not_taken_back() {
-    let (mut hystart, end) = ended();
-    let (path, sent) = (rtt(ms(50)), end + ms(500));
+    let (mut hystart, now) = ended();
     hystart.confirm_exit();
-    assert!(!hystart.resumes(sent + ms(50), &sample(ms(50), sent, &path)));
+    assert!(!resumes_after(&mut hystart, now, 3));
 }
 
 /// All controllers whose first slow start ends so, after the end, and a time after that.
@@ -186,14 +219,15 @@ fn controllers_in_avoidance() -> impl Iterator<Item = (Box<dyn Controller>, Inst
 #[test]
 fn every_controller_goes_on_with_slow_start_while_its_window_is_in_use() {
     for (mut controller, now) in controllers_in_avoidance() {
-        let (path, pause) = (rtt(ms(50)), now + ms(100));
+        let path = rtt(ms(50));
+        let pause = stays(now, |now, ack| controller.on_ack(now, ack)) + ms(10);
         controller.on_ack(pause, &AckEvent { app_limited: true, ..sample(ms(50), now + ms(50), &path) });
         let mut is_over = |later: u64| {
             let sent = pause + ms(later);
             controller.on_ack(sent + ms(50), &sample(ms(50), sent, &path));
             controller.ssthresh().is_some()
         };
-        assert!(is_over(49), "the queue may have drained in the pause");
+        assert!([0, 25, 49].into_iter().all(&mut is_over), "the queue may have drained in the pause");
         assert!(!is_over(51));
     }
 }
