@@ -34,8 +34,8 @@ pub use self::info::ConnectionInfo;
 use self::origin::{Origin, Route, Transports, has_arrived};
 use self::quic::Quic;
 use self::tcp::{AnyBody, TcpConnection, with_any_body};
+use crate::body::{Body, TcpIncoming};
 use crate::error::{BoxError, Error};
-use crate::incoming::{Body, TcpIncoming};
 
 /// How many servers a client remembers a connection of. Beyond it one that no request waits for is forgotten; its connection is closed
 /// when what it still carries is over.

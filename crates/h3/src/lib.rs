@@ -49,6 +49,7 @@
 //! | `server`, `client` | what applications use |
 #![forbid(unsafe_code)]
 
+mod body;
 mod client;
 mod driver;
 mod error;
@@ -57,12 +58,12 @@ mod outgoing;
 mod server;
 mod shared;
 
+pub use body::Body;
 pub use client::{
     ALT_SVC_BYTES_MAX, ALTERNATIVES_MAX, AltSvc, Alternative, Client, ClientBuilder, ClientConnection,
     ConnectionInfo, SERVERS_MAX,
 };
 pub use error::Error;
-pub use incoming::Body;
 pub use server::{
     About, BoxError, HttpService, ReceivedAt, RemoteAddress, Server, serve_connection, serve_connection_until,
 };

@@ -19,9 +19,10 @@ use tokio::task::JoinSet;
 use tower_service::Service;
 
 use self::places::Places;
+use crate::body::Body;
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::incoming::{Body, Incoming};
+use crate::incoming::Incoming;
 use crate::outgoing::{Outgoing, code_of};
 use crate::shared::{Shared, code, now};
 

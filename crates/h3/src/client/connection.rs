@@ -10,9 +10,10 @@ use http::response::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response};
 use tokio::sync::oneshot;
 
+use crate::body::{Body, Upload};
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::incoming::{Body, Incoming, Upload};
+use crate::incoming::Incoming;
 use crate::outgoing::{Outgoing, code_of};
 use crate::shared::{OpenRequest, Shared};
 
