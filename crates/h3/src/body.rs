@@ -25,6 +25,7 @@ pub struct Body {
 }
 
 /// Where a body comes from.
+#[allow(clippy::large_enum_variant, reason = "nearly all are of the large one, which needs no allocation so")]
 enum Source {
     Http3(Incoming),
     Tcp(TcpIncoming),

@@ -1,5 +1,7 @@
 //! A message that comes, part by part.
 
+mod unread;
+
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -7,6 +9,7 @@ use bytes::Bytes;
 use fulmar::{ReadError, RecvStream, VarInt};
 use fulmar_h3_proto::{ErrorCode, Event, Received, Scope};
 
+use self::unread::Unread;
 use crate::error::Error;
 use crate::shared::{Blocked, Shared, code, now};
 
@@ -15,9 +18,11 @@ pub(crate) struct Incoming {
     shared: Arc<Shared>,
     id: u64,
     stream: RecvStream,
-    /// What was read and not understood yet: at most a chunk.
-    unread: Bytes,
-    is_last: bool,
+    unread: Unread,
+    /// A part of a body has come.
+    is_body: bool,
+    /// What comes after the parts of a body that wait in `unread`.
+    next: Option<Result<Received, fulmar_h3_proto::Error>>,
     /// A section waits for the encoder stream of the peer: see [`Blocked`].
     is_blocked: bool,
     is_over: bool,
@@ -28,7 +33,16 @@ impl Incoming {
     pub(crate) fn new(shared: Arc<Shared>, mut stream: RecvStream, drop_code: ErrorCode) -> Self {
         stream.set_drop_code(code(drop_code));
         let id = stream.id().as_u64();
-        Self { shared, id, stream, unread: Bytes::new(), is_last: false, is_blocked: false, is_over: false }
+        Self {
+            shared,
+            id,
+            stream,
+            unread: Unread::default(),
+            is_body: false,
+            next: None,
+            is_blocked: false,
+            is_over: false,
+        }
     }
 
     /// The connection, and the request's name there.
@@ -47,17 +61,24 @@ impl Incoming {
             return Poll::Ready(Ok(None));
         }
         loop {
-            let received = if self.is_blocked {
+            if let Some(data) = self.unread.next_of_body() {
+                return Poll::Ready(Ok(Some(Event::Data(data))));
+            }
+            let received = if let Some(received) = self.next.take() {
+                received
+            } else if self.is_blocked {
                 ready!(self.poll_unblocked(cx))
             } else {
                 // What was read is understood as far as it goes before this asks for more.
-                if self.unread.is_empty() && !self.is_last {
+                if self.unread.wants_more() {
                     ready!(self.poll_read(cx))?;
                 }
-                self.receive()
+                self.next = Some(self.receive());
+                continue;
             };
             match received {
                 Ok(Received::Event(event)) => {
+                    self.is_body |= matches!(event, Event::Data(_));
                     self.is_over |= matches!(event, Event::Finished | Event::Refused(_));
                     return Poll::Ready(Ok(Some(event)));
                 }
@@ -75,16 +96,16 @@ impl Incoming {
         }
     }
 
-    /// Takes the next thing out of what was read. A request that ends with its head is found to have no body now, so that nobody has
-    /// to ask for it, and nobody who does not gives up something.
+    /// Takes the parts of a body out of what was read, under one lock, and what comes after them. A request that ends with its head is
+    /// found to have no body now, so that nobody has to ask for it, and nobody who does not gives up something.
     fn receive(&mut self) -> Result<Received, fulmar_h3_proto::Error> {
-        let Self { shared, id, unread, is_last, .. } = self;
+        let Self { shared, id, unread, .. } = self;
         let (received, is_over) = shared.with(|state| {
-            let received = state.h3.receive(*id, unread, *is_last)?;
-            let is_whole = *is_last && unread.is_empty();
-            let is_over = is_whole
-                && matches!(received, Received::Event(Event::Request(_)))
-                && matches!(state.h3.receive(*id, unread, true)?, Received::Event(Event::Finished));
+            let mut receive = |bytes: &mut Bytes, is_last| state.h3.receive(*id, bytes, is_last);
+            let received = unread.understand(&mut receive)?;
+            let is_whole_head = matches!(received, Received::Event(Event::Request(_))) && unread.is_over();
+            let is_over =
+                is_whole_head && matches!(unread.understand(&mut receive)?, Received::Event(Event::Finished));
             Ok::<_, fulmar_h3_proto::Error>((received, is_over))
         })?;
         self.is_over |= is_over;
@@ -105,27 +126,20 @@ impl Incoming {
             Some(Blocked::Over(event)) => Ok(Received::Event(event)),
             Some(Blocked::Failed(error)) => Err(error),
             // The connection is over, which who reads on is told.
-            Some(Blocked::Waits(_)) | None => self.receive(),
+            Some(Blocked::Waits(_)) | None => Ok(Received::More),
         })
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        match ready!(self.stream.poll_read_chunk(cx, usize::MAX, true)) {
-            Ok(Some(chunk)) => {
-                self.unread = chunk.bytes;
-                self.is_last = chunk.fin;
-            }
-            Ok(None) => self.is_last = true,
-            Err(error) => {
-                self.is_over = true;
-                if let ReadError::Reset(_) = error {
-                    let result = self.shared.with(|state| state.h3.on_reset(self.id, now()));
-                    self.shared.check(result)?;
-                }
-                return Poll::Ready(Err(error.into()));
-            }
+        let Err(error) = ready!(self.unread.poll_read(&mut self.stream, self.is_body, cx)) else {
+            return Poll::Ready(Ok(()));
+        };
+        self.is_over = true;
+        if let ReadError::Reset(_) = error {
+            let result = self.shared.with(|state| state.h3.on_reset(self.id, now()));
+            self.shared.check(result)?;
         }
-        Poll::Ready(Ok(()))
+        Poll::Ready(Err(error.into()))
     }
 
     fn fail(&mut self, error: fulmar_h3_proto::Error) -> Error {

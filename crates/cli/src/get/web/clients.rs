@@ -8,6 +8,7 @@ use std::time::Duration;
 use fulmar::{ConnectionStats, Endpoint, SessionStore};
 use fulmar_h3::{Body, Client, ConnectionInfo, Error};
 use http::{Response, Version};
+use tokio::task::JoinSet;
 
 use super::exit;
 use crate::args::{Cipher, GetArgs, TrustArgs};
@@ -21,8 +22,10 @@ use crate::net::{
 };
 use crate::tls::Refusal;
 
-/// How long the end of the program may be put off to tell the servers of it.
+/// How long the end of the program may be put off to tell the servers of it, and how long it is at least: on a short path a server may be
+/// away from its processor for longer than some round trips.
 const FAREWELL_MAX: Duration = Duration::from_millis(100);
+const FAREWELL_MIN: Duration = Duration::from_millis(5);
 
 /// A client for each server, so that a refused certificate is known to be its.
 pub(super) struct Clients {
@@ -129,15 +132,22 @@ impl Clients {
         several.flat_map(|connection| connection.paths).map(|path| self.binds.figures(&path)).collect()
     }
 
-    /// Closes all connections.
+    /// Closes all connections, and gives the servers a moment to learn of it.
     pub(super) async fn close(&self) {
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
-        let _ = tokio::time::timeout(FAREWELL_MAX, async {
-            for (client, _) in made.into_values() {
-                client.close().await;
-            }
-        })
-        .await;
+        let mut closing = JoinSet::new();
+        for (client, _) in made.into_values() {
+            closing.spawn(async move { client.close().await });
+        }
+        let _ = tokio::time::timeout(self.farewell_time(), closing.join_all()).await;
+    }
+
+    /// Two round trips. What a server sends meanwhile is answered with the same again, and one that sends nothing would not be told again
+    /// however long one waits.
+    fn farewell_time(&self) -> Duration {
+        let connections = self.endpoint.metrics().connections.into_iter();
+        let rtt = connections.map(|connection| connection.stats.rtt).max().unwrap_or_default();
+        (rtt * 2).clamp(FAREWELL_MIN, FAREWELL_MAX)
     }
 }
 
