@@ -54,12 +54,14 @@ impl Unread {
         is_body: bool,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ReadError>> {
-        let mut chunks = [const { Bytes::new() }; CHUNKS_MAX];
-        let wanted = if is_body { CHUNKS_MAX } else { 1 };
-        let count = ready!(stream.poll_read_chunks(cx, &mut chunks[..wanted]))?;
-        let mut chunks = chunks.into_iter().take(count.unwrap_or(0));
-        self.chunk = chunks.next().unwrap_or_default();
-        self.rest.extend(chunks);
+        if is_body {
+            let mut chunks = [const { Bytes::new() }; CHUNKS_MAX];
+            let count = ready!(stream.poll_read_chunks(cx, &mut chunks))?;
+            self.rest.extend(chunks.into_iter().take(count.unwrap_or(0)));
+        } else {
+            let chunk = ready!(stream.poll_read_chunk(cx, usize::MAX, true))?;
+            self.chunk = chunk.map(|chunk| chunk.bytes).unwrap_or_default();
+        }
         self.is_last = stream.is_finished();
         Poll::Ready(Ok(()))
     }
