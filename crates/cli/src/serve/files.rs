@@ -68,12 +68,12 @@ impl Source {
     /// Those of the file system, and [`SourceError::Changed`] for a file that has shrunk or was written to. A file that was closed
     /// must not even have been replaced.
     pub(super) async fn read(mut self, offset: u64, max: u64) -> Result<(Self, Block), SourceError> {
-        match self.read_now(offset, max, Access::Cached) {
+        match self.read_now(offset, max, Access::Cached, Vec::new()) {
             Err(error) if error.is_not_cached() => {}
             read => return Ok((self, read?)),
         }
         let read = spawn_blocking(move || {
-            let block = self.read_now(offset, max, Access::Disk)?;
+            let block = self.read_now(offset, max, Access::Disk, Vec::new())?;
             Ok((self, block))
         });
         read.await.map_err(io::Error::other)?
@@ -84,16 +84,23 @@ impl Source {
         self.file = None;
     }
 
-    /// The same in the thread that calls it. What fails because it takes a disk can be tried again.
-    pub(super) fn read_now(&mut self, offset: u64, max: u64, access: Access) -> Result<Block, SourceError> {
+    /// The same in the thread that calls it, into a buffer that nobody uses any more. What fails because it takes a disk can be tried
+    /// again.
+    pub(super) fn read_now(
+        &mut self,
+        offset: u64,
+        max: u64,
+        access: Access,
+        buffer: Vec<u8>,
+    ) -> Result<Block, SourceError> {
         let (file, stamp) = match (self.file.take(), self.stamp) {
             (Some(file), Some(stamp)) => (file, stamp),
             _ => self.open(access)?,
         };
         let wanted = stamp.len.saturating_sub(offset).min(max);
         let read = match access {
-            Access::Cached => read_cached(&file, offset, wanted),
-            Access::Disk => read_wherever(&file, offset, wanted),
+            Access::Cached => read_cached(&file, offset, wanted, buffer),
+            Access::Disk => read_wherever(&file, offset, wanted, buffer),
         };
         let bytes = match read {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -121,9 +128,13 @@ impl Source {
 
 /// Reads what the kernel has in memory: all of it or nothing.
 #[cfg(target_os = "linux")]
-fn read_cached(file: &File, offset: u64, wanted: u64) -> io::Result<Vec<u8>> {
+fn read_cached(file: &File, offset: u64, wanted: u64, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     use rustix::io::{ReadWriteFlags, preadv2};
-    let mut bytes = vec![0; wanted as usize];
+    if bytes.capacity() < wanted as usize {
+        bytes = vec![0; wanted as usize];
+    } else {
+        bytes.resize(wanted as usize, 0);
+    }
     let into = &mut [io::IoSliceMut::new(&mut bytes)];
     match preadv2(file, into, offset, ReadWriteFlags::NOWAIT) {
         Ok(read) if read as u64 == wanted => Ok(bytes),
@@ -132,14 +143,15 @@ fn read_cached(file: &File, offset: u64, wanted: u64) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn read_cached(_: &File, _: u64, _: u64) -> io::Result<Vec<u8>> {
+fn read_cached(_: &File, _: u64, _: u64, _: Vec<u8>) -> io::Result<Vec<u8>> {
     Err(ErrorKind::WouldBlock.into())
 }
 
 /// Reads what there is, less than is wanted if the file has become shorter.
-fn read_wherever(mut file: &File, offset: u64, wanted: u64) -> io::Result<Vec<u8>> {
+fn read_wherever(mut file: &File, offset: u64, wanted: u64, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::with_capacity(wanted as usize);
+    bytes.clear();
+    bytes.reserve(wanted as usize);
     file.take(wanted).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -151,17 +151,33 @@ fn files_that_are_not_in_memory_are_read_whole() {
     // A part in memory is no reason to send a part.
     evict(&path);
     let mut source = Source::new(root.clone(), "file".into());
-    let block = source.read_now(300_000, 1_000, Access::Disk).expect("readable");
+    let block = source.read_now(300_000, 1_000, Access::Disk, Vec::new()).expect("readable");
     assert_eq!(block.bytes, content[300_000..301_000]);
-    match source.read_now(0, 500_000, Access::Cached) {
+    match source.read_now(0, 500_000, Access::Cached, Vec::new()) {
         Ok(block) => assert!(block.bytes == content),
         Err(error) => assert!(error.is_not_cached(), "{error}"),
     }
-    let block = source.read_now(0, 500_000, Access::Disk).expect("it can be tried again");
+    let block = source.read_now(0, 500_000, Access::Disk, Vec::new()).expect("it can be tried again");
     assert!(block.bytes == content);
-    match source.read_now(0, 500_000, Access::Cached) {
+    match source.read_now(0, 500_000, Access::Cached, Vec::new()) {
         Ok(block) => assert!(block.bytes == content),
         Err(error) => assert!(error.is_not_cached(), "{error}"),
+    }
+}
+
+#[test]
+fn what_a_buffer_has_held_before_is_not_sent() {
+    let dir = TestDir::new("files-buffers");
+    let root = root(dir.path()).expect("a directory");
+    fs::write(dir.path().join("file"), [7; 1_000]).expect("a file");
+    for access in [Access::Disk, Access::Cached] {
+        for len in [0, 10, 900, 5_000] {
+            let mut source = Source::new(root.clone(), "file".into());
+            match source.read_now(100, 5_000, access, vec![9; len]) {
+                Ok(block) => assert_eq!((block.bytes, block.is_last), (vec![7; 900], true), "{len}"),
+                Err(error) => assert!(access == Access::Cached && error.is_not_cached(), "{error}"),
+            }
+        }
     }
 }
 

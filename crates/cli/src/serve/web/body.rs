@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -28,11 +28,16 @@ const CRUMB_BYTES: u64 = 4 << 10;
 /// The part of the free memory that one read may take, so that there is some for those that follow.
 const SHARE: usize = 32;
 
+/// How many buffers of a block are kept to be used again, when nobody uses them. A new one has to be filled with zeros before a file is read
+/// into it.
+const SPARE_MAX: usize = 16;
+
 /// What bodies share.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     memory: Arc<Semaphore>,
     kept_open: Arc<Semaphore>,
+    spare: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Default for Budget {
@@ -40,6 +45,7 @@ impl Default for Budget {
         Self {
             memory: Arc::new(Semaphore::new(MEMORY_BYTES)),
             kept_open: Arc::new(Semaphore::new(KEPT_OPEN_MAX)),
+            spare: Arc::default(),
         }
     }
 }
@@ -56,12 +62,27 @@ impl Budget {
         };
         if permit.is_some() { (bytes, permit) } else { (bytes.min(CRUMB_BYTES), None) }
     }
+
+    /// A buffer of a block, or a new one of nothing.
+    fn take_spare(&self) -> Vec<u8> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
 }
 
-/// Bytes of a file, and the memory that they take until the last slice of them is gone.
+/// Bytes of a file, and the memory that they take until the last slice of them is gone. Then the buffer can be used again.
 struct Held {
     bytes: Vec<u8>,
+    spare: Arc<Mutex<Vec<Vec<u8>>>>,
     _memory: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < SPARE_MAX && self.bytes.len() as u64 == BLOCK_BYTES {
+            spare.push(std::mem::take(&mut self.bytes));
+        }
+    }
 }
 
 impl AsRef<[u8]> for Held {
@@ -88,7 +109,8 @@ impl Part {
     /// Reads the next block in the thread that calls it. What fails because it takes a disk can be tried again.
     pub(super) fn read(&mut self, access: Access) -> Result<Bytes, SourceError> {
         let (max, memory) = self.budget.take(self.end - self.next);
-        let Block { bytes, .. } = self.source.read_now(self.next, max, access)?;
+        let buffer = if max == BLOCK_BYTES { self.budget.take_spare() } else { Vec::new() };
+        let Block { bytes, .. } = self.source.read_now(self.next, max, access, buffer)?;
         self.next += bytes.len() as u64;
         if bytes.is_empty() && self.next < self.end {
             return Err(SourceError::Changed);
@@ -97,7 +119,7 @@ impl Part {
         Ok(if memory.is_none() && bytes.len() as u64 <= CRUMB_BYTES {
             bytes.into()
         } else {
-            Bytes::from_owner(Held { bytes, _memory: memory })
+            Bytes::from_owner(Held { bytes, spare: self.budget.spare.clone(), _memory: memory })
         })
     }
 
