@@ -7,9 +7,10 @@ use bytes::Bytes;
 use fulmar::{ReadError, RecvStream};
 use fulmar_h3_proto::{Event, Received};
 
-/// How many chunks of a body are read at once. Each is what one packet has brought, so that they are about 20 kB. What the application
-/// does not read beyond them waits in the transport, which holds the peer back.
-const CHUNKS_MAX: usize = 16;
+/// How many chunks of a body are read at once. Each is what one packet has brought, and keeps the buffer that it was received in from
+/// being used again while the application takes its time. What it does not read beyond them waits in the transport, which holds the
+/// peer back.
+const CHUNKS_MAX: usize = 4;
 
 /// Chunks of a stream, in order. A message of one chunk needs no memory for it.
 #[derive(Debug, Default)]
