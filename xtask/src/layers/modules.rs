@@ -215,9 +215,10 @@ const H3: ModuleLayers = ModuleLayers {
         ("shared", &["error"]),
         ("driver", &["shared"]),
         ("incoming", &["error", "shared"]),
+        ("body", &["error", "incoming", "shared"]),
         ("outgoing", &["error", "incoming", "shared"]),
-        ("server", &["driver", "error", "incoming", "outgoing", "shared"]),
-        ("client", &["driver", "error", "incoming", "outgoing", "shared"]),
+        ("server", &["body", "driver", "error", "incoming", "outgoing", "shared"]),
+        ("client", &["body", "driver", "error", "incoming", "outgoing", "shared"]),
     ],
 };
 
