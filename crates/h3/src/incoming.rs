@@ -19,8 +19,6 @@ pub(crate) struct Incoming {
     id: u64,
     stream: RecvStream,
     unread: Unread,
-    /// A part of a body has come.
-    is_body: bool,
     /// What comes after the parts of a body that wait in `unread`.
     next: Option<Result<Received, fulmar_h3_proto::Error>>,
     /// A section waits for the encoder stream of the peer: see [`Blocked`].
@@ -33,16 +31,7 @@ impl Incoming {
     pub(crate) fn new(shared: Arc<Shared>, mut stream: RecvStream, drop_code: ErrorCode) -> Self {
         stream.set_drop_code(code(drop_code));
         let id = stream.id().as_u64();
-        Self {
-            shared,
-            id,
-            stream,
-            unread: Unread::default(),
-            is_body: false,
-            next: None,
-            is_blocked: false,
-            is_over: false,
-        }
+        Self { shared, id, stream, unread: Unread::default(), next: None, is_blocked: false, is_over: false }
     }
 
     /// The connection, and the request's name there.
@@ -78,7 +67,6 @@ impl Incoming {
             };
             match received {
                 Ok(Received::Event(event)) => {
-                    self.is_body |= matches!(event, Event::Data(_));
                     self.is_over |= matches!(event, Event::Finished | Event::Refused(_));
                     return Poll::Ready(Ok(Some(event)));
                 }
@@ -131,7 +119,7 @@ impl Incoming {
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        let Err(error) = ready!(self.unread.poll_read(&mut self.stream, self.is_body, cx)) else {
+        let Err(error) = ready!(self.unread.poll_read(&mut self.stream, cx)) else {
             return Poll::Ready(Ok(()));
         };
         self.is_over = true;

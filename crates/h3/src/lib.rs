@@ -45,7 +45,8 @@
 //! |---|---|
 //! | `shared` | the state of HTTP/3 of a connection, under its lock; who waits for it |
 //! | `driver` | the task of a connection: its streams that carry no request |
-//! | `incoming`, `outgoing` | the two sides of the stream of a request; bodies |
+//! | `incoming`, `outgoing` | the two sides of the stream of a request |
+//! | `body` | the body of a message, as the application reads it |
 //! | `server`, `client` | what applications use |
 #![forbid(unsafe_code)]
 

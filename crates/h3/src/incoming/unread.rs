@@ -22,6 +22,8 @@ pub(super) struct Unread {
     rest: VecDeque<Bytes>,
     /// The stream ends with these.
     is_last: bool,
+    /// A part of a body has come.
+    has_body: bool,
 }
 
 impl Unread {
@@ -52,10 +54,9 @@ impl Unread {
     pub(super) fn poll_read(
         &mut self,
         stream: &mut RecvStream,
-        is_body: bool,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ReadError>> {
-        if is_body {
+        if self.has_body {
             let mut chunks = [const { Bytes::new() }; CHUNKS_MAX];
             let count = ready!(stream.poll_read_chunks(cx, &mut chunks))?;
             self.rest.extend(chunks.into_iter().take(count.unwrap_or(0)));
@@ -83,6 +84,7 @@ impl Unread {
                 self.chunk = self.rest.pop_front().unwrap_or_default();
             }
             let received = receive(&mut self.chunk, self.is_last && self.rest.is_empty())?;
+            self.has_body |= matches!(received, Received::Event(Event::Data(_)));
             match received {
                 Received::Event(Event::Data(data)) if !self.is_understood() || !self.body.is_empty() => {
                     self.body.push_back(data);

@@ -65,6 +65,7 @@ struct Exit {
     baseline: Duration,
     /// Since when all of the window is in use, which keeps up the queue that there was.
     used_since: Instant,
+    /// When something was acknowledged last.
     latest_ack: Instant,
 }
 

@@ -78,8 +78,11 @@ struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
+        if self.bytes.len() as u64 != BLOCK_BYTES {
+            return;
+        }
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < SPARE_MAX && self.bytes.len() as u64 == BLOCK_BYTES {
+        if spare.len() < SPARE_MAX {
             spare.push(std::mem::take(&mut self.bytes));
         }
     }
