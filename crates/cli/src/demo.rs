@@ -200,6 +200,8 @@ fn conclude(args: &DemoArgs, sent: &Sent, received: &Received, output: Output) -
 
 fn summary(transport: &TransportArgs, transfer: &Transfer, sent: &Sent, received: &Received) -> String {
     let cpu = |cpu: Option<Duration>| match cpu {
+        // Of less, the figure would be the handshake's.
+        Some(cpu) if transfer.bytes < 1_000_000 => Span(cpu).to_string(),
         Some(cpu) => format!("{:.2} s per GB", report::cpu_s_per_gb(cpu, transfer.bytes)),
         None => "unknown".to_owned(),
     };

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::{ConnectionError, Side, TlsError, TransportErrorCode};
-use pair::{Setup, certificate_for, client_tls, client_tls_that_trusts, server_tls, server_tls_with};
+use pair::{
+    Setup, certificate_for, client_tls, client_tls_that_trusts, client_tls_with, server_tls, server_tls_with,
+};
 
 /// What the two ends say of a handshake that fails.
 struct Outcome {
@@ -78,6 +80,18 @@ fn a_certificate_of_yesterday_or_tomorrow() {
     assert_eq!(outcome.code, TransportErrorCode::crypto(45));
     let outcome = refused_by(Side::Client, with_validity(3001, 3002));
     assert_eq!(outcome.refusing, ConnectionError::Tls(TlsError::NotValidYet));
+}
+
+#[test]
+fn a_certificate_with_a_signature_of_an_unknown_kind() {
+    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+    provider.signature_verification_algorithms.all = &[];
+    let client_tls = client_tls_with(Arc::new(provider), &pair::certificate().0[0]);
+    let outcome = refused_by(Side::Client, Setup { client_tls, ..Setup::default() });
+    assert_eq!(
+        outcome.refusing.to_string(),
+        "the peer's certificate is not acceptable: it is signed by an algorithm that is not supported"
+    );
 }
 
 #[test]

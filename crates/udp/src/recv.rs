@@ -1,16 +1,17 @@
 //! Receive buffers: filled by the kernel, split into datagrams, recycled when their last slice is dropped.
 
 use std::array;
-use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
-use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::BytesMut;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
 
+use self::pool::Pool;
 use crate::address::canonical;
+
+mod pool;
 
 /// The largest message the kernel delivers: a full UDP datagram, or as many coalesced ones as fit 16 bits of length.
 const MESSAGE_MAX: usize = 65_536;
@@ -21,10 +22,6 @@ const BUFFER_BYTES: usize = 2 * MESSAGE_MAX;
 const SLOTS_MIN: usize = 4;
 /// Messages are large if they have at least this many bytes on average.
 const LARGE_BYTES: u64 = 8 * 1024;
-/// Exhausted buffers kept for reuse. Beyond it the oldest is given up; its memory returns with its last slice.
-const SPARES_MAX: usize = 64;
-/// How many exhausted buffers are asked for their return before a new one is allocated.
-const RECLAIM_TRIES: usize = 4;
 
 /// Who seems to have waited for longer has not: somebody has set the clock meanwhile.
 const WAITED_MAX: Duration = Duration::from_secs(1);
@@ -42,7 +39,7 @@ pub struct Received {
     /// machine with other work that may be milliseconds.
     pub waited: Duration,
     /// The UDP payload. It is a slice of a shared receive buffer of 128 KB: keeping the slice keeps the whole buffer
-    /// from being reused, so data that is kept for long should be copied.
+    /// from being reused, so data that is kept for long should be copied. Where slices keep all buffers already, it is a copy of its own.
     pub payload: BytesMut,
 }
 
@@ -50,8 +47,8 @@ pub struct Received {
 ///
 /// Use it in a loop: [`UdpSocket::try_recv`](crate::UdpSocket::try_recv) fills it, [`next_datagram`](Self::next_datagram)
 /// empties it. No allocation happens per datagram: a buffer whose slices were all dropped is used again.
-/// At most 96 buffers (12 MB) are held here; buffers that the application keeps slices of come on top, and are
-/// bounded by what it keeps.
+/// At most 128 buffers (16 MB) are held, those that the application keeps slices of among them: when slices keep 64 or, by the batch that
+/// was being given out, up to 95 of them, what comes is given out in copies until 32 or fewer are kept.
 pub struct RecvBatch {
     /// One buffer per message, all of its remaining length writable.
     slots: Vec<BytesMut>,
@@ -65,7 +62,7 @@ pub struct RecvBatch {
     is_lone: bool,
     /// The time of day, since the beginning of 1970, when the last receive call returned.
     received_at: Duration,
-    spares: VecDeque<BytesMut>,
+    pool: Pool,
 }
 
 impl Default for RecvBatch {
@@ -85,7 +82,7 @@ impl RecvBatch {
             bytes: 0,
             is_lone: false,
             received_at: Duration::ZERO,
-            spares: VecDeque::new(),
+            pool: Pool::default(),
         }
     }
 
@@ -100,12 +97,13 @@ impl RecvBatch {
             // A stride of zero would never come from the kernel; it must not make this loop endless.
             let len = if meta.stride == 0 { meta.len } else { meta.stride.min(meta.len) };
             meta.len -= len;
+            let payload = self.pool.give(self.slots[self.draining].split_to(len));
             return Some(Received {
                 remote: canonical(meta.addr),
                 local_ip: meta.dst_ip.map(|ip| ip.to_canonical()),
                 ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
                 waited: meta.timestamp.map_or(Duration::ZERO, |came| waited(came, self.received_at)),
-                payload: self.slots[self.draining].split_to(len),
+                payload,
             });
         }
         None
@@ -159,22 +157,25 @@ impl RecvBatch {
         self.is_lone = false;
         for slot in &mut self.slots {
             if slot.len() < MESSAGE_MAX {
-                refill(slot, &mut self.spares);
+                self.pool.refill(slot);
             }
         }
     }
 }
 
 impl RecvBatch {
-    /// Offers more slots if the kernel filled them all with small messages, and few for large ones. The buffers of
-    /// slots that are given up are freed.
+    /// Offers more slots if the kernel filled them all with small messages, and few for large ones.
     fn adapt(&mut self) {
         if !self.is_full() {
             return;
         }
         let is_large = self.bytes / self.filled as u64 >= LARGE_BYTES;
         let slots = if is_large { SLOTS_MIN } else { 2 * self.slots.len() };
-        self.slots.resize(slots.min(BATCH_SIZE), BytesMut::new());
+        let slots = slots.min(BATCH_SIZE);
+        for slot in self.slots.drain(slots.min(self.slots.len())..) {
+            self.pool.give_up(slot);
+        }
+        self.slots.resize(slots, BytesMut::new());
     }
 }
 
@@ -190,50 +191,6 @@ fn time_of_day() -> Duration {
         reason = "the kernel's stamps are of no use without the time at which they are read"
     )]
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
-/// Replaces an exhausted buffer: by itself if nobody holds a slice of it any more, by an older one, or by a new one.
-fn refill(slot: &mut BytesMut, spares: &mut VecDeque<BytesMut>) {
-    if reclaim(slot) {
-        return;
-    }
-    if slot.capacity() > 0 {
-        if spares.len() == SPARES_MAX {
-            spares.pop_front();
-        }
-        spares.push_back(mem::take(slot));
-    }
-    for _ in 0..RECLAIM_TRIES.min(spares.len()) {
-        let Some(mut spare) = spares.pop_front() else { break };
-        if reclaim(&mut spare) {
-            *slot = spare;
-            return;
-        }
-        spares.push_back(spare);
-    }
-    *slot = BytesMut::zeroed(BUFFER_BYTES);
-}
-
-/// Makes the whole of a buffer writable again, if no slice of it is alive.
-fn reclaim(buffer: &mut BytesMut) -> bool {
-    if buffer.capacity() == 0 {
-        return false;
-    }
-    buffer.clear();
-    if !buffer.try_reclaim(BUFFER_BYTES) {
-        return false;
-    }
-    #[allow(
-        unsafe_code,
-        reason = "zeroing 128 KB again for every 128 KB received would cost several percent of a core"
-    )]
-    // SAFETY: every buffer of non-zero capacity was made by `BytesMut::zeroed(BUFFER_BYTES)`, and `try_reclaim` never
-    // reallocates: it returned the same allocation of at least BUFFER_BYTES, all of which was initialised then and has only
-    // been overwritten since.
-    unsafe {
-        buffer.set_len(BUFFER_BYTES);
-    }
-    true
 }
 
 #[cfg(test)]

@@ -77,9 +77,26 @@ impl From<&CertificateError> for TlsError {
                 expected: expected.to_str().into_owned(),
                 presented: presented.iter().map(|name| plain_name(name)).collect(),
             },
-            other => Self::BadCertificate(other.to_string()),
+            other => Self::BadCertificate(why_bad(other)),
         }
     }
+}
+
+/// What is wrong with a certificate, where the words of rustls are those of its source.
+fn why_bad(error: &CertificateError) -> String {
+    match error {
+        CertificateError::BadEncoding => "it is not encoded as it should be",
+        CertificateError::BadSignature => "it is not signed by the key of its issuer",
+        CertificateError::UnhandledCriticalExtension => "it has a critical extension that is not known here",
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. } => {
+            "it is signed by an algorithm that is not supported"
+        }
+        CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "it is signed by an algorithm that does not fit the key of its issuer"
+        }
+        other => return other.to_string(),
+    }
+    .to_owned()
 }
 
 fn incompatible(reason: &PeerIncompatible) -> TlsError {

@@ -73,7 +73,7 @@ pub fn client_tls_of_one_packet() -> rustls::ClientConfig {
     client_tls_with(Arc::new(provider), &certificate().0[0])
 }
 
-fn client_tls_with(
+pub fn client_tls_with(
     provider: Arc<rustls::crypto::CryptoProvider>,
     root: &CertificateDer<'static>,
 ) -> rustls::ClientConfig {

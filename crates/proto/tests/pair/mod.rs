@@ -16,8 +16,8 @@ use fulmar_proto::{
 };
 
 pub use certificates::{
-    certificate, certificate_for, client_tls, client_tls_of_one_packet, client_tls_that_trusts, large_chain,
-    server_tls, server_tls_with,
+    certificate, certificate_for, client_tls, client_tls_of_one_packet, client_tls_that_trusts,
+    client_tls_with, large_chain, server_tls, server_tls_with,
 };
 pub use end::{Answer, End};
 

@@ -1,3 +1,4 @@
+use super::pool::SPARES_MAX;
 use super::*;
 
 /// A batch as if the kernel had delivered one message of `len` bytes coalesced at `stride`.
@@ -77,16 +78,72 @@ fn a_pinned_buffer_is_replaced_and_comes_back_later() {
     drop(held);
 }
 
-#[test]
-fn spares_are_bounded() {
-    let mut batch = RecvBatch::new();
-    let mut pinned = Vec::new();
-    for _ in 0..SPARES_MAX + 20 {
-        batch.prepare();
-        pinned.push(batch.slots[0].split_to(BUFFER_BYTES));
-    }
+/// The largest message that a kernel coalesces, or a little less.
+const LARGEST: usize = 63 * 1_024;
+
+/// Receives a message of the largest size. Returns its first datagram, and whether that is a slice of the buffer.
+fn receive_large(batch: &mut RecvBatch) -> (BytesMut, bool) {
     batch.prepare();
-    assert!(batch.spares.len() <= SPARES_MAX);
+    batch.meta[0].len = LARGEST;
+    batch.meta[0].stride = 1_024;
+    batch.filled = 1;
+    let start = batch.slots[0].as_ptr();
+    let first = batch.next_datagram().expect("a datagram").payload;
+    while batch.next_datagram().is_some() {}
+    assert_eq!(first.len(), 1_024);
+    let is_slice = first.as_ptr() == start;
+    (first, is_slice)
+}
+
+#[test]
+fn a_reader_that_keeps_a_little_of_each_buffer_gets_copies() {
+    let mut batch = RecvBatch::new();
+    let mut kept = Vec::new();
+    // Two such messages share a buffer.
+    for _ in 0..2 * SPARES_MAX {
+        let (payload, is_slice) = receive_large(&mut batch);
+        assert!(is_slice, "there is room for more");
+        kept.push(payload);
+    }
+    for _ in 0..1_000 {
+        let (payload, is_slice) = receive_large(&mut batch);
+        assert!(!is_slice);
+        assert!(batch.pool.spares() <= SPARES_MAX);
+        kept.push(payload);
+    }
+    kept.clear();
+    let copies = (0..SPARES_MAX).take_while(|_| !receive_large(&mut batch).1).count();
+    assert!((1..SPARES_MAX).contains(&copies), "slices again: {copies}");
+}
+
+/// Receives a message of `len` bytes in each slot.
+fn receive_in_all_slots(batch: &mut RecvBatch, len: usize) -> Vec<BytesMut> {
+    batch.prepare();
+    batch.filled = batch.slots.len();
+    batch.bytes = (batch.filled * len) as u64;
+    for meta in &mut batch.meta[..batch.filled] {
+        (meta.len, meta.stride) = (len, len);
+    }
+    std::iter::from_fn(|| batch.next_datagram()).map(|received| received.payload).collect()
+}
+
+#[test]
+fn buffers_of_slots_that_are_given_up_count_while_slices_keep_them() {
+    let mut batch = RecvBatch::new();
+    while batch.slots.len() < BATCH_SIZE {
+        receive_in_all_slots(&mut batch, 1_200);
+    }
+    let kept = receive_in_all_slots(&mut batch, LARGEST);
+    batch.prepare();
+    assert_eq!(batch.slots.len(), SLOTS_MIN);
+    assert_eq!(batch.pool.spares(), BATCH_SIZE, "those of the slots that are left are full");
+    drop(kept);
+    while batch.slots.len() < BATCH_SIZE {
+        receive_in_all_slots(&mut batch, 1_200);
+    }
+    receive_in_all_slots(&mut batch, LARGEST);
+    batch.prepare();
+    assert!(batch.pool.spares() <= BATCH_SIZE, "nobody keeps the others");
 }
 
 #[test]
