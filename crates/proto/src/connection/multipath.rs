@@ -282,7 +282,7 @@ impl Connection {
         let draining = self.probe_timeout_max() * DRAINING_PTOS;
         let Some(multipath) = &mut self.paths.multipath else { return Ok(()) };
         if !multipath.admits(frame.path)? {
-            multipath.on_abandoned_by_both(frame.path, now + draining);
+            multipath.abandoned.on_by_both(frame.path, now + draining);
             return Ok(());
         }
         if self.paths.get(frame.path).is_some() && self.paths.is_single() {

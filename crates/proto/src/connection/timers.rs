@@ -59,7 +59,10 @@ impl Connection {
             (pacing, TimerReason::Pacing),
             (keys, TimerReason::Keys),
             (validation, TimerReason::Path),
-            (self.paths.multipath.as_ref().and_then(|multipath| multipath.next_timeout()), TimerReason::Path),
+            (
+                self.paths.multipath.as_ref().and_then(|multipath| multipath.abandoned.next_timeout()),
+                TimerReason::Path,
+            ),
             (self.liveness.watchdog.deadline(), TimerReason::Watchdog),
             (self.liveness.idle.keep_alive_deadline(), TimerReason::KeepAlive),
             (self.handshake.tls.deadline(), TimerReason::Handshake),
@@ -106,7 +109,7 @@ impl Connection {
             }
         }
         if let Some(multipath) = &mut self.paths.multipath {
-            multipath.on_timeout(now, &mut self.outbox.endpoint_events);
+            multipath.abandoned.on_timeout(now, &mut self.outbox.endpoint_events);
         }
         if loss_deadline(&self.paths, &self.handshake.spaces).is_some_and(|at| at <= now) {
             self.telemetry.record(now, LogEvent::LossTimeout);

@@ -5,15 +5,15 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
-use fulmar_base::{Instant, RangeSet, Rng};
+use fulmar_base::{RangeSet, Rng};
 use fulmar_wire::{
-    ConnectionId, Dialect, Frame, MaxPathId, NewConnectionId, PathAbandon, PathCidsBlocked, PathId,
-    PathStatus, PathsBlocked, VarInt,
+    ConnectionId, Dialect, Frame, MaxPathId, NewConnectionId, PathCidsBlocked, PathId, PathsBlocked, VarInt,
 };
-use smallvec::SmallVec;
 
+use self::abandoned::AbandonedPaths;
+pub(crate) use self::abandoned::Draining;
+use self::entry::Entry;
 use super::datagram_copies::DatagramCopies;
 use super::{LeftPaths, LocalCids, RemoteCids};
 use crate::config::EndpointConfig;
@@ -21,15 +21,15 @@ use crate::coupling::Coupling;
 use crate::error::TransportError;
 use crate::events::EndpointEventInner;
 use crate::packet::{FrameWriter, SentFrame};
-use crate::reliable::{Latest, Once};
+use crate::reliable::Latest;
 use crate::scheduler::Scheduler;
+
+mod abandoned;
+mod entry;
+mod use_of_paths;
 
 /// How many connection IDs the peer gets for each path beyond the first: one to use and one to move to.
 const CIDS_PER_PATH: u64 = 2;
-
-/// How many abandoned paths are remembered whose frame is not acknowledged, or whose connection IDs may still arrive. When
-/// there are more, the oldest are forgotten: a frame is not repeated, late packets are answered with a stateless reset.
-const ABANDONED_MAX: usize = 32;
 
 type Events = VecDeque<EndpointEventInner>;
 
@@ -56,46 +56,9 @@ pub(crate) struct PathCids {
     pub(crate) remote: RemoteCids,
 }
 
-/// A path ID that is not gone.
-#[derive(Debug)]
-struct Entry {
-    id: PathId,
-    is_open: bool,
-    /// Until the path is open.
-    local: Option<LocalCids>,
-    remote: Option<RemoteCids>,
-    /// What this end says of the path: the number of the statement, and whether it is available.
-    said: Latest<(u64, bool)>,
-    /// What the peer says.
-    heard: Option<(u64, bool)>,
-    /// What it costs to use the path.
-    cost: u32,
-    /// How long its acknowledgements are under way, if another path brings them.
-    way_back: Option<Duration>,
-    /// The path that is to carry a copy of its last acknowledgement, as that one is quicker.
-    ack_copy: Option<PathId>,
-}
-
-/// A path ID that is gone, as long as something is to be done about it.
-#[derive(Debug)]
-struct Abandoned {
-    id: PathId,
-    frame: Once<VarInt>,
-    draining: Option<Draining>,
-}
-
-/// The connection IDs of this end at which packets of an abandoned path may still arrive.
-#[derive(Debug)]
-pub(crate) struct Draining {
-    pub(crate) until: Instant,
-    pub(crate) cids: LocalCids,
-    /// Whether the peer, too, has abandoned the path: from then on it sends nothing there.
-    pub(crate) by_both: bool,
-}
-
 /// The state of the extension.
 ///
-/// Bounded: `paths_max` entries, [`ABANDONED_MAX`] that are gone. The ranges of `gone` are separated by entries.
+/// Bounded: `paths_max` entries; of those that are gone [`AbandonedPaths`] says. The ranges of `gone` are separated by entries.
 #[derive(Debug)]
 pub(crate) struct Multipath {
     setup: MultipathSetup,
@@ -103,11 +66,12 @@ pub(crate) struct Multipath {
     pub(crate) dialect: Dialect,
     entries: Vec<Entry>,
     gone: RangeSet,
-    abandoned: VecDeque<Abandoned>,
     /// The largest path ID that the peer was told that it may use.
     local_max: Latest<u32>,
     paths_blocked: Latest<u32>,
     cids_blocked: Latest<(PathId, u64)>,
+    /// What is still to be done about those that are gone.
+    pub(crate) abandoned: AbandonedPaths,
     /// What was known of paths that are gone.
     pub(crate) left: LeftPaths,
     /// Copies of unreliable datagrams that wait for their paths.
@@ -142,7 +106,7 @@ impl Multipath {
             dialect: Dialect::SinglePath,
             entries: vec![Entry::new(PathId::ZERO)],
             gone: RangeSet::new(),
-            abandoned: VecDeque::new(),
+            abandoned: AbandonedPaths::default(),
             local_max: Latest::new(local_max),
             paths_blocked: Latest::new(0),
             cids_blocked: Latest::new((PathId::ZERO, 0)),
@@ -261,27 +225,12 @@ impl Multipath {
         }
         self.gone.insert_one(id.0.into());
         self.copies.forget(id);
-        if self.abandoned.len() >= ABANDONED_MAX
-            && let Some(draining) = self.abandoned.pop_front().and_then(|oldest| oldest.draining)
-        {
-            draining.cids.forget(events);
-        }
-        self.abandoned.push_back(Abandoned { id, frame: Once::Pending(code), draining });
+        self.abandoned.add(id, code, draining, events);
         if let Some(next) = self.local_max.get().checked_add(1) {
             self.local_max.set(next);
             self.entries.push(Entry::new(PathId(next)));
         }
         self.issue(events);
-    }
-
-    /// The peer has abandoned a path that this end had abandoned before: what it sent there has arrived by `until`.
-    pub(crate) fn on_abandoned_by_both(&mut self, id: PathId, until: Instant) {
-        let mut abandoned = self.abandoned.iter_mut().filter(|abandoned| abandoned.id == id);
-        if let Some(draining) = abandoned.find_map(|abandoned| abandoned.draining.as_mut())
-            && !std::mem::replace(&mut draining.by_both, true)
-        {
-            draining.until = until;
-        }
     }
 
     /// The peer allows larger path IDs.
@@ -317,77 +266,6 @@ impl Multipath {
         Ok(())
     }
 
-    /// The peer says whether a path should be used. Returns whether that is news.
-    pub(crate) fn on_status(&mut self, frame: &PathStatus) -> Result<bool, TransportError> {
-        if !self.admits(frame.path)? {
-            return Ok(false);
-        }
-        let new = (frame.sequence.get(), frame.available);
-        let Some(entry) = self.entry(frame.path) else { return Ok(false) };
-        let before = entry.heard;
-        if before.is_some_and(|(sequence, _)| sequence >= new.0) {
-            return Ok(false);
-        }
-        entry.heard = Some(new);
-        Ok(before.is_none_or(|(_, available)| available) != new.1)
-    }
-
-    /// Tells the peer whether it should use a path.
-    pub(crate) fn set_status(&mut self, id: PathId, available: bool) {
-        if let Some(entry) = self.entry(id) {
-            let (sequence, before) = entry.said.get();
-            if before != available || entry.said.is_idle() {
-                entry.said.set((sequence + 1, available));
-            }
-        }
-    }
-
-    pub(crate) fn set_cost(&mut self, id: PathId, cost: u32) {
-        if let Some(entry) = self.entry(id) {
-            entry.cost = cost;
-        }
-    }
-
-    /// The packets of a path were acknowledged on another one, whose way back takes so long; `None`: on the path itself.
-    pub(crate) fn set_way_back(&mut self, id: PathId, way_back: Option<Duration>) {
-        if let Some(entry) = self.entry(id) {
-            entry.way_back = way_back;
-        }
-    }
-
-    /// How long the acknowledgements of a path are under way, if they come on another one.
-    pub(crate) fn way_back(&self, id: PathId) -> Option<Duration> {
-        self.entries.iter().find(|entry| entry.id == id)?.way_back
-    }
-
-    /// An acknowledgement of a path was written; `over` is where a copy is to go, if any.
-    pub(crate) fn set_ack_copy(&mut self, id: PathId, over: Option<PathId>) {
-        if let Some(entry) = self.entry(id) {
-            entry.ack_copy = over;
-        }
-    }
-
-    /// Whether copies of acknowledgements wait for a path.
-    pub(crate) fn has_ack_copies_for(&self, id: PathId) -> bool {
-        self.entries.iter().any(|entry| entry.ack_copy == Some(id))
-    }
-
-    /// The paths whose acknowledgements are to be copied to this one now.
-    pub(crate) fn take_ack_copies_for(&mut self, id: PathId) -> SmallVec<[PathId; 8]> {
-        let waiting = self.entries.iter_mut().filter(|entry| entry.ack_copy == Some(id));
-        waiting
-            .map(|entry| {
-                entry.ack_copy = None;
-                entry.id
-            })
-            .collect()
-    }
-
-    /// What it costs to use a path.
-    pub(crate) fn cost(&self, id: PathId) -> u32 {
-        self.entries.iter().find(|entry| entry.id == id).map_or(1, |entry| entry.cost)
-    }
-
     /// Which path carries data.
     pub(crate) fn scheduler(&mut self) -> &mut dyn Scheduler {
         &mut *self.setup.scheduler
@@ -408,43 +286,17 @@ impl Multipath {
         self.setup.scheduler.repeats_datagrams()
     }
 
-    /// Whether this end, and the peer, want a path to be used like others.
-    pub(crate) fn status(&self, id: PathId) -> (bool, bool) {
-        let entry = self.entries.iter().find(|entry| entry.id == id);
-        entry.map_or((true, true), |e| (e.said.get().1, e.heard.is_none_or(|(_, available)| available)))
-    }
-
-    /// When connection IDs of abandoned paths are forgotten.
-    pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.abandoned.iter().filter_map(|abandoned| Some(abandoned.draining.as_ref()?.until)).min()
-    }
-
-    pub(crate) fn on_timeout(&mut self, now: Instant, events: &mut Events) {
-        for abandoned in &mut self.abandoned {
-            if let Some(draining) = abandoned.draining.take_if(|draining| draining.until <= now) {
-                draining.cids.forget(events);
-            }
-        }
-        self.abandoned.retain(|abandoned| !abandoned.is_over());
-    }
-
     pub(crate) fn wants_to_send(&self) -> bool {
         self.local_max.is_pending()
             || self.paths_blocked.is_pending()
             || self.cids_blocked.is_pending()
-            || self.abandoned.iter().any(|abandoned| matches!(abandoned.frame, Once::Pending(_)))
+            || self.abandoned.wants_to_send()
             || self.entries.iter().any(Entry::wants_to_send)
     }
 
     pub(crate) fn write(&mut self, out: &mut FrameWriter<'_>) {
-        for Abandoned { id, frame, .. } in &mut self.abandoned {
-            if let Once::Pending(code) = *frame {
-                let abandon = Frame::PathAbandon(PathAbandon { path: *id, code });
-                if !out.write(&abandon, SentFrame::PathAbandon(*id)) {
-                    return;
-                }
-                *frame = Once::Sent(code);
-            }
+        if !self.abandoned.write(out) {
+            return;
         }
         if let Some(max) = self.local_max.pending() {
             let frame = Frame::MaxPathId(MaxPathId { max: PathId(max) });
@@ -475,7 +327,7 @@ impl Multipath {
     /// A frame was acknowledged, or has to be repeated.
     pub(crate) fn on_delivery(&mut self, token: &SentFrame, acked: bool) {
         match token {
-            SentFrame::PathAbandon(id) => self.on_abandon_delivery(*id, acked),
+            SentFrame::PathAbandon(id) => self.abandoned.on_delivery(*id, acked),
             SentFrame::MaxPathId if !acked => self.local_max.on_lost(),
             SentFrame::PathStatus(id) if !acked => {
                 if let Some(entry) = self.entry(*id) {
@@ -483,61 +335,6 @@ impl Multipath {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn on_abandon_delivery(&mut self, id: PathId, acked: bool) {
-        for abandoned in self.abandoned.iter_mut().filter(|abandoned| abandoned.id == id) {
-            abandoned.frame = match abandoned.frame {
-                _ if acked => Once::Acked,
-                Once::Sent(code) => Once::Pending(code),
-                ref other => other.clone(),
-            };
-        }
-        self.abandoned.retain(|abandoned| !abandoned.is_over());
-    }
-}
-
-impl Abandoned {
-    fn is_over(&self) -> bool {
-        self.draining.is_none() && matches!(self.frame, Once::Acked)
-    }
-}
-
-impl Entry {
-    fn new(id: PathId) -> Self {
-        Self {
-            id,
-            is_open: false,
-            local: None,
-            remote: None,
-            said: Latest::new((0, true)),
-            heard: None,
-            cost: 1,
-            way_back: None,
-            ack_copy: None,
-        }
-    }
-
-    fn wants_to_send(&self) -> bool {
-        self.said.is_pending()
-            || self.local.as_ref().is_some_and(LocalCids::wants_to_send)
-            || self.remote.as_ref().is_some_and(RemoteCids::wants_to_send)
-    }
-
-    fn write(&mut self, out: &mut FrameWriter<'_>) {
-        if let Some((sequence, available)) = self.said.pending() {
-            let sequence = VarInt::saturating(sequence);
-            let frame = Frame::PathStatus(PathStatus { path: self.id, sequence, available });
-            if out.write(&frame, SentFrame::PathStatus(self.id)) {
-                self.said.on_written();
-            }
-        }
-        if let Some(cids) = &mut self.local {
-            cids.write(out);
-        }
-        if let Some(cids) = &mut self.remote {
-            cids.write(out);
         }
     }
 }

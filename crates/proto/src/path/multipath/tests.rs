@@ -1,5 +1,7 @@
-use fulmar_wire::{ResetToken, frames};
+use fulmar_base::Instant;
+use fulmar_wire::{PathAbandon, PathStatus, ResetToken, frames};
 
+use super::abandoned::ABANDONED_MAX;
 use super::*;
 use crate::crypto::ResetKey;
 use crate::scheduler::{SchedulerFactory, SchedulerKind};
@@ -117,11 +119,11 @@ fn the_ids_of_a_path_that_both_ends_have_abandoned_drain_from_the_first_time_tha
     abandon(&mut multipath, 1, 30_000, &mut events);
     events.clear();
     for until in [200, 300] {
-        multipath.on_abandoned_by_both(PathId(1), Instant::from_millis(until));
-        multipath.on_abandoned_by_both(PathId(2), Instant::from_millis(until));
+        multipath.abandoned.on_by_both(PathId(1), Instant::from_millis(until));
+        multipath.abandoned.on_by_both(PathId(2), Instant::from_millis(until));
     }
-    assert_eq!(multipath.next_timeout(), Some(Instant::from_millis(200)));
-    multipath.on_timeout(Instant::from_millis(200), &mut events);
+    assert_eq!(multipath.abandoned.next_timeout(), Some(Instant::from_millis(200)));
+    multipath.abandoned.on_timeout(Instant::from_millis(200), &mut events);
     assert_eq!(retired(&mut events), CIDS_PER_PATH as usize);
 }
 
@@ -131,14 +133,14 @@ fn the_ids_of_an_abandoned_path_are_forgotten_after_their_time_and_not_before() 
     events.clear();
     let ids = abandon(&mut multipath, 1, 50, &mut events) + abandon(&mut multipath, 2, 30, &mut events);
     assert_eq!(retired(&mut events), 0);
-    assert_eq!(multipath.next_timeout(), Some(Instant::from_millis(30)));
-    multipath.on_timeout(Instant::from_millis(29), &mut events);
+    assert_eq!(multipath.abandoned.next_timeout(), Some(Instant::from_millis(30)));
+    multipath.abandoned.on_timeout(Instant::from_millis(29), &mut events);
     assert_eq!(retired(&mut events), 0);
-    multipath.on_timeout(Instant::from_millis(30), &mut events);
+    multipath.abandoned.on_timeout(Instant::from_millis(30), &mut events);
     assert_eq!(retired(&mut events), ids / 2);
-    assert_eq!(multipath.next_timeout(), Some(Instant::from_millis(50)));
-    multipath.on_timeout(Instant::from_millis(50), &mut events);
-    assert_eq!((retired(&mut events), multipath.next_timeout()), (ids / 2, None));
+    assert_eq!(multipath.abandoned.next_timeout(), Some(Instant::from_millis(50)));
+    multipath.abandoned.on_timeout(Instant::from_millis(50), &mut events);
+    assert_eq!((retired(&mut events), multipath.abandoned.next_timeout()), (ids / 2, None));
 }
 
 #[test]
@@ -150,7 +152,7 @@ fn of_many_abandoned_paths_the_oldest_is_forgotten_with_its_ids() {
     }
     let ids = abandon(&mut multipath, ABANDONED_MAX as u32 + 1, 50, &mut events);
     assert_eq!(retired(&mut events), ids);
-    assert_eq!(multipath.abandoned.front().map(|oldest| oldest.id), Some(PathId(2)));
+    assert_eq!(multipath.abandoned.oldest(), Some(PathId(2)));
 }
 
 #[test]
@@ -172,7 +174,7 @@ fn that_a_path_is_abandoned_is_said_until_it_is_acknowledged() {
         multipath.on_delivery(&token, acked);
     }
     multipath.on_delivery(&SentFrame::PathAbandon(PathId(1)), false);
-    assert!(!multipath.wants_to_send() && multipath.abandoned.is_empty());
+    assert!(!multipath.wants_to_send() && multipath.abandoned.oldest().is_none());
 }
 
 #[test]
