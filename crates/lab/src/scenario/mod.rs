@@ -2,7 +2,10 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `mod` | [`Scenario`]: reading, validating, changing settings |
+//! | `mod` | [`Scenario`]: a file and what it says |
+//! | `validate` | whether that makes sense |
+//! | `settings` | other settings than the file's |
+//! | `section` | groups of scenarios |
 //! | `link`, `endpoints`, `connection`, `goal` | the parts of a file, and what they become |
 //! | `path` | links side by side |
 //! | `nat` | what changes the client's address |
@@ -39,12 +42,15 @@ mod paired;
 mod path;
 mod rate;
 mod run;
+mod section;
+mod settings;
+mod validate;
 mod values;
 
 use std::collections::BTreeMap;
 
 use fulmar_proto::Side;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 pub use self::check::{Check, Row, Task, Verdict};
@@ -58,6 +64,7 @@ pub use self::grid::{Grid, Point};
 pub use self::mahimahi::schedule_of_trace;
 pub use self::paired::{Comparison, PairedCheck, Way};
 pub use self::run::RunError;
+pub use self::section::Section;
 
 use self::connection::ConnectionSpec;
 use self::endpoints::EndpointSpec;
@@ -72,14 +79,8 @@ use crate::{LabPath, Workload};
 /// of packets, times of probes and IDs depend on the seed, too.
 const RUNS: u32 = 20;
 
-/// The most connections that a scenario can have.
-const CONNECTIONS_MAX: u32 = 10_000;
-
 /// What paths draw differs in these bits of the seed.
 const PATH_SHIFT: u32 = 40;
-
-/// The most links behind the first.
-const HOPS_MAX: usize = 16;
 
 /// A scenario that makes sense.
 #[derive(Debug, Clone)]
@@ -87,25 +88,6 @@ pub struct Scenario {
     name: String,
     text: String,
     file: File,
-}
-
-/// A group of scenarios, named by a letter in the specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Section {
-    /// Satellite.
-    S,
-    /// Deep space and very long delay.
-    D,
-    /// Wi-Fi.
-    W,
-    /// Recovery.
-    R,
-    /// Congestion control.
-    C,
-    /// Multipath.
-    M,
-    /// Forward erasure correction.
-    F,
 }
 
 /// A scenario file.
@@ -175,31 +157,6 @@ impl Watched {
     }
 }
 
-impl Section {
-    /// All sections, in the order of the specification.
-    pub const ALL: [Self; 7] = [Self::S, Self::D, Self::W, Self::R, Self::C, Self::M, Self::F];
-
-    /// The folder of the section's files.
-    pub const fn folder(self) -> &'static str {
-        match self {
-            Self::S => "satellite",
-            Self::D => "deep-space",
-            Self::W => "wifi",
-            Self::R => "recovery",
-            Self::C => "congestion",
-            Self::M => "multipath",
-            Self::F => "fec",
-        }
-    }
-
-    /// The section with this letter or folder; upper and lower case are alike.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|section| {
-            name.eq_ignore_ascii_case(&format!("{section:?}")) || name.eq_ignore_ascii_case(section.folder())
-        })
-    }
-}
-
 impl Scenario {
     /// Reads a scenario. `name` is its name in figures and complaints.
     ///
@@ -226,89 +183,6 @@ impl Scenario {
     /// The names of all scenarios that are part of the program, by section.
     pub fn builtin_names() -> impl Iterator<Item = &'static str> {
         builtin::FILES.iter().map(|(name, _)| *name)
-    }
-
-    /// The scenario with other settings: `key=value`, where the key is the path in the file, such as
-    /// `up.delay_ms` or `connection.0.upload_bytes`, and the value is written as in the file. An entry that has a name can be
-    /// named by it, as in `path.A.link.delay_ms`.
-    ///
-    /// # Errors
-    /// The first setting that does not exist or makes no sense; all of them, where only several together make none.
-    pub fn with_settings<'a>(
-        &self,
-        settings: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Self, ScenarioError> {
-        let settings: Vec<&str> = settings.into_iter().collect();
-        if settings.is_empty() {
-            return Ok(self.clone());
-        }
-        let read = |settings: &[&str], what: &str| self.reparse(&self.changed(settings)?, what);
-        let together = read(&settings, &settings.join(", "));
-        if together.is_err() {
-            for (number, setting) in settings.iter().enumerate() {
-                let others = [&settings[..number], &settings[number + 1..]].concat();
-                if read(&others, "the others").is_ok() {
-                    return read(&settings, setting);
-                }
-            }
-        }
-        together
-    }
-
-    /// The tables of the file with other settings.
-    fn changed(&self, settings: &[&str]) -> Result<toml::Table, ScenarioError> {
-        let mut table = self.table()?;
-        for setting in settings {
-            let (key, value) = setting
-                .split_once('=')
-                .ok_or_else(|| ScenarioError::new(&self.name, format!("`{setting}` is not `key=value`")))?;
-            set_path(&mut table, key.trim(), parse_value(value.trim()))
-                .map_err(|message| ScenarioError::new(&self.name, message))?;
-        }
-        Ok(table)
-    }
-
-    /// The scenario with the settings of its `[baseline]`, which goals compare it with.
-    ///
-    /// # Errors
-    /// A setting that does not exist or makes no sense.
-    pub fn baseline(&self) -> Result<Option<Self>, ScenarioError> {
-        let Some(settings) = &self.file.baseline else { return Ok(None) };
-        let mut table = self.table()?;
-        table.remove("baseline");
-        table.remove("goal");
-        for (key, value) in settings {
-            set_path(&mut table, key, value.clone())
-                .map_err(|message| ScenarioError::about_field(&self.name, &self.text, key, message))?;
-        }
-        self.reparse(&table, "baseline").map(Some)
-    }
-
-    /// The scenario with the classic timers of RFC 9002 at both ends.
-    ///
-    /// # Errors
-    /// The text cannot be read again.
-    pub fn with_classic_timers(&self) -> Result<Self, ScenarioError> {
-        self.with_settings(["endpoints.timers=classic"])
-    }
-
-    fn without_goals(&self) -> Result<Self, ScenarioError> {
-        let mut table = self.table()?;
-        table.remove("goal");
-        self.reparse(&table, "other settings")
-    }
-
-    fn table(&self) -> Result<toml::Table, ScenarioError> {
-        self.text.parse().map_err(|error| ScenarioError::parsing(&self.name, &self.text, &error))
-    }
-
-    /// Reads a changed table. Its text is written anew and nobody sees it, so a complaint says what was changed and names no line.
-    fn reparse(&self, table: &toml::Table, what: &str) -> Result<Self, ScenarioError> {
-        let text =
-            toml::to_string(table).map_err(|error| ScenarioError::new(&self.name, error.to_string()))?;
-        let scenario =
-            Self::parse(&format!("{} with {what}", self.name), &text).map_err(ScenarioError::without_line)?;
-        Ok(Self { name: self.name.clone(), ..scenario })
     }
 
     /// Its name.
@@ -378,14 +252,6 @@ impl Scenario {
         self.paths().map(|(_, path)| path.name()).collect()
     }
 
-    /// The scenario with one of its paths alone.
-    ///
-    /// # Errors
-    /// There is no such path.
-    pub fn with_only(&self, path: &str) -> Result<Self, ScenarioError> {
-        self.with_settings([format!("only={}", toml::Value::from(path)).as_str()])
-    }
-
     /// The paths in the lab.
     fn lab_paths(&self, seed: u64) -> Vec<LabPath> {
         let of =
@@ -407,139 +273,6 @@ impl Scenario {
         let nothing = Workload::replies(0);
         workloads.find(|workload| *workload != nothing).unwrap_or(nothing)
     }
-
-    fn validate(&self) -> Result<(), ScenarioError> {
-        let in_table = |header: &str, number, message: &str| {
-            ScenarioError::about_table(&self.name, &self.text, header, number, message)
-        };
-        for (number, connection) in self.file.connection.iter().enumerate() {
-            let differs = connection.server_workload() != self.server_workload()
-                && (connection.download_bytes.is_some() || self.server_workload().datagrams > 0);
-            let differs = differs.then_some("the server sends the same on all connections");
-            let known = |path: &String| self.file.path.iter().any(|known| known.name() == path);
-            if let Some(path) = connection.path.as_ref().filter(|path| !known(path)) {
-                return Err(in_table("[[connection]]", number, &format!("there is no path {path}")));
-            }
-            if let Some(problem) = connection.problem().or(differs) {
-                return Err(in_table("[[connection]]", number, problem));
-            }
-        }
-        if let Some((number, problem)) = path::problem(&self.file) {
-            return Err(match number {
-                Some(number) => in_table("[[path]]", number, &problem),
-                None => ScenarioError::new(&self.name, problem),
-            });
-        }
-        let mut entries_before = 0;
-        for path in &self.file.path {
-            if let Some((number, problem)) = path.specs().problem() {
-                return Err(in_table("[[path.schedule]]", entries_before + number, problem));
-            }
-            entries_before += path.schedule.len();
-        }
-        if let Some((number, problem)) = self.link().problem() {
-            return Err(in_table("[[schedule]]", number, problem));
-        }
-        if let Some((number, problem)) = nat::problem(self.file.nat, &self.file.shift) {
-            return Err(in_table("[[shift]]", number, problem));
-        }
-        for (name, parameters) in &self.file.controllers {
-            name.configure(parameters)
-                .map_err(|problem| in_table(&format!("[controllers.{name}]"), 0, &problem))?;
-        }
-        for (number, goal) in self.file.goal.iter().enumerate() {
-            let needs_rate = self.file.watch.is_none() && goal.metric.is_about_rate();
-            let problem = match goal {
-                _ if needs_rate => "this figure needs `watch`, the direction whose rate it is about",
-                Goal { reference: None, goal: None, .. } => "a goal needs `goal`, `reference` or both",
-                Goal { metric, .. } if metric.needs_baseline() && self.file.baseline.is_none() => {
-                    &format!("a {} needs a `[baseline]` to compare with", metric.as_str())
-                }
-                Goal { metric, .. } if metric.is_about_paths_alone() && self.file.path.len() < 2 => {
-                    &format!("a {} needs several `[[path]]`s to compare with", metric.as_str())
-                }
-                Goal { metric: Metric::SumAfterS, .. } if self.file.repaired_at_s.is_none() => {
-                    "a sum_after_s needs `repaired_at_s`, from which it counts"
-                }
-                _ => continue,
-            };
-            return Err(in_table("[[goal]]", number, problem));
-        }
-        let connections: u32 =
-            self.file.connection.iter().map(|spec| spec.repeat.0).fold(0, u32::saturating_add);
-        if !(1..=CONNECTIONS_MAX).contains(&connections) {
-            let message = format!("a scenario has 1 to {CONNECTIONS_MAX} connections, not {connections}");
-            return Err(ScenarioError::new(&self.name, message));
-        }
-        if self.file.hop.len() > HOPS_MAX {
-            return Err(ScenarioError::new(&self.name, format!("a scenario has at most {HOPS_MAX} hops")));
-        }
-        self.validate_configurations()
-    }
-
-    /// The scenario as this goal wants it.
-    pub(super) fn of_goal(&self, goal: &Goal) -> Result<Self, ScenarioError> {
-        let settings: Vec<String> = goal.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let changed = self.with_settings(settings.iter().map(String::as_str))?;
-        let name = settings.iter().fold(self.name.clone(), |name, setting| format!("{name} {setting}"));
-        Ok(Self { name, ..changed })
-    }
-
-    fn validate_configurations(&self) -> Result<(), ScenarioError> {
-        let of_connections = self.file.connection.iter().map(|spec| spec.client_config(self.client_config()));
-        for config in [self.client_config(), self.server_config()].into_iter().chain(of_connections) {
-            config.validate().map_err(|error| {
-                ScenarioError::about_field(&self.name, &self.text, error.field, error.to_string())
-            })?;
-        }
-        for (number, spec) in self.file.connection.iter().enumerate() {
-            let client = spec.client_config(self.client_config());
-            if let Some(problem) = spec.datagram_problem(&client, &self.server_config()) {
-                let header = "[[connection]]";
-                return Err(ScenarioError::about_table(&self.name, &self.text, header, number, problem));
-            }
-        }
-        self.baseline()?;
-        // Goals that change nothing would lead back here.
-        let mut changed = self.file.goal.iter().filter(|goal| !goal.set.is_empty());
-        changed.try_for_each(|goal| self.without_goals()?.of_goal(goal).map(drop))
-    }
-}
-
-/// A value as in a file; what is none is taken as a string, so that `controller=bbr` needs no quotes.
-fn parse_value(text: &str) -> toml::Value {
-    let table = format!("value = {text}").parse::<toml::Table>().ok();
-    let value = table.and_then(|mut table| table.remove("value"));
-    value.unwrap_or_else(|| toml::Value::String(text.to_owned()))
-}
-
-/// Sets the value at a path such as `connection.0.streams`, and makes the tables on the way.
-fn set_path(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(), String> {
-    let Some((first, rest)) = path.split_once('.') else {
-        table.insert(path.to_owned(), value);
-        return Ok(());
-    };
-    let entry = table.entry(first).or_insert_with(|| toml::Value::Table(toml::Table::new()));
-    match entry {
-        toml::Value::Table(table) => set_path(table, rest, value),
-        toml::Value::Array(entries) => {
-            let (index, rest) = rest.split_once('.').unwrap_or((rest, ""));
-            let count = entries.len();
-            let index = index.parse().ok().or_else(|| position_of(entries, index));
-            let entry = index.and_then(|index: usize| entries.get_mut(index));
-            match entry {
-                Some(toml::Value::Table(table)) if !rest.is_empty() => set_path(table, rest, value),
-                Some(_) => Err(format!("`{path}` names no field")),
-                None => Err(format!("`{path}`: `{first}` has {count} entries, counted from 0")),
-            }
-        }
-        _ => Err(format!("`{path}`: `{first}` is not a table")),
-    }
-}
-
-/// Where the entry with this name is.
-fn position_of(entries: &[toml::Value], name: &str) -> Option<usize> {
-    entries.iter().position(|entry| entry.get("name").and_then(toml::Value::as_str) == Some(name))
 }
 
 #[cfg(test)]
