@@ -14,12 +14,14 @@ mod loss;
 mod probes;
 mod pto;
 mod received;
+mod receiving;
+mod repeats;
 mod tx_numbers;
 
 use std::time::Duration;
 
 use fulmar_base::{Instant, RingMap, Rng};
-use fulmar_wire::{Ack, Frame, PathId};
+use fulmar_wire::{Ack, Frame};
 
 pub(crate) use self::ack_manager::{AckPolicy, YOUNG_PACKETS};
 pub(crate) use self::ecn_feedback::EcnFeedback;
@@ -33,9 +35,8 @@ use self::loss::LossDetector;
 use self::received::Received;
 use self::tx_numbers::TxNumbers;
 use crate::TransportError;
-use crate::datagram::Ecn;
 use crate::ids::TupleId;
-use crate::packet::{AckedFrames, FrameWriter, SentFrame, SentPacket};
+use crate::packet::{AckedFrames, SentPacket};
 
 /// The packets of ACKs alone of which a record is kept. Beyond, they are sent without one: their
 /// acknowledgement would bring nothing but an RTT sample.
@@ -193,88 +194,6 @@ impl NumberSpace {
         self.outstanding.ack_eliciting > 0
     }
 
-    /// The packets that a probe should repeat: the oldest that elicit an ACK and that no probe repeats yet
-    /// (RFC 9002 §6.2.4). From now on their probe answers for their frames.
-    pub(crate) fn take_for_probe(&mut self) -> impl Iterator<Item = &SentPacket> {
-        let repeatable = |packet: &SentPacket| packet.ack_eliciting && !packet.repeated;
-        self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(
-            |packet| {
-                packet.repeated = true;
-                &*packet
-            },
-        )
-    }
-
-    /// Whether [`NumberSpace::take_resent`] may find something.
-    #[inline]
-    pub(crate) fn has_resent(&self) -> bool {
-        self.resends
-    }
-
-    /// The packets that hold the only copy of data that was lost before, like [`NumberSpace::take_for_probe`].
-    pub(crate) fn take_resent(&mut self) -> impl Iterator<Item = &SentPacket> {
-        // Asked whenever there is nothing to send: the records are looked through only if there is something to find.
-        let any = std::mem::take(&mut self.resends);
-        let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
-        sent.filter(|packet| packet.resends && !packet.repeated).map(|packet| {
-            packet.repeated = true;
-            &*packet
-        })
-    }
-
-    /// The packets with stream data that are the only copy of it, like [`NumberSpace::take_for_probe`].
-    pub(crate) fn take_uncopied(&mut self) -> impl Iterator<Item = &SentPacket> {
-        let any = std::mem::take(&mut self.uncopied);
-        let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
-        let has_data =
-            |packet: &SentPacket| packet.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }));
-        sent.filter(move |packet| !packet.copies && !packet.repeated && has_data(packet)).map(|packet| {
-            packet.repeated = true;
-            &*packet
-        })
-    }
-
-    /// The packets with stream data that are the only copy of it and slow by the time at which they were sent, oldest first, as
-    /// many as `budget` bytes hold; like [`NumberSpace::take_for_probe`]. They are looked through when others were sent since.
-    pub(crate) fn take_slow(
-        &mut self,
-        mut budget: u64,
-        is_slow: impl Fn(Instant) -> bool,
-        frames: &mut Vec<SentFrame>,
-    ) {
-        if !std::mem::take(&mut self.unseen) {
-            return;
-        }
-        for (_, packet) in self.sent.iter_mut() {
-            if !packet.copies
-                && !packet.repeated
-                && is_slow(packet.time_sent)
-                && packet.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }))
-            {
-                if u64::from(packet.size) > budget {
-                    self.unseen = true;
-                    return;
-                }
-                budget -= u64::from(packet.size);
-                packet.repeated = true;
-                frames.extend(packet.frames.iter().cloned());
-            }
-        }
-    }
-
-    /// The packets without a verdict that left over other tuples than this one, like
-    /// [`NumberSpace::take_for_probe`].
-    pub(crate) fn take_for_move(&mut self, tuple: TupleId) -> impl Iterator<Item = &SentPacket> {
-        let repeatable =
-            move |packet: &SentPacket| packet.ack_eliciting && !packet.repeated && packet.tuple != tuple;
-        self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(
-            |packet| {
-                packet.repeated = true;
-                &*packet
-            },
-        )
-    }
-
     /// The packets without a verdict, oldest first.
     #[cfg(test)]
     pub(crate) fn unacked(&self) -> impl Iterator<Item = (u64, &SentPacket)> {
@@ -398,95 +317,6 @@ impl NumberSpace {
     pub(crate) fn oldest_unacked(&self) -> Option<Instant> {
         let (_, oldest) = self.sent.first()?;
         (oldest.ack_eliciting && self.loss.deadline().is_none()).then_some(oldest.time_sent)
-    }
-
-    // Receiving.
-
-    /// Whether a packet with this number was received already, or is too old to say (RFC 9000 §12.3).
-    pub(crate) fn is_duplicate(&self, number: u64) -> bool {
-        self.received.is_duplicate(number)
-    }
-
-    /// The largest number received, from which the next ones are decoded (RFC 9000 §17.1).
-    pub(crate) fn largest_received(&self) -> Option<u64> {
-        self.received.largest()
-    }
-
-    /// Records a packet whose frames were processed. Duplicates change nothing.
-    pub(crate) fn on_received(&mut self, now: Instant, number: u64, ack_eliciting: bool, ecn: Ecn) {
-        if self.received.insert(now, number) {
-            self.acks.on_received(now, number, ack_eliciting, ecn);
-        }
-    }
-
-    /// Whether an ACK must be sent now, alone if there is nothing else to send.
-    pub(crate) fn needs_ack(&self, now: Instant) -> bool {
-        self.acks.needs_ack(now)
-    }
-
-    /// Whether a packet that is sent anyway should carry an ACK.
-    pub(crate) fn has_ack_news(&self) -> bool {
-        self.acks.has_news()
-    }
-
-    /// When [`NumberSpace::needs_ack`] becomes true by itself; `None` also if it is true already.
-    pub(crate) fn ack_deadline(&self) -> Option<Instant> {
-        self.acks.deadline()
-    }
-
-    /// How eagerly received packets are acknowledged.
-    pub(crate) fn ack_policy(&self) -> AckPolicy {
-        self.acks.policy()
-    }
-
-    /// Changes how eagerly received packets are acknowledged.
-    pub(crate) fn set_ack_policy(&mut self, policy: AckPolicy) {
-        self.acks.set_policy(policy);
-    }
-
-    /// See [`AckManager::begin_beside_others`].
-    pub(crate) fn begin_beside_others(&mut self) {
-        self.acks.begin_beside_others();
-    }
-
-    /// See [`AckManager::began_beside_others`].
-    pub(crate) fn began_beside_others(&self) -> bool {
-        self.acks.began_beside_others()
-    }
-
-    /// The packet that is being processed asks for an ACK without delay.
-    pub(crate) fn demand_ack(&mut self) {
-        self.acks.demand();
-    }
-
-    /// Writes an ACK. Returns false if there is nothing to acknowledge or no room. `ack_delay_exponent` is
-    /// ours.
-    pub(crate) fn write_ack(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        ack_delay_exponent: u8,
-        out: &mut FrameWriter<'_>,
-    ) -> bool {
-        let Some(largest_time) = self.received.largest_time() else { return false };
-        self.acks.write(now, path, largest_time, ack_delay_exponent, out)
-    }
-
-    /// Writes an ACK for a packet of another path. The one that is due in this space stays due.
-    pub(crate) fn write_ack_copy(
-        &self,
-        now: Instant,
-        path: PathId,
-        ack_delay_exponent: u8,
-        out: &mut FrameWriter<'_>,
-    ) -> bool {
-        let Some(largest_time) = self.received.largest_time() else { return false };
-        self.acks.write_copy(now, path, largest_time, ack_delay_exponent, out).is_some()
-    }
-
-    /// The peer acknowledged a packet with our ACK of `largest`: the token `SentFrame::Ack`.
-    pub(crate) fn on_ack_acked(&mut self, largest: u64) {
-        self.acks.on_ack_acked(largest);
     }
 
     /// Refuses acknowledgements of packets that were never sent.

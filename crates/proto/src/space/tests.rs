@@ -1,11 +1,12 @@
 use fulmar_base::RangeSet;
-use fulmar_wire::{AckEncoder, Dialect, EcnCounts, TransportErrorCode, VarInt, Writer, frames};
+use fulmar_wire::{AckEncoder, Dialect, EcnCounts, PathId, TransportErrorCode, VarInt, Writer, frames};
 
 use super::*;
 use crate::congestion::DeliverySnapshot;
+use crate::datagram::Ecn;
 use crate::ids::TupleId;
 use crate::memory::SharedMemory;
-use crate::packet::SentFrames;
+use crate::packet::{FrameWriter, SentFrames};
 use crate::rtt::Rtt;
 
 const fn ms(millis: u64) -> Duration {

@@ -1,0 +1,91 @@
+//! Which packets without a verdict are to be repeated: by a probe, as copies where there is room, or over another tuple.
+
+use fulmar_base::Instant;
+
+use super::NumberSpace;
+use crate::ids::TupleId;
+use crate::packet::{SentFrame, SentPacket};
+
+impl NumberSpace {
+    /// The packets that a probe should repeat: the oldest that elicit an ACK and that no probe repeats yet
+    /// (RFC 9002 §6.2.4). From now on their probe answers for their frames.
+    pub(crate) fn take_for_probe(&mut self) -> impl Iterator<Item = &SentPacket> {
+        let repeatable = |packet: &SentPacket| packet.ack_eliciting && !packet.repeated;
+        self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(
+            |packet| {
+                packet.repeated = true;
+                &*packet
+            },
+        )
+    }
+
+    /// Whether [`NumberSpace::take_resent`] may find something.
+    #[inline]
+    pub(crate) fn has_resent(&self) -> bool {
+        self.resends
+    }
+
+    /// The packets that hold the only copy of data that was lost before, like [`NumberSpace::take_for_probe`].
+    pub(crate) fn take_resent(&mut self) -> impl Iterator<Item = &SentPacket> {
+        // Asked whenever there is nothing to send: the records are looked through only if there is something to find.
+        let any = std::mem::take(&mut self.resends);
+        let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
+        sent.filter(|packet| packet.resends && !packet.repeated).map(|packet| {
+            packet.repeated = true;
+            &*packet
+        })
+    }
+
+    /// The packets with stream data that are the only copy of it, like [`NumberSpace::take_for_probe`].
+    pub(crate) fn take_uncopied(&mut self) -> impl Iterator<Item = &SentPacket> {
+        let any = std::mem::take(&mut self.uncopied);
+        let sent = any.then(|| self.sent.iter_mut()).into_iter().flatten().map(|(_, packet)| packet);
+        let has_data =
+            |packet: &SentPacket| packet.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }));
+        sent.filter(move |packet| !packet.copies && !packet.repeated && has_data(packet)).map(|packet| {
+            packet.repeated = true;
+            &*packet
+        })
+    }
+
+    /// The packets with stream data that are the only copy of it and slow by the time at which they were sent, oldest first, as
+    /// many as `budget` bytes hold; like [`NumberSpace::take_for_probe`]. They are looked through when others were sent since.
+    pub(crate) fn take_slow(
+        &mut self,
+        mut budget: u64,
+        is_slow: impl Fn(Instant) -> bool,
+        frames: &mut Vec<SentFrame>,
+    ) {
+        if !std::mem::take(&mut self.unseen) {
+            return;
+        }
+        for (_, packet) in self.sent.iter_mut() {
+            if !packet.copies
+                && !packet.repeated
+                && is_slow(packet.time_sent)
+                && packet.frames.iter().any(|frame| matches!(frame, SentFrame::Stream { .. }))
+            {
+                if u64::from(packet.size) > budget {
+                    self.unseen = true;
+                    return;
+                }
+                budget -= u64::from(packet.size);
+                packet.repeated = true;
+                frames.extend(packet.frames.iter().cloned());
+            }
+        }
+    }
+
+    /// The packets without a verdict that left over other tuples than this one, like
+    /// [`NumberSpace::take_for_probe`].
+    pub(crate) fn take_for_move(&mut self, tuple: TupleId) -> impl Iterator<Item = &SentPacket> {
+        let repeatable =
+            move |packet: &SentPacket| packet.ack_eliciting && !packet.repeated && packet.tuple != tuple;
+        self.sent.iter_mut().map(|(_, packet)| packet).filter(move |packet| repeatable(packet)).map(
+            |packet| {
+                packet.repeated = true;
+                &*packet
+            },
+        )
+    }
+}
