@@ -1,19 +1,22 @@
 //! Where a campaign writes, and what it finds there.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use fulmar_lab::scenario::{ControllerName, Figures, Point, Scenario};
 use serde::Serialize;
 use serde_json::Value;
 
+use self::kept::{Kept, read_kept, sorted};
 use super::args::GridFormat;
 use super::pool::InOrder;
 use super::print::VERSION;
 use crate::failure::Failure;
 use crate::part::PartFile;
+
+mod kept;
 
 /// The results of a campaign, on their way to a file or to standard output.
 pub(super) struct Results {
@@ -37,20 +40,6 @@ enum Order {
     Afterwards(PathBuf),
     /// A stream cannot: a result waits until all before it were written.
     Beforehand(InOrder<GridLine>),
-}
-
-/// What is in a file of results.
-struct Kept {
-    /// The runs whose results it has.
-    known: BTreeSet<String>,
-    /// Those of them that failed.
-    failed: BTreeSet<String>,
-    /// Its lines that stay.
-    text: Vec<u8>,
-    /// How many results do not.
-    dropped: usize,
-    /// The number of the first line that is none of a campaign's.
-    foreign: Option<usize>,
 }
 
 /// The scenario of a campaign and the version that runs it: results of others are none of it.
@@ -138,7 +127,7 @@ impl Results {
         let cannot_open = || Failure::io(format!("cannot open the results {place}"));
         let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = open().map_err(cannot_open())?;
-        let kept = read_known(&file, format, &stamp.end()).map_err(cannot_open())?;
+        let kept = read_kept(&file, format, &stamp.end()).map_err(cannot_open())?;
         if let Some(number) = kept.foreign {
             let what = "is no result of `fulmar lab grid`: the file stays as it is, choose another one";
             return Err(Failure::Usage(format!("{place}, line {number}, {what}")));
@@ -301,108 +290,6 @@ fn csv_line(fields: impl Iterator<Item = String>) -> String {
         false => field,
     });
     quoted.collect::<Vec<_>>().join(",") + "\n"
-}
-
-/// The complete lines of a file whose runs have names with this end, and the header of a CSV file.
-fn read_known(file: &File, format: GridFormat, end: &str) -> io::Result<Kept> {
-    let (known, failed) = Default::default();
-    let mut kept = Kept { known, failed, text: Vec::new(), dropped: 0, foreign: None };
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        let is_complete = line.ends_with(b"\n");
-        if !is_of_campaign(&line, number == 1, is_complete, format) {
-            kept.foreign = Some(number);
-            break;
-        }
-        if !is_complete {
-            break;
-        }
-        match id_of(&line, format) {
-            Some(id) if !id.ends_with(end) => kept.dropped += 1,
-            id => {
-                kept.text.extend_from_slice(&line);
-                kept.failed.extend(id.clone().filter(|_| is_failure(&line, format)));
-                kept.known.extend(id);
-            }
-        }
-    }
-    // A header alone is written anew: another version may have other columns.
-    if kept.known.is_empty() {
-        kept.text.clear();
-    }
-    Ok(kept)
-}
-
-/// How the lines of results begin.
-const JSON_BEGIN: &[u8] = br#"{"id":""#;
-const CSV_BEGIN: &[u8] = b"id,";
-
-/// Whether a campaign has written a line. Of one that was not finished only its beginning tells.
-fn is_of_campaign(line: &[u8], is_first: bool, is_complete: bool, format: GridFormat) -> bool {
-    let begins = |begin: &[u8]| line.starts_with(begin) || !is_complete && begin.starts_with(line);
-    match format {
-        GridFormat::Jsonl => begins(JSON_BEGIN) && (!is_complete || is_run(id_of(line, format))),
-        GridFormat::Csv if is_first => begins(CSV_BEGIN),
-        // Parts that were put together have their headers.
-        GridFormat::Csv => !is_complete || line.starts_with(CSV_BEGIN) || is_run(id_of(line, format)),
-    }
-}
-
-/// Whether this is the name of a run, of any campaign.
-fn is_run(id: Option<String>) -> bool {
-    id.is_some_and(|id| id.contains(" scenario=") && id.contains(" version="))
-}
-
-/// The name of the run whose result a line is; `None` for a header.
-fn id_of(line: &[u8], format: GridFormat) -> Option<String> {
-    let text = String::from_utf8_lossy(line);
-    match format {
-        GridFormat::Jsonl => serde_json::from_str::<Value>(&text)
-            .ok()
-            .and_then(|value| value["id"].as_str().map(str::to_owned)),
-        GridFormat::Csv => Some(first_field(&text)).filter(|id| id != "id"),
-    }
-}
-
-/// Whether the line of a run says what went wrong, which is its last field.
-fn is_failure(line: &[u8], format: GridFormat) -> bool {
-    match format {
-        GridFormat::Jsonl => {
-            serde_json::from_slice::<Value>(line).is_ok_and(|value| !value["error"].is_null())
-        }
-        GridFormat::Csv => !line.trim_ascii_end().ends_with(b","),
-    }
-}
-
-/// The lines by the ranks of their runs, after a header and after those of runs without one.
-fn sorted(text: &[u8], format: GridFormat, ranks: &BTreeMap<String, usize>) -> Vec<u8> {
-    let mut lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
-    lines.sort_by_cached_key(|line| id_of(line, format).and_then(|id| ranks.get(&id)));
-    lines.concat()
-}
-
-/// The first field of a CSV line.
-fn first_field(line: &str) -> String {
-    match line.strip_prefix('"') {
-        None => line.trim_end().split(',').next().unwrap_or_default().to_owned(),
-        Some(rest) => {
-            // Two quotes stand for one; a single one ends the field.
-            let mut field = String::new();
-            let mut characters = rest.chars().peekable();
-            while let Some(character) = characters.next() {
-                if character == '"' && characters.next_if_eq(&'"').is_none() {
-                    break;
-                }
-                field.push(character);
-            }
-            field
-        }
-    }
 }
 
 #[cfg(test)]

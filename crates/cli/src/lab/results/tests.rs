@@ -2,6 +2,7 @@ use std::fs;
 
 use fulmar_lab::scenario::{Grid, Point};
 
+use super::kept::{first_field, id_of};
 use super::*;
 use crate::test_dir::TestDir;
 
