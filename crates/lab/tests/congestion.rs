@@ -281,6 +281,24 @@ fn bbr_keeps_the_rate_of_a_link_that_loses_many_packets_by_chance() {
     assert!(times[11] < 1.3, "{times:?}");
 }
 
+/// Two packets in a hundred are what is tolerated. What the search for the rate has lost is no reason to take the next of them for congestion,
+/// and neither is it that a mean over a thousand packets is now and then a little more than two in a hundred.
+#[test]
+fn losses_of_what_is_tolerated_leave_bbr_its_rate() {
+    let back = LinkConfig::with_rate(50_000_000, ms(20), ms(40));
+    let lossy = LinkConfig { loss: Loss::Uniform { probability: 0.02 }, ..back.clone() };
+    let seconds = |seed| {
+        let lab = Lab::new(seed).link(lossy.clone(), back.clone()).both(with(bbr()));
+        let report = lab.connection(Connecting::new(Workload::upload(20_000_000))).run().unwrap();
+        report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
+    };
+    let times: Vec<f64> = (1..=30).map(seconds).collect();
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    let worst = times.iter().copied().fold(0.0, f64::max);
+    // 3.4 s at what is left of the rate.
+    assert!(mean < 3.8 && worst < 4.6, "{mean} s, {worst} s at most: {times:?}");
+}
+
 /// The seconds that an upload takes over a Wi-Fi of 500 Mbit/s that stops for 4 ms in the mean, with twenty seeds.
 fn times_over_wi_fi(delay: Duration, congestion: CongestionControl, bytes: u64) -> Vec<f64> {
     let link = LinkConfig::with_rate(500_000_000, delay, ms(24));

@@ -34,6 +34,10 @@ const TOLERANCE: u64 = ONE / 50;
 /// are tolerated, too.
 const TOLERATED_DEVIATIONS: u64 = 4;
 
+/// The mean over the latest packets may exceed [`TOLERANCE`] by so many times its deviation: that of a path which loses just so much does
+/// so once in forty times. Each deviation more lets a policer, which has no queue, drop a tenth more.
+const MEAN_DEVIATIONS: u64 = 2;
+
 /// More is congestion in any case, as BBR version 1 took it for the work of a policer (lt_loss_thresh of Linux, a fifth).
 const RATE_MAX: u64 = ONE / 5;
 
@@ -230,6 +234,10 @@ impl RandomLoss {
         if !random {
             self.retrial_doublings = 0;
         }
+        if !in_vain {
+            // What was lost before the reaction has been answered: it is no reason for another.
+            self.rate = self.rate.min(trial.rate().max(TOLERANCE) * self.filled / ONE);
+        }
         self.ambient = if random {
             self.ambient.max(trial.rate())
         } else if trial.again && !in_vain {
@@ -318,7 +326,12 @@ impl RandomLoss {
         // One reaction to a trial: what it brings is not known yet.
         let usual = self.tolerated();
         let tolerated = self.trial.map_or(usual, |trial| (2 * trial.before).clamp(usual, RATE_MAX));
-        let is_heavy = self.rate > tolerated || self.fast_rate > tolerated + self.deviation(tolerated);
+        // What was lost before a reaction is no reason for another.
+        let exceeds = match self.trial.filter(|trial| sent > trial.since) {
+            Some(trial) => trial.counts.packets() >= TRIAL_MIN && trial.rate() > tolerated,
+            None => self.rate > tolerated.max(self.tolerated_mean()),
+        };
+        let is_heavy = exceeds || self.fast_rate > tolerated + self.deviation(tolerated);
         !is_heavy && !retrial && (own_queue || self.is_empty())
     }
 
@@ -343,6 +356,15 @@ impl RandomLoss {
         }
         let deviation = deviation(self.ambient, self.burst, 2 * WEIGHT);
         (TOLERANCE + self.ambient + TOLERATED_DEVIATIONS * deviation).min(RATE_MAX)
+    }
+
+    /// What the mean may be. That of a path which loses just what is tolerated is above it half of the time, and chance would be answered
+    /// again and again.
+    fn tolerated_mean(&self) -> u64 {
+        if self.beside.shows_full_queue() {
+            return TOLERANCE;
+        }
+        self.tolerated().max(TOLERANCE + MEAN_DEVIATIONS * deviation(TOLERANCE, 0, 2 * WEIGHT))
     }
 
     /// Whether the delay shows no queue.

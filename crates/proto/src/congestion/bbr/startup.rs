@@ -5,7 +5,8 @@ use std::time::Duration;
 use fulmar_base::Instant;
 
 use super::super::full_pipe::FullPipe;
-use super::super::units::percent;
+use super::super::units::{percent, volume};
+use super::probe_bw::HEADROOM_PERCENT;
 use super::{Bbr, Phase, Sample};
 use crate::congestion::AckEvent;
 use crate::congestion::delay::least_rise;
@@ -118,8 +119,9 @@ impl Bbr {
             self.startup.valid_from = ack.total_delivered;
             self.max_bandwidth.replace(rate);
             self.losses.reset_short_term();
-            let bdp = self.bdp(100);
-            self.losses.long_inflight = Some(bdp);
+            // At that rate, whatever the pace of a trial is meanwhile; the headroom comes on top.
+            let bdp = self.min_rtt.get().map_or_else(|| self.bdp(100), |rtt| volume(rate, rtt));
+            self.losses.long_inflight = Some(bdp * 100 / (100 - HEADROOM_PERCENT));
             // Nothing of the flight is left that could make the window grow.
             self.control.window = self.control.window.max(bdp);
         }

@@ -283,6 +283,54 @@ fn where_losses_come_in_bursts_a_trial_is_longer() {
     assert!((0..20).any(|_| burst(&mut path)));
 }
 
+/// A path that has lost every second of 600 packets when the sender reacts.
+fn after_an_overflow() -> Path {
+    let mut path = Path::new();
+    path.lose_one_in(2, 300);
+    path.random.on_reaction(path.now, WINDOW + 1);
+    path
+}
+
+#[test]
+fn what_was_lost_before_a_reaction_is_no_reason_for_another() {
+    let mut path = after_an_overflow();
+    let reacted_at = path.now;
+    assert!(path.lose_one_in(20, 3), "it is on trial");
+    assert!(path.random.is_on_trial());
+    // Those that left before it are its reason still.
+    assert!(!path.random.tolerates(1, reacted_at, false));
+}
+
+#[test]
+fn after_a_reaction_that_has_helped_losses_count_anew() {
+    let mut path = after_an_overflow();
+    assert!(path.lose_one_in(60, 8));
+    assert!(!path.random.is_on_trial(), "it has helped");
+    assert!(path.lose_one_in(60, 8), "few enough");
+    assert!(!path.lose_one_in(10, 60), "too many");
+}
+
+#[test]
+fn a_trial_that_loses_as_much_as_a_policer_drops_is_a_reason_to_react_again() {
+    let mut path = after_an_overflow();
+    assert!(!path.lose_one_in(3, 60));
+}
+
+#[test]
+fn a_path_that_loses_less_than_is_tolerated_is_not_answered_now_and_then() {
+    // One in 66; a mean over a thousand packets is now and then more than one in fifty.
+    let is_answered = |seed: u64| {
+        let mut rng = Rng::from_u64(seed);
+        let mut path = Path::new();
+        (0..10_000).any(|_| {
+            path.acknowledge(1);
+            rng.below(66) == 0 && !path.lose(1)
+        })
+    };
+    let answered = (0..40).filter(|&seed| is_answered(seed)).count();
+    assert!(answered < 10, "{answered} of 40 times");
+}
+
 #[test]
 fn losses_of_few_packets_do_not_tell_what_a_path_loses() {
     // Four of sixteen are lost, and one in twelve after that.
