@@ -34,8 +34,8 @@ const TOLERANCE: u64 = ONE / 50;
 /// are tolerated, too.
 const TOLERATED_DEVIATIONS: u64 = 4;
 
-/// The mean over the latest packets may exceed [`TOLERANCE`] by so many times its deviation: that of a path which loses just so much does
-/// so once in forty times. Each deviation more lets a policer, which has no queue, drop a tenth more.
+/// The mean over the latest packets may exceed [`TOLERANCE`] by so many times its deviation, if the controller wants that: that of a path
+/// which loses just so much does so once in forty times. Each deviation more lets a policer, which has no queue, drop a tenth more.
 const MEAN_DEVIATIONS: u64 = 2;
 
 /// More is congestion in any case, as BBR version 1 took it for the work of a policer (lt_loss_thresh of Linux, a fifth).
@@ -91,6 +91,8 @@ pub(in crate::congestion) struct RandomLoss {
     delay: DelayWatch,
     /// Whether losses come where the delay is large.
     beside: LossDelay,
+    /// By how many of its deviations the mean may exceed [`TOLERANCE`].
+    mean_deviations: u64,
     /// The smallest round-trip time so far, in nanoseconds.
     min_rtt: u64,
 }
@@ -165,6 +167,12 @@ impl Trial {
 }
 
 impl RandomLoss {
+    /// For a controller that lowers its bounds once more in each round with losses: chance that makes the mean exceed what is tolerated for
+    /// a while would cost it a large part of its rate. One that halves its window now and then loses too much in a queue that it shares.
+    pub(in crate::congestion) fn with_margin() -> Self {
+        Self { mean_deviations: MEAN_DEVIATIONS, ..Self::default() }
+    }
+
     /// Takes an ACK frame.
     pub(in crate::congestion) fn on_ack(&mut self, now: Instant, ack: &AckEvent<'_>) {
         self.min_rtt = nanos(ack.rtt.min());
@@ -364,7 +372,7 @@ impl RandomLoss {
         if self.beside.shows_full_queue() {
             return TOLERANCE;
         }
-        self.tolerated().max(TOLERANCE + MEAN_DEVIATIONS * deviation(TOLERANCE, 0, 2 * WEIGHT))
+        self.tolerated().max(TOLERANCE + self.mean_deviations * deviation(TOLERANCE, 0, 2 * WEIGHT))
     }
 
     /// Whether the delay shows no queue.

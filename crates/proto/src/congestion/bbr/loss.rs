@@ -54,6 +54,10 @@ pub(super) struct Losses {
 }
 
 impl Losses {
+    pub(super) fn new() -> Self {
+        Self { random: RandomLoss::with_margin(), ..Self::default() }
+    }
+
     /// How much of a flight may be lost while probing.
     fn tolerated_of(&self, flight: u64) -> u64 {
         percent(flight, LOSS_PERCENT).max(self.random.tolerated_of(flight))

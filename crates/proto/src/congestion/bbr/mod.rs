@@ -178,7 +178,7 @@ impl Bbr {
             startup: Startup::new(window),
             cycle: Cycle::new(now),
             probe_rtt: ProbeRtt::default(),
-            losses: Losses::default(),
+            losses: Losses::new(),
             recovery: Recovery::default(),
             control: Control::new(window, max_datagram_size),
             delivered: 0,

@@ -321,7 +321,7 @@ fn a_path_that_loses_less_than_is_tolerated_is_not_answered_now_and_then() {
     // One in 66; a mean over a thousand packets is now and then more than one in fifty.
     let is_answered = |seed: u64| {
         let mut rng = Rng::from_u64(seed);
-        let mut path = Path::new();
+        let mut path = Path { random: RandomLoss::with_margin(), ..Path::new() };
         (0..10_000).any(|_| {
             path.acknowledge(1);
             rng.below(66) == 0 && !path.lose(1)
