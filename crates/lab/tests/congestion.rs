@@ -295,8 +295,8 @@ fn losses_of_what_is_tolerated_leave_bbr_its_rate() {
     let times: Vec<f64> = (1..=30).map(seconds).collect();
     let mean = times.iter().sum::<f64>() / times.len() as f64;
     let worst = times.iter().copied().fold(0.0, f64::max);
-    // 3.4 s at what is left of the rate.
-    assert!(mean < 3.8 && worst < 4.6, "{mean} s, {worst} s at most: {times:?}");
+    // 3.4 s at what is left of the rate. Were earlier losses to count, 4.4 s and 5.8 s.
+    assert!(mean < 3.95 && worst < 4.6, "{mean} s, {worst} s at most: {times:?}");
 }
 
 /// The seconds that an upload takes over a Wi-Fi of 500 Mbit/s that stops for 4 ms in the mean, with twenty seeds.

@@ -34,8 +34,8 @@ const TOLERANCE: u64 = ONE / 50;
 /// are tolerated, too.
 const TOLERATED_DEVIATIONS: u64 = 4;
 
-/// The mean over the latest packets may exceed [`TOLERANCE`] by so many times its deviation, if the controller wants that: that of a path
-/// which loses just so much does so once in forty times. Each deviation more lets a policer, which has no queue, drop a tenth more.
+/// The mean over the latest packets may exceed [`TOLERANCE`] by so many times its deviation, see [`RandomLoss::answering_once`]: that of a
+/// path which loses just so much does so once in forty times. Each deviation more lets a policer, which has no queue, drop a tenth more.
 const MEAN_DEVIATIONS: u64 = 2;
 
 /// More is congestion in any case, as BBR version 1 took it for the work of a policer (lt_loss_thresh of Linux, a fifth).
@@ -91,8 +91,8 @@ pub(in crate::congestion) struct RandomLoss {
     delay: DelayWatch,
     /// Whether losses come where the delay is large.
     beside: LossDelay,
-    /// By how many of its deviations the mean may exceed [`TOLERANCE`].
-    mean_deviations: u64,
+    /// Whether what was lost before a reaction is no reason for another, and the mean may exceed [`TOLERANCE`] by its deviation.
+    answers_once: bool,
     /// The smallest round-trip time so far, in nanoseconds.
     min_rtt: u64,
 }
@@ -167,10 +167,11 @@ impl Trial {
 }
 
 impl RandomLoss {
-    /// For a controller that lowers its bounds once more in each round with losses: chance that makes the mean exceed what is tolerated for
-    /// a while would cost it a large part of its rate. One that halves its window now and then loses too much in a queue that it shares.
-    pub(in crate::congestion) fn with_margin() -> Self {
-        Self { mean_deviations: MEAN_DEVIATIONS, ..Self::default() }
+    /// For a controller that lowers its bounds once more in each round with losses: what has been answered, and chance that makes the mean
+    /// exceed what is tolerated for a while, would cost it a large part of its rate. One that reduces its window then loses more in a
+    /// queue that it shares.
+    pub(in crate::congestion) fn answering_once() -> Self {
+        Self { answers_once: true, ..Self::default() }
     }
 
     /// Takes an ACK frame.
@@ -242,7 +243,7 @@ impl RandomLoss {
         if !random {
             self.retrial_doublings = 0;
         }
-        if !in_vain {
+        if !in_vain && self.answers_once {
             // What was lost before the reaction has been answered: it is no reason for another.
             self.rate = self.rate.min(trial.rate().max(TOLERANCE) * self.filled / ONE);
         }
@@ -335,9 +336,9 @@ impl RandomLoss {
         let usual = self.tolerated();
         let tolerated = self.trial.map_or(usual, |trial| (2 * trial.before).clamp(usual, RATE_MAX));
         // What was lost before a reaction is no reason for another.
-        let exceeds = match self.trial.filter(|trial| sent > trial.since) {
+        let exceeds = match self.trial.filter(|trial| self.answers_once && sent > trial.since) {
             Some(trial) => trial.counts.packets() >= TRIAL_MIN && trial.rate() > tolerated,
-            None => self.rate > tolerated.max(self.tolerated_mean()),
+            None => self.rate > self.tolerated_mean(tolerated),
         };
         let is_heavy = exceeds || self.fast_rate > tolerated + self.deviation(tolerated);
         !is_heavy && !retrial && (own_queue || self.is_empty())
@@ -366,13 +367,13 @@ impl RandomLoss {
         (TOLERANCE + self.ambient + TOLERATED_DEVIATIONS * deviation).min(RATE_MAX)
     }
 
-    /// What the mean may be. That of a path which loses just what is tolerated is above it half of the time, and chance would be answered
-    /// again and again.
-    fn tolerated_mean(&self) -> u64 {
-        if self.beside.shows_full_queue() {
-            return TOLERANCE;
+    /// What the mean may be where this rate is tolerated. That of a path which loses just so much is above it half of the time, and chance
+    /// would be answered again and again.
+    fn tolerated_mean(&self, tolerated: u64) -> u64 {
+        if !self.answers_once || self.beside.shows_full_queue() {
+            return tolerated;
         }
-        self.tolerated().max(TOLERANCE + self.mean_deviations * deviation(TOLERANCE, 0, 2 * WEIGHT))
+        tolerated.max(TOLERANCE + MEAN_DEVIATIONS * deviation(TOLERANCE, 0, 2 * WEIGHT))
     }
 
     /// Whether the delay shows no queue.

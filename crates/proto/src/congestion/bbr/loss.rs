@@ -55,7 +55,7 @@ pub(super) struct Losses {
 
 impl Losses {
     pub(super) fn new() -> Self {
-        Self { random: RandomLoss::with_margin(), ..Self::default() }
+        Self { random: RandomLoss::answering_once(), ..Self::default() }
     }
 
     /// How much of a flight may be lost while probing.

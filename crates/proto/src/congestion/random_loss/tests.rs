@@ -29,6 +29,10 @@ impl Path {
         }
     }
 
+    fn answering_once() -> Self {
+        Self { random: RandomLoss::answering_once(), ..Self::new() }
+    }
+
     /// Acknowledges so many packets; returns whether one of them ended a trial that was in vain.
     fn acknowledge(&mut self, packets: u32) -> bool {
         let rtt = rtt(RTT);
@@ -285,7 +289,7 @@ fn where_losses_come_in_bursts_a_trial_is_longer() {
 
 /// A path that has lost every second of 600 packets when the sender reacts.
 fn after_an_overflow() -> Path {
-    let mut path = Path::new();
+    let mut path = Path::answering_once();
     path.lose_one_in(2, 300);
     path.random.on_reaction(path.now, WINDOW + 1);
     path
@@ -321,7 +325,7 @@ fn a_path_that_loses_less_than_is_tolerated_is_not_answered_now_and_then() {
     // One in 66; a mean over a thousand packets is now and then more than one in fifty.
     let is_answered = |seed: u64| {
         let mut rng = Rng::from_u64(seed);
-        let mut path = Path { random: RandomLoss::with_margin(), ..Path::new() };
+        let mut path = Path::answering_once();
         (0..10_000).any(|_| {
             path.acknowledge(1);
             rng.below(66) == 0 && !path.lose(1)
