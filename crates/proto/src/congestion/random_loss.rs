@@ -35,7 +35,7 @@ const TOLERANCE: u64 = ONE / 50;
 const TOLERATED_DEVIATIONS: u64 = 4;
 
 /// The mean over the latest packets may exceed [`TOLERANCE`] by so many times its deviation, see [`RandomLoss::answering_once`]: that of a
-/// path which loses just so much does so once in forty times. Each deviation more lets a policer, which has no queue, drop a tenth more.
+/// path which loses just so much does so once in forty times. With more a policer, which has no queue, drops more (docs/constants.md).
 const MEAN_DEVIATIONS: u64 = 2;
 
 /// More is congestion in any case, as BBR version 1 took it for the work of a policer (lt_loss_thresh of Linux, a fifth).
