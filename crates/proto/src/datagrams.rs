@@ -179,6 +179,11 @@ impl Datagrams {
             .max()
     }
 
+    /// See [`Outgoing::room`].
+    pub(crate) fn send_room(&self) -> usize {
+        self.outgoing.room()
+    }
+
     /// Queues a datagram, if a packet has room for `payload` bytes of frames.
     ///
     /// # Errors

@@ -77,7 +77,7 @@ fn what_arrives_while_a_connection_is_accepted_reaches_it_in_order() {
     let flight = first_flight(0, None);
     let mut server = Server::new(AddressValidation::default());
     let incoming = server.incoming(0, &flight[0]);
-    let (accepting, work) = server.endpoints[0].begin_accept(NOW, incoming).unwrap();
+    let (accepting, work) = server.endpoints[0].begin_accept(NOW, incoming, None).unwrap();
     let later = [early_data(&flight, 1), flight[1].clone(), early_data(&flight, 2)];
     for datagram in &later {
         assert!(matches!(server.receive(0, datagram), Route::Dropped(DropReason::Buffered)));
@@ -109,7 +109,7 @@ fn what_is_kept_while_a_connection_is_accepted_has_an_end() {
     let flight = first_flight(0, None);
     let mut server = Server::new(AddressValidation::default());
     let incoming = server.incoming(0, &flight[0]);
-    let (mut accepting, _) = server.endpoints[0].begin_accept(NOW, incoming).unwrap();
+    let (mut accepting, _) = server.endpoints[0].begin_accept(NOW, incoming, None).unwrap();
     let mut kept = 0;
     // However slowly TLS works, and however fast the client sends, this ends.
     loop {
@@ -136,7 +136,7 @@ fn an_attempt_that_is_not_accepted_after_all_leaves_nothing_behind() {
     let mut server = Server::new(AddressValidation::default());
     for _ in 0..3 {
         let incoming = server.incoming(0, &flight[0]);
-        let (accepting, work) = server.endpoints[0].begin_accept(NOW, incoming).unwrap();
+        let (accepting, work) = server.endpoints[0].begin_accept(NOW, incoming, None).unwrap();
         assert_eq!(server.shared.half_open(), 1);
         drop(work);
         server.endpoints[0].cancel_accept(accepting);

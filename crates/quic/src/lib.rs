@@ -94,7 +94,7 @@ mod sync;
 pub mod tls;
 mod worker;
 
-pub use connection::{Connecting, Connection, DatagramOptions, DropCodes, Local, Path};
+pub use connection::{Connecting, Connection, DatagramOptions, DropCodes, Local, Path, WeakConnection};
 pub use endpoint::{
     ConnectionMetrics, Endpoint, EndpointBuilder, EndpointMetrics, EndpointStats, Incoming, IncomingFuture,
 };

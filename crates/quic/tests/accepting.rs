@@ -191,3 +191,37 @@ fn an_attempt_whose_certificate_panics_leaves_nothing_behind() {
         broken.abort();
     });
 }
+
+#[test]
+fn each_client_can_be_accepted_with_a_configuration_of_its_own() {
+    run_threaded(async {
+        let (usual, other) = (Identity::new(), Identity::new());
+        let server =
+            Endpoint::server(usual.server_config(TransportConfig::default(), ALPN), loopback()).unwrap();
+        let addr = server.local_addr().unwrap();
+        let narrow = TransportConfig { max_concurrent_uni_streams: 1, ..TransportConfig::default() };
+        let for_others = Arc::new(other.server_config(narrow, b"other"));
+        let clients = [
+            usual.client_config(TransportConfig::default(), ALPN),
+            other.client_config(TransportConfig::default(), b"other"),
+        ];
+        let mut seen = Vec::new();
+        for (index, config) in clients.into_iter().enumerate() {
+            let client = Endpoint::client(loopback()).unwrap();
+            let accept = async {
+                let incoming = server.accept().await.unwrap();
+                let connecting = match index {
+                    0 => incoming.accept(),
+                    _ => incoming.accept_with(for_others.clone()),
+                };
+                connecting.unwrap().await.unwrap()
+            };
+            let connect = async { client.connect_with(config, addr, "localhost").unwrap().await.unwrap() };
+            let (_accepted, connection) = tokio::join!(accept, connect);
+            let streams = std::iter::from_fn(|| connection.try_open_uni().unwrap()).count();
+            seen.push((connection.alpn().unwrap(), streams, connection.peer_certificates().unwrap()));
+        }
+        assert_eq!(seen[0], (ALPN.to_vec(), 128, vec![usual.cert.clone()]));
+        assert_eq!(seen[1], (b"other".to_vec(), 1, vec![other.cert.clone()]));
+    });
+}

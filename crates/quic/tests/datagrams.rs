@@ -113,3 +113,21 @@ fn a_queue_of_larger_priorities_makes_no_room() {
         assert_eq!(pair.server.read_datagram().await.expect("an open connection"), data());
     });
 }
+
+#[test]
+fn a_datagram_of_what_is_left_of_the_buffer_drops_none() {
+    run(async {
+        let small = TransportConfig { datagram_send_buffer: 2_000, ..TransportConfig::default() };
+        let pair = Pair::with(TransportConfig::default(), small).await;
+        // The worker, which would send them, does not run in between: nothing is awaited.
+        assert_eq!(pair.client.datagram_send_buffer_space(), 2_000 - 64);
+        pair.client.send_datagram(Bytes::from(vec![1; 1_000])).expect("it fits");
+        let left = pair.client.datagram_send_buffer_space();
+        assert_eq!(left, 2_000 - 1_064 - 64);
+        pair.client.send_datagram(Bytes::from(vec![2; left])).expect("it fits");
+        assert_eq!(pair.client.datagram_send_buffer_space(), 0);
+        assert_eq!(pair.client.stats().datagrams.dropped_outgoing, 0);
+        pair.client.send_datagram(Bytes::from(vec![3; 1])).expect("it fits");
+        assert_eq!(pair.client.stats().datagrams.dropped_outgoing, 1);
+    });
+}

@@ -96,3 +96,25 @@ fn a_dropped_connection_tells_its_code() {
         assert_eq!(within(Duration::from_secs(5), pair.server.closed()).await, expected);
     });
 }
+
+#[test]
+fn a_weak_reference_keeps_no_connection() {
+    run(async {
+        let Pair { server, client, endpoints: _endpoints } = Pair::new().await;
+        let weak = client.downgrade();
+        let again = weak.upgrade().expect("there is a handle");
+        assert_eq!(again.stable_id(), client.stable_id());
+        drop(client);
+        assert!(
+            again.close_reason().is_none(),
+            "a handle that came from a weak reference is one like the others"
+        );
+        let stream = again.open_uni().await.expect("an open connection");
+        drop(again);
+        let held_by_stream = weak.upgrade().expect("streams are handles, too");
+        drop((held_by_stream, stream));
+        assert!(weak.upgrade().is_none(), "the last handle has closed the connection");
+        assert!(matches!(server.closed().await, ConnectionError::ApplicationClosed { .. }));
+        assert!(weak.clone().upgrade().is_none());
+    });
+}

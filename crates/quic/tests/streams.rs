@@ -421,3 +421,34 @@ fn a_reset_after_the_delivery_changes_nothing() {
         assert_eq!(send.stopped().await, Ok(None));
     });
 }
+
+/// How many streams the client can open now.
+fn open_all(client: &Connection) -> Vec<fulmar::SendStream> {
+    std::iter::from_fn(|| client.try_open_uni().expect("an open connection")).collect()
+}
+
+#[test]
+fn the_number_of_streams_can_be_changed_while_the_connection_lives() {
+    run(async {
+        let few = TransportConfig { max_concurrent_uni_streams: 2, ..TransportConfig::default() };
+        let pair = Pair::with(few, TransportConfig::default()).await;
+        let mut opened = open_all(&pair.client);
+        assert_eq!(opened.len(), 2);
+        pair.server.set_max_concurrent_uni_streams(5);
+        opened.push(pair.client.open_uni().await.expect("more are allowed"));
+        opened.extend(open_all(&pair.client));
+        assert_eq!(opened.len(), 5);
+
+        // One at a time from now on: the next may be opened when all five are over, and no sooner.
+        pair.server.set_max_concurrent_uni_streams(1);
+        for (index, mut stream) in opened.into_iter().enumerate() {
+            assert!(pair.client.try_open_uni().expect("an open connection").is_none(), "{index} have ended");
+            stream.finish().expect("an open stream");
+            let mut received = pair.server.accept_uni().await.expect("an open connection");
+            assert_eq!(received.read_to_end(1).await.expect("a finished stream"), b"");
+            assert_eq!(stream.stopped().await.expect("an open connection"), None);
+        }
+        let _sixth = pair.client.open_uni().await.expect("one is allowed");
+        assert!(pair.client.try_open_uni().expect("an open connection").is_none());
+    });
+}

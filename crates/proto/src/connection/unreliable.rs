@@ -46,6 +46,12 @@ impl Connection {
         self.datagrams.receive()
     }
 
+    /// How many bytes a datagram can have that still finds room in the send buffer without an older one being dropped for it. In
+    /// the buffer each datagram counts 64 bytes more than it has.
+    pub fn datagram_send_buffer_space(&self) -> usize {
+        self.datagrams.send_room()
+    }
+
     /// The largest unreliable datagram that can be sent now; `None` if the peer takes none. It may change with
     /// the path.
     pub fn max_datagram_size(&self) -> Option<usize> {

@@ -69,6 +69,11 @@ impl Outgoing {
         self.limit.saturating_sub(OVERHEAD_BYTES)
     }
 
+    /// How long a datagram can be that finds room without one being dropped.
+    pub(super) fn room(&self) -> usize {
+        self.limit.saturating_sub(self.bytes + OVERHEAD_BYTES)
+    }
+
     /// Whether so little waits that it is worth waking an application that has more.
     pub(super) fn is_half_empty(&self) -> bool {
         self.bytes <= self.limit / 2

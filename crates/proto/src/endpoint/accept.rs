@@ -73,7 +73,7 @@ impl Endpoint {
         now: Instant,
         incoming: Incoming,
     ) -> Result<(ConnectionHandle, Connection), AcceptError> {
-        let (mut accepting, work) = self.begin_accept(now, incoming)?;
+        let (mut accepting, work) = self.begin_accept(now, incoming, None)?;
         let mut connection = match work.run(now) {
             Ok(connection) => connection,
             Err(error) => {
@@ -95,7 +95,8 @@ impl Endpoint {
     }
 
     /// Begins to accept a connection: the first of three steps. The second is [`AcceptWork::run`], the third
-    /// [`finish_accept`](Self::finish_accept).
+    /// [`finish_accept`](Self::finish_accept). The connection is made by `config`, or by that of the endpoint; how addresses are
+    /// validated, and the tokens for it, are the endpoint's in any case.
     ///
     /// # Errors
     /// If the endpoint is no server any more, or without connection IDs there is a connection to this address already. The
@@ -104,12 +105,13 @@ impl Endpoint {
         &mut self,
         now: Instant,
         incoming: Incoming,
+        config: Option<Arc<ServerConfig>>,
     ) -> Result<(Accepting, AcceptWork), AcceptError> {
         let Some(server) = &self.server else {
             self.waiting.leave(&incoming);
             return Err(AcceptError::NotAServer);
         };
-        let (config, issuer) = (server.config.clone(), server.issuer.clone());
+        let (config, issuer) = (config.unwrap_or_else(|| server.config.clone()), server.issuer.clone());
         let Incoming { first, proof, .. } = incoming;
         let local_cid = self.config.cid_generator.generate(&mut self.rng);
         if local_cid.is_empty() && self.connections.is_in_use(&first.addrs.remote) {

@@ -193,6 +193,16 @@ impl IncomingStreams {
         Some((index, create))
     }
 
+    /// Changes how many may be open at once. More are told at once; fewer take nothing back: the peer gets no new ones until
+    /// enough of its streams have ended (RFC 9000 §4.6).
+    pub(super) fn set_concurrent_max(&mut self, concurrent_max: u64) {
+        self.concurrent_max = concurrent_max.min(MAX_STREAMS);
+        let limit = self.due_limit();
+        if limit > self.limit.get() {
+            self.limit.set(limit);
+        }
+    }
+
     /// A stream has ended on both sides: the peer may open another. The peer hears of it when half of the
     /// concurrency was used up, so that a long sequence of short streams neither stalls nor costs a frame for
     /// each.
@@ -207,9 +217,14 @@ impl IncomingStreams {
         self.advance();
     }
 
+    /// How many the peer could be allowed to open in all; less than it was allowed once fewer may be open.
+    fn due_limit(&self) -> u64 {
+        self.closed.saturating_add(self.concurrent_max).min(MAX_STREAMS)
+    }
+
     fn advance(&mut self) {
-        let limit = self.closed.saturating_add(self.concurrent_max).min(MAX_STREAMS);
-        let gain = limit - self.limit.get();
+        let limit = self.due_limit();
+        let gain = limit.saturating_sub(self.limit.get());
         if gain > 0 && (gain >= self.concurrent_max / 2 || self.limit.is_pending()) {
             self.limit.set(limit);
         }

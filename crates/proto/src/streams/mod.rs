@@ -283,6 +283,12 @@ impl Streams {
         Some(id)
     }
 
+    /// Changes how many streams of a direction the peer may have open at once. More are allowed at once; if there are fewer, what
+    /// the peer was allowed stays allowed (RFC 9000 §4.6), and it gets no new ones until enough of its streams are over.
+    pub fn set_max_concurrent(&mut self, dir: Dir, count: u64) {
+        self.incoming[dir].set_concurrent_max(count);
+    }
+
     /// Whether the peer has acknowledged all streams that were finished. Those that were reset do not count, but for what a partial reset
     /// has left of them. It looks at each stream: a question for the end of a connection.
     pub fn is_delivered(&self) -> bool {

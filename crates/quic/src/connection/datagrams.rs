@@ -133,6 +133,13 @@ impl Connection {
         }
     }
 
+    /// How many bytes a datagram can have that [`send_datagram`](Self::send_datagram) takes without dropping an older one for it: what
+    /// is left of `TransportConfig::datagram_send_buffer`, where each datagram counts 64 bytes more than it has. What the path
+    /// carries is another matter: [`max_datagram_size`](Self::max_datagram_size).
+    pub fn datagram_send_buffer_space(&self) -> usize {
+        self.inner.lock().proto.datagram_send_buffer_space()
+    }
+
     /// The longest datagram, in bytes, that can be sent now, or `None` if the peer takes none. It changes with the path.
     pub fn max_datagram_size(&self) -> Option<usize> {
         self.inner.lock().proto.max_datagram_size()

@@ -4,6 +4,7 @@ mod connecting;
 mod datagrams;
 mod opening;
 mod paths;
+mod weak;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -23,6 +24,7 @@ pub use crate::shared::DropCodes;
 pub use connecting::Connecting;
 pub use datagrams::DatagramOptions;
 pub use paths::{Local, Path};
+pub use weak::WeakConnection;
 
 /// A QUIC connection.
 ///
@@ -50,6 +52,11 @@ impl Connection {
     /// [`RecvStream::set_drop_code`](crate::RecvStream::set_drop_code).
     pub fn set_drop_codes(&self, codes: DropCodes) {
         self.inner.lock().drop_codes = codes;
+    }
+
+    /// A reference to the connection that does not keep it open, for tables of connections and for tasks that watch them.
+    pub fn downgrade(&self) -> WeakConnection {
+        WeakConnection::new(&self.inner)
     }
 
     /// Closes the connection at once: the peer is told `code` and `reason`, whose meaning is the application's, of the reason 256

@@ -70,6 +70,26 @@ impl Connection {
         Ok(self.try_open(Dir::Uni)?.map(|key| self.sending(key)))
     }
 
+    /// Changes how many bidirectional streams the peer may have open at once, in place of
+    /// `TransportConfig::max_concurrent_bidi_streams`. The peer learns at once of more. What it was allowed cannot be taken back: with
+    /// fewer it gets no new ones until enough of its streams are over (RFC 9000 §4.6). It does not change the connection's
+    /// windows, which are what bounds the memory of all streams together.
+    pub fn set_max_concurrent_bidi_streams(&self, count: u64) {
+        self.set_max_concurrent(Dir::Bi, count);
+    }
+
+    /// Changes how many unidirectional streams the peer may have open at once, as
+    /// [`set_max_concurrent_bidi_streams`](Self::set_max_concurrent_bidi_streams) does for bidirectional ones.
+    pub fn set_max_concurrent_uni_streams(&self, count: u64) {
+        self.set_max_concurrent(Dir::Uni, count);
+    }
+
+    fn set_max_concurrent(&self, dir: Dir, count: u64) {
+        let mut state = self.inner.lock();
+        state.proto.streams().set_max_concurrent(dir, count);
+        self.inner.release(state);
+    }
+
     /// Waits for the next bidirectional stream that the peer opens.
     ///
     /// Streams that nobody accepts are limited by `TransportConfig::max_concurrent_bidi_streams`: the peer has to wait then.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fulmar_proto::{AcceptWork, Accepting};
+use fulmar_proto::{AcceptWork, Accepting, ServerConfig};
 
 use crate::clock;
 use crate::error::AcceptError;
@@ -17,12 +17,14 @@ struct Place<'a> {
 }
 
 /// Accepts an attempt that came to `worker`. TLS makes keys and signs here, for up to a millisecond, and the application may
-/// look for a certificate: the worker serves other connections meanwhile, and keeps what comes for this one.
+/// look for a certificate: the worker serves other connections meanwhile, and keeps what comes for this one. Without a `config`
+/// that of the endpoint holds.
 pub(super) fn accept(
     worker: &Arc<WorkerShared>,
     attempt: fulmar_proto::Incoming,
+    config: Option<Arc<ServerConfig>>,
 ) -> Result<ConnectionRef, AcceptError> {
-    let (mut place, work) = Place::begin(worker, attempt)?;
+    let (mut place, work) = Place::begin(worker, attempt, config)?;
     let mut connection = work.run(clock::now())?;
     // Before anything is sent, so that the handshake counts as reconnaissance (RFC 9959).
     let remote = connection.remote_address().ip();
@@ -65,10 +67,11 @@ impl<'a> Place<'a> {
     fn begin(
         worker: &'a WorkerShared,
         attempt: fulmar_proto::Incoming,
+        config: Option<Arc<ServerConfig>>,
     ) -> Result<(Self, AcceptWork), AcceptError> {
         let mut core = lock(&worker.core);
         core.advance(clock::now());
-        let (accepting, work) = core.begin_accept(attempt)?;
+        let (accepting, work) = core.begin_accept(attempt, config)?;
         Ok((Self { worker, accepting: Some(accepting) }, work))
     }
 }

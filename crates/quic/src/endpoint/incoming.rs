@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use fulmar_proto::TransmitBatch;
+use fulmar_proto::{ServerConfig, TransmitBatch};
 
 use super::Endpoint;
 use super::accept::accept;
@@ -61,13 +61,26 @@ impl Incoming {
     ///
     /// # Errors
     /// If the endpoint was closed or is no server any more.
-    pub fn accept(mut self) -> Result<Connecting, AcceptError> {
+    pub fn accept(self) -> Result<Connecting, AcceptError> {
+        self.accept_by(None)
+    }
+
+    /// Accepts with another configuration than the endpoint's: other certificates, protocols or limits for this client, chosen by
+    /// what is known of it so far. How addresses are validated, and the tokens for that, stay those of the endpoint.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn accept_with(self, config: Arc<ServerConfig>) -> Result<Connecting, AcceptError> {
+        self.accept_by(Some(config))
+    }
+
+    fn accept_by(mut self, config: Option<Arc<ServerConfig>>) -> Result<Connecting, AcceptError> {
         if lock(&self.worker.core).is_closed() {
             // Dropped here, the attempt is refused.
             return Err(AcceptError::EndpointClosed);
         }
         let Some(attempt) = self.attempt.take() else { return Err(AcceptError::EndpointClosed) };
-        accept(&self.worker, attempt).map(Connecting::new)
+        accept(&self.worker, attempt, config).map(Connecting::new)
     }
 
     /// Turns the peer away with CONNECTION_REFUSED.

@@ -306,6 +306,20 @@ impl Inner {
     }
 }
 
+/// A reference that keeps nothing: see [`ConnectionRef::downgrade`].
+#[derive(Clone)]
+pub(crate) struct WeakConnectionRef(Weak<Inner>);
+
+impl WeakConnectionRef {
+    /// A counted handle again, unless the last one was dropped, which has closed the connection.
+    pub(crate) fn upgrade(&self) -> Option<ConnectionRef> {
+        let inner = self.0.upgrade()?;
+        let add_one = |handles| (handles > 0).then_some(handles + 1);
+        inner.handles.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add_one).ok()?;
+        Some(ConnectionRef(inner))
+    }
+}
+
 /// A counted handle of the application. When the last one is dropped, the connection is closed with
 /// [`DropCodes::connection_close`].
 pub(crate) struct ConnectionRef(Arc<Inner>);
@@ -319,6 +333,11 @@ impl ConnectionRef {
     /// The shared part, as the worker knows it.
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.0
+    }
+
+    /// A reference that does not count as a handle.
+    pub(crate) fn downgrade(&self) -> WeakConnectionRef {
+        WeakConnectionRef(Arc::downgrade(&self.0))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

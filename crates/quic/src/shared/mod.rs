@@ -20,7 +20,7 @@ mod waiting;
 mod worker;
 
 pub(crate) use common::Common;
-pub(crate) use connection::{ConnectionRef, Inner, State};
+pub(crate) use connection::{ConnectionRef, Inner, State, WeakConnectionRef};
 pub use drop_codes::DropCodes;
 pub(crate) use endpoint::Shared;
 pub(crate) use ready::ReadyQueue;

@@ -139,13 +139,14 @@ impl Core {
         self.waiting.pop_front()
     }
 
-    /// Begins to accept. Whoever calls it calls [`finish_accept`](Self::finish_accept) or
+    /// Begins to accept, by this configuration or that of the endpoint. Whoever calls it calls [`finish_accept`](Self::finish_accept) or
     /// [`cancel_accept`](Self::cancel_accept) later.
     pub(crate) fn begin_accept(
         &mut self,
         incoming: fulmar_proto::Incoming,
+        config: Option<Arc<ServerConfig>>,
     ) -> Result<(Accepting, AcceptWork), fulmar_proto::AcceptError> {
-        let begun = self.endpoint.begin_accept(self.now, incoming)?;
+        let begun = self.endpoint.begin_accept(self.now, incoming, config)?;
         self.accepting += 1;
         Ok(begun)
     }

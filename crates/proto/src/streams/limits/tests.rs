@@ -49,3 +49,39 @@ fn credit_returns_in_halves() {
     one.on_closed();
     assert_eq!(one.limit_frame().pending(), Some(2), "a single stream returns at once");
 }
+
+#[test]
+fn more_streams_at_once_are_told_at_once() {
+    let mut streams = IncomingStreams::new(10);
+    streams.set_concurrent_max(11);
+    assert_eq!(streams.limit_frame().pending(), Some(11));
+    assert_eq!(streams.touch(10), Touch::Create { news: true });
+}
+
+#[test]
+fn fewer_streams_at_once_wait_for_those_that_are_open() {
+    let mut streams = IncomingStreams::new(10);
+    streams.set_concurrent_max(4);
+    assert_eq!(streams.limit_frame().pending(), None);
+    assert_eq!(streams.touch(9), Touch::Create { news: true }, "what was allowed stays allowed");
+    for _ in 0..7 {
+        streams.on_closed();
+    }
+    assert_eq!(streams.limit_frame().pending(), None, "three are open, and one more is no half of four");
+    streams.on_closed();
+    assert_eq!(streams.limit_frame().pending(), Some(12));
+}
+
+#[test]
+fn a_limit_that_is_not_higher_is_not_told() {
+    let mut streams = IncomingStreams::new(10);
+    streams.set_concurrent_max(10);
+    assert_eq!(streams.limit_frame().pending(), None);
+    streams.set_concurrent_max(0);
+    for _ in 0..10 {
+        streams.on_closed();
+    }
+    assert_eq!(streams.limit_frame().pending(), None, "none may be open any more");
+    streams.set_concurrent_max(1);
+    assert_eq!(streams.limit_frame().pending(), Some(11));
+}
