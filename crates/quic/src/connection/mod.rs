@@ -37,13 +37,16 @@ pub use weak::WeakConnection;
 /// remembers its own.
 pub struct Connection {
     inner: ConnectionRef,
-    /// The places of this handle among those who wait, by [`Awaited::index`].
-    tickets: [Option<Ticket>; Awaited::ALL.len()],
+    /// The places of this handle among those who wait. Most handles never poll, and are moved around.
+    tickets: Option<Box<Tickets>>,
 }
+
+/// By [`Awaited::index`].
+type Tickets = [Option<Ticket>; Awaited::ALL.len()];
 
 impl Connection {
     pub(crate) fn new(inner: ConnectionRef) -> Self {
-        Self { inner, tickets: Default::default() }
+        Self { inner, tickets: None }
     }
 
     /// Sets what the peer is told by streams and connections that are dropped before their end. It holds for all handles of
@@ -319,10 +322,10 @@ impl Clone for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if self.tickets.iter().any(Option::is_some) {
+        if let Some(mut tickets) = self.tickets.take() {
             let mut state = self.inner.lock();
             for awaited in Awaited::ALL {
-                state.queues.leave(awaited, &mut self.tickets[awaited.index()]);
+                state.queues.leave(awaited, &mut tickets[awaited.index()]);
             }
         }
     }

@@ -144,7 +144,8 @@ impl Connection {
 
     /// Polls with the ticket of this handle.
     fn poll(&mut self, awaited: Awaited, cx: &mut Context<'_>) -> Poll<Result<SlotKey, ConnectionError>> {
-        poll(&self.inner, awaited, &mut self.tickets[awaited.index()], cx)
+        let tickets = self.tickets.get_or_insert_default();
+        poll(&self.inner, awaited, &mut tickets[awaited.index()], cx)
     }
 
     /// Polls with a ticket of its own.

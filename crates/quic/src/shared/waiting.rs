@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::num::NonZeroU64;
 use std::task::{Context, Waker};
 
 use fulmar_base::{HashKey, IdMap, Rng};
@@ -14,17 +15,23 @@ use slab::Slab;
 /// that was woken is dropped before it runs.
 ///
 /// Limit: an entry for each handle or future that waits.
-#[derive(Default)]
 pub(crate) struct WaitList {
     wakers: Slab<Waker>,
     /// Counts the events. Tickets from before the last one are void.
-    round: u64,
+    round: NonZeroU64,
 }
 
 /// A place in a [`WaitList`].
 pub(crate) struct Ticket {
-    round: u64,
+    /// Never zero, so that handles, which programs move around, need no more room for no ticket.
+    round: NonZeroU64,
     place: usize,
+}
+
+impl Default for WaitList {
+    fn default() -> Self {
+        Self { wakers: Slab::new(), round: NonZeroU64::MIN }
+    }
 }
 
 impl WaitList {
@@ -56,7 +63,7 @@ impl WaitList {
 
     /// The event has come.
     pub(crate) fn wake_all(&mut self, wakers: &mut Vec<Waker>) {
-        self.round += 1;
+        self.round = self.round.saturating_add(1);
         wakers.extend(self.wakers.drain());
     }
 }

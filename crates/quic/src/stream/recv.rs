@@ -12,7 +12,7 @@ use bytes::Bytes;
 use fulmar_proto::{ConnectionError, StreamId, VarInt};
 
 use crate::error::ClosedStream;
-use crate::shared::{ConnectionRef, SlotKey, State};
+use crate::shared::{ConnectionRef, SlotKey};
 
 /// A run of bytes of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +38,8 @@ pub struct Chunk {
 /// task that polled last is woken.
 pub struct RecvStream {
     connection: ConnectionRef,
-    /// `None` after the end, when the stream has no slot any more.
-    slot: Option<SlotKey>,
-    id: StreamId,
+    /// Of the slot that the stream has until its end.
+    key: SlotKey,
     /// Chunks that `read_exact` or `read_to_end` took from the core and could not deliver, because they were cancelled or failed.
     unread: VecDeque<Chunk>,
     end: Option<End>,
@@ -62,8 +61,7 @@ impl RecvStream {
     pub(crate) fn new(connection: ConnectionRef, key: SlotKey) -> Self {
         Self {
             connection,
-            slot: Some(key),
-            id: key.id,
+            key,
             unread: VecDeque::new(),
             end: None,
             is_early: false,
@@ -74,12 +72,12 @@ impl RecvStream {
     /// Whether a part of what was received came before the handshake was complete (0-RTT): then an attacker may have
     /// recorded and repeated it, and what it asks for must do no harm when it is done twice (RFC 9001 §9.2).
     pub fn is_early_data(&self) -> bool {
-        self.is_early || self.connection.lock().proto.streams().recv(self.id).is_early_data()
+        self.is_early || self.connection.lock().proto.streams().recv(self.key.id).is_early_data()
     }
 
     /// The stream's number.
     pub fn id(&self) -> StreamId {
-        self.id
+        self.key.id
     }
 
     /// Whether the stream was read to its end: there is nothing more to read, and it was not reset.
@@ -98,8 +96,8 @@ impl RecvStream {
         self.end = Some(End::Stopped);
         self.unread.clear();
         let mut state = self.connection.lock();
-        let result = state.proto.streams().recv(self.id).stop(code);
-        release_slot(&mut self.slot, &mut state);
+        let result = state.proto.streams().recv(self.key.id).stop(code);
+        state.streams.release_reader(self.key);
         self.connection.release(state);
         result.map_err(|_| ClosedStream)
     }
@@ -129,41 +127,35 @@ impl RecvStream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<VarInt>, ConnectionError>> {
-        let (None, Some(key)) = (self.end, self.slot) else {
-            let code = self.end.and_then(|end| if let End::Reset(code) = end { Some(code) } else { None });
-            return Poll::Ready(Ok(code));
-        };
+        match self.end {
+            Some(End::Reset(code)) => return Poll::Ready(Ok(Some(code))),
+            Some(End::Finished | End::Stopped) => return Poll::Ready(Ok(None)),
+            None => {}
+        }
         let mut state = self.connection.lock();
-        match state.proto.streams().recv(self.id).received_reset() {
+        match state.proto.streams().recv(self.key.id).received_reset() {
             Ok(code) => Poll::Ready(Ok(code)),
             Err(fulmar_proto::ReadError::Reset(code)) => Poll::Ready(Ok(Some(code))),
             Err(fulmar_proto::ReadError::ClosedStream) => Poll::Ready(Ok(None)),
             Err(fulmar_proto::ReadError::Blocked) => {
                 state.check()?;
-                state.streams.wait_to_read(key, cx);
+                state.streams.wait_to_read(self.key, cx);
                 Poll::Pending
             }
         }
     }
 }
 
-/// Gives the slot of a stream back, if it still has one.
-fn release_slot(slot: &mut Option<SlotKey>, state: &mut State) {
-    if let Some(key) = slot.take() {
-        state.streams.release_reader(key);
-    }
-}
-
 impl Drop for RecvStream {
     fn drop(&mut self) {
-        if self.slot.is_none() {
+        if self.end.is_some() {
             return;
         }
         let mut state = self.connection.lock();
-        release_slot(&mut self.slot, &mut state);
-        if self.end.is_none() && state.error.is_none() {
+        state.streams.release_reader(self.key);
+        if state.error.is_none() {
             let code = self.drop_code.unwrap_or(state.drop_codes.stop_sending);
-            let _ = state.proto.streams().recv(self.id).stop(code);
+            let _ = state.proto.streams().recv(self.key.id).stop(code);
             self.connection.release(state);
         }
     }
@@ -171,6 +163,6 @@ impl Drop for RecvStream {
 
 impl fmt::Debug for RecvStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecvStream").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("RecvStream").field("id", &self.id()).finish_non_exhaustive()
     }
 }

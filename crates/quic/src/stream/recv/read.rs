@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use super::sink::{Many, One, Sink};
-use super::{Chunk, End, RecvStream, release_slot};
+use super::{Chunk, End, RecvStream};
 use crate::error::{ReadError, ReadExactError, ReadToEndError};
 
 impl RecvStream {
@@ -218,7 +218,7 @@ impl RecvStream {
         any: bool,
     ) -> Poll<Result<bool, ReadError>> {
         let mut state = self.connection.lock();
-        let mut stream = state.proto.streams().recv(self.id);
+        let mut stream = state.proto.streams().recv(self.key.id);
         // It cannot be asked when the end was read.
         self.is_early |= stream.is_early_data();
         let mut read = false;
@@ -253,7 +253,7 @@ impl RecvStream {
         }
         if read || self.end.is_some() {
             if self.end.is_some() {
-                release_slot(&mut self.slot, &mut state);
+                state.streams.release_reader(self.key);
             }
             // Flow control has credit to give back.
             self.connection.release(state);
@@ -263,13 +263,11 @@ impl RecvStream {
             return Poll::Ready(Ok(false));
         }
         state.check()?;
-        match self.slot {
-            Some(key) if !is_closed => {
-                state.streams.wait_to_read(key, cx);
-                Poll::Pending
-            }
-            _ => Poll::Ready(Err(ReadError::ClosedStream)),
+        if is_closed {
+            return Poll::Ready(Err(ReadError::ClosedStream));
         }
+        state.streams.wait_to_read(self.key, cx);
+        Poll::Pending
     }
 }
 
