@@ -59,14 +59,7 @@ enum End {
 
 impl RecvStream {
     pub(crate) fn new(connection: ConnectionRef, key: SlotKey) -> Self {
-        Self {
-            connection,
-            key,
-            unread: VecDeque::new(),
-            end: None,
-            is_early: false,
-            drop_code: None,
-        }
+        Self { connection, key, unread: VecDeque::new(), end: None, is_early: false, drop_code: None }
     }
 
     /// Whether a part of what was received came before the handshake was complete (0-RTT): then an attacker may have

@@ -196,6 +196,38 @@ fn a_queue_that_has_drained_while_the_path_was_silent_tells_nothing() {
 }
 
 #[test]
+fn slow_start_that_goes_on_begins_with_a_round() {
+    let (mut hystart, now) = ended();
+    let path = rtt(ms(50));
+    assert!(hystart.resumes(now + ms(20), &sample(ms(50), now, &path)));
+    // What was on the way then belongs to one round, which is the first: there is none to compare it with.
+    let (mut window, mut ssthresh) = (100_000, None);
+    for (n, delay) in [50, 60, 60, 60, 60, 60, 60, 60, 60].into_iter().enumerate() {
+        let ack = sample(ms(delay), now + ms(1), &path);
+        hystart.grow(now + ms(21 + n as u64), &ack, &mut window, &mut ssthresh);
+    }
+    assert!(!hystart.is_conservative());
+}
+
+#[test]
+fn a_cautious_window_grows_by_a_quarter_of_what_is_acknowledged() {
+    let (mut hystart, mut window, mut ssthresh) = (HyStart::new(), 100_000, None);
+    let mut grown = Vec::new();
+    rise(|now, ack| {
+        let (before, was_cautious) = (window, hystart.is_conservative());
+        hystart.grow(now, ack, &mut window, &mut ssthresh);
+        let is_over = ssthresh.is_some();
+        if was_cautious && hystart.is_conservative() && !is_over {
+            grown.push((window - before, ack.acked_bytes));
+        }
+    });
+    assert!(!grown.is_empty());
+    for (growth, acked) in grown {
+        assert_eq!(growth, acked / 4);
+    }
+}
+
+#[test]
 fn what_congestion_has_confirmed_is_not_taken_back() {
     let (mut hystart, now) = ended();
     hystart.confirm_exit();

@@ -287,12 +287,16 @@ fn where_losses_come_in_bursts_a_trial_is_longer() {
     assert!((0..20).any(|_| burst(&mut path)));
 }
 
-/// A path that has lost every second of 600 packets when the sender reacts.
-fn after_an_overflow() -> Path {
-    let mut path = Path::answering_once();
-    path.lose_one_in(2, 300);
+/// A path that has lost every second packet when the sender reacts, so many of them.
+fn after_losses(mut path: Path, count: u32) -> Path {
+    path.lose_one_in(2, count);
     path.random.on_reaction(path.now, WINDOW + 1);
     path
+}
+
+/// The same for a sender that answers losses once, after 300 of 600 packets.
+fn after_an_overflow() -> Path {
+    after_losses(Path::answering_once(), 300)
 }
 
 #[test]
@@ -312,6 +316,23 @@ fn after_a_reaction_that_has_helped_losses_count_anew() {
     assert!(!path.random.is_on_trial(), "it has helped");
     assert!(path.lose_one_in(60, 8), "few enough");
     assert!(!path.lose_one_in(10, 60), "too many");
+}
+
+#[test]
+fn what_a_short_overflow_has_lost_is_forgotten_in_proportion() {
+    let mut path = after_losses(Path::answering_once(), 64);
+    path.acknowledge(200);
+    assert!(!path.random.is_on_trial(), "it has helped");
+    // Of the mean a third is filled: that these are a sixteenth for a while makes it no more than is tolerated.
+    assert!(path.lose_one_in(16, 12));
+}
+
+#[test]
+fn losses_that_a_reaction_has_answered_count_on_where_that_is_not_asked_for() {
+    let mut path = after_losses(Path::new(), 300);
+    path.lose_one_in(60, 8);
+    assert!(!path.random.is_on_trial(), "it has helped");
+    assert!(!path.lose_one_in(60, 1));
 }
 
 #[test]
