@@ -190,6 +190,15 @@ fn second_download(
 ) -> (fulmar_proto::ConnectionStats, Duration) {
     let link = LinkConfig::with_rate(20_000_000, ms(100), ms(200));
     let link = link.then(Instant::from_millis(20_000), Change::Rate(Some(rate)));
+    second_download_over(link, congestion, remember)
+}
+
+/// The same over another link.
+fn second_download_over(
+    link: LinkConfig,
+    congestion: CongestionControl,
+    remember: bool,
+) -> (fulmar_proto::ConnectionStats, Duration) {
     let mut lab = Lab::new(4)
         .link(link.clone(), link)
         .both(with(congestion))
@@ -230,6 +239,15 @@ fn a_path_that_is_a_tenth_of_what_it_was_loses_no_more_than_the_jump() {
         assert!(lost < 200, "{:?}: {} and {}", congestion(), resumed.packets_lost, fresh.packets_lost);
         assert!(resumed_time < time + time / 8, "{:?}: {resumed_time:?} and {time:?}", congestion());
     }
+}
+
+/// 600 ms there and back, where a server that guesses the round-trip time repeats its flight before it can be answered.
+#[test]
+fn a_server_that_knows_a_long_path_does_not_repeat_its_part_of_the_handshake() {
+    let link = LinkConfig::with_rate(20_000_000, ms(300), ms(600));
+    let (fresh, _) = second_download_over(link.clone(), bbr(), false);
+    let (known, _) = second_download_over(link, bbr(), true);
+    assert_eq!((fresh.pto_count, known.pto_count), (1, 0));
 }
 
 /// A path of 417 packets with room for eight more in its queue. In bursts of what two milliseconds give, 17 packets, windows of a

@@ -22,6 +22,11 @@ pub use timer_style::{TimerStyle, UnknownTimerStyle};
 /// packet was lost. `crates/lab/tests/recovery/handshake.rs` measures both.
 pub const INITIAL_RTT: Duration = Duration::from_millis(100);
 
+/// The least that is assumed of a path because an earlier connection found it so (RFC 9002 §6.2.2): what a peer may wait by default
+/// before it acknowledges (RFC 9000 §18.2). The first answer of a peer takes it a key exchange and a signature, and that of one that
+/// has much to do some time in a queue: to repeat what it has received would give it more to do.
+const ASSUMED_MIN: Duration = Duration::from_millis(25);
+
 /// The finest timer that loss detection relies on (kGranularity, RFC 9002 §6.1.2).
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 
@@ -125,6 +130,13 @@ impl Rtt {
             last_sample: Instant::ZERO,
             period: Period::starting(Instant::ZERO),
             step: Duration::ZERO,
+        }
+    }
+
+    /// Before the first sample: an earlier connection over the same path found this round-trip time (RFC 9002 §6.2.2).
+    pub(crate) fn assume(&mut self, rtt: Duration) {
+        if !self.has_sample() {
+            *self = Self::new(rtt.max(ASSUMED_MIN), self.style);
         }
     }
 

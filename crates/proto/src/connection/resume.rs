@@ -23,13 +23,14 @@ impl Connection {
 
     /// Starts with what an earlier connection to the same peer knew, as carefully as RFC 9959 asks: half of the saved
     /// window is tried once the path has proved to be the same, and given up if congestion shows. Best called before
-    /// anything is sent: then the handshake counts as reconnaissance. Of another path, or after losses, the parameters are
-    /// not used.
+    /// anything is sent: then the handshake counts as reconnaissance, and its timers go by the round-trip time of the earlier
+    /// connection (RFC 9002 §6.2.2). Of another path, or after losses, the parameters are not used.
     ///
     /// Only one connection may use a set of parameters (RFC 9959 §3.2), so it is taken by value.
     pub fn resume_congestion(&mut self, saved: SavedPath) {
         let tuple = &mut self.paths.primary_mut().tuple;
         if saved.is_about(tuple.addrs.remote.ip(), tuple.addrs.local_ip) {
+            tuple.rtt.assume(saved.rtt);
             tuple.congestion.resume(saved);
             self.streams.set_flight(self.paths.flight());
         }

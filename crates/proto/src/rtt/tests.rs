@@ -159,3 +159,20 @@ fn a_stop_of_the_path_moves_the_timer_and_not_the_mean() {
     }
     assert!(rtt.smoothed() > ms(240), "{rtt:?}");
 }
+
+#[test]
+fn what_an_earlier_connection_found_holds_until_the_first_sample() {
+    let mut rtt = Rtt::default();
+    rtt.assume(Duration::from_millis(600));
+    assert!(!rtt.has_sample());
+    assert_eq!(rtt.pto_base(), Duration::from_millis(600 + 3 * 300));
+    // So short a path needs time for a signature all the same.
+    rtt.assume(Duration::from_millis(1));
+    assert_eq!(rtt.pto_base(), Duration::from_micros(25_000 + 3 * 12_500));
+
+    let now = Instant::from_millis(100);
+    rtt.update(now, Duration::from_millis(40), Duration::ZERO, None);
+    let measured = rtt.pto_base();
+    rtt.assume(Duration::from_millis(600));
+    assert_eq!(rtt.pto_base(), measured);
+}
