@@ -352,3 +352,27 @@ fn early_data_that_a_server_accepts_and_drops_is_sent_again() {
         assert_eq!(pair.client.conn().early_data(), EarlyData::Accepted);
     }
 }
+
+/// When a client repeats its first flight that nobody answers, in milliseconds after it was sent.
+fn first_repeat(setup: Setup) -> u128 {
+    let mut pair = setup.dial();
+    pair.server.mute = true;
+    let start = pair.now;
+    pair.run_for(Duration::ZERO);
+    let flight = pair.client.sent.len();
+    assert!(flight > 0);
+    assert!(pair.run_while_waiting(Duration::from_secs(2), |pair| pair.client.sent.len() > flight));
+    (pair.now - start).as_millis()
+}
+
+#[test]
+fn a_client_repeats_its_first_flight_by_the_round_trip_time_of_the_last_connection() {
+    let friends = Friends::new();
+    assert_eq!(first_repeat(friends.setup()), 250, "the last one is not over");
+
+    let mut pair = friends.setup().connect();
+    pair.transfer(Side::Server, 1_000, Duration::from_secs(1));
+    pair.close_and_forget();
+    // 25 ms, the least that is assumed of a path, and three times the half of it.
+    assert_eq!(first_repeat(friends.setup()), 62);
+}

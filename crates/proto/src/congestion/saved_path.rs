@@ -20,7 +20,8 @@ pub struct SavedPath {
     pub remote: IpAddr,
     /// This end's address, where it was known.
     pub local: Option<IpAddr>,
-    /// The bytes that the path delivered in a round trip (`saved_cwnd`).
+    /// The bytes that the path delivered in a round trip (`saved_cwnd`). 0 if too little was sent to know: then only the round-trip time
+    /// is of use.
     pub window: u64,
     /// Whether the path was full then. If not, it may carry more than that.
     pub full: bool,

@@ -10,11 +10,16 @@ impl Connection {
     /// [`Connection::resume_congestion`] of a later connection to the same peer. `None` as long as nothing is known
     /// that is worth remembering: that takes some round trips with more to send than four initial windows.
     pub fn congestion_parameters(&self) -> Option<SavedPath> {
+        self.known_path().filter(|saved| saved.window > 0)
+    }
+
+    /// The same, or the round-trip time alone, which a few packets show.
+    fn known_path(&self) -> Option<SavedPath> {
         let tuple = &self.paths.primary().tuple;
-        Some(SavedPath {
+        tuple.rtt.has_sample().then(|| SavedPath {
             remote: tuple.addrs.remote.ip(),
             local: tuple.addrs.local_ip,
-            window: tuple.congestion.capacity()?,
+            window: tuple.congestion.capacity().unwrap_or(0),
             full: tuple.congestion.is_full(),
             rtt: tuple.rtt.min(),
             lifetime: SAVED_PATH_LIFETIME,
@@ -31,8 +36,10 @@ impl Connection {
         let tuple = &mut self.paths.primary_mut().tuple;
         if saved.is_about(tuple.addrs.remote.ip(), tuple.addrs.local_ip) {
             tuple.rtt.assume(saved.rtt);
-            tuple.congestion.resume(saved);
-            self.streams.set_flight(self.paths.flight());
+            if saved.window > 0 {
+                tuple.congestion.resume(saved);
+                self.streams.set_flight(self.paths.flight());
+            }
         }
     }
 
@@ -46,7 +53,7 @@ impl Connection {
 
     /// Leaves for a later connection what this one has learned, if there is a session store.
     pub(super) fn remember_path(&self, now: Instant) {
-        if let Some((sessions, saved)) = self.sessions.as_ref().zip(self.congestion_parameters()) {
+        if let Some((sessions, saved)) = self.sessions.as_ref().zip(self.known_path()) {
             sessions.keep_path(now, saved);
         }
     }

@@ -45,7 +45,7 @@ pub(crate) struct ServerKey {
 /// What clients remember of servers, shared by all connections whose configuration names it.
 ///
 /// With it, a later connection to the same server resumes the TLS session (no certificates are exchanged), may send
-/// early data, proves its address with its first packet, and sends as fast as the path allowed (RFC 9959). Each session and
+/// early data, proves its address with its first packet, knows the round-trip time, and sends as fast as the path allowed (RFC 9959). Each session and
 /// each token is used once, so that connections cannot be linked by them (RFC 8446 §C.4). The servers that were used least
 /// recently are forgotten first.
 pub struct SessionStore {
@@ -75,6 +75,14 @@ struct KnownPath {
     /// Since the beginning of 1970.
     kept_at: Duration,
     saved: SavedPath,
+}
+
+impl KnownPath {
+    /// The window that is still good at this time of the day, or 0.
+    fn window_at(&self, time: Duration) -> u64 {
+        let age = time.saturating_sub(self.kept_at);
+        if age < self.saved.lifetime { self.saved.window } else { 0 }
+    }
 }
 
 impl SessionStore {

@@ -39,6 +39,26 @@ fn a_path_is_remembered_for_one_connection_as_long_as_it_is_good() {
 }
 
 #[test]
+fn a_round_trip_time_alone_does_not_displace_what_a_path_carries() {
+    let store = SessionStore::new(10);
+    let view = view(&store, "a");
+    let at = |seconds: u64| Instant::ZERO + Duration::from_secs(seconds);
+    let rtt_alone = SavedPath { window: 0, full: false, ..path() };
+    view.keep_path(at(100), rtt_alone.clone());
+    view.keep_path(at(100), path());
+    view.keep_path(at(100), rtt_alone.clone());
+    assert_eq!(view.take_path(at(100)).unwrap().window, path().window);
+
+    // What it carried an hour ago is of no use, and later figures of it are better.
+    view.keep_path(at(100), path());
+    view.keep_path(at(100) + SAVED_PATH_LIFETIME, rtt_alone.clone());
+    assert_eq!(view.take_path(at(100) + SAVED_PATH_LIFETIME), Some(rtt_alone));
+    view.keep_path(at(100), path());
+    view.keep_path(at(200), SavedPath { window: 5, ..path() });
+    assert_eq!(view.take_path(at(200)).unwrap().window, 5);
+}
+
+#[test]
 fn a_token_is_used_once_the_newest_first_and_only_with_its_version() {
     let store = SessionStore::new(10);
     let view = view(&store, "a");

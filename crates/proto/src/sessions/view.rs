@@ -61,10 +61,14 @@ impl SessionView {
         known.saved.aged(self.time_of_day(now).saturating_sub(known.kept_at))
     }
 
-    /// Remembers how the path was.
+    /// Remembers how the path was. What it carries is not forgotten for a connection that has found its round-trip time alone.
     pub(crate) fn keep_path(&self, now: Instant, saved: SavedPath) {
         let kept_at = self.time_of_day(now);
-        self.store.lock().entry(&self.key).path = Some(KnownPath { kept_at, saved });
+        let mut store = self.store.lock();
+        let path = &mut store.entry(&self.key).path;
+        if saved.window > 0 || path.as_ref().is_none_or(|known| known.window_at(kept_at) == 0) {
+            *path = Some(KnownPath { kept_at, saved });
+        }
     }
 
     fn time_of_day(&self, now: Instant) -> Duration {
