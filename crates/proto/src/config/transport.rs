@@ -11,7 +11,7 @@ use crate::congestion::CongestionControl;
 use crate::crypto::KeyUpdatePolicy;
 use crate::ext::{FecConfig, MIN_ACK_DELAY};
 use crate::rtt::{INITIAL_RTT, TimerStyle};
-use crate::streams::{ReceiveCredit, StreamsConfig};
+use crate::streams::{CONCURRENT_MAX, ReceiveCredit, StreamsConfig};
 
 /// A configuration that makes no sense.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -243,7 +243,7 @@ impl TransportConfig {
             check(max <= VarInt::MAX.get(), field, "more than 2^62 - 1")?;
         }
         let streams = self.max_concurrent_bidi_streams.max(self.max_concurrent_uni_streams);
-        check(streams <= 1 << 20, "max_concurrent_streams", "more than 2^20")?;
+        check(streams <= CONCURRENT_MAX, "max_concurrent_streams", "more than 2^20")?;
         check(self.initial_mtu >= MTU_MIN, "initial_mtu", "under 1200 bytes")?;
         check(self.mtu_max >= self.initial_mtu, "mtu_max", "under initial_mtu")?;
         check(self.mtu_max <= 65_000, "mtu_max", "over 65,000 bytes")?;

@@ -1,5 +1,8 @@
 //! What the two ends allow each other, and what this end keeps in memory.
 
+/// The most streams of a direction that may be open at once, whatever is asked for.
+pub(crate) const CONCURRENT_MAX: u64 = 1 << 20;
+
 /// How the streams of a connection behave. Sizes are in bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamsConfig {

@@ -58,7 +58,7 @@ mod table;
 mod transmit;
 mod waking;
 
-pub(crate) use config::{InitialLimits, StreamsConfig};
+pub(crate) use config::{CONCURRENT_MAX, InitialLimits, StreamsConfig};
 pub(crate) use demand::ReceiveCredit;
 pub use events::StreamEvent;
 pub use handles::{
@@ -284,9 +284,10 @@ impl Streams {
     }
 
     /// Changes how many streams of a direction the peer may have open at once. More are allowed at once; if there are fewer, what
-    /// the peer was allowed stays allowed (RFC 9000 §4.6), and it gets no new ones until enough of its streams are over.
+    /// the peer was allowed stays allowed (RFC 9000 §4.6), and it gets no new ones until enough of its streams are over. More than
+    /// 2^20 count as 2^20, which is the most that `TransportConfig` takes.
     pub fn set_max_concurrent(&mut self, dir: Dir, count: u64) {
-        self.incoming[dir].set_concurrent_max(count);
+        self.incoming[dir].set_concurrent_max(count.min(CONCURRENT_MAX));
     }
 
     /// Whether the peer has acknowledged all streams that were finished. Those that were reset do not count, but for what a partial reset

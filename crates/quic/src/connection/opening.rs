@@ -72,7 +72,7 @@ impl Connection {
 
     /// Changes how many bidirectional streams the peer may have open at once, in place of
     /// `TransportConfig::max_concurrent_bidi_streams`. The peer learns at once of more. What it was allowed cannot be taken back: with
-    /// fewer it gets no new ones until enough of its streams are over (RFC 9000 §4.6). It does not change the connection's
+    /// fewer it gets no new ones until enough of its streams are over (RFC 9000 §4.6). More than 2^20 count as 2^20. It does not change the connection's
     /// windows, which are what bounds the memory of all streams together.
     pub fn set_max_concurrent_bidi_streams(&self, count: u64) {
         self.set_max_concurrent(Dir::Bi, count);

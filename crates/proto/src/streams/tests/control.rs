@@ -360,3 +360,11 @@ fn windows_follow_the_bandwidth_delay_product() {
     assert!(received > 50 << 20, "{received}");
     assert!(server.streams.window.window() >= 8 * initial, "{}", server.streams.window.window());
 }
+
+#[test]
+fn no_more_streams_at_once_are_allowed_than_a_configuration_may() {
+    let (mut client, mut server) = default_pair();
+    server.streams.set_max_concurrent(Dir::Uni, u64::MAX);
+    settle(&mut client, &mut server);
+    assert_eq!(client.granted.max_streams[1], CONCURRENT_MAX);
+}
