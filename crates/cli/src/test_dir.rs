@@ -9,7 +9,12 @@ pub(crate) struct TestDir(PathBuf);
 impl TestDir {
     /// `name` must be used by one test only.
     pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("fulmar-test-{}-{name}", std::process::id()));
+        Self::below(&std::env::temp_dir(), name)
+    }
+
+    /// The same below another directory than the system's for such.
+    pub(crate) fn below(parent: &Path, name: &str) -> Self {
+        let path = parent.join(format!("fulmar-test-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a directory for the test");
         Self(path)

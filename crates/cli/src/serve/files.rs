@@ -129,17 +129,31 @@ impl Source {
 /// Reads what the kernel has in memory: all of it or nothing.
 #[cfg(target_os = "linux")]
 fn read_cached(file: &File, offset: u64, wanted: u64, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-    use rustix::io::{ReadWriteFlags, preadv2};
+    use rustix::io::{Errno, ReadWriteFlags, preadv2};
     if bytes.capacity() < wanted as usize {
         bytes = vec![0; wanted as usize];
     } else {
         bytes.resize(wanted as usize, 0);
     }
     let into = &mut [io::IoSliceMut::new(&mut bytes)];
-    match preadv2(file, into, offset, ReadWriteFlags::NOWAIT) {
+    let read = match preadv2(file, into, offset, ReadWriteFlags::NOWAIT) {
+        // The file system cannot be asked.
+        Err(Errno::OPNOTSUPP) if is_in_memory(file) => preadv2(file, into, offset, ReadWriteFlags::empty()),
+        read => read,
+    };
+    match read {
         Ok(read) if read as u64 == wanted => Ok(bytes),
         _ => Err(ErrorKind::WouldBlock.into()),
     }
+}
+
+/// Whether the file system keeps its files in memory alone (tmpfs, ramfs). What was swapped out of it comes from a disk, as anything else
+/// of this program would.
+#[cfg(target_os = "linux")]
+fn is_in_memory(file: &File) -> bool {
+    const TMPFS_MAGIC: u64 = 0x0102_1994;
+    const RAMFS_MAGIC: u64 = 0x8584_58f6;
+    rustix::fs::fstatfs(file).is_ok_and(|found| matches!(found.f_type as u64, TMPFS_MAGIC | RAMFS_MAGIC))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -219,3 +219,18 @@ fn what_is_no_directory_cannot_be_served() {
     let missing = root(&dir.path().join("missing")).expect_err("nothing").to_string();
     assert!(missing.contains("cannot serve") && !missing.contains('\n'), "{missing}");
 }
+
+/// A file system in memory cannot be asked whether it has something there.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_of_a_file_system_in_memory_is_read_at_once() {
+    let Ok(found) = rustix::fs::statfs("/dev/shm") else { return };
+    assert_eq!(found.f_type as u64, 0x0102_1994, "/dev/shm is a tmpfs");
+    let dir = TestDir::below(Path::new("/dev/shm"), "files-in-memory");
+    fs::write(dir.path().join("file"), [7; 2_000]).expect("a file");
+    let mut source = Source::new(root(dir.path()).expect("a directory"), "file".into());
+    for (offset, len, is_last) in [(0, 1_500, false), (1_500, 500, true)] {
+        let block = source.read_now(offset, 1_500, Access::Cached, Vec::new()).expect("it takes no disk");
+        assert!(block.bytes == vec![7; len] && block.is_last == is_last);
+    }
+}
