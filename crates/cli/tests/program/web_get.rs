@@ -1,6 +1,7 @@
 //! `fulmar get` by HTTP.
 
 use std::fs;
+use std::io::Read;
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -83,6 +84,17 @@ fn what_goes_to_a_pipe_arrives_there_and_the_pipe_stays() {
         assert!(reader.join().expect("read") == content(3_000_000, 1), "it differs");
         assert!(scene.out.names() == ["large"] && !pipe.is_file());
     }
+}
+
+#[test]
+fn what_goes_to_standard_output_is_there_before_the_rest_comes() {
+    let odd = Odd::start(|_| Answer::whole("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"));
+    let mut get = fulmar(&["get", "--insecure", "-q", "--max-time", "20s", "-o", "-", &odd.url("/")]);
+    let mut get = get.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let mut begin = [0; 3];
+    get.stdout.take().expect("its output").read_exact(&mut begin).expect("what has come");
+    assert_eq!(&begin, b"hel");
+    get.kill().and_then(|()| get.wait()).expect("ended");
 }
 
 /// Nobody reads the pipe, or writes to it.

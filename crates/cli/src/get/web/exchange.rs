@@ -1,11 +1,13 @@
 //! One URL: requests until it is there, and what comes of them.
 
+use std::future::ready;
 use std::time::{Duration, Instant};
 
 use fulmar_h3::{Body, ConnectionInfo};
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode, Version};
 use indicatif::ProgressBar;
+use tokio::select;
 use tokio::time::sleep;
 
 use super::clients::judge;
@@ -353,12 +355,20 @@ impl<'a> Exchange<'a> {
         bar: &ProgressBar,
     ) -> Result<Result<(), fulmar_h3::Error>, Failure> {
         let pace = self.job.args.http.limit_rate.map(|rate| Pace::new(Instant::now(), rate));
-        // What someone waits for is shown at once.
-        let batch_bytes = if self.sink.as_ref().is_some_and(Sink::is_stream) { 1 } else { BATCH_BYTES };
+        let is_stream = self.sink.as_ref().is_some_and(Sink::is_stream);
         let mut batch = Vec::new();
         let mut writing: Option<Writing> = None;
         let ended = loop {
-            let data = match body.data().await {
+            let data = select! {
+                biased;
+                data = body.data() => data,
+                // What someone waits for is shown as soon as there is no more of it for now.
+                () = ready(()), if is_stream && !batch.is_empty() => {
+                    batch = self.write(&mut writing, batch).await?;
+                    continue;
+                }
+            };
+            let data = match data {
                 Ok(Some(data)) => data,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
@@ -366,10 +376,11 @@ impl<'a> Exchange<'a> {
             batch.extend_from_slice(&data);
             done.bytes += data.len() as u64;
             bar.inc(data.len() as u64);
-            if batch.len() >= batch_bytes {
+            let early = pace.as_ref().and_then(|pace| pace.wait(Instant::now(), done.bytes));
+            if batch.len() >= BATCH_BYTES || (is_stream && early.is_some()) {
                 batch = self.write(&mut writing, batch).await?;
             }
-            if let Some(early) = pace.as_ref().and_then(|pace| pace.wait(Instant::now(), done.bytes)) {
+            if let Some(early) = early {
                 sleep(early).await;
             }
         };
