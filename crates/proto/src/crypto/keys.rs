@@ -21,7 +21,7 @@ impl DirectionKeys {
     /// One half of [`Keys::initial`]: the keys with which `sender` protects its Initial packets.
     pub(crate) fn initial(version: Version, dcid: &ConnectionId, sender: Side, backend: AeadBackend) -> Self {
         let version = VersionConstants::of(version);
-        let secret = Secret::extract_sha256(&version.initial_salt, dcid.as_bytes());
+        let secret = Secret::initial(version, dcid);
         Self::from_initial(&secret.expander(), version, sender, backend)
     }
 
@@ -63,7 +63,7 @@ impl Keys {
     /// packet (or of the first after a Retry), can derive them (RFC 9001 §5.2).
     pub(crate) fn initial(version: Version, dcid: &ConnectionId, side: Side, backend: AeadBackend) -> Self {
         let version = VersionConstants::of(version);
-        let secret = Secret::extract_sha256(&version.initial_salt, dcid.as_bytes()).expander();
+        let secret = Secret::initial(version, dcid).expander();
         Self {
             local: DirectionKeys::from_initial(&secret, version, side, backend),
             remote: DirectionKeys::from_initial(&secret, version, !side, backend),

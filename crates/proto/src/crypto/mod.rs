@@ -36,6 +36,7 @@ mod aead;
 mod client_hello;
 mod header_key;
 mod hkdf;
+mod hmac;
 mod key_phase;
 mod keys;
 mod packet_key;

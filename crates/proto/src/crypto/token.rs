@@ -6,7 +6,7 @@ use thiserror::Error;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::aead::{AeadBackend, AeadKey, CipherSuite, NONCE_LEN, TAG_LEN};
-use super::hkdf::Secret;
+use super::hmac::{Hash, Key};
 
 /// How many keys a set may hold. Every token is tried with the one key that it names.
 const KEYS_MAX: usize = 8;
@@ -30,10 +30,10 @@ pub struct TokenKeys {
 #[derive(Clone)]
 pub(super) struct TokenKey {
     name: [u8; NAME_LEN],
-    secret: Zeroizing<[u8; 32]>,
+    key: Key,
 }
 
-/// Its name is no secret, and `Zeroizing` wipes the rest.
+/// Its name is no secret, and the rest wipes itself.
 impl ZeroizeOnDrop for TokenKey {}
 
 /// Why a text holds no set of keys.
@@ -130,19 +130,18 @@ impl TokenKeys {
 
 impl TokenKey {
     fn new(secret: Zeroizing<[u8; 32]>) -> Self {
+        let key = Key::new(Hash::Sha256, secret.as_ref());
         let mut name = [0; NAME_LEN];
-        Secret::extract_sha256(b"fulmar", secret.as_ref()).expand_label("token key name", &mut name);
-        Self { name, secret }
+        key.mac([&b"token key name"[..]], &mut name);
+        Self { name, key }
     }
 
-    /// A key for one token: no nonce is used twice, however many tokens are sealed and by however many servers.
+    /// A key for one token, with which one nonce is enough, however many tokens are sealed and by however many servers.
     fn aead(&self, salt: &[u8; SALT_LEN]) -> (AeadKey, [u8; NONCE_LEN]) {
-        let secret = Secret::extract_sha256(salt, self.secret.as_ref());
-        let (mut key, mut nonce) = (Zeroizing::new([0; 32]), [0; NONCE_LEN]);
-        let secret = secret.expander();
-        secret.expand_label("token key", key.as_mut());
-        secret.expand_label("token iv", &mut nonce);
-        (AeadKey::new(CipherSuite::Aes256Gcm, key.as_ref(), AeadBackend::Ring), nonce)
+        let mut key = Zeroizing::new([0; 32]);
+        // Longer than the message of the name: the two are never the same.
+        self.key.mac([&b"token key"[..], salt], key.as_mut());
+        (AeadKey::new(CipherSuite::Aes256Gcm, key.as_ref(), AeadBackend::Ring), [0; NONCE_LEN])
     }
 }
 

@@ -31,7 +31,7 @@ fn dcid() -> ConnectionId {
 
 fn expand(secret: &Secret, label: &str, len: usize) -> Vec<u8> {
     let mut output = vec![0; len];
-    secret.expand_label(label, &mut output);
+    secret.expander().expand_label(label, &mut output);
     output
 }
 
@@ -46,7 +46,7 @@ fn assert_expands_to(secret: &Secret, version: &VersionConstants, expected: &Lev
 fn initial_secrets_and_keys() {
     for samples in BOTH {
         let version = VersionConstants::of(samples.version);
-        let initial = Secret::extract_sha256(&version.initial_salt, &DCID);
+        let initial = Secret::initial(version, &dcid());
         for (label, level) in [("client in", &samples.client), ("server in", &samples.server)] {
             assert_eq!(expand(&initial, label, 32), bytes(level.secret));
             assert_expands_to(&initial.next(label), version, level);

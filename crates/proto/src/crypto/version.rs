@@ -1,14 +1,17 @@
 //! What differs between the versions of QUIC as far as cryptography goes.
 
+use std::sync::LazyLock;
+
 use fulmar_wire::Version;
 
 use super::aead::NONCE_LEN;
+use super::hmac::{Hash, Key};
 
 /// The constants of one version.
 #[derive(Debug)]
 pub(super) struct VersionConstants {
-    /// The salt of the Initial secret (RFC 9001 §5.2).
-    pub(super) initial_salt: [u8; 20],
+    /// The salt of the Initial secret (RFC 9001 §5.2), as the key that it is used as.
+    pub(super) initial_salt: LazyLock<Key>,
     /// The labels that expand a secret (RFC 9001 §5.1, §6.1).
     pub(super) key_label: &'static str,
     pub(super) iv_label: &'static str,
@@ -32,10 +35,13 @@ impl VersionConstants {
 
 /// RFC 9001.
 static V1: VersionConstants = VersionConstants {
-    initial_salt: [
-        0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc,
-        0xbb, 0x7f, 0x0a,
-    ],
+    initial_salt: LazyLock::new(|| {
+        let salt = [
+            0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
+            0xcc, 0xbb, 0x7f, 0x0a,
+        ];
+        Key::new(Hash::Sha256, &salt)
+    }),
     key_label: "quic key",
     iv_label: "quic iv",
     hp_label: "quic hp",
@@ -48,10 +54,13 @@ static V1: VersionConstants = VersionConstants {
 
 /// RFC 9369 §3.3.
 static V2: VersionConstants = VersionConstants {
-    initial_salt: [
-        0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d, 0xcb, 0xf9,
-        0xbd, 0x2e, 0xd9,
-    ],
+    initial_salt: LazyLock::new(|| {
+        let salt = [
+            0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d, 0xcb,
+            0xf9, 0xbd, 0x2e, 0xd9,
+        ];
+        Key::new(Hash::Sha256, &salt)
+    }),
     key_label: "quicv2 key",
     iv_label: "quicv2 iv",
     hp_label: "quicv2 hp",

@@ -7,6 +7,7 @@ use zeroize::ZeroizeOnDrop;
 
 use super::aead::CipherSuite;
 use super::hkdf::Secret;
+use super::hmac::Key;
 use super::packet_key::PacketKey;
 use super::reset::ResetKey;
 use super::secret_capture::{Captured, SecretCapture};
@@ -20,10 +21,9 @@ const _: () = {
     wipes_itself::<PacketKey>();
     wipes_itself::<Captured>();
     wipes_itself::<TokenKey>();
+    wipes_itself::<Key>();
+    wipes_itself::<ResetKey>();
 };
-
-/// An HMAC key of aws-lc is wiped when it is dropped; one of ring has nothing to do then.
-const _: () = assert!(std::mem::needs_drop::<ResetKey>());
 
 #[test]
 fn a_captured_secret_is_given_out_once() {

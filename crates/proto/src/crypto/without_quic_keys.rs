@@ -7,21 +7,21 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use aws_lc_rs::hmac;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::cipher_suite::{
     TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
 };
 use rustls::crypto::cipher::{AeadKey, Iv};
+use rustls::crypto::hmac::Tag as HmacTag;
 use rustls::crypto::tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
 use rustls::{CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite};
-use smallvec::SmallVec;
 use zeroize::Zeroizing;
 
 use super::aead::TAG_LEN;
 use super::header_key::SAMPLE_LEN;
-use super::hkdf::mac;
+use super::hkdf::expand_first;
+use super::hmac::{Hash, Key};
 
 /// The provider of aws-lc that rustls has, whose cipher suites of TLS 1.3 waste no time on packet keys of QUIC that Fulmar
 /// does not use.
@@ -55,9 +55,9 @@ static SUITES: LazyLock<[Tls13CipherSuite; 3]> = LazyLock::new(|| {
 });
 
 static SHA256: LazyLock<KeySchedule> =
-    LazyLock::new(|| KeySchedule::of(TLS13_AES_128_GCM_SHA256, hmac::HMAC_SHA256));
+    LazyLock::new(|| KeySchedule::of(TLS13_AES_128_GCM_SHA256, Hash::Sha256));
 static SHA384: LazyLock<KeySchedule> =
-    LazyLock::new(|| KeySchedule::of(TLS13_AES_256_GCM_SHA384, hmac::HMAC_SHA384));
+    LazyLock::new(|| KeySchedule::of(TLS13_AES_256_GCM_SHA384, Hash::Sha384));
 
 fn of_tls13(suite: SupportedCipherSuite) -> &'static Tls13CipherSuite {
     suite.tls13().expect("a suite of TLS 1.3")
@@ -66,67 +66,72 @@ fn of_tls13(suite: SupportedCipherSuite) -> &'static Tls13CipherSuite {
 /// HKDF, extracted and expanded in another way.
 struct KeySchedule {
     inner: &'static dyn Hkdf,
-    hash: hmac::Algorithm,
+    hash: Hash,
+    /// Of the Early Secret of connections without a pre-shared key, which is always the same (RFC 8446 §7.1).
+    early: OnceLock<(OkmBlock, Key)>,
 }
 
 impl KeySchedule {
-    fn of(suite: SupportedCipherSuite, hash: hmac::Algorithm) -> Self {
-        Self { inner: of_tls13(suite).hkdf_provider, hash }
+    fn of(suite: SupportedCipherSuite, hash: Hash) -> Self {
+        Self { inner: of_tls13(suite).hkdf_provider, hash, early: OnceLock::new() }
     }
 
-    fn expander(&self, secret: OkmBlock) -> Box<dyn HkdfExpander> {
-        Box::new(SecretExpander { inner: self.inner, hash: self.hash, secret, key: OnceLock::new() })
+    fn expander(&self, secret: OkmBlock) -> SecretExpander {
+        SecretExpander { inner: self.inner, hash: self.hash, secret, key: OnceLock::new() }
+    }
+
+    /// The library would extract once more for each expansion. No salt is as good as zeros: HMAC fills a short key up with them.
+    fn extract(&self, salt: Option<&[u8]>, secret: &[u8]) -> OkmBlock {
+        let mut prk = Zeroizing::new([0; OkmBlock::MAX_LEN]);
+        let prk = &mut prk[..self.hash.len()];
+        Key::new(self.hash, salt.unwrap_or_default()).mac([secret], prk);
+        OkmBlock::new(prk)
     }
 }
 
 impl Hkdf for KeySchedule {
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
-        self.extract_from_secret(salt, &[0; OkmBlock::MAX_LEN][..self.hash.tag_len()])
+        let zeros = &[0; OkmBlock::MAX_LEN][..self.hash.len()];
+        if salt.is_some() {
+            return self.extract_from_secret(salt, zeros);
+        }
+        let (secret, key) = self.early.get_or_init(|| {
+            let secret = self.extract(None, zeros);
+            let key = Key::new(self.hash, secret.as_ref());
+            (secret, key)
+        });
+        Box::new(SecretExpander { key: OnceLock::from(key.clone()), ..self.expander(secret.clone()) })
     }
 
-    /// The library would extract once more for each expansion. No salt is as good as zeros: HMAC fills a short key up with them.
     fn extract_from_secret(&self, salt: Option<&[u8]>, secret: &[u8]) -> Box<dyn HkdfExpander> {
-        let salt = hmac::Key::new(self.hash, salt.unwrap_or_default());
-        let mut prk = Zeroizing::new([0; OkmBlock::MAX_LEN]);
-        let prk = &mut prk[..self.hash.tag_len()];
-        mac(&salt, secret, prk);
-        self.expander(OkmBlock::new(prk))
+        Box::new(self.expander(self.extract(salt, secret)))
     }
 
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
-        self.expander(OkmBlock::new(okm.as_ref()))
+        Box::new(self.expander(okm.clone()))
     }
 
-    fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> rustls::crypto::hmac::Tag {
-        self.inner.hmac_sign(key, message)
-    }
-
-    fn fips(&self) -> bool {
-        self.inner.fips()
+    fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> HmacTag {
+        let mut tag = Zeroizing::new([0; HmacTag::MAX_LEN]);
+        let tag = &mut tag[..self.hash.len()];
+        Key::new(self.hash, key.as_ref()).mac([message], tag);
+        HmacTag::new(tag)
     }
 }
 
 /// Expands one secret.
 struct SecretExpander {
     inner: &'static dyn Hkdf,
-    hash: hmac::Algorithm,
+    hash: Hash,
     /// Wiped by rustls.
     secret: OkmBlock,
-    /// Made when it is needed; wiped by aws-lc.
-    key: OnceLock<hmac::Key>,
+    /// Made when it is needed.
+    key: OnceLock<Key>,
 }
 
-/// Room for an HkdfLabel with a hash of 384 bits and a label of TLS, so that it needs no allocation.
-const INFO_LEN: usize = 96;
-
 impl SecretExpander {
-    /// The first block of HKDF-Expand, of which `output` gets the beginning. It is not longer than the hash.
-    fn expand_first(&self, info: &[&[u8]], output: &mut [u8]) {
-        let key = self.key.get_or_init(|| hmac::Key::new(self.hash, self.secret.as_ref()));
-        let mut input = SmallVec::<[u8; INFO_LEN]>::new();
-        info.iter().for_each(|part| input.extend_from_slice(part));
-        input.push(1);
-        mac(key, &input, output);
+    fn key(&self) -> &Key {
+        self.key.get_or_init(|| Key::new(self.hash, self.secret.as_ref()))
     }
 }
 
@@ -139,14 +144,14 @@ impl HkdfExpander for SecretExpander {
         if output.len() > self.hash_len() {
             return self.inner.expander_for_okm(&self.secret).expand_slice(info, output);
         }
-        self.expand_first(info, output);
+        expand_first(self.key(), info, output);
         Ok(())
     }
 
     fn expand_block(&self, info: &[&[u8]]) -> OkmBlock {
         let mut block = Zeroizing::new([0; OkmBlock::MAX_LEN]);
         let block = &mut block[..self.hash_len()];
-        self.expand_first(info, block);
+        expand_first(self.key(), info, block);
         OkmBlock::new(block)
     }
 

@@ -92,10 +92,10 @@ fn packet_keys_are_not_expanded() {
     }
 }
 
+/// The hash is another library's than that of what has one.
 #[test]
-fn nothing_claims_a_certificate_that_what_it_stands_for_has_not() {
+fn nothing_claims_a_certificate() {
     for suite in [TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384] {
-        let (before, now) = (of_tls13(suite).hkdf_provider, of_tls13(lean(suite)).hkdf_provider);
-        assert_eq!(now.fips(), before.fips());
+        assert!(!of_tls13(lean(suite)).hkdf_provider.fips());
     }
 }
