@@ -149,7 +149,7 @@ fn chosen(cases: Vec<Case>, words: &[String]) -> Result<Vec<Case>> {
 /// Measures the cases. What is known after each is written to `output`, so that a run that is interrupted has not been for nothing.
 fn measure(rig: &Rig, cases: Vec<Case>, options: &Options, output: Option<&Path>) -> Result<Results> {
     let versions = rig.http3.as_ref().map(Http3::versions).unwrap_or_default();
-    let mut results = Results::new(options.quick, versions);
+    let mut results = Results::new(options.quick, options.workloads.clone(), versions);
     for case in cases {
         let runs = options.runs.unwrap_or(case.runs);
         let name = case.name.clone();

@@ -102,7 +102,11 @@ pub(crate) fn document(results: &Results) -> Result<String> {
     let date = words(Command::new("date").args(["--utc", "+%Y-%m-%d %H:%M UTC"]));
     let machine = machine(results);
     let lines: Vec<String> = machine.iter().map(|(name, value)| format!("- {name}: {value}")).collect();
-    let extent = if results.quick { "quick (figures are rough)" } else { "whole" };
+    let size = if results.quick { "quick (figures are rough)" } else { "whole" };
+    let extent = match &results.chosen[..] {
+        [] => size.to_owned(),
+        chosen => format!("{size}, of `{}` alone", chosen.join("`, `")),
+    };
     Ok(format!(
         "# Results\n\nWritten by `cargo xtask bench` on {date}; extent: {extent}.\n\n{}\n\n\
          Medians over the runs, which took turns. In a cell: the figure, ± half of the spread of the runs, then CPU of the server + that of the \

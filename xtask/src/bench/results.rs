@@ -44,6 +44,8 @@ impl Figures {
 /// Everything that was measured.
 pub(crate) struct Results {
     pub(crate) quick: bool,
+    /// The workloads that were asked for; all if there are none.
+    pub(crate) chosen: Vec<String>,
     /// Of programs that are neither built here nor in a lock file.
     pub(crate) versions: Vec<String>,
     pub(crate) rows: Vec<Row>,
@@ -63,8 +65,8 @@ pub(crate) struct Cell {
 }
 
 impl Results {
-    pub(crate) fn new(quick: bool, versions: Vec<String>) -> Self {
-        Self { quick, versions, rows: Vec::new() }
+    pub(crate) fn new(quick: bool, chosen: Vec<String>, versions: Vec<String>) -> Self {
+        Self { quick, chosen, versions, rows: Vec::new() }
     }
 
     pub(crate) fn begin(&mut self, case: Case) -> &mut Row {

@@ -57,7 +57,7 @@ fn a_word_chooses_all_cases_that_begin_with_it() {
 
 #[test]
 fn ratios_are_those_of_the_medians_and_say_whether_a_goal_is_met() {
-    let mut results = Results::new(false, Vec::new());
+    let mut results = Results::new(false, Vec::new(), Vec::new());
     let row = results.begin(case("download"));
     for seconds in [1.0, 2.0, 9.0] {
         row.add(Stack::Fulmar, figures(1e9, seconds));
@@ -78,7 +78,7 @@ fn ratios_are_those_of_the_medians_and_say_whether_a_goal_is_met() {
 
 #[test]
 fn what_fails_is_told_and_what_is_not_supported_is_no_failure() {
-    let mut results = Results::new(true, Vec::new());
+    let mut results = Results::new(true, Vec::new(), Vec::new());
     let row = results.begin(case("datagrams"));
     row.add(Stack::S2n, Outcome::Nothing("none".to_owned()));
     row.add(Stack::Quinn, Outcome::Failed("it hangs".to_owned()));
@@ -87,7 +87,8 @@ fn what_fails_is_told_and_what_is_not_supported_is_no_failure() {
 
 #[test]
 fn files_over_http_have_a_table_of_their_own_with_the_cpu_of_the_servers() {
-    let mut results = Results::new(false, vec!["nginx version: nginx/1.2.3".to_owned()]);
+    let versions = vec!["nginx version: nginx/1.2.3".to_owned()];
+    let mut results = Results::new(false, vec!["http3".to_owned()], versions);
     let row = results.begin(case("http3-13b"));
     // Each has taken a second of the server for so many requests.
     row.add(Stack::Fulmar, figures(100.0, 1.0));
@@ -107,4 +108,5 @@ fn files_over_http_have_a_table_of_their_own_with_the_cpu_of_the_servers() {
     assert!(tables.contains("- http3-13b, caddy: caddy is not installed"), "{tables}");
     let document = report::document(&results).expect("a document");
     assert!(document.contains("nginx/1.2.3"), "{document}");
+    assert!(document.contains("extent: whole, of `http3` alone"), "{document}");
 }
