@@ -7,9 +7,9 @@ const SHARED_MIN: usize = 256;
 
 /// Unread bytes of a connection, or of its datagrams, up to which slices of receive buffers are kept. A slice
 /// keeps the whole buffer that its packet arrived in, which other packets share. An application that reads what
-/// comes never gets here, also if all comes at once that a fast peer sends while it has its turn: half as much made a
-/// download over loopback copy a third of its data. For one that lets data lie, copies keep the memory near what flow
-/// control counts.
+/// comes never gets here, also if all comes at once that a fast peer sends while it has its turn: with half as much,
+/// up to half of what each turn of a download over loopback brought was copied. For one that lets data lie, copies keep the
+/// memory near what flow control counts.
 const PINNED_MAX: u64 = 512 * 1024;
 
 /// Whether data may be kept as a slice of its receive buffer while `unread` bytes wait.

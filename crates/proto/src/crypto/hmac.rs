@@ -27,7 +27,7 @@ impl Hash {
     }
 }
 
-/// The longest output of a [`Hash`], in bytes.
+/// The longest output of a hash, in bytes.
 pub(super) const OUTPUT_LEN_MAX: usize = 48;
 
 /// A key, with which both hashes have begun already.

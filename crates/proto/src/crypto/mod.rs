@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`aead`] | cipher suites, their limits, and the choice between ring and aws-lc |
 //! | [`hkdf`] | secrets and HKDF-Expand-Label |
+//! | [`hmac`] | HMAC with SHA-2, keyed once for several messages |
 //! | [`version`] | the constants that differ between QUIC versions: salt, labels, Retry key |
 //! | [`packet_key`] | sealing and opening a packet in place, the path-aware nonce |
 //! | [`header_key`] | the mask of header protection |
@@ -25,7 +26,7 @@
 //! | [`token`] | sealed tokens for the validation of addresses, and their keys |
 //!
 //! Secrets are wiped from memory when they are dropped (`zeroize`): traffic secrets, the bytes that keys and IVs are made
-//! of, token keys, what the key log captures. What a library makes of a key is the library's: aws-lc wipes its AEAD and HMAC
+//! of, keys of HMAC and of tokens, what the key log captures. What a library makes of a key is the library's: aws-lc wipes its AEAD
 //! keys, ring does not, and this crate, which has no `unsafe`, cannot do it from outside. So with [`AeadBackend::Ring`] the
 //! expanded packet keys, and in any case those of header protection, stay in freed memory until it is used again.
 //!

@@ -24,7 +24,7 @@ use super::hkdf::expand_first;
 use super::hmac::{Hash, Key};
 
 /// The provider of aws-lc that rustls has, whose cipher suites of TLS 1.3 waste no time on packet keys of QUIC that Fulmar
-/// does not use.
+/// does not use. Their HMAC and HKDF are made with another library's SHA-2, so that they claim no certificate of FIPS.
 ///
 /// It is for this library and for TLS over TCP. Another stack of QUIC can complete a handshake with it, and then neither
 /// send nor receive, as the packet keys that rustls has for it refuse to work.
