@@ -15,6 +15,7 @@ mod directory;
 mod figures;
 mod files;
 mod http09;
+mod small_files;
 mod tcp;
 mod told;
 mod transfers;

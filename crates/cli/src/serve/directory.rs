@@ -11,6 +11,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use tracing::info;
 
+use super::files::{Content, Stamp};
+use super::small_files::SmallFiles;
 use crate::failure::Failure;
 
 /// The one name with a dot at its beginning that is served without being asked to: it is made for others (RFC 8615).
@@ -37,6 +39,7 @@ struct Place {
     /// From the root on: the directory that the program is in may be replaced, too.
     path: PathBuf,
     current: RwLock<Current>,
+    small_files: SmallFiles,
 }
 
 /// The directory that had the name when it was looked at.
@@ -67,8 +70,8 @@ pub(super) enum Found {
 /// A regular file that is open, and what it was like then.
 #[derive(Debug)]
 pub(super) struct Opened {
-    pub(super) file: File,
-    pub(super) metadata: Metadata,
+    pub(super) content: Content,
+    pub(super) stamp: Stamp,
 }
 
 /// A file or a directory in a directory.
@@ -89,12 +92,12 @@ impl Directory {
         }
         let path = std::path::absolute(path).map_err(Failure::io(cannot()))?;
         let current = RwLock::new(Current::open(&path).map_err(Failure::io(cannot()))?);
-        Ok(Self { place: Arc::new(Place { path, current }), has_hidden })
+        Ok(Self { place: Arc::new(Place { path, current, small_files: SmallFiles::default() }), has_hidden })
     }
 
     /// Looks whether another directory has the name now. That takes a disk. While there is none, the old one is kept.
     pub(crate) fn look_again(&self) {
-        let Place { path, current } = &*self.place;
+        let Place { path, current, .. } = &*self.place;
         let id = path.metadata().ok().and_then(|metadata| id_of(&metadata));
         let is_other = id.is_some() && id != self.current().id;
         let found = is_other.then(|| Current::open(path));
@@ -136,6 +139,9 @@ impl Directory {
         }
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let dir = self.dir(access)?;
+        if let Some((stamp, bytes)) = self.place.small_files.find(&dir, path) {
+            return Ok(Found::File(Opened { content: Content::Memory(bytes), stamp }));
+        }
         let file = match access {
             Access::Cached => open_cached(&dir, path)?,
             Access::Disk => open_wherever(&dir, path)?,
@@ -144,7 +150,7 @@ impl Directory {
         if metadata.is_dir() {
             Ok(Found::Directory)
         } else if metadata.is_file() {
-            Ok(Found::File(Opened { file, metadata }))
+            Ok(Found::File(Opened { content: Content::File(file), stamp: Stamp::of(&metadata) }))
         } else {
             Err(io::Error::new(ErrorKind::NotFound, "it is no regular file"))
         }
@@ -159,6 +165,12 @@ impl Directory {
             Found::File(opened) => Ok(opened),
             Found::Directory => Err(io::Error::new(ErrorKind::NotFound, "it is a directory")),
         }
+    }
+
+    /// Keeps what was read of a file at `path` since `since`, if it is small, for requests that come later. `metadata` was looked at
+    /// after it was read.
+    pub(super) fn keep(&self, path: &Path, content: &[u8], metadata: &Metadata, since: SystemTime) {
+        self.place.small_files.keep(path, content, metadata, since);
     }
 
     /// What is served of the directory at `path`: directories first, each in the order of names, and whether that is all.

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
 use super::directory::{Access, Directory, Opened, id_of};
@@ -16,16 +17,24 @@ pub(super) struct Source {
     /// The directory, and the path below it.
     root: Directory,
     path: PathBuf,
-    file: Option<File>,
+    content: Option<Content>,
     /// What the file was like when it was opened first.
     stamp: Option<Stamp>,
 }
 
+/// Where the bytes of a file come from.
+#[derive(Debug)]
+pub(super) enum Content {
+    File(File),
+    /// All of it, as it was when it was found.
+    Memory(Bytes),
+}
+
 /// What tells whether a file is still the one that it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    len: u64,
-    modified: Option<SystemTime>,
+pub(super) struct Stamp {
+    pub(super) len: u64,
+    pub(super) modified: Option<SystemTime>,
     /// The device and the inode, where there are such.
     id: Option<(u64, u64)>,
 }
@@ -52,13 +61,12 @@ pub(super) struct Block {
 impl Source {
     /// The file at `path` below `root`. It is looked at when it is read.
     pub(super) fn new(root: Directory, path: PathBuf) -> Self {
-        Self { root, path, file: None, stamp: None }
+        Self { root, path, content: None, stamp: None }
     }
 
-    /// The same of a file that is open, with its length and the time at which it was changed.
-    pub(super) fn opened(root: Directory, path: PathBuf, opened: Opened) -> (Self, u64, Option<SystemTime>) {
-        let stamp = Stamp::of(&opened.metadata);
-        (Self { root, path, file: Some(opened.file), stamp: Some(stamp) }, stamp.len, stamp.modified)
+    /// The same of a file that is open.
+    pub(super) fn opened(root: Directory, path: PathBuf, Opened { content, stamp }: Opened) -> Self {
+        Self { root, path, content: Some(content), stamp: Some(stamp) }
     }
 
     /// Reads at most `max` bytes from `offset` on, off the runtime's thread unless the kernel has them in memory, and nothing beyond the
@@ -81,7 +89,7 @@ impl Source {
 
     /// Closes the file until it is read again.
     pub(super) fn close(&mut self) {
-        self.file = None;
+        self.content = None;
     }
 
     /// The same in the thread that calls it, into a buffer that nobody uses any more. What fails because it takes a disk can be tried
@@ -93,36 +101,46 @@ impl Source {
         access: Access,
         buffer: Vec<u8>,
     ) -> Result<Block, SourceError> {
-        let (file, stamp) = match (self.file.take(), self.stamp) {
-            (Some(file), Some(stamp)) => (file, stamp),
+        let since = SystemTime::now();
+        let (content, stamp) = match (self.content.take(), self.stamp) {
+            (Some(content), Some(stamp)) => (content, stamp),
             _ => self.open(access)?,
         };
         let wanted = stamp.len.saturating_sub(offset).min(max);
+        let is_last = offset + wanted >= stamp.len;
+        let file = match content {
+            Content::File(file) => file,
+            Content::Memory(all) => {
+                return Ok(Block { bytes: copied(&all, offset, wanted, buffer), is_last });
+            }
+        };
         let read = match access {
             Access::Cached => read_cached(&file, offset, wanted, buffer),
             Access::Disk => read_wherever(&file, offset, wanted, buffer),
         };
         let bytes = match read {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.file = Some(file);
+                self.content = Some(Content::File(file));
                 return Err(error.into());
             }
             read => read?,
         };
-        let read = bytes.len() as u64;
         // Looked at after the read, so that what was read is of the file as it was.
-        if read < wanted || !stamp.allows(Stamp::of(&file.metadata()?)) {
+        let metadata = file.metadata()?;
+        if (bytes.len() as u64) < wanted || !stamp.allows(Stamp::of(&metadata)) {
             return Err(SourceError::Changed);
         }
-        self.file = Some(file);
-        Ok(Block { bytes, is_last: offset + read >= stamp.len })
+        if offset == 0 && is_last {
+            self.root.keep(&self.path, &bytes, &metadata, since);
+        }
+        self.content = Some(Content::File(file));
+        Ok(Block { bytes, is_last })
     }
 
-    fn open(&mut self, access: Access) -> Result<(File, Stamp), SourceError> {
-        let Opened { file, metadata } = self.root.file(&self.path, access)?;
-        let found = Stamp::of(&metadata);
+    fn open(&mut self, access: Access) -> Result<(Content, Stamp), SourceError> {
+        let Opened { content, stamp: found } = self.root.file(&self.path, access)?;
         let stamp = *self.stamp.get_or_insert(found);
-        if stamp.allows(found) { Ok((file, stamp)) } else { Err(SourceError::Changed) }
+        if stamp.allows(found) { Ok((content, stamp)) } else { Err(SourceError::Changed) }
     }
 }
 
@@ -161,6 +179,13 @@ fn read_cached(_: &File, _: u64, _: u64, _: Vec<u8>) -> io::Result<Vec<u8>> {
     Err(ErrorKind::WouldBlock.into())
 }
 
+/// A part of what is in memory.
+fn copied(all: &[u8], offset: u64, len: u64, mut into: Vec<u8>) -> Vec<u8> {
+    into.clear();
+    into.extend_from_slice(all.get(offset as usize..(offset + len) as usize).unwrap_or_default());
+    into
+}
+
 /// Reads what there is, less than is wanted if the file has become shorter.
 fn read_wherever(mut file: &File, offset: u64, wanted: u64, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(offset))?;
@@ -178,7 +203,7 @@ impl SourceError {
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
+    pub(super) fn of(metadata: &Metadata) -> Self {
         Self { len: metadata.len(), modified: metadata.modified().ok(), id: id_of(metadata) }
     }
 

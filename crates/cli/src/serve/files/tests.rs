@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::failure::Failure;
+use crate::serve::directory::Found;
 use crate::test_dir::TestDir;
 
 const BLOCK: u64 = 10_000;
@@ -233,4 +234,33 @@ fn a_file_of_a_file_system_in_memory_is_read_at_once() {
         let block = source.read_now(offset, 1_500, Access::Cached, Vec::new()).expect("it takes no disk");
         assert!(block.bytes == vec![7; len] && block.is_last == is_last);
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_file_that_has_rested_is_kept_in_memory() {
+    let dir = TestDir::new("files-kept");
+    let path = dir.path().join("file");
+    let root = root(dir.path()).expect("a directory");
+    let is_kept = || match root.find(Path::new("file"), Access::Disk) {
+        Ok(Found::File(opened)) => matches!(opened.content, Content::Memory(_)),
+        found => panic!("{found:?}"),
+    };
+    fs::write(&path, "first").expect("a file");
+    assert_eq!(read_all(&root, "file").expect("readable"), b"first");
+    assert!(!is_kept());
+    std::thread::sleep(std::time::Duration::from_millis(3_100));
+    for _ in 0..2 {
+        assert_eq!(read_all(&root, "file").expect("readable"), b"first");
+        assert!(is_kept());
+    }
+    // In parts, too, and never beyond its end.
+    for (offset, part, is_last) in [(0, "fi", false), (3, "st", true), (5, "", true), (7, "", true)] {
+        let mut source = Source::new(root.clone(), "file".into());
+        let block = source.read_now(offset, 2, Access::Cached, vec![9; 9]).expect("it takes no disk");
+        assert_eq!((&block.bytes[..], block.is_last), (part.as_bytes(), is_last), "{offset}");
+    }
+    fs::write(&path, "other").expect("a file");
+    assert_eq!(read_all(&root, "file").expect("readable"), b"other");
+    assert!(!is_kept());
 }

@@ -19,10 +19,12 @@ use super::refusal::{bare, is_missing, refuse};
 use super::{Content, host, http_date, listing};
 use crate::hq;
 use crate::serve::directory::{Access, Found, Opened};
-use crate::serve::files::{Source, SourceError};
+use crate::serve::files::{Source, SourceError, Stamp};
 
 /// The file that is shown for a directory.
 const INDEX: &str = "index.html";
+/// How many fields a response with a file has, so that the map of them need not grow.
+const FIELDS: usize = 8;
 /// How long the path of a request may be, in bytes.
 const PATH_MAX: usize = hq::REQUEST_MAX;
 
@@ -122,7 +124,8 @@ fn send(
         Some((encoding, path, file)) => (Some(encoding), path, file),
         None => (None, path, file),
     };
-    let (source, len, modified) = Source::opened(content.root.clone(), path, file);
+    let Stamp { len, modified, .. } = file.stamp;
+    let source = Source::opened(content.root.clone(), path, file);
     let validators = Validators::new(len, modified, encoding.map(Encoding::name));
     let mut response = match validators.judge(headers) {
         Verdict::Failed => return Ok(bare(StatusCode::PRECONDITION_FAILED)),
@@ -184,6 +187,7 @@ fn body(
         WebBody::file(part, first)
     };
     let mut response = Response::new(body);
+    *response.headers_mut() = HeaderMap::with_capacity(FIELDS);
     response.headers_mut().insert(CONTENT_LENGTH, (end - start).into());
     if let Some(field) = field {
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
