@@ -47,18 +47,18 @@ pub(super) struct Startup {
     is_full_by_delay: bool,
     /// Whether losses have ended STARTUP.
     pub(super) is_full_by_losses: bool,
-    doubt: Option<Doubt>,
+    pub(super) doubt: Option<Doubt>,
     /// The usual delay that was left when the flight had shrunk: a rise begins there, not at the smallest round-trip time.
     resting_delay: Option<Duration>,
 }
 
 /// A rise of the delay has ended STARTUP, and it is not known yet whether the delay falls with the flight.
 #[derive(Debug, Clone, Copy)]
-struct Doubt {
+pub(super) struct Doubt {
     /// The usual delay when STARTUP ended.
     delay: Duration,
     /// The round in which the flight was that of an empty queue.
-    drained: Option<u64>,
+    pub(super) drained: Option<u64>,
 }
 
 impl Startup {

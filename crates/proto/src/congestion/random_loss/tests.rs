@@ -342,6 +342,23 @@ fn a_trial_that_loses_as_much_as_a_policer_drops_is_a_reason_to_react_again() {
 }
 
 #[test]
+fn a_trial_that_loses_twice_as_much_as_before_is_a_reason_to_react_again() {
+    // One in 30 before, and few enough among the latest packets that these alone are none.
+    for (period, is_tolerated) in [(13, false), (20, true)] {
+        let mut path = Path::answering_once();
+        path.lose_until_reaction(30);
+        assert_eq!(path.lose_one_in(period, 7), is_tolerated, "one in {period}");
+        assert!(path.random.is_on_trial());
+    }
+}
+
+#[test]
+fn the_mean_may_exceed_what_is_tolerated_only_where_losses_are_answered_once() {
+    assert!(Path::answering_once().lose_one_in(40, 100));
+    assert!(!Path::new().lose_one_in(40, 100));
+}
+
+#[test]
 fn a_path_that_loses_less_than_is_tolerated_is_not_answered_now_and_then() {
     // One in 66; a mean over a thousand packets is now and then more than one in fifty.
     let is_answered = |seed: u64| {

@@ -357,10 +357,10 @@ fn a_round_without_losses_leaves_no_bound_below_what_it_has_delivered() {
     });
 }
 
-/// What BBR makes in STARTUP of half a small flight that was lost at several times.
-fn phase_after_half_of_a_flight(path: &Path) -> Phase {
+/// An acknowledgement of half a small flight, the other half of which was lost.
+pub(super) fn sample(path: &Path) -> Sample {
     let now = path.transfer.now;
-    let sample = Sample {
+    Sample {
         now,
         delivery_rate: None,
         delivered: 10 * packet(),
@@ -372,7 +372,12 @@ fn phase_after_half_of_a_flight(path: &Path) -> Phase {
         sent_time: now,
         in_flight: 0,
         rtt: None,
-    };
+    }
+}
+
+/// What BBR makes in STARTUP of half a small flight that was lost at several times.
+fn phase_after_half_of_a_flight(path: &Path) -> Phase {
+    let sample = sample(path);
     Watched(path.bbr.clone()).with(|bbr| {
         assert_eq!(bbr.phase, Phase::Startup);
         bbr.losses.in_round = true;

@@ -1,5 +1,7 @@
 //! STARTUP and DRAIN.
 
+use super::super::startup::Doubt;
+use super::losses::sample;
 use super::*;
 use crate::congestion::units::percent;
 
@@ -41,6 +43,36 @@ fn a_rise_of_the_delay_that_does_not_fall_with_the_flight_does_not_end_startup()
     // The usual wait for the next probe is two seconds.
     path.until(seconds(1), |bbr| bbr.max_bandwidth.get() > 56_000_000);
     assert_eq!(path.transfer.packets_lost, 0);
+}
+
+/// A path whose delay has ended STARTUP, and what an acknowledgement in another phase makes of the doubt about that.
+fn doubt_after(phase: Phase, app_limited: bool) -> Option<Doubt> {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::Drain);
+    let sample = Sample { app_limited, ..sample(&path) };
+    Watched(path.bbr.clone()).with(|bbr| {
+        assert!(bbr.startup.doubt.is_some_and(|doubt| doubt.drained.is_none()));
+        bbr.phase = phase;
+        bbr.check_delay_doubt(&sample);
+        bbr.startup.doubt
+    })
+}
+
+#[test]
+fn the_delay_that_has_ended_startup_is_compared_once_the_flight_is_small_and_used() {
+    let is_drained = |phase, app_limited| {
+        doubt_after(phase, app_limited).expect("it is not decided yet").drained.is_some()
+    };
+    assert!(is_drained(Phase::ProbeDown, false));
+    assert!(!is_drained(Phase::Drain, false));
+    assert!(!is_drained(Phase::ProbeDown, true));
+}
+
+#[test]
+fn another_search_for_the_rate_ends_the_doubt_about_the_delay() {
+    for phase in [Phase::Startup, Phase::ProbeUp, Phase::ProbeRtt] {
+        assert!(doubt_after(phase, false).is_none(), "{phase:?}");
+    }
 }
 
 #[test]
@@ -94,6 +126,20 @@ fn what_the_tokens_of_a_policer_let_pass_is_no_bandwidth() {
     path.transfer.run_until(Duration::from_millis(150), |_| false);
     let bandwidth = path.look(|bbr| bbr.max_bandwidth.get());
     assert!((1_125_000..=1_375_000).contains(&bandwidth), "{bandwidth}");
+}
+
+#[test]
+fn a_flight_that_was_too_large_leaves_a_bound_with_headroom() {
+    // The tokens let a train pass at any rate, and drop what follows it at that.
+    let mut path = Path::new(Link { policer: Some(40_000), ..Link::new(20, 150, 100) });
+    path.until(seconds(1), |bbr| bbr.startup.trains.has_unvalidated());
+    path.until(seconds(1), |bbr| !bbr.startup.trains.has_unvalidated());
+    path.look(|bbr| {
+        let bdp = volume(bbr.max_bandwidth.get(), bbr.min_rtt.get().expect("a sample"));
+        let bound = bbr.losses.long_inflight.expect("a bound");
+        assert!((bound * 85 / 100).abs_diff(bdp) <= 1, "{bound} of {bdp}");
+        assert!((700_000..800_000).contains(&bdp), "{bdp}");
+    });
 }
 
 #[test]
