@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_h3::RemoteAddress;
+use http::StatusCode;
 use http::header::{ALT_SVC, EXPECT, HeaderValue};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -149,8 +150,20 @@ impl Tcp {
         };
         if let Err(error) = result {
             debug!(%remote, "a connection over TCP failed: {error}");
+            if let Some(status) = refusal(&*error) {
+                self.web.tell_refused(remote, status);
+            }
         }
     }
+}
+
+/// The status with which a request was refused because it is none of HTTP/1.1, if it was.
+fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<StatusCode> {
+    let error = error.downcast_ref::<hyper::Error>().filter(|error| error.is_parse())?;
+    Some(match error.is_parse_too_large() {
+        true => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        false => StatusCode::BAD_REQUEST,
+    })
 }
 
 /// Takes content that nobody wants, within limits.

@@ -42,6 +42,12 @@ impl Asked {
         };
         Self { remote, protocol, method: request.method.clone(), target }
     }
+
+    /// A request of HTTP/1.1 of which nothing could be read.
+    pub(super) fn unread(remote: SocketAddr) -> Self {
+        let method = Method::from_bytes(b"-").unwrap_or_default();
+        Self { remote, protocol: "HTTP/1.1", method, target: None }
+    }
 }
 
 impl Asked {

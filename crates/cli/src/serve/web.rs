@@ -70,6 +70,11 @@ impl<B: Send + 'static> Service<Request<B>> for Web {
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 impl Web {
+    /// Tells of a request that could not be read and was refused.
+    pub(super) fn tell_refused(&self, remote: SocketAddr, status: StatusCode) {
+        self.0.tale.begin(Asked::unread(remote)).status(status);
+    }
+
     /// The response to a request, whose body is of no interest; when it had come, if that is known.
     fn answer(&self, request: request::Parts, remote: SocketAddr, received_at: Option<Instant>) -> Answering {
         let told = self.0.tale.begin(Asked::of(remote, &request));

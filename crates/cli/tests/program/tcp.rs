@@ -91,6 +91,15 @@ fn a_request_that_does_not_name_one_server_is_refused() {
 }
 
 #[test]
+fn what_is_no_request_has_a_line_as_well() {
+    let mut site = Site::new("tcp-none", |_| {}, &[]);
+    let text = answer(&mut connect(&site), b"no request\r\n\r\n");
+    assert!(text.starts_with("HTTP/1.1 400 "), "{text}");
+    let told = site.server.next_object();
+    assert_eq!((&told["method"], &told["path"], &told["status"]), (&"-".into(), &"".into(), &400.into()));
+}
+
+#[test]
 fn connections_that_say_nothing_do_not_hold_up_the_end() {
     let site = Site::new("tcp-silent", |www| fs::write(www.join("a"), "text").expect("a file"), &[]);
     // Before TLS, and behind it.

@@ -63,7 +63,8 @@ impl SavedPath {
         }
         bytes.push(u8::from(self.full));
         bytes.extend(self.window.to_be_bytes());
-        for time in [self.rtt, self.lifetime] {
+        // A time of zero would be no measurement.
+        for time in [self.rtt.max(Duration::from_micros(1)), self.lifetime] {
             bytes.extend(u64::try_from(time.as_micros()).unwrap_or(u64::MAX).to_be_bytes());
         }
         bytes
@@ -141,6 +142,13 @@ mod tests {
         let mut other = saved(V4, None).encode();
         other[0] = VERSION + 1;
         assert_eq!(SavedPath::decode(&other), None);
+    }
+
+    #[test]
+    fn a_round_trip_of_less_than_a_microsecond_is_written_as_one() {
+        let path = SavedPath { rtt: Duration::from_nanos(900), ..saved(V4, None) };
+        let read = SavedPath::decode(&path.encode()).expect("what was written");
+        assert_eq!(read, SavedPath { rtt: Duration::from_micros(1), ..path });
     }
 
     #[test]

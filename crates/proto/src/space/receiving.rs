@@ -50,12 +50,12 @@ impl NumberSpace {
         self.acks.set_policy(policy);
     }
 
-    /// See [`AckManager::begin_beside_others`].
+    /// See [`AckManager::begin_beside_others`](super::ack_manager::AckManager::begin_beside_others).
     pub(crate) fn begin_beside_others(&mut self) {
         self.acks.begin_beside_others();
     }
 
-    /// See [`AckManager::began_beside_others`].
+    /// See [`AckManager::began_beside_others`](super::ack_manager::AckManager::began_beside_others).
     pub(crate) fn began_beside_others(&self) -> bool {
         self.acks.began_beside_others()
     }
