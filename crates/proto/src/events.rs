@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use fulmar_base::Instant;
 use fulmar_wire::{CloseCode, ConnectionId, FrameType, PathId, ResetToken, TransportErrorCode, VarInt};
 use thiserror::Error;
 
@@ -217,7 +218,7 @@ pub struct EndpointEvent(pub(crate) EndpointEventInner);
 impl EndpointEvent {
     /// Whether the connection is over and its handle free.
     pub fn is_drained(&self) -> bool {
-        matches!(self.0, EndpointEventInner::Drained)
+        matches!(self.0, EndpointEventInner::Drained | EndpointEventInner::LeftToDrain(_))
     }
 }
 
@@ -235,6 +236,8 @@ pub(crate) enum EndpointEventInner {
     AddressValidated,
     /// The connection is over.
     Drained,
+    /// The same, but packets for it may still come until then.
+    LeftToDrain(Instant),
 }
 
 #[cfg(test)]

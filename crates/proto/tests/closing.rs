@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fulmar_proto::{ConnectionError, Dir, Side, VarInt};
-use pair::Pair;
+use pair::{CLIENT, Pair};
 
 #[test]
 fn a_receiver_hears_of_the_end_although_its_buffer_was_full_of_data() {
@@ -32,4 +32,44 @@ fn a_receiver_hears_of_the_end_although_its_buffer_was_full_of_data() {
         "{lost:?}"
     );
     assert!(pair.server.conn().is_drained());
+}
+
+/// How many datagrams a server sends to a client that repeats a packet.
+fn answers(pair: &mut Pair, packet: &[u8]) -> usize {
+    let before = pair.server.replies + pair.server.sent.len();
+    pair.inject(Side::Server, CLIENT.parse().expect("an address"), packet.to_vec());
+    pair.server.replies + pair.server.sent.len() - before
+}
+
+#[test]
+fn what_comes_for_a_connection_that_was_left_to_drain_is_dropped_until_its_time_has_passed() {
+    let mut pair = Pair::connected();
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_millis(100));
+    let packet = pair.client.sent.last().expect("an acknowledgement or a PING").clone();
+    let now = pair.now;
+    pair.server.conn().leave_to_drain(now);
+    assert!(!pair.server.conn().is_drained(), "it is open");
+    pair.client.conn().close(now, VarInt::from_u32(7), Bytes::new());
+    pair.run_for(Duration::from_millis(50));
+    assert!(pair.server.conn().is_closed() && !pair.server.conn().is_drained());
+    let now = pair.now;
+    pair.server.conn().leave_to_drain(now);
+    pair.run_for(Duration::from_millis(1));
+    assert!(pair.server.conn().is_drained());
+    assert_eq!(pair.server.conn().poll_timeout(), None);
+    assert_eq!(pair.server.endpoint.open_connections(), 0);
+    assert_eq!(answers(&mut pair, &packet), 0);
+    pair.run_for(Duration::from_secs(3));
+    assert_eq!(answers(&mut pair, &packet), 1, "a stateless reset, as for any unknown connection");
+}
+
+#[test]
+fn a_connection_that_this_end_has_closed_is_not_left_to_drain() {
+    let mut pair = Pair::connected();
+    pair.server.mute = true;
+    let now = pair.now;
+    pair.client.conn().close(now, VarInt::from_u32(7), Bytes::new());
+    pair.client.conn().leave_to_drain(now);
+    assert!(!pair.client.conn().is_drained(), "it has to say so again");
 }

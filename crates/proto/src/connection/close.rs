@@ -157,6 +157,17 @@ impl Connection {
         }
     }
 
+    /// Leaves the rest to the endpoint if the peer has closed: until the time of the connection has passed, it knows which packets
+    /// belong to it and are to be dropped (RFC 9000 §10.2.2). For that nobody needs the connection itself. Without effect on
+    /// another one.
+    pub fn leave_to_drain(&mut self, now: Instant) {
+        if let Some(until) = self.lifecycle.draining_until() {
+            self.lifecycle.move_to_drained();
+            self.telemetry.record(now, LogEvent::State(ConnectionState::Drained));
+            self.outbox.push_endpoint(EndpointEventInner::LeftToDrain(until));
+        }
+    }
+
     /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).
     pub(super) fn abandon(&mut self, now: Instant, reason: ConnectionError) {
         self.telemetry.record(now, LogEvent::State(ConnectionState::TimedOut));

@@ -92,6 +92,11 @@ impl Lifecycle {
         self.end.set_earlier(end);
     }
 
+    /// Until when packets that still arrive are to be ignored, if this end need do nothing else.
+    pub(super) fn draining_until(&self) -> Option<Instant> {
+        self.end.deadline().filter(|_| self.state == State::Draining)
+    }
+
     pub(super) fn move_to_drained(&mut self) {
         self.state = State::Drained;
         self.end.cancel();

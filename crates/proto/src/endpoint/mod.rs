@@ -9,6 +9,7 @@
 
 mod accept;
 mod connect;
+mod draining;
 mod early;
 mod error;
 mod incoming;
@@ -27,6 +28,7 @@ use fulmar_wire::{
 };
 
 pub use accept::{AcceptProgress, AcceptWork, Accepting};
+use draining::Draining;
 pub use error::{AcceptError, ConnectError, RetryError};
 pub use incoming::Incoming;
 use incoming::{AddressProof, FirstPacket, WaitingRoom};
@@ -66,6 +68,7 @@ pub struct Endpoint {
     server: Option<Serving>,
     rng: Rng,
     connections: Registry,
+    draining: Draining,
     waiting: WaitingRoom,
     shared: Arc<EndpointShared>,
 }
@@ -93,6 +96,7 @@ impl Endpoint {
             server: server.map(|server| Serving::new(&config, server)),
             config,
             connections: Registry::new(key, ResetTokens::new(shared.reset_tokens.clone(), key)),
+            draining: Draining::default(),
             shared,
             rng,
         }
@@ -121,7 +125,14 @@ impl Endpoint {
 
     /// How many connections have not drained yet.
     pub fn open_connections(&self) -> usize {
-        self.connections.len()
+        self.connections.len() - self.draining.len()
+    }
+
+    /// Forgets the connections that were left to drain, as far as their time has passed.
+    fn forget_drained(&mut self, now: Instant) {
+        while let Some(handle) = self.draining.take_over(now) {
+            self.connections.remove(handle);
+        }
     }
 
     /// Bytes of [`EndpointConfig::send_memory`] that connections have reserved, at all endpoints that share.
@@ -153,6 +164,7 @@ impl Endpoint {
 
     /// Decides what is to be done with a datagram. An answer is written to `reply`.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
+        self.forget_drained(now);
         if let Some(destination) = self.connections.find_again(&datagram.payload) {
             return Route::Connection(destination.connection, datagram);
         }
@@ -363,6 +375,12 @@ impl Endpoint {
             EndpointEventInner::ResetTokenForgotten(token) => connections.remove_reset_token(handle, token),
             EndpointEventInner::AddressValidated => connections.close_half(handle),
             EndpointEventInner::Drained => connections.remove(handle),
+            EndpointEventInner::LeftToDrain(until) => {
+                connections.leave(handle);
+                if let Some(oldest) = self.draining.add(until, handle) {
+                    connections.remove(oldest);
+                }
+            }
         }
     }
 }

@@ -154,6 +154,15 @@ impl Registry {
         }
     }
 
+    /// The connection is over, but packets may still come for it: it keeps its names, and nobody can end it any more.
+    pub(super) fn leave(&mut self, handle: ConnectionHandle) {
+        let Some(registered) = self.connections.get_mut(handle.0) else { return };
+        registered.half_open = None;
+        for token in std::mem::take(&mut registered.reset_tokens) {
+            self.by_reset_token.remove(handle, &token);
+        }
+    }
+
     /// Forgets the connection and all its names.
     pub(super) fn remove(&mut self, handle: ConnectionHandle) {
         let Some(registered) = self.connections.try_remove(handle.0) else {

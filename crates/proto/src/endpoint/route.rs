@@ -21,7 +21,8 @@ pub struct Destination {
 /// What is to be done with a datagram.
 #[derive(Debug)]
 pub enum Route {
-    /// It belongs to this connection: give it to [`Connection::handle_datagram`](crate::Connection::handle_datagram).
+    /// It belongs to this connection: give it to [`Connection::handle_datagram`](crate::Connection::handle_datagram). One that was left
+    /// to drain is not there any more; drop what comes for it.
     Connection(ConnectionHandle, Datagram),
     /// A peer wants to connect: accept, refuse or ignore it.
     Incoming(Incoming),

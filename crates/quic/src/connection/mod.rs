@@ -137,8 +137,8 @@ impl Connection {
         }
     }
 
-    /// Waits until nothing is left of the connection: it is over, and was remembered for three probe timeouts, so that the peer surely
-    /// learns of it (RFC 9000 §10.2). [`Endpoint::wait_idle`](crate::Endpoint::wait_idle) waits for all of an endpoint.
+    /// Waits until nothing is left of the connection: the peer has closed it, or it is over and was remembered for three probe timeouts, so
+    /// that the peer surely learns of it (RFC 9000 §10.2). [`Endpoint::wait_idle`](crate::Endpoint::wait_idle) waits for all of an endpoint.
     ///
     /// Cancellation safe.
     pub async fn drained(&self) {

@@ -240,8 +240,9 @@ fn each_worker_lives_in_a_runtime_of_its_own_and_so_do_its_connections() {
                 });
             }
         });
-        for connection in connect_all(&client, &server, 32).await {
-            echo(&connection).await;
+        let open = connect_all(&client, &server, 32).await;
+        for connection in &open {
+            echo(connection).await;
         }
         let mut used = Vec::new();
         while let Ok(id) = seen.try_recv() {

@@ -104,6 +104,13 @@ impl State {
         self.now
     }
 
+    /// Leaves what may still come to the endpoint, if the peer has closed: this connection's memory is for others then.
+    pub(crate) fn leave_to_drain(&mut self) {
+        if self.error.is_some() {
+            self.proto.leave_to_drain(self.now);
+        }
+    }
+
     /// Something was received or is sent.
     pub(crate) fn on_traffic(&mut self) {
         self.rest = Some(self.now + REST_AFTER);

@@ -231,12 +231,14 @@ impl Worker {
     /// Takes the events of a connection after it has sent, and sets its timer.
     fn settle(&mut self, connection: &Arc<Inner>, mut state: MutexGuard<'_, State>) {
         connection.collect_events(&mut state, &mut self.wakers);
+        state.leave_to_drain();
         while let Some(event) = state.proto.poll_endpoint_event() {
             state.is_drained |= event.is_drained();
             self.endpoint_events.push((connection.handle(), event));
         }
         self.keep_path(&mut state);
-        let has_ended = state.error.is_some() && !mem::replace(&mut state.is_remembered, true);
+        let is_over = state.error.is_some() && !state.is_drained;
+        let has_ended = is_over && !mem::replace(&mut state.is_remembered, true);
         let surplus =
             if has_ended { self.remembered.add(connection.handle(), connection.id()) } else { None };
         let batch = self.shared.common.logging.as_ref().and_then(|logging| {
