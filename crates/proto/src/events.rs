@@ -216,7 +216,7 @@ fn words(reason: &[u8]) -> String {
 pub struct EndpointEvent(pub(crate) EndpointEventInner);
 
 impl EndpointEvent {
-    /// Whether the connection is over and its handle free.
+    /// Whether the connection is over and can be dropped. Another one gets its handle only when nothing can come for it any more.
     pub fn is_drained(&self) -> bool {
         matches!(self.0, EndpointEventInner::Drained | EndpointEventInner::LeftToDrain(_))
     }

@@ -2,11 +2,12 @@
 
 mod pair;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar_proto::{ConnectionError, Dir, Side, VarInt};
-use pair::{CLIENT, Pair};
+use fulmar_proto::{ClientConfig, ConnectError, ConnectionError, Dir, EmptyCids, FourTuple, Side, VarInt};
+use pair::{CLIENT, Pair, SERVER, Setup};
 
 #[test]
 fn a_receiver_hears_of_the_end_although_its_buffer_was_full_of_data() {
@@ -72,4 +73,22 @@ fn a_connection_that_this_end_has_closed_is_not_left_to_drain() {
     pair.client.conn().close(now, VarInt::from_u32(7), Bytes::new());
     pair.client.conn().leave_to_drain(now);
     assert!(!pair.client.conn().is_drained(), "it has to say so again");
+}
+
+#[test]
+fn a_client_without_connection_ids_can_come_again_when_its_server_has_closed() {
+    let setup = Setup { client_cids: Arc::new(EmptyCids), ..Setup::default() };
+    let (config, name) = (ClientConfig::new(Arc::new(setup.client_tls.clone())), setup.server_name);
+    let addrs = FourTuple::new(SERVER.parse().expect("an address"), None);
+    let mut pair = setup.connect();
+    let connect = |pair: &mut Pair| pair.client.endpoint.connect(pair.now, &config, addrs, name).map(|_| ());
+    assert!(matches!(connect(&mut pair), Err(ConnectError::AddressInUse)));
+    let now = pair.now;
+    pair.server.conn().close(now, VarInt::from_u32(7), Bytes::new());
+    pair.run_for(Duration::from_millis(50));
+    let now = pair.now;
+    pair.client.conn().leave_to_drain(now);
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!(pair.client.endpoint.open_connections(), 0);
+    assert!(connect(&mut pair).is_ok());
 }

@@ -376,8 +376,9 @@ impl Endpoint {
             EndpointEventInner::AddressValidated => connections.close_half(handle),
             EndpointEventInner::Drained => connections.remove(handle),
             EndpointEventInner::LeftToDrain(until) => {
-                connections.leave(handle);
-                if let Some(oldest) = self.draining.add(until, handle) {
+                if connections.leave(handle)
+                    && let Some(oldest) = self.draining.add(until, handle)
+                {
                     connections.remove(oldest);
                 }
             }
