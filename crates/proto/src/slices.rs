@@ -34,3 +34,14 @@ pub(crate) fn adopt(payload: &Bytes, data: &[u8]) -> Bytes {
 pub(crate) fn is_worth_sharing(len: usize, pinned: usize) -> bool {
     len >= SHARED_MIN && len >= pinned / 2
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_turn_of_a_fast_receiver_brings_is_kept_as_it_came_and_what_lies_about_is_not() {
+        assert!(may_pin(480 << 10));
+        assert!(!may_pin(600 << 10));
+    }
+}

@@ -19,3 +19,12 @@ fn tokens_depend_on_key_and_id() {
     assert_ne!(key.token(&cid(&[1, 2, 3])), key.token(&cid(&[1, 2, 4])));
     assert_ne!(key.token(&cid(&[1, 2, 3])), ResetKey::new(&[2; 64]).token(&cid(&[1, 2, 3])));
 }
+
+#[test]
+fn the_secret_for_the_tokens_of_addresses_depends_on_the_key() {
+    let secret = |key: &[u8; 32]| ResetKey::new(key).token_secret().to_vec();
+    // Computed with another implementation of HMAC.
+    let expected = "828f0e1d4758095f885af4d0a479136c591ca05378688085fe96654238abfab8";
+    assert_eq!(secret(&[0x0b; 32]), bytes(expected));
+    assert_ne!(secret(&[0x0b; 32]), secret(&[0x0c; 32]));
+}
