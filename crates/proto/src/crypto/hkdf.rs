@@ -158,3 +158,6 @@ impl fmt::Debug for Secret {
         f.write_str("Secret(..)")
     }
 }
+
+#[cfg(test)]
+mod tests;
