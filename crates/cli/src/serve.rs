@@ -16,6 +16,7 @@ mod figures;
 mod files;
 mod http09;
 mod small_files;
+mod stamp;
 mod tcp;
 mod told;
 mod transfers;

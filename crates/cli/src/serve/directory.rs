@@ -11,8 +11,9 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use tracing::info;
 
-use super::files::{Content, Stamp};
+use super::files::Content;
 use super::small_files::SmallFiles;
+use super::stamp::Stamp;
 use crate::failure::Failure;
 
 /// The one name with a dot at its beginning that is served without being asked to: it is made for others (RFC 8615).
@@ -167,10 +168,10 @@ impl Directory {
         }
     }
 
-    /// Keeps what was read of a file at `path` since `since`, if it is small, for requests that come later. `metadata` was looked at
-    /// after it was read.
-    pub(super) fn keep(&self, path: &Path, content: &[u8], metadata: &Metadata, since: SystemTime) {
-        self.place.small_files.keep(path, content, metadata, since);
+    /// Keeps what was read of a file at `path` since `since`, if it is small, for requests that come later. `stamp` was made after it was
+    /// read.
+    pub(super) fn keep(&self, path: &Path, content: &[u8], stamp: Stamp, since: SystemTime) {
+        self.place.small_files.keep(path, content, stamp, since);
     }
 
     /// What is served of the directory at `path`: directories first, each in the order of names, and whether that is all.

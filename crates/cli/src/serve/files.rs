@@ -1,6 +1,6 @@
 //! Files below one directory, read in blocks: those that the kernel has in memory at once, the others off the runtime's thread.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
-use super::directory::{Access, Directory, Opened, id_of};
+use super::directory::{Access, Directory, Opened};
+use super::stamp::Stamp;
 
 /// A file that is being sent, with the length that it had when it was opened first. It is open from a read until it is
 /// closed; while it is open it may be replaced by another one of its name, and is sent to its end nevertheless.
@@ -28,15 +29,6 @@ pub(super) enum Content {
     File(File),
     /// All of it, as it was when it was found.
     Memory(Bytes),
-}
-
-/// What tells whether a file is still the one that it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    pub(super) len: u64,
-    pub(super) modified: Option<SystemTime>,
-    /// The device and the inode, where there are such.
-    id: Option<(u64, u64)>,
 }
 
 /// Why a file cannot be sent, or not to its end.
@@ -126,12 +118,12 @@ impl Source {
             read => read?,
         };
         // Looked at after the read, so that what was read is of the file as it was.
-        let metadata = file.metadata()?;
-        if (bytes.len() as u64) < wanted || !stamp.allows(Stamp::of(&metadata)) {
+        let now = Stamp::of(&file.metadata()?);
+        if (bytes.len() as u64) < wanted || !stamp.allows(now) {
             return Err(SourceError::Changed);
         }
         if offset == 0 && is_last {
-            self.root.keep(&self.path, &bytes, &metadata, since);
+            self.root.keep(&self.path, &bytes, now, since);
         }
         self.content = Some(Content::File(file));
         Ok(Block { bytes, is_last })
@@ -199,18 +191,6 @@ impl SourceError {
     /// Whether it takes a disk to know more.
     pub(super) fn is_not_cached(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == ErrorKind::WouldBlock)
-    }
-}
-
-impl Stamp {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        Self { len: metadata.len(), modified: metadata.modified().ok(), id: id_of(metadata) }
-    }
-
-    /// Whether a file that was like this and is now like `now` still begins with the same bytes, as far as can be seen: it is the
-    /// same, or the same and longer, as files are that are appended to.
-    fn allows(self, now: Self) -> bool {
-        self.id == now.id && (self.len < now.len || (self.len == now.len && self.modified == now.modified))
     }
 }
 

@@ -5,12 +5,11 @@
 //! The rule: a file is looked at for each request, by one call, and what was read of it is given again only if that shows the same file,
 //! of the same length, changed at the same time. That can be told for files that had rested when they were read: the times that a file
 //! system writes down are coarse, and what is changed twice within one tick of its clock looks as if it were changed once. Nothing is
-//! watched. What a program writes into a mapping of the file is not always followed by a time: after [`AGE_MAX`] a file is read again
-//! in any case.
+//! watched. What a program writes into a mapping of the file is not always followed by a time, and of a network file system the kernel may
+//! have older times than the server: after [`AGE_MAX`] a file is read again in any case.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
-use std::fs::Metadata;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
@@ -18,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use cap_std::fs::Dir;
 
-use super::files::Stamp;
+use super::stamp::Stamp;
 
 /// What the files take at most, in bytes, with their names. Beyond it those go that have been there longest.
 const MEMORY_BYTES: usize = 8 << 20;
@@ -48,20 +47,7 @@ struct Files {
 struct SmallFile {
     content: Bytes,
     stamp: Stamp,
-    marks: Marks,
     read_at: Instant,
-}
-
-/// All that changes when a file does, or when another one takes its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Marks {
-    device: u64,
-    inode: u64,
-    len: u64,
-    /// Seconds and nanoseconds since 1970.
-    modified: (i64, i64),
-    /// The same of the last change of any kind, which no program can set.
-    changed: (i64, i64),
 }
 
 impl SmallFiles {
@@ -73,19 +59,20 @@ impl SmallFiles {
     fn find_at(&self, now: Instant, dir: &Dir, path: &Path) -> Option<(Stamp, Bytes)> {
         let file = self.try_lock()?.all.get(path.as_os_str())?.clone();
         let is_young = now.saturating_duration_since(file.read_at) < AGE_MAX;
-        // The kernel had the name in memory so shortly before that to look at it takes no disk.
-        (is_young && Marks::at(dir, path) == Some(file.marks)).then_some((file.stamp, file.content))
+        // The kernel had the name in memory so shortly before that to look at it takes no disk. A link may lead out of the directory: what
+        // is found counts only if it is the file that was opened below it.
+        (is_young && Stamp::at(dir, path) == Some(file.stamp)).then_some((file.stamp, file.content))
     }
 
-    /// Keeps what was read of a file since `since`, if that is all of it and it is small. `metadata` was looked at afterwards.
-    pub(super) fn keep(&self, path: &Path, content: &[u8], metadata: &Metadata, since: SystemTime) {
-        if content.len() > FILE_BYTES_MAX || content.len() as u64 != metadata.len() {
+    /// Keeps what was read of a file since `since`, if that is all of it and it is small. `stamp` was made afterwards.
+    pub(super) fn keep(&self, path: &Path, content: &[u8], stamp: Stamp, since: SystemTime) {
+        let is_fit = content.len() <= FILE_BYTES_MAX && content.len() as u64 == stamp.len;
+        if !is_fit || !stamp.has_rested(since, REST) {
             return;
         }
-        let Some(marks) = Marks::of(metadata).filter(|marks| marks.has_rested(since)) else { return };
         let Some(mut files) = self.try_lock() else { return };
-        let (stamp, content) = (Stamp::of(metadata), Bytes::copy_from_slice(content));
-        files.put(path.as_os_str(), SmallFile { content, stamp, marks, read_at: Instant::now() });
+        let content = Bytes::copy_from_slice(content);
+        files.put(path.as_os_str(), SmallFile { content, stamp, read_at: Instant::now() });
     }
 
     fn try_lock(&self) -> Option<MutexGuard<'_, Files>> {
@@ -116,54 +103,6 @@ impl Files {
 
 fn memory_of(path: &OsStr, file: &SmallFile) -> usize {
     file.content.len() + 2 * path.len() + ENTRY_BYTES
-}
-
-impl Marks {
-    /// Whether nothing had changed for a while at that time. Not all file systems keep both times.
-    fn has_rested(self, at: SystemTime) -> bool {
-        let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let last = self.changed.max(self.modified);
-        let last = Duration::new(last.0.max(0) as u64, last.1 as u32);
-        at.checked_sub(last).is_some_and(|rest| rest >= REST)
-    }
-}
-
-#[cfg(target_os = "linux")]
-impl Marks {
-    fn of(metadata: &Metadata) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-        Some(Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            len: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
-    }
-
-    /// Of what has the name now. Links are followed wherever they lead: what is found counts only if it is the file that was opened below
-    /// the directory.
-    fn at(dir: &Dir, path: &Path) -> Option<Self> {
-        let stat = rustix::fs::statat(dir, path, rustix::fs::AtFlags::empty()).ok()?;
-        Some(Self {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            len: u64::try_from(stat.st_size).ok()?,
-            modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
-            changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
-        })
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl Marks {
-    fn of(_: &Metadata) -> Option<Self> {
-        None
-    }
-
-    fn at(_: &Dir, _: &Path) -> Option<Self> {
-        None
-    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -33,7 +33,7 @@ impl World {
         let content = fs::read(self.path()).expect("a file");
         let metadata = self.path().metadata().expect("a file");
         let since = metadata.modified().expect("a time") + rest;
-        self.kept.keep(Path::new("file"), &content, &metadata, since);
+        self.kept.keep(Path::new("file"), &content, Stamp::of(&metadata), since);
     }
 
     fn found_at(&self, now: Instant) -> Option<Bytes> {
@@ -121,7 +121,7 @@ fn parts_and_large_files_are_not_kept() {
     let world = World::new("small-large");
     let metadata = world.path().metadata().expect("a file");
     let later = metadata.modified().expect("a time") + REST;
-    world.kept.keep(Path::new("file"), b"conte", &metadata, later);
+    world.kept.keep(Path::new("file"), b"conte", Stamp::of(&metadata), later);
     assert_eq!(world.found(), None);
     for (len, is_kept) in [(FILE_BYTES_MAX, true), (FILE_BYTES_MAX + 1, false)] {
         fs::remove_file(world.path()).expect("removed");
@@ -142,7 +142,7 @@ fn the_oldest_go_when_there_is_no_room() {
     for number in 0..count {
         // The last one comes many times, and takes its place once.
         for _ in 0..if number + 1 == count { 10 } else { 1 } {
-            world.kept.keep(Path::new(&format!("{number}")), &content, &metadata, later);
+            world.kept.keep(Path::new(&format!("{number}")), &content, Stamp::of(&metadata), later);
         }
         let files = world.kept.try_lock().expect("nobody else");
         assert!(files.memory <= MEMORY_BYTES, "{} bytes", files.memory);

@@ -19,7 +19,8 @@ use super::refusal::{bare, is_missing, refuse};
 use super::{Content, host, http_date, listing};
 use crate::hq;
 use crate::serve::directory::{Access, Found, Opened};
-use crate::serve::files::{Source, SourceError, Stamp};
+use crate::serve::files::{Source, SourceError};
+use crate::serve::stamp::Stamp;
 
 /// The file that is shown for a directory.
 const INDEX: &str = "index.html";
