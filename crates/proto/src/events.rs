@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::crypto::TlsError;
 use crate::datagram::FourTuple;
+use crate::endpoint::ClosePacket;
 use crate::{StreamEvent, TransportError};
 
 /// Something that the application may want to know.
@@ -218,7 +219,7 @@ pub struct EndpointEvent(pub(crate) EndpointEventInner);
 impl EndpointEvent {
     /// Whether the connection is over and can be dropped. Another one gets its handle only when nothing can come for it any more.
     pub fn is_drained(&self) -> bool {
-        matches!(self.0, EndpointEventInner::Drained | EndpointEventInner::LeftToDrain(_))
+        matches!(self.0, EndpointEventInner::Drained | EndpointEventInner::Left { .. })
     }
 }
 
@@ -236,8 +237,8 @@ pub(crate) enum EndpointEventInner {
     AddressValidated,
     /// The connection is over.
     Drained,
-    /// The same, but packets for it may still come until then.
-    LeftToDrain(Instant),
+    /// The same, but datagrams for it may still come until then. If this end has closed they are answered.
+    Left { until: Instant, packet: Option<ClosePacket> },
 }
 
 #[cfg(test)]

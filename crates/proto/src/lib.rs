@@ -94,7 +94,7 @@ pub use datagrams::{
 };
 pub use endpoint::{
     AcceptError, AcceptProgress, AcceptWork, Accepting, ConnectError, ConnectionHandle, Destination,
-    DropReason, Endpoint, EndpointShared, Incoming, RetryError, Route,
+    DropReason, Endpoint, EndpointShared, Incoming, Recognized, RetryError, Route,
 };
 pub use error::TransportError;
 pub use events::{ConnectionError, EndpointEvent, Event, PathEvent, PathUse};

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fulmar_proto::{ClientConfig, ConnectError, ConnectionError, Dir, EmptyCids, FourTuple, Side, VarInt};
+use fulmar_proto::{
+    ClientConfig, ConnectError, ConnectionError, Datagram, Dir, Ecn, EmptyCids, FourTuple, Instant,
+    Recognized, Side, VarInt,
+};
 use pair::{CLIENT, Pair, SERVER, Setup};
 
 #[test]
@@ -73,6 +76,97 @@ fn a_connection_that_this_end_has_closed_is_not_left_to_drain() {
     pair.client.conn().close(now, VarInt::from_u32(7), Bytes::new());
     pair.client.conn().leave_to_drain(now);
     assert!(!pair.client.conn().is_drained(), "it has to say so again");
+}
+
+/// A server whose client has not heard that it has closed, and which has left the rest to its endpoint.
+fn left_to_close() -> Pair {
+    let mut pair = Pair::connected();
+    let now = pair.now;
+    pair.server.conn().leave_to_close(now);
+    assert!(!pair.server.conn().is_drained(), "it is open");
+    pair.server.conn().close(now, VarInt::from_u32(7), Bytes::from_static(b"enough"));
+    pair.server.conn().leave_to_close(now);
+    assert!(!pair.server.conn().is_drained(), "it has not said so yet");
+    pair.server.mute = true;
+    pair.run_for(Duration::from_millis(1));
+    pair.server.mute = false;
+    let now = pair.now;
+    pair.server.conn().leave_to_close(now);
+    pair.run_for(Duration::from_millis(1));
+    assert!(pair.server.conn().is_drained());
+    pair
+}
+
+#[test]
+fn a_peer_that_has_not_heard_of_the_end_is_told_again_by_the_endpoint() {
+    let mut pair = left_to_close();
+    assert_eq!(pair.server.endpoint.open_connections(), 1, "the peer may not know yet");
+    assert!(pair.lost(Side::Client).is_none());
+    pair.client.conn().ping();
+    pair.run_for(Duration::from_millis(20));
+    let lost = pair.lost(Side::Client);
+    let code = VarInt::from_u32(7);
+    assert!(
+        matches!(&lost, Some(ConnectionError::ApplicationClosed { code: c, reason }) if *c == code && reason == "enough"),
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn who_goes_on_sending_to_a_connection_that_was_left_is_told_more_and_more_rarely() {
+    let mut pair = left_to_close();
+    let packet = pair.client.sent.last().expect("a packet").clone();
+    let told: Vec<usize> = (0..20).filter(|_| answers(&mut pair, &packet) > 0).collect();
+    assert_eq!(told, [0, 2, 6, 14]);
+    let until = pair.server.endpoint.poll_timeout().expect("its time has not passed");
+    let before = Instant::ZERO + until.saturating_since(Instant::from_micros(1));
+    pair.server.endpoint.handle_timeout(before);
+    assert_eq!(pair.server.endpoint.open_connections(), 1);
+    pair.server.endpoint.handle_timeout(until);
+    assert_eq!((pair.server.endpoint.open_connections(), pair.server.endpoint.poll_timeout()), (0, None));
+}
+
+#[test]
+fn a_datagram_for_a_connection_that_was_left_is_told_apart_at_a_first_look() {
+    let mut pair = left_to_close();
+    let packet = pair.client.sent.last().expect("a packet").clone();
+    let datagram = || Datagram {
+        addrs: FourTuple::new(CLIENT.parse().expect("an address"), None),
+        ecn: Ecn::NotEct,
+        payload: packet[..].into(),
+    };
+    // It is due to be answered, for which the endpoint must be asked.
+    assert!(matches!(pair.server.endpoint.recognize(datagram()), Recognized::Unknown(_)));
+    assert_eq!(answers(&mut pair, &packet), 1);
+    assert!(matches!(pair.server.endpoint.recognize(datagram()), Recognized::Closed));
+    assert!(matches!(pair.server.endpoint.recognize(datagram()), Recognized::Unknown(_)));
+}
+
+#[test]
+fn a_client_that_closes_before_its_handshake_is_confirmed_can_be_left_too() {
+    let mut pair = Setup::default().dial();
+    let limit = Duration::from_secs(1);
+    assert!(pair.run_while_waiting(limit, |pair| pair.client.is_connected()));
+    pair.server.mute = true;
+    let now = pair.now;
+    pair.client.conn().close(now, VarInt::from_u32(7), Bytes::new());
+    pair.run_for(Duration::from_micros(10));
+    let now = pair.now;
+    pair.client.conn().leave_to_close(now);
+    assert!(pair.client.conn().is_drained());
+}
+
+#[test]
+fn a_server_is_not_left_before_its_client_has_proven_its_address() {
+    let mut pair = Setup::default().dial();
+    let limit = Duration::from_secs(1);
+    assert!(pair.run_while_waiting(limit, |pair| pair.server.connection.is_some()));
+    let now = pair.now;
+    pair.server.conn().close(now, VarInt::from_u32(7), Bytes::new());
+    pair.run_for(Duration::from_millis(1));
+    let now = pair.now;
+    pair.server.conn().leave_to_close(now);
+    assert!(pair.server.conn().is_closed() && !pair.server.conn().is_drained());
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use fulmar_proto::{
-    Datagram, DropReason, Ecn, Endpoint, EndpointConfig, FourTuple, Instant, ResetKey, Route, ServerConfig,
-    Side, TransmitBatch,
+    Datagram, DropReason, Ecn, Endpoint, EndpointConfig, FourTuple, Instant, Recognized, ResetKey, Route,
+    ServerConfig, Side, TransmitBatch,
 };
 use fulmar_wire::{ProtectedKind, read_packet};
 use pair::{CLIENT, Pair, SERVER, Setup};
@@ -245,14 +245,19 @@ fn the_reset_token_of_a_connection_is_told_to_nobody_while_it_lives() {
 fn what_names_a_connection_is_told_apart_from_what_a_stranger_sends() {
     let mut server = Server::new(10);
     let hello = first_datagrams(1);
-    let stranger = server.endpoint.recognize(datagram(&hello[0], 7)).unwrap_err();
+    let is_stranger = |found| matches!(found, Recognized::Unknown(_));
+    let Recognized::Unknown(stranger) = server.endpoint.recognize(datagram(&hello[0], 7)) else {
+        panic!("no connection")
+    };
     assert_eq!(stranger.payload[..], hello[0][..], "it is given back as it was");
     let Route::Incoming(incoming) = server.receive(&hello[0], 7) else { panic!("an attempt to connect") };
-    assert!(server.endpoint.recognize(datagram(&hello[0], 7)).is_err(), "who waits is no connection");
+    assert!(is_stranger(server.endpoint.recognize(datagram(&hello[0], 7))), "who waits is no connection");
     let (handle, _connection) = server.endpoint.accept(Instant::ZERO, incoming).unwrap();
-    let (known, _) = server.endpoint.recognize(datagram(&hello[0], 7)).unwrap();
+    let Recognized::Connection(known, _) = server.endpoint.recognize(datagram(&hello[0], 7)) else {
+        panic!("known")
+    };
     assert_eq!(known.connection, handle);
     for noise in [&[][..], &[0x40; 3], &[0x40; 30], &[0xc0; 30]] {
-        assert!(server.endpoint.recognize(datagram(noise, 7)).is_err());
+        assert!(is_stranger(server.endpoint.recognize(datagram(noise, 7))));
     }
 }

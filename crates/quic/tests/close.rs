@@ -66,6 +66,8 @@ fn dropping_the_last_handle_closes() {
         drop(send);
         let expected = ConnectionError::ApplicationClosed { code: VarInt::ZERO, reason: Bytes::new() };
         assert_eq!(within(Duration::from_secs(5), pair.server.closed()).await, expected);
+        // Nobody holds it, and the endpoint is idle when its peer need not be told again.
+        within(Duration::from_secs(5), pair.endpoints.client.wait_idle()).await;
     });
 }
 
@@ -308,25 +310,32 @@ fn a_refusal_ends_no_connection_that_was_established() {
 }
 
 #[test]
-fn of_the_connections_that_this_end_has_closed_only_the_latest_are_remembered_and_of_others_none() {
+fn of_connections_that_are_over_only_the_latest_are_remembered_that_somebody_holds_and_are_to_be_answered() {
     run(async {
         // The clients may keep acknowledgements back for so long that each connection would be remembered for half a minute.
         let slow = TransportConfig { max_ack_delay: Duration::from_secs(10), ..TransportConfig::default() };
         let Endpoints { server, client, addr } = Endpoints::with(TransportConfig::default(), slow);
-        let mut over = 0;
-        while over < 600 {
+        let mut held = Vec::new();
+        for over in 0..650 {
             let connecting = client.connect(addr, "localhost").expect("a valid address");
             let incoming = async { server.accept().await.expect("an open endpoint").await };
             let (accepted, connected) = tokio::join!(incoming, connecting);
-            accepted.expect("a handshake").close(VarInt::ZERO, b"");
-            connected.expect("a handshake").closed().await;
-            over += 1;
+            let (accepted, connected) = (accepted.expect("a handshake"), connected.expect("a handshake"));
+            accepted.close(VarInt::ZERO, b"");
+            connected.closed().await;
+            // Some are let go at once.
+            held.extend((over >= 50).then_some(accepted));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
         let remembered = server.stats().open_connections;
         assert!((450..=500).contains(&remembered), "{remembered} of 600");
-        // To the others the endpoint needs their connection IDs alone.
+        // Of the others the endpoint needs the connection IDs, and the packet that says the end.
         assert_eq!(client.stats().open_connections, 0);
+        drop(held);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert_eq!(server.stats().open_connections, 0);
+        let idle = tokio::time::timeout(Duration::from_millis(100), server.wait_idle());
+        assert!(idle.await.is_err(), "peers may have to be told");
     });
 }
 

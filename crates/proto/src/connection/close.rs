@@ -9,6 +9,7 @@ use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCo
 
 use super::Connection;
 use super::lifecycle::State;
+use crate::endpoint::ClosePacket;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEventInner};
 use crate::log::{ConnectionState, LogEvent};
@@ -25,6 +26,9 @@ const DRAINING_PTOS: u32 = 3;
 const FLIGHT_PACKETS: u64 = 10;
 const CLOSING_MIN: Duration = Duration::from_millis(200);
 
+/// A longer datagram with CONNECTION_CLOSE has an Initial packet, for which it is padded: it is not kept to be sent again.
+const KEPT_MAX: usize = 600;
+
 /// The CONNECTION_CLOSE of this end, and when it is repeated.
 #[derive(Debug)]
 pub(super) struct Close {
@@ -36,12 +40,22 @@ pub(super) struct Close {
     threshold: u32,
     /// Whether what came since then is answered when the connection is forgotten.
     answers_last: bool,
+    /// The last datagram with the frame.
+    sent: Option<Box<[u8]>>,
 }
 
 impl Close {
     pub(super) fn new(code: CloseCode, reason: Bytes, answers_last: bool) -> Self {
         let len = reason.len().min(REASON_MAX);
-        Self { code, reason: reason.slice(..len), pending: true, received: 0, threshold: 1, answers_last }
+        Self {
+            code,
+            reason: reason.slice(..len),
+            pending: true,
+            received: 0,
+            threshold: 1,
+            answers_last,
+            sent: None,
+        }
     }
 
     /// The connection is about to be forgotten; returns whether the frame is to be sent a last time.
@@ -67,9 +81,15 @@ impl Close {
         }
     }
 
-    /// The frame was sent in every space that has keys.
-    pub(super) fn on_sent(&mut self) {
+    /// The frame was sent in every space that has keys, in this datagram.
+    pub(super) fn on_sent(&mut self, datagram: &[u8]) {
         self.pending = false;
+        self.sent = (datagram.len() <= KEPT_MAX).then(|| datagram.into());
+    }
+
+    /// The datagram with the frame, if sending it again is all that is left to do.
+    pub(super) fn take_sent(&mut self) -> Option<Box<[u8]>> {
+        if self.pending || self.answers_last { None } else { self.sent.take() }
     }
 
     /// The frame for an Initial or Handshake packet (`of_handshake`) or a 1-RTT packet.
@@ -151,9 +171,7 @@ impl Connection {
     /// comes for it is treated as what comes for an unknown connection then (RFC 9000 §10.2). Without effect on one that is open.
     pub fn forget(&mut self, now: Instant) {
         if !self.lifecycle.is_open() && !self.lifecycle.is_drained() {
-            self.lifecycle.move_to_drained();
-            self.telemetry.record(now, LogEvent::State(ConnectionState::Drained));
-            self.outbox.push_endpoint(EndpointEventInner::Drained);
+            self.move_to_drained(now, EndpointEventInner::Drained);
         }
     }
 
@@ -162,10 +180,25 @@ impl Connection {
     /// another one.
     pub fn leave_to_drain(&mut self, now: Instant) {
         if let Some(until) = self.lifecycle.draining_until() {
-            self.lifecycle.move_to_drained();
-            self.telemetry.record(now, LogEvent::State(ConnectionState::Drained));
-            self.outbox.push_endpoint(EndpointEventInner::LeftToDrain(until));
+            self.move_to_drained(now, EndpointEventInner::Left { until, packet: None });
         }
+    }
+
+    /// The same if this end has closed and has said so: until the time of the connection has passed, the endpoint answers what comes
+    /// for it with the last datagram (RFC 9000 §10.2.1). Without effect where that is not all that is left to do: where there are
+    /// still Initial keys, where the end is told once more because much was in flight, and without connection IDs.
+    pub fn leave_to_close(&mut self, now: Instant) {
+        let has_cids = self.paths.primary().local_cids.cid_len() > 0;
+        if has_cids && let Some((until, datagram)) = self.lifecycle.take_closing() {
+            let packet = Some(ClosePacket::new(datagram));
+            self.move_to_drained(now, EndpointEventInner::Left { until, packet });
+        }
+    }
+
+    fn move_to_drained(&mut self, now: Instant, event: EndpointEventInner) {
+        self.lifecycle.move_to_drained();
+        self.telemetry.record(now, LogEvent::State(ConnectionState::Drained));
+        self.outbox.push_endpoint(event);
     }
 
     /// The connection ends without a word, because nobody seems to listen (RFC 9000 §10.1).

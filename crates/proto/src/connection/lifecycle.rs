@@ -52,10 +52,10 @@ impl Lifecycle {
         self.close.as_deref()
     }
 
-    /// It was sent in every space that has keys.
-    pub(super) fn on_close_sent(&mut self) {
+    /// It was sent in every space that has keys, in this datagram.
+    pub(super) fn on_close_sent(&mut self, datagram: &[u8]) {
         if let Some(close) = &mut self.close {
-            close.on_sent();
+            close.on_sent(datagram);
         }
     }
 
@@ -95,6 +95,12 @@ impl Lifecycle {
     /// Until when packets that still arrive are to be ignored, if this end need do nothing else.
     pub(super) fn draining_until(&self) -> Option<Instant> {
         self.end.deadline().filter(|_| self.state == State::Draining)
+    }
+
+    /// Until when what still arrives is to be answered, and with which datagram, if this end has closed and has nothing else to do.
+    pub(super) fn take_closing(&mut self) -> Option<(Instant, Box<[u8]>)> {
+        let until = self.end.deadline().filter(|_| self.state == State::Closing)?;
+        Some((until, self.close.as_deref_mut()?.take_sent()?))
     }
 
     pub(super) fn move_to_drained(&mut self) {

@@ -187,11 +187,11 @@ impl Connection {
         }
         let addrs = path.tuple.addrs;
         let len = self.sender(now, path.id)?.send_close(batch);
-        self.lifecycle.on_close_sent();
+        batch.set_len(len);
+        self.lifecycle.on_close_sent(batch.bytes());
         if len == 0 {
             return None;
         }
-        batch.set_len(len);
         Some(Transmit { addrs, ecn: Ecn::NotEct, len, segment_size: None })
     }
 }

@@ -25,7 +25,7 @@ impl Endpoint {
         addrs: FourTuple,
         server_name: &str,
     ) -> Result<(ConnectionHandle, Connection), ConnectError> {
-        self.forget_drained(now);
+        self.handle_timeout(now);
         let name = ServerName::try_from(server_name)
             .map_err(|_: InvalidDnsNameError| ConnectError::InvalidServerName(server_name.to_owned()))?
             .to_owned();

@@ -8,8 +8,8 @@
 //! §10.3 (stateless reset).
 
 mod accept;
+mod closed;
 mod connect;
-mod draining;
 mod early;
 mod error;
 mod incoming;
@@ -28,13 +28,14 @@ use fulmar_wire::{
 };
 
 pub use accept::{AcceptProgress, AcceptWork, Accepting};
-use draining::Draining;
+pub(crate) use closed::ClosePacket;
+use closed::ClosedConnections;
 pub use error::{AcceptError, ConnectError, RetryError};
 pub use incoming::Incoming;
 use incoming::{AddressProof, FirstPacket, WaitingRoom};
 use registry::Registry;
 use reset_tokens::ResetTokens;
-pub use route::{ConnectionHandle, Destination, DropReason, Route};
+pub use route::{ConnectionHandle, Destination, DropReason, Recognized, Route};
 pub use shared::EndpointShared;
 
 use crate::cids::random_cid;
@@ -68,7 +69,7 @@ pub struct Endpoint {
     server: Option<Serving>,
     rng: Rng,
     connections: Registry,
-    draining: Draining,
+    closed: ClosedConnections,
     waiting: WaitingRoom,
     shared: Arc<EndpointShared>,
 }
@@ -96,7 +97,7 @@ impl Endpoint {
             server: server.map(|server| Serving::new(&config, server)),
             config,
             connections: Registry::new(key, ResetTokens::new(shared.reset_tokens.clone(), key)),
-            draining: Draining::default(),
+            closed: ClosedConnections::new(key),
             shared,
             rng,
         }
@@ -123,16 +124,25 @@ impl Endpoint {
         self.shared.half_open()
     }
 
-    /// How many connections have not drained yet.
+    /// How many connections are open, or closed by this end and not forgotten yet: their peers may have to be told again.
     pub fn open_connections(&self) -> usize {
-        self.connections.len() - self.draining.len()
+        self.connections.len() + self.closed.closing()
     }
 
-    /// Forgets the connections that were left to drain, as far as their time has passed.
-    fn forget_drained(&mut self, now: Instant) {
-        while let Some(handle) = self.draining.take_over(now) {
-            self.connections.remove(handle);
-        }
+    /// How many connections this end has closed and left to the endpoint that are not forgotten yet.
+    pub fn closing_connections(&self) -> usize {
+        self.closed.closing()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called. It is of no use before
+    /// [`open_connections`](Self::open_connections) is asked whether there are any left.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.closed.closing_until()
+    }
+
+    /// Forgets connections that were left to the endpoint, as far as their time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.closed.forget_until(now);
     }
 
     /// Bytes of [`EndpointConfig::send_memory`] that connections have reserved, at all endpoints that share.
@@ -148,23 +158,23 @@ impl Endpoint {
     /// The connection, and its path, that a datagram names by its connection ID, or by its address where there are no connection IDs. This
     /// costs next to nothing. Whatever else it may be - an attempt to connect, a stateless reset, noise - is given back, for
     /// [`handle_datagram`](Self::handle_datagram), which may cost much more and which anyone can cause.
-    ///
-    /// # Errors
-    /// The datagram itself, if it names none.
-    pub fn recognize(&mut self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
+    pub fn recognize(&mut self, datagram: Datagram) -> Recognized {
         if let Some(destination) = self.connections.find_again(&datagram.payload) {
-            return Ok((destination, datagram));
+            return Recognized::Connection(destination, datagram);
         }
-        let packet = read_packet(&datagram.payload, self.config.cid_generator.cid_len());
-        match packet.ok().and_then(|packet| self.connections.find(&packet.dst, &datagram.addrs.remote)) {
-            Some(destination) => Ok((destination, datagram)),
-            None => Err(datagram),
+        let Ok(packet) = read_packet(&datagram.payload, self.config.cid_generator.cid_len()) else {
+            return Recognized::Unknown(datagram);
+        };
+        match self.connections.find(&packet.dst, &datagram.addrs.remote) {
+            Some(destination) => Recognized::Connection(destination, datagram),
+            None if self.closed.ignores(&packet.dst) => Recognized::Closed,
+            None => Recognized::Unknown(datagram),
         }
     }
 
     /// Decides what is to be done with a datagram. An answer is written to `reply`.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram, reply: &mut TransmitBatch) -> Route {
-        self.forget_drained(now);
+        self.handle_timeout(now);
         if let Some(destination) = self.connections.find_again(&datagram.payload) {
             return Route::Connection(destination.connection, datagram);
         }
@@ -193,6 +203,12 @@ impl Endpoint {
         // A connection knows by itself which values of the QUIC bit it has announced to take.
         if let Some(destination) = self.connections.find(&packet.dst, &datagram.addrs.remote) {
             return Route::Connection(destination.connection, datagram);
+        }
+        if self.closed.knows(&packet.dst) {
+            let answer = self.closed.answer(&packet.dst, &datagram, reply);
+            return answer.map_or(Route::Dropped(DropReason::ConnectionClosed), |len| {
+                Route::Reply(stateless::answer(&datagram, len))
+            });
         }
         if !packet.quic_bit && !self.takes_any_quic_bit() {
             return self.route_reset(datagram).unwrap_or(Route::Dropped(DropReason::Malformed));
@@ -374,12 +390,12 @@ impl Endpoint {
             EndpointEventInner::ResetTokenLearned(token) => connections.add_reset_token(handle, token),
             EndpointEventInner::ResetTokenForgotten(token) => connections.remove_reset_token(handle, token),
             EndpointEventInner::AddressValidated => connections.close_half(handle),
-            EndpointEventInner::Drained => connections.remove(handle),
-            EndpointEventInner::LeftToDrain(until) => {
-                if connections.leave(handle)
-                    && let Some(oldest) = self.draining.add(until, handle)
-                {
-                    connections.remove(oldest);
+            EndpointEventInner::Drained => drop(connections.remove(handle)),
+            EndpointEventInner::Left { until, packet } => {
+                let cids = connections.remove(handle);
+                // What names no connection is not answered.
+                if !cids.is_empty() {
+                    self.closed.add(until, cids, packet);
                 }
             }
         }

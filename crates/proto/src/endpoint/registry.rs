@@ -154,29 +154,14 @@ impl Registry {
         }
     }
 
-    /// The connection is over, but packets may still come for it: it keeps its names, and nobody can end it any more. Returns false if it
-    /// has none and is forgotten: what names no connection is not answered, and the next one may have the address of its peer.
-    pub(super) fn leave(&mut self, handle: ConnectionHandle) -> bool {
-        let named = self.connections.get_mut(handle.0).filter(|registered| registered.remote.is_none());
-        let Some(registered) = named else {
-            self.remove(handle);
-            return false;
-        };
-        registered.half_open = None;
-        for token in std::mem::take(&mut registered.reset_tokens) {
-            self.by_reset_token.remove(handle, &token);
-        }
-        true
-    }
-
-    /// Forgets the connection and all its names.
-    pub(super) fn remove(&mut self, handle: ConnectionHandle) {
+    /// Forgets the connection and all its names. Returns its connection IDs.
+    pub(super) fn remove(&mut self, handle: ConnectionHandle) -> Vec<ConnectionId> {
         let Some(registered) = self.connections.try_remove(handle.0) else {
-            return;
+            return Vec::new();
         };
-        for cid in registered.cids {
+        for cid in &registered.cids {
             self.recent = None;
-            self.by_cid.remove(&cid);
+            self.by_cid.remove(cid);
         }
         if let Some(remote) = registered.remote {
             self.by_remote.remove(&remote);
@@ -184,6 +169,7 @@ impl Registry {
         for token in registered.reset_tokens {
             self.by_reset_token.remove(handle, &token);
         }
+        registered.cids
     }
 }
 

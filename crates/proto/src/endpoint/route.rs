@@ -18,11 +18,21 @@ pub struct Destination {
     pub path: PathId,
 }
 
+/// What a datagram is at a first look.
+#[derive(Debug)]
+pub enum Recognized {
+    /// It names this connection, and this path of it.
+    Connection(Destination, Datagram),
+    /// It came for a connection that was left to the endpoint, and needs no answer: it was dropped.
+    Closed,
+    /// Anything else.
+    Unknown(Datagram),
+}
+
 /// What is to be done with a datagram.
 #[derive(Debug)]
 pub enum Route {
-    /// It belongs to this connection: give it to [`Connection::handle_datagram`](crate::Connection::handle_datagram). One that was left
-    /// to drain is not there any more; drop what comes for it.
+    /// It belongs to this connection: give it to [`Connection::handle_datagram`](crate::Connection::handle_datagram).
     Connection(ConnectionHandle, Datagram),
     /// A peer wants to connect: accept, refuse or ignore it.
     Incoming(Incoming),
@@ -41,6 +51,8 @@ pub enum DropReason {
     TooShort,
     /// It belongs to no connection and cannot start one.
     UnknownConnection,
+    /// It belongs to a connection that was closed, and is not to be answered now (RFC 9000 §10.2).
+    ConnectionClosed,
     /// It starts a connection, but this endpoint is no server.
     NotAServer,
     /// It starts a connection, but its protection is broken.

@@ -40,7 +40,7 @@ pub struct Endpoint {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndpointStats {
-    /// Connections that exist, those that are closing included.
+    /// Connections that exist. One that is over counts as long as something of the application holds it and the peer may have to be told.
     pub open_connections: usize,
     /// Connection attempts that wait for [`Endpoint::accept`].
     pub waiting_incoming: usize,

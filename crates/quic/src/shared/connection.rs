@@ -104,13 +104,6 @@ impl State {
         self.now
     }
 
-    /// Leaves what may still come to the endpoint, if the peer has closed: this connection's memory is for others then.
-    pub(crate) fn leave_to_drain(&mut self) {
-        if self.error.is_some() {
-            self.proto.leave_to_drain(self.now);
-        }
-    }
-
     /// Something was received or is sent.
     pub(crate) fn on_traffic(&mut self) {
         self.rest = Some(self.now + REST_AFTER);
@@ -210,6 +203,18 @@ impl Inner {
         lock(&self.state)
     }
 
+    /// Leaves what may still come to the core's endpoint, if the connection is over: its memory is for others then. One that this end
+    /// has closed is left when no handle is there any more, which may wait until the peer surely knows.
+    pub(crate) fn leave_if_over(&self, state: &mut State) {
+        if state.error.is_none() {
+            return;
+        }
+        state.proto.leave_to_drain(state.now);
+        if self.handles.load(Ordering::Acquire) == 0 {
+            state.proto.leave_to_close(state.now);
+        }
+    }
+
     /// Releases the lock and makes the worker look after what was changed under it.
     pub(crate) fn release(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         if state.queued || state.is_drained {
@@ -228,7 +233,8 @@ impl Inner {
     /// The same with the lock, which is released.
     fn close_locked(self: &Arc<Self>, mut state: MutexGuard<'_, State>, code: VarInt, reason: Bytes) {
         if state.error.is_some() {
-            return;
+            // The last handle may be gone.
+            return self.release(state);
         }
         let now = state.advance(clock::now());
         state.proto.close(now, code, reason);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fulmar_base::Instant;
 use fulmar_proto::{
-    AcceptProgress, AcceptWork, Accepting, ConnectionHandle, Datagram, Destination, EndpointEvent, Route,
+    AcceptProgress, AcceptWork, Accepting, ConnectionHandle, Datagram, EndpointEvent, Recognized, Route,
     ServerConfig, TransmitBatch, VarInt,
 };
 
@@ -91,8 +91,8 @@ impl Core {
         }
     }
 
-    /// The connection that a datagram names, or the datagram.
-    pub(crate) fn recognize(&mut self, datagram: Datagram) -> Result<(Destination, Datagram), Datagram> {
+    /// The connection that a datagram names, if it names one.
+    pub(crate) fn recognize(&mut self, datagram: Datagram) -> Recognized {
         self.endpoint.recognize(datagram)
     }
 
@@ -106,12 +106,14 @@ impl Core {
         self.connections.get(handle.0)?.clone()
     }
 
-    /// Whether no connection is left, and none is about to begin.
+    /// Whether no connection is left, none is about to begin, and no peer may have to be told again that one is over.
     pub(crate) fn is_idle(&self) -> bool {
-        self.connection_count == 0 && self.accepting == 0
+        let is_gone = matches!(self.phase, Phase::Abandoned);
+        let tells = !is_gone && self.endpoint.closing_connections() > 0;
+        self.connection_count == 0 && self.accepting == 0 && !tells
     }
 
-    /// The number of connections that have not drained.
+    /// The number of connections in the table.
     pub(crate) fn connection_count(&self) -> usize {
         self.connection_count
     }

@@ -81,6 +81,8 @@ pub(crate) struct Worker {
     timers: Timers,
     /// Connections that are over.
     remembered: Remembered,
+    /// When the core's endpoint has no connection left that this end has closed, as far as is known.
+    closing_until: Option<Instant>,
     alarm: Alarm,
     recv_paused_until: Option<Instant>,
     conversation: Conversation,
@@ -116,6 +118,7 @@ impl Worker {
             touched: Vec::new(),
             timers: Timers::default(),
             remembered: Remembered::default(),
+            closing_until: None,
             alarm: Alarm::new(),
             recv_paused_until: None,
             endpoint_events: Vec::new(),
@@ -138,7 +141,9 @@ impl Worker {
         self.receive_some();
         self.receive_forwarded();
         self.take_refusals();
-        self.expire_timers(clock::now());
+        let now = clock::now();
+        self.expire_timers(now);
+        self.forget_closed(now);
         self.flush();
         let more = self.more_sockets.iter().map(|(_, socket)| socket.max_gso_segments());
         self.batch.set_max_segments(more.fold(self.socket.max_gso_segments(), usize::min));
@@ -231,7 +236,7 @@ impl Worker {
     /// Takes the events of a connection after it has sent, and sets its timer.
     fn settle(&mut self, connection: &Arc<Inner>, mut state: MutexGuard<'_, State>) {
         connection.collect_events(&mut state, &mut self.wakers);
-        state.leave_to_drain();
+        connection.leave_if_over(&mut state);
         while let Some(event) = state.proto.poll_endpoint_event() {
             state.is_drained |= event.is_drained();
             self.endpoint_events.push((connection.handle(), event));
@@ -347,6 +352,19 @@ impl Worker {
         for (handle, event) in self.endpoint_events.drain(..) {
             core.handle_event(handle, event);
         }
+        self.closing_until = core.endpoint.poll_timeout();
+        self.shared.notify_if_idle(&core);
+    }
+
+    /// Lets the core's endpoint forget connections that were left to it. Somebody may wait for the last one.
+    fn forget_closed(&mut self, now: Instant) {
+        if self.closing_until.is_none_or(|until| until > now) {
+            return;
+        }
+        let mut core = lock(&self.shared.core);
+        let now = core.advance(now);
+        core.endpoint.handle_timeout(now);
+        self.closing_until = core.endpoint.poll_timeout();
         self.shared.notify_if_idle(&core);
     }
 
@@ -361,8 +379,10 @@ impl Worker {
         });
         let blind = blocked.as_ref().is_some_and(|socket| socket.has_failed());
         let retry = blind.then(|| clock::now() + SEND_PAUSE);
-        let deadline =
-            [self.timers.next(), paused, self.retired.deadline(), retry].into_iter().flatten().min();
+        let deadline = [self.timers.next(), paused, self.retired.deadline(), retry, self.closing_until]
+            .into_iter()
+            .flatten()
+            .min();
         due |= self.alarm.is_due(deadline, cx);
         due |= paused.is_none() && self.retired.is_ready(cx);
         due |= self.refusals.is_ready(&self.socket, cx);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_base::Instant;
-use fulmar_proto::{Datagram, DropReason, Ecn, FourTuple, Route, SocketId};
+use fulmar_proto::{Datagram, DropReason, Ecn, FourTuple, Recognized, Route, SocketId};
 use fulmar_udp::{Received, UdpSocket};
 
 use super::Worker;
@@ -105,15 +105,16 @@ impl Worker {
             };
             let came = Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(received.waited);
             match core.recognize(into_datagram(received, origin)) {
-                Ok((to, datagram)) if run.is_none_or(|run| run == to.connection) => {
+                Recognized::Connection(to, datagram) if run.is_none_or(|run| run == to.connection) => {
                     run = Some(to.connection);
                     self.datagrams.push((came, datagram));
                 }
-                Ok((to, datagram)) => {
+                Recognized::Connection(to, datagram) => {
                     self.carried = Some((to.connection, came, datagram));
                     break;
                 }
-                Err(datagram) => {
+                Recognized::Closed => {}
+                Recognized::Unknown(datagram) => {
                     let is_dropped = match shared.forward(datagram) {
                         Forwarded::Kept(datagram) => !self.unmatched.add(datagram),
                         Forwarded::Done => false,
@@ -138,7 +139,7 @@ impl Worker {
             let mut core = lock(&self.shared.core);
             let now = core.advance(clock::now());
             match core.recognize(datagram) {
-                Ok((to, datagram)) => {
+                Recognized::Connection(to, datagram) => {
                     let connection = core.connection(to.connection);
                     drop(core);
                     if let Some(connection) = connection {
@@ -146,7 +147,10 @@ impl Worker {
                         self.deliver(&connection, now, Origin::InUse(SocketId::default()));
                     }
                 }
-                Err(datagram) => core.dropped_datagrams += u64::from(!self.unmatched.add(datagram)),
+                Recognized::Closed => {}
+                Recognized::Unknown(datagram) => {
+                    core.dropped_datagrams += u64::from(!self.unmatched.add(datagram))
+                }
             }
         }
     }
@@ -174,7 +178,7 @@ impl Worker {
                 }
             };
             match core.route(now, datagram, &mut self.reply) {
-                Route::Dropped(DropReason::Buffered) => continue,
+                Route::Dropped(DropReason::Buffered | DropReason::ConnectionClosed) => continue,
                 // Its attempt was accepted while it waited.
                 Route::Connection(handle, datagram) => {
                     let connection = core.connection(handle);

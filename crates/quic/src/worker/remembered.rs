@@ -1,5 +1,5 @@
-//! The connections that this end has closed and still remembers, so that late packets get the right answer (RFC 9000 §10.2). Those that the
-//! peer has closed are left to the core's endpoint.
+//! The connections that this end has closed and still remembers, so that late packets get the right answer (RFC 9000 §10.2): those that
+//! the application still holds, or that had not proven where their peers are. The others are left to the core's endpoint.
 //!
 //! Each is remembered for three probe timeouts: some hundred milliseconds, but three seconds if its handshake never went so far
 //! that a round trip was measured. Whoever begins and ends handshakes as fast as they can would fill the memory with such.
