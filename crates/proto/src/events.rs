@@ -10,7 +10,6 @@ use thiserror::Error;
 
 use crate::crypto::TlsError;
 use crate::datagram::FourTuple;
-use crate::endpoint::ClosePacket;
 use crate::{StreamEvent, TransportError};
 
 /// Something that the application may want to know.
@@ -237,8 +236,8 @@ pub(crate) enum EndpointEventInner {
     AddressValidated,
     /// The connection is over.
     Drained,
-    /// The same, but datagrams for it may still come until then. If this end has closed they are answered.
-    Left { until: Instant, packet: Option<ClosePacket> },
+    /// The same, but datagrams for it may still come until then. If this end has closed they are answered with this one.
+    Left { until: Instant, packet: Option<Box<[u8]>> },
 }
 
 #[cfg(test)]

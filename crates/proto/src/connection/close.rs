@@ -9,7 +9,6 @@ use fulmar_wire::{CloseCode, ConnectionClose, Frame, FrameType, TransportErrorCo
 
 use super::Connection;
 use super::lifecycle::State;
-use crate::endpoint::ClosePacket;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, EndpointEventInner};
 use crate::log::{ConnectionState, LogEvent};
@@ -189,9 +188,8 @@ impl Connection {
     /// still Initial keys, where the end is told once more because much was in flight, and without connection IDs.
     pub fn leave_to_close(&mut self, now: Instant) {
         let has_cids = self.paths.primary().local_cids.cid_len() > 0;
-        if has_cids && let Some((until, datagram)) = self.lifecycle.take_closing() {
-            let packet = Some(ClosePacket::new(datagram));
-            self.move_to_drained(now, EndpointEventInner::Left { until, packet });
+        if has_cids && let Some((until, packet)) = self.lifecycle.take_closing() {
+            self.move_to_drained(now, EndpointEventInner::Left { until, packet: Some(packet) });
         }
     }
 

@@ -20,7 +20,7 @@ const AMPLIFICATION: usize = 3;
 
 /// The sealed packet with which this end has closed a connection, to be sent again as it is (RFC 9000 §10.2.1).
 #[derive(Debug)]
-pub(crate) struct ClosePacket {
+struct ClosePacket {
     packet: Box<[u8]>,
     /// Datagrams that came since it was last sent, and how many must come before it is sent again.
     received: u32,
@@ -29,7 +29,7 @@ pub(crate) struct ClosePacket {
 
 impl ClosePacket {
     /// One that was sent once.
-    pub(crate) fn new(packet: Box<[u8]>) -> Self {
+    fn new(packet: Box<[u8]>) -> Self {
         Self { packet, received: 0, threshold: 1 }
     }
 
@@ -96,7 +96,7 @@ impl ClosedConnections {
 
     /// Adds a connection that was known by these connection IDs. What comes for it until then is answered with `packet`. It is not
     /// forgotten before those that were added before it.
-    pub(super) fn add(&mut self, until: Instant, cids: Vec<ConnectionId>, packet: Option<ClosePacket>) {
+    pub(super) fn add(&mut self, until: Instant, cids: Vec<ConnectionId>, packet: Option<Box<[u8]>>) {
         let until = self.closed.back().map_or(until, |before| before.until.max(until));
         let number = self.forgotten + self.closed.len() as u64;
         for &cid in &cids {
@@ -106,7 +106,7 @@ impl ClosedConnections {
             self.closing += 1;
             self.closing_until = until;
         }
-        self.closed.push_back(Closed { until, cids, packet });
+        self.closed.push_back(Closed { until, cids, packet: packet.map(ClosePacket::new) });
         if self.closed.len() > CLOSED_MAX {
             self.forget_oldest();
         }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn the_oldest_makes_room() {
         let mut closed = closed_connections();
-        let packet = || Some(ClosePacket::new(Box::from([7; 40])));
+        let packet = || Some(Box::from([7; 40]));
         for n in 0..=CLOSED_MAX as u64 {
             assert!(closed.knows(&cid(0)) || n == 0);
             closed.add(Instant::from_millis(9), vec![cid(n)], packet());
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn answers_get_rarer_and_are_no_longer_than_three_times_what_has_come() {
         let mut closed = closed_connections();
-        closed.add(Instant::from_millis(9), vec![cid(1)], Some(ClosePacket::new(Box::from([7; 40]))));
+        closed.add(Instant::from_millis(9), vec![cid(1)], Some(Box::from([7; 40])));
         let mut reply = TransmitBatch::new(1);
         let mut answers = |len, count: usize| -> Vec<usize> {
             let answered = |_: &usize| closed.answer(&cid(1), &datagram(len), &mut reply).is_some();
@@ -233,7 +233,7 @@ mod tests {
     fn those_that_this_end_has_closed_are_counted_until_the_last_of_them_is_over() {
         let mut closed = closed_connections();
         assert_eq!((closed.closing(), closed.closing_until()), (0, None));
-        let packet = || Some(ClosePacket::new(Box::from([7; 40])));
+        let packet = || Some(Box::from([7; 40]));
         closed.add(Instant::from_millis(5), vec![cid(1)], None);
         closed.add(Instant::from_millis(3), vec![cid(2)], packet());
         assert_eq!((closed.closing(), closed.closing_until()), (1, Some(Instant::from_millis(5))));

@@ -28,7 +28,6 @@ use fulmar_wire::{
 };
 
 pub use accept::{AcceptProgress, AcceptWork, Accepting};
-pub(crate) use closed::ClosePacket;
 use closed::ClosedConnections;
 pub use error::{AcceptError, ConnectError, RetryError};
 pub use incoming::Incoming;
