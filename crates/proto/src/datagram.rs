@@ -142,6 +142,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_codepoint_is_the_two_low_bits_of_the_traffic_class() {
+        for codepoint in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+            assert_eq!(Ecn::from_bits(codepoint.bits()), codepoint);
+            assert_eq!(Ecn::from_bits(0b1011_1000 | codepoint.bits()), codepoint);
+        }
+    }
+
+    #[test]
     fn a_datagram_at_another_socket_has_taken_another_path() {
         let tuple = FourTuple::new(([10, 0, 0, 1], 443).into(), None);
         let arrived = FourTuple { local_ip: Some([10, 0, 0, 2].into()), ..tuple };

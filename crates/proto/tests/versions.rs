@@ -111,25 +111,37 @@ fn a_client_tries_again_with_a_version_that_the_server_knows() {
     speak(&mut pair, V2);
 }
 
-#[test]
-fn a_forged_version_negotiation_packet_does_not_lower_the_version() {
-    let mut pair = setup(&[V2, V1], V2, &[V1, V2]).dial();
+/// A client that likes version 2 and is told by somebody that its server speaks version 1 alone.
+fn led_astray(mut pair: Pair) -> Pair {
     pair.run_for(Duration::from_millis(1));
     let packet = read_packet(&pair.client.sent[0], 8).unwrap();
     assert!(matches!(packet.kind, ProtectedKind::Initial { .. }));
+    let (src, dst) = (packet.src.as_bytes(), packet.dst.as_bytes());
     let mut forged = Vec::new();
-    fulmar_wire::write_version_negotiation(
-        &mut forged,
-        0,
-        packet.src.as_bytes(),
-        packet.dst.as_bytes(),
-        &[V1],
-    );
+    fulmar_wire::write_version_negotiation(&mut forged, 0, src, dst, &[V1]);
+    pair.client.wire = Box::new(|flying| vec![flying]);
     pair.inject(Side::Client, pair::SERVER.parse().unwrap(), forged);
     pair.run_for(Duration::from_millis(100));
+    pair
+}
+
+#[test]
+fn a_forged_version_negotiation_packet_does_not_lower_the_version() {
+    let mut pair = led_astray(setup(&[V2, V1], V2, &[V1, V2]).dial());
     // The server took the first attempt for its connection; the second one is refused by this helper, or found out.
     assert!(!pair.client.is_connected() || pair.client.conn().version() == V2);
     assert!(pair.lost(Side::Client).is_some_and(|error| error != ConnectionError::VersionMismatch));
+}
+
+#[test]
+fn a_forged_version_negotiation_packet_is_found_out_where_the_first_attempt_was_lost() {
+    let mut pair = setup(&[V2, V1], V2, &[V1, V2]).dial();
+    pair.client.wire = Box::new(|_| Vec::new());
+    let mut pair = led_astray(pair);
+    assert_eq!(versions_sent(&mut pair, Side::Client)[..2], [V2, V1]);
+    let lost = pair.lost(Side::Client);
+    let code = TransportErrorCode::VERSION_NEGOTIATION_ERROR;
+    assert!(matches!(&lost, Some(ConnectionError::Transport(error)) if error.code == code), "{lost:?}");
 }
 
 #[test]

@@ -281,6 +281,17 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_are_changed_after_nothing_are_refused() {
+        for (packets, bytes) in [(Some(0), None), (None, Some(0))] {
+            let config = TransportConfig {
+                key_update: KeyUpdatePolicy { packets, bytes },
+                ..TransportConfig::default()
+            };
+            assert_eq!(config.validate().unwrap_err().field, "key_update");
+        }
+    }
+
+    #[test]
     fn streams_have_one_default() {
         let (of_transport, own) = (TransportConfig::default().streams(), StreamsConfig::default());
         assert_eq!(format!("{of_transport:?}"), format!("{own:?}"));

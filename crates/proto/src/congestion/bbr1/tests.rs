@@ -1,6 +1,10 @@
 use super::super::test_link::{Link, SIZE, Transfer};
-use super::super::test_path::loss;
+use super::super::test_path::{ack, loss, rtt};
 use super::*;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
 
 fn transfer(link: Link, packets: u64) -> Transfer {
     Transfer::new(&Bbr1Config::default(), &link.shared(), packets)
@@ -80,4 +84,32 @@ fn a_flight_lost_as_a_whole_leaves_two_packets() {
     let now = Instant::from_millis(100);
     bbr1.on_congestion(now, &CongestionEvent { persistent: true, ..loss(now) });
     assert_eq!(bbr1.window(), 2 * u64::from(SIZE));
+}
+
+#[test]
+fn the_first_flight_of_a_long_path_goes_on_at_the_pace_of_a_usual_one() {
+    // One packet is answered after 600 ms, as in a handshake: what follows leaves as if that had been 100 ms.
+    let mut transfer = transfer(Link::new(10, 300, 1_000), 1);
+    transfer.run();
+    assert_eq!(transfer.congestion.pacing_rate(), 10 * 10 * u64::from(SIZE));
+}
+
+#[test]
+fn the_queue_of_a_probe_is_drained_no_longer_than_it_takes() {
+    let now = at(50);
+    let rtt = rtt(Duration::from_millis(50));
+    let next_after = |index: usize, prior_in_flight: u64| {
+        let mut bbr = Bbr1::new(&Bbr1Config::default(), Instant::ZERO, SIZE);
+        let ack = AckEvent { prior_in_flight, ..ack(u64::from(SIZE), at(0), &rtt) };
+        // The phase has just begun.
+        bbr.advance_cycle(now, index, now, &ack);
+        matches!(bbr.phase, Phase::ProbeBw(next, _) if next == index + 1)
+    };
+    let window = 10 * u64::from(SIZE);
+    assert_eq!([window, window + 1].map(|flight| next_after(1, flight)), [true, false], "after a probe");
+    assert_eq!(
+        [window, window + 1].map(|flight| next_after(2, flight)),
+        [false, false],
+        "no round trip has passed"
+    );
 }

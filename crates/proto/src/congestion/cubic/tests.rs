@@ -483,3 +483,15 @@ fn a_coupling_changes_the_reduction() {
     cubic.on_congestion(at(50), &loss(at(0)));
     assert_eq!(cubic.window(), 55_000);
 }
+
+#[test]
+fn the_first_slow_start_leaves_what_the_path_held_less_half_of_a_step() {
+    let settled = |pipe, held| {
+        let mut cubic = cubic(100_000);
+        cubic.settle(at(1_000), Shown { pipe, held });
+        (cubic.window(), cubic.state.plateau)
+    };
+    assert_eq!(settled(20_000, 80_000), (68_000, Some(80_000)), "0.85 of it, since it held a queue");
+    assert_eq!(settled(80_000, 80_000), (80_000, Some(80_000)), "there was none");
+    assert_eq!(settled(200_000, 200_000), (100_000, None), "the path holds more than the window");
+}

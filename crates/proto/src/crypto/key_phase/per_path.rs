@@ -44,3 +44,19 @@ impl<T> Default for PerPath<T> {
         Self(SmallVec::new())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_has_a_value_of_its_own() {
+        let mut values = PerPath::default();
+        for n in [1, 2, 3] {
+            assert_eq!(*values.get_or_insert(PathId(n), n), n);
+        }
+        *values.get_or_insert(PathId(1), 0) += 10;
+        *values.get_or_insert(PathId(3), 0) += 20;
+        assert_eq!([1, 2, 3, 4].map(|n| values.get(PathId(n)).copied()), [Some(11), Some(2), Some(23), None]);
+    }
+}

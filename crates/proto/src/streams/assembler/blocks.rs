@@ -173,3 +173,23 @@ impl Block {
         Some(start..end)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_of_which_nothing_is_left_is_given_back() {
+        let mut blocks = Blocks::default();
+        for offset in [4_000, 4_096, 9_000] {
+            blocks.insert(offset, &[7; 10]);
+        }
+        assert_eq!(blocks.blocks(), 3);
+        blocks.truncate(4_096);
+        assert_eq!((blocks.blocks(), blocks.len), (1, 10));
+        blocks.truncate(4_005);
+        assert_eq!((blocks.blocks(), blocks.len), (1, 5));
+        blocks.truncate(4_000);
+        assert_eq!((blocks.blocks(), blocks.len), (0, 0));
+    }
+}

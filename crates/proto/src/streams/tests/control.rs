@@ -1,6 +1,7 @@
 //! Opening, limits, resets, priorities: what happens around the data.
 
 use super::*;
+use crate::streams::demand::ReceiveCredit;
 
 fn code(value: u32) -> VarInt {
     VarInt::from_u32(value)
@@ -32,6 +33,39 @@ fn a_request_and_its_answer_leave_nothing_behind() {
     server.assert_idle();
     assert_eq!(client.streams.send(id).write(b"more"), Err(WriteError::ClosedStream));
     assert_eq!(client.streams.recv(id).read(1, true), Err(ReadError::ClosedStream));
+}
+
+#[test]
+fn what_was_never_sent_is_told() {
+    let (mut client, mut server) = default_pair();
+    let ids = [Dir::Bi, Dir::Uni].map(|dir| client.streams.open(dir).unwrap());
+    for id in ids {
+        assert_eq!(client.streams.send(id).write(&[7; 20_000]), Ok(20_000));
+    }
+    assert_eq!(client.streams.unsent(), 40_000);
+    client.streams.send(ids[0]).reset(code(1)).unwrap();
+    assert_eq!(client.streams.unsent(), 20_000);
+    flush(&mut client, &mut server);
+    assert_eq!(client.streams.unsent(), 0);
+}
+
+#[test]
+fn the_credit_in_use_is_twice_what_was_read_in_a_round_trip() {
+    let (mut client, mut server) = default_pair();
+    let ids = [Dir::Bi, Dir::Uni].map(|dir| client.streams.open(dir).unwrap());
+    for (id, len) in ids.into_iter().zip([20_000, 5_000]) {
+        assert_eq!(client.streams.send(id).write(&vec![7; len]), Ok(len));
+        flush(&mut client, &mut server);
+        assert_eq!(read_all(&mut server, id).0.len(), len);
+    }
+    assert_eq!(server.streams.credit_in_use(), ReceiveCredit::default(), "no round trip has passed");
+    server.now += RTT;
+    for id in ids {
+        assert_eq!(client.streams.send(id).write(&[7]), Ok(1));
+        flush(&mut client, &mut server);
+    }
+    let credit = server.streams.credit_in_use();
+    assert_eq!((credit.stream, credit.connection), (40_000, 50_000));
 }
 
 #[test]

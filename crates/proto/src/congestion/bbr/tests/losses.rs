@@ -274,6 +274,20 @@ fn marks_end_a_probe_as_losses_do() {
 }
 
 #[test]
+fn a_probe_may_be_marked_as_often_as_it_may_lose() {
+    // 2 % of a flight of a hundred packets.
+    for (marks, phase) in [(1, Phase::ProbeUp), (2, Phase::ProbeUp), (3, Phase::ProbeDown)] {
+        let mut path = Path::new(Link::new(10, 20, 200));
+        path.until_phase(Phase::ProbeUp);
+        let snapshot = DeliverySnapshot { in_flight: 100 * u32::from(SIZE), ..DeliverySnapshot::NONE };
+        let cause = Cause::Ecn { ce: marks };
+        let event = CongestionEvent { cause, lost_bytes: 0, snapshot, ..congestion(&path, false) };
+        Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
+        assert_eq!(path.phase(), phase, "{marks} marks");
+    }
+}
+
+#[test]
 fn a_round_of_marks_ends_startup() {
     let mut path = Path::new(Link::new(100, 50, 200));
     path.until(seconds(5), |bbr| bbr.rounds.count() >= 2);

@@ -59,6 +59,24 @@ fn probe_up_ends_on_loss_when_application_limited() {
 }
 
 #[test]
+fn a_probe_has_two_packets_more_in_flight_than_the_path_holds() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeUp);
+    let (inflight, bdp) = path.look(|bbr| (bbr.inflight(100), bbr.bdp(100)));
+    assert_eq!(inflight, bdp + 2 * u64::from(SIZE));
+}
+
+#[test]
+fn a_short_fast_path_has_three_quanta_in_flight_however_little_it_holds() {
+    // 10 Gbit/s send 187 KB in 150 us and hold 125 KB in 0.1 ms.
+    let mut path = Path::new(Link { one_way: Duration::from_micros(50), ..Link::new(10_000, 1, 2_000) });
+    path.until_phase(Phase::ProbeCruise);
+    let (inflight, bdp, quantum) = path.look(|bbr| (bbr.inflight(100), bbr.bdp(100), bbr.quantum()));
+    assert!(bdp < quantum && quantum > 100_000, "{bdp}, {quantum}");
+    assert_eq!(inflight, 3 * quantum);
+}
+
+#[test]
 fn probe_down_ends_on_inflight() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeUp);
