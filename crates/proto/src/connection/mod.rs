@@ -16,7 +16,7 @@
 //! | `write_order` | **the list** of writers in the order of their priority |
 //! | `spare_capacity` | **the list** of writers that use what nothing else needs |
 //! | `delivery` | **the list** token -> owner, on acknowledgement and on loss |
-//! | `recovery` | acknowledgements, losses |
+//! | `recovery`, `marked_packets` | acknowledgements, losses, marks of congestion |
 //! | `reinjection` | what lies on a slow or silent path is said again on another one |
 //! | `probing` | the probe timeout, and what is sent then |
 //! | `migration`, `active_migration` | which addresses are used, and whether they work; this end moves |
@@ -45,6 +45,7 @@ mod handshake;
 mod idle;
 mod lifecycle;
 mod liveness;
+mod marked_packets;
 mod migration;
 mod multipath;
 mod opening;

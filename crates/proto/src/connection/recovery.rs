@@ -12,15 +12,15 @@ use super::delivery::{Fate, Owners};
 use super::dispatch::FrameContext;
 use super::extensions::Extensions;
 use super::handshake::HandshakeState;
+use super::marked_packets::MarkedPackets;
 use super::stats::Counters;
-use crate::datagram::Ecn;
 use crate::error::TransportError;
 use crate::ext::AckFigures;
-use crate::ids::{SpaceId, TupleId};
+use crate::ids::SpaceId;
 use crate::log::{ConnectionLog, LogEvent};
 use crate::packet::{SentFrames, SentPacket, SymbolId};
 use crate::path::{Path, Paths, Tuple, Tuples};
-use crate::space::{AckOutcome, EcnFeedback, LossContext, Losses, NumberSpace, RttSample};
+use crate::space::{AckOutcome, LossContext, Losses, NumberSpace, RttSample};
 
 /// The longest delay of acknowledgements that a peer promises before its parameters are known (RFC 9000 §18.2).
 const DEFAULT_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
@@ -88,30 +88,6 @@ fn path_of(paths: &mut Paths, space: SpaceId) -> Option<&mut Path> {
     match space {
         SpaceId::Data(path) => paths.get_mut(path),
         _ => Some(paths.primary_mut()),
-    }
-}
-
-/// Where the packets left that an ACK newly acknowledges and that left with a mark of ECN.
-#[derive(Debug, Default)]
-struct MarkedPackets {
-    over_tuple_in_use: bool,
-    elsewhere: bool,
-}
-
-impl MarkedPackets {
-    fn add(&mut self, packet: &SentPacket, used: TupleId) {
-        let is_marked = packet.ecn != Ecn::NotEct;
-        self.over_tuple_in_use |= is_marked && packet.tuple == used;
-        self.elsewhere |= is_marked && packet.tuple != used;
-    }
-
-    /// Whether what the ACK says of marks tells something of the tuple in use. Marks are counted over all tuples of a space: if
-    /// some were lost of packets that left over several, it is not known where.
-    fn concern(&self, feedback: &EcnFeedback) -> bool {
-        match feedback {
-            EcnFeedback::Invalid => !self.elsewhere,
-            EcnFeedback::Valid { .. } => self.over_tuple_in_use || !self.elsewhere,
-        }
     }
 }
 

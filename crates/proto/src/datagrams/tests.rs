@@ -292,3 +292,16 @@ fn without_memory_at_the_endpoint_only_a_few_of_the_newest_datagrams_wait() {
     drop(late);
     assert_eq!(memory.reserved(), 0);
 }
+
+#[test]
+fn the_room_is_that_of_a_datagram_that_displaces_none() {
+    let mut datagrams = supported(300);
+    let first = datagrams.send_room();
+    assert!((200..300).contains(&first), "{first}");
+    send(&mut datagrams, vec![1; 50], false).unwrap();
+    let room = datagrams.send_room();
+    assert!(room > 0 && room <= first - 50, "{room} of {first}");
+    assert!(send(&mut datagrams, vec![2; room + 1], false).is_err());
+    send(&mut datagrams, vec![2; room], false).unwrap();
+    assert_eq!(datagrams.send_room(), 0);
+}

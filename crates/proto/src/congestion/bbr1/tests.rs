@@ -113,3 +113,28 @@ fn the_queue_of_a_probe_is_drained_no_longer_than_it_takes() {
         "no round trip has passed"
     );
 }
+
+#[test]
+fn the_pace_goes_through_its_cycle_but_after_silence() {
+    let mut bbr = Bbr1::new(&Bbr1Config::default(), Instant::ZERO, SIZE);
+    let gains = |bbr: &mut Bbr1| {
+        [0, 1, 2, 7].map(|index| {
+            bbr.phase = Phase::ProbeBw(index, Instant::ZERO);
+            bbr.pacing_gain()
+        })
+    };
+    assert_eq!(gains(&mut bbr), [125, 75, 100, 100]);
+    bbr.idle_restart = true;
+    assert_eq!(gains(&mut bbr), [100; 4]);
+}
+
+#[test]
+fn a_path_that_holds_next_to_nothing_has_ten_packets_in_flight() {
+    // 400 kbit/s and 20 ms: less than a packet. Four packets are the smallest flight, to which come three and what is acknowledged at a time.
+    let link = Link { bytes_per_second: 50_000, queue: Duration::from_secs(2), ..Link::standard() };
+    let mut transfer = transfer(link, 10_000);
+    assert!(transfer.run_until(Duration::from_secs(20), |transfer| phase(transfer) == "probe bandwidth"));
+    transfer.run_until(Duration::from_secs(2), |_| false);
+    let window = transfer.congestion.controller().window();
+    assert!(window >= 10 * u64::from(SIZE), "{window}");
+}

@@ -57,6 +57,17 @@ fn a_lasting_rise_leads_through_caution_to_the_end_of_slow_start() {
 }
 
 #[test]
+fn caution_lasts_for_five_rounds() {
+    let mut rounds = Rounds::new();
+    for _ in 0..3 {
+        rounds.round(ms(50), ms(50), 10);
+    }
+    rounds.round(ms(57), ms(50), 10);
+    let end = (1..10).find(|_| rounds.round(ms(58), ms(50), 10).contains(&Growth::Exit));
+    assert_eq!(end, Some(5));
+}
+
+#[test]
 fn a_small_rise_is_no_sign() {
     let mut rounds = Rounds::new();
     for rtt in [50, 50, 55, 60, 65, 70] {

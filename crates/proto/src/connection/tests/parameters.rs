@@ -1,10 +1,13 @@
 //! Transport parameters that a peer must not send (RFC 9000 §7.3, §7.4, §18.2).
 
+use std::time::Duration;
+
 use fulmar_base::Instant;
-use fulmar_wire::{TransportErrorCode as Code, TransportParameters};
+use fulmar_wire::{TransportErrorCode as Code, TransportParameters, VarInt};
 
 use super::by_hand::{ORIGINAL_DCID, cid, client, exchange, lost, server};
-use crate::ConnectionError;
+use super::pair::Setup;
+use crate::{ConnectionError, TransportConfig};
 
 type Change = fn(&mut TransportParameters);
 
@@ -116,4 +119,32 @@ fn extreme_values_are_used_without_harm() {
     client.send_datagram(bytes::Bytes::from_static(b"hello"), false).unwrap();
     exchange(&mut client, &mut server, now);
     assert_eq!(server.read_datagram().as_deref(), Some(&b"hello"[..]));
+}
+
+#[test]
+fn what_an_end_is_configured_with_is_what_the_peer_is_told() {
+    let server = TransportConfig {
+        max_ack_delay: Duration::from_millis(7),
+        max_idle_timeout: Some(Duration::from_millis(12_345)),
+        stream_receive_window: 70_000,
+        receive_window: 80_000,
+        max_concurrent_bidi_streams: 11,
+        max_concurrent_uni_streams: 12,
+        connection_ids: 3,
+        migration: false,
+        ..TransportConfig::default()
+    };
+    let mut pair = Setup { server, ..Setup::default() }.connect();
+    let told = pair.client.conn().handshake.tls.peer_parameters().unwrap();
+    assert_eq!(told.max_ack_delay, Duration::from_millis(7));
+    assert_eq!(told.max_idle_timeout, Some(Duration::from_millis(12_345)));
+    assert_eq!(told.initial_max_data.get(), 80_000);
+    let streams = [
+        told.initial_max_stream_data_bidi_local,
+        told.initial_max_stream_data_bidi_remote,
+        told.initial_max_stream_data_uni,
+    ];
+    assert_eq!(streams.map(VarInt::get), [70_000; 3]);
+    assert_eq!((told.initial_max_streams_bidi.get(), told.initial_max_streams_uni.get()), (11, 12));
+    assert_eq!((told.active_connection_id_limit.get(), told.disable_active_migration), (3, true));
 }

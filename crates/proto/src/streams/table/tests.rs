@@ -59,3 +59,19 @@ fn a_slot_is_used_again_and_given_back_at_rest() {
     table.rest();
     assert_eq!((table.slots.capacity(), table.free.capacity()), (0, 0));
 }
+
+#[test]
+fn room_for_four_times_as_many_streams_as_there_were_is_kept_when_none_is_left() {
+    let mut table = Table::new(&mut Rng::from_u64(5));
+    let mut next = 0;
+    let mut come_and_go = |count: u64| {
+        let ids = next..next + count;
+        next += count;
+        ids.clone().for_each(|index| table.insert(stream(index)));
+        ids.for_each(|index| end(&mut table, id(index)));
+        table.slots.capacity()
+    };
+    assert!(come_and_go(100) >= 100);
+    assert!(come_and_go(40) >= 100, "there were nearly as many");
+    assert!(come_and_go(5) <= 20);
+}

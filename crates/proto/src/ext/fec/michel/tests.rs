@@ -76,3 +76,13 @@ fn a_block_has_no_more_repair_symbols_than_its_code() {
     assert_eq!(id(BlockCode::ReedSolomon, 3, u64::MAX), None);
     assert_eq!(id(BlockCode::Xor, VarInt::MAX.get(), 0), None, "its symbols have no numbers");
 }
+
+#[test]
+fn a_block_is_named_by_its_place() {
+    assert_eq!([0, 1, 2, 5].map(|first| BlockCode::Xor.block_of(first).get()), [0, 0, 1, 2]);
+    let of = |block: u64| block * u64::from(BlockCode::ReedSolomon.source());
+    assert_eq!(
+        [of(1) - 1, of(1), of(7)].map(|first| BlockCode::ReedSolomon.block_of(first).get()),
+        [0, 1, 7]
+    );
+}
