@@ -80,10 +80,10 @@ impl Close {
         }
     }
 
-    /// The frame was sent in every space that has keys, in this datagram.
+    /// The frame was sent in every space that has keys, in this datagram; it is empty if there are no keys at all.
     pub(super) fn on_sent(&mut self, datagram: &[u8]) {
         self.pending = false;
-        self.sent = (datagram.len() <= KEPT_MAX).then(|| datagram.into());
+        self.sent = (1..=KEPT_MAX).contains(&datagram.len()).then(|| datagram.into());
     }
 
     /// The datagram with the frame, if sending it again is all that is left to do.
