@@ -38,7 +38,8 @@ impl ClosePacket {
         self.received + 1 >= self.threshold
     }
 
-    /// Answers a datagram that is to be answered, if it is long enough. The next answer takes twice as many.
+    /// Answers a datagram that is to be answered, if it is long enough. The next answer takes twice as many, as that of a connection
+    /// that is still whole does (`Close::on_datagram`).
     fn write(&mut self, datagram: &Datagram, reply: &mut TransmitBatch) -> Option<usize> {
         let len = self.packet.len();
         if len > datagram.payload.len() * AMPLIFICATION {

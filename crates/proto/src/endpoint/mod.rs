@@ -133,8 +133,8 @@ impl Endpoint {
         self.closed.closing()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called. It is of no use before
-    /// [`open_connections`](Self::open_connections) is asked whether there are any left.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called by whoever waits until there are no
+    /// [`open_connections`](Self::open_connections). Nobody else need call it.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.closed.closing_until()
     }

@@ -1,4 +1,4 @@
-//! Transport parameters that a peer must not send (RFC 9000 §7.3, §7.4, §18.2).
+//! Transport parameters that a peer must not send, and those that this end sends (RFC 9000 §7.3, §7.4, §18.2).
 
 use std::time::Duration;
 
