@@ -3,7 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `serve` | what listens, who is served, how it ends |
-//! | `directory`, `files` | the directory and nothing outside of it; files that are read in blocks |
+//! | `directory`, `files`, `buffers` | the directory and nothing outside of it; files that are read in blocks |
 //! | `web` | requests of HTTP and their responses |
 //! | `tcp` | connections of HTTP/1.1 and HTTP/2 |
 //! | `http09` | requests of HTTP/0.9 |
@@ -11,6 +11,7 @@
 //! | `validation` | how clients prove their addresses |
 
 mod access_log;
+mod buffers;
 mod directory;
 mod figures;
 mod files;

@@ -39,9 +39,10 @@ fn a_row_that_is_known_to_be_heavy_has_no_other_fault() {
 }
 
 #[test]
-fn without_rounds_in_quiet_only_answers_count() {
+fn without_rounds_in_quiet_slow_answers_are_those_of_half_a_second() {
     let unquiet = |p99| Outcome { quiet_p99_us: Vec::new(), attacked_p99_us: vec![p99; 3], ..outcome() };
-    assert_eq!(unquiet(9_000_000.0).judge(), Vec::<String>::new());
+    assert_eq!(unquiet(SLOW_MAX_US).judge(), Vec::<String>::new());
+    assert_eq!(unquiet(3_100_000.0).judge(), ["slow requests took 3.10 s"]);
     assert_eq!(unquiet(f64::INFINITY).judge(), ["no request was answered"]);
     let large = Outcome { growth: GROWTH_MAX + 1, ..unquiet(1.0) };
     assert_eq!(large.judge(), ["the memory grew by 32 MiB"]);

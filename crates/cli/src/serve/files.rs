@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::directory::{Access, Directory, Opened};
@@ -61,17 +62,25 @@ impl Source {
         Self { root, path, content: Some(content), stamp: Some(stamp) }
     }
 
-    /// Reads at most `max` bytes from `offset` on, off the runtime's thread unless the kernel has them in memory, and nothing beyond the
-    /// length that the file had at first: what is appended meanwhile is for the next request.
+    /// Reads at most `max` bytes from `offset` on, and nothing beyond the length that the file had at first: what is appended meanwhile is
+    /// for the next request. What the kernel does not have in memory is read off the runtime's thread, with a permit of `disk` and into
+    /// another buffer.
     ///
     /// # Errors
     /// Those of the file system, and [`SourceError::Changed`] for a file that has shrunk or was written to. A file that was closed
     /// must not even have been replaced.
-    pub(super) async fn read(mut self, offset: u64, max: u64) -> Result<(Self, Block), SourceError> {
-        match self.read_now(offset, max, Access::Cached, Vec::new()) {
+    pub(super) async fn read(
+        mut self,
+        offset: u64,
+        max: u64,
+        disk: &Semaphore,
+        buffer: Vec<u8>,
+    ) -> Result<(Self, Block), SourceError> {
+        match self.read_now(offset, max, Access::Cached, buffer) {
             Err(error) if error.is_not_cached() => {}
             read => return Ok((self, read?)),
         }
+        let _permit = disk.acquire().await.map_err(io::Error::other)?;
         let read = spawn_blocking(move || {
             let block = self.read_now(offset, max, Access::Disk, Vec::new())?;
             Ok((self, block))

@@ -1,7 +1,10 @@
 //! Files over HTTP/0.9, as the QUIC interop runner knows it: a request is a line, the response a file or a reset.
 
+use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use fulmar::{Connection, ReadError, RecvStream, SendStream, StoppedError, VarInt, WriteError};
@@ -10,26 +13,20 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::access_log::Request;
+use super::buffers::Buffers;
 use super::directory::Directory;
-use super::files::{Source, SourceError};
+use super::files::{Block, Source, SourceError};
 use super::told::Tale;
 use crate::hq::{self, BadRequest, RequestLine};
 
-/// How many files are read at once, each with a block of it in memory; further requests wait for their turn. Then a turn lasts for
-/// a block, or for [`PATIENCE`] if the peer does not take it, so that turns come soon, whatever some peers do.
-const FILES_MAX: usize = 16;
-/// How many files stay open between their turns, so that a file that is replaced is sent to its end as it was. Beyond these a file
-/// is closed between its turns, and the request is reset if it is another one when it is opened again.
+/// How many reads wait for a disk at once, each in a thread; others wait for their turn.
+const DISK_READS_MAX: usize = 16;
+/// How many files stay open between two reads, so that a file that is replaced is sent to its end as it was. Beyond these a file
+/// is closed meanwhile, and the request is reset if it is another one when it is opened again.
 const KEPT_OPEN_MAX: usize = 128;
-/// How much of a file is read at once for a peer that takes it, in bytes: enough that the way to another thread and back does
-/// not count.
+/// How much of a file is read at once, in bytes: enough that the way to another thread and back does not count. Nothing is read that
+/// there is no room to send, so that a peer that takes nothing has nothing of a file in memory.
 const BLOCK_BYTES: u64 = 128 << 10;
-/// How much is read at first, which is all of a short file.
-const FIRST_BYTES: u64 = 4 << 10;
-/// How much is read for a peer that has let more lie: this waits in memory without a limit but that of streams.
-const CRUMB_BYTES: u64 = 512;
-/// How long a peer may let a block lie.
-const PATIENCE: Duration = Duration::from_millis(100);
 /// What the log of requests says of a file that has arrived, and of one that failed for another reason than those with a code.
 const STATUS_DONE: u16 = 200;
 const STATUS_FAILED: u16 = 500;
@@ -43,16 +40,17 @@ const READ_MAX: usize = hq::REQUEST_MAX;
 pub(super) struct Plain {
     root: Directory,
     tale: Tale,
-    /// One permit per file that may be read.
-    files: Semaphore,
-    /// One permit per file that may stay open between its turns.
+    /// One permit per read that may wait for a disk.
+    disk: Semaphore,
+    /// One permit per file that may stay open between two reads.
     kept_open: Semaphore,
+    buffers: Buffers,
 }
 
 impl Plain {
     pub(super) fn new(root: Directory, tale: Tale) -> Self {
-        let (files, kept_open) = (Semaphore::new(FILES_MAX), Semaphore::new(KEPT_OPEN_MAX));
-        Self { root, tale, files, kept_open }
+        let [disk, kept_open] = [DISK_READS_MAX, KEPT_OPEN_MAX].map(Semaphore::new);
+        Self { root, tale, disk, kept_open, buffers: Buffers::default() }
     }
 }
 
@@ -159,48 +157,25 @@ async fn answer(
     let failed = |error| Refusal::File { path: path.display().to_string(), error };
     let mut source = Source::new(plain.root.clone(), path.clone());
     let kept_open = plain.kept_open.try_acquire().ok();
-    let (mut permit, mut max) = (None, FIRST_BYTES);
+    // An empty file needs no room.
+    let mut room = at_once(send.ready()).await.transpose()?.unwrap_or(0);
     loop {
-        if permit.is_none() {
-            // The semaphore is never closed, so there is always a permit in the end.
-            permit = plain.files.acquire().await.ok();
-        }
-        let start = send.bytes_written();
-        let (back, block) = source.read(start, max).await.map_err(failed)?;
+        let (start, max, buffer) = (send.bytes_written(), room.min(BLOCK_BYTES), plain.buffers.take());
+        let (back, Block { bytes, is_last }) =
+            source.read(start, max, &plain.disk, buffer).await.map_err(failed)?;
         source = back;
-        let mut end_turn = |permit: &mut Option<_>| {
-            *permit = None;
-            if kept_open.is_none() {
-                source.close();
-            }
-        };
-        if max < BLOCK_BYTES {
-            end_turn(&mut permit);
+        if kept_open.is_none() {
+            source.close();
         }
-        // What is written is copied, so that a piece of a block does not keep all of it in memory.
-        match timeout(PATIENCE, send.write_all(&block.bytes)).await {
-            Ok(result) => {
-                result?;
-                max = BLOCK_BYTES;
-                // Where others wait, it is their turn: a long file shall not keep short ones waiting.
-                if plain.files.available_permits() == 0 {
-                    end_turn(&mut permit);
-                }
-            }
-            Err(_) if max == CRUMB_BYTES => {
-                let taken = (send.bytes_written() - start) as usize;
-                send.write_all(&block.bytes[taken..]).await?;
-            }
-            // Nobody else shall wait for this peer. What it has not taken is read again.
-            Err(_) => {
-                end_turn(&mut permit);
-                max = CRUMB_BYTES;
-                continue;
-            }
-        }
-        if block.is_last {
+        // What is written is copied, so that a piece of a block does not keep all of it in memory. What there is no room for after all
+        // is read again.
+        let written = at_once(send.write(&bytes)).await.transpose()?.unwrap_or(0);
+        let is_done = is_last && written == bytes.len();
+        plain.buffers.put(bytes);
+        if is_done {
             break;
         }
+        room = send.ready().await?;
     }
     // The peer may have stopped the stream; then it has no end to be told.
     let _ = send.finish();
@@ -208,6 +183,16 @@ async fn answer(
         Some(_) => Err(Refusal::Stopped),
         None => Ok(()),
     }
+}
+
+/// What a future gives without being waited for.
+async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 async fn read_request(recv: &mut RecvStream, line: &mut RequestLine) -> Result<(), Refusal> {

@@ -7,10 +7,15 @@ use fulmar_base::{RangeSet, ShortQueue};
 
 /// The smallest buffer that is allocated for copied bytes.
 const CHUNK_MIN: usize = 1024;
-/// The largest buffer that is allocated for copied bytes. Buffers grow with what a stream holds, so that many
-/// small streams stay small and a large one allocates rarely. A buffer stays as a whole until all of it is acknowledged,
-/// so this is also what a stream may take beyond what it holds.
+/// The largest buffer that is allocated for copied bytes. Buffers grow with what a stream holds, of which each is a
+/// [`CHUNK_PART`], so that many small streams stay small, little is unused, and a large one allocates rarely. A buffer stays as a whole until all of it is acknowledged or
+/// little of it is left.
 const CHUNK_MAX: usize = 16 * 1024;
+/// See [`CHUNK_MAX`].
+const CHUNK_PART: usize = 4;
+/// The part of the buffers for copied bytes that a stream holds at least, if they are more than two small ones. A peer that
+/// acknowledges all but a byte makes this end keep a byte, then, and not [`CHUNK_MAX`].
+const HELD_PART: u64 = 4;
 
 /// What was written to a stream: acknowledged, lost, in flight or not yet sent.
 ///
@@ -32,6 +37,8 @@ pub(super) struct SendBuffer {
     acked: RangeSet,
     /// Ranges to send again: sent, lost, and not acknowledged.
     lost: RangeSet,
+    /// What the buffers for copied bytes take, in bytes.
+    allocated: usize,
 }
 
 #[derive(Debug)]
@@ -59,6 +66,26 @@ impl Chunk {
     fn end(&self) -> u64 {
         self.start + self.bytes().len() as u64
     }
+
+    /// What its buffer takes, in bytes. What the application has handed over is the application's.
+    fn allocated(&self) -> usize {
+        match &self.data {
+            ChunkData::Copied(data) => data.capacity(),
+            ChunkData::Shared(_) => 0,
+        }
+    }
+
+    /// Has a buffer as small as what it has from `offset` on. Returns how many bytes that saves.
+    fn shrink(&mut self, offset: u64) -> usize {
+        let before = self.allocated();
+        if let ChunkData::Copied(data) = &mut self.data {
+            let acked = offset.saturating_sub(self.start);
+            self.start += acked;
+            data.drain(..acked as usize);
+            data.shrink_to_fit();
+        }
+        before - self.allocated()
+    }
 }
 
 impl SendBuffer {
@@ -72,7 +99,7 @@ impl SendBuffer {
         }
         while !data.is_empty() {
             let held = usize::try_from(self.end - self.acked_prefix).unwrap_or(CHUNK_MAX);
-            let capacity = data.len().max(held).clamp(CHUNK_MIN, CHUNK_MAX);
+            let capacity = data.len().max(held / CHUNK_PART).clamp(CHUNK_MIN, CHUNK_MAX);
             let mut chunk = Vec::with_capacity(capacity);
             let fits = data.len().min(capacity);
             chunk.extend_from_slice(&data[..fits]);
@@ -90,7 +117,9 @@ impl SendBuffer {
     }
 
     fn push(&mut self, data: ChunkData, len: usize) {
-        self.chunks.push_back(Chunk { start: self.end, data });
+        let chunk = Chunk { start: self.end, data };
+        self.allocated += chunk.allocated();
+        self.chunks.push_back(chunk);
         self.end += len as u64;
     }
 
@@ -127,7 +156,8 @@ impl SendBuffer {
     /// Nothing from `offset` on has to arrive: what was not sent of it never is, what is lost of it is not repeated.
     pub(super) fn abandon_from(&mut self, offset: u64) {
         let end = offset.max(self.next);
-        while self.chunks.back().is_some_and(|last| last.start >= end) {
+        while let Some(last) = self.chunks.back().filter(|last| last.start >= end) {
+            self.allocated -= last.allocated();
             self.chunks.pop_back();
         }
         if let Some(last) = self.chunks.back_mut() {
@@ -228,14 +258,28 @@ impl SendBuffer {
         self.acked_prefix - before
     }
 
-    /// Drops the chunks that are acknowledged as a whole.
+    /// Drops the chunks that are acknowledged as a whole, and what is acknowledged of the others if it is most of them.
     fn release(&mut self) {
         while let Some(first) = self.chunks.front() {
             if first.end() > self.acked_prefix {
                 break;
             }
+            self.allocated -= first.allocated();
             self.chunks.pop_front();
             self.cursor = self.cursor.saturating_sub(1);
+        }
+        if self.allocated > 2 * CHUNK_MIN && self.allocated as u64 > HELD_PART * self.held() {
+            self.shrink();
+        }
+    }
+
+    /// Only the first chunk has bytes that are acknowledged, and only the last one is open for more.
+    fn shrink(&mut self) {
+        if let Some(first) = self.chunks.front_mut() {
+            self.allocated -= first.shrink(self.acked_prefix);
+        }
+        if let Some(last) = self.chunks.back_mut() {
+            self.allocated -= last.shrink(self.acked_prefix);
         }
     }
 

@@ -14,11 +14,11 @@ fn root(path: &Path) -> Result<Directory, Failure> {
 }
 
 fn read_all(root: &Directory, path: &str) -> Result<Vec<u8>, SourceError> {
-    let runtime = crate::net::runtime().expect("a runtime");
+    let (runtime, disk) = (crate::net::runtime().expect("a runtime"), Semaphore::new(1));
     runtime.block_on(async {
         let (mut source, mut all) = (Source::new(root.clone(), path.into()), Vec::new());
         loop {
-            let (back, block) = source.read(all.len() as u64, BLOCK).await?;
+            let (back, block) = source.read(all.len() as u64, BLOCK, &disk, Vec::new()).await?;
             source = back;
             all.extend_from_slice(&block.bytes);
             if block.is_last {
@@ -59,8 +59,8 @@ fn read_around(name: &str, is_closed: bool, change: impl Fn(&Path)) -> Result<Bl
     let root = root(dir.path()).expect("a directory");
     let file = dir.path().join("file");
     fs::write(&file, [7; 2_000]).expect("a file");
-    let runtime = crate::net::runtime().expect("a runtime");
-    let first = runtime.block_on(Source::new(root, "file".into()).read(0, 1_000));
+    let (runtime, disk) = (crate::net::runtime().expect("a runtime"), Semaphore::new(1));
+    let first = runtime.block_on(Source::new(root, "file".into()).read(0, 1_000, &disk, Vec::new()));
     let (mut source, block) = first.expect("readable");
     assert_eq!((block.bytes.len(), block.is_last), (1_000, false));
     if is_closed {
@@ -69,7 +69,7 @@ fn read_around(name: &str, is_closed: bool, change: impl Fn(&Path)) -> Result<Bl
     // The clock of a file system may be as coarse as that of its timer.
     std::thread::sleep(std::time::Duration::from_millis(20));
     change(&file);
-    runtime.block_on(source.read(1_000, 5_000)).map(|(_, block)| block)
+    runtime.block_on(source.read(1_000, 5_000, &disk, Vec::new())).map(|(_, block)| block)
 }
 
 fn replace(file: &Path) {

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::super::buffers::Buffers;
 use super::super::directory::Access;
 use super::super::files::{Block, Source, SourceError};
 use super::super::told::Told;
@@ -28,16 +29,12 @@ const CRUMB_BYTES: u64 = 4 << 10;
 /// The part of the free memory that one read may take, so that there is some for those that follow.
 const SHARE: usize = 32;
 
-/// How many buffers of a block are kept to be used again, when nobody uses them. A new one has to be filled with zeros before a file is read
-/// into it.
-const SPARE_MAX: usize = 16;
-
 /// What bodies share.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     memory: Arc<Semaphore>,
     kept_open: Arc<Semaphore>,
-    spare: Arc<Mutex<Vec<Vec<u8>>>>,
+    spare: Arc<Buffers>,
 }
 
 impl Default for Budget {
@@ -62,28 +59,19 @@ impl Budget {
         };
         if permit.is_some() { (bytes, permit) } else { (bytes.min(CRUMB_BYTES), None) }
     }
-
-    /// A buffer of a block, or a new one of nothing.
-    fn take_spare(&self) -> Vec<u8> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
-    }
 }
 
 /// Bytes of a file, and the memory that they take until the last slice of them is gone. Then the buffer can be used again.
 struct Held {
     bytes: Vec<u8>,
-    spare: Arc<Mutex<Vec<Vec<u8>>>>,
+    spare: Arc<Buffers>,
     _memory: Option<OwnedSemaphorePermit>,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.bytes.len() as u64 != BLOCK_BYTES {
-            return;
-        }
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < SPARE_MAX {
-            spare.push(std::mem::take(&mut self.bytes));
+        if self.bytes.len() as u64 == BLOCK_BYTES {
+            self.spare.put(std::mem::take(&mut self.bytes));
         }
     }
 }
@@ -112,7 +100,7 @@ impl Part {
     /// Reads the next block in the thread that calls it. What fails because it takes a disk can be tried again.
     pub(super) fn read(&mut self, access: Access) -> Result<Bytes, SourceError> {
         let (max, memory) = self.budget.take(self.end - self.next);
-        let buffer = if max == BLOCK_BYTES { self.budget.take_spare() } else { Vec::new() };
+        let buffer = if max == BLOCK_BYTES { self.budget.spare.take() } else { Vec::new() };
         let Block { bytes, .. } = self.source.read_now(self.next, max, access, buffer)?;
         self.next += bytes.len() as u64;
         if bytes.is_empty() && self.next < self.end {

@@ -48,6 +48,28 @@ fn what_was_acknowledged_meanwhile_is_not_sent_again() {
 }
 
 #[test]
+fn what_is_left_of_large_chunks_is_kept_in_small_ones() {
+    let mut buffer = SendBuffer::default();
+    let len = 2 * CHUNK_MAX as u64 + 1;
+    buffer.write(&bytes(0..len));
+    send_new(&mut buffer, len as usize);
+    assert_eq!(buffer.allocated, 3 * CHUNK_MAX);
+    // All but the last byte of one chunk and the only byte of another.
+    buffer.on_acked(0..2 * CHUNK_MAX as u64 - 1);
+    assert_eq!((buffer.held(), buffer.chunks.len()), (2, 2));
+    assert!(buffer.allocated <= 2 * CHUNK_MIN, "{} bytes for 2", buffer.allocated);
+    assert_eq!(buffer.allocated, buffer.chunks.iter().map(Chunk::allocated).sum::<usize>());
+    // It goes on as before.
+    buffer.on_lost(len - 2..len);
+    assert_eq!(send_old(&mut buffer, 9), Some(len - 2..len));
+    buffer.write(&bytes(len..len + 5_000));
+    assert_eq!(send_new(&mut buffer, 9_000), len..len + 5_000);
+    buffer.on_acked(len - 2..len + 5_000);
+    assert!(buffer.is_all_acked() && buffer.chunks.is_empty());
+    assert_eq!(buffer.allocated, 0);
+}
+
+#[test]
 fn small_writes_share_a_chunk_and_shared_chunks_are_not_copied() {
     let mut buffer = SendBuffer::default();
     for offset in 0..100 {
@@ -130,6 +152,7 @@ proptest! {
                 }
                 Op::Ack(_) | Op::Lose(_) => {}
             }
+            prop_assert_eq!(buffer.allocated, buffer.chunks.iter().map(Chunk::allocated).sum::<usize>());
         }
         in_flight.push(send_new(&mut buffer, usize::MAX));
         while let Some(range) = send_old(&mut buffer, 1_000) {

@@ -86,23 +86,24 @@ impl SendStream {
         poll_fn(|cx| self.poll_finish_with(cx, &mut data)).await
     }
 
-    /// Waits until there is room to write at least one byte.
+    /// Waits until there is room to write at least one byte, and returns for how many there is. Whoever makes data only then has none of
+    /// it in memory for a peer that takes nothing. Room may be gone when it is used: other streams of the connection share it.
     ///
     /// Cancellation safe.
     ///
     /// # Errors
     /// See [`write`](Self::write).
-    pub async fn ready(&mut self) -> Result<(), WriteError> {
+    pub async fn ready(&mut self) -> Result<u64, WriteError> {
         poll_fn(|cx| self.poll_ready(cx)).await
     }
 
-    /// Whether there is room to write at least one byte: see [`ready`](Self::ready).
+    /// For how many bytes there is room, if for any: see [`ready`](Self::ready).
     ///
     /// # Errors
     /// See [`write`](Self::write).
-    pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+    pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<u64, WriteError>> {
         let mut state = self.connection.lock();
-        self.attempt(&mut state, cx, |stream| stream.room()).map_ok(|_| ())
+        self.attempt(&mut state, cx, |stream| stream.room())
     }
 
     /// Writes as much of `data` as there is room for: see [`write`](Self::write).
