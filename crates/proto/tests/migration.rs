@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::congestion::{CongestionControl, CubicConfig};
-use fulmar_proto::{EmptyCids, Event, MigrateError, PathEvent, Side, TransportConfig};
+use fulmar_proto::{AddressDiscovery, EmptyCids, Event, MigrateError, PathEvent, Side, TransportConfig};
 use pair::{CLIENT, Flying, Pair, Setup};
 
 const MS: Duration = Duration::from_millis(1);
@@ -151,6 +151,24 @@ fn a_path_is_probed_without_moving_and_taken_at_once_later() {
     pair.run_for(20 * MS);
     assert_eq!(pair.server.conn().remote_address(), second);
     pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
+}
+
+#[test]
+fn what_the_peer_sees_of_an_address_that_is_probed_is_told_of_that_one() {
+    let config =
+        || TransportConfig { address_discovery: Some(AddressDiscovery::Both), ..TransportConfig::default() };
+    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
+    let second = addr("10.0.0.5:1000");
+    pair.client.more_addrs.push(second);
+    let (now, before) = (pair.now, path_events(&mut pair, Side::Client).len());
+    pair.client.conn().probe_path(now, Some(second.ip())).unwrap();
+    pair.run_for(50 * MS);
+    let events = path_events(&mut pair, Side::Client);
+    let told = events[before..].iter().filter_map(|event| match event {
+        PathEvent::Observed { addrs, address, .. } => Some((addrs.local_ip, *address)),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [(Some(second.ip()), second)]);
 }
 
 #[test]

@@ -63,6 +63,21 @@ fn an_end_that_asks_in_vain_times_out_as_well() {
 }
 
 #[test]
+fn a_silent_peer_is_asked_sixteen_times_in_an_idle_timeout_however_long_it_is_silent() {
+    let mut pair = Pair::new(idle_after(Duration::from_secs(8)), TransportConfig::default());
+    pair.run_for(Duration::from_millis(100));
+    pair.server.mute = true;
+    let id = pair.client.conn().streams().open(Dir::Uni).unwrap();
+    pair.client.conn().streams().send(id).write(b"is anybody there?").unwrap();
+    // Timeouts that went on to double would be half a second apart once, and then longer.
+    pair.run_for(Duration::from_secs(3));
+    let before = pair.client.conn().stats().pto_count;
+    pair.run_for(Duration::from_secs(4));
+    let timeouts = pair.client.conn().stats().pto_count - before;
+    assert!((7..=9).contains(&timeouts), "{timeouts} in 4 s");
+}
+
+#[test]
 fn keep_alive_keeps_a_silent_connection() {
     let client = TransportConfig {
         keep_alive_interval: Some(Duration::from_secs(2)),

@@ -327,6 +327,7 @@ impl Connection {
             dst,
             payload: &payload,
             generation: 0,
+            arrived: None,
             off_path: None,
             late: false,
         };

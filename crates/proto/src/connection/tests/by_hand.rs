@@ -143,6 +143,7 @@ pub(super) fn take(
         dst,
         payload,
         generation: 0,
+        arrived: None,
         off_path: None,
         late: false,
     };
