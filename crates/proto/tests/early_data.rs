@@ -191,6 +191,22 @@ fn a_session_serves_once_and_is_not_resumed_with_another_version() {
 }
 
 #[test]
+fn early_data_is_read_in_the_version_in_which_the_client_began() {
+    // The session is one of version 1, and both ends like version 2 better by now (RFC 9369 §4.1).
+    let friends = Friends::new();
+    let versions = vec![Version::V2, Version::V1];
+    let mut pair =
+        Setup { client_versions: versions.clone(), server_versions: versions, ..friends.setup() }.dial();
+    let id = send_early(&mut pair, 2_000);
+    assert!(receive(&mut pair, id, 2_000));
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(statuses(&mut pair), (EarlyData::Accepted, EarlyData::Accepted));
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(pair.end(side).conn().version(), Version::V2);
+    }
+}
+
+#[test]
 fn a_recorded_flight_is_not_taken_a_second_time() {
     let friends = Friends::new();
     let mut pair = friends.setup().dial();

@@ -5,6 +5,7 @@ mod pair;
 use std::time::Duration;
 
 use fulmar_proto::{Dir, Event, Side, TimerStyle, TransportConfig};
+use fulmar_wire::{ProtectedKind, read_packet};
 use pair::{Pair, Setup, client_tls_of_one_packet, read_available};
 
 #[test]
@@ -24,6 +25,32 @@ fn each_probe_of_a_server_tells_that_the_handshake_is_done() {
     pair.run_for(Duration::from_secs(2));
     assert!(pair.server.conn().stats().pto_count > 0);
     assert!(pair.client.events.iter().any(|event| matches!(event, Event::HandshakeConfirmed)));
+}
+
+#[test]
+fn the_probes_of_a_server_whose_flight_is_lost_have_all_of_it() {
+    let client_tls = client_tls_of_one_packet();
+    let mut pair = Setup { client_tls, ..Setup::default() }.dial();
+    pair.server.mute = true;
+    pair.run_for(Duration::from_millis(1));
+    // It hears nothing more that could ask for it.
+    pair.client.mute = true;
+    pair.run_for(Duration::from_millis(10));
+    let before = pair.server.sent.len();
+    assert!(pair.run_while_waiting(Duration::from_secs(1), |pair| pair.server.conn().stats().pto_count == 1));
+    let kinds = |datagram: &[u8]| {
+        let first = read_packet(datagram, 8).unwrap();
+        [first.kind, read_packet(&datagram[first.len..], 8).unwrap().kind]
+    };
+    let probes = &pair.server.sent[before..];
+    assert!(
+        probes.iter().any(|probe| matches!(
+            kinds(probe),
+            [ProtectedKind::Initial { .. }, ProtectedKind::Handshake { .. }]
+        )),
+        "{} probes",
+        probes.len()
+    );
 }
 
 #[test]

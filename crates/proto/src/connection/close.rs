@@ -227,3 +227,6 @@ impl Connection {
         self.paths.iter_mut().for_each(|path| path.pacing.cancel());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,3 +105,6 @@ impl Bbr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -135,3 +135,12 @@ fn a_path_that_holds_next_to_nothing_has_four_packets_in_flight() {
     bbr.min_rtt.on_sample(at(20), Some(Duration::from_millis(20)), Duration::ZERO);
     assert_eq!([100, 200].map(|gain| bbr.inflight(gain)), [4 * u64::from(SIZE); 2]);
 }
+
+#[test]
+fn a_retreat_from_the_window_of_an_earlier_connection_ends_the_startup() {
+    let mut bbr = Bbr1::new(&Bbr1Config::default(), at(0), SIZE);
+    bbr.on_resume(at(0), ResumeStep::Jump { window: 500_000, rtt: Duration::from_millis(100) });
+    assert_eq!((bbr.state(), bbr.window()), ("startup", 500_000));
+    bbr.on_resume(at(100), ResumeStep::Retreat { window: 50_000 });
+    assert_eq!((bbr.state(), bbr.window()), ("drain", 50_000));
+}

@@ -163,8 +163,11 @@ fn after_an_interruption_slow_start_leads_from_the_minimum_to_where_the_window_w
     path.cubic.on_congestion(path.now, &event);
     assert_eq!(path.cubic.window(), 2_400);
     assert_eq!(path.cubic.ssthresh(), Some(window));
+    let goal = (path.cubic.state.plateau, path.cubic.state.prior_window);
+    path.run(Duration::from_millis(500));
     assert_eq!(path.cubic.state(), "slow start");
-    path.run(Duration::from_millis(1_000));
+    assert_eq!((path.cubic.state.plateau, path.cubic.state.prior_window), goal, "losses have set them");
+    path.run(Duration::from_millis(500));
     assert_eq!(path.cubic.state(), "congestion avoidance");
 }
 
