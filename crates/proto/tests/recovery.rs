@@ -5,7 +5,9 @@ mod pair;
 use std::time::Duration;
 
 use fulmar_proto::congestion::{CongestionControl, CubicConfig};
-use fulmar_proto::{Dir, Instant, Side, StreamId, TimerStyle, TransportConfig};
+use fulmar_proto::{
+    Dir, Event, Instant, ReadError, Side, StreamEvent, StreamId, TimerStyle, TransportConfig,
+};
 use pair::{Flying, Pair, Setup, read_available};
 
 const MS: Duration = Duration::from_millis(1);
@@ -225,6 +227,30 @@ fn a_window_that_a_packet_taken_for_lost_wrongly_has_cost_is_given_back() {
     );
     assert!(after.cwnd >= before.cwnd, "{} after {}", after.cwnd, before.cwnd);
     assert_eq!((before.controller_state, after.controller_state), ("slow start", "slow start"));
+}
+
+#[test]
+fn what_is_said_of_streams_is_said_again_when_it_is_lost() {
+    let mut pair = Pair::connected();
+    let open = |pair: &mut Pair| {
+        let id = pair.server.conn().streams().open(Dir::Uni).unwrap();
+        pair.server.conn().streams().send(id).write(b"some").unwrap();
+        id
+    };
+    let (stopped, reset) = (open(&mut pair), open(&mut pair));
+    pair.run_for(100 * MS);
+    pair.client.mute = true;
+    pair.client.conn().streams().recv(stopped).stop(7_u32.into()).unwrap();
+    pair.server.mute = true;
+    pair.server.conn().streams().send(reset).reset(8_u32.into()).unwrap();
+    pair.run_for(MS);
+    (pair.client.mute, pair.server.mute) = (false, false);
+    pair.run_for(Duration::from_secs(1));
+    let is_told =
+        |event: &Event| matches!(event, Event::Stream(StreamEvent::Stopped { id, .. }) if *id == stopped);
+    assert!(pair.server.events.iter().any(is_told));
+    let read = pair.client.conn().streams().recv(reset).read(9, true);
+    assert_eq!(read, Err(ReadError::Reset(8_u32.into())));
 }
 
 #[test]
