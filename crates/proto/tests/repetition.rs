@@ -5,7 +5,7 @@ mod pair;
 use std::time::Duration;
 
 use fulmar_proto::{Side, TransportConfig};
-use pair::{Pair, Setup, large_chain, server_tls_with};
+use pair::{Pair, Setup, client_tls_of_one_packet, large_chain, server_tls_with};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -45,13 +45,10 @@ fn a_client_that_asks_again_gets_the_flight_at_once() {
 fn a_client_that_gets_packets_without_keys_asks_for_them_at_once() {
     // Of a flight of several datagrams the first is lost, and with it the server's Initial packet.
     let server_tls = server_tls_with(large_chain(2_500));
-    let mut pair = Setup { client: patient(), server: patient(), server_tls, ..Setup::default() }.dial();
-    let mut full = 0;
-    pair.server.wire = Box::new(move |flying| {
-        // Shorter ones acknowledge the first of the client's two.
-        full += usize::from(flying.payload.len() >= 1_200);
-        if full == 1 && flying.payload.len() >= 1_200 { Vec::new() } else { vec![flying] }
-    });
+    let client_tls = client_tls_of_one_packet();
+    let mut pair =
+        Setup { client: patient(), server: patient(), client_tls, server_tls, ..Setup::default() }.dial();
+    lose(&mut pair, Side::Server, |n| n == 0);
     assert!(connects_within(&mut pair, ms(60)), "{:?}", pair.client.conn().stats());
     assert_eq!((pair.client.conn().stats().pto_count, pair.server.conn().stats().pto_count), (0, 0));
 }

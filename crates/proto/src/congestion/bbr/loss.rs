@@ -327,3 +327,6 @@ fn inflight_at_loss(tx_in_flight: u64, lost: u64, bytes: u64) -> u64 {
     let tolerated = percent(before, LOSS_PERCENT).saturating_sub(lost.saturating_sub(bytes));
     before + tolerated * 100 / (100 - LOSS_PERCENT)
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,3 +144,14 @@ fn a_retreat_from_the_window_of_an_earlier_connection_ends_the_startup() {
     bbr.on_resume(at(100), ResumeStep::Retreat { window: 50_000 });
     assert_eq!((bbr.state(), bbr.window()), ("drain", 50_000));
 }
+
+#[test]
+fn a_startup_that_the_application_limits_grows_no_window_beyond_what_it_uses() {
+    let mut transfer = transfer(Link::new(10, 20, 100), 0);
+    transfer.app_interval = Some(Duration::from_millis(5));
+    transfer.run_until(Duration::from_secs(20), |_| false);
+    assert_eq!(phase(&transfer), "startup");
+    // 2.89 times what is under way at a packet in 5 ms, and a few packets.
+    let window = transfer.congestion.controller().window() / u64::from(SIZE);
+    assert!((10..50).contains(&window), "{window} packets");
+}

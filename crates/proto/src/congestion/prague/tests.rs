@@ -146,6 +146,17 @@ fn a_shallow_queue_is_never_taken_for_a_classic_one() {
 }
 
 #[test]
+fn in_the_first_rounds_of_a_short_path_each_adds_a_datagram() {
+    let mut rounds = Rounds::new(5);
+    for _ in 0..10 {
+        let packets = rounds.prague.window() / u64::from(SIZE);
+        rounds.round(packets, 0, 0);
+    }
+    let grown = (rounds.prague.window() - WINDOW) / u64::from(SIZE);
+    assert!((9..=10).contains(&grown), "{grown} datagrams");
+}
+
+#[test]
 fn after_many_rounds_the_growth_is_that_of_a_longer_path() {
     /// Bytes that the window grows by in a second.
     fn growth(millis: u64) -> u64 {

@@ -7,7 +7,7 @@ use fulmar_wire::{PacketKind, Side};
 
 use super::pair::{Pair, Setup};
 use crate::TransportConfig;
-use crate::log::{CloseCause, ConnectionState, LogEntry, LogEvent};
+use crate::log::{CloseCause, ConnectionState, LogEntry, LogEvent, MigrationState};
 
 const BYTES: usize = 300_000;
 
@@ -179,4 +179,25 @@ fn a_packet_under_the_keys_before_is_marked() {
     let entries = entries(&mut pair, Side::Server);
     let old = count(&entries, |event| matches!(event, LogEvent::PacketReceived { old_keys: true, .. }));
     assert_eq!((pair.server.conn().stats().key_updates, old), (1, 1));
+}
+
+#[test]
+fn a_move_is_in_the_log_of_both_ends() {
+    let config = || TransportConfig { log_entries: 1 << 12, ..TransportConfig::default() };
+    let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
+    pair.client.addr = "10.0.0.9:99".parse().unwrap();
+    let now = pair.now;
+    pair.client.conn().migrate(now, None).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    for side in [Side::Client, Side::Server] {
+        let entries = entries(&mut pair, side);
+        let states = entries.iter().filter_map(|entry| match entry.event {
+            // The server looks after the old address as well.
+            LogEvent::Migration { state: MigrationState::ProbingStarted, .. } => None,
+            LogEvent::Migration { state, .. } => Some(state),
+            _ => None,
+        });
+        let expected = [MigrationState::MigrationStarted, MigrationState::MigrationComplete];
+        assert_eq!(states.collect::<Vec<_>>(), expected, "{side:?}");
+    }
 }

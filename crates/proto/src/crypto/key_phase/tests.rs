@@ -141,6 +141,20 @@ fn keys_that_have_rested_are_the_same() {
 }
 
 #[test]
+fn an_update_is_unconfirmed_until_a_packet_under_it_is_acknowledged() {
+    let (mut client, mut server) = pair();
+    assert!(!client.keys.is_update_unconfirmed());
+    client.update(Instant::ZERO);
+    let packet = client.send();
+    assert!(client.keys.is_update_unconfirmed());
+    assert_eq!(server.receive(&packet), Ok(1));
+    server.keys.maintain(Instant::ZERO, PTO).expect("nothing wrong");
+    let generation = client.receive(&server.send()).expect("authentic");
+    client.keys.on_ack(packet.path, packet.number, generation, Instant::ZERO, PTO).expect("in new keys");
+    assert!(!client.keys.is_update_unconfirmed());
+}
+
+#[test]
 fn keys_do_not_rest_while_stragglers_may_come() {
     let (mut client, mut server) = pair();
     let late = client.send();

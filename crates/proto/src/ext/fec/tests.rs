@@ -357,3 +357,11 @@ fn decoders_share_the_memory_of_the_endpoint_and_wait_for_those_that_end() {
     drop((first, third));
     assert_eq!(memory.reserved(), 0);
 }
+
+#[test]
+fn dialects_have_names() {
+    for (name, dialects) in [("x", FecDialects::X), ("m", FecDialects::M), ("both", FecDialects::Both)] {
+        assert_eq!(name.parse(), Ok(dialects));
+    }
+    assert_eq!("y".parse::<FecDialects>().unwrap_err().to_string(), "not one of x, m and both");
+}

@@ -11,6 +11,7 @@ fn short() -> Link {
 fn probe_up_ends_at_a_plateau() {
     let mut path = Path::new(short());
     path.until_phase(Phase::ProbeUp);
+    assert_eq!(path.look(|bbr| (bbr.pacing_gain(), bbr.window_gain())), (125, 225));
     let start = path.look(|bbr| bbr.rounds.count());
     path.until(seconds(5), |bbr| bbr.phase != Phase::ProbeUp);
     path.look(|bbr| {
@@ -163,6 +164,19 @@ fn probe_rtt_is_skipped_after_silence() {
             .transfer
             .run_until(seconds(4), |transfer| transfer.congestion.controller().state() == "probe rtt")
     );
+}
+
+#[test]
+fn short_silences_do_not_put_probe_rtt_off() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeCruise);
+    path.link.borrow_mut().one_way += Duration::from_millis(5);
+    path.limit_application(Duration::from_millis(200));
+    path.transfer.run_until(seconds(2), |_| false);
+    path.transfer.app_interval = None;
+    path.transfer.packets_left = PLENTY;
+    // Five seconds after the last sample that confirmed the minimum.
+    path.until(seconds(4), |bbr| bbr.phase == Phase::ProbeRtt);
 }
 
 #[test]
