@@ -8,8 +8,8 @@ use fulmar_base::{RangeSet, ShortQueue};
 /// The smallest buffer that is allocated for copied bytes.
 const CHUNK_MIN: usize = 1024;
 /// The largest buffer that is allocated for copied bytes. Buffers grow with what a stream holds, of which each is a
-/// [`CHUNK_PART`], so that many small streams stay small, little is unused, and a large one allocates rarely. A buffer stays as a whole until all of it is acknowledged or
-/// little of it is left.
+/// [`CHUNK_PART`], so that many small streams stay small, little is unused, and a large one allocates rarely. A buffer
+/// stays as a whole until all of it is acknowledged or little of it is left.
 const CHUNK_MAX: usize = 16 * 1024;
 /// See [`CHUNK_MAX`].
 const CHUNK_PART: usize = 4;
