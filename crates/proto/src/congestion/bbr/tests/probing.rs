@@ -167,6 +167,18 @@ fn probe_rtt_is_skipped_after_silence() {
 }
 
 #[test]
+fn a_silence_that_outlasts_probe_rtt_ends_it_with_the_first_packet() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeCruise);
+    path.link.borrow_mut().one_way += Duration::from_millis(5);
+    path.until_phase(Phase::ProbeRtt);
+    // The next packet leaves long after its time is over.
+    path.limit_application(seconds(1));
+    path.until(seconds(2), |bbr| bbr.idle_restart);
+    assert_eq!(path.phase(), Phase::ProbeCruise);
+}
+
+#[test]
 fn short_silences_do_not_put_probe_rtt_off() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeCruise);
