@@ -321,3 +321,18 @@ fn a_round_whose_rate_a_stop_made_small_shows_no_plateau() {
     assert_eq!(rounds_until_full(60, 5), None, "the stop may have made it small");
     assert_eq!(rounds_until_full(100, 5), Some(3), "the rate is there in spite of the stops");
 }
+
+#[test]
+fn careful_resume_jumps_and_retreats_in_startup_alone() {
+    let mut bbr = Bbr::new(&BbrConfig::default(), Instant::ZERO, SIZE);
+    let (rtt, later) = (Duration::from_millis(100), Instant::from_millis(300));
+    bbr.on_resume(Instant::ZERO, ResumeStep::Jump { window: 5_000_000, rtt });
+    assert_eq!(
+        (bbr.phase, bbr.control.window, bbr.control.pacing_rate),
+        (Phase::Startup, 5_000_000, 50_000_000)
+    );
+    bbr.on_resume(later, ResumeStep::Retreat { window: 300_000 });
+    assert_eq!((bbr.phase, bbr.control.window), (Phase::Drain, 300_000));
+    bbr.on_resume(later, ResumeStep::Jump { window: 9_000_000, rtt });
+    assert_eq!((bbr.phase, bbr.control.window), (Phase::Drain, 300_000), "it is over");
+}
