@@ -2,7 +2,7 @@
 
 mod pair;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -151,6 +151,40 @@ fn a_path_is_probed_without_moving_and_taken_at_once_later() {
     pair.run_for(20 * MS);
     assert_eq!(pair.server.conn().remote_address(), second);
     pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
+}
+
+#[test]
+fn a_challenge_is_answered_from_the_address_that_it_came_to_where_the_kernel_chooses_the_one_in_use() {
+    let mut pair = Pair::connected();
+    let second = addr("10.0.0.5:1000");
+    pair.client.more_addrs.push(second);
+    // RFC 9000 §8.2.1, §8.2.2: datagrams with challenges and answers are padded, and nothing else here is.
+    let padded = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&padded);
+    pair.client.wire = Box::new(move |flying| {
+        if flying.payload.len() >= 1_200 {
+            seen.borrow_mut().push(flying.from);
+        }
+        vec![flying]
+    });
+    let now = pair.now;
+    pair.client.conn().probe_path(now, Some(second.ip())).unwrap();
+    pair.run_for(50 * MS);
+    assert_eq!(padded.borrow()[..], [second, second], "a challenge, and the answer to the server's");
+}
+
+#[test]
+fn a_client_that_probes_the_address_that_it_has_anyway_goes_on_as_before() {
+    let mut pair = Pair::connected();
+    // Where an end has several addresses, it is told at which one a datagram arrives.
+    pair.client.more_addrs.push(addr("10.0.0.5:1000"));
+    let (now, ip) = (pair.now, addr(CLIENT).ip());
+    pair.client.conn().probe_path(now, Some(ip)).unwrap();
+    pair.transfer(Side::Server, 500_000, Duration::from_secs(1));
+    let events = path_events(&mut pair, Side::Client);
+    assert!(matches!(events[..], [PathEvent::Validated { addrs, .. }] if addrs.local_ip == Some(ip)));
+    pair.transfer(Side::Client, 500_000, Duration::from_secs(1));
+    assert_eq!(pair.server.conn().stats().migrations, 0);
 }
 
 #[test]

@@ -18,7 +18,6 @@ use super::outbox::Outbox;
 use super::recovery::Recovery;
 use super::telemetry::Telemetry;
 use crate::config::TransportConfig;
-use crate::datagram::FourTuple;
 use crate::datagrams::Datagrams;
 use crate::error::TransportError;
 use crate::events::{ConnectionError, PathEvent};
@@ -51,8 +50,6 @@ pub(super) struct FrameContext<'a> {
     pub(super) payload: &'a Bytes,
     /// The generation of the 1-RTT keys that opened the packet.
     pub(super) generation: u64,
-    /// The addresses that the packet took, if they are known still.
-    pub(super) arrived: Option<&'a FourTuple>,
     /// Where the packet came from, if it has not taken the tuple in use.
     pub(super) off_path: Option<&'a OffPathArrival>,
     /// Whether it arrived at a socket that this end sends from no more, where no challenge can be answered.
@@ -271,17 +268,9 @@ impl Receivers<'_> {
         let extension = self.owners.extensions.address_discovery.as_ref().ok_or_else(unrequested_address)?;
         let SpaceId::Data(id) = cx.space else { return Ok(()) };
         let Some(path) = self.owners.paths.get_mut(id) else { return Ok(()) };
-        // Where the address in use was left to the kernel, what comes to another one seems to have taken the tuple in use.
-        let addrs = match cx.off_path {
-            None => cx
-                .arrived
-                .filter(|arrived| path.off_path().iter().any(|tuple| tuple.addrs == **arrived))
-                .copied(),
-            Some(off_path) => Some(off_path.addrs()),
-        };
-        let tuple = match addrs {
+        let tuple = match cx.off_path {
             None => Some(&mut path.tuple),
-            Some(addrs) => path.tuples_mut().find(|tuple| tuple.addrs == addrs),
+            Some(off_path) => path.tuples_mut().find(|tuple| tuple.addrs == off_path.addrs()),
         };
         // What is said of a tuple that is not known yet will be said again when it is.
         let Some(tuple) = tuple else { return Ok(()) };

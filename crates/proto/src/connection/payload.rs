@@ -327,7 +327,6 @@ impl Connection {
             dst,
             payload: &payload,
             generation: 0,
-            arrived: None,
             off_path: None,
             late: false,
         };

@@ -16,7 +16,7 @@ use super::recovery::pto_base;
 use super::telemetry::kind_for_log;
 use crate::config::MTU_MIN;
 use crate::crypto::trailing_token;
-use crate::datagram::{Datagram, Ecn, FourTuple};
+use crate::datagram::{Datagram, Ecn};
 use crate::events::ConnectionError;
 use crate::ids::SpaceId;
 use crate::log::{BarePacket, LogEvent, PacketDropReason};
@@ -30,8 +30,6 @@ const RETURN_PTOS: u32 = 2;
 #[derive(Debug, Clone, Copy)]
 struct Arrival<'a> {
     ecn: Ecn,
-    /// The addresses that it took, if they are known still.
-    addrs: Option<&'a FourTuple>,
     /// From where, if it has not taken the tuple in use.
     off_path: Option<&'a OffPathArrival>,
     /// Whether it has waited for its keys.
@@ -73,7 +71,7 @@ impl Connection {
         let mut off_path = None;
         let mut path = self.paths.of_datagram(&datagram.payload).map(|id| self.paths.get_mut(id));
         if let Some(Some(path)) = &mut path
-            && path.tuple.addrs.is_taken_by(&datagram.addrs)
+            && path.is_taken_by(&datagram.addrs)
         {
             path.tuple.amplification.on_received(len as u64);
         } else {
@@ -94,9 +92,8 @@ impl Connection {
                 return;
             }
         }
-        let Datagram { addrs, ecn, payload } = datagram;
-        let arrival = Arrival { ecn, addrs: Some(&addrs), off_path: off_path.as_ref(), waited: false, late };
-        let authenticated = self.handle_packets(now, payload, arrival);
+        let arrival = Arrival { ecn: datagram.ecn, off_path: off_path.as_ref(), waited: false, late };
+        let authenticated = self.handle_packets(now, datagram.payload, arrival);
         // RFC 9000 §10.3.1: only a datagram of which nothing could be opened can be a stateless reset.
         let is_reset = |token| self.paths.iter().any(|path| path.remote_cids.is_reset_token(&token));
         if !authenticated && reset_token.is_some_and(is_reset) {
@@ -233,7 +230,6 @@ impl Connection {
             dst: packet.dst,
             payload: &opened.payload,
             generation: opened.generation,
-            arrived: arrival.addrs,
             off_path: arrival.off_path,
             late: arrival.late,
         };
@@ -353,8 +349,7 @@ impl Connection {
             if !self.lifecycle.is_open() {
                 return;
             }
-            let arrival =
-                Arrival { ecn: waiting.ecn, addrs: None, off_path: None, waited: true, late: false };
+            let arrival = Arrival { ecn: waiting.ecn, off_path: None, waited: true, late: false };
             self.handle_packet(now, &waiting.packet, waiting.bytes, arrival);
         }
     }

@@ -81,9 +81,18 @@ impl Path {
         &mut self.off_path
     }
 
+    /// Whether a datagram has taken the tuple in use. Where its address of this end was left to the kernel, every
+    /// address fits it but those that have a tuple of their own.
+    #[inline]
+    pub(crate) fn is_taken_by(&self, arrived: &FourTuple) -> bool {
+        let used = &self.tuple.addrs;
+        used.is_taken_by(arrived) && (used == arrived || self.off_path.iter().all(|t| t.addrs != *arrived))
+    }
+
     /// Where the tuple that a datagram has taken is among those off the path.
     pub(crate) fn off_path_at(&self, arrived: &FourTuple) -> Option<usize> {
-        self.off_path.iter().position(|tuple| tuple.addrs.is_taken_by(arrived))
+        let exact = self.off_path.iter().position(|tuple| tuple.addrs == *arrived);
+        exact.or_else(|| self.off_path.iter().position(|tuple| tuple.addrs.is_taken_by(arrived)))
     }
 
     /// The sequence number of an ID of the peer for a tuple from which it sends to `peer_dst`. One that was never

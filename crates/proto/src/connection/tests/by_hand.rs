@@ -143,7 +143,6 @@ pub(super) fn take(
         dst,
         payload,
         generation: 0,
-        arrived: None,
         off_path: None,
         late: false,
     };

@@ -64,6 +64,11 @@ fn admit_with(path: &mut Path, remote: &str, remote_cid: u64) -> TupleId {
     path.admit(NOW, addrs(remote), amplification, remote_cid, &config, &mut Events::new()).id
 }
 
+/// The way to the peer at 10.0.0.1:1000 from this address of this end.
+fn from(local: &str) -> FourTuple {
+    FourTuple { local_ip: Some(local.parse().unwrap()), ..addrs("10.0.0.1:1000") }
+}
+
 fn ids_off_path(path: &Path) -> Vec<TupleId> {
     path.off_path().iter().map(|tuple| tuple.id).collect()
 }
@@ -81,6 +86,27 @@ fn tuples_are_found_by_their_names_and_by_where_datagrams_arrive() {
     assert_eq!(path.off_path_at(&addrs("10.0.0.2:1000")), Some(0));
     assert_eq!(path.off_path_at(&addrs("10.0.0.3:1000")), Some(1));
     assert_eq!(path.off_path_at(&addrs("10.0.0.1:1000")), None, "it is the one in use");
+}
+
+#[test]
+fn an_address_left_to_the_kernel_is_any_but_those_that_have_a_tuple_of_their_own() {
+    let mut path = path(2);
+    let config = TransportConfig::default();
+    for (cid, local) in [(1, "10.0.0.7"), (2, "10.0.0.8")] {
+        path.admit(NOW, from(local), AntiAmplification::new(true), cid, &config, &mut Events::new());
+    }
+    assert!(path.is_taken_by(&addrs("10.0.0.1:1000")), "nobody tells where it arrived");
+    assert!(path.is_taken_by(&from("10.0.0.9")));
+    for (index, local) in ["10.0.0.7", "10.0.0.8"].into_iter().enumerate() {
+        assert!(!path.is_taken_by(&from(local)));
+        assert_eq!(path.off_path_at(&from(local)), Some(index));
+    }
+    // Those off the path may leave it to the kernel, too: the one in use, and the next exact one, go before.
+    path.off_path[0].addrs.local_ip = None;
+    path.tuple.addrs = from("10.0.0.9");
+    assert!(path.is_taken_by(&from("10.0.0.9")));
+    assert_eq!(path.off_path_at(&from("10.0.0.8")), Some(1));
+    assert_eq!(path.off_path_at(&from("10.0.0.7")), Some(0));
 }
 
 #[test]
