@@ -1,13 +1,15 @@
 //! One URL: requests until it is there, and what comes of them.
 
-use std::future::ready;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use fulmar_h3::{Body, ConnectionInfo};
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode, Version};
+use http_body::Body as _;
 use indicatif::ProgressBar;
-use tokio::select;
 use tokio::time::sleep;
 
 use super::clients::judge;
@@ -359,28 +361,23 @@ impl<'a> Exchange<'a> {
         let mut batch = Vec::new();
         let mut writing: Option<Writing> = None;
         let ended = loop {
-            let data = select! {
-                biased;
-                data = body.data() => data,
-                // What someone waits for is shown as soon as there is no more of it for now.
-                () = ready(()), if is_stream && !batch.is_empty() => {
-                    batch = self.write(&mut writing, batch).await?;
-                    continue;
-                }
-            };
-            let data = match data {
-                Ok(Some(data)) => data,
-                Ok(None) => break Ok(()),
+            let before = batch.len();
+            let room = BATCH_BYTES - before;
+            let enough = before + pace.as_ref().map_or(room, |pace| pace.at_once().clamp(1, room));
+            let more = poll_fn(|cx| poll_parts(body, &mut batch, enough, cx)).await;
+            let came = (batch.len() - before) as u64;
+            done.bytes += came;
+            bar.inc(came);
+            match more {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
-            };
-            batch.extend_from_slice(&data);
-            done.bytes += data.len() as u64;
-            bar.inc(data.len() as u64);
-            let early = pace.as_ref().and_then(|pace| pace.wait(Instant::now(), done.bytes));
-            if batch.len() >= BATCH_BYTES || (is_stream && early.is_some()) {
+            }
+            // What someone waits for is shown as soon as there is no more of it for now.
+            if batch.len() >= BATCH_BYTES || is_stream {
                 batch = self.write(&mut writing, batch).await?;
             }
-            if let Some(early) = early {
+            if let Some(early) = pace.as_ref().and_then(|pace| pace.wait(Instant::now(), done.bytes)) {
                 sleep(early).await;
             }
         };
@@ -404,6 +401,29 @@ impl<'a> Exchange<'a> {
         spare.clear();
         Ok(spare)
     }
+}
+
+/// Waits for a part of a body, and takes those that are there until the batch has `enough` bytes. False at the end; what came before
+/// that, or before an error, is in the batch.
+fn poll_parts(
+    body: &mut Body,
+    batch: &mut Vec<u8>,
+    enough: usize,
+    cx: &mut Context<'_>,
+) -> Poll<Result<bool, fulmar_h3::Error>> {
+    let before = batch.len();
+    while batch.len() < enough {
+        match Pin::new(&mut *body).poll_frame(cx) {
+            Poll::Pending if batch.len() == before => return Poll::Pending,
+            Poll::Pending => break,
+            Poll::Ready(None) => return Poll::Ready(Ok(false)),
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
+            Poll::Ready(Some(Ok(frame))) => {
+                batch.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data))
+            }
+        }
+    }
+    Poll::Ready(Ok(true))
 }
 
 /// The server refuses.

@@ -18,6 +18,11 @@ impl Pace {
         Self { start, rate: rate as f64 }
     }
 
+    /// So many bytes are due in the time that a timer can tell.
+    pub(super) fn at_once(&self) -> usize {
+        (self.rate * RESOLUTION.as_secs_f64()) as usize
+    }
+
     /// How long to wait after `bytes` in all, if they are early by so much that a timer can tell.
     pub(super) fn wait(&self, now: Instant, bytes: u64) -> Option<Duration> {
         let due = Duration::try_from_secs_f64(bytes as f64 / self.rate).unwrap_or(Duration::MAX);
@@ -31,6 +36,13 @@ mod tests {
     use super::*;
 
     const MILLI: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn what_is_taken_at_once_makes_up_for_one_tick_of_a_timer() {
+        assert_eq!(Pace::new(Instant::now(), 1_000_000).at_once(), 2_000);
+        assert_eq!(Pace::new(Instant::now(), 100).at_once(), 0);
+        assert_eq!(Pace::new(Instant::now(), u64::MAX).wait(Instant::now(), 1), None);
+    }
 
     #[test]
     fn it_waits_for_what_is_early_and_for_nothing_else() {
