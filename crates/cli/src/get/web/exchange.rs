@@ -26,8 +26,9 @@ use crate::tls::Refusal;
 
 /// How often a server may send on.
 const REDIRECTS_MAX: u32 = 20;
-/// How much is collected before it is written, in bytes: enough that the way to another thread and back does not count.
-const BATCH_BYTES: usize = 256 << 10;
+/// How much is collected before it is written, in bytes: enough that the way to another thread and back does not count. Half of it costs a
+/// download of 1 GB on one core 3 % more time. Twice as much may be in memory for each file, one half being written.
+const BATCH_BYTES: usize = 512 << 10;
 /// The first pause before another attempt, and the longest, also if the server asks for a longer one.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(600);
