@@ -2,6 +2,8 @@
 
 mod pair;
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -308,6 +310,33 @@ fn sealed_tickets_resume_at_any_server_with_the_keys_but_take_no_early_data() {
         resumed.push(pair.client.conn().stats().resumed);
     }
     assert_eq!(resumed, [false, true, false]);
+}
+
+/// RFC 9001 §4.9.3.
+#[test]
+fn early_data_that_comes_behind_the_first_packet_with_other_keys_is_dropped() {
+    let friends = Friends::new();
+    let mut pair = friends.setup().dial();
+    let late = Rc::new(RefCell::new(Vec::new()));
+    let kept = Rc::clone(&late);
+    pair.client.wire = Box::new(move |flying| {
+        let first = read_packet(&flying.payload, 8).unwrap();
+        if matches!(first.kind, ProtectedKind::ZeroRtt { .. }) && kept.borrow().is_empty() {
+            kept.borrow_mut().push(flying.payload);
+            return Vec::new();
+        }
+        vec![flying]
+    });
+    let id = send_early(&mut pair, 5_000);
+    assert!(receive(&mut pair, id, 5_000), "part of it was sent again");
+    assert_eq!(statuses(&mut pair), (EarlyData::Accepted, EarlyData::Accepted));
+    let before = pair.server.conn().stats();
+    let datagram = late.borrow_mut().pop().expect("one was kept back");
+    pair.inject(Side::Server, pair::CLIENT.parse().unwrap(), datagram);
+    let after = pair.server.conn().stats();
+    assert_eq!(after.datagrams_received, before.datagrams_received + 1, "it is known whose it is");
+    assert_eq!(after.packets_received, before.packets_received);
+    assert_eq!(after.packets_dropped, before.packets_dropped + 1);
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 mod pair;
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
-use fulmar_proto::{FecCode, FecConfig, FecMode, Side, TransportConfig};
+use fulmar_proto::{Dir, FecCode, FecConfig, FecMode, Side, TransportConfig};
 use pair::Pair;
 
 #[test]
@@ -49,4 +51,26 @@ fn the_bulk_of_a_long_transfer_takes_as_many_packets_as_without_protection() {
     // The window that repair symbols at the end cover, a few small packets, and the repair symbols.
     assert!((200..300).contains(&symbols), "{symbols}");
     assert!(with <= without + 20, "{with} packets, {without} without");
+}
+
+#[test]
+fn the_second_half_of_the_repairs_at_an_end_waits_for_nothing_but_its_time() {
+    let config = || TransportConfig { fec: Some(FecConfig::default()), ..TransportConfig::default() };
+    let mut pair = Pair::new(config(), config());
+    pair.run_for(Duration::from_millis(200));
+    let (start, times) = (pair.now, Rc::new(RefCell::new(Vec::new())));
+    let seen = Rc::clone(&times);
+    pair.server.wire = Box::new(move |flying| {
+        seen.borrow_mut().push(flying.at - start);
+        vec![flying]
+    });
+    let streams = pair.server.conn().streams();
+    let id = streams.open(Dir::Uni).unwrap();
+    assert_eq!(streams.send(id).write(&[1; 6_000]).unwrap(), 6_000);
+    streams.send(id).finish().unwrap();
+    pair.run_for(Duration::from_millis(8));
+    // An eighth of the round trip later, which is 10 ms and what acknowledgements wait, before anything can have come back.
+    let last = *times.borrow().last().expect("something was sent");
+    assert!(Duration::from_millis(1) < last && last < Duration::from_millis(4), "{:?}", times.borrow());
+    assert!(pair.server.conn().stats().fec.expect("both ends have it").repairs_sent >= 2);
 }

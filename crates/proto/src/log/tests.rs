@@ -56,3 +56,20 @@ fn figures_are_noted_when_they_are_different() {
     let last = log.iter().last().map(|entry| entry.event);
     assert_eq!(last, Some(LogEvent::Window { window: 12_000, in_flight: 1_200 }));
 }
+
+#[test]
+fn addresses_are_noted_as_they_are() {
+    let mut log = ConnectionLog::new(10);
+    let addrs = |remote: &str, local: &str| {
+        crate::datagram::FourTuple::new(remote.parse().unwrap(), Some(local.parse().unwrap()))
+    };
+    let (v4, v6) = (addrs("192.0.2.1:443", "192.0.2.9"), addrs("[2001:db8::1]:444", "2001:db8::9"));
+    let mapped = |last| [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, last];
+    let plain = |last| [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last];
+    for (addrs, local, remote) in [(v4, mapped(9), (mapped(1), 443)), (v6, plain(9), (plain(1), 444))] {
+        assert_eq!(log.push_local(Instant::ZERO, &addrs), remote);
+        assert_eq!(log.iter().last().map(|entry| entry.event), Some(LogEvent::LocalAddress { ip: local }));
+        let observed = LogEvent::observed_address(addrs.remote);
+        assert_eq!(observed, LogEvent::ObservedAddress { ip: remote.0, port: remote.1 });
+    }
+}

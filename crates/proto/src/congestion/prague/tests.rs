@@ -16,12 +16,17 @@ struct Rounds {
 impl Rounds {
     /// In congestion avoidance, with a window of [`WINDOW`] after a first mark, on a path of `millis`.
     fn new(millis: u64) -> Self {
-        let config = PragueConfig { initial_window: Some(2 * WINDOW) };
-        let rtt = rtt(Duration::from_millis(millis));
-        let mut rounds = Self { prague: Prague::new(&config, SIZE), rtt, now: Instant::from_millis(1) };
+        let mut rounds = Self::unmarked(millis);
         rounds.round(100, 1, 0);
         assert_eq!(rounds.prague.window(), WINDOW);
         rounds
+    }
+
+    /// Before the first mark.
+    fn unmarked(millis: u64) -> Self {
+        let config = PragueConfig { initial_window: Some(2 * WINDOW) };
+        let rtt = rtt(Duration::from_millis(millis));
+        Self { prague: Prague::new(&config, SIZE), rtt, now: Instant::from_millis(1) }
     }
 
     /// A round trip in which of `packets` `marked` were, with `queue` milliseconds more than the shortest
@@ -143,6 +148,34 @@ fn a_shallow_queue_is_never_taken_for_a_classic_one() {
         rounds.round(100, 5, queue);
         assert_eq!(rounds.prague.state(), "congestion avoidance");
     }
+}
+
+#[test]
+fn rounds_without_marks_say_nothing_of_the_queue() {
+    let mut rounds = Rounds::new(40);
+    // Somebody else's queue, or a longer path.
+    for _ in 0..20 {
+        rounds.round(100, 0, 20);
+    }
+    assert_eq!(rounds.prague.state(), "congestion avoidance");
+    for _ in 0..5 {
+        rounds.round(100, 1, 20);
+    }
+    for _ in 0..20 {
+        rounds.round(100, 0, 0);
+    }
+    assert_eq!(rounds.prague.state(), "classic congestion avoidance", "nothing has marked since");
+}
+
+#[test]
+fn the_first_mark_halves_the_window_however_many_rounds_had_none() {
+    let mut rounds = Rounds::unmarked(40);
+    for _ in 0..20 {
+        rounds.round_of(100, 0, 0, true);
+    }
+    let before = rounds.prague.window();
+    rounds.round_of(100, 1, 0, true);
+    assert_eq!(rounds.prague.window(), before / 2);
 }
 
 #[test]

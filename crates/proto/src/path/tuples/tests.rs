@@ -110,6 +110,17 @@ fn an_address_left_to_the_kernel_is_any_but_those_that_have_a_tuple_of_their_own
 }
 
 #[test]
+fn a_new_tuple_counts_its_window_in_datagrams_that_the_peer_takes() {
+    let mut path = path(1);
+    path.mtu_limit = 1_300;
+    let config = TransportConfig { initial_mtu: 1_400, ..TransportConfig::default() };
+    let amplification = AntiAmplification::new(true);
+    let tuple = path.admit(NOW, from("10.0.0.7"), amplification, 1, &config, &mut Events::new());
+    assert_eq!(tuple.mtu(), 1_300);
+    assert_eq!(tuple.congestion.controller().window(), 13_000, "ten of them (RFC 9002 §7.2)");
+}
+
+#[test]
 fn a_peer_that_sends_to_the_same_id_from_elsewhere_shares_an_id_and_another_one_gets_a_spare_one() {
     let mut path = path(2);
     let mut events = Events::new();

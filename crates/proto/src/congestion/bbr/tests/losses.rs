@@ -274,6 +274,20 @@ fn marks_end_a_probe_as_losses_do() {
 }
 
 #[test]
+fn losses_that_were_none_take_nothing_back_of_what_marks_said_before() {
+    let mut path = Path::new(Link::new(10, 20, 200));
+    path.until_phase(Phase::ProbeUp);
+    let snapshot = DeliverySnapshot { in_flight: 50 * u32::from(SIZE), ..DeliverySnapshot::NONE };
+    let cause = Cause::Ecn { ce: 5 };
+    let event = CongestionEvent { cause, lost_bytes: 0, snapshot, ..congestion(&path, false) };
+    Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
+    // Of packets that left before that.
+    lose(&mut path, 50 * packet(), 2, false);
+    arrive(&mut path, 2);
+    assert!(path.look(|bbr| bbr.losses.in_round));
+}
+
+#[test]
 fn a_probe_may_be_marked_as_often_as_it_may_lose() {
     // 2 % of a flight of a hundred packets.
     for (marks, phase) in [(1, Phase::ProbeUp), (2, Phase::ProbeUp), (3, Phase::ProbeDown)] {
