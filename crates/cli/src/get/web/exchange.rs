@@ -1,22 +1,18 @@
 //! One URL: requests until it is there, and what comes of them.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+mod copy;
+
 use std::time::{Duration, Instant};
 
 use fulmar_h3::{Body, ConnectionInfo};
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode, Version};
-use http_body::Body as _;
-use indicatif::ProgressBar;
 use tokio::time::sleep;
 
 use super::clients::judge;
 use super::narration::{lines, printable, told};
-use super::pace::Pace;
 use super::part_of::{Part, content_length, is_same_version, validator};
-use super::sink::{Sink, Writing};
+use super::sink::Sink;
 use super::{Item, Job, exit, other, redirect};
 use crate::duration::Span;
 use crate::failure::Failure;
@@ -26,9 +22,6 @@ use crate::tls::Refusal;
 
 /// How often a server may send on.
 const REDIRECTS_MAX: u32 = 20;
-/// How much is collected before it is written, in bytes: enough that the way to another thread and back does not count. Half of it costs a
-/// download of 1 GB on one core 3 % more time. Twice as much may be in memory for each file, one half being written.
-const BATCH_BYTES: usize = 512 << 10;
 /// The first pause before another attempt, and the longest, also if the server asks for a longer one.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(600);
@@ -347,84 +340,6 @@ impl<'a> Exchange<'a> {
         }
         Ok(())
     }
-
-    /// Writes the body, one batch while the next one comes. The inner error is that of the body.
-    ///
-    /// The bytes are copied to batches: to write them as many small slices costs the kernel several times what that does.
-    async fn copy(
-        &mut self,
-        done: &mut Done,
-        body: &mut Body,
-        bar: &ProgressBar,
-    ) -> Result<Result<(), fulmar_h3::Error>, Failure> {
-        let pace = self.job.args.http.limit_rate.map(|rate| Pace::new(Instant::now(), rate));
-        let is_stream = self.sink.as_ref().is_some_and(Sink::is_stream);
-        let mut batch = Vec::new();
-        let mut writing: Option<Writing> = None;
-        let ended = loop {
-            let before = batch.len();
-            let room = BATCH_BYTES - before;
-            let enough = before + pace.as_ref().map_or(room, |pace| pace.at_once().clamp(1, room));
-            let more = poll_fn(|cx| poll_parts(body, &mut batch, enough, cx)).await;
-            let came = (batch.len() - before) as u64;
-            done.bytes += came;
-            bar.inc(came);
-            match more {
-                Ok(true) => {}
-                Ok(false) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-            // What someone waits for is shown as soon as there is no more of it for now.
-            if batch.len() >= BATCH_BYTES || is_stream {
-                batch = self.write(&mut writing, batch).await?;
-            }
-            if let Some(early) = pace.as_ref().and_then(|pace| pace.wait(Instant::now(), done.bytes)) {
-                sleep(early).await;
-            }
-        };
-        if !batch.is_empty() {
-            self.write(&mut writing, batch).await?;
-        }
-        if let Some(writing) = writing {
-            self.sink = Some(writing.finish().await?.0);
-        }
-        Ok(ended)
-    }
-
-    /// Writes a batch when the one before it is written, and returns what the next one goes to.
-    async fn write(&mut self, writing: &mut Option<Writing>, batch: Vec<u8>) -> Result<Vec<u8>, Failure> {
-        let (sink, mut spare) = match (writing.take(), self.sink.take()) {
-            (Some(writing), _) => writing.finish().await?,
-            (None, Some(sink)) => (sink, Vec::new()),
-            (None, None) => return Err(Failure::Thread("disk")),
-        };
-        *writing = Some(sink.write(batch));
-        spare.clear();
-        Ok(spare)
-    }
-}
-
-/// Waits for a part of a body, and takes those that are there until the batch has `enough` bytes. False at the end; what came before
-/// that, or before an error, is in the batch.
-fn poll_parts(
-    body: &mut Body,
-    batch: &mut Vec<u8>,
-    enough: usize,
-    cx: &mut Context<'_>,
-) -> Poll<Result<bool, fulmar_h3::Error>> {
-    let before = batch.len();
-    while batch.len() < enough {
-        match Pin::new(&mut *body).poll_frame(cx) {
-            Poll::Pending if batch.len() == before => return Poll::Pending,
-            Poll::Pending => break,
-            Poll::Ready(None) => return Poll::Ready(Ok(false)),
-            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
-            Poll::Ready(Some(Ok(frame))) => {
-                batch.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data))
-            }
-        }
-    }
-    Poll::Ready(Ok(true))
 }
 
 /// The server refuses.
