@@ -42,6 +42,14 @@ fn lose(path: &mut Path, in_flight: u64, count: u64, persistent: bool) {
     handle.on_congestion(now, &congestion(path, persistent));
 }
 
+/// Of a flight of so many packets `marks` are marked.
+fn mark(path: &Path, in_flight: u32, marks: u64) {
+    let snapshot = DeliverySnapshot { in_flight: in_flight * u32::from(SIZE), ..DeliverySnapshot::NONE };
+    let cause = Cause::Ecn { ce: marks };
+    let event = CongestionEvent { cause, lost_bytes: 0, snapshot, ..congestion(path, false) };
+    Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
+}
+
 /// The packets that were lost arrive.
 fn arrive(path: &mut Path, count: u64) {
     let now = path.transfer.now;
@@ -108,10 +116,7 @@ fn marks_lower_the_bound_without_a_queue_too() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeUp);
     let target = path.look(|bbr| bbr.bdp(100).min(bbr.window()));
-    let snapshot = DeliverySnapshot { in_flight: 5 * u32::from(SIZE), ..DeliverySnapshot::NONE };
-    let event =
-        CongestionEvent { cause: Cause::Ecn { ce: 1 }, lost_bytes: 0, snapshot, ..congestion(&path, false) };
-    Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
+    mark(&path, 5, 1);
     assert_eq!(path.look(|bbr| bbr.losses.long_inflight), Some(percent(target, 70)));
 }
 
@@ -264,11 +269,7 @@ fn a_trial_goes_on_when_later_losses_were_none() {
 fn marks_end_a_probe_as_losses_do() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeUp);
-    let snapshot = DeliverySnapshot { in_flight: 50 * u32::from(SIZE), ..DeliverySnapshot::NONE };
-    let event =
-        CongestionEvent { cause: Cause::Ecn { ce: 5 }, lost_bytes: 0, snapshot, ..congestion(&path, false) };
-    let now = path.transfer.now;
-    Watched(path.bbr.clone()).on_congestion(now, &event);
+    mark(&path, 50, 5);
     assert_eq!(path.phase(), Phase::ProbeDown);
     assert!(path.look(|bbr| bbr.losses.long_inflight.is_some() && bbr.cycle.too_high));
 }
@@ -277,10 +278,7 @@ fn marks_end_a_probe_as_losses_do() {
 fn losses_that_were_none_take_nothing_back_of_what_marks_said_before() {
     let mut path = Path::new(Link::new(10, 20, 200));
     path.until_phase(Phase::ProbeUp);
-    let snapshot = DeliverySnapshot { in_flight: 50 * u32::from(SIZE), ..DeliverySnapshot::NONE };
-    let cause = Cause::Ecn { ce: 5 };
-    let event = CongestionEvent { cause, lost_bytes: 0, snapshot, ..congestion(&path, false) };
-    Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
+    mark(&path, 50, 5);
     // Of packets that left before that.
     lose(&mut path, 50 * packet(), 2, false);
     arrive(&mut path, 2);
@@ -293,10 +291,7 @@ fn a_probe_may_be_marked_as_often_as_it_may_lose() {
     for (marks, phase) in [(1, Phase::ProbeUp), (2, Phase::ProbeUp), (3, Phase::ProbeDown)] {
         let mut path = Path::new(Link::new(10, 20, 200));
         path.until_phase(Phase::ProbeUp);
-        let snapshot = DeliverySnapshot { in_flight: 100 * u32::from(SIZE), ..DeliverySnapshot::NONE };
-        let cause = Cause::Ecn { ce: marks };
-        let event = CongestionEvent { cause, lost_bytes: 0, snapshot, ..congestion(&path, false) };
-        Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
+        mark(&path, 100, marks);
         assert_eq!(path.phase(), phase, "{marks} marks");
     }
 }
@@ -307,15 +302,8 @@ fn a_round_of_marks_ends_startup() {
     path.until(seconds(5), |bbr| bbr.rounds.count() >= 2);
     assert_eq!(path.phase(), Phase::Startup);
     // Six acknowledgements of the round report two marks each of a flight of fifty packets.
-    let snapshot = DeliverySnapshot { in_flight: 50 * u32::from(SIZE), ..DeliverySnapshot::NONE };
     for _ in 0..6 {
-        let event = CongestionEvent {
-            cause: Cause::Ecn { ce: 2 },
-            lost_bytes: 0,
-            snapshot,
-            ..congestion(&path, false)
-        };
-        Watched(path.bbr.clone()).on_congestion(path.transfer.now, &event);
+        mark(&path, 50, 2);
     }
     let round = path.look(|bbr| bbr.rounds.count());
     path.until(seconds(1), |bbr| bbr.phase != Phase::Startup);
