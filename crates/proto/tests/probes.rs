@@ -42,15 +42,12 @@ fn the_probes_of_a_server_whose_flight_is_lost_have_all_of_it() {
         let first = read_packet(datagram, 8).unwrap();
         [first.kind, read_packet(&datagram[first.len..], 8).unwrap().kind]
     };
-    let probes = &pair.server.sent[before..];
-    assert!(
-        probes.iter().any(|probe| matches!(
-            kinds(probe),
-            [ProtectedKind::Initial { .. }, ProtectedKind::Handshake { .. }]
-        )),
-        "{} probes",
-        probes.len()
-    );
+    // Before the timeout, packets of padding have reminded the client.
+    let mut probes = pair.server.sent[before..].iter().filter(|datagram| datagram.len() > 100);
+    let is_whole = |probe: &[u8]| {
+        matches!(kinds(probe), [ProtectedKind::Initial { .. }, ProtectedKind::Handshake { .. }])
+    };
+    assert!(probes.any(|probe| is_whole(probe)));
 }
 
 #[test]

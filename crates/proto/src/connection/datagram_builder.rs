@@ -12,6 +12,7 @@ use crate::ids::SpaceId;
 use crate::log::LogEvent;
 use crate::packet::{HeaderFields, OpenPacket, Payload, SentFrame, SentPacket};
 use crate::path::Tuple;
+use crate::rtt::TimerStyle;
 
 /// The room in a full datagram that may be too small for one more frame.
 pub(super) const SEGMENT_SLACK: usize = 64;
@@ -70,6 +71,7 @@ impl Sender<'_> {
         if let Some(mut last) = pending {
             let least = match plan.slot {
                 Slot::MtuProbe(_) => buffer.len(),
+                Slot::Reminder => last.packet.end() + 1,
                 _ if pad => usize::from(MTU_MIN),
                 Slot::Packets(Allowance::Probe) => self.liveness.watchdog.take_question(),
                 _ => 0,
@@ -136,6 +138,10 @@ impl Sender<'_> {
             (None, Slot::MtuProbe(_)) => {
                 frames.write(&Frame::Ping, SentFrame::Ping);
             }
+            (None, Slot::Reminder) if space == SpaceId::Handshake => {
+                frames.write_untracked(&Frame::Padding);
+            }
+            (None, Slot::Reminder) => {}
             // A handshake that is confirmed needs no more of its packets.
             (None, Slot::Close) if !space.is_data() && self.parts.handshake.is_confirmed() => {}
             (None, Slot::Close) => {
@@ -252,6 +258,14 @@ impl Sender<'_> {
         let path = parts.paths.at_mut(parts.index);
         parts.stats.packets_sent += 1;
         if record.ack_eliciting {
+            let rtt = &path.tuple.rtt;
+            let is_guess = !rtt.has_sample() && self.config.timers == TimerStyle::OncePerRtt;
+            if space == SpaceId::Handshake && self.side.is_server() && is_guess {
+                let pto = rtt.pto_base();
+                if let Some(underway) = &mut parts.handshake.underway {
+                    underway.reminders.start(self.now, pto);
+                }
+            }
             path.pto.started = self.now;
             path.pto.ping &= !space.is_data();
             self.liveness

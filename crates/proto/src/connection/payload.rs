@@ -292,7 +292,7 @@ impl Connection {
         let rtt = &path.tuple.rtt;
         let on_its_way = rtt.has_sample() && now < path.pto.started + rtt.smoothed();
         if self.side.is_server() && !self.handshake.is_complete() && !on_its_way {
-            self.handshake.repeat_asked_flight();
+            self.handshake.repeat_asked_flight(now);
         }
         // What the client has sent behind the end of its handshake was most likely in the same datagram: the server cannot
         // answer before it has both. No timeout has passed, so that the window must have room (RFC 9002 §7.5).

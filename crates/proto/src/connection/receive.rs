@@ -260,7 +260,7 @@ impl Connection {
             handshake.expect_other_version(packet);
         }
         if !handshake.can_open(space, packet) {
-            return Err(handshake.keep_for_later(space, packet, bytes, ecn));
+            return Err(handshake.keep_for_later(now, space, packet, bytes, ecn));
         }
         let numbers = match space {
             SpaceId::Data(path) => self.paths.get(path).map(|path| &path.space),

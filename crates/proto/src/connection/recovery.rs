@@ -127,6 +127,12 @@ impl Recovery<'_> {
         }
         // RFC 9002 §6.2.2.1: the server has seen a Handshake packet, and so validated the address.
         handshake.acked |= space == SpaceId::Handshake && outcome.packets > 0;
+        if !space.is_data()
+            && outcome.packets > 0
+            && let Some(underway) = &mut handshake.underway
+        {
+            underway.reminders.stop();
+        }
         if let Some(sample) = outcome.rtt_sample {
             self.on_rtt_sample(space, sample, cx.space);
             self.note_way_back(space, cx.space);

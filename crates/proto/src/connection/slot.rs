@@ -30,6 +30,8 @@ pub(super) enum Slot {
     Packets(Allowance),
     /// A probe for a larger datagram, of this size.
     MtuProbe(u16),
+    /// A Handshake packet of padding, which tells a client that a flight was sent.
+    Reminder,
     /// The end of the connection.
     Close,
 }
@@ -84,6 +86,9 @@ impl Sender<'_> {
                 _ => Allowance::AcksOnly,
             };
             return Ok(Slot::Packets(allowance));
+        }
+        if self.sends_handshake() && self.parts.handshake.take_reminder() {
+            return Ok(Slot::Reminder);
         }
         Err(blocked)
     }

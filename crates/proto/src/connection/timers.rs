@@ -14,7 +14,7 @@ use crate::path::{Path, Paths, Pending};
 pub enum TimerReason {
     /// A packet will be taken for lost.
     Loss,
-    /// An acknowledgement is overdue, and a probe will be sent.
+    /// An acknowledgement is overdue, and a probe will be sent, or what tells a client of a flight.
     Probe,
     /// An acknowledgement of this end is due.
     Ack,
@@ -53,6 +53,10 @@ impl Connection {
         let deadlines = [
             (loss_deadline(&self.paths, &self.handshake.spaces), TimerReason::Loss),
             (self.pto_deadline().map(|(at, ..)| at), TimerReason::Probe),
+            (
+                self.handshake.underway.as_ref().and_then(|underway| underway.reminders.deadline()),
+                TimerReason::Probe,
+            ),
             (ack_deadline(&self.paths, &self.handshake.spaces), TimerReason::Ack),
             (self.datagrams.next_timeout(), TimerReason::Datagram),
             (self.extensions.fec.as_ref().and_then(|fec| fec.next_timeout()), TimerReason::Repair),
@@ -116,6 +120,9 @@ impl Connection {
             self.on_loss_timeout(now);
         } else if let Some((_, path, space)) = self.pto_deadline().filter(|(at, ..)| *at <= now) {
             self.on_pto(now, path, space);
+        }
+        if let Some(underway) = &mut self.handshake.underway {
+            underway.reminders.on_timeout(now);
         }
         if let Some(sender) = self.extensions.fec_sender() {
             sender.on_timeout(now);

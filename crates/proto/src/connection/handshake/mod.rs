@@ -3,10 +3,12 @@
 //!
 //! It must not know paths or streams. RFC 9001 §4, RFC 9000 §7.
 
+mod asked_repeats;
 pub(super) mod crypto_stream;
 pub(super) mod early_data;
 mod initial_keys;
 mod keys;
+mod reminders;
 mod spaces;
 mod tls;
 mod undecryptable;
@@ -23,8 +25,10 @@ pub(super) use self::spaces::HandshakeSpaces;
 pub(super) use self::tls::{Progress, TlsHandshake};
 pub(super) use self::undecryptable::Undecryptable;
 
+use self::asked_repeats::AskedRepeats;
 use self::early_data::RememberedLimits;
 use self::initial_keys::InitialKeys;
+use self::reminders::Reminders;
 use self::versions::Versions;
 use super::ConnectionSetup;
 use super::opening::Discard;
@@ -34,6 +38,15 @@ use crate::error::TransportError;
 use crate::ids::SpaceId;
 use crate::log::PacketDropReason;
 use crate::space::NumberSpace;
+
+/// What is needed only until the handshake is complete.
+#[derive(Debug)]
+pub(super) struct Underway {
+    begun: Instant,
+    /// What follows a server's first flight.
+    pub(super) reminders: Reminders,
+    repeats: AskedRepeats,
+}
 
 /// The handshake of a connection, and what lives as long as it.
 #[derive(Debug)]
@@ -48,8 +61,7 @@ pub(super) struct HandshakeState {
     /// The limits that the server had when the session began that a client resumes.
     pub(super) remembered: Option<Box<RememberedLimits>>,
     pub(super) undecryptable: Undecryptable,
-    /// Whether a flight was repeated before a timeout.
-    flight_repeated: bool,
+    pub(super) underway: Option<Box<Underway>>,
     /// Whether the client has repeated the end of its handshake before a timeout.
     end_repeated: bool,
     /// Whether a Handshake packet of this end was acknowledged.
@@ -79,7 +91,11 @@ impl HandshakeState {
             early_data: EarlyData::Unused,
             remembered: None,
             undecryptable: Undecryptable::default(),
-            flight_repeated: false,
+            underway: Some(Box::new(Underway {
+                begun: now,
+                reminders: Reminders::default(),
+                repeats: AskedRepeats::new(now),
+            })),
             end_repeated: false,
             acked: false,
         }
@@ -104,7 +120,9 @@ impl HandshakeState {
 
     /// TLS is complete.
     pub(super) fn on_complete(&mut self, now: Instant, policy: KeyUpdatePolicy) {
-        self.tls.on_complete(now, &mut self.keys);
+        if let Some(underway) = self.underway.take() {
+            self.tls.on_complete(now - underway.begun, &mut self.keys);
+        }
         if let Some(keys) = self.keys.one_rtt_mut() {
             keys.set_update_policy(policy);
         }
@@ -176,6 +194,7 @@ impl HandshakeState {
     /// with those of the handshake.
     pub(super) fn keep_for_later(
         &mut self,
+        now: Instant,
         space: SpaceId,
         packet: &ProtectedPacket,
         bytes: &[u8],
@@ -186,7 +205,7 @@ impl HandshakeState {
         if !waits || !self.undecryptable.keep(level, packet.clone(), bytes, ecn) {
             return Discard::Silently(PacketDropReason::NoKeys);
         }
-        self.on_packet_without_keys(level);
+        self.on_packet_without_keys(now, level);
         Discard::Kept
     }
 
@@ -263,16 +282,16 @@ impl HandshakeState {
     // Flights that are repeated before a timeout asks for it (RFC 9002 §6.2.3).
     //
     // The probe timeouts of a handshake are long: there is no sample of the round trip yet, or the backoff has grown
-    // while packets were lost. But what arrives can tell that a flight of this end did not. So it is repeated then, once
+    // while packets were lost. But what arrives can tell that a flight of this end did not. So it is repeated then, a few times
     // in a connection, for the evidence may be wrong: where the peer's guess of the round trip is too short, it asks
     // again for what is on its way.
 
     /// A server's packet came that asks for an acknowledgement before the handshake is complete. If the server has sent
     /// its flight, the client asks for it: it has not arrived, or not yet.
-    pub(super) fn repeat_asked_flight(&mut self) {
+    pub(super) fn repeat_asked_flight(&mut self, now: Instant) {
         let spaces = [SpaceId::Initial, SpaceId::Handshake];
         let is_missing = |space: SpaceId| self.can_send(space) && self.tls.has_sent_unacked(space.level());
-        if spaces.into_iter().any(is_missing) && self.may_repeat_flight() {
+        if spaces.into_iter().any(is_missing) && self.may_repeat_flight(now) {
             for space in spaces {
                 self.repeat(space);
             }
@@ -296,17 +315,22 @@ impl HandshakeState {
     }
 
     /// A packet of the server came for which the client has no keys yet: the server's Initial packet is missing.
-    fn on_packet_without_keys(&mut self, level: Level) {
+    fn on_packet_without_keys(&mut self, now: Instant, level: Level) {
         let missing = level > Level::Initial && self.keys.handshake().is_none();
-        if self.side.is_client() && missing && self.may_repeat_flight() {
+        if self.side.is_client() && missing && self.may_repeat_flight(now) {
             self.repeat(SpaceId::Initial);
             self.demand_probe(SpaceId::Initial);
         }
     }
 
-    /// Once in a connection, which is enough for the loss of a flight.
-    fn may_repeat_flight(&mut self) -> bool {
-        !std::mem::replace(&mut self.flight_repeated, true)
+    fn may_repeat_flight(&mut self, now: Instant) -> bool {
+        self.underway.as_mut().is_some_and(|underway| underway.repeats.take(now))
+    }
+
+    /// Whether the client is to be reminded of the flight now; that is taken for done.
+    pub(super) fn take_reminder(&mut self) -> bool {
+        self.can_send(SpaceId::Handshake)
+            && self.underway.as_mut().is_some_and(|underway| underway.reminders.take_due())
     }
 
     fn demand_probe(&mut self, space: SpaceId) {

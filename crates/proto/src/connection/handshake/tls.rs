@@ -66,7 +66,6 @@ pub(in crate::connection) struct TlsHandshake {
     /// HANDSHAKE_DONE.
     done: Once<()>,
     deadline: Timer,
-    started: Instant,
     duration: Option<Duration>,
 }
 
@@ -93,7 +92,6 @@ impl TlsHandshake {
             confirmed: false,
             done: Once::Idle,
             deadline,
-            started: now,
             duration: None,
         }
     }
@@ -303,11 +301,11 @@ impl TlsHandshake {
         Ok(self.peer_parameters.insert(parameters))
     }
 
-    /// TLS is complete; for a server that confirms the handshake (RFC 9001 §4.1.2).
-    pub(in crate::connection) fn on_complete(&mut self, now: Instant, keys: &mut PacketKeys) {
+    /// TLS is complete after this time; for a server that confirms the handshake (RFC 9001 §4.1.2).
+    pub(in crate::connection) fn on_complete(&mut self, duration: Duration, keys: &mut PacketKeys) {
         self.complete = true;
         self.session.finish();
-        self.duration = Some(now - self.started);
+        self.duration = Some(duration);
         self.deadline.cancel();
         if self.side.is_server() {
             self.done.request(());

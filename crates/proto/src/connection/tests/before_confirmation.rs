@@ -29,6 +29,8 @@ fn application_data_is_not_probed_before_the_handshake_is_confirmed() {
     // The packets of the handshake have arrived, and so only the data is in flight.
     server.recovery(now).forget_sent(SpaceId::Initial);
     server.recovery(now).forget_sent(SpaceId::Handshake);
+    // So the client needs no reminder of them, either.
+    server.handshake.underway.as_mut().unwrap().reminders.stop();
     assert_eq!(server.pto_deadline(), None);
     let (at, reason) = server.poll_timeout().unwrap();
     assert_eq!(reason, TimerReason::Handshake, "at {at:?}");

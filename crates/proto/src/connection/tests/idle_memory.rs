@@ -15,7 +15,7 @@ const MAX: [(&str, usize, i64); 17] = [
     ("config, sessions", 16, 0),
     ("rng", 48, 0),
     ("lifecycle", 24, 0),
-    ("TLS", 616, 333),
+    ("TLS", 608, 333),
     ("keys", 432, 0),
     ("spaces of the handshake", 16, 0),
     ("versions", 80, 4),

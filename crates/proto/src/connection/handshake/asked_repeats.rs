@@ -1,0 +1,60 @@
+//! How often, and how soon, a flight is repeated because the peer seems to lack it, and no timeout has passed.
+
+use std::time::Duration;
+
+use fulmar_base::Instant;
+
+/// A flight is repeated so often at most: the evidence may be wrong, and a peer that asks without end is not to be answered without end
+/// (RFC 9002 §6.2.3 wants a limit).
+const REPEATS_MAX: u8 = 3;
+
+/// What was repeated so far.
+#[derive(Debug)]
+pub(in crate::connection) struct AskedRepeats {
+    count: u8,
+    last: Instant,
+    /// How long the handshake had gone on when the first repeat was asked for. Since a round trip is no longer, what was repeated had
+    /// time to arrive, and to be answered, when as much has passed again.
+    patience: Duration,
+}
+
+impl AskedRepeats {
+    pub(in crate::connection) fn new(begun: Instant) -> Self {
+        Self { count: 0, last: begun, patience: Duration::ZERO }
+    }
+
+    /// Whether a flight that is asked for may be repeated now; it is taken for repeated.
+    pub(in crate::connection) fn take(&mut self, now: Instant) -> bool {
+        let waited = now.saturating_since(self.last);
+        if self.count >= REPEATS_MAX || waited < self.patience {
+            return false;
+        }
+        if self.count == 0 {
+            self.patience = waited;
+        }
+        self.count += 1;
+        self.last = now;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn who_asks_again_has_waited_as_long_as_before_it_asked_first() {
+        let mut repeats = AskedRepeats::new(at(1_000));
+        assert!(repeats.take(at(1_050)));
+        assert!(!repeats.take(at(1_050)), "two datagrams of one flight ask for the same");
+        assert!(!repeats.take(at(1_099)));
+        assert!(repeats.take(at(1_100)));
+        assert!(!repeats.take(at(1_149)));
+        assert!(repeats.take(at(1_150)));
+        assert!(!repeats.take(at(9_000)), "three are enough");
+    }
+}
