@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 use fulmar_lab::{Connecting, Lab, RunReport, Workload};
-use fulmar_proto::TransportConfig;
 use fulmar_proto::congestion::{BbrConfig, CongestionControl, CubicConfig, NewRenoConfig, PragueConfig};
+use fulmar_proto::{ConnectionStats, TransportConfig};
 use fulmar_sim::{Aqm, Change, CoDel, DropReason, DualQ, EcnPath, Jitter, LinkConfig, Loss};
 
 const fn ms(millis: u64) -> Duration {
@@ -183,11 +183,7 @@ fn in_a_rack_bbr_needs_no_more_queue_than_a_switch_has() {
 
 /// Two downloads one after another over a link of 20 Mbit/s and 100 ms each way, which has another rate from when the
 /// first one is over. Returns what the server saw of the second, and how long it took.
-fn second_download(
-    congestion: CongestionControl,
-    rate: u64,
-    remember: bool,
-) -> (fulmar_proto::ConnectionStats, Duration) {
+fn second_download(congestion: CongestionControl, rate: u64, remember: bool) -> (ConnectionStats, Duration) {
     let link = LinkConfig::with_rate(20_000_000, ms(100), ms(200));
     let link = link.then(Instant::from_millis(20_000), Change::Rate(Some(rate)));
     second_download_over(link, congestion, remember)
@@ -198,7 +194,7 @@ fn second_download_over(
     link: LinkConfig,
     congestion: CongestionControl,
     remember: bool,
-) -> (fulmar_proto::ConnectionStats, Duration) {
+) -> (ConnectionStats, Duration) {
     let mut lab = Lab::new(4)
         .link(link.clone(), link)
         .both(with(congestion))
@@ -241,13 +237,18 @@ fn a_path_that_is_a_tenth_of_what_it_was_loses_no_more_than_the_jump() {
     }
 }
 
-/// 600 ms there and back, where a server that guesses the round-trip time repeats its flight before it can be answered.
+/// 600 ms there and back, where a server that guesses the round-trip time repeats its flight, by itself or because its client asks, before
+/// it can be answered.
 #[test]
 fn a_server_that_knows_a_long_path_does_not_repeat_its_part_of_the_handshake() {
     let link = LinkConfig::with_rate(20_000_000, ms(300), ms(600));
     let (fresh, _) = second_download_over(link.clone(), bbr(), false);
     let (known, _) = second_download_over(link, bbr(), true);
-    assert_eq!((fresh.pto_count, known.pto_count), (1, 0));
+    // Two flights, an Initial and a Handshake packet each.
+    let beside_data = |stats: &ConnectionStats| stats.packets_sent - stats.streams.frames_sent;
+    let (least, most) = (beside_data(&known) + 4, beside_data(&fresh));
+    assert!(least <= most, "{least} and {most} packets");
+    assert_eq!(known.pto_count, 0);
 }
 
 /// A path of 417 packets with room for eight more in its queue. In bursts of what two milliseconds give, 17 packets, windows of a

@@ -69,3 +69,14 @@ pub struct TupleId(pub(crate) u32);
 pub(crate) fn reserved_version(rng: &mut Rng) -> Version {
     Version(0x0a0a_0a0a | (rng.u64() as u32 & 0xf0f0_f0f0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_have_the_names_of_their_packets_and_the_number_of_their_path() {
+        let names = [SpaceId::Initial, SpaceId::Handshake, SpaceId::Data(PathId(3))].map(|id| id.to_string());
+        assert_eq!(names, ["Initial", "Handshake", "Data(3)"]);
+    }
+}

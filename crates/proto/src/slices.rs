@@ -40,6 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_small_part_of_a_packet_is_copied_and_a_large_one_shared() {
+        assert!(is_worth_sharing(SHARED_MIN, 2 * SHARED_MIN + 1));
+        assert!(!is_worth_sharing(SHARED_MIN, 2 * SHARED_MIN + 2));
+        assert!(!is_worth_sharing(SHARED_MIN - 1, SHARED_MIN));
+    }
+
+    #[test]
     fn what_one_turn_of_a_fast_receiver_brings_is_kept_as_it_came_and_what_lies_about_is_not() {
         assert!(may_pin(480 << 10));
         assert!(!may_pin(600 << 10));

@@ -42,8 +42,8 @@ fn a_shorter_unreliable_datagram_ends_a_batch_and_a_longer_one_begins_another() 
 }
 
 /// The datagrams of the server's next batches, after it has written so many bytes to each of so many streams, and has finished
-/// them.
-fn answers(streams: usize, len: usize) -> Vec<usize> {
+/// them if `ends` says so.
+fn answers(streams: usize, len: usize, ends: bool) -> Vec<usize> {
     let mut pair: Pair = Setup::default().connect();
     pair.transfer(Side::Server, 1_000_000, Duration::from_secs(10));
     let now = pair.now;
@@ -51,7 +51,9 @@ fn answers(streams: usize, len: usize) -> Vec<usize> {
     for _ in 0..streams {
         let id = server.streams().open(Dir::Uni).unwrap();
         assert_eq!(server.streams().send(id).write(&vec![7; len]), Ok(len));
-        server.streams().send(id).finish().unwrap();
+        if ends {
+            server.streams().send(id).finish().unwrap();
+        }
     }
     let mut batch = TransmitBatch::new(64);
     let mut batches = Vec::new();
@@ -63,12 +65,18 @@ fn answers(streams: usize, len: usize) -> Vec<usize> {
 
 #[test]
 fn the_first_of_many_answers_leave_before_the_last_are_packed() {
-    let batches = answers(40, 1_000);
+    let batches = answers(40, 1_000, true);
     assert!(batches.len() >= 2 && batches.iter().all(|count| *count <= 16), "{batches:?}");
 }
 
 #[test]
 fn one_long_answer_leaves_in_batches_as_long_as_the_kernel_takes() {
-    let batches = answers(1, 40_000);
+    let batches = answers(1, 40_000, true);
+    assert!(batches[0] > 20, "{batches:?}");
+}
+
+#[test]
+fn what_ends_no_stream_leaves_in_batches_as_long_as_the_kernel_takes() {
+    let batches = answers(40, 1_000, false);
     assert!(batches[0] > 20, "{batches:?}");
 }

@@ -5,6 +5,7 @@ mod pair;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use fulmar_proto::{Dir, Event, ReadError};
 use fulmar_wire::{ProtectedKind, read_packet};
 use pair::{Pair, Setup};
@@ -71,7 +72,7 @@ fn a_stream_carries_bytes_in_both_directions() {
 fn a_close_reaches_the_peer_with_its_code_and_words() {
     let mut pair = Pair::connected();
     let now = pair.now;
-    pair.client.conn().close(now, 7u32.into(), bytes::Bytes::from_static(b"done"));
+    pair.client.conn().close(now, 7u32.into(), Bytes::from_static(b"done"));
     pair.run_for(Duration::from_secs(2));
     let lost = pair.server.events.iter().find_map(|e| match e {
         Event::ConnectionLost { reason } => Some(reason.to_string()),
@@ -114,4 +115,18 @@ fn kinds(mut rest: &[u8]) -> impl Iterator<Item = ProtectedKind> {
         rest = &rest[packet.len..];
         Some(packet.kind)
     })
+}
+
+#[test]
+fn several_chunks_are_taken_and_counted_together_and_known_to_be_delivered() {
+    let mut pair = Pair::connected();
+    let client = pair.client.conn();
+    let id = client.streams().open(Dir::Uni).unwrap();
+    let mut chunks = [Bytes::from_static(b"some"), Bytes::new(), Bytes::from_static(b" words")];
+    assert_eq!(client.streams().send(id).write_chunks(&mut chunks), Ok(10));
+    assert!(chunks.iter().all(Bytes::is_empty));
+    client.streams().send(id).finish().unwrap();
+    assert!(!client.streams().is_delivered());
+    pair.run_for(Duration::from_secs(1));
+    assert!(pair.client.conn().streams().is_delivered());
 }

@@ -147,6 +147,21 @@ fn an_acknowledgement_ends_the_backoff() {
 }
 
 #[test]
+fn a_path_that_becomes_narrower_is_told() {
+    let (mut pair, id) = acquainted(TimerStyle::OncePerRtt);
+    assert!(pair.client.conn().stats().mtu > 1_300);
+    pair.client.wire = Box::new(|flying| match flying.payload.len() > 1_300 {
+        true => Vec::new(),
+        false => vec![flying],
+    });
+    write(&mut pair, id, 60_000);
+    pair.run_for(Duration::from_secs(3));
+    let stats = pair.client.conn().stats();
+    assert_eq!((stats.black_holes, stats.bytes_in_flight), (1, 0));
+    assert!(stats.mtu <= 1_300, "{}", stats.mtu);
+}
+
+#[test]
 fn datagrams_are_small_while_acknowledgements_are_late_and_large_otherwise() {
     let (mut pair, id) = acquainted(TimerStyle::OncePerRtt);
     let mtu = usize::from(pair.client.conn().stats().mtu);

@@ -137,4 +137,19 @@ mod tests {
         watch.restart(Instant::from_millis(5_000));
         assert!(grow(&mut watch, step));
     }
+
+    #[test]
+    fn what_left_before_a_reaction_ends_no_round_after_it() {
+        let (rtt, mut watch) = (rtt(Duration::from_micros(20)), RateWatch::new());
+        let reaction = Instant::from_millis(5);
+        watch.restart(reaction);
+        let after = |micros| reaction + Duration::from_micros(micros);
+        assert!(watch.may_grow(after(1), &ack(1_200, Instant::from_millis(4), &rtt), true));
+        let mut left = (1..9).map(|round| {
+            let sent = after(20 * round);
+            watch.may_grow(sent + Duration::from_micros(19), &ack(1_200, sent, &rtt), true)
+        });
+        assert!(left.by_ref().take(2).all(|grows| grows));
+        assert_eq!(left.next(), Some(false), "three rounds without growth");
+    }
 }

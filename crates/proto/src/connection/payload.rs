@@ -183,6 +183,9 @@ impl Connection {
             seen.non_probing |= !frame.is_probing();
             if let Some(log) = &mut self.telemetry.log {
                 log.push_frame(cx.now, frame, self.handshake.tls.peer_ack_delay_exponent(cx.space));
+                if cx.payload.first() == Some(&0) && frames.remaining() == 0 && *frame == Frame::Padding {
+                    log.push(cx.now, LogEvent::PADDING);
+                }
             }
             let result = match self.receivers().dispatch(frame, cx) {
                 Ok(Consequence::Nothing) => Ok(()),
@@ -291,9 +294,16 @@ impl Connection {
         let path = self.paths.primary();
         let rtt = &path.tuple.rtt;
         let on_its_way = rtt.has_sample() && now < path.pto.started + rtt.smoothed();
-        if self.side.is_server() && !self.handshake.is_complete() && !on_its_way {
-            self.handshake.repeat_asked_flight(now);
+        if self.side.is_server()
+            && !self.handshake.is_complete()
+            && !on_its_way
+            && self.handshake.repeat_asked_flight(now).is_some_and(|count| count > 1)
+        {
+            // It takes the place of a probe: a client that is far away shall not get more of them because it asks.
+            self.paths.primary_mut().pto.backoff.on_timeout(now);
         }
+        let path = self.paths.primary();
+        let rtt = &path.tuple.rtt;
         // What the client has sent behind the end of its handshake was most likely in the same datagram: the server cannot
         // answer before it has both. No timeout has passed, so that the window must have room (RFC 9002 §7.5).
         let (id, half) = (path.id, rtt.smoothed() / 2);

@@ -63,6 +63,7 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(tickets.decrypt(&damaged), None, "bit {bit}");
         }
+        assert_eq!(tickets.lifetime(), 86_400, "a day");
         assert_ne!(tickets.encrypt(b"x"), tickets.encrypt(b"x"), "no two are alike");
     }
 }

@@ -405,6 +405,9 @@ impl LogEvent {
         Self::ObservedAddress { ip: octets(address.ip()), port: address.port() }
     }
 
+    /// The padding of a packet that has no other frame.
+    pub(crate) const PADDING: Self = Self::Frame { kind: FrameType::PADDING, value: 0 };
+
     /// The event of a frame; `None` for padding. The ranges of an ACK and the code of a reset have events of their own.
     /// `exponent` is that of the delay in ACK frames.
     pub(crate) fn of_frame(frame: &Frame<'_>, exponent: u8) -> Option<Self> {

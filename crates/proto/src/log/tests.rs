@@ -1,3 +1,5 @@
+use fulmar_wire::{PathId, VarInt};
+
 use super::*;
 
 fn mtu(log: &ConnectionLog) -> Vec<u16> {
@@ -26,6 +28,7 @@ fn a_drained_log_starts_anew() {
     for number in 1..=4 {
         log.push(Instant::ZERO, LogEvent::Mtu(number));
     }
+    assert!(!log.is_empty());
     assert_eq!(log.drain_into(&mut out), 1);
     assert!(log.is_empty());
     log.push(Instant::ZERO, LogEvent::Mtu(9));
@@ -72,4 +75,24 @@ fn addresses_are_noted_as_they_are() {
         let observed = LogEvent::observed_address(addrs.remote);
         assert_eq!(observed, LogEvent::ObservedAddress { ip: remote.0, port: remote.1 });
     }
+}
+
+#[test]
+fn the_ranges_of_an_ack_have_their_first_and_their_last_packet() {
+    let mut log = ConnectionLog::new(10);
+    let mut ranges = fulmar_base::RangeSet::new();
+    for range in [2..5, 8..9] {
+        ranges.insert(range);
+    }
+    let (path, delay) = (PathId::ZERO, VarInt::from_u32(0));
+    let ack = AckEncoder { path, delay, ranges: &ranges, ecn: None, max_ranges: 10 };
+    log.push_ack(Instant::ZERO, &ack, 2);
+    let found: Vec<_> = log
+        .iter()
+        .filter_map(|entry| match entry.event {
+            LogEvent::AckRange { first, last } => Some((first, last)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(found, [(8, 8), (2, 4)]);
 }

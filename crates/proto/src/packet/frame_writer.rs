@@ -230,6 +230,10 @@ impl<'a> FrameWriter<'a> {
         frame.encode(self.dialect, &mut self.writer);
         if let Some((now, log)) = &mut self.log {
             log.push_frame(*now, frame, ACK_DELAY_EXPONENT);
+            if matches!(frame, Frame::Padding) {
+                // Where it fills a datagram it is no frame that was written, and has no entry.
+                log.push(*now, LogEvent::PADDING);
+            }
         }
         self.ack_eliciting |= frame.is_ack_eliciting();
         self.non_probing |= !frame.is_probing();

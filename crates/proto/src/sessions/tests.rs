@@ -1,6 +1,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use fulmar_base::Instant;
+use rustls::NamedGroup;
+use rustls::client::ClientSessionStore;
+use rustls::pki_types::ServerName;
 
 use super::*;
 use crate::congestion::SAVED_PATH_LIFETIME;
@@ -103,4 +106,21 @@ fn what_outlives_the_process_is_read_as_it_was_written() {
     }
     assert_eq!(SessionStore::new(1).add_bytes(b"fulmar"), Err(SessionFileError::NotAStore));
     assert_eq!(SessionStore::new(1).add_bytes(&bytes[..bytes.len() - 1]), Err(SessionFileError::Damaged));
+}
+
+#[test]
+fn a_server_without_a_ticket_has_no_session() {
+    let store = SessionStore::new(10);
+    assert!(!store.has_session("a", 443));
+    view(&store, "a").keep_path(Instant::ZERO, path());
+    assert!(!store.has_session("a", 443), "what is known of its path is none");
+}
+
+#[test]
+fn the_key_exchange_that_a_server_took_is_remembered_for_it_alone() {
+    let store = SessionStore::new(10);
+    let name: ServerName<'static> = "a".try_into().unwrap();
+    view(&store, "a").set_kx_hint(name.clone(), NamedGroup::X25519);
+    assert_eq!(view(&store, "a").kx_hint(&name), Some(NamedGroup::X25519));
+    assert_eq!(view(&store, "b").kx_hint(&name), None);
 }

@@ -157,3 +157,12 @@ fn the_memory_of_used_tokens_is_bounded_and_none_is_used_twice() {
     let early = scene.new_token();
     assert_eq!(scene.check_at(now, "192.0.2.1:1", &early), TokenVerdict::Nothing);
 }
+
+#[test]
+fn as_many_used_tokens_as_may_be_are_remembered_before_the_oldest_goes() {
+    let mut used = UsedTokens::default();
+    assert!(used.insert(10, [1; SALT_LEN], 0, 2) && used.insert(20, [2; SALT_LEN], 0, 2));
+    assert!(used.insert(5, [3; SALT_LEN], 0, 2), "nothing was forgotten so far");
+    assert!(!used.insert(5, [4; SALT_LEN], 0, 2), "it may be the one that was forgotten");
+    assert!(!used.insert(20, [2; SALT_LEN], 0, 2));
+}

@@ -142,6 +142,7 @@ impl Frames {
 
     fn plain(&mut self, kind: FrameType, value: u64) {
         let (name, rest) = match kind {
+            FrameType::PADDING => ("padding", String::new()),
             FrameType::PING => ("ping", String::new()),
             FrameType::HANDSHAKE_DONE => ("handshake_done", String::new()),
             FrameType::PATH_CHALLENGE => ("path_challenge", String::new()),

@@ -275,3 +275,25 @@ impl Bbr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::BbrConfig;
+    use super::*;
+    use crate::congestion::test_path::SIZE;
+
+    #[test]
+    fn the_bound_rises_only_while_the_window_reaches_it() {
+        let mut bbr = Bbr::new(&BbrConfig::default(), Instant::ZERO, SIZE);
+        let packet = u64::from(SIZE);
+        bbr.losses.long_inflight = Some(20 * packet);
+        bbr.cycle.acked_per_packet = packet;
+        for (window, bound) in [(10, 20), (20, 24), (30, 28)] {
+            bbr.control.window = window * packet;
+            bbr.control.on_sent(window * packet);
+            bbr.control.begin_round();
+            bbr.raise_long_inflight(4 * packet);
+            assert_eq!(bbr.losses.long_inflight, Some(bound * packet), "a window of {window} packets");
+        }
+    }
+}

@@ -93,3 +93,34 @@ impl Bbr {
         self.bdp(WINDOW_PERCENT).max(self.control.min_pipe())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::BbrConfig;
+    use super::*;
+    use crate::congestion::test_path::SIZE;
+
+    #[test]
+    fn the_time_of_probe_rtt_begins_when_the_flight_is_as_small_as_its_window() {
+        let mut bbr = Bbr::new(&BbrConfig::default(), Instant::ZERO, SIZE);
+        bbr.enter_probe_rtt();
+        let window = bbr.probe_rtt_window();
+        let sample = Sample {
+            now: Instant::from_millis(100),
+            delivery_rate: None,
+            delivered: 0,
+            prior_delivered: 0,
+            lost: 0,
+            tx_in_flight: 0,
+            app_limited: false,
+            newly_acked: 0,
+            sent_time: Instant::ZERO,
+            in_flight: window + 1,
+            rtt: None,
+        };
+        bbr.handle_probe_rtt(&sample);
+        assert_eq!(bbr.probe_rtt.done, None);
+        bbr.handle_probe_rtt(&Sample { in_flight: window, ..sample });
+        assert!(bbr.probe_rtt.done.is_some_and(|done| done > sample.now));
+    }
+}

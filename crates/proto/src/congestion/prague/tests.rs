@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::super::test_path::{SIZE, ack, loss, rtt, spurious};
+use super::marks::{Marks, Round};
 use super::*;
 use crate::rtt::Rtt;
 
@@ -209,4 +210,26 @@ fn after_many_rounds_the_growth_is_that_of_a_longer_path() {
     // RFC 9331 §4.3: as much more per second in the rate, that is in window by round-trip time, at 5 and 25 ms.
     let (short, long) = (growth(5) * 5, growth(25));
     assert!(short * 10 > long * 8 && short * 10 < long * 12, "{short} and {long}");
+}
+
+#[test]
+fn a_round_of_marks_ends_with_a_packet_that_left_in_it() {
+    let (mut marks, rtt) = (Marks::new(), rtt(Duration::from_millis(40)));
+    let at = Instant::from_millis;
+    let mut ends = |now, sent| {
+        let round = Round { time: Duration::from_millis(40), min_rtt: rtt.min() };
+        marks.on_ack(at(now), &ack(12_000, at(sent), &rtt), round)
+    };
+    assert!(ends(100, 60));
+    assert!(!ends(140, 99), "it left before the round began");
+    assert!(!ends(139, 100), "a round trip has not passed");
+    assert!(ends(140, 100));
+}
+
+#[test]
+fn what_may_leave_at_once_is_what_the_window_gives_in_a_quarter_of_a_millisecond() {
+    let mut rounds = Rounds::unmarked(40);
+    assert_eq!(rounds.prague.burst(), Some(0));
+    rounds.round(10, 0, 0);
+    assert_eq!(rounds.prague.burst(), Some(rounds.prague.window() / 160));
 }

@@ -424,6 +424,14 @@ fn a_later_trial_has_to_keep_more_of_the_losses() {
     assert!(is_later_trial_in_vain(&mut path, 6), "as many as before are by chance in a later trial, too");
 }
 
+#[test]
+fn a_later_trial_that_keeps_three_quarters_of_the_losses_is_in_vain() {
+    let mut path = Path::new();
+    assert!(is_three_fifths_of_the_losses_in_vain(&mut path));
+    path.lose_until_reaction(8);
+    assert!(is_later_trial_in_vain(&mut path, 10), "four fifths of the losses are still there");
+}
+
 /// How many packets a path that loses one in ten acknowledges until a loss is a reason to react.
 fn acknowledged_until_reaction(path: &mut Path) -> u32 {
     let losses = (1..10_000).find(|_| !path.lose_one_in(10, 1)).expect("it is tried again");

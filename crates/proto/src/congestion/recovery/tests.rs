@@ -53,3 +53,10 @@ fn a_released_period_lets_the_window_grow_but_causes_no_second_reaction() {
     recovery.enter(at(20));
     assert!(recovery.holds(at(15)));
 }
+
+#[test]
+fn a_reaction_to_no_loss_is_not_undone() {
+    let mut recovery = Recovery::default();
+    recovery.enter(at(10));
+    assert!(!recovery.on_spurious(1_000, at(5)), "marks of the network caused it");
+}

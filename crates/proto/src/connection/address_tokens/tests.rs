@@ -36,6 +36,12 @@ fn each_host_is_served_once_as_long_as_it_is_remembered() {
 }
 
 #[test]
+fn who_issues_no_tokens_gives_no_other_one() {
+    let mut tokens = AddressTokens::default();
+    assert!(tokens.remember_host(IpAddr::from([192, 0, 2, 1])) && !tokens.can_grow());
+}
+
+#[test]
 fn tokens_that_nobody_acknowledges_make_room() {
     let mut tokens = AddressTokens::default();
     for n in 0..100 {

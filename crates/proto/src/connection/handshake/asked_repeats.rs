@@ -23,6 +23,11 @@ impl AskedRepeats {
         Self { count: 0, last: begun, patience: Duration::ZERO }
     }
 
+    /// How often a flight was repeated.
+    pub(in crate::connection) fn count(&self) -> u8 {
+        self.count
+    }
+
     /// Whether a flight that is asked for may be repeated now; it is taken for repeated.
     pub(in crate::connection) fn take(&mut self, now: Instant) -> bool {
         let waited = now.saturating_since(self.last);
@@ -55,6 +60,7 @@ mod tests {
         assert!(repeats.take(at(1_100)));
         assert!(!repeats.take(at(1_149)));
         assert!(repeats.take(at(1_150)));
+        assert_eq!(repeats.count(), 3);
         assert!(!repeats.take(at(9_000)), "three are enough");
     }
 }

@@ -287,15 +287,17 @@ impl HandshakeState {
     // again for what is on its way.
 
     /// A server's packet came that asks for an acknowledgement before the handshake is complete. If the server has sent
-    /// its flight, the client asks for it: it has not arrived, or not yet.
-    pub(super) fn repeat_asked_flight(&mut self, now: Instant) {
+    /// its flight, the client asks for it: it has not arrived, or not yet. Returns how often it was repeated for that, if it is now.
+    pub(super) fn repeat_asked_flight(&mut self, now: Instant) -> Option<u8> {
         let spaces = [SpaceId::Initial, SpaceId::Handshake];
         let is_missing = |space: SpaceId| self.can_send(space) && self.tls.has_sent_unacked(space.level());
-        if spaces.into_iter().any(is_missing) && self.may_repeat_flight(now) {
-            for space in spaces {
-                self.repeat(space);
-            }
+        if !spaces.into_iter().any(is_missing) || !self.may_repeat_flight(now) {
+            return None;
         }
+        for space in spaces {
+            self.repeat(space);
+        }
+        self.underway.as_ref().map(|underway| underway.repeats.count())
     }
 
     /// A server's Handshake packet came that asks for an acknowledgement after the client has ended the handshake. If the end has

@@ -5,12 +5,14 @@ use std::time::Duration;
 use fulmar_base::Instant;
 use fulmar_wire::{Dir, Frame, PacketKind};
 
-use super::by_hand::{CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, deliver, lost, sent, server};
+use super::DATA;
+use super::by_hand::{CLIENT_CID, ORIGINAL_DCID, SERVER_CID, cid, client, deliver, lost, sent, server, take};
 use super::packets::packet;
-use super::pair::Setup;
-use crate::ConnectionError;
+use super::pair::{Pair, Setup};
+use super::violations::encode;
 use crate::connection::TimerReason;
 use crate::ids::SpaceId;
+use crate::{ConnectionError, Event};
 
 #[test]
 fn application_data_is_not_probed_before_the_handshake_is_confirmed() {
@@ -83,4 +85,15 @@ fn a_datagram_that_ends_like_a_reset_is_none_if_one_of_its_packets_is_authentic(
         let reset = lost(&mut client) == Some(ConnectionError::Reset);
         assert_eq!(reset, !authentic);
     }
+}
+
+#[test]
+fn a_client_that_is_told_twice_that_the_handshake_is_done_confirms_it_once() {
+    let mut pair = Pair::connected();
+    let now = pair.now;
+    let done = encode(&Frame::HandshakeDone).into();
+    take(pair.client.conn(), now, (DATA, PacketKind::OneRtt), &done).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    let confirmed = pair.client.events.iter().filter(|event| matches!(event, Event::HandshakeConfirmed));
+    assert_eq!(confirmed.count(), 1);
 }

@@ -201,3 +201,22 @@ fn a_move_is_in_the_log_of_both_ends() {
         assert_eq!(states.collect::<Vec<_>>(), expected, "{side:?}");
     }
 }
+
+#[test]
+fn a_version_is_logged_when_it_is_chosen_and_not_again() {
+    let mut pair = transfer(1 << 16);
+    for side in [Side::Client, Side::Server] {
+        let entries = entries(&mut pair, side);
+        assert_eq!(count(&entries, |event| matches!(event, LogEvent::VersionChosen(_))), 1, "{side:?}");
+    }
+}
+
+#[test]
+fn entries_can_be_moved_out_of_a_log() {
+    let mut pair = transfer(1 << 16);
+    let mut out = Vec::new();
+    let before = pair.client.conn().log().unwrap().len();
+    pair.client.conn().log_mut().unwrap().drain_into(&mut out);
+    assert_eq!(out.len(), before);
+    assert!(pair.client.conn().log().unwrap().is_empty());
+}

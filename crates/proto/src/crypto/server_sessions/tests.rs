@@ -33,3 +33,10 @@ fn what_is_cut_short_or_foreign_is_no_session() {
     }
     assert_eq!(circumstances.unwrap(&[0xff; 100]), None);
 }
+
+#[test]
+fn whether_sessions_are_kept_is_for_the_store_to_say() {
+    let keeps = |inner| Sessions { inner, circumstances: circumstances(b"v1", &[]) }.can_cache();
+    assert!(!keeps(Arc::new(rustls::server::NoServerSessionStorage {})));
+    assert!(keeps(rustls::server::ServerSessionMemoryCache::new(10)));
+}

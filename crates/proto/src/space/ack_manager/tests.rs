@@ -73,6 +73,8 @@ fn a_reordering_threshold_waits_for_so_many_later_packets() {
     // So late that the peer has taken it for lost.
     assert_eq!(due_after(policy(100, 3), &[0, 1, 3, 4, 5, 2]), [5, 2]);
     assert_eq!(due_after(policy(100, 0), &[0, 1, 3, 4, 5, 2]), []);
+    // The first is missing, before anything was reported.
+    assert_eq!(due_after(policy(100, 3), &[1, 2, 3, 4]), [3]);
     // Late within the threshold.
     assert_eq!(due_after(policy(100, 3), &[0, 1, 3, 2, 4, 5, 6, 7]), []);
 }
@@ -175,6 +177,20 @@ fn a_range_is_reported_four_times() {
         assert!(decode(&write(&mut acks, at(0))).ranges().eq([5..=5, 2..=3]));
     }
     assert!(decode(&write(&mut acks, at(0))).ranges().eq([5..=5]));
+}
+
+#[test]
+fn a_range_keeps_its_count_when_one_before_it_is_gone() {
+    let mut acks = AckManager::new(AckPolicy::default());
+    for number in [0, 2, 4] {
+        acks.on_received(at(0), number, true, Ecn::NotEct);
+    }
+    for _ in 0..3 {
+        assert!(decode(&write(&mut acks, at(0))).ranges().eq([4..=4, 2..=2, 0..=0]));
+    }
+    acks.on_received(at(0), 3, true, Ecn::NotEct);
+    assert!(decode(&write(&mut acks, at(0))).ranges().eq([2..=4, 0..=0]));
+    assert!(decode(&write(&mut acks, at(0))).ranges().eq([2..=4]));
 }
 
 #[test]

@@ -111,3 +111,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn equals_of_any_priority_take_turns_of_a_quantum() {
+    let mut queue = PriorityQueue::default();
+    queue.push(id(0), 5.into());
+    queue.push(id(1), 5.into());
+    assert_eq!(turns(&mut queue, 6), [0, 0, 1, 1, 0, 0]);
+}

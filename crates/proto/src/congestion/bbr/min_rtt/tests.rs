@@ -73,3 +73,14 @@ fn time_in_which_the_path_stood_still_does_not_count() {
         assert!((46..=55).any(|step| is_due_at(100 * step, &mut min_rtt)), "{stop_s} s");
     }
 }
+
+#[test]
+fn on_a_long_path_twenty_round_trips_are_between_two_measurements() {
+    let mut min_rtt = MinRtt::new(Instant::ZERO);
+    min_rtt.on_sample(Instant::ZERO, Some(MIN), Duration::ZERO);
+    let due = (1..).map(|step| Instant::from_millis(100 * step)).find(|now| {
+        min_rtt.on_sample(*now, Some(2 * MIN), Duration::ZERO);
+        min_rtt.expired()
+    });
+    assert_eq!(due, Some(Instant::from_millis(12_100)));
+}

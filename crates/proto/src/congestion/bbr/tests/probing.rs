@@ -219,3 +219,16 @@ fn cruise_keeps_the_bandwidth_of_a_link_with_aggregation() {
     });
     assert!(path.utilization(seconds(4)) >= 95);
 }
+
+#[test]
+fn a_window_with_room_for_one_more_packet_limits_nobody() {
+    let mut bbr = Bbr::new(&BbrConfig::default(), Instant::ZERO, SIZE);
+    let packet = u64::from(SIZE);
+    bbr.control.window = 10 * packet;
+    for (in_flight, limits) in [(9 * packet, false), (9 * packet + 1, true)] {
+        bbr.control.on_sent(in_flight);
+        bbr.control.begin_round();
+        assert_eq!(bbr.control.is_limited(), limits, "{in_flight}");
+        bbr.control.begin_round();
+    }
+}
