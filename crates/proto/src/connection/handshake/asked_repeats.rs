@@ -13,8 +13,9 @@ const REPEATS_MAX: u8 = 3;
 pub(in crate::connection) struct AskedRepeats {
     count: u8,
     last: Instant,
-    /// How long the handshake had gone on when the first repeat was asked for. Since a round trip is no longer, what was repeated had
-    /// time to arrive, and to be answered, when as much has passed again.
+    /// How long the handshake had gone on when the first repeat was asked for. Where something that had arrived was the reason to ask,
+    /// a round trip is no longer than that, and what was repeated had time to be answered when as much has passed again. Where it was
+    /// a guess, the wait keeps two datagrams of one probe from asking twice.
     patience: Duration,
 }
 
