@@ -258,13 +258,13 @@ impl Sender<'_> {
         let path = parts.paths.at_mut(parts.index);
         parts.stats.packets_sent += 1;
         if record.ack_eliciting {
-            let rtt = &path.tuple.rtt;
-            let is_guess = !rtt.has_sample() && self.config.timers == TimerStyle::OncePerRtt;
-            if space == SpaceId::Handshake && self.side.is_server() && is_guess {
-                let pto = rtt.pto_base();
-                if let Some(underway) = &mut parts.handshake.underway {
-                    underway.reminders.start(self.now, pto);
-                }
+            if space == SpaceId::Handshake
+                && self.side.is_server()
+                && self.config.timers == TimerStyle::OncePerRtt
+                && !path.tuple.rtt.has_sample()
+                && let Some(underway) = &mut parts.handshake.underway
+            {
+                underway.reminders.start(self.now, path.tuple.rtt.pto_base());
             }
             path.pto.started = self.now;
             path.pto.ping &= !space.is_data();

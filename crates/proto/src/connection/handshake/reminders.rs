@@ -1,8 +1,8 @@
 //! Small packets that follow a server's first flight, so that a client that has not received it asks again.
 //!
 //! A client that gets Handshake packets before it has keys for them knows that a flight was lost, and asks for it at once
-//! (RFC 9002 §6.2.3). Small flights, such as those of resumed handshakes, fit one datagram: if that is lost, nothing tells, and
-//! both ends wait for a probe timeout, which is a long guess as there is no sample of the round trip. So packets of padding follow
+//! (RFC 9002 §6.2.3). Small flights fit one datagram, with X25519 and a small certificate or a resumed session: if that is lost, or all
+//! of a larger one, nothing tells, and both ends wait for a probe timeout, which is a long guess as there is no sample of the round trip. So packets of padding follow
 //! while nothing is heard: an eighth of that timeout after the flight, a fourth, and a half. On shorter paths the answer comes
 //! before the first; on longer ones they are a small part of the bytes of the probe that they precede.
 
