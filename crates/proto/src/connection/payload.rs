@@ -297,7 +297,7 @@ impl Connection {
         if self.side.is_server()
             && !self.handshake.is_complete()
             && !on_its_way
-            && self.handshake.repeat_asked_flight(now).is_some_and(|count| count > 1)
+            && self.handshake.repeat_asked_flight(now, path.tuple.rtt.pto_base())
         {
             // It takes the place of a probe: a client that is far away shall not get more of them because it asks.
             self.paths.primary_mut().pto.backoff.on_timeout(now);

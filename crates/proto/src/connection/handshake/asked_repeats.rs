@@ -24,19 +24,19 @@ impl AskedRepeats {
         Self { count: 0, last: begun, patience: Duration::ZERO }
     }
 
-    /// How often a flight was repeated.
-    pub(in crate::connection) fn count(&self) -> u8 {
-        self.count
+    /// Whether asking again would be in vain.
+    pub(in crate::connection) fn are_over(&self) -> bool {
+        self.count >= REPEATS_MAX
     }
 
-    /// Whether a flight that is asked for may be repeated now; it is taken for repeated.
-    pub(in crate::connection) fn take(&mut self, now: Instant) -> bool {
+    /// Whether a flight that is asked for may be repeated now; it is taken for repeated. Who asks next has to wait for so long at most.
+    pub(in crate::connection) fn take(&mut self, now: Instant, patience_max: Duration) -> bool {
         let waited = now.saturating_since(self.last);
-        if self.count >= REPEATS_MAX || waited < self.patience {
+        if self.are_over() || waited < self.patience {
             return false;
         }
         if self.count == 0 {
-            self.patience = waited;
+            self.patience = waited.min(patience_max);
         }
         self.count += 1;
         self.last = now;
@@ -55,13 +55,13 @@ mod tests {
     #[test]
     fn who_asks_again_has_waited_as_long_as_before_it_asked_first() {
         let mut repeats = AskedRepeats::new(at(1_000));
-        assert!(repeats.take(at(1_050)));
-        assert!(!repeats.take(at(1_050)), "two datagrams of one flight ask for the same");
-        assert!(!repeats.take(at(1_099)));
-        assert!(repeats.take(at(1_100)));
-        assert!(!repeats.take(at(1_149)));
-        assert!(repeats.take(at(1_150)));
-        assert_eq!(repeats.count(), 3);
-        assert!(!repeats.take(at(9_000)), "three are enough");
+        assert!(repeats.take(at(1_050), Duration::MAX));
+        assert!(!repeats.take(at(1_050), Duration::MAX), "two datagrams of one flight ask for the same");
+        assert!(!repeats.take(at(1_099), Duration::MAX));
+        assert!(repeats.take(at(1_100), Duration::MAX));
+        assert!(!repeats.take(at(1_149), Duration::MAX));
+        assert!(repeats.take(at(1_150), Duration::MAX));
+        assert!(repeats.are_over());
+        assert!(!repeats.take(at(9_000), Duration::MAX), "three are enough");
     }
 }

@@ -14,6 +14,8 @@ mod tls;
 mod undecryptable;
 pub(super) mod versions;
 
+use std::time::Duration;
+
 use fulmar_base::Instant;
 use fulmar_wire::{
     ConnectionId, Crypto, PacketKind, ProtectedKind, ProtectedPacket, Side, TransportParameters, Version,
@@ -43,7 +45,7 @@ use crate::space::NumberSpace;
 #[derive(Debug)]
 pub(super) struct Underway {
     begun: Instant,
-    /// What follows a server's first flight.
+    /// What follows a server's flight.
     pub(super) reminders: Reminders,
     repeats: AskedRepeats,
 }
@@ -287,17 +289,23 @@ impl HandshakeState {
     // again for what is on its way.
 
     /// A server's packet came that asks for an acknowledgement before the handshake is complete. If the server has sent
-    /// its flight, the client asks for it: it has not arrived, or not yet. Returns how often it was repeated for that, if it is now.
-    pub(super) fn repeat_asked_flight(&mut self, now: Instant) -> Option<u8> {
+    /// its flight, the client asks for it: it has not arrived, or not yet. `pto` is the probe timeout without backoff. Returns whether
+    /// the flight is repeated.
+    pub(super) fn repeat_asked_flight(&mut self, now: Instant, pto: Duration) -> bool {
         let spaces = [SpaceId::Initial, SpaceId::Handshake];
         let is_missing = |space: SpaceId| self.can_send(space) && self.tls.has_sent_unacked(space.level());
-        if !spaces.into_iter().any(is_missing) || !self.may_repeat_flight(now) {
-            return None;
+        if !spaces.into_iter().any(is_missing) || !self.may_repeat_flight(now, Reminders::last_after(pto)) {
+            return false;
         }
         for space in spaces {
             self.repeat(space);
         }
-        self.underway.as_ref().map(|underway| underway.repeats.count())
+        if let Some(underway) = &mut self.underway
+            && !underway.repeats.are_over()
+        {
+            underway.reminders.start_again();
+        }
+        true
     }
 
     /// A server's Handshake packet came that asks for an acknowledgement after the client has ended the handshake. If the end has
@@ -319,14 +327,14 @@ impl HandshakeState {
     /// A packet of the server came for which the client has no keys yet: the server's Initial packet is missing.
     fn on_packet_without_keys(&mut self, now: Instant, level: Level) {
         let missing = level > Level::Initial && self.keys.handshake().is_none();
-        if self.side.is_client() && missing && self.may_repeat_flight(now) {
+        if self.side.is_client() && missing && self.may_repeat_flight(now, Duration::MAX) {
             self.repeat(SpaceId::Initial);
             self.demand_probe(SpaceId::Initial);
         }
     }
 
-    fn may_repeat_flight(&mut self, now: Instant) -> bool {
-        self.underway.as_mut().is_some_and(|underway| underway.repeats.take(now))
+    fn may_repeat_flight(&mut self, now: Instant, patience_max: Duration) -> bool {
+        self.underway.as_mut().is_some_and(|underway| underway.repeats.take(now, patience_max))
     }
 
     /// Whether the client is to be reminded of the flight now; that is taken for done.

@@ -1,4 +1,4 @@
-//! Small packets that follow a server's first flight, so that a client that has not received it asks again.
+//! Small packets that follow a flight of a server, so that a client that has not received it asks again.
 //!
 //! A client that gets Handshake packets before it has keys for them knows that a flight was lost, and asks for it at once
 //! (RFC 9002 §6.2.3). Small flights fit one datagram, with X25519 and a small certificate or a resumed session: if that is lost, or all
@@ -24,9 +24,19 @@ pub(in crate::connection) struct Reminders {
 }
 
 impl Reminders {
-    /// The first flight of a server has begun to leave; its probe timeout is a guess.
+    /// A flight of a server has begun to leave; its probe timeout is a guess. Without effect for what a timeout repeats.
     pub(in crate::connection) fn start(&mut self, now: Instant, pto: Duration) {
         self.flight.get_or_insert((now, pto));
+    }
+
+    /// The client has asked for the flight: what is sent of it next is as likely to be lost as before, and packets follow it as well.
+    pub(in crate::connection) fn start_again(&mut self) {
+        *self = Self::default();
+    }
+
+    /// How long after its flight the last packet leaves.
+    pub(in crate::connection) fn last_after(pto: Duration) -> Duration {
+        pto / 2
     }
 
     /// The client has the flight, or a part of it.
@@ -76,6 +86,11 @@ mod tests {
             assert!(reminders.take_due() && !reminders.take_due());
         }
         assert_eq!(reminders.deadline(), None);
+        // But what the client has asked for does.
+        reminders.start_again();
+        assert_eq!(reminders.deadline(), None);
+        reminders.start(sent + pto, pto);
+        assert_eq!(reminders.deadline(), Some(sent + pto + pto / 8));
     }
 
     #[test]
