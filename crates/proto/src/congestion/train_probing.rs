@@ -151,6 +151,11 @@ impl TrainProbing {
         matches!(self.phase, Phase::Found)
     }
 
+    /// Whether no train has shown anything as yet, and one may.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.estimate.is_none() && !self.has_found() && !self.has_stopped()
+    }
+
     /// Whether trains look for nothing, since delay says nothing on the path or something else has ended the search.
     pub(super) fn has_stopped(&self) -> bool {
         matches!(self.phase, Phase::Stopped)

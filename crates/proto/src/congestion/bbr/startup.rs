@@ -163,6 +163,7 @@ impl Bbr {
         // What is lost of the few packets of the first flight says nothing about the flight that follows the trains, which shows itself
         // whether it was too much.
         let heavy = !self.startup.trains.has_unvalidated()
+            && !self.startup.trains.is_unsure()
             && losses.events_in_round >= HEAVY_LOSS_EVENTS
             && rs.lost > percent(rs.tx_in_flight, HEAVY_LOSS_PERCENT)
             && rs.lost >= HEAVY_LOSS_PACKETS * self.control.packet;
