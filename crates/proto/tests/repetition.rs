@@ -103,6 +103,18 @@ fn a_server_whose_client_says_nothing_more_reminds_it_three_times() {
 }
 
 #[test]
+fn a_flight_that_is_asked_for_is_followed_by_reminders_as_well() {
+    // The first reminder makes the client ask, and all that follows is lost, its own questions too.
+    let mut pair = patient_pair(TimerStyle::OncePerRtt);
+    lose(&mut pair, Side::Server, |n| n != 1);
+    lose(&mut pair, Side::Client, |n| n > 1);
+    pair.run_for(ms(2_000));
+    let sent: Vec<usize> = pair.server.sent.iter().map(|datagram| datagram.len()).collect();
+    assert_eq!(sent.len(), 6, "{sent:?}");
+    assert!(sent.iter().enumerate().all(|(n, len)| (*len >= 1_200) == (n == 0 || n == 2)), "{sent:?}");
+}
+
+#[test]
 fn classic_timers_remind_nobody() {
     let mut pair = patient_pair(TimerStyle::Classic);
     lose(&mut pair, Side::Server, |_| true);
@@ -120,6 +132,9 @@ fn who_asks_again_and_again_gets_four_flights_and_no_more_than_three_times_what_
     let full = pair.server.sent.iter().filter(|datagram| datagram.len() >= 1_200).count();
     // A flight is one datagram or two.
     assert!((4..=8).contains(&full), "{full} datagrams after {asked} questions");
+    // Whoever asked once more would ask in vain, so that nothing invites it.
+    let last = pair.server.sent.last().expect("a server that answers").len();
+    assert!(last >= 1_200, "{last} bytes");
     assert!(!pair.server.amplification.exceeded);
 }
 

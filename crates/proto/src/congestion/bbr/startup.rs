@@ -160,8 +160,8 @@ impl Bbr {
     /// of delivery grows in spite of them, losses of less may be random, and end nothing.
     fn check_startup_high_loss(&mut self, rs: &Sample) {
         let losses = &self.losses;
-        // What is lost of the few packets of the first flight says nothing about the flight that follows the trains, which shows itself
-        // whether it was too much.
+        // What is lost of the few packets of a flight before any train has shown what the path holds may be one burst of noise, and
+        // says nothing about the flight that follows the trains, which shows itself whether it was too much.
         let heavy = !self.startup.trains.has_unvalidated()
             && !self.startup.trains.is_unsure()
             && losses.events_in_round >= HEAVY_LOSS_EVENTS

@@ -300,10 +300,12 @@ impl HandshakeState {
         for space in spaces {
             self.repeat(space);
         }
-        if let Some(underway) = &mut self.underway
-            && !underway.repeats.are_over()
-        {
-            underway.reminders.start_again();
+        if let Some(underway) = &mut self.underway {
+            // Who is reminded asks again, which has to be of use.
+            match underway.repeats.are_over() {
+                true => underway.reminders.stop(),
+                false => underway.reminders.start_again(),
+            }
         }
         true
     }

@@ -39,7 +39,7 @@ impl Reminders {
         pto / 2
     }
 
-    /// The client has the flight, or a part of it.
+    /// The client has the flight, or a part of it, or would ask for it in vain.
     pub(in crate::connection) fn stop(&mut self) {
         self.passed = REMINDERS;
         self.is_due = false;

@@ -404,10 +404,15 @@ fn phase_after_half_of_a_flight(path: &Path) -> Phase {
 }
 
 #[test]
-fn losses_of_a_small_flight_do_not_end_the_start_while_that_of_the_trains_is_under_way() {
+fn losses_of_a_small_flight_end_the_start_once_trains_look_for_nothing() {
     let mut path = Path::new(Link::new(100, 200, 100));
+    assert_eq!(phase_after_half_of_a_flight(&path), Phase::Startup, "no train has shown anything");
+    Watched(path.bbr.clone()).with(|bbr| bbr.startup.trains.stop());
     assert_eq!(phase_after_half_of_a_flight(&path), Phase::Drain);
     path = Path::new(Link::new(100, 200, 100));
     path.until(seconds(2), |bbr| bbr.startup.trains.has_unvalidated());
-    assert_eq!(phase_after_half_of_a_flight(&path), Phase::Startup);
+    assert_eq!(phase_after_half_of_a_flight(&path), Phase::Startup, "the flight of the trains is under way");
+    path.until(seconds(2), |bbr| bbr.startup.trains.has_found());
+    path.until(seconds(2), |bbr| !bbr.startup.trains.has_unvalidated());
+    assert_eq!(phase_after_half_of_a_flight(&path), Phase::Drain, "what the path holds was found");
 }
