@@ -108,4 +108,16 @@ mod tests {
         }
         assert_eq!(capacity.get(), Some(12_000), "the path has become narrower");
     }
+
+    #[test]
+    fn rounds_that_the_application_limits_show_no_full_path() {
+        let rtt = rtt(Duration::from_millis(50));
+        let (mut capacity, mut now) = (Capacity::new(Instant::ZERO), Instant::ZERO);
+        for app_limited in [false, true, true, true, true, true, true] {
+            let sent = now + Duration::from_nanos(1);
+            now += Duration::from_millis(50);
+            capacity.on_ack(now, &AckEvent { app_limited, ..ack(60_000, sent, &rtt) });
+        }
+        assert_eq!((capacity.get(), capacity.is_full()), (Some(60_000), false));
+    }
 }

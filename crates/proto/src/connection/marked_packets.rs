@@ -32,7 +32,11 @@ impl MarkedPackets {
 
 #[cfg(test)]
 mod tests {
+    use fulmar_base::Instant;
+
     use super::*;
+    use crate::congestion::DeliverySnapshot;
+    use crate::packet::SentFrames;
 
     #[test]
     fn marks_concern_the_tuple_in_use_unless_they_may_be_of_another() {
@@ -53,5 +57,33 @@ mod tests {
             (true, false),
             "marks are there, but what is missing may be missing elsewhere"
         );
+    }
+
+    #[test]
+    fn only_packets_that_left_with_a_mark_count() {
+        let packet = |tuple, ecn| SentPacket {
+            time_sent: Instant::ZERO,
+            size: 1_200,
+            tuple: TupleId(tuple),
+            ack_eliciting: true,
+            in_flight: true,
+            mtu_probe: false,
+            repeated: false,
+            resends: false,
+            copies: false,
+            symbol: None,
+            ecn,
+            delivered: DeliverySnapshot::NONE,
+            frames: SentFrames::new(),
+        };
+        let added = |tuple, ecn| {
+            let mut marked = MarkedPackets::default();
+            marked.add(&packet(tuple, ecn), TupleId(4));
+            (marked.over_tuple_in_use, marked.elsewhere)
+        };
+        assert_eq!(added(4, Ecn::NotEct), (false, false));
+        assert_eq!(added(5, Ecn::NotEct), (false, false));
+        assert_eq!(added(4, Ecn::Ect0), (true, false));
+        assert_eq!(added(5, Ecn::Ect0), (false, true));
     }
 }

@@ -280,7 +280,7 @@ impl Bbr {
 mod tests {
     use super::super::BbrConfig;
     use super::*;
-    use crate::congestion::test_path::SIZE;
+    use crate::congestion::test_path::{SIZE, ack, rtt};
 
     #[test]
     fn the_bound_rises_only_while_the_window_reaches_it() {
@@ -295,5 +295,22 @@ mod tests {
             bbr.raise_long_inflight(4 * packet);
             assert_eq!(bbr.losses.long_inflight, Some(bound * packet), "a window of {window} packets");
         }
+    }
+
+    #[test]
+    fn others_share_a_queue_of_less_than_a_round_trip() {
+        let base = Duration::from_millis(40);
+        let shares = |delay: Duration| {
+            let mut bbr = Bbr::new(&BbrConfig::default(), Instant::ZERO, SIZE);
+            let rtt = rtt(base);
+            bbr.losses.random.on_ack(Instant::ZERO, &ack(0, Instant::ZERO, &rtt));
+            for n in 0..1_000 {
+                bbr.delay.on_sample(Instant::ZERO + Duration::from_millis(n), delay, base);
+            }
+            bbr.shares_queue()
+        };
+        assert!(!shares(base), "nobody queues");
+        assert!(shares(base * 3 / 2));
+        assert!(!shares(base * 3), "they hold more than their part");
     }
 }

@@ -132,6 +132,18 @@ fn a_jump_lasts_a_round_trip_at_most() {
 }
 
 #[test]
+fn a_jump_of_an_initial_window_at_least_was_needed() {
+    for (in_flight, window, state) in [(INITIAL - 1, INITIAL, "normal"), (INITIAL, INITIAL, "validating")] {
+        // The window was used but for less than a packet when the flow jumped.
+        let mut resume = reconnoitred(100);
+        assert!(resume.on_blocked(at(100), INITIAL - PACKET + 1, INITIAL, &rtt(100)).is_some());
+        let step = resume.on_ack(at(201), at(99), in_flight, &rtt(100));
+        assert_eq!(step, Some(ResumeStep::Settle { window }), "{in_flight}");
+        assert_eq!((resume.state(), resume.is_over()), (state, state == "normal"), "{in_flight}");
+    }
+}
+
+#[test]
 fn a_window_that_is_larger_already_needs_no_jump() {
     let mut resume = reconnoitred(100);
     assert_eq!(resume.on_blocked(at(100), SAVED, SAVED, &rtt(100)), None);
