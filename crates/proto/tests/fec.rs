@@ -74,3 +74,26 @@ fn the_second_half_of_the_repairs_at_an_end_waits_for_nothing_but_its_time() {
     assert!(Duration::from_millis(1) < last && last < Duration::from_millis(4), "{:?}", times.borrow());
     assert!(pair.server.conn().stats().fec.expect("both ends have it").repairs_sent >= 2);
 }
+
+#[test]
+fn a_recovery_is_reported_until_the_report_is_acknowledged_and_no_longer() {
+    let config = || TransportConfig { fec: Some(FecConfig::default()), ..TransportConfig::default() };
+    let mut pair = Pair::new(config(), config());
+    pair.run_for(Duration::from_millis(200));
+    let mut count = 0;
+    pair.server.wire = Box::new(move |flying| {
+        count += 1;
+        if count == 2 { Vec::new() } else { vec![flying] }
+    });
+    pair.transfer(Side::Server, 6_000, Duration::from_secs(1));
+    pair.run_for(Duration::from_millis(200));
+    let recovered =
+        |pair: &mut Pair| pair.server.conn().stats().fec.expect("both ends have it").symbols_recovered;
+    assert_eq!(recovered(&mut pair), 1);
+    let sent =
+        |pair: &mut Pair| pair.client.conn().stats().packets_sent + pair.server.conn().stats().packets_sent;
+    let before = sent(&mut pair);
+    pair.run_for(Duration::from_secs(3));
+    assert!(sent(&mut pair) <= before + 2, "{} packets after {before}", sent(&mut pair));
+    assert_eq!(recovered(&mut pair), 1);
+}
