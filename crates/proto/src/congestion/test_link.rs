@@ -11,9 +11,8 @@ use fulmar_wire::{Dialect, Frame, PathId, frames};
 
 use super::{CongestionState, ControllerFactory};
 use crate::datagram::Ecn;
-use crate::ids::TupleId;
 use crate::memory::SharedMemory;
-use crate::packet::{FrameWriter, SentFrames, SentPacket};
+use crate::packet::{FrameWriter, SentPacket};
 use crate::rtt::Rtt;
 use crate::space::{AckOutcome, AckPolicy, LossContext, Losses, NumberSpace, PtoBackoff};
 
@@ -249,21 +248,8 @@ impl Transfer {
 
     fn send_packet(&mut self) {
         let number = self.sender.next_number();
-        let packet = SentPacket {
-            time_sent: self.now,
-            size: SIZE,
-            tuple: TupleId(0),
-            ack_eliciting: true,
-            in_flight: true,
-            mtu_probe: false,
-            repeated: false,
-            resends: false,
-            copies: false,
-            symbol: None,
-            ecn: Ecn::NotEct,
-            delivered: self.congestion.on_sent(self.now, number, SIZE),
-            frames: SentFrames::new(),
-        };
+        let delivered = self.congestion.on_sent(self.now, number, SIZE);
+        let packet = SentPacket { size: SIZE, delivered, ..SentPacket::sent_at(self.now) };
         self.sender.on_sent(number, packet, &mut self.rng);
         self.packets_left = self.packets_left.saturating_sub(1);
         self.max_in_flight = self.max_in_flight.max(self.congestion.bytes_in_flight());

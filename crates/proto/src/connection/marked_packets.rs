@@ -35,8 +35,6 @@ mod tests {
     use fulmar_base::Instant;
 
     use super::*;
-    use crate::congestion::DeliverySnapshot;
-    use crate::packet::SentFrames;
 
     #[test]
     fn marks_concern_the_tuple_in_use_unless_they_may_be_of_another() {
@@ -61,21 +59,8 @@ mod tests {
 
     #[test]
     fn only_packets_that_left_with_a_mark_count() {
-        let packet = |tuple, ecn| SentPacket {
-            time_sent: Instant::ZERO,
-            size: 1_200,
-            tuple: TupleId(tuple),
-            ack_eliciting: true,
-            in_flight: true,
-            mtu_probe: false,
-            repeated: false,
-            resends: false,
-            copies: false,
-            symbol: None,
-            ecn,
-            delivered: DeliverySnapshot::NONE,
-            frames: SentFrames::new(),
-        };
+        let packet =
+            |tuple, ecn| SentPacket { tuple: TupleId(tuple), ecn, ..SentPacket::sent_at(Instant::ZERO) };
         let added = |tuple, ecn| {
             let mut marked = MarkedPackets::default();
             marked.add(&packet(tuple, ecn), TupleId(4));

@@ -129,4 +129,24 @@ impl SentPacket {
             mtu_probe: self.mtu_probe,
         }
     }
+
+    /// A packet of 1,200 bytes that has to be acknowledged, with no frames to speak of.
+    #[cfg(test)]
+    pub(crate) fn sent_at(time_sent: Instant) -> Self {
+        Self {
+            time_sent,
+            size: 1_200,
+            tuple: TupleId(0),
+            ack_eliciting: true,
+            in_flight: true,
+            mtu_probe: false,
+            repeated: false,
+            resends: false,
+            copies: false,
+            symbol: None,
+            ecn: Ecn::NotEct,
+            delivered: DeliverySnapshot::NONE,
+            frames: SentFrames::new(),
+        }
+    }
 }

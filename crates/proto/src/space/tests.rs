@@ -2,11 +2,10 @@ use fulmar_base::RangeSet;
 use fulmar_wire::{AckEncoder, Dialect, EcnCounts, PathId, TransportErrorCode, VarInt, Writer, frames};
 
 use super::*;
-use crate::congestion::DeliverySnapshot;
 use crate::datagram::Ecn;
 use crate::ids::TupleId;
 use crate::memory::SharedMemory;
-use crate::packet::{FrameWriter, SentFrames};
+use crate::packet::FrameWriter;
 use crate::rtt::Rtt;
 
 const fn ms(millis: u64) -> Duration {
@@ -121,21 +120,7 @@ fn encode(numbers: &[u64], delay: u32, ecn: Option<EcnCounts>) -> Vec<u8> {
 }
 
 fn packet(millis: u64) -> SentPacket {
-    SentPacket {
-        time_sent: at(millis),
-        size: 1_000,
-        tuple: TupleId(4),
-        ack_eliciting: true,
-        in_flight: true,
-        mtu_probe: false,
-        repeated: false,
-        resends: false,
-        copies: false,
-        symbol: None,
-        ecn: Ecn::NotEct,
-        delivered: DeliverySnapshot::NONE,
-        frames: SentFrames::new(),
-    }
+    SentPacket { size: 1_000, tuple: TupleId(4), ..SentPacket::sent_at(at(millis)) }
 }
 
 /// A packet of ACKs alone.

@@ -1,10 +1,7 @@
 use fulmar_base::Rng;
 
 use super::*;
-use crate::congestion::DeliverySnapshot;
-use crate::datagram::Ecn;
 use crate::memory::CONNECTION_FLOOR_BYTES;
-use crate::packet::SentFrames;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -81,21 +78,7 @@ impl Sender {
 }
 
 fn packet(time: u64) -> SentPacket {
-    SentPacket {
-        time_sent: at(time),
-        size: 1_200,
-        tuple: TupleId(0),
-        ack_eliciting: true,
-        in_flight: true,
-        mtu_probe: false,
-        repeated: false,
-        resends: false,
-        copies: false,
-        symbol: None,
-        ecn: Ecn::NotEct,
-        delivered: DeliverySnapshot::NONE,
-        frames: SentFrames::new(),
-    }
+    SentPacket::sent_at(at(time))
 }
 
 #[test]
