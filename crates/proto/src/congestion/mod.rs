@@ -228,3 +228,14 @@ fn window_after_mtu_change(window: u64, old_size: u16, new_size: u16) -> u64 {
     let window = if window == initial_window(old_size) { initial_window(new_size) } else { window };
     window.max(minimum_window(new_size))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::initial_window;
+
+    #[test]
+    fn an_initial_window_is_ten_datagrams_or_some_kilobytes_or_two_datagrams() {
+        let windows = [1_200, 1_472, 1_500, 7_361, 9_000].map(initial_window);
+        assert_eq!(windows, [12_000, 14_720, 14_720, 14_722, 18_000]);
+    }
+}

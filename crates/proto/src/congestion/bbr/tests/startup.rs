@@ -117,15 +117,20 @@ fn heavy_losses_end_startup_before_the_round_does() {
 
 #[test]
 fn what_the_tokens_of_a_policer_let_pass_is_no_bandwidth() {
-    // 10 Mbit/s, and a bucket of two bandwidth-delay products: a whole round of STARTUP passes at more than twice the rate.
-    let mut path = Path::new(Link { policer: Some(125_000), ..Link::new(10, 25, 20) });
-    path.until_phase(Phase::Drain);
-    let burst = path.look(|bbr| bbr.max_bandwidth.get());
-    assert!(burst > 1_500_000, "the tokens have let more than the rate pass: {burst}");
-    // Three round trips later, when the maximum over two cycles would still keep it.
-    path.transfer.run_until(Duration::from_millis(150), |_| false);
-    let bandwidth = path.look(|bbr| bbr.max_bandwidth.get());
-    assert!((1_125_000..=1_375_000).contains(&bandwidth), "{bandwidth}");
+    // 10 Mbit/s. With two bandwidth-delay products of tokens, what follows the trains is too much. With ten to a hundred of them it
+    // passes, and STARTUP is at many times the rate when they run out.
+    for (one_way, bucket, percent) in
+        [(25, 125_000, 120), (5, 125_000, 800), (10, 250_000, 900), (25, 500_000, 800)]
+    {
+        let mut path = Path::new(Link { policer: Some(bucket), ..Link::new(10, one_way, 20) });
+        path.until_phase(Phase::Drain);
+        let burst = path.look(|bbr| bbr.max_bandwidth.get());
+        assert!(burst > 12_500 * percent, "{bucket}: the tokens have let more than the rate pass: {burst}");
+        // Three round trips later, when the maximum over two cycles would still keep it.
+        path.transfer.run_until(Duration::from_millis(6 * one_way), |_| false);
+        let bandwidth = path.look(|bbr| bbr.max_bandwidth.get());
+        assert!((1_125_000..=1_375_000).contains(&bandwidth), "{bucket}: {bandwidth}");
+    }
 }
 
 #[test]
