@@ -52,6 +52,7 @@ fn every_fate_takes_a_packet_out_of_flight() {
     sender.lose(at(60), &packets[1..2]);
     sender.congestion.packet_discarded(&packets[2]);
     assert_eq!(sender.congestion.bytes_in_flight(), 0);
+    assert_eq!(sender.congestion.totals(), (1_200, 1_200), "what was discarded had neither fate");
 }
 
 #[test]

@@ -292,6 +292,15 @@ fn an_overhead_is_kept_but_for_the_first_repairs() {
 }
 
 #[test]
+fn data_with_a_deadline_is_of_use_for_as_long_as_the_mode_says() {
+    let within = |mode| FecConfig { mode, ..FecConfig::default() }.within();
+    let deadline = |millis| FecMode::Deadline { within: Duration::from_millis(millis) };
+    assert_eq!([40, 600].map(|millis| within(deadline(millis)).as_millis()), [40, 600]);
+    // A stream may be protected so in any mode.
+    assert_eq!(within(FecMode::Tail), Duration::from_millis(150));
+}
+
+#[test]
 fn modes_and_codes_are_named_by_text() {
     let within = Duration::from_millis(150);
     assert_eq!("tail".parse(), Ok(FecMode::Tail));
