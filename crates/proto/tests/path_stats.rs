@@ -4,7 +4,7 @@ mod pair;
 
 use std::time::Duration;
 
-use fulmar_proto::{Dir, PathId};
+use fulmar_proto::{Dir, PathId, Side};
 use pair::{Pair, read_available};
 
 #[test]
@@ -39,4 +39,19 @@ fn the_largest_window_is_never_below_the_window() {
         false
     });
     assert!(before > 12_000, "the window has never grown");
+}
+
+#[test]
+fn acknowledgements_are_counted_with_their_bytes() {
+    let mut pair = Pair::connected();
+    pair.transfer(Side::Server, 100_000, Duration::from_secs(2));
+    let stats = pair.client.conn().stats();
+    // Four fields of a byte each are the least that an ACK frame has (RFC 9000 §19.3), and few ranges are missing here.
+    let each = stats.ack_bytes / stats.acks_sent;
+    assert!(
+        stats.acks_sent > 10 && (5..20).contains(&each),
+        "{} bytes in {}",
+        stats.ack_bytes,
+        stats.acks_sent
+    );
 }
