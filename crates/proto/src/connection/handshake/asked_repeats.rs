@@ -64,4 +64,13 @@ mod tests {
         assert!(repeats.are_over());
         assert!(!repeats.take(at(9_000), Duration::MAX), "three are enough");
     }
+
+    #[test]
+    fn who_was_asked_by_a_timeout_waits_no_longer_than_it_is_told() {
+        let mut repeats = AskedRepeats::new(at(1_000));
+        let half = Duration::from_millis(125);
+        assert!(repeats.take(at(1_250), half));
+        assert!(!repeats.take(at(1_374), half));
+        assert!(repeats.take(at(1_375), half));
+    }
 }
