@@ -76,7 +76,7 @@ fn the_second_half_of_the_repairs_at_an_end_waits_for_nothing_but_its_time() {
 }
 
 #[test]
-fn a_recovery_is_reported_until_the_report_is_acknowledged_and_no_longer() {
+fn a_recovery_is_not_reported_again_once_the_report_was_acknowledged() {
     let config = || TransportConfig { fec: Some(FecConfig::default()), ..TransportConfig::default() };
     let mut pair = Pair::new(config(), config());
     pair.run_for(Duration::from_millis(200));

@@ -153,7 +153,7 @@ impl TrainProbing {
 
     /// Whether no train has shown anything as yet, and one may.
     pub(super) fn is_unsure(&self) -> bool {
-        self.estimate.is_none() && !self.has_found() && !self.has_stopped()
+        self.estimate.is_none() && !self.has_stopped()
     }
 
     /// Whether trains look for nothing, since delay says nothing on the path or something else has ended the search.

@@ -13,9 +13,9 @@ const REPEATS_MAX: u8 = 3;
 pub(in crate::connection) struct AskedRepeats {
     count: u8,
     last: Instant,
-    /// How long the handshake had gone on when the first repeat was asked for. Where something that had arrived was the reason to ask,
-    /// a round trip is no longer than that, and what was repeated had time to be answered when as much has passed again. Where it was
-    /// a guess, the wait keeps two datagrams of one probe from asking twice.
+    /// How long the handshake had gone on when the first repeat was asked for, within a bound that was given then. Where something
+    /// that had arrived was the reason to ask, a round trip is no longer than that, and what was repeated had time to be answered
+    /// when as much has passed again. Where it was a guess, the wait keeps two datagrams of one probe from asking twice.
     patience: Duration,
 }
 
@@ -29,7 +29,8 @@ impl AskedRepeats {
         self.count >= REPEATS_MAX
     }
 
-    /// Whether a flight that is asked for may be repeated now; it is taken for repeated. Who asks next has to wait for so long at most.
+    /// Whether a flight that is asked for may be repeated now; it is taken for repeated. Who asks again has to wait for
+    /// `patience_max` at most, as it is when the first repeat is asked for.
     pub(in crate::connection) fn take(&mut self, now: Instant, patience_max: Duration) -> bool {
         let waited = now.saturating_since(self.last);
         if self.are_over() || waited < self.patience {

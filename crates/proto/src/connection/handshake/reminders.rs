@@ -2,9 +2,10 @@
 //!
 //! A client that gets Handshake packets before it has keys for them knows that a flight was lost, and asks for it at once
 //! (RFC 9002 §6.2.3). Small flights fit one datagram, with X25519 and a small certificate or a resumed session: if that is lost, or all
-//! of a larger one, nothing tells, and both ends wait for a probe timeout, which is a long guess as there is no sample of the round trip. So packets of padding follow
-//! while nothing is heard: an eighth of that timeout after the flight, a fourth, and a half. On shorter paths the answer comes
-//! before the first; on longer ones they are a small part of the bytes of the probe that they precede.
+//! of a larger one, nothing tells, and both ends wait for a probe timeout, which is a long guess as there is no sample of the round
+//! trip. So packets of padding follow while nothing is heard: an eighth of that timeout after the flight, a fourth, and a half. On
+//! shorter paths the answer comes before the first; on longer ones they are a small part of the bytes of the probe that they precede.
+//! They follow a flight that the client has asked for as well, but not the last one that is repeated for that.
 
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ impl Reminders {
         self.flight.get_or_insert((now, pto));
     }
 
-    /// The client has asked for the flight: what is sent of it next is as likely to be lost as before, and packets follow it as well.
+    /// The client has asked for the flight. What is sent of it next is as likely to be lost as before: the next call of
+    /// [`Reminders::start`] counts as the first did.
     pub(in crate::connection) fn start_again(&mut self) {
         *self = Self::default();
     }
@@ -86,6 +88,7 @@ mod tests {
             assert!(reminders.take_due() && !reminders.take_due());
         }
         assert_eq!(reminders.deadline(), None);
+        assert_eq!(Reminders::last_after(pto), Duration::from_millis(120));
         // But what the client has asked for does.
         reminders.start_again();
         assert_eq!(reminders.deadline(), None);
