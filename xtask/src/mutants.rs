@@ -1,6 +1,6 @@
 //! `cargo xtask mutants`: changes of the core that no test sees.
 //!
-//! cargo-mutants changes one expression or function at a time in a copy of the repository and runs the tests of the package.
+//! cargo-mutants changes one expression or function at a time in a copy of the repository and runs the tests of [`TESTS`].
 //! A mutant that survives shows something that nothing watches. `mutants.txt` lists those that may, each with its reason; any other
 //! one is an error, and so are more than [`SURVIVORS_MAX_PERCENT`] of a whole run.
 
@@ -17,6 +17,8 @@ use crate::{Result, programs};
 const VERSION: &str = "27.1.0";
 /// What is mutated when nothing else is said.
 const PACKAGES: [&str; 2] = ["fulmar-proto", "fulmar-wire"];
+/// Whose tests judge a mutant: what timers and controllers do shows in the lab.
+const TESTS: [&str; 3] = ["fulmar-proto", "fulmar-wire", "fulmar-lab"];
 /// How many of the viable mutants of a whole run may survive, in percent.
 const SURVIVORS_MAX_PERCENT: f64 = 3.0;
 /// A mutant whose tests take so many times as long as without it hangs, and at least so many seconds.
@@ -82,6 +84,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     command.arg("--jobs").arg(options.jobs.to_string()).arg("--output").arg(&dir);
     for package in PACKAGES {
         command.args(["--package", package]);
+    }
+    for package in TESTS {
+        command.args(["--test-package", package]);
     }
     for path in &options.paths {
         command.arg("--file").arg(pattern_of(path)?);

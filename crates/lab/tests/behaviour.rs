@@ -1,0 +1,175 @@
+//! What the core does in many worlds, in figures: how long each took, what was sent, lost, and sent again.
+//!
+//! None of these figures is a goal. A change of the recovery or of a controller shows in them what it changes, and where it shows
+//! something that was not meant, it was found before anybody had to ask for it. `INSTA_UPDATE=always cargo test -p fulmar-lab --test behaviour`
+//! writes the tables anew; what has become different is then a part of the commit.
+//!
+//! The figures are those of one platform: a world is drawn with logarithms, and another library of mathematics may round the last
+//! digit otherwise.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::fmt::Write;
+
+use fulmar_lab::explore::{DrawnLink, Space};
+use fulmar_lab::scenario::{ControllerName, Figures, Scenario, SideFigures};
+use fulmar_lab::swarm::Worlds;
+use fulmar_lab::{ConnectionReport, RunReport, SideReport};
+
+const CONTROLLERS: [ControllerName; 5] = [
+    ControllerName::Bbr,
+    ControllerName::Cubic,
+    ControllerName::Newreno,
+    ControllerName::Bbr1,
+    ControllerName::Prague,
+];
+
+/// Links with each of the controllers. Transfers are short enough for a test, and long enough for some cycles of each controller.
+const LINKS: u64 = 60;
+const SEED: u64 = 1;
+
+/// Worlds of the swarm with one link, and with several paths.
+const WORLDS: u64 = 100;
+const WORLDS_WITH_PATHS: u64 = 40;
+
+/// Scenarios that are over soon.
+const SCENARIOS: [&str; 40] = [
+    "congestion/application-limited",
+    "congestion/black-hole",
+    "congestion/drop-and-back",
+    "congestion/fairness-bbr-cubic-1-bdp",
+    "congestion/five-flows",
+    "congestion/l4s",
+    "congestion/low-and-up",
+    "congestion/media-wifi",
+    "congestion/policer",
+    "congestion/red",
+    "congestion/wifi-suspension",
+    "deep-space/five-seconds",
+    "deep-space/minute-requests",
+    "fec/bursts-of-packets",
+    "fec/loss-100ms",
+    "fec/voice-5",
+    "multipath/abandon",
+    "multipath/back-again",
+    "multipath/backup",
+    "multipath/both",
+    "multipath/churn",
+    "multipath/datagrams",
+    "multipath/failover",
+    "multipath/first-path-down",
+    "multipath/messages",
+    "multipath/return-slow",
+    "multipath/shared-bottleneck",
+    "multipath/wifi-and-lte",
+    "recovery/black-hole",
+    "recovery/heavy-loss",
+    "recovery/heavy-loss-exchanges",
+    "recovery/mtu-drop",
+    "recovery/reordering",
+    "recovery/suspended-path",
+    "recovery/two-of-64-uniform",
+    "satellite/geo-start",
+    "satellite/second-connection",
+    "satellite/small-uplink",
+    "wifi/bad",
+    "wifi/suspension-many",
+];
+
+#[test]
+fn links() {
+    let space =
+        Space::parse("behaviour", "rate_mbps = [1, 200]\nbytes = [20_000, 4_000_000]\n").expect("a space");
+    let mut table = String::new();
+    for number in 0..LINKS {
+        let link = DrawnLink::draw(&space, SEED, number);
+        let scenario = link.scenario().expect("a link that was drawn is a scenario");
+        let _ = writeln!(table, "{number}: {}", link.title());
+        for controller in CONTROLLERS {
+            let _ = writeln!(table, "    {controller:<8}{}", outcome(&scenario, Some(controller), link.seed));
+        }
+    }
+    insta::assert_snapshot!("links", table);
+}
+
+#[test]
+fn scenarios() {
+    let mut table = String::new();
+    for name in SCENARIOS {
+        let scenario = Scenario::builtin(name).expect("the scenario is there");
+        let _ = writeln!(table, "{name}\n    {}", outcome(&scenario, None, SEED));
+    }
+    insta::assert_snapshot!("scenarios", table);
+}
+
+#[test]
+fn worlds_of_the_swarm() {
+    let table: String = (0..WORLDS).map(|seed| world(Worlds::OneLink, seed)).collect();
+    insta::assert_snapshot!("worlds", table);
+}
+
+#[test]
+fn worlds_of_the_swarm_with_paths() {
+    let table: String = (0..WORLDS_WITH_PATHS).map(|seed| world(Worlds::Paths, seed)).collect();
+    insta::assert_snapshot!("worlds-with-paths", table);
+}
+
+/// A run of a scenario, in a line.
+fn outcome(scenario: &Scenario, controller: Option<ControllerName>, seed: u64) -> String {
+    match scenario.run(controller, seed) {
+        Ok(figures) => figures_line(&figures),
+        Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+    }
+}
+
+fn figures_line(figures: &Figures) -> String {
+    let time = figures.completion_s.map_or("no data".to_owned(), |time| format!("{time:.6} s"));
+    let side = |side: &SideFigures| {
+        format!(
+            "{} packets, {} bytes, {} lost, {} spurious, {} PTOs, {} ACKs, window {}",
+            side.packets_sent,
+            side.bytes_sent,
+            side.packets_lost,
+            side.packets_spurious,
+            side.pto_count,
+            side.acks_sent,
+            side.cwnd_max,
+        )
+    };
+    format!("{time}; client {}; server {}", side(&figures.client), side(&figures.server))
+}
+
+/// A world of the swarm, with a line for each end of a connection.
+fn world(worlds: Worlds, seed: u64) -> String {
+    match worlds.run(seed) {
+        Ok(report) => report_lines(&report),
+        Err(failure) => format!("{seed}: {}\n", failure.what),
+    }
+}
+
+fn report_lines(report: &RunReport) -> String {
+    let mut lines = format!("{}: {:.6} s\n", report.seed, report.duration.as_secs_f64());
+    for ConnectionReport { client, server } in &report.connections {
+        let _ = writeln!(lines, "    client {}\n    server {}", side_line(client), side_line(server));
+    }
+    lines
+}
+
+fn side_line(side: &SideReport) -> String {
+    let Some(stats) = &side.stats else { return "was not reached".to_owned() };
+    format!(
+        "{} packets, {} bytes, {} lost, {} spurious, {} PTOs, {} ACKs, {} window {}, {} migrations, rtt {:?}, mtu {}, {} repaired; {}",
+        stats.packets_sent,
+        stats.bytes_sent,
+        stats.packets_lost,
+        stats.packets_spurious,
+        stats.pto_count,
+        stats.acks_sent,
+        stats.controller,
+        stats.cwnd_max,
+        stats.migrations,
+        stats.rtt,
+        stats.mtu,
+        stats.fec.as_ref().map_or(0, |fec| fec.recovered),
+        side.end,
+    )
+}
