@@ -376,6 +376,11 @@ impl RandomLoss {
         tolerated.max(TOLERANCE + MEAN_DEVIATIONS * deviation(TOLERANCE, 0, 2 * WEIGHT))
     }
 
+    /// Whether no more is lost than is tolerated in any case.
+    pub(in crate::congestion) fn is_tolerable(&self) -> bool {
+        self.mean() <= self.tolerated_mean(TOLERANCE)
+    }
+
     /// Whether the delay shows no queue.
     pub(in crate::congestion) fn is_empty(&self) -> bool {
         !self.delay.shows_queue(self.min_rtt())

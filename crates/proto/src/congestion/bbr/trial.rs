@@ -40,7 +40,7 @@ impl LossTrial {
         self.is_of_recovery = false;
     }
 
-    /// A lower rate has lost less: that the path has shown, and it need not show it again soon.
+    /// A lower rate has lost next to nothing: that the path has shown, and it need not show it again soon.
     fn put_off(&mut self) {
         self.probes_until_next = 1 << self.passed;
         self.passed = (self.passed + 1).min(MAX_DOUBLINGS);
@@ -89,7 +89,8 @@ impl Bbr {
             return;
         }
         if !self.losses.random.trial_was_in_vain(self.control.window) {
-            if !self.losses.random.is_on_trial() {
+            // It has shown congestion only where what is lost since is tolerated: chance spares a part of the packets, too.
+            if !self.losses.random.is_on_trial() && self.losses.random.is_tolerable() {
                 self.losses.trial.put_off();
             }
             return;
