@@ -327,6 +327,17 @@ fn a_client_stays_where_the_preferred_address_is_out_of_reach_or_not_wanted() {
 }
 
 #[test]
+fn a_client_without_connection_ids_stays_where_it_is() {
+    let preferred = Some(addr("10.0.0.200:443"));
+    let mut pair = Setup { client_cids: Arc::new(EmptyCids), preferred, ..Setup::default() }.connect();
+    pair.run_for(Duration::from_secs(4));
+    assert_eq!(pair.client.conn().remote_address(), addr(pair::SERVER));
+    let stats = pair.client.conn().stats();
+    assert_eq!((stats.paths_validated, stats.paths_failed), (0, 0), "it has not tried either");
+    pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
+}
+
+#[test]
 fn ends_without_connection_ids_are_told_apart_by_their_addresses() {
     let empty = || Arc::new(EmptyCids);
     let mut pair = Setup { client_cids: empty(), ..Setup::default() }.connect();
@@ -343,6 +354,18 @@ fn ends_without_connection_ids_are_told_apart_by_their_addresses() {
     pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
     pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
     pair.close_and_forget();
+}
+
+/// RFC 9000 §21.5.3: a server must not make its clients send to everybody or to nobody. One that prefers the address in use has named none.
+#[test]
+fn an_address_that_nobody_can_prefer_is_not_tried() {
+    for preferred in ["224.0.0.1:443", "255.255.255.255:443", "10.0.0.200:0", pair::SERVER] {
+        let mut pair = Setup { preferred: Some(addr(preferred)), ..Setup::default() }.connect();
+        pair.run_for(Duration::from_secs(4));
+        assert_eq!(pair.client.conn().remote_address(), addr(pair::SERVER), "{preferred}");
+        let stats = pair.client.conn().stats();
+        assert_eq!((stats.paths_validated, stats.paths_failed), (0, 0), "{preferred}");
+    }
 }
 
 #[test]

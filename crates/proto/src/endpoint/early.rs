@@ -112,4 +112,18 @@ mod tests {
         }
         assert_eq!(early.bytes, 0);
     }
+
+    #[test]
+    fn what_came_after_a_client_was_served_is_not_dropped_in_place_of_what_came_before() {
+        let mut early = EarlyDatagrams::new(10_000, HashKey::new(&mut Rng::from_u64(1)));
+        assert!(early.keep(cid(0), datagram(1)));
+        assert_eq!(early.take(&cid(0)).len(), 1);
+        assert!((1..5).all(|number| early.keep(cid(number), datagram(1))));
+        assert!(early.keep(cid(0), datagram(1)));
+        // Four that are older must go before it.
+        for _ in 0..4 {
+            early.drop_oldest();
+        }
+        assert_eq!(early.take(&cid(0)).len(), 1);
+    }
 }
