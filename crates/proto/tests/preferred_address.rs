@@ -1,0 +1,105 @@
+//! The address that a server prefers (RFC 9000 §9.6), and those that no client goes to.
+
+mod pair;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fulmar_proto::{EmptyCids, Event, PathEvent, Side, TransportConfig};
+use pair::{CLIENT, Pair, Setup};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn addr(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+fn path_events(pair: &mut Pair, side: Side) -> Vec<PathEvent> {
+    let events = pair.end(side).events.iter();
+    events.filter_map(|event| if let Event::Path(path) = event { Some(*path) } else { None }).collect()
+}
+
+#[test]
+fn a_client_moves_to_the_address_that_its_server_prefers() {
+    let preferred = addr("10.0.0.200:443");
+    let mut pair = Setup { preferred: Some(preferred), ..Setup::default() }.connect();
+    pair.run_for(200 * MS);
+    assert_eq!(pair.client.conn().remote_address(), preferred);
+    let first = path_events(&mut pair, Side::Server)[0];
+    assert!(
+        matches!(first, PathEvent::Validated { addrs, .. } if addrs.local_ip == Some(preferred.ip())),
+        "a server proves the path from its preferred address before it uses it (RFC 9000 §9.6.2): {first:?}"
+    );
+    assert_eq!(pair.server.conn().local_ip(), Some(preferred.ip()));
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(pair.end(side).conn().stats().migrations, 1, "{side:?}");
+        pair.transfer(side, 50_000, Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn a_client_stays_where_the_preferred_address_is_out_of_reach_or_not_wanted() {
+    let config = TransportConfig { follow_preferred_address: false, ..TransportConfig::default() };
+    for (client, reachable) in [(TransportConfig::default(), false), (config, true)] {
+        let mut pair = Setup { client, preferred: Some(addr("10.0.0.200:443")), ..Setup::default() }.dial();
+        if !reachable {
+            pair.server.more_addrs.clear();
+        }
+        pair.run_for(Duration::from_secs(4));
+        assert_eq!(pair.client.conn().remote_address(), addr(pair::SERVER));
+        assert_eq!(pair.client.conn().stats().paths_failed, u64::from(!reachable));
+        pair.transfer(Side::Client, 50_000, Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn a_client_without_connection_ids_stays_where_it_is() {
+    let preferred = Some(addr("10.0.0.200:443"));
+    let mut pair = Setup { client_cids: Arc::new(EmptyCids), preferred, ..Setup::default() }.connect();
+    pair.run_for(Duration::from_secs(4));
+    assert_eq!(pair.client.conn().remote_address(), addr(pair::SERVER));
+    let stats = pair.client.conn().stats();
+    assert_eq!((stats.paths_validated, stats.paths_failed), (0, 0), "it has not tried either");
+    pair.transfer(Side::Server, 50_000, Duration::from_secs(2));
+}
+
+/// RFC 9000 §21.5.3: a server must not make its clients send to everybody or to nobody. One that prefers the address in use has named none.
+#[test]
+fn an_address_that_nobody_can_prefer_is_not_tried() {
+    for preferred in ["224.0.0.1:443", "255.255.255.255:443", "10.0.0.200:0", pair::SERVER] {
+        let mut pair = Setup { preferred: Some(addr(preferred)), ..Setup::default() }.connect();
+        pair.run_for(Duration::from_secs(4));
+        assert_eq!(pair.client.conn().remote_address(), addr(pair::SERVER), "{preferred}");
+        let stats = pair.client.conn().stats();
+        assert_eq!((stats.paths_validated, stats.paths_failed), (0, 0), "{preferred}");
+    }
+}
+
+#[test]
+fn nobody_is_led_to_a_loopback_address_from_elsewhere() {
+    // RFC 9000 §21.5.6. That a service stands at the private address of a network that both ends are in is usual.
+    for (preferred, followed) in
+        [("127.0.0.1:443", false), ("127.9.9.9:443", false), ("192.168.1.1:443", true)]
+    {
+        let mut pair = Setup { preferred: Some(addr(preferred)), ..Setup::default() }.connect();
+        pair.transfer(Side::Client, 10_000, Duration::from_secs(5));
+        let remote = pair.client.conn().remote_address();
+        assert_eq!(remote == addr(preferred), followed, "{preferred}");
+        assert_eq!(pair.client.conn().stats().paths_validated > 0, followed, "{preferred}");
+    }
+    // A client that seems to have moved there has not.
+    let mut pair = Pair::connected();
+    pair.run_for(Duration::from_secs(2));
+    pair.client.conn().ping();
+    pair.client.mute = true;
+    pair.run_for(Duration::from_millis(1));
+    let ping = pair.client.sent.last().unwrap().clone();
+    let before = pair.server.sent.len();
+    pair.inject(Side::Server, addr("127.0.0.1:1000"), ping);
+    pair.run_for(Duration::from_millis(50));
+    assert_eq!(pair.server.sent.len(), before, "not even an answer");
+    assert_eq!(pair.server.conn().remote_address(), addr(CLIENT));
+    pair.client.mute = false;
+    pair.transfer(Side::Client, 10_000, Duration::from_secs(5));
+}
