@@ -23,13 +23,16 @@ const CONTROLLERS: [ControllerName; 5] = [
     ControllerName::Prague,
 ];
 
-/// Links with each of the controllers. Transfers are short enough for a test, and long enough for some cycles of each controller.
 const LINKS: u64 = 60;
+const SHORT_LINKS: u64 = 12;
 const SEED: u64 = 1;
 
 /// Worlds of the swarm with one link, and with several paths.
 const WORLDS: u64 = 100;
 const WORLDS_WITH_PATHS: u64 = 40;
+
+/// Scenarios whose queues mark or drop before they are full.
+const MANAGED: [&str; 2] = ["congestion/l4s", "congestion/red"];
 
 /// Scenarios that are over soon.
 const SCENARIOS: [&str; 40] = [
@@ -75,20 +78,49 @@ const SCENARIOS: [&str; 40] = [
     "wifi/suspension-many",
 ];
 
+/// Links with each of the controllers. Transfers are short enough for a test, and long enough for some cycles of each controller.
 #[test]
 fn links() {
+    let table = links_of("rate_mbps = [1, 200]\nbytes = [20_000, 4_000_000]\n", LINKS);
+    insta::assert_snapshot!("links", table);
+}
+
+/// Where a round trip takes as long as a switch and two hosts need, some rules are others.
+#[test]
+fn links_of_a_building() {
     let space =
-        Space::parse("behaviour", "rate_mbps = [1, 200]\nbytes = [20_000, 4_000_000]\n").expect("a space");
+        "rtt_ms = [0.02, 2]\nrate_mbps = [100, 5_000]\nqueue_bdp = [0.5, 8]\nbytes = [100_000, 4_000_000]\n";
+    insta::assert_snapshot!("links-of-a-building", links_of(space, SHORT_LINKS));
+}
+
+fn links_of(space: &str, count: u64) -> String {
+    let space = Space::parse("behaviour", space).expect("it is a space");
     let mut table = String::new();
-    for number in 0..LINKS {
+    for number in 0..count {
         let link = DrawnLink::draw(&space, SEED, number);
         let scenario = link.scenario().expect("a link that was drawn is a scenario");
         let _ = writeln!(table, "{number}: {}", link.title());
-        for controller in CONTROLLERS {
-            let _ = writeln!(table, "    {controller:<8}{}", outcome(&scenario, Some(controller), link.seed));
-        }
+        table += &with_each_controller(&scenario, link.seed);
     }
-    insta::assert_snapshot!("links", table);
+    table
+}
+
+fn with_each_controller(scenario: &Scenario, seed: u64) -> String {
+    let line = |controller: ControllerName| {
+        format!("    {controller:<8}{}\n", outcome(scenario, Some(controller), seed))
+    };
+    CONTROLLERS.into_iter().map(line).collect()
+}
+
+#[test]
+fn managed_queues() {
+    let mut table = String::new();
+    for name in MANAGED {
+        let scenario = Scenario::builtin(name).expect("the scenario is there");
+        let _ = writeln!(table, "{name}");
+        table += &with_each_controller(&scenario, SEED);
+    }
+    insta::assert_snapshot!("managed-queues", table);
 }
 
 #[test]

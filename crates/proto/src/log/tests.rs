@@ -1,5 +1,6 @@
 use fulmar_wire::{PathId, VarInt};
 
+use super::words::TEXT_PART_MAX;
 use super::*;
 
 fn mtu(log: &ConnectionLog) -> Vec<u16> {
@@ -95,4 +96,18 @@ fn the_ranges_of_an_ack_have_their_first_and_their_last_packet() {
         })
         .collect();
     assert_eq!(found, [(8, 8), (2, 4)]);
+}
+
+#[test]
+fn the_last_part_of_a_text_says_that_it_is_the_last() {
+    for (length, goes_on) in [
+        (0, vec![false]),
+        (TEXT_PART_MAX, vec![false]),
+        (TEXT_PART_MAX + 1, vec![true, false]),
+        (2 * TEXT_PART_MAX, vec![true, false]),
+    ] {
+        let parts: Vec<LogText> = LogText::parts(TextKind::Alpn, &vec![b'a'; length]).collect();
+        assert_eq!(parts.iter().map(|part| part.goes_on).collect::<Vec<_>>(), goes_on, "{length} bytes");
+        assert_eq!(parts.iter().map(|part| part.as_bytes().len()).sum::<usize>(), length);
+    }
 }
