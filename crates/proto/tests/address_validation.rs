@@ -298,3 +298,17 @@ fn early_data_before_its_connection_is_kept_within_limits() {
         Route::Incoming(_)
     ));
 }
+
+/// RFC 9000 §7.2: a client makes up at least eight bytes. It may also send to an ID that came with a Retry, which is as long as the server's others.
+#[test]
+fn early_data_for_ids_that_no_client_has_at_first_is_not_kept() {
+    let mut server = Server::new(AddressValidation::default());
+    let kept: Vec<usize> = (0..=20)
+        .filter(|&len| {
+            let head = [&[0xd0, 0, 0, 0, 1, len as u8][..], &vec![9; len], &[0, 0x40, 100]].concat();
+            let route = server.receive(&[head, vec![5; 100]].concat(), 1);
+            matches!(route, Route::Dropped(DropReason::Buffered))
+        })
+        .collect();
+    assert_eq!(kept, (8..=20).collect::<Vec<_>>());
+}
