@@ -35,17 +35,15 @@ const WORLDS_WITH_PATHS: u64 = 40;
 const MANAGED: [&str; 2] = ["congestion/l4s", "congestion/red"];
 
 /// Scenarios that are over soon.
-const SCENARIOS: [&str; 40] = [
+const SCENARIOS: [&str; 38] = [
     "congestion/application-limited",
     "congestion/black-hole",
     "congestion/drop-and-back",
     "congestion/fairness-bbr-cubic-1-bdp",
     "congestion/five-flows",
-    "congestion/l4s",
     "congestion/low-and-up",
     "congestion/media-wifi",
     "congestion/policer",
-    "congestion/red",
     "congestion/wifi-suspension",
     "deep-space/five-seconds",
     "deep-space/minute-requests",

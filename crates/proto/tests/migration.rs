@@ -10,18 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fulmar_proto::congestion::{CongestionControl, CubicConfig};
-use fulmar_proto::{AddressDiscovery, EmptyCids, Event, MigrateError, PathEvent, Side, TransportConfig};
+use fulmar_proto::{AddressDiscovery, EmptyCids, MigrateError, PathEvent, Side, TransportConfig};
 use pair::{CLIENT, Flying, Pair, Setup};
 
 const MS: Duration = Duration::from_millis(1);
 
 fn addr(text: &str) -> SocketAddr {
     text.parse().unwrap()
-}
-
-fn path_events(pair: &mut Pair, side: Side) -> Vec<PathEvent> {
-    let events = pair.end(side).events.iter();
-    events.filter_map(|event| if let Event::Path(path) = event { Some(*path) } else { None }).collect()
 }
 
 /// Lets all that a connection sends seem to come from `addr`, which also receives.
@@ -38,7 +33,7 @@ fn the_server_follows_a_client_whose_port_or_address_has_changed() {
         pair.client.conn().ping();
         pair.run_for(100 * MS);
         assert_eq!(pair.server.conn().remote_address(), addr(new));
-        let (from, to) = match path_events(&mut pair, Side::Server)[..] {
+        let (from, to) = match pair.path_events(Side::Server)[..] {
             [PathEvent::Moved { from, to, .. }, PathEvent::Validated { addrs, .. }] => {
                 assert_eq!(addrs, to);
                 (from.remote, to.remote)
@@ -138,12 +133,12 @@ fn a_path_is_probed_without_moving_and_taken_at_once_later() {
     let now = pair.now;
     pair.client.conn().probe_path(now, Some(second.ip())).unwrap();
     pair.run_for(50 * MS);
-    let events = path_events(&mut pair, Side::Client);
+    let events = pair.path_events(Side::Client);
     assert!(
         matches!(events[..], [PathEvent::Validated { addrs, .. }] if addrs.local_ip == Some(second.ip()))
     );
     assert_eq!(pair.server.conn().remote_address(), addr(CLIENT), "a probe moves nothing");
-    let server_events = path_events(&mut pair, Side::Server);
+    let server_events = pair.path_events(Side::Server);
     assert!(matches!(server_events[..], [PathEvent::Validated { addrs, .. }] if addrs.remote == second));
     assert_eq!(pair.server.conn().stats().migrations, 0);
     let now = pair.now;
@@ -181,7 +176,7 @@ fn a_client_that_probes_the_address_that_it_has_anyway_goes_on_as_before() {
     let (now, ip) = (pair.now, addr(CLIENT).ip());
     pair.client.conn().probe_path(now, Some(ip)).unwrap();
     pair.transfer(Side::Server, 500_000, Duration::from_secs(1));
-    let events = path_events(&mut pair, Side::Client);
+    let events = pair.path_events(Side::Client);
     assert!(matches!(events[..], [PathEvent::Validated { addrs, .. }] if addrs.local_ip == Some(ip)));
     pair.transfer(Side::Client, 500_000, Duration::from_secs(1));
     assert_eq!(pair.server.conn().stats().migrations, 0);
@@ -194,10 +189,10 @@ fn what_the_peer_sees_of_an_address_that_is_probed_is_told_of_that_one() {
     let mut pair = Setup { client: config(), server: config(), ..Setup::default() }.connect();
     let second = addr("10.0.0.5:1000");
     pair.client.more_addrs.push(second);
-    let (now, before) = (pair.now, path_events(&mut pair, Side::Client).len());
+    let (now, before) = (pair.now, pair.path_events(Side::Client).len());
     pair.client.conn().probe_path(now, Some(second.ip())).unwrap();
     pair.run_for(50 * MS);
-    let events = path_events(&mut pair, Side::Client);
+    let events = pair.path_events(Side::Client);
     let told = events[before..].iter().filter_map(|event| match event {
         PathEvent::Observed { addrs, address, .. } => Some((addrs.local_ip, *address)),
         _ => None,
@@ -219,7 +214,7 @@ fn a_client_returns_from_an_address_that_leads_nowhere() {
     pair.client.conn().migrate(now, Some(addr("10.0.0.66:1").ip())).unwrap();
     // RFC 9000 §8.2.4: three probe timeouts of a path of which nothing is known, 3 s.
     pair.transfer(Side::Client, 50_000, Duration::from_secs(4));
-    let events = path_events(&mut pair, Side::Client);
+    let events = pair.path_events(Side::Client);
     assert!(
         matches!(
             events[..],
@@ -321,7 +316,7 @@ fn a_second_path_is_probed_beside_one_that_has_proven_itself() {
         let now = pair.now;
         pair.client.conn().probe_path(now, Some(ip)).unwrap();
         pair.run_for(50 * MS);
-        let validated = path_events(&mut pair, Side::Client);
+        let validated = pair.path_events(Side::Client);
         assert_eq!(validated.len(), n + 1, "{validated:?}");
         assert!(matches!(validated[n], PathEvent::Validated { addrs, .. } if addrs.local_ip == Some(ip)));
     }
@@ -335,7 +330,7 @@ fn an_address_that_the_peer_has_left_is_no_failure_and_one_that_never_answered_i
     appear_at(&mut pair, Side::Client, "10.0.0.1:2000");
     pair.client.conn().ping();
     pair.run_for(Duration::from_secs(10));
-    let events = path_events(&mut pair, Side::Server);
+    let events = pair.path_events(Side::Server);
     assert!(matches!(events[..], [PathEvent::Moved { .. }, PathEvent::Validated { .. }]), "{events:?}");
     assert_eq!(pair.server.conn().stats().paths_failed, 0);
 
@@ -346,7 +341,7 @@ fn an_address_that_the_peer_has_left_is_no_failure_and_one_that_never_answered_i
     let now = pair.now;
     pair.client.conn().probe_path(now, Some(addr("10.0.0.66:1").ip())).unwrap();
     pair.run_for(Duration::from_secs(10));
-    let events = path_events(&mut pair, Side::Client);
+    let events = pair.path_events(Side::Client);
     assert!(matches!(events[..], [PathEvent::Failed { .. }]), "{events:?}");
     assert_eq!(pair.client.conn().stats().paths_failed, 1);
 }
@@ -364,7 +359,7 @@ fn a_client_moves_to_a_network_with_a_round_trip_time_of_up_to_three_seconds() {
         let now = pair.now;
         pair.client.conn().migrate(now, Some(far.ip())).unwrap();
         pair.transfer(Side::Client, 50_000, 8 * round_trip);
-        let events = path_events(&mut pair, Side::Client);
+        let events = pair.path_events(Side::Client);
         assert!(matches!(events[..], [PathEvent::Moved { .. }, PathEvent::Validated { .. }]), "{events:?}");
     }
 }
@@ -388,7 +383,7 @@ fn a_probe_whose_first_challenge_is_lost_is_repeated() {
     let now = pair.now;
     pair.client.conn().probe_path(now, Some(second.ip())).unwrap();
     pair.run_for(Duration::from_secs(3));
-    let events = path_events(&mut pair, Side::Client);
+    let events = pair.path_events(Side::Client);
     assert!(matches!(events[..], [PathEvent::Validated { .. }]), "{events:?}");
     assert_eq!(pair.client.conn().stats().paths_failed, 0);
 }
@@ -400,7 +395,7 @@ fn a_server_whose_first_challenge_is_lost_asks_again_where_its_client_is_now() {
     appear_at(&mut pair, Side::Client, "10.0.0.77:1000");
     pair.client.conn().ping();
     pair.run_for(Duration::from_secs(3));
-    let events = path_events(&mut pair, Side::Server);
+    let events = pair.path_events(Side::Server);
     assert!(matches!(events[..], [PathEvent::Moved { .. }, PathEvent::Validated { .. }]), "{events:?}");
     assert_eq!(pair.server.conn().remote_address(), addr("10.0.0.77:1000"));
 }

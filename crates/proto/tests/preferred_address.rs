@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fulmar_proto::{EmptyCids, Event, PathEvent, Side, TransportConfig};
+use fulmar_proto::{EmptyCids, PathEvent, Side, TransportConfig};
 use pair::{CLIENT, Pair, Setup};
 
 const MS: Duration = Duration::from_millis(1);
@@ -15,18 +15,13 @@ fn addr(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-fn path_events(pair: &mut Pair, side: Side) -> Vec<PathEvent> {
-    let events = pair.end(side).events.iter();
-    events.filter_map(|event| if let Event::Path(path) = event { Some(*path) } else { None }).collect()
-}
-
 #[test]
 fn a_client_moves_to_the_address_that_its_server_prefers() {
     let preferred = addr("10.0.0.200:443");
     let mut pair = Setup { preferred: Some(preferred), ..Setup::default() }.connect();
     pair.run_for(200 * MS);
     assert_eq!(pair.client.conn().remote_address(), preferred);
-    let first = path_events(&mut pair, Side::Server)[0];
+    let first = pair.path_events(Side::Server)[0];
     assert!(
         matches!(first, PathEvent::Validated { addrs, .. } if addrs.local_ip == Some(preferred.ip())),
         "a server proves the path from its preferred address before it uses it (RFC 9000 §9.6.2): {first:?}"

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use fulmar_proto::{
     AddressValidation, CidGenerator, ClientConfig, ConnectionError, Dir, Ecn, EndpointConfig, EndpointShared,
-    FourTuple, Instant, RandomCids, ReadError, ResetKey, ServerConfig, SessionStore, Side, StreamId,
-    TransportConfig, Version,
+    Event, FourTuple, Instant, PathEvent, RandomCids, ReadError, ResetKey, ServerConfig, SessionStore, Side,
+    StreamId, TransportConfig, Version,
 };
 
 pub use certificates::{
@@ -159,6 +159,12 @@ impl Pair {
 
     pub fn end(&mut self, side: Side) -> &mut End {
         if side.is_client() { &mut self.client } else { &mut self.server }
+    }
+
+    /// What a side was told of paths so far.
+    pub fn path_events(&mut self, side: Side) -> Vec<PathEvent> {
+        let events = self.end(side).events.iter();
+        events.filter_map(|event| if let Event::Path(path) = event { Some(*path) } else { None }).collect()
     }
 
     /// Lets the time pass.
