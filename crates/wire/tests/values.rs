@@ -3,10 +3,32 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fulmar_wire::{
-    AddressDiscovery, ConnectionId, Dir, LongHeader, PacketKind, ResetToken, ShortHeader, Side, StreamId,
-    TimeStamps, UnprotectedBits, VarInt, Version, Writer, packet_number, protect_header, sample,
-    unprotect_header, write_retry, write_version_negotiation,
+    AddressDiscovery, ConnectionId, Dialect, Dir, LongHeader, PacketKind, ResetToken, ShortHeader, Side,
+    StreamId, TimeStamps, UnprotectedBits, VarInt, Version, Writer, frames, packet_number, protect_header,
+    sample, unprotect_header, write_retry, write_version_negotiation,
 };
+
+#[test]
+fn a_writer_can_be_given_less_room_but_never_more() {
+    let mut buffer = [0; 10];
+    let mut writer = Writer::new(&mut buffer);
+    writer.put_u16(1);
+    for (limit, left) in [(100, 8), (5, 5), (6, 5), (0, 0)] {
+        writer.limit(limit);
+        assert_eq!((writer.remaining(), writer.len()), (left, 2), "{limit}");
+    }
+}
+
+#[test]
+fn what_was_not_read_of_a_packet_is_counted() {
+    // Two PING frames and one of padding.
+    let mut frames = frames(&[1, 1, 0], Dialect::SinglePath);
+    let mut left = vec![frames.remaining()];
+    while frames.next().is_some() {
+        left.push(frames.remaining());
+    }
+    assert_eq!(left, [3, 2, 1, 0]);
+}
 
 #[test]
 fn a_stream_is_named_by_who_opened_it_its_direction_and_a_count() {

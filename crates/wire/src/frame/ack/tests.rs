@@ -127,6 +127,15 @@ fn an_empty_set_is_not_written() {
 }
 
 #[test]
+fn no_ranges_are_written_where_none_are_allowed() {
+    let mut ranges = RangeSet::new();
+    ranges.insert(3..5);
+    let encoder =
+        AckEncoder { path: PathId::ZERO, delay: VarInt::ZERO, ranges: &ranges, ecn: None, max_ranges: 0 };
+    assert_eq!(write(&encoder, Dialect::SinglePath, 100), None);
+}
+
+#[test]
 fn counts_too_large_for_the_wire_become_the_largest() {
     let mut ranges = RangeSet::new();
     ranges.insert(0..1);

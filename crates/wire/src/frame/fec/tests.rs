@@ -9,6 +9,12 @@ fn a_repair_symbol_has_no_more_than_its_overhead_beside_it() {
 }
 
 #[test]
+fn a_repair_symbol_covers_one_to_256_source_symbols() {
+    let count = |more| FecRepair { scheme: 1, first: 0, more, key: 0, symbol: &[0; 2] }.count();
+    assert_eq!([0, 1, u8::MAX].map(count), [1, 2, 256]);
+}
+
+#[test]
 fn symbols_are_reported_up_to_the_last_that_there_can_be() {
     let last = VarInt::MAX.get();
     let mut report =
