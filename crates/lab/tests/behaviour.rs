@@ -1,7 +1,7 @@
 //! What the core does in many worlds, in figures: how long each took, what was sent, lost, and sent again.
 //!
-//! None of these figures is a goal. A change of the recovery or of a controller shows in them what it changes, and where it shows
-//! something that was not meant, it was found before anybody had to ask for it. `INSTA_UPDATE=always cargo test -p fulmar-lab --test behaviour`
+//! None of these figures is a goal. A change of the recovery or of a controller shows in them what it changes, also what it was not
+//! meant to change. A run that fails is an error and no figure. `INSTA_UPDATE=always cargo test -p fulmar-lab --test behaviour`
 //! writes the tables anew; what has become different is then a part of the commit.
 //!
 //! The figures are those of one platform: a world is drawn with logarithms, and another library of mathematics may round the last
@@ -145,10 +145,7 @@ fn worlds_of_the_swarm_with_paths() {
 
 /// A run of a scenario, in a line.
 fn outcome(scenario: &Scenario, controller: Option<ControllerName>, seed: u64) -> String {
-    match scenario.run(controller, seed) {
-        Ok(figures) => figures_line(&figures),
-        Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
-    }
+    figures_line(&scenario.run(controller, seed).unwrap_or_else(|error| panic!("{error}")))
 }
 
 fn figures_line(figures: &Figures) -> String {
@@ -170,10 +167,7 @@ fn figures_line(figures: &Figures) -> String {
 
 /// A world of the swarm, with a line for each end of a connection.
 fn world(worlds: Worlds, seed: u64) -> String {
-    match worlds.run(seed) {
-        Ok(report) => report_lines(&report),
-        Err(failure) => format!("{seed}: {}\n", failure.what),
-    }
+    report_lines(&worlds.run(seed).unwrap_or_else(|failure| panic!("{failure}")))
 }
 
 fn report_lines(report: &RunReport) -> String {

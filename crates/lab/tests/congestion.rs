@@ -283,18 +283,28 @@ fn a_few_losses_in_the_first_flight_do_not_end_the_first_rise() {
     assert!(lossy < clean + 1.3, "{lossy} s instead of {clean} s: more than two round trips later");
 }
 
+/// The seconds until the last byte of an upload was read, with seeds from 1 on; `up` and `down` are the links.
+fn upload_seconds(
+    seeds: u64,
+    [up, down]: [&LinkConfig; 2],
+    congestion: CongestionControl,
+    bytes: u64,
+) -> Vec<f64> {
+    let seconds = |seed| {
+        let lab = Lab::new(seed).link(up.clone(), down.clone()).both(with(congestion.clone()));
+        let report = lab.connection(Connecting::new(Workload::upload(bytes))).run().unwrap();
+        report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
+    };
+    (1..=seeds).map(seconds).collect()
+}
+
 /// Six packets in a hundred are lost by chance, whatever is sent. Losses that end STARTUP or slow BBR down later are on trial, until
 /// it is known that a smaller flight loses as many.
 #[test]
 fn bbr_keeps_the_rate_of_a_link_that_loses_many_packets_by_chance() {
     let back = LinkConfig::with_rate(100_000_000, ms(10), ms(40));
     let lossy = LinkConfig { loss: Loss::Uniform { probability: 0.06 }, ..back.clone() };
-    let seconds = |seed| {
-        let lab = Lab::new(seed).link(lossy.clone(), back.clone()).both(with(bbr()));
-        let report = lab.connection(Connecting::new(Workload::upload(10_000_000))).run().unwrap();
-        report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
-    };
-    let mut times: Vec<f64> = (1..=16).map(seconds).collect();
+    let mut times = upload_seconds(16, [&lossy, &back], bbr(), 10_000_000);
     times.sort_by(f64::total_cmp);
     // 0.89 s at what is left of the rate, and some round trips until it is found. A trial is by lot, too: three of four must do.
     assert!(times[11] < 1.3, "{times:?}");
@@ -306,12 +316,7 @@ fn bbr_keeps_the_rate_of_a_link_that_loses_many_packets_by_chance() {
 fn losses_of_what_is_tolerated_leave_bbr_its_rate() {
     let back = LinkConfig::with_rate(50_000_000, ms(20), ms(40));
     let lossy = LinkConfig { loss: Loss::Uniform { probability: 0.02 }, ..back.clone() };
-    let seconds = |seed| {
-        let lab = Lab::new(seed).link(lossy.clone(), back.clone()).both(with(bbr()));
-        let report = lab.connection(Connecting::new(Workload::upload(20_000_000))).run().unwrap();
-        report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
-    };
-    let times: Vec<f64> = (1..=30).map(seconds).collect();
+    let times = upload_seconds(30, [&lossy, &back], bbr(), 20_000_000);
     let mean = times.iter().sum::<f64>() / times.len() as f64;
     let worst = times.iter().copied().fold(0.0, f64::max);
     // 3.4 s at what is left of the rate. Were earlier losses to count, 4.4 s and 5.8 s.
@@ -324,12 +329,7 @@ fn losses_of_what_is_tolerated_leave_bbr_its_rate() {
 fn a_trial_that_has_lost_a_little_less_by_chance_does_not_keep_bbr_slow() {
     let back = LinkConfig::with_rate(43_000_000, ms(28), ms(42));
     let lossy = LinkConfig { loss: Loss::Burst { probability: 0.029, length: 1..=3 }, ..back.clone() };
-    let seconds = |seed| {
-        let lab = Lab::new(seed).link(lossy.clone(), back.clone()).both(with(bbr()));
-        let report = lab.connection(Connecting::new(Workload::upload(18_000_000))).run().unwrap();
-        report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
-    };
-    let times: Vec<f64> = (1..=24).map(seconds).collect();
+    let times = upload_seconds(24, [&lossy, &back], bbr(), 18_000_000);
     let mean = times.iter().sum::<f64>() / times.len() as f64;
     // 3.8 s at what is left of the rate. Were the next trial put off, 5.2 s.
     assert!(mean < 4.7, "{mean} s: {times:?}");
@@ -339,12 +339,7 @@ fn a_trial_that_has_lost_a_little_less_by_chance_does_not_keep_bbr_slow() {
 fn times_over_wi_fi(delay: Duration, congestion: CongestionControl, bytes: u64) -> Vec<f64> {
     let link = LinkConfig::with_rate(500_000_000, delay, ms(24));
     let link = LinkConfig { jitter: Jitter::Wifi { mean: ms(4) }, ..link };
-    let seconds = |seed| {
-        let lab = Lab::new(seed).link(link.clone(), link.clone()).both(with(congestion.clone()));
-        let report = lab.connection(Connecting::new(Workload::upload(bytes))).run().unwrap();
-        report.connections[0].server.last_read.unwrap().saturating_since(Instant::ZERO).as_secs_f64()
-    };
-    (1..=20).map(seconds).collect()
+    upload_seconds(20, [&link, &link], congestion, bytes)
 }
 
 /// A Wi-Fi that stops for single packets, and keeps their order, takes ten of its smallest round trips for most of them. Neither ends

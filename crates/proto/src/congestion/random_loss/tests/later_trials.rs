@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The same for a later trial, which is longer where less was lost before it.
+/// Loses one packet in `period`, long enough for a later trial, which is longer where less was lost before it. Returns whether one has ended in vain.
 fn is_later_trial_in_vain(path: &mut Path, period: u32) -> bool {
     (0..4).any(|_| path.is_trial_in_vain(period))
 }
