@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::{Result, programs};
@@ -43,6 +44,9 @@ pub(crate) struct Options {
     /// How many mutants are built and tested at the same time.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
+    /// Bytes of address space that a process may have: some mutants take what memory there is.
+    #[arg(long, value_name = "BYTES", default_value_t = 8_000_000_000)]
+    memory: u64,
     /// Print one object of JSON instead of lines.
     #[arg(long)]
     json: bool,
@@ -73,6 +77,7 @@ impl Tally {
 /// Runs cargo-mutants and judges what survived.
 pub(crate) fn run(options: &Options) -> Result<()> {
     check_version()?;
+    limit_memory(options.memory)?;
     let dir = programs::scratch_dir("mutants")?;
     let output = dir.join("mutants.out");
     if output.exists() {
@@ -129,6 +134,13 @@ fn check_version() -> Result<()> {
         Some(VERSION) => Ok(()),
         _ => Err(format!("{} is not cargo-mutants {VERSION}; {install}", version.trim()).into()),
     }
+}
+
+/// Bounds the address space of each process that is started from now on. A lower limit that holds already stays.
+fn limit_memory(bytes: u64) -> Result<()> {
+    let Rlimit { current, maximum } = getrlimit(Resource::As);
+    let current = current.map_or(bytes, |current| current.min(bytes));
+    Ok(setrlimit(Resource::As, Rlimit { current: Some(current), maximum })?)
 }
 
 fn has_nextest() -> bool {
