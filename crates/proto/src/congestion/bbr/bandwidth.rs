@@ -41,6 +41,12 @@ impl MaxBandwidth {
 /// A silence of more than this part of a round means that the path held packets back.
 const HELD_DIVISOR: u32 = 4;
 
+/// A silence of more round trips than this is a stop of the path; a flight of few packets makes shorter ones.
+const STOP_ROUND_TRIPS: u32 = 2;
+
+/// So many rounds in a row show the bandwidth in any case: the most that the draft lets pass between two probes.
+const STOPPED_ROUNDS_MAX: u8 = 63;
+
 /// The largest sample of a round, as far as it shows what the path can deliver.
 #[derive(Debug, Clone)]
 pub(super) struct RoundBest {
@@ -53,11 +59,32 @@ pub(super) struct RoundBest {
     silence: Duration,
     /// Whether the path stopped in the round before: the samples of this one began in it.
     was_held: bool,
+    /// Whether it stopped for more than [`STOP_ROUND_TRIPS`].
+    has_stood: bool,
+    /// Whether the bandwidth was shown since [`RoundBest::take_shown`] was asked, and in how many rounds it was not.
+    is_shown: bool,
+    stopped_rounds: u8,
 }
 
 impl RoundBest {
     pub(super) fn new(now: Instant) -> Self {
-        Self { max: 0, limited: false, start: now, last_ack: now, silence: Duration::ZERO, was_held: false }
+        Self {
+            max: 0,
+            limited: false,
+            start: now,
+            last_ack: now,
+            silence: Duration::ZERO,
+            was_held: false,
+            has_stood: false,
+            is_shown: false,
+            stopped_rounds: 0,
+        }
+    }
+
+    /// Whether the bandwidth was shown since this was asked and true: there was a round in which the path did not stop, nor in the one
+    /// before it, or there were [`STOPPED_ROUNDS_MAX`] others.
+    pub(super) fn take_shown(&mut self) -> bool {
+        std::mem::take(&mut self.is_shown)
     }
 
     /// Whether the path stopped for `time` or longer in this round or the one before.
@@ -66,10 +93,12 @@ impl RoundBest {
     }
 
     /// Takes a sample. Returns the largest of a round with the sample that ends it, unless the application
-    /// limited the round, or the path stopped in it or in the one before: then the average says nothing about its rate.
+    /// limited the round, or the path stopped in it or in the one before: then the average says nothing about its rate. `base` is
+    /// the smallest round-trip time.
     pub(super) fn on_sample(
         &mut self,
         now: Instant,
+        base: Duration,
         rate: u64,
         round_started: bool,
         app_limited: bool,
@@ -83,7 +112,17 @@ impl RoundBest {
         }
         let round = std::mem::replace(self, Self::new(now));
         self.was_held = round.silence > now.saturating_since(round.start) / HELD_DIVISOR;
+        self.count_round(&round, base);
         Some(round.max).filter(|_| !round.limited && !round.was_held && !self.was_held)
+    }
+
+    /// Notes whether `round`, which has ended, shows the bandwidth; `base` is the smallest round-trip time.
+    fn count_round(&mut self, round: &Self, base: Duration) {
+        self.has_stood = self.was_held && round.silence > base * STOP_ROUND_TRIPS;
+        let is_steady = !round.has_stood && !self.has_stood;
+        let stopped_rounds = if is_steady { 0 } else { round.stopped_rounds + 1 };
+        self.is_shown = round.is_shown || is_steady || stopped_rounds == STOPPED_ROUNDS_MAX;
+        self.stopped_rounds = stopped_rounds % STOPPED_ROUNDS_MAX;
     }
 }
 

@@ -229,7 +229,8 @@ impl Bbr {
             if rs.prior_delivered >= self.startup.valid_from {
                 self.max_bandwidth.on_sample(rate, rs.app_limited);
             }
-            let best = self.round_best.on_sample(rs.now, rate, self.rounds.started(), rs.app_limited);
+            let base = self.min_rtt.get().unwrap_or_default();
+            let best = self.round_best.on_sample(rs.now, base, rate, self.rounds.started(), rs.app_limited);
             self.check_slower_path(rs.now, best);
         }
     }

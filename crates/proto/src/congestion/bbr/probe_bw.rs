@@ -172,9 +172,7 @@ impl Bbr {
             AckPhase::ProbeStopping if self.rounds.started() => {
                 self.cycle.probe_sample = false;
                 self.cycle.ack_phase = AckPhase::Init;
-                if self.phase.is_probe_bw() && !rs.app_limited {
-                    self.max_bandwidth.advance();
-                }
+                self.end_cycle(rs);
                 if self.phase.is_probe_bw() && self.cycle.precautionary && !self.cycle.too_high {
                     // The cautious probe lost nothing: another one, without caution.
                     self.start_probe_refill();
@@ -190,6 +188,15 @@ impl Bbr {
             }
         }
         false
+    }
+
+    /// The next cycle forgets what is older than this one. A departure from the draft: not if the path stopped all the time. Where a
+    /// round trip and a small flight take little, a cycle may be shorter than a stop, and two of them would forget what the path
+    /// can carry.
+    fn end_cycle(&mut self, rs: &Sample) {
+        if self.phase.is_probe_bw() && !rs.app_limited && self.round_best.take_shown() {
+            self.max_bandwidth.advance();
+        }
     }
 
     fn is_time_to_probe(&self, now: Instant) -> bool {

@@ -1,11 +1,13 @@
 use super::*;
 
+const BASE: Duration = Duration::from_millis(100);
+
 /// A round of ten samples that are so far apart; the last one ends it.
 fn round(best: &mut RoundBest, now: &mut Instant, gaps: [u64; 10], limited: bool) -> Option<u64> {
     let mut result = None;
     for (index, gap) in gaps.into_iter().enumerate() {
         *now += Duration::from_millis(gap);
-        result = best.on_sample(*now, 100 + index as u64 % 5, index == 9, limited && index == 3);
+        result = best.on_sample(*now, BASE, 100 + index as u64 % 5, index == 9, limited && index == 3);
     }
     result
 }
@@ -26,6 +28,43 @@ fn a_round_that_was_held_up_or_limited_shows_nothing() {
     assert_eq!(round(&mut best, &mut now, [10; 10], false), None, "its samples began before the stop");
     assert_eq!(round(&mut best, &mut now, [10; 10], true), None);
     assert_eq!(round(&mut best, &mut now, [10; 10], false), Some(104), "the next round is a new one");
+}
+
+#[test]
+fn a_round_shows_the_bandwidth_if_the_path_stopped_neither_in_it_nor_before() {
+    let mut now = Instant::ZERO;
+    let mut best = RoundBest::new(now);
+    let mut shows = |gaps, limited| {
+        round(&mut best, &mut now, gaps, limited);
+        best.take_shown()
+    };
+    let stop = [10, 10, 10, 250, 0, 0, 0, 0, 0, 0];
+    assert!(shows([10; 10], false));
+    assert!(!shows(stop, false));
+    assert!(!shows([10; 10], false), "its samples began before the stop");
+    assert!(shows([10; 10], true), "whatever the application sends");
+    assert!(shows([100, 0, 0, 0, 0, 0, 0, 0, 0, 0], false), "a flight that takes a round trip is no stop");
+    assert!(shows([500; 10], false), "nor is a slow path");
+    assert!(!shows(stop, false));
+    for _ in 0..3 {
+        assert!(!shows(stop, false));
+    }
+}
+
+#[test]
+fn sixty_three_rounds_of_stops_are_believed() {
+    let mut now = Instant::ZERO;
+    let mut best = RoundBest::new(now);
+    for count in 1..=200 {
+        round(&mut best, &mut now, [250, 0, 0, 0, 0, 0, 0, 0, 0, 0], false);
+        assert_eq!(best.take_shown(), count % 63 == 0, "round {count}");
+    }
+    // What was shown before a stop waits for the end of the cycle.
+    round(&mut best, &mut now, [10; 10], false);
+    round(&mut best, &mut now, [10; 10], false);
+    round(&mut best, &mut now, [250, 0, 0, 0, 0, 0, 0, 0, 0, 0], false);
+    assert!(best.take_shown());
+    assert!(!best.take_shown());
 }
 
 #[test]
