@@ -44,6 +44,7 @@ fn a_round_shows_the_bandwidth_if_the_path_stopped_neither_in_it_nor_before() {
     assert!(!shows([10; 10], false), "its samples began before the stop");
     assert!(shows([10; 10], true), "whatever the application sends");
     assert!(shows([100, 0, 0, 0, 0, 0, 0, 0, 0, 0], false), "a flight that takes a round trip is no stop");
+    assert!(shows([200, 0, 0, 0, 0, 0, 0, 0, 0, 0], false), "nor one that takes two");
     assert!(shows([500; 10], false), "nor is a slow path");
     assert!(!shows(stop, false));
     for _ in 0..3 {
