@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use fulmar_base::Instant;
 
+use super::aggregation::HELD_ROUND_TRIPS;
+use super::probe_bw::MAX_WAIT_ROUNDS;
+
 /// The maximum over the current and the previous cycle of probing (BBR.max_bw_filter with MaxBwFilterLen 2),
 /// in bytes per second.
 #[derive(Debug, Clone, Default)]
@@ -41,12 +44,6 @@ impl MaxBandwidth {
 /// A silence of more than this part of a round means that the path held packets back.
 const HELD_DIVISOR: u32 = 4;
 
-/// A silence of more round trips than this is a stop of the path; a flight of few packets makes shorter ones.
-const STOP_ROUND_TRIPS: u32 = 2;
-
-/// So many rounds in a row show the bandwidth in any case: the most that the draft lets pass between two probes.
-const STOPPED_ROUNDS_MAX: u8 = 63;
-
 /// The largest sample of a round, as far as it shows what the path can deliver.
 #[derive(Debug, Clone)]
 pub(super) struct RoundBest {
@@ -59,10 +56,11 @@ pub(super) struct RoundBest {
     silence: Duration,
     /// Whether the path stopped in the round before: the samples of this one began in it.
     was_held: bool,
-    /// Whether it stopped for more than [`STOP_ROUND_TRIPS`].
-    has_stood: bool,
-    /// Whether the bandwidth was shown since [`RoundBest::take_shown`] was asked, and in how many rounds it was not.
+    /// Whether it stopped for longer than a window bridges in any case; a flight of few packets makes shorter silences.
+    was_stopped: bool,
+    /// Whether a round has shown the bandwidth since [`RoundBest::take_shown`] was asked.
     is_shown: bool,
+    /// How many rounds in a row have not.
     stopped_rounds: u8,
 }
 
@@ -75,14 +73,14 @@ impl RoundBest {
             last_ack: now,
             silence: Duration::ZERO,
             was_held: false,
-            has_stood: false,
+            was_stopped: false,
             is_shown: false,
             stopped_rounds: 0,
         }
     }
 
-    /// Whether the bandwidth was shown since this was asked and true: there was a round in which the path did not stop, nor in the one
-    /// before it, or there were [`STOPPED_ROUNDS_MAX`] others.
+    /// Whether a round has shown the bandwidth since this was last asked: one in which the path did not stop for more than
+    /// [`HELD_ROUND_TRIPS`], nor in the one before it, or the last of [`MAX_WAIT_ROUNDS`] in which it did.
     pub(super) fn take_shown(&mut self) -> bool {
         std::mem::take(&mut self.is_shown)
     }
@@ -118,11 +116,11 @@ impl RoundBest {
 
     /// Notes whether `round`, which has ended, shows the bandwidth; `base` is the smallest round-trip time.
     fn count_round(&mut self, round: &Self, base: Duration) {
-        self.has_stood = self.was_held && round.silence > base * STOP_ROUND_TRIPS;
-        let is_steady = !round.has_stood && !self.has_stood;
+        self.was_stopped = self.was_held && round.silence > base * HELD_ROUND_TRIPS;
+        let is_steady = !round.was_stopped && !self.was_stopped;
         let stopped_rounds = if is_steady { 0 } else { round.stopped_rounds + 1 };
-        self.is_shown = round.is_shown || is_steady || stopped_rounds == STOPPED_ROUNDS_MAX;
-        self.stopped_rounds = stopped_rounds % STOPPED_ROUNDS_MAX;
+        self.is_shown = round.is_shown || is_steady || stopped_rounds == MAX_WAIT_ROUNDS;
+        self.stopped_rounds = stopped_rounds % MAX_WAIT_ROUNDS;
     }
 }
 

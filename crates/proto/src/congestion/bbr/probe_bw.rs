@@ -23,7 +23,7 @@ const WAIT_ROUND_TRIPS_AFTER_STOP: u32 = 2;
 
 /// After this many rounds the next probe is due in any case, so that Reno and CUBIC find the same chances as
 /// among themselves.
-const MAX_WAIT_ROUNDS: u64 = 63;
+pub(super) const MAX_WAIT_ROUNDS: u8 = 63;
 
 /// The growth of the bound doubles so often at most.
 const MAX_GROWTH_ROUNDS: u32 = 30;
@@ -206,7 +206,7 @@ impl Bbr {
     /// Whether the wait has lasted so long that Reno and CUBIC have grown back.
     fn has_waited_rounds(&self) -> bool {
         let target = self.probe_target() / self.control.packet;
-        self.cycle.rounds_since_up >= target.min(MAX_WAIT_ROUNDS)
+        self.cycle.rounds_since_up >= target.min(MAX_WAIT_ROUNDS.into())
     }
 
     fn is_time_to_cruise(&self, in_flight: u64) -> bool {
