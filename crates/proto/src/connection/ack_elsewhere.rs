@@ -16,11 +16,14 @@ use super::reinjection::works;
 use super::write_order::Writers;
 use crate::log::ACK_DELAY_EXPONENT;
 use crate::packet::FrameWriter;
-use crate::path::{Path, Paths};
+use crate::path::{Multipath, Path, Paths};
 
-/// How long an acknowledgement is on its way back over a path, by a guess: half of the smallest round trip.
-pub(super) fn way_back(path: &Path) -> Duration {
-    path.tuple.rtt.min() / 2
+/// How long an acknowledgement is on its way back over a path, by a guess: half of the smallest round trip. Where the peer's
+/// acknowledgements come over a quicker path, what is left of it without their way is the way there, and the way back takes as long.
+pub(super) fn way_back(path: &Path, multipath: Option<&Multipath>) -> Duration {
+    let min = path.tuple.rtt.min();
+    let elsewhere = multipath.and_then(|multipath| multipath.way_back(path.id));
+    elsewhere.map_or(min / 2, |elsewhere| min.saturating_sub(elsewhere).max(min / 2))
 }
 
 /// Where a copy of this path's acknowledgements arrives much sooner: in half of the time at most, and by more than they may wait for
@@ -29,6 +32,7 @@ fn quicker_way_back(paths: &Paths, id: PathId) -> Option<PathId> {
     let path = paths.get(id).filter(|path| path.tuple.rtt.has_sample())?;
     let worth = path.space.ack_policy().max_ack_delay;
     let others = paths.iter().filter(|other| other.id != id && works(other) && other.tuple.rtt.has_sample());
+    let way_back = |path| way_back(path, paths.multipath.as_deref());
     let quickest = others.min_by_key(|other| (way_back(other), other.id))?;
     let (own, other) = (way_back(path), way_back(quickest));
     (own >= other * 2 && own - other > worth).then_some(quickest.id)

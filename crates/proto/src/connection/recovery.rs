@@ -182,7 +182,8 @@ impl Recovery<'_> {
             return;
         }
         let (SpaceId::Data(id), SpaceId::Data(over)) = (space, arrived) else { return };
-        let way_back = paths.get(over).filter(|_| over != id).map(way_back);
+        let other = paths.get(over).filter(|_| over != id);
+        let way_back = other.map(|path| way_back(path, paths.multipath.as_deref()));
         if let Some(multipath) = &mut paths.multipath {
             multipath.set_way_back(id, way_back);
         }
