@@ -320,3 +320,29 @@ fn an_open_stream_alone_is_no_reason_to_ask() {
     pair.run_for(Duration::from_secs(20));
     assert!(pair.client.sent.len() - before <= 2, "{} datagrams", pair.client.sent.len() - before);
 }
+
+#[test]
+fn a_packet_that_hundreds_overtake_is_read_as_what_it_is() {
+    for sender in [Side::Client, Side::Server] {
+        let mut pair = Pair::connected();
+        pair.transfer(sender, 500_000, Duration::from_secs(5));
+        let id = pair.end(sender).conn().streams().open(Dir::Uni).unwrap();
+        let late = 400 * MS;
+        let mut sent = 0;
+        pair.end(sender).wire = Box::new(move |mut flying| {
+            sent += 1;
+            if sent == 10 {
+                flying.at += late;
+            }
+            vec![flying]
+        });
+        let before = pair.end(!sender).conn().stats();
+        for _ in 0..500 {
+            pair.end(sender).conn().streams().send(id).write(&[7; 100]).unwrap();
+            pair.run_for(MS);
+        }
+        let after = pair.end(!sender).conn().stats();
+        assert!(after.packets_received - before.packets_received > 450, "not enough to overtake it");
+        assert_eq!(after.packets_unauthenticated, 0, "{sender:?}");
+    }
+}

@@ -13,6 +13,11 @@ use crate::crypto::{DirectionKeys, OneRttKeys, TAG_LEN};
 /// (RFC 9001 §5.4.2); the tag supplies 16 of the bytes that must follow the packet number.
 const PACKET_NUMBER_AND_PAYLOAD_MIN: usize = 4;
 
+/// The fewest bytes of a packet number in the 1-RTT space. The length of RFC 9000 §17.1 allows for what the peer has
+/// not acknowledged, not for packets that are sent later and arrive earlier: one byte would have a packet that 128
+/// others overtake read as another one, which fails authentication; with two it takes 32,768.
+const ONE_RTT_NUMBER_LEN_MIN: usize = 2;
+
 /// The header fields of a packet.
 pub(crate) enum HeaderFields<'a> {
     Long {
@@ -84,7 +89,10 @@ impl OpenPacket {
     ) -> Option<Self> {
         let number_len = match header {
             HeaderFields::Short { whole_number: true, .. } => packet_number::LEN_MAX,
-            _ => packet_number::encoded_len(number, largest_acked),
+            HeaderFields::Short { .. } => {
+                packet_number::encoded_len(number, largest_acked).max(ONE_RTT_NUMBER_LEN_MIN)
+            }
+            HeaderFields::Long { .. } => packet_number::encoded_len(number, largest_acked),
         };
         let header_len = match header {
             HeaderFields::Long { kind, version, dst, src, token } => {
