@@ -112,6 +112,7 @@ pub use scheduler::{
     PathOrder, PathView, Scheduler, SchedulerFactory, SchedulerKind, UnknownScheduler, Waiting,
 };
 pub use sessions::{SessionFileError, SessionStore};
+pub use slices::UNREAD_SHARED_MAX;
 pub use streams::{
     Chunk, ClosedStream, FinishError, Priority, ReadError, RecvHandle, ResetAtError, SendHandle, StreamEvent,
     StreamStats, Streams, WriteError,

@@ -9,12 +9,12 @@ const SHARED_MIN: usize = 256;
 /// keeps the whole buffer that its packet arrived in, which other packets share. An application that reads what
 /// comes never gets here, also if all comes at once that a fast peer sends while it has its turn: with half as much,
 /// up to half of what each turn of a download over loopback brought was copied. For one that lets data lie, copies keep the
-/// memory near what flow control counts.
-const PINNED_MAX: u64 = 512 * 1024;
+/// memory near what flow control counts. So whoever drives a connection gives its readers their turn before.
+pub const UNREAD_SHARED_MAX: u64 = 512 * 1024;
 
 /// Whether data may be kept as a slice of its receive buffer while `unread` bytes wait.
 pub(crate) fn may_pin(unread: u64) -> bool {
-    unread <= PINNED_MAX
+    unread <= UNREAD_SHARED_MAX
 }
 
 /// Takes `data`, a part of `payload`, into ownership: without a copy if it is the better part of what it

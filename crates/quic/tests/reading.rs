@@ -3,9 +3,10 @@
 mod common;
 
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use common::{Pair, run, run_threaded};
+use common::{Pair, run, run_threaded, within};
 use fulmar::RecvStream;
 
 const LEN: usize = 20_000_000;
@@ -73,5 +74,33 @@ fn a_reader_on_several_threads_reads_all() {
     run_threaded(async {
         let (_pair, recv) = transfer().await;
         assert_eq!(read_all(recv).await.0, LEN);
+    });
+}
+
+#[test]
+fn a_reader_that_is_woken_and_does_not_come_holds_up_no_other() {
+    run_threaded(async {
+        let (pair, mut absent) = transfer().await;
+        // From its first byte on it is let lie, with a waker that nobody hears.
+        let mut nobody = Context::from_waker(Waker::noop());
+        let mut read = 0;
+        while let Poll::Ready(chunk) = absent.poll_read_chunk(&mut nobody, usize::MAX, true) {
+            read += chunk.expect("a connection that lives").expect("more").bytes.len();
+        }
+        let mut send = pair.server.open_uni().await.expect("credit");
+        tokio::spawn(async move {
+            for _ in 0..100 {
+                send.write_all(&[8; 10_000]).await.expect("a reader");
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            send.finish().expect("an open stream");
+            let _ = send.stopped().await;
+        });
+        let recv = pair.client.accept_uni().await.expect("a stream");
+        let (len, _) = within(Duration::from_secs(10), read_all(recv)).await;
+        assert_eq!(len, 1_000_000);
+        // What lies there is not lost.
+        let (len, _) = within(Duration::from_secs(10), read_all(absent)).await;
+        assert_eq!(read + len, LEN);
     });
 }

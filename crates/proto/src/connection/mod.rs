@@ -161,6 +161,17 @@ impl Connection {
         &mut self.streams
     }
 
+    /// Bytes of streams that were received and that the application has not read. What comes while there are more than
+    /// [`UNREAD_SHARED_MAX`](crate::UNREAD_SHARED_MAX) is copied.
+    pub fn unread(&self) -> u64 {
+        self.streams.unread()
+    }
+
+    /// Whether a frame of streams waits to be sent. After something was read nothing else can be new that comes out.
+    pub fn has_stream_frames(&self) -> bool {
+        self.streams.wants_to_send()
+    }
+
     /// How many streams have state: those that are not over for both ends and this end's application.
     pub fn open_streams(&self) -> usize {
         self.streams.count()

@@ -11,6 +11,11 @@ use crate::packet::{FrameWriter, Protection, SentFrame};
 const DIRECTIONS: [Dir; 2] = [Dir::Bi, Dir::Uni];
 
 impl Streams {
+    /// Bytes that were received and not yet read.
+    pub(crate) fn unread(&self) -> u64 {
+        self.window.unconsumed()
+    }
+
     /// Whether there is a frame to write now: one of control, lost data, or new data that flow control allows.
     pub(crate) fn wants_to_send(&self) -> bool {
         // In this order, as data is asked for with each packet of a transfer.

@@ -14,7 +14,7 @@ use super::drop_codes::DropCodes;
 use super::life::Life;
 use super::paths::Paths;
 use super::waiting::{Awaited, Completion, StreamQueues, StreamSlots};
-use super::{ReadyQueue, WorkerShared};
+use super::{Readers, ReadyQueue, WorkerShared};
 use crate::clock;
 use crate::log::ApplicationLog;
 use crate::sync::lock;
@@ -52,6 +52,8 @@ pub(crate) struct State {
     pub(crate) is_connected: bool,
     /// Why the connection is over, once it is.
     pub(crate) error: Option<ConnectionError>,
+    /// Whether the tasks that read come when they are woken.
+    pub(crate) readers: Readers,
     /// The connection is in the ready queue or in the worker's own.
     pub(crate) queued: bool,
     /// What it has learned of its path was kept for later connections.
@@ -145,6 +147,7 @@ impl Inner {
             connecting: None,
             is_connected: false,
             error: None,
+            readers: Readers::default(),
             queued: false,
             is_path_kept: false,
             is_remembered: false,
@@ -305,7 +308,11 @@ impl Inner {
         match event {
             StreamEvent::Opened { dir } => state.queues.wake(Awaited::Accept(dir), wakers),
             StreamEvent::Available { dir } => state.queues.wake(Awaited::Open(dir), wakers),
-            StreamEvent::Readable(id) => state.streams.on_readable(id, wakers),
+            StreamEvent::Readable(id) => {
+                if state.streams.on_readable(id, wakers) {
+                    state.readers.on_woken();
+                }
+            }
             StreamEvent::Writable(id) => state.streams.on_writable(id, wakers),
             StreamEvent::Finished(id) => {
                 state.streams.on_completed(id, Completion::Received, wakers);

@@ -252,9 +252,12 @@ impl StreamSlots {
         &mut self.slot(key).completing
     }
 
-    /// There is something to read.
-    pub(crate) fn on_readable(&mut self, id: StreamId, wakers: &mut Vec<Waker>) {
-        wakers.extend(self.find(id).and_then(|slot| slot.reader.take()));
+    /// There is something to read. Returns whether a task waits for it.
+    pub(crate) fn on_readable(&mut self, id: StreamId, wakers: &mut Vec<Waker>) -> bool {
+        let reader = self.find(id).and_then(|slot| slot.reader.take());
+        let waits = reader.is_some();
+        wakers.extend(reader);
+        waits
     }
 
     /// There is room to write.

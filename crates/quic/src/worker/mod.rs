@@ -85,6 +85,8 @@ pub(crate) struct Worker {
     closing_until: Option<Instant>,
     alarm: Alarm,
     recv_paused_until: Option<Instant>,
+    /// The connection that has a reader to wait for before more is received, and until when.
+    late_reader: Option<(Arc<Inner>, Instant)>,
     conversation: Conversation,
     busy_poll: BusyPoll,
     endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
@@ -121,6 +123,7 @@ impl Worker {
             closing_until: None,
             alarm: Alarm::new(),
             recv_paused_until: None,
+            late_reader: None,
             endpoint_events: Vec::new(),
             wakers: Vec::new(),
         }
@@ -372,7 +375,8 @@ impl Worker {
     fn is_next_turn_due(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut due = !self.queue.is_empty() && self.pending.is_none();
         due |= !self.unmatched.is_empty();
-        let paused = self.recv_paused_until;
+        let reader = self.late_reader.as_ref().map(|(_, until)| *until);
+        let paused = self.recv_paused_until.max(reader);
         // What waits was given to a socket that is still there.
         let blocked = self.pending.as_ref().and_then(|pending| {
             socket_of(&self.socket, &self.more_sockets, pending.transmit.addrs.socket).cloned()

@@ -23,6 +23,9 @@ const ROUTE_RUN_MAX: usize = 128;
 /// How long a turn looks at datagrams that match no connection: what an attempt to connect costs, about. With one that
 /// takes longer the turn is over.
 const UNMATCHED_TIME_PER_TURN: Duration = Duration::from_micros(100);
+/// How long a reader is waited for at most: a time in which a processor has long done something else. It is the shortest that
+/// the runtime's timers know.
+const READER_WAIT: Duration = Duration::from_millis(1);
 /// How long a socket that fails to receive is left alone.
 const RECV_PAUSE: Duration = Duration::from_millis(10);
 
@@ -36,6 +39,9 @@ enum Origin {
 
 impl Worker {
     pub(super) fn receive_some(&mut self) {
+        if self.waits_for_reader() {
+            return;
+        }
         for socket in self.retired.open_at(clock::now()) {
             self.receive(&socket, Origin::Retired);
         }
@@ -46,13 +52,26 @@ impl Worker {
         }
     }
 
+    /// Whether a reader is to have its turn before more is received: see [`Readers`](crate::shared::Readers).
+    fn waits_for_reader(&mut self) -> bool {
+        let Some((connection, until)) = &self.late_reader else { return false };
+        let mut state = connection.lock();
+        let waits = state.readers.are_awaited() && clock::now() < *until;
+        if !waits {
+            state.readers.give_up();
+            drop(state);
+            self.late_reader = None;
+        }
+        waits
+    }
+
     /// Receives what one turn takes of a socket.
     fn receive_from(&mut self, socket: &Arc<UdpSocket>, id: SocketId) {
         let mut bytes = 0;
         for _ in 0..RECV_CALLS_PER_TURN {
             let is_more = self.receive(socket, Origin::InUse(id));
             bytes += self.received.bytes();
-            if !is_more || bytes >= RECV_BYTES_PER_TURN {
+            if !is_more || self.late_reader.is_some() || bytes >= RECV_BYTES_PER_TURN {
                 return;
             }
         }
@@ -223,6 +242,10 @@ impl Worker {
             }
         }
         state.on_traffic();
+        let unread = state.proto.unread();
+        if state.readers.on_received(unread) && self.late_reader.is_none() {
+            self.late_reader = Some((connection.clone(), now + READER_WAIT));
+        }
         self.after_change(connection, state);
     }
 }

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::MutexGuard;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use super::sink::{Many, One, Sink};
 use super::{Chunk, End, RecvStream};
 use crate::error::{ReadError, ReadExactError, ReadToEndError};
+use crate::shared::State;
 
 impl RecvStream {
     /// Reads what is there into `buffer` and returns how many bytes, at least one unless the buffer is empty, or `None` at the end of
@@ -255,8 +257,7 @@ impl RecvStream {
             if self.end.is_some() {
                 state.streams.release_reader(self.key);
             }
-            // Flow control has credit to give back.
-            self.connection.release(state);
+            self.release(state);
             return Poll::Ready(Ok(read));
         }
         if any {
@@ -267,7 +268,24 @@ impl RecvStream {
             return Poll::Ready(Err(ReadError::ClosedStream));
         }
         state.streams.wait_to_read(self.key, cx);
+        let was_awaited = state.readers.are_awaited();
+        state.readers.on_wait();
+        if was_awaited {
+            self.connection.release(state);
+        }
         Poll::Pending
+    }
+
+    /// Releases the lock after something was read. To wake the worker costs more than to read, and there is nothing for it to do unless
+    /// flow control has credit to give back or it waits for readers.
+    fn release(&self, mut state: MutexGuard<'_, State>) {
+        let was_awaited = state.readers.are_awaited();
+        let unread = state.proto.unread();
+        state.readers.on_read(unread);
+        let is_awake_soon = was_awaited && !state.readers.are_awaited();
+        if is_awake_soon || self.end.is_some() || state.proto.has_stream_frames() {
+            self.connection.release(state);
+        }
     }
 }
 
