@@ -7,7 +7,7 @@ use std::time::Instant;
 use fulmar_lab::Failure as LabFailure;
 use fulmar_lab::explore::{Exploration, check_rows};
 use fulmar_lab::scenario::{
-    Check, ControllerName, Expected, Figures, PairedCheck, Row, RunError, Surprises, Verdict,
+    Check, ControllerName, Expected, Figures, PairedCheck, Row, RunError, Seeds, Surprises, Verdict,
 };
 use fulmar_lab::sweep::{Curve, SEEDS as SEEDS_SWEPT, Sweep};
 
@@ -17,9 +17,6 @@ use super::{explore, load, pool, sweep};
 use crate::failure::Failure;
 use crate::progress::Bars;
 use crate::report::Output;
-
-/// The seeds of most rows.
-const SEEDS: u32 = 20;
 
 /// The word that stands for the fixed sweeps, and their controllers.
 const SWEEP: &str = "sweep";
@@ -31,7 +28,11 @@ const EXPLORE: &str = "explore";
 pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
     let started = Instant::now();
     let expected = args.expected.as_deref().map(read_expected).transpose()?;
-    let seeds = args.seeds.or(expected.as_ref().map(|expected| expected.seeds));
+    let seeds = match (args.seeds, args.small_bytes) {
+        (None, _) => expected.as_ref().map_or(Seeds::Own, Expected::seeds),
+        (Some(seeds), None) => Seeds::All(seeds),
+        (Some(seeds), Some(small_bytes)) => Seeds::OfLarge { seeds, small_bytes },
+    };
     let rows = rows(args, seeds, output)?;
     if rows.is_empty() {
         let what = "there is nothing to check: the scenarios have no [[goal]], or none for this controller";
@@ -51,7 +52,7 @@ pub(super) fn run(args: &LabCheckArgs, output: Output) -> Result<(), Failure> {
         print(output, &(), || line)?;
     }
     if let Some(path) = &args.write_expected {
-        let text = Expected::of(&rows, seeds.unwrap_or(SEEDS)).to_toml();
+        let text = Expected::of(&rows, seeds).to_toml();
         return fs::write(path, text).map_err(Failure::io(format!("cannot write {}", path.display())));
     }
     let missed = match expected {
@@ -79,7 +80,7 @@ fn surprises(surprises: &Surprises, output: Output) -> Result<usize, Failure> {
     Ok(surprises.newly_missed.len())
 }
 
-fn rows(args: &LabCheckArgs, seeds: Option<u32>, output: Output) -> Result<Vec<Row>, Failure> {
+fn rows(args: &LabCheckArgs, seeds: Seeds, output: Output) -> Result<Vec<Row>, Failure> {
     let only = args.controller;
     let wants = |study: &str| args.what.is_empty() || args.what.iter().any(|word| word == study);
     let words: Vec<String> =
@@ -90,8 +91,8 @@ fn rows(args: &LabCheckArgs, seeds: Option<u32>, output: Output) -> Result<Vec<R
     };
     // Thousands of runs: only for who asks for them.
     let paired = match args.what.is_empty() {
-        true => PairedCheck::new([], only, seeds)?,
-        false => PairedCheck::new(scenarios.clone(), only, seeds)?,
+        true => PairedCheck::new([], only, seeds.asked())?,
+        false => PairedCheck::new(scenarios.clone(), only, seeds.asked())?,
     };
     let check = Check::new(scenarios, only, seeds)?;
     let mut rows = check.rows(&run_all(&check, output));

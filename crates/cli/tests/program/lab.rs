@@ -219,6 +219,10 @@ fn a_check_against_a_list_fails_only_for_what_the_list_does_not_have() {
     let text = fs::read_to_string(&list).expect("a list");
     assert!(text.contains("seeds = 3") && text.contains("small.toml cubic packets_sent\""), "{text}");
     check(&["--expected", &list]).succeeded();
+    check(&["--seeds", "3", "--small-bytes", "5000", "--write-expected", &list]).succeeded();
+    let of_large = fs::read_to_string(&list).expect("a list");
+    assert!(of_large.contains("seeds = 3") && of_large.contains("small_bytes = 5000"), "{of_large}");
+    check(&["--expected", &list]).succeeded();
     fs::write(&list, "seeds = 2\nmissed = []\n").expect("a file");
     let worse = check(&["--expected", &list]).failed(1, &["1 goals were missed"]).stdout();
     assert!(worse.contains("cubic packets_sent: missed, and was met"), "{worse}");

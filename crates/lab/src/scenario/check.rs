@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::Failure;
 
-use super::{Comparison, ControllerName, Figures, Goal, Metric, RunError, Scenario, ScenarioError};
+use super::{Comparison, ControllerName, Figures, Goal, Metric, RunError, Scenario, ScenarioError, Seeds};
 
 /// What has to run to tell whether scenarios reach their goals.
 ///
@@ -17,8 +17,7 @@ use super::{Comparison, ControllerName, Figures, Goal, Metric, RunError, Scenari
 pub struct Check {
     subjects: Vec<Subject>,
     tasks: Vec<Task>,
-    /// The number of seeds of all goals, if it is not that of each scenario.
-    seeds: Option<u32>,
+    seeds: Seeds,
 }
 
 /// A scenario, as some of its goals want it, and what these compare it with.
@@ -154,15 +153,14 @@ pub enum Verdict {
 }
 
 impl Check {
-    /// A check of these scenarios, of all controllers that their goals name or of `only` one, with so many seeds or each
-    /// with its own number.
+    /// A check of these scenarios, of all controllers that their goals name or of `only` one.
     ///
     /// # Errors
     /// The default controller of a scenario has no name.
     pub fn new(
         scenarios: Vec<Scenario>,
         only: Option<ControllerName>,
-        seeds: Option<u32>,
+        seeds: Seeds,
     ) -> Result<Self, ScenarioError> {
         let mut check = Self { subjects: Vec::new(), tasks: Vec::new(), seeds };
         for scenario in scenarios {
@@ -183,7 +181,7 @@ impl Check {
                 runs.insert((controller, variant));
             }
         }
-        let seeds = u64::from(self.seeds.unwrap_or(subject.scenario.runs()));
+        let seeds = u64::from(self.seeds.of(&subject.scenario));
         for (controller, variant) in
             runs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name))
         {

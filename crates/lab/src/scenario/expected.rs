@@ -5,14 +5,16 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Row, ScenarioError, Verdict};
+use super::{RUNS, Row, ScenarioError, Seeds, Verdict};
 
 /// The rows that are missed, as a file lists them; all others are met.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
     /// The number of seeds of each row, by which the list was made.
-    pub seeds: u32,
+    seeds: u32,
+    /// Scenarios that move no more bytes have their own number of seeds.
+    small_bytes: Option<u64>,
     /// `SCENARIO CONTROLLER FIGURE` of each.
     missed: BTreeSet<String>,
 }
@@ -41,15 +43,33 @@ impl Expected {
         toml::from_str(text).map_err(|error| ScenarioError::parsing(name, text, &error))
     }
 
-    /// The list that these rows make.
-    pub fn of(rows: &[Row], seeds: u32) -> Self {
+    /// The list that these rows make, which were judged over so many seeds.
+    pub fn of(rows: &[Row], seeds: Seeds) -> Self {
         let missed = rows.iter().filter(|row| row.verdict == Verdict::Missed);
-        Self { seeds, missed: missed.map(key).collect() }
+        let (seeds, small_bytes) = match seeds {
+            Seeds::Own => (RUNS, None),
+            Seeds::All(seeds) => (seeds, None),
+            Seeds::OfLarge { seeds, small_bytes } => (seeds, Some(small_bytes)),
+        };
+        Self { seeds, small_bytes, missed: missed.map(key).collect() }
+    }
+
+    /// Over how many seeds the list was made, which is how rows are to be judged that are compared with it.
+    pub fn seeds(&self) -> Seeds {
+        let seeds = self.seeds;
+        self.small_bytes.map_or(Seeds::All(seeds), |small_bytes| Seeds::OfLarge { seeds, small_bytes })
     }
 
     /// The list as a file.
     pub fn to_toml(&self) -> String {
-        let mut text = format!("{HEAD}seeds = {}\nmissed = [\n", self.seeds);
+        let mut text = format!("{HEAD}seeds = {}\n", self.seeds);
+        if let Some(bytes) = self.small_bytes {
+            let _ = writeln!(
+                text,
+                "# Scenarios that move no more bytes have as many seeds as they say, 20.\nsmall_bytes = {bytes}"
+            );
+        }
+        text += "missed = [\n";
         for row in &self.missed {
             // A setting in the name of a row may have quotation marks.
             let _ = writeln!(text, "  {},", toml::Value::String(row.clone()));
@@ -98,12 +118,21 @@ mod tests {
         let with_setting = row("d endpoints.coupling=\"lia\"", Verdict::Missed);
         let before =
             [row("a", Verdict::Met), row("b", Verdict::Missed), row("c", Verdict::Told), with_setting];
-        let expected = Expected::of(&before, 5);
+        let expected = Expected::of(&before, Seeds::All(5));
         assert_eq!(Expected::parse("expected.toml", &expected.to_toml()).unwrap(), expected);
         let nothing = Surprises { newly_missed: Vec::new(), newly_met: Vec::new() };
         assert_eq!(expected.compare(&before), nothing);
         let surprises = expected.compare(&[row("a", Verdict::Missed), row("b", Verdict::Met)]);
         assert_eq!(surprises.newly_missed, ["a bbr completion_s"]);
         assert_eq!(surprises.newly_met, ["b bbr completion_s"]);
+    }
+
+    #[test]
+    fn a_list_says_over_how_many_seeds_it_was_made() {
+        for seeds in [Seeds::All(5), Seeds::OfLarge { seeds: 3, small_bytes: 1_000 }] {
+            let list = Expected::of(&[row("a", Verdict::Missed)], seeds);
+            let read = Expected::parse("expected.toml", &list.to_toml()).unwrap();
+            assert_eq!((read.seeds(), &read), (seeds, &list));
+        }
     }
 }

@@ -43,6 +43,7 @@ mod path;
 mod rate;
 mod run;
 mod section;
+mod seeds;
 mod settings;
 mod validate;
 mod values;
@@ -65,6 +66,7 @@ pub use self::mahimahi::schedule_of_trace;
 pub use self::paired::{Comparison, PairedCheck, Way};
 pub use self::run::RunError;
 pub use self::section::Section;
+pub use self::seeds::Seeds;
 
 use self::connection::ConnectionSpec;
 use self::endpoints::EndpointSpec;

@@ -25,7 +25,7 @@ goal = 0.9
 
 fn rows(only: Option<ControllerName>) -> Vec<Row> {
     let scenario = Scenario::parse("small", SCENARIO).unwrap();
-    let check = Check::new(vec![scenario], only, None).unwrap();
+    let check = Check::new(vec![scenario], only, Seeds::Own).unwrap();
     let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
     check.rows(&results)
 }
@@ -51,7 +51,7 @@ fn a_check_of_one_controller_leaves_the_others_out() {
 fn a_run_that_fails_misses_its_goal_and_says_why() {
     let text = SCENARIO.replace("[link]", "[link]\nloss = \"everything\"");
     let scenario = Scenario::parse("dead", &text).unwrap();
-    let check = Check::new(vec![scenario], Some(ControllerName::Cubic), None).unwrap();
+    let check = Check::new(vec![scenario], Some(ControllerName::Cubic), Seeds::Own).unwrap();
     let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
     let rows = check.rows(&results);
     assert_eq!((rows[0].measured, rows[0].verdict), (None, Verdict::Missed));
@@ -66,7 +66,7 @@ fn whatever_hangs_is_later_than_whatever_does_not() {
     let with = |baseline: &str, loss: &str| {
         let text = SCENARIO.replace("[baseline]", &format!("[baseline]\n{baseline}")).replace("[link]", loss);
         let check =
-            Check::new(vec![Scenario::parse("s", &text).unwrap()], Some(ControllerName::Newreno), None)
+            Check::new(vec![Scenario::parse("s", &text).unwrap()], Some(ControllerName::Newreno), Seeds::Own)
                 .unwrap();
         let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
         check.rows(&results).remove(0)
@@ -80,12 +80,15 @@ fn whatever_hangs_is_later_than_whatever_does_not() {
 }
 
 #[test]
-fn the_number_of_seeds_can_be_chosen_for_all_rows() {
+fn the_number_of_seeds_can_be_chosen_for_all_rows_or_for_those_that_move_much() {
     let tasks = |seeds| {
         let scenario = Scenario::parse("small", SCENARIO).unwrap();
         Check::new(vec![scenario], Some(ControllerName::Cubic), seeds).unwrap().tasks().len()
     };
-    assert_eq!((tasks(None), tasks(Some(5))), (2, 5));
+    assert_eq!((tasks(Seeds::Own), tasks(Seeds::All(5))), (2, 5));
+    let bytes = Scenario::parse("small", SCENARIO).unwrap().bytes();
+    let of_large = |small_bytes| tasks(Seeds::OfLarge { seeds: 5, small_bytes });
+    assert_eq!((of_large(bytes - 1), of_large(bytes)), (5, 2));
 }
 
 const PATHS: &str = r#"
@@ -117,7 +120,7 @@ set = { "connection.0.download_bytes" = 100_000 }
 #[test]
 fn paths_together_are_compared_with_each_alone() {
     let scenario = Scenario::parse("paths", PATHS).unwrap();
-    let check = Check::new(vec![scenario], None, None).unwrap();
+    let check = Check::new(vec![scenario], None, Seeds::Own).unwrap();
     let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
     let rows = check.rows(&results);
     let verdicts: Vec<_> = rows.iter().map(|row| row.verdict).collect();
@@ -132,7 +135,7 @@ fn paths_together_are_compared_with_each_alone() {
 #[test]
 fn a_goal_may_want_other_settings_which_its_row_tells() {
     let scenario = Scenario::parse("paths", PATHS).unwrap();
-    let check = Check::new(vec![scenario], None, Some(1)).unwrap();
+    let check = Check::new(vec![scenario], None, Seeds::All(1)).unwrap();
     // The scenario as it is and its two paths, with both sizes.
     assert_eq!(check.tasks().len(), 6);
     let results: Vec<_> = check.tasks().iter().map(|task| check.run(*task)).collect();
