@@ -111,6 +111,11 @@ impl State {
         self.rest = Some(self.now + REST_AFTER);
     }
 
+    /// Something was received. Returns whether a reader is to have its turn before more is.
+    pub(crate) fn on_received(&mut self) -> bool {
+        self.readers.on_received(self.proto.unread())
+    }
+
     /// When the core or this end's care for its memory wants to be called.
     pub(crate) fn next_call(&self) -> Option<Instant> {
         self.deadline().into_iter().chain(self.rest).min()

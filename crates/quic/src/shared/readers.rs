@@ -3,8 +3,8 @@
 //! A reader on a thread of its own that shares a processor with the worker is woken by the first data of a turn and runs only when
 //! the worker sleeps, or when the system takes the processor from it. What arrives meanwhile falls out of the processor's
 //! cache, and is copied on top of that: see [`UNREAD_SHARED_MAX`]. So the worker receives no more, and sleeps, until such a reader has
-//! read what lies there, for a bounded time. One on another processor reads while the worker receives, and one that the worker's
-//! own thread calls has its turn after each of the worker's: neither is late.
+//! read what lies there, for a bounded time. One on another processor reads while the worker receives, and is not late; one that the
+//! worker's own thread calls has its turn as soon as the worker's is over, which at most ends a little sooner.
 
 use fulmar_proto::UNREAD_SHARED_MAX;
 
@@ -49,20 +49,24 @@ impl Readers {
         is_late
     }
 
-    /// Something was read, and so much is left.
-    pub(crate) fn on_read(&mut self, unread: u64) {
+    /// Something was read, and so much is left. Returns whether the worker need not wait any longer.
+    pub(crate) fn on_read(&mut self, unread: u64) -> bool {
+        let before = *self;
         match self {
             Self::Late => *self = Self::Reading,
             Self::Awaited | Self::Slow if unread <= UNREAD_RESUME => *self = Self::Reading,
             _ => {}
         }
+        before == Self::Awaited && *self != before
     }
 
-    /// A task found nothing to read, and waits.
-    pub(crate) fn on_wait(&mut self) {
+    /// A task found nothing to read, and waits. Returns whether the worker need not wait any longer.
+    pub(crate) fn on_wait(&mut self) -> bool {
+        let was_awaited = self.are_awaited();
         if *self != Self::Slow {
             *self = Self::Waiting;
         }
+        was_awaited
     }
 
     /// The worker has waited for long enough.
@@ -101,10 +105,8 @@ mod tests {
         assert!(readers.on_received(MUCH));
         assert!(readers.are_awaited());
         assert!(!readers.on_received(MUCH), "the worker knows");
-        readers.on_read(UNREAD_RESUME + 1);
-        assert!(readers.are_awaited());
-        readers.on_read(UNREAD_RESUME);
-        assert!(!readers.are_awaited());
+        assert!(!readers.on_read(UNREAD_RESUME + 1) && readers.are_awaited());
+        assert!(readers.on_read(UNREAD_RESUME) && !readers.are_awaited());
     }
 
     #[test]
@@ -112,7 +114,7 @@ mod tests {
         let mut readers = Readers::default();
         readers.on_woken();
         for _ in 0..5 {
-            readers.on_read(MUCH);
+            assert!(!readers.on_read(MUCH), "the worker does not wait");
             assert!(!readers.on_received(2 * MUCH));
         }
         assert!(readers.on_received(2 * MUCH), "nothing was read since the last data came");
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     fn one_that_has_read_all_that_is_for_it_is_not_awaited_although_much_is_there_for_others() {
         let mut readers = awaited();
-        readers.on_wait();
+        assert!(readers.on_wait());
         assert!(!readers.are_awaited() && !readers.on_received(MUCH));
     }
 
@@ -131,11 +133,10 @@ mod tests {
         readers.give_up();
         for _ in 0..3 {
             assert!(!readers.on_received(MUCH));
-            readers.on_read(UNREAD_RESUME + 1);
-            readers.on_wait();
+            assert!(!readers.on_read(UNREAD_RESUME + 1) && !readers.on_wait());
             readers.on_woken();
         }
-        readers.on_read(UNREAD_RESUME);
+        assert!(!readers.on_read(UNREAD_RESUME));
         assert!(!readers.on_received(MUCH) && readers.on_received(MUCH));
     }
 }

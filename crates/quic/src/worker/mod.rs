@@ -411,8 +411,9 @@ impl Worker {
             self.busy_poll.on_work();
             return Ok(true);
         }
-        // Asked last: it decides whether handles have to wake this task.
-        Ok(self.busy_poll.keeps_looking(clock::now()) || self.shared.ready.park(cx))
+        // There is nothing to look for while nothing is received. Asked last is what decides whether handles have to wake this task.
+        let looks = paused.is_none() && self.busy_poll.keeps_looking(clock::now());
+        Ok(looks || self.shared.ready.park(cx))
     }
 }
 

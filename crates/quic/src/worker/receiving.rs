@@ -23,8 +23,8 @@ const ROUTE_RUN_MAX: usize = 128;
 /// How long a turn looks at datagrams that match no connection: what an attempt to connect costs, about. With one that
 /// takes longer the turn is over.
 const UNMATCHED_TIME_PER_TURN: Duration = Duration::from_micros(100);
-/// How long a reader is waited for at most: a time in which a processor has long done something else. It is the shortest that
-/// the runtime's timers know.
+/// How long a reader is waited for at most: the shortest time that the runtime's timers know. One that needs longer waits for more
+/// than the processor.
 const READER_WAIT: Duration = Duration::from_millis(1);
 /// How long a socket that fails to receive is left alone.
 const RECV_PAUSE: Duration = Duration::from_millis(10);
@@ -242,8 +242,8 @@ impl Worker {
             }
         }
         state.on_traffic();
-        let unread = state.proto.unread();
-        if state.readers.on_received(unread) && self.late_reader.is_none() {
+        // With another one there is a wait already.
+        if self.late_reader.is_none() && state.on_received() {
             self.late_reader = Some((connection.clone(), now + READER_WAIT));
         }
         self.after_change(connection, state);

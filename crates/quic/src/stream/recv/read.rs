@@ -268,9 +268,7 @@ impl RecvStream {
             return Poll::Ready(Err(ReadError::ClosedStream));
         }
         state.streams.wait_to_read(self.key, cx);
-        let was_awaited = state.readers.are_awaited();
-        state.readers.on_wait();
-        if was_awaited {
+        if state.readers.on_wait() {
             self.connection.release(state);
         }
         Poll::Pending
@@ -279,11 +277,8 @@ impl RecvStream {
     /// Releases the lock after something was read. To wake the worker costs more than to read, and there is nothing for it to do unless
     /// flow control has credit to give back or it waits for readers.
     fn release(&self, mut state: MutexGuard<'_, State>) {
-        let was_awaited = state.readers.are_awaited();
         let unread = state.proto.unread();
-        state.readers.on_read(unread);
-        let is_awake_soon = was_awaited && !state.readers.are_awaited();
-        if is_awake_soon || self.end.is_some() || state.proto.has_stream_frames() {
+        if state.readers.on_read(unread) || self.end.is_some() || state.proto.has_stream_frames() {
             self.connection.release(state);
         }
     }
