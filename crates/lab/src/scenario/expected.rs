@@ -5,14 +5,14 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RUNS, Row, ScenarioError, Seeds, Verdict};
+use super::{Row, ScenarioError, Seeds, Verdict};
 
 /// The rows that are missed, as a file lists them; all others are met.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
-    /// The number of seeds of each row, by which the list was made.
-    seeds: u32,
+    /// The number of seeds of each row, by which the list was made; without it that of each scenario.
+    seeds: Option<u32>,
     /// Scenarios that move no more bytes have their own number of seeds.
     small_bytes: Option<u64>,
     /// `SCENARIO CONTROLLER FIGURE` of each.
@@ -34,6 +34,9 @@ const HEAD: &str = "\
 # write this file anew (`--write-expected FILE`) if one of these is met. Goals are never changed to shorten the list.
 ";
 
+/// What stands before the size of small scenarios.
+const SMALL_HEAD: &str = "# Scenarios that move no more bytes have their own number of seeds.\n";
+
 impl Expected {
     /// Reads a list. `name` is its name in complaints.
     ///
@@ -47,27 +50,30 @@ impl Expected {
     pub fn of(rows: &[Row], seeds: Seeds) -> Self {
         let missed = rows.iter().filter(|row| row.verdict == Verdict::Missed);
         let (seeds, small_bytes) = match seeds {
-            Seeds::Own => (RUNS, None),
-            Seeds::All(seeds) => (seeds, None),
-            Seeds::OfLarge { seeds, small_bytes } => (seeds, Some(small_bytes)),
+            Seeds::Own => (None, None),
+            Seeds::All(seeds) => (Some(seeds), None),
+            Seeds::OfLarge { seeds, small_bytes } => (Some(seeds), Some(small_bytes)),
         };
         Self { seeds, small_bytes, missed: missed.map(key).collect() }
     }
 
     /// Over how many seeds the list was made, which is how rows are to be judged that are compared with it.
     pub fn seeds(&self) -> Seeds {
-        let seeds = self.seeds;
-        self.small_bytes.map_or(Seeds::All(seeds), |small_bytes| Seeds::OfLarge { seeds, small_bytes })
+        match (self.seeds, self.small_bytes) {
+            (None, _) => Seeds::Own,
+            (Some(seeds), None) => Seeds::All(seeds),
+            (Some(seeds), Some(small_bytes)) => Seeds::OfLarge { seeds, small_bytes },
+        }
     }
 
     /// The list as a file.
     pub fn to_toml(&self) -> String {
-        let mut text = format!("{HEAD}seeds = {}\n", self.seeds);
+        let mut text = HEAD.to_owned();
+        if let Some(seeds) = self.seeds {
+            let _ = writeln!(text, "seeds = {seeds}");
+        }
         if let Some(bytes) = self.small_bytes {
-            let _ = writeln!(
-                text,
-                "# Scenarios that move no more bytes have as many seeds as they say, 20.\nsmall_bytes = {bytes}"
-            );
+            let _ = writeln!(text, "{SMALL_HEAD}small_bytes = {bytes}");
         }
         text += "missed = [\n";
         for row in &self.missed {
@@ -129,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_list_says_over_how_many_seeds_it_was_made() {
-        for seeds in [Seeds::All(5), Seeds::OfLarge { seeds: 3, small_bytes: 1_000 }] {
+        for seeds in [Seeds::Own, Seeds::All(5), Seeds::OfLarge { seeds: 3, small_bytes: 1_000 }] {
             let list = Expected::of(&[row("a", Verdict::Missed)], seeds);
             let read = Expected::parse("expected.toml", &list.to_toml()).unwrap();
             assert_eq!((read.seeds(), &read), (seeds, &list));

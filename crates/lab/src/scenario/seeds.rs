@@ -30,7 +30,8 @@ impl Seeds {
         }
     }
 
-    /// The number that was asked for, if it does not depend on the scenario alone.
+    /// The number that was asked for, if one was. Comparisons ([`PairedCheck`](super::PairedCheck)) take it whatever a scenario moves, as
+    /// their own number is in the hundreds.
     pub fn asked(self) -> Option<u32> {
         match self {
             Self::Own => None,
